@@ -10,7 +10,6 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import psutil
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from benchmarks import load, processor_time
 from benchmarks.load import Asking, Heard
+from podium.api.client.answers import EnsembleInfo
 from podium.api.client.local_service import service
 from podium.api.serve.supervisor import free_port
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
@@ -112,7 +112,7 @@ def podium(data_dir: Path, mode: str, *, binary: bool = False) -> Iterator[Serve
             client.stop_ensemble(mode)
 
 
-def _served(data_dir: Path, ensemble: dict[str, Any], *, binary: bool) -> Served:
+def _served(data_dir: Path, ensemble: EnsembleInfo, *, binary: bool) -> Served:
     data = DataDirectory(data_dir)
     about = json.loads(data.service_file.read_text())
     token = {"Authorization": f"Bearer {data.admin_token.read_text().strip()}"}

@@ -108,7 +108,7 @@ def podium_sweep(data: str, seconds: float, seed: int) -> Found:
         done = [
             trial
             for trial in client.trials(sweep["id"])
-            if trial["state"] in ("finished", "pruned") and datetime.fromisoformat(trial["ended_at"]) <= end
+            if trial["state"] in ("finished", "pruned") and datetime.fromisoformat(trial["ended_at"] or "") <= end
         ]
         best = max((_best_report(client.metrics(trial["id"])) for trial in done), default=0.0)
     return Found(len(done), best)

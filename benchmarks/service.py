@@ -58,5 +58,5 @@ def timed_sweep(client: Client, sweep_document: Any) -> SweepTimes:
     trials = sweep_document["run_cap"]
     if sweep["counts"] != {"finished": trials}:
         raise RuntimeError(f"the sweep is {sweep['state']} with {sweep['counts']}: {sweep['reason']}")
-    started, ended = (datetime.fromisoformat(sweep[name]) for name in ("started_at", "ended_at"))
-    return SweepTimes(trials, (ended - started).total_seconds(), outside_s, sweep["device_busy_share"])
+    started, ended = (datetime.fromisoformat(at) for at in (sweep["started_at"], sweep["ended_at"]) if at is not None)
+    return SweepTimes(trials, (ended - started).total_seconds(), outside_s, sweep["device_busy_share"] or 0.0)

@@ -1,4 +1,4 @@
-"""A real service under test: starts `podium serve`, finds its processes, and proves that nothing of it is left."""
+"""A real service under test: starts `podium serve`, finds its processes, and checks that none remain."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Any, Self
 
 import psutil
 
+from podium.api.client.answers import ComponentInfo
 from podium.api.client.client import Client
 from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
 from podium.sweep.values.errors import ServiceError
@@ -25,7 +26,7 @@ START_S = 90.0
 
 
 def wait_for(what: str, condition: Callable[[], Any], timeout_s: float = 60.0) -> Any:
-    """The first true value of `condition`; fails, naming `what`, when there is none in time."""
+    """The first true value of `condition`; fails with `what` after `timeout_s`."""
     end = time.monotonic() + timeout_s
     while time.monotonic() < end:
         if value := condition():
@@ -35,12 +36,12 @@ def wait_for(what: str, condition: Callable[[], Any], timeout_s: float = 60.0) -
 
 
 def podium(*arguments: str, timeout_s: float = 120.0) -> subprocess.CompletedProcess[str]:
-    """Run one command to its end."""
+    """Run one command and wait for it."""
     return subprocess.run([*PODIUM, *arguments], capture_output=True, text=True, timeout=timeout_s, check=False)
 
 
 class RunningService:
-    """`podium serve` on free ports and a data directory of the test's own."""
+    """`podium serve` on free ports and its own data directory."""
 
     def __init__(
         self,
@@ -50,7 +51,7 @@ class RunningService:
         environment: Mapping[str, str] | None = None,
         ports: tuple[int, int] = (0, 0),
     ) -> None:
-        """`ports`: of the API and of the gateway, each 0 for a free one."""
+        """`ports`: of the API and the gateway; 0: any free port."""
         self.data = DataDirectory(data_dir)
         self._log = data_dir.with_name(f"{data_dir.name}.log").open("ab")
         self.process = subprocess.Popen(
@@ -66,7 +67,7 @@ class RunningService:
         try:
             self.client: Client = wait_for("the service is ready", self._ready, START_S)
         except BaseException:
-            self.stop()  # nobody else would
+            self.stop()
             self._log.close()
             raise
 
@@ -80,18 +81,23 @@ class RunningService:
             client.close()
         return None
 
-    def part(self, name: str) -> dict[str, Any]:
-        """A part as /readyz shows it."""
-        parts = {part["name"]: part for part in self.client.ready()["parts"]}
-        found: dict[str, Any] = parts[name]
-        return found
+    def component(self, name: str) -> ComponentInfo:
+        """A component as /readyz shows it."""
+        return next(each for each in self.client.ready()["parts"] if each["name"] == name)
+
+    def pid(self, name: str) -> int:
+        """The process of a component that runs."""
+        pid = self.component(name)["pid"]
+        assert pid is not None, f"{name} is not running"
+        return pid
 
     def kill(self, name: str) -> None:
-        """SIGKILL a part, and wait until another process is ready in its place."""
-        before = self.part(name)["pid"]
+        """SIGKILL a component, and wait until another process is ready in its place."""
+        before = self.pid(name)
         os.kill(before, signal.SIGKILL)
         wait_for(
-            f"{name} is back", lambda: self.part(name)["pid"] not in (None, before) and self.client.ready()["ready"]
+            f"{name} is back",
+            lambda: self.component(name)["pid"] not in (None, before) and self.client.ready()["ready"],
         )
 
     def stop(self, number: int = signal.SIGTERM) -> int:
@@ -100,7 +106,7 @@ class RunningService:
         return self.process.wait(timeout=30)
 
     def processes(self) -> list[psutil.Process]:
-        """Every living process of this service, by the directories that only it uses."""
+        """Every live process of this service, found by the directories that only it uses."""
         marks = service_marks(self.data)
         return [process for process in psutil.process_iter() if mentions(process, marks)]
 
@@ -118,7 +124,7 @@ class RunningService:
 
 
 class AuditedService(RunningService):
-    """One that something is done to: in the end, all that must hold must hold."""
+    """A service whose data directory is audited at the end."""
 
     def __enter__(self) -> AuditedService:
         return self
@@ -130,12 +136,12 @@ class AuditedService(RunningService):
 
 
 def service_marks(data: DataDirectory) -> tuple[str, ...]:
-    """What only processes of the service on `data` know: its directories."""
+    """The directories that only processes of the service on `data` use."""
     return (str(data.root), str(RuntimeDirectory.of(data).root))
 
 
 def mentions(process: psutil.Process, marks: tuple[str, ...]) -> bool:
-    """Whether a living process has one of `marks` in its command, working directory or environment."""
+    """Whether a live process has one of `marks` in its command, working directory or environment."""
     try:
         if process.pid == os.getpid() or process.status() == psutil.STATUS_ZOMBIE:
             return False

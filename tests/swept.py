@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from podium.api.client.answers import TrialInfo
 from podium.sweep.values.errors import NotFoundError
 from tests.running_service import RunningService
 
@@ -38,7 +39,7 @@ def _end_of_log(service: RunningService, trial_id: int) -> str:
     return ""
 
 
-def _number(trial: dict[str, Any]) -> int:
+def _number(trial: TrialInfo) -> int:
     return int(trial["number"])
 
 

@@ -1,26 +1,10 @@
-"""The command line, `podium`: parses, calls the service over HTTP, prints; nothing heavy before its turn."""
+"""The command line, `podium`: parses options, calls the service over HTTP and prints the answer; CLI."""
 
 from __future__ import annotations
 
 import sys
 
-import typer
-
-from podium.api.cli.commands import (
-    db,
-    demo,
-    devices,
-    doctor,
-    ensemble,
-    login,
-    schema,
-    serve,
-    status,
-    sweep,
-    token,
-    trial,
-)
-from podium.api.cli.terminal.lazy_groups import QuickGroup
+from podium.api.cli.terminal.lazy_groups import CommandSource, group, lazy_group
 from podium.sweep.values.errors import (
     BundleError,
     ConversionError,
@@ -46,39 +30,44 @@ EXIT_CODES: dict[type[PodiumError], int] = {
     NoDeviceError: 4,
 }
 INTERRUPTED = 130
+_COMMANDS = "podium.api.cli.commands."
+COMMANDS = {
+    "demo": CommandSource(_COMMANDS + "demo", "demo", "Sweep an MLP on real data and ensemble the best three"),
+    "serve": CommandSource(_COMMANDS + "serve", "serve", "Run the service until Ctrl-C"),
+    "status": CommandSource(_COMMANDS + "status", "status", "Print whether the service is ready, and its components"),
+    "login": CommandSource(_COMMANDS + "login", "login", "Print a link that opens the dashboard, logged in"),
+    "devices": CommandSource(_COMMANDS + "devices", "app", "List, drain and return devices."),
+    "doctor": CommandSource(_COMMANDS + "doctor", "doctor", "Check every invariant of a data directory"),
+    "sweep": CommandSource(_COMMANDS + "sweep", "app", "Submit, follow and control sweeps."),
+    "trial": CommandSource(_COMMANDS + "trial", "app", "Show, stop, retry, annotate and tag trials."),
+    "ensemble": CommandSource(_COMMANDS + "ensemble", "app", "Build, evaluate and query ensembles of trials."),
+    "token": CommandSource(_COMMANDS + "token", "app", "Create, list and revoke access tokens."),
+    "db": CommandSource(_COMMANDS + "db", "app", "Back up, check or upgrade the database."),
+    "schema": CommandSource(_COMMANDS + "schema", "schema", "Print the JSON Schema of the sweep file, for editors"),
+}
 
-
-app = typer.Typer(
+app = group(
+    "Hyperparameter sweeps and ensembles: one neural network per device, the best k on the podium.",
+    cls=lazy_group(COMMANDS),
     name="podium",
-    cls=QuickGroup,
-    help="Hyperparameter sweeps and ensembles: one neural network per device, the best k on the podium.",
-    epilog="Exit codes: 0 done, 1 it failed, 2 bad input, 3 database or data directory, 4 service, 130 interrupted.",
-    no_args_is_help=True,
+    epilog="Exit codes: 0 success, 1 failure, 2 invalid input, 3 database or data directory, 4 service, "
+    "130 interrupted.",
     add_completion=True,
-    rich_markup_mode=None,  # rich help costs 70 ms of the 200 that --help may take
-    pretty_exceptions_enable=False,
 )
-app.command("demo")(demo.demo)
-app.command("serve")(serve.serve)
-app.command("status")(status.status)
-app.command("login")(login.login)
-app.add_typer(devices.app, name="devices")
-app.command("doctor")(doctor.doctor)
-app.add_typer(sweep.app, name="sweep")
-app.add_typer(trial.app, name="trial")
-app.add_typer(ensemble.app, name="ensemble")
-app.add_typer(token.app, name="token")
-app.add_typer(db.app, name="db")
-app.command("schema")(schema.schema)
+
+
+@app.callback()
+def podium() -> None:
+    """Only the commands do anything; Typer builds a group from a callback."""
 
 
 def _printable(error: PodiumError) -> str:
-    """The message; what a client or a trial wrote into it cannot drive the terminal."""
+    """The message with control characters escaped: parts of it come from clients and trials."""
     return "".join(c if c.isprintable() or c == "\n" else f"\\x{ord(c):02x}" for c in str(error))
 
 
 def main() -> None:
-    """Run a command; a `PodiumError` is one clear message and its exit code."""
+    """Run a command; a `PodiumError` becomes one message on standard error and an exit code."""
     try:
         app()
     except PodiumError as error:

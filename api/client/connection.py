@@ -1,6 +1,6 @@
-"""One service over HTTP: requests that are repeated while it restarts, pages, and its words as errors; cli, notebooks.
+"""HTTP to one service: retries while it restarts, pagination, and errors from its answers; user's process and CLI.
 
-What was not sent is sent again; what may have been heard is repeated only where twice does what once does.
+A request that was not sent is always retried; one that may have been received is retried only if it is idempotent.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import httpx2
 
@@ -23,17 +23,19 @@ from podium.sweep.values.errors import (
 )
 
 TIMEOUT_S = 70.0
-RETRY_S = 10.0  # what a part of the service that was killed takes to come back, and more
+RETRY_S = 10.0  # a killed component of the service is back sooner
 MAX_PAUSE_S = 1.0
-_BUSY = 503
+_UNAVAILABLE = 503
 _NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
+
+Answer = TypeVar("Answer")
 
 
 class Connection:
-    """A service and a token. Every request raises `PodiumError` with the server's own words when it says no."""
+    """A service and a token. Every request raises `PodiumError` with the server's message when it refuses."""
 
-    poll_s = 0.2  # between two looks at what is waited for
-    pause_s = 0.05  # before a request is repeated for the first time; then twice as long each time
+    poll_s = 0.2  # interval of waiting methods
+    pause_s = 0.05  # before the first retry; doubles with each retry
 
     def __init__(
         self,
@@ -44,9 +46,10 @@ class Connection:
         retry_s: float = RETRY_S,
         certificate: str | None = None,
     ) -> None:
-        """`retry_s`: how long a service that does not answer is asked again, as while it restarts; 0 asks once.
+        """Connect to the service at `url`.
 
-        `certificate` is the service's own, in PEM, where no authority that is trusted by default has signed it.
+        `retry_s`: how long to retry while the service does not respond, as during a restart; 0: no retry.
+        `certificate`: the service's certificate (PEM), if no default authority has signed it.
         """
         self._http = httpx2.Client(
             base_url=url,
@@ -67,38 +70,37 @@ class Connection:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _pages(self, path: str, limit: int = 200, **query: str) -> Iterator[dict[str, Any]]:
+    def _pages(self, item: type[Answer], path: str, limit: int = 200, **query: str) -> Iterator[Answer]:
+        """The items of all pages."""
         after: int | None = None
         while True:
             params = {"limit": limit, **query} | ({} if after is None else {"after": after})
-            page = self._object("GET", path, params=params)
+            page = self._answer(dict[str, Any], "GET", path, params=params)
             yield from page["items"]
             after = page["next"]
             if after is None:
                 return
 
-    def _object(self, method: str, path: str, **more: Any) -> dict[str, Any]:
-        found: dict[str, Any] = self._json(method, path, **more)
-        return found
+    def _answer(self, kind: type[Answer], method: str, path: str, **options: Any) -> Answer:
+        """The JSON body of the answer, typed as `kind`; the service guarantees its fields."""
+        body: Answer = self._request(method, path, **options).json()
+        return body
 
-    def _json(self, method: str, path: str, **more: Any) -> Any:
-        return self._request(method, path, **more).json()
-
-    def _request(self, method: str, path: str, *, repeatable: bool | None = None, **more: Any) -> httpx2.Response:
-        """The answer. `repeatable`: twice does what once does; by default so for GET, and with an Idempotency-Key."""
-        request = self._http.build_request(method, path, **more)
+    def _request(self, method: str, path: str, *, repeatable: bool | None = None, **options: Any) -> httpx2.Response:
+        """The answer. `repeatable`: the request is idempotent; by default GET, and any with an Idempotency-Key."""
+        request = self._http.build_request(method, path, **options)
         if repeatable is None:
             repeatable = method == "GET" or "Idempotency-Key" in request.headers
         return self._send(request, repeatable=repeatable)
 
     @contextlib.contextmanager
-    def _stream(self, path: str, **more: Any) -> Iterator[httpx2.Response]:
-        """An answer that is read while it comes."""
-        response = self._send(self._http.build_request("GET", path, **more), repeatable=True, stream=True)
+    def _stream(self, path: str, **options: Any) -> Iterator[httpx2.Response]:
+        """An answer that is read as a stream."""
+        response = self._send(self._http.build_request("GET", path, **options), repeatable=True, stream=True)
         try:
             yield response
         except httpx2.HTTPError as error:
-            raise ServiceError(f"the answer of the service at {self.url} broke off: {error}") from error
+            raise ServiceError(f"lost the connection to the service at {self.url}: {error}") from error
         finally:
             response.close()
 
@@ -110,15 +112,15 @@ class Connection:
             except httpx2.HTTPError as error:
                 if (repeatable or isinstance(error, _NOT_SENT)) and _slept(pauses):
                     continue
-                raise ServiceError(f"the service at {self.url} does not answer: {error}") from error
+                raise ServiceError(f"the service at {self.url} does not respond: {error}") from error
             if response.status_code < 400:
                 return response
             response.read()
-            if response.status_code != _BUSY or not repeatable or not _slept(pauses):
+            if response.status_code != _UNAVAILABLE or not repeatable or not _slept(pauses):
                 raise error_of(response)
 
     def _pauses(self) -> Iterator[float]:
-        """How long to wait before each repetition, as long as there is patience."""
+        """The pause before each retry, until `retry_s` is over."""
         end = time.monotonic() + self._retry_s
         pause_s = self.pause_s
         while time.monotonic() + pause_s < end:
@@ -135,7 +137,7 @@ def _slept(pauses: Iterator[float]) -> bool:
 
 
 def error_of(response: httpx2.Response) -> PodiumError:
-    """What the server said when it refused."""
+    """The error for a refusal of the server."""
     try:
         problem = response.json()
     except ValueError:
@@ -149,7 +151,7 @@ def error_of(response: httpx2.Response) -> PodiumError:
 
 
 def _problem(location: list[str], message: str) -> Problem:
-    """Without the part of the request that it stood in; what is wrong with an id says so itself."""
+    """A problem without the part of the request it was in; the message about an id in the path names it."""
     if location[:1] == ["path"]:
         return Problem((), message)
     return Problem(tuple(location[1:] if location[:1] in (["query"], ["body"], ["header"]) else location), message)

@@ -1,4 +1,4 @@
-"""A sweep's trials as a data frame of pandas; the user's process."""
+"""A sweep's trials as a pandas data frame; the user's process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LAST = ("cause", "sampler", "attempts", "device", *TIMES, "duration_s", "trial_
 
 
 def frame(spec: Mapping[str, Any], trials: Iterable[Mapping[str, Any]]) -> pandas.DataFrame:
-    """A row for each of the exported trials; times are in UTC. Raises `MissingExtraError` without pandas."""
+    """One row per exported trial, times in UTC. Raises `MissingExtraError` without pandas."""
     try:
         import pandas
     except ImportError as error:
@@ -28,7 +28,7 @@ def frame(spec: Mapping[str, Any], trials: Iterable[Mapping[str, Any]]) -> panda
 
 
 def _columns(spec: Mapping[str, Any], rows: list[dict[str, Any]]) -> list[str]:
-    """Those that each sweep has, and attributes and constraints, in this order."""
+    """The column names in order: number, state, values, parameters, attributes and constraints, others."""
     params = [name for row in [_params(spec, {}), *rows] for name in row if name.startswith("params_")]
     notes = [name for row in rows for name in row if name.startswith(("user_attrs_", "constraints_"))]
     return list(dict.fromkeys(["number", "state", *_values(spec, {}), *params, *sorted(notes, reverse=True), *_LAST]))

@@ -1,4 +1,4 @@
-"""Sweeps out of a service and studies into it, as methods of the Python client; cli, notebooks."""
+"""Exports of sweeps and imports of studies as methods of the Python client; the user's process and the CLI."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, get_args
 from urllib.parse import quote
 
+from podium.api.client.answers import ExportedTrial, SweepInfo
 from podium.api.client.connection import Connection
 from podium.sweep.runtime.atomic_files import appearing
 from podium.sweep.values.errors import PodiumError
@@ -17,20 +18,20 @@ TableFormat = Literal["csv", "parquet", "jsonl"]
 
 
 class ExportCalls(Connection):
-    """What notebooks, spreadsheets and other tools read."""
+    """Files and records for notebooks, spreadsheets and other tools."""
 
     def export(
         self, sweep_id: int, path: Path | str, table: TableFormat | None = None, filter: str | None = None
     ) -> Path:
-        """Write a sweep's trials to a file as CSV, Parquet or JSON lines, which its suffix says if `table` does not.
+        """Write a sweep's trials to a file as CSV, Parquet or JSON lines: by `table`, or by the suffix of `path`.
 
-        All, or those that a filter finds. The file appears whole.
-        Raises `NotFoundError`, and `PodiumError` where the service lacks pyarrow for Parquet.
+        All trials, or those that match a filter. The file is written atomically.
+        Raises `NotFoundError`, and `PodiumError` if the service lacks pyarrow for Parquet.
         """
         target = Path(path)
         suffix = table or target.suffix.removeprefix(".")
         if suffix not in get_args(TableFormat):
-            raise PodiumError(f"{target} does not end in .csv, .parquet or .jsonl; say which with table=")
+            raise PodiumError(f"unknown format of {target}: use the suffix .csv, .parquet or .jsonl, or give table=")
         path = f"{_sweep(sweep_id)}/export.{suffix}"
         with (
             self._stream(path, params={} if filter is None else {"filter": filter}) as response,
@@ -41,15 +42,15 @@ class ExportCalls(Connection):
 
     def exported_trials(
         self, sweep_id: int, *, curves: bool = True, filter: str | None = None
-    ) -> Iterator[dict[str, Any]]:
-        """Every trial, or those that a filter finds, with all that is known of it; `metrics` only with `curves`."""
+    ) -> Iterator[ExportedTrial]:
+        """Every trial, or those that match a filter, with all stored data; `metrics` only with `curves`."""
         params = {"curves": str(curves).lower()} | ({} if filter is None else {"filter": filter})
         with self._stream(f"{_sweep(sweep_id)}/export.jsonl", params=params) as response:
             for line in response.iter_lines():
                 yield json.loads(line)
 
     def download(self, trial_id: int, name: str, path: Path | str) -> Path:
-        """Write a file that a trial left, `model.safetensors` or `artifacts/plot.png` say, to `path`; it appears whole.
+        """Download a file of a trial, like `model.safetensors` or `artifacts/plot.png`, to `path`, written atomically.
 
         Raises `NotFoundError`.
         """
@@ -62,19 +63,19 @@ class ExportCalls(Connection):
         return target
 
     def count_trials(self, sweep_id: int, filter: str | None = None) -> int:
-        """How many trials a sweep has, or how many of them a filter finds."""
+        """The number of trials of a sweep, or of those that match a filter."""
         params: dict[str, Any] = {"limit": 1} | ({} if filter is None else {"filter": filter})
-        count: int = self._object("GET", f"{_sweep(sweep_id)}/table", params=params)["matching"]
+        count: int = self._answer(dict[str, Any], "GET", f"{_sweep(sweep_id)}/table", params=params)["matching"]
         return count
 
-    def import_sweep(self, document: dict[str, Any], *, idempotency_key: str | None = None) -> dict[str, Any]:
-        """Keep a study as a finished sweep. The same one is taken once, however often it is sent.
+    def import_sweep(self, document: dict[str, Any], *, idempotency_key: str | None = None) -> SweepInfo:
+        """Import a study as a finished sweep; importing the same study again returns the same sweep.
 
-        `podium.sweep.studies.study_conversion.document_of` makes the document of an Optuna study. Raises
+        `podium.sweep.studies.study_conversion.document_of` converts an Optuna study to the document. Raises
         `InvalidSpecError`.
         """
         headers = {"Idempotency-Key": idempotency_key or f"import-{_digest(document)}"}
-        return self._object("POST", "/api/v1/sweeps/import", json=document, headers=headers)
+        return self._answer(SweepInfo, "POST", "/api/v1/sweeps/import", json=document, headers=headers)
 
 
 def _sweep(sweep_id: int) -> str:
@@ -87,5 +88,5 @@ def _copy(chunks: Iterator[bytes], file: BinaryIO) -> None:
 
 
 def _digest(document: dict[str, Any]) -> str:
-    """By which the service knows the same study again."""
+    """The hash by which the service recognizes the same study."""
     return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()

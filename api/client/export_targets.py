@@ -1,19 +1,19 @@
-"""A sweep to a file, a study, TensorBoard or MLflow, by the name of the format or of the file; cli."""
+"""Exports a sweep to a file, an Optuna study, TensorBoard or MLflow, by format name or file suffix; CLI."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
+from podium.api.client.answers import ExportedTrial, SweepInfo
 from podium.api.client.client import Client
 from podium.api.client.export_calls import TableFormat
 from podium.sweep.values.errors import InvalidSpecError, Problem
 
 
 class ExportFormat(StrEnum):
-    """What `podium sweep export` writes."""
+    """The formats of `podium sweep export`."""
 
     CSV = "csv"
     PARQUET = "parquet"
@@ -42,7 +42,7 @@ _TABLES: dict[ExportFormat, TableFormat] = {
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What was written where, and how to look at it."""
+    """What was exported where, and the command that shows it, if any."""
 
     sweep_id: int
     format: ExportFormat
@@ -52,19 +52,19 @@ class Exported:
 
 
 def format_of(target: str, named: ExportFormat | None) -> ExportFormat:
-    """The format that is named, or that the target's suffix or form says. Raises `InvalidSpecError`."""
+    """The named format, or the one implied by the target's suffix or URL. Raises `InvalidSpecError`."""
     if named is not None:
         return named
     found = ExportFormat.OPTUNA if "://" in target else _BY_SUFFIX.get(Path(target).suffix.lower())
     if found is None:
-        raise _wrong("--to", f"{target!r} does not say the format; add --format with one of {_formats()}")
+        raise _invalid("--to", f"{target!r} implies no format; add --format with one of {_formats()}")
     return found
 
 
 def named(name: str) -> ExportFormat:
-    """Raises `InvalidSpecError`."""
+    """The format of this name. Raises `InvalidSpecError`."""
     if name not in [*ExportFormat]:
-        raise _wrong("--format", f"there is no format {name!r}; write one of {_formats()}")
+        raise _invalid("--format", f"unknown format {name!r}; use one of {_formats()}")
     return ExportFormat(name)
 
 
@@ -72,16 +72,22 @@ def _formats() -> str:
     return ", ".join(each.value for each in ExportFormat)
 
 
-def _wrong(option: str, message: str) -> InvalidSpecError:
+def _invalid(option: str, message: str) -> InvalidSpecError:
     return InvalidSpecError([Problem((option,), message)], "")
 
 
 def export(
-    client: Client, sweep_id: int, target: str, wanted: ExportFormat, name: str | None, filter: str | None = None
+    client: Client,
+    sweep_id: int,
+    target: str,
+    wanted: ExportFormat,
+    *,
+    name: str | None = None,
+    filter: str | None = None,
 ) -> Exported:
-    """Write it: all trials, or those that a filter finds.
+    """Export all trials, or those that match a filter.
 
-    `name` is the study's or the experiment's; the sweep's where it is None.
+    `name`: of the study or experiment; by default that of the sweep.
     """
     sweep = client.sweep(sweep_id)
     name = name or sweep["name"]
@@ -94,7 +100,7 @@ def export(
     return Exported(sweep_id, wanted, target, len(trials), look)
 
 
-def _to_study(sweep: dict[str, Any], trials: list[dict[str, Any]], target: str, name: str) -> str:
+def _to_study(sweep: SweepInfo, trials: list[ExportedTrial], target: str, name: str) -> str:
     from podium.api.client import optuna_studies  # loads Optuna
 
     if "://" not in target:
@@ -103,14 +109,14 @@ def _to_study(sweep: dict[str, Any], trials: list[dict[str, Any]], target: str, 
     return f"optuna-dashboard {optuna_studies.shown(target)}"
 
 
-def _to_tensorboard(sweep: dict[str, Any], trials: list[dict[str, Any]], target: str, _: str) -> str:
+def _to_tensorboard(sweep: SweepInfo, trials: list[ExportedTrial], target: str, _: str) -> str:
     from podium.api.client import tensorboard_export  # loads torch
 
     tensorboard_export.write(sweep, trials, Path(target))
     return f"tensorboard --logdir {target}"
 
 
-def _to_mlflow(sweep: dict[str, Any], trials: list[dict[str, Any]], target: str, name: str) -> str:
+def _to_mlflow(sweep: SweepInfo, trials: list[ExportedTrial], target: str, name: str) -> str:
     from podium.api.client import mlflow_export  # loads MLflow
 
     uri = mlflow_export.tracking_uri(target)
@@ -128,4 +134,4 @@ _WRITERS = {
 def _check_folder(target: str) -> None:
     folder = Path(target).absolute().parent
     if not folder.is_dir():
-        raise _wrong("--to", f"there is no folder {folder}")
+        raise _invalid("--to", f"there is no folder {folder}")

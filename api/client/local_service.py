@@ -1,4 +1,4 @@
-"""A service for as long as one command takes: the one that runs already, or one started for it; cli."""
+"""A service for one command: the running one, or one started for the command; CLI."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from podium.sweep.values.errors import DataDirectoryError, ServiceError
 
 START_S = 60.0
 STOP_S = 15.0
-BAD_DATA_DIRECTORY = 3  # what `serve` exits with when database or data directory cannot be used
+BAD_DATA_DIRECTORY = 3  # exit code of `serve` for an unusable database or data directory
 
 
 @contextlib.contextmanager
 def service(data_dir: Path, devices: str = "auto", *, own: bool = False) -> Iterator[Client]:
-    """A client of the service on `data_dir`; one started here ends with the block. `own`: do not use a running one."""
+    """A client of the service on `data_dir`; starts one until the end of the block if none runs, or always if `own`."""
     if not own:
         with contextlib.suppress(ServiceError):
             client = Client.of(data_dir)
@@ -40,7 +40,7 @@ def service(data_dir: Path, devices: str = "auto", *, own: bool = False) -> Iter
 
 @contextlib.contextmanager
 def cancelled_on_interrupt(client: Client, sweep_id: int) -> Iterator[None]:
-    """Ctrl-C in the block ends the sweep too: nobody waits for it any more."""
+    """Cancel the sweep on Ctrl-C in the block."""
     try:
         yield
     except KeyboardInterrupt:
@@ -49,7 +49,7 @@ def cancelled_on_interrupt(client: Client, sweep_id: int) -> Iterator[None]:
 
 
 def _start(data_dir: Path, devices: str) -> subprocess.Popen[str]:
-    """`podium serve` on free ports. It dies with this process, and Ctrl-C reaches it through us alone."""
+    """Start `podium serve` on free ports. It dies with this process; Ctrl-C does not reach it directly."""
     command = [
         sys.executable,
         "-P",
@@ -73,17 +73,17 @@ def _start(data_dir: Path, devices: str) -> subprocess.Popen[str]:
 
 
 def _wait(process: subprocess.Popen[str], data_dir: Path) -> Client:
-    """The client as soon as every part is ready.
+    """Wait until all components are ready, and return a client.
 
-    Raises `ServiceError`, or `DataDirectoryError` when that is why, with what the service said instead.
+    Raises `ServiceError`, or `DataDirectoryError`, with the last line that the service printed.
     """
     end = time.monotonic() + START_S
     while time.monotonic() < end:
         if process.poll() is not None:
             assert process.stdout is not None
-            said = process.stdout.read().strip().splitlines()
+            lines = process.stdout.read().strip().splitlines()
             error = DataDirectoryError if process.returncode == BAD_DATA_DIRECTORY else ServiceError
-            raise error(said[-1] if said else f"the service ended with status {process.returncode}")
+            raise error(lines[-1] if lines else f"the service exited with status {process.returncode}")
         with contextlib.suppress(ServiceError, json.JSONDecodeError):
             client = Client.of(data_dir)
             if client.ready()["ready"]:

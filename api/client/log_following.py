@@ -1,4 +1,4 @@
-"""The log of a trial as it grows, over one attempt and the next; cli."""
+"""Follows the log of a trial over all of its attempts; CLI."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from podium.api.client.client import Client
 from podium.sweep.values.errors import NotFoundError
 
 POLL_S = 0.5
-OVER = ("finished", "pruned", "failed", "cancelled")
+TERMINAL = ("finished", "pruned", "failed", "cancelled")
 
 
 def follow_log(client: Client, trial_id: int) -> Iterator[str]:
-    """What a trial has printed and prints, until it is over and all is said. Raises `NotFoundError`."""
+    """The output of a trial as it is written, until the trial ends. Raises `NotFoundError`."""
     attempt, start = 0, 0
     while True:
-        trial = client.trial(trial_id)  # looked at first: what is printed before it is over is read after that
+        trial = client.trial(trial_id)  # read before the log: all output of an ended trial is then read
         if trial["attempt"] != attempt:
             if attempt:
                 yield f"\n[ attempt {trial['attempt']} ]\n"
             attempt, start = trial["attempt"], 0
-        text, start = _more(client, trial_id, attempt, start)
+        text, start = _read_from(client, trial_id, attempt, start)
         if text:
             yield text
-        elif trial["state"] in OVER:
+        elif trial["state"] in TERMINAL:
             return
         else:
             time.sleep(POLL_S)
 
 
-def _more(client: Client, trial_id: int, attempt: int, start: int) -> tuple[str, int]:
+def _read_from(client: Client, trial_id: int, attempt: int, start: int) -> tuple[str, int]:
     if not attempt:
-        return "", start  # it has not begun
+        return "", start  # not started
     try:
         return client.log_from(trial_id, attempt, start)
     except NotFoundError:
-        return "", start  # it has printed nothing yet
+        return "", start  # no output yet

@@ -1,4 +1,4 @@
-"""A sweep as a run of MLflow, with its trials as child runs; the command line's process."""
+"""Exports a sweep as an MLflow run with one child run per trial; CLI."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from typing import Any, TypeVar
 from podium.sweep.values.errors import MissingExtraError, PodiumError
 
 Item = TypeVar("Item")
-METRICS_A_BATCH, PARAMS_A_BATCH = 1_000, 100  # as many as MLflow takes at once
-MOST_CHARACTERS = 6_000  # of a parameter
+METRICS_A_BATCH, PARAMS_A_BATCH = 1_000, 100  # MLflow's limits per request
+MOST_CHARACTERS = 6_000  # of a parameter value
 _STATUS = {"finished": "FINISHED", "pruned": "FINISHED", "failed": "FAILED", "cancelled": "KILLED"}
 _UNUSUAL = re.compile(r"[^\w.\- /]")
 
 
 def tracking_uri(target: str) -> str:
-    """A file of SQLite or a folder by its path; what is a URI stays as it is."""
+    """The URI of an SQLite file or a folder; a URI is returned unchanged."""
     if "://" in target or target.startswith("file:"):
         return target
     path = Path(target).absolute()
@@ -29,14 +29,14 @@ def tracking_uri(target: str) -> str:
 
 
 def write(sweep: Mapping[str, Any], trials: Iterable[Mapping[str, Any]], uri: str, experiment: str) -> None:
-    """One run for the sweep in the experiment of that name, and below it one for each trial.
+    """Write one run for the sweep to the experiment of that name, with a child run for each trial.
 
-    Raises `MissingExtraError`, and `PodiumError` with MLflow's words where it refuses.
+    Raises `MissingExtraError`, and `PodiumError` with MLflow's message if it refuses.
     """
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-    os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")  # a folder is what the user asked for
+    os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")  # the user gave a folder
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # MLflow's, of the packages that it uses
+        warnings.simplefilter("ignore")  # from packages that MLflow uses
         try:
             from mlflow import MlflowClient
             from mlflow.exceptions import MlflowException
@@ -102,7 +102,7 @@ def _points(trial: Mapping[str, Any], started: int) -> Iterator[Any]:
 
 
 def _values(values: Mapping[str, float], ended_at: str | None) -> Iterator[Any]:
-    """What a trial is judged by, beside its curves."""
+    """The objectives of a trial, separate from its curves."""
     from mlflow.entities import Metric
 
     for name, value in values.items():
@@ -110,7 +110,7 @@ def _values(values: Mapping[str, float], ended_at: str | None) -> Iterator[Any]:
 
 
 def _log(client: Any, run: str, params: Sequence[Any], metrics: Sequence[Any]) -> None:
-    """In as few requests as there can be: mostly one."""
+    """Log in as few requests as possible: usually one."""
     if 0 < len(params) + len(metrics) <= METRICS_A_BATCH and len(params) <= PARAMS_A_BATCH:
         client.log_batch(run, metrics=metrics, params=params)
         return
@@ -126,7 +126,7 @@ def _batches(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
 
 
 def _name(name: str) -> str:
-    """A name that MLflow takes: letters, digits, and . - / space and the underscore."""
+    """A valid MLflow name: letters, digits, `.`, `-`, `/`, space and underscore."""
     return _UNUSUAL.sub("_", name)[:250]
 
 

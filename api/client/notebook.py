@@ -1,6 +1,6 @@
-"""Sweeps, trials and ensembles as objects that notebooks show and ask; the user's process.
+"""Sweeps, trials and ensembles as objects, displayed by notebooks; the user's process.
 
-What they know is what the service last said: `refresh()` asks again. pandas and Optuna are loaded where they are used.
+An object holds the state as of its last request; `refresh()` updates it. pandas and Optuna are loaded on first use.
 """
 
 from __future__ import annotations
@@ -18,43 +18,42 @@ from podium.sweep.values.trial import violates
 if TYPE_CHECKING:
     import pandas
 
+    from podium.api.client.answers import BestTrialInfo, EvaluationInfo, Prediction, TrialInfo
     from podium.api.client.client import Client, EnsembleName, Rows
     from podium.api.client.optuna_studies import Study
 
-OVER = ("finished", "failed", "cancelled")
+TERMINAL = ("finished", "failed", "cancelled")
 SHOWN_TRIALS = 5
 
 
 class Trial:
-    """One trial. `data` is all that the service says of it."""
+    """A trial. `data` is the service's answer, with all fields."""
 
-    def __init__(self, client: Client, data: dict[str, Any]) -> None:
+    def __init__(self, client: Client, data: TrialInfo) -> None:
         self._client = client
-        self.data = data
+        self.data: TrialInfo = data
 
     @property
     def id(self) -> int:
-        return int(self.data["id"])
+        return self.data["id"]
 
     @property
     def number(self) -> int:
-        return int(self.data["number"])
+        return self.data["number"]
 
     @property
     def state(self) -> str:
-        return str(self.data["state"])
+        return self.data["state"]
 
     @property
     def value(self) -> float | None:
-        """By which it is judged; of several objectives, the first."""
-        found: float | None = self.data["value"]
-        return found
+        """The objective value; with several objectives, the first."""
+        return self.data["value"]
 
     @property
     def values(self) -> dict[str, float] | None:
-        """By metric, where there are several objectives."""
-        found: dict[str, float] | None = self.data["values"]
-        return found
+        """The values by metric, with several objectives."""
+        return self.data["values"]
 
     @property
     def params(self) -> dict[str, Any]:
@@ -65,14 +64,15 @@ class Trial:
         return dict(self.data["user_attrs"])
 
     def metrics(self) -> dict[str, list[list[float]]]:
-        """Its curves: [step, value] pairs by name."""
+        """The reported metrics: [step, value] pairs by name."""
         return self._client.metrics(self.id)
 
     def log(self) -> str:
-        """The end of what it printed."""
+        """The end of its output."""
         return self._client.log(self.id)
 
     def refresh(self) -> Self:
+        """Update `data`."""
         self.data = self._client.trial(self.id)
         return self
 
@@ -86,7 +86,7 @@ class Trial:
 
 
 class Sweep:
-    """One sweep. `data` is all that the service says of it."""
+    """A sweep. `data` is the service's answer, with all fields."""
 
     def __init__(self, client: Client, sweep_id: int) -> None:
         """Raises `NotFoundError`."""
@@ -96,21 +96,22 @@ class Sweep:
 
     @classmethod
     def submit(cls, client: Client, document: dict[str, Any]) -> Self:
-        """Submit a sweep file's content. Raises `InvalidSpecError`."""
+        """Submit the content of a sweep file. Raises `InvalidSpecError`."""
         return cls(client, client.submit(document)["id"])
 
     def refresh(self) -> Self:
+        """Update `data`."""
         self.data = self._client.sweep(self.id)
         return self
 
     @property
     def name(self) -> str:
-        return str(self.data["name"])
+        return self.data["name"]
 
     @property
     def state(self) -> str:
         """As of the last `refresh`."""
-        return str(self.data["state"])
+        return self.data["state"]
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -118,50 +119,50 @@ class Sweep:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many trials are in which state."""
+        """The number of trials by state."""
         return dict(self.data["counts"])
 
     @property
     def metrics(self) -> list[str]:
-        """What its trials are judged by."""
+        """The names of the objective metrics."""
         return [metric["name"] for metric in self.spec.get("metrics") or [self.spec["metric"]]]
 
     def wait(self, *, progress: bool = True, timeout_s: float | None = None) -> Self:
-        """Wait until it is over; `progress` prints a line whenever something has ended.
+        """Wait until the sweep ends; `progress` prints a line whenever a trial ends.
 
-        Raises `ServiceError` when it is not over within `timeout_s`.
+        Raises `ServiceError` after `timeout_s`.
         """
         end = None if timeout_s is None else time.monotonic() + timeout_s
-        said = ""
+        printed = ""
         while True:
             line = self.refresh()._line()
-            if progress and line != said:
+            if progress and line != printed:
                 print(line, file=sys.stderr, flush=True)
-                said = line
-            if self.state in OVER:
+                printed = line
+            if self.state in TERMINAL:
                 return self
             if end is not None and time.monotonic() > end:
                 raise ServiceError(f"sweep {self.id} is still {self.state} after {timeout_s:g} s")
             time.sleep(self._client.poll_s)
 
     def trials(self, state: str | None = None) -> list[Trial]:
-        """By number; all, or those in one state."""
+        """The trials by number; all, or those in one state."""
         return [Trial(self._client, found) for found in self._client.trials(self.id, state=state)]
 
     def best(self) -> Trial | None:
-        """The best finished trial, or None; of several objectives, the first of the Pareto front."""
+        """The best finished trial, or None; with several objectives, the first of the Pareto front."""
         found = next(iter(self._client.best(self.id)), None)
         return None if found is None else Trial(self._client, self._client.trial(found["trial_id"]))
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A row for each trial, by number: state, value (or values_METRIC), params_NAME, user_attrs_NAME, duration_s, …
+        """One row per trial: state, value (or values_METRIC), params_NAME, user_attrs_NAME, duration_s and others.
 
-        Times are in UTC. Raises `MissingExtraError` where pandas is not installed.
+        Times are in UTC. Raises `MissingExtraError` if pandas is not installed.
         """
         return data_frame.frame(self.spec, self._client.exported_trials(self.id, curves=False))
 
     def as_optuna_study(self) -> Study:
-        """The sweep as a study in memory, with curves, for `optuna.visualization` and `optuna.importance`."""
+        """The sweep as an in-memory Optuna study, for `optuna.visualization` and `optuna.importance`."""
         from podium.api.client import optuna_studies  # loads Optuna
 
         return optuna_studies.in_memory(self.refresh().data, self._client.exported_trials(self.id))
@@ -176,7 +177,7 @@ class Sweep:
         return f"<{self._line()}>"
 
     def _repr_html_(self) -> str:
-        """As it is now: its best trials and the history of its first metric."""
+        """The current state: the best trials and the history of the first metric."""
         found = self.refresh()._client.best(self.id, None if len(self.metrics) > 1 else SHOWN_TRIALS)[:SHOWN_TRIALS]
         params = list(dict.fromkeys(name for trial in found for name in trial["params"]))
         rows = [
@@ -189,45 +190,50 @@ class Sweep:
     def _history(self) -> str:
         goal = (self.spec.get("metrics") or [self.spec["metric"]])[0]["goal"]
         finished = self._client.trials(self.id, state="finished")
-        points = [(t["number"], t["value"]) for t in finished if not violates(t["constraints"])]
+        points = [
+            (trial["number"], trial["value"])
+            for trial in finished
+            if trial["value"] is not None and not violates(trial["constraints"])
+        ]
         return sweep_html.svg(points, self.metrics[0], maximize=goal == "maximize")
 
 
 class Ensemble:
-    """One ensemble. `data` is all that the service says of it."""
+    """An ensemble. `data` is the service's answer, with all fields."""
 
     def __init__(self, client: Client, ensemble: EnsembleName) -> None:
-        """By its id or its name. Raises `NotFoundError`."""
+        """Open an ensemble by id or name. Raises `NotFoundError`."""
         self._client = client
         self.data = client.ensemble(ensemble)
 
     @property
     def id(self) -> int:
-        return int(self.data["id"])
+        return self.data["id"]
 
     @property
     def name(self) -> str:
-        return str(self.data["name"])
+        return self.data["name"]
 
     @property
     def state(self) -> str:
         """As of the last `refresh`."""
-        return str(self.data["state"])
+        return self.data["state"]
 
     def refresh(self) -> Self:
+        """Update `data`."""
         self.data = self._client.ensemble(self.id)
         return self
 
     def wait(self, timeout_s: float = 120.0) -> Self:
-        """Wait until all members are ready. Raises `ServiceError` when they cannot be, or take too long."""
+        """Wait until all members are ready. Raises `ServiceError` if they fail, or after `timeout_s`."""
         self.data = self._client.wait_ensemble(self.id, timeout_s)
         return self
 
-    def predict(self, inputs: Rows, deadline_ms: float | None = None, *, whole: bool = False) -> dict[str, Any]:
+    def predict(self, inputs: Rows, deadline_ms: float | None = None, *, whole: bool = False) -> Prediction:
         """See `Client.predict`."""
         return self._client.predict(self.id, inputs, deadline_ms, whole=whole)
 
-    def evaluate(self, split: str = "test", **options: Any) -> dict[str, Any]:
+    def evaluate(self, split: str = "test", **options: Any) -> EvaluationInfo:
         """See `Client.evaluate`."""
         return self._client.evaluate(self.id, split, **options)
 
@@ -240,6 +246,6 @@ class Ensemble:
         return f"<b>{cell(repr(self)[1:-1])}</b>" + html_table(["trial", "weight", "state", "reason"], rows)
 
 
-def _values(trial: dict[str, Any], metrics: list[str]) -> Iterator[Any]:
+def _values(trial: BestTrialInfo, metrics: list[str]) -> Iterator[Any]:
     for name in metrics:
         yield trial["value"] if trial["values"] is None else trial["values"].get(name)

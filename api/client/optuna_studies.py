@@ -1,6 +1,6 @@
-"""Optuna's studies, for notebooks and `podium sweep export|import`: the one way from api to Optuna, in their process.
+"""Optuna studies of the client: the only module of `api` that uses Optuna; the user's process and the CLI.
 
-Imported only where a study is wanted: loading Optuna takes a second, and the service never does.
+Imported only where a study is used: loading Optuna takes a second.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def write(sweep: Json, trials: Iterable[Json], storage: str, name: str) -> int:
 
 
 def shown(storage: str) -> str:
-    """What optuna-dashboard is given for a storage, without the password."""
+    """The storage argument for optuna-dashboard, without a password."""
     from podium.sweep.studies import study_storage
 
     known = "://" in storage or storage.endswith(study_storage.JOURNAL)
@@ -38,7 +38,7 @@ def shown(storage: str) -> str:
 
 
 def read(storage: str, study_name: str | None, name: str | None) -> tuple[dict[str, Any], list[str]]:
-    """The body of an import, and what of the study no sweep can hold. Raises `StudyError`."""
+    """The body of an import request, and the omissions: what a sweep cannot represent. Raises `StudyError`."""
     from podium.sweep.studies import study_storage
 
     study = study_storage.read_study(storage, study_name)

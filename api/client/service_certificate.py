@@ -1,4 +1,4 @@
-"""How others on this machine know a service with TLS: by its very certificate, whatever its names; cli, serve."""
+"""Trust in a local service with TLS: its exact certificate, whatever its host names; CLI and `podium serve`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ _END = "-----END CERTIFICATE-----\n"
 
 
 def certificate(file: Path) -> str:
-    """The service's own certificate, the first of its chain. Raises `OSError`."""
+    """The service's certificate (PEM), the first of its chain. Raises `OSError`."""
     first, end, _ = file.read_text().partition(_END)
     return first[first.find("-----BEGIN") :] + end
 
 
 def trusting(pem: str) -> ssl.SSLContext:
-    """Trusts that certificate alone."""
+    """A TLS context that trusts only this certificate."""
     context = ssl.create_default_context(cadata=pem)
     context.check_hostname = False
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN

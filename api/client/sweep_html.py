@@ -1,4 +1,4 @@
-"""What notebooks show of a sweep: plain HTML and SVG, no scripts, and whatever others wrote escaped; notebooks."""
+"""The HTML of a sweep in notebooks: plain HTML and SVG without scripts, all text escaped; the user's process."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from itertools import accumulate
 from typing import Any
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 560, 180, 64, 22, 10
-MOST_POINTS = 1_000  # drawn as dots: more are as good as a cloud, and slow in a page
+MOST_POINTS = 1_000  # drawn as dots: more are slow to render
 Point = tuple[int, float]
 
 
 def cell(value: Any) -> str:
-    """A value as text of a page."""
+    """A value as escaped text."""
     return escape(f"{value:.5g}" if isinstance(value, float) else "" if value is None else str(value))
 
 
 def html_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A table whose cells are text."""
+    """An HTML table with escaped cells."""
     head = "".join(f"<th>{cell(name)}</th>" for name in columns)
     body = "".join("<tr>" + "".join(f"<td>{cell(value)}</td>" for value in row) + "</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def svg(points: Sequence[Point], metric: str, *, maximize: bool) -> str:
-    """The value of each finished trial over its number, and the best so far; "" where there is none."""
+    """A chart of the value of each finished trial and of the best so far, by number; "" without trials."""
     if not points:
         return ""
     best = list(accumulate((value for _, value in points), max if maximize else min))
@@ -45,7 +45,7 @@ def svg(points: Sequence[Point], metric: str, *, maximize: bool) -> str:
 
 
 def _steps(points: Sequence[Point], best: Sequence[float], xs: Sequence[float]) -> str:
-    """Where the best so far changes, and the end."""
+    """The corners of the best-so-far line, and its end."""
     heights = _scale([v for _, v in points], HEIGHT - BOTTOM, TOP, at=best)
     corners = [f"{xs[0]:.1f},{heights[0]:.1f}"]
     for before, after, x in zip(heights, heights[1:], xs[1:], strict=False):
@@ -67,7 +67,7 @@ def _axes(points: Sequence[Point], metric: str) -> str:
 
 
 def _scale(values: Sequence[float], low: float, high: float, at: Sequence[float] | None = None) -> list[float]:
-    """Places of `at` between `low` and `high`, where the least and the greatest of `values` are."""
+    """`at` scaled so that the minimum and maximum of `values` are at `low` and `high`."""
     first, last = min(values), max(values)
     if first == last:
         return [(low + high) / 2 for _ in (at or values)]

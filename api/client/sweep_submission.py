@@ -1,6 +1,6 @@
-"""Sweep files on the command line: read, checked as far as can be without a service, submitted; cli.
+"""Reads sweep files, checks them as far as possible without a service, and submits them; CLI and user's process.
 
-Imported by commands when they run: pydantic, YAML and numpy are not for --help.
+Loads pydantic, YAML and numpy.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from podium.api.client.answers import SweepInfo
 from podium.api.client.client import Client
 from podium.sweep.lifecycle.warm_start import judged_otherwise
 from podium.sweep.spec.program import FunctionProgram, ImportedProgram, OwnCode
@@ -26,9 +27,10 @@ _DATA_PATHS = ("root", "idx", "file")
 
 
 def read(path: Path) -> tuple[SweepFile, dict[str, Any], Found | None]:
-    """A checked file, the document to send, and the code that it names.
+    """The checked file, the document to submit, and the code that it names.
 
-    Paths in the file are relative to it, and absolute in the document. Raises `InvalidSpecError` with file and line.
+    Paths in the file are relative to it; in the document they are absolute. Raises `InvalidSpecError` with file and
+    line.
     """
     file = read_sweep_file(path)
     document = _with_absolute_paths(file)
@@ -42,8 +44,8 @@ def read(path: Path) -> tuple[SweepFile, dict[str, Any], Found | None]:
     return file, document, code
 
 
-def packed(file: SweepFile, document: dict[str, Any]) -> int | None:
-    """The bytes of the code as it would be uploaded; None where there is none. Raises `InvalidSpecError`."""
+def packed_bytes(file: SweepFile, document: dict[str, Any]) -> int | None:
+    """The size of the code bundle that would be uploaded; None without code. Raises `InvalidSpecError`."""
     if document["program"].get("code") is None:
         return None
     try:
@@ -54,8 +56,8 @@ def packed(file: SweepFile, document: dict[str, Any]) -> int | None:
         raise file.located(InvalidSpecError.at(("program", "code"), str(error))) from None
 
 
-def foreseen(file: SweepFile, document: dict[str, Any], data_dir: Path) -> list[str]:
-    """What is valid and may not do what is meant. Raises `InvalidSpecError` for what a service would refuse."""
+def advice(file: SweepFile, document: dict[str, Any], data_dir: Path) -> list[str]:
+    """Notes on valid settings with surprising effects. Raises `InvalidSpecError` for what a service would refuse."""
     notes = notes_of(file.spec, Path(document["program"].get("code") or file.folder))
     notes += _variable_notes(file.spec)
     try:
@@ -69,28 +71,28 @@ def foreseen(file: SweepFile, document: dict[str, Any], data_dir: Path) -> list[
 
 
 def _variable_notes(spec: SweepSpec) -> list[str]:
-    """`${envvar:X}` without X here; the service, which may have another environment, refuses what it does not have."""
+    """Notes on `${envvar:X}` where X is not set here; the service checks its own environment."""
     try:
         if isinstance(spec.program, OwnCode):
             spec.program.check_variables(os.environ)
     except InvalidSpecError as error:
-        words = "checked in the environment of this command; on submit, that of the service decides"
-        return [f"{problem.key}: {problem.message} ({words})" for problem in error.problems]
+        scope = "checked in this command's environment; on submit, the service's environment counts"
+        return [f"{problem.key}: {problem.message} ({scope})" for problem in error.problems]
     return []
 
 
 def _warm_start_notes(spec: SweepSpec, data_dir: Path) -> list[str]:
     try:
         with Client.of(data_dir) as client:
-            complaints = [_warm_start_complaint(client, spec, sweep_id) for sweep_id in spec.warm_start]
+            problems = [_warm_start_problem(client, spec, sweep_id) for sweep_id in spec.warm_start]
     except ServiceError:
-        return ["warm_start: no service runs that knows whether those sweeps are there; it is asked on submit"]
-    if found := [Problem(("warm_start", str(i)), words) for i, words in enumerate(complaints) if words]:
+        return ["warm_start: not checked, since no service runs; it is checked on submit"]
+    if found := [Problem(("warm_start", str(i)), message) for i, message in enumerate(problems) if message]:
         raise InvalidSpecError(found)
     return []
 
 
-def _warm_start_complaint(client: Client, spec: SweepSpec, sweep_id: int) -> str | None:
+def _warm_start_problem(client: Client, spec: SweepSpec, sweep_id: int) -> str | None:
     try:
         earlier = client.sweep(sweep_id)["spec"]
     except NotFoundError as error:
@@ -99,16 +101,16 @@ def _warm_start_complaint(client: Client, spec: SweepSpec, sweep_id: int) -> str
     return judged_otherwise(spec, sweep_id, goals)
 
 
-def submit(client: Client, file: SweepFile, document: dict[str, Any]) -> dict[str, Any]:
-    """The sweep that the service made of a document; what only the server finds wrong gets its line in the file too."""
+def submit(client: Client, file: SweepFile, document: dict[str, Any]) -> SweepInfo:
+    """Submit a document. Raises `InvalidSpecError` with lines of the file, also for errors that the service finds."""
     try:
         return client.submit(document)
     except InvalidSpecError as error:
         raise file.located(error) from None
 
 
-def say_notes(file: SweepFile) -> None:
-    """What became of keys that are W&B's, and what the search leaves out, on standard error."""
+def print_notes(file: SweepFile) -> None:
+    """Print notes on W&B keys and on the search to standard error."""
     for note in (*file.notes, *search_notes(file.spec)):
         print(f"note: {note}", file=sys.stderr)
 

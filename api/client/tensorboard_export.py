@@ -1,4 +1,4 @@
-"""A sweep's trials as runs of TensorBoard: hyperparameters, objectives, curves; the command line's process."""
+"""Exports a sweep's trials as TensorBoard runs with hyperparameters, objectives and curves; CLI."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from podium.sweep.values.errors import InvalidSpecError, MissingExtraError, Prob
 
 
 def write(sweep: Mapping[str, Any], trials: Iterable[Mapping[str, Any]], folder: Path) -> None:
-    """A folder for each trial, below `folder`, which is new or empty.
+    """Write a folder for each trial to `folder`, which must be new or empty.
 
-    The objectives of finished trials are `objective/NAME`: TensorBoard takes a metric of the hyperparameters' table
-    from the curve of that name, and the trial's own curves keep theirs. Raises `MissingExtraError`, and
-    `InvalidSpecError` for a folder in use.
+    The objectives of finished trials are named `objective/NAME`, since TensorBoard fills its hyperparameter table from
+    the curve of that name, and the trial's curves keep their names. Raises `MissingExtraError`, and `InvalidSpecError`
+    for a folder that is not empty.
     """
     try:
         from tensorboardX import FileWriter, summary
     except ImportError as error:
         raise MissingExtraError("TensorBoard's format", "tensorboard") from error
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InvalidSpecError([Problem(("--to",), f"{folder} is in use; name a new folder")], "")
+        raise InvalidSpecError([Problem(("--to",), f"{folder} exists and is not empty; give a new folder")], "")
     objectives = [metric["name"] for metric in sweep["spec"].get("metrics") or [sweep["spec"]["metric"]]]
     for trial in trials:
         writer = FileWriter(str(folder / f"trial-{trial['number']:05d}"))

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from podium.api.client.answers import SweepInfo
 from podium.api.client.client import Client
 from podium.sweep.values.errors import PodiumError
 from tests.repository import ROOT
@@ -85,7 +86,7 @@ class Scene:
     def _is_under_way(self) -> bool:
         return bool(sum(self.client.sweep(self.watched)["counts"].values()) > 10)
 
-    def _ended(self, sweep: dict[str, Any]) -> int:
+    def _ended(self, sweep: SweepInfo) -> int:
         ended = self.client.wait(int(sweep["id"]), 300)
         assert ended["state"] == "finished", ended
         return int(ended["id"])

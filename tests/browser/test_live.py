@@ -41,7 +41,7 @@ def test_a_page_survives_the_end_of_the_api(stage: Stage, visitor: Visitor) -> N
     page = visitor.open("/")
     live(page)
 
-    os.kill(stage.service.part("api")["pid"], signal.SIGKILL)
+    os.kill(stage.service.pid("api"), signal.SIGKILL)
     live(page, "Reconnecting")
 
     live(page, timeout_ms=BACK_MS)

@@ -29,7 +29,8 @@ class Journal:
     def seen_over(self, sweep_id: int, state: str) -> None:
         self.over[sweep_id] = state
 
-    def seen_finished(self, trial_id: int, sweep_id: int, number: int, value: float) -> None:
+    def seen_finished(self, trial_id: int, sweep_id: int, number: int, value: float | None) -> None:
+        assert value is not None
         shown = (sweep_id, number, value)
         if self.trials.setdefault(trial_id, shown) != shown:
             self.contradictions.append(f"trial {trial_id} was {self.trials[trial_id]}, now it is {shown}")

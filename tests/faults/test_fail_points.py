@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from podium.api.client.answers import SweepInfo
 from podium.api.client.client import Client
 from podium.sweep.runtime.fail_points import AFTER_COMMIT, BEFORE_COMMIT, POINTS, VARIABLE
 from podium.sweep.runtime.layout import DataDirectory
@@ -116,7 +117,7 @@ def test_a_sweep_is_accepted_once_although_the_api_dies_at(service: ArmedService
     client.close()
 
 
-def _submitted(client: Client, document: dict[str, Any]) -> dict[str, Any] | None:
+def _submitted(client: Client, document: dict[str, Any]) -> SweepInfo | None:
     try:
         return client.submit(document, idempotency_key=document["name"])
     except ServiceError:

@@ -297,7 +297,7 @@ def test_a_database_that_is_gone_is_not_made_again(database: Database) -> None:
 
 def test_serve_ends_when_its_database_is_gone(tmp_path: Path) -> None:
     with RunningService(tmp_path / "data") as service:
-        scheduler = service.part("scheduler")["pid"]
+        scheduler = service.pid("scheduler")
         service.data.database.rename(tmp_path / "elsewhere.sqlite3")
         os.kill(scheduler, signal.SIGKILL)
         assert service.process.wait(timeout=60) == 3

@@ -100,7 +100,7 @@ def _document(service: RunningService) -> dict[str, Any]:
 
 
 def _memory(service: RunningService) -> int:
-    resident: int = psutil.Process(service.part("api")["pid"]).memory_info().rss
+    resident: int = psutil.Process(service.pid("api")).memory_info().rss
     return resident
 
 

@@ -43,7 +43,7 @@ def test_a_trial_has_the_slots_gpu_alone_and_leaves_its_memory(tmp_path: Path) -
     with RunningService(tmp_path / "data", "gpu") as service:
         before = _used_bytes()
         devices = {device["id"]: device for device in service.client.devices()}
-        assert all(device["uuid"].startswith("GPU-") for device in devices.values())
+        assert all(str(device["uuid"]).startswith("GPU-") for device in devices.values())
         sweep = service.client.submit(function_sweep(code, "train:objective", run_cap=2 * len(devices)))
         assert service.client.wait(sweep["id"], 300)["state"] == "finished"
         for trial in service.client.trials(sweep["id"]):
@@ -67,4 +67,5 @@ def test_the_built_in_model_trains_and_both_ensembles_run_on_the_gpu(tmp_path: P
         assert sweep["state"] == "finished"
         for mode in ("in_graph", "between_graph"):
             ensemble = service.client.wait_ensemble(service.client.build_ensemble(sweep["id"], mode=mode)["id"])
-            assert service.client.evaluate(ensemble["id"])["result"]["ensemble"]["accuracy"] > 0.8
+            result = service.client.evaluate(ensemble["id"])["result"]
+            assert result is not None and result["ensemble"]["accuracy"] > 0.8

@@ -53,6 +53,7 @@ def test_a_plateau_ends_a_sweep_that_keeps_its_best_models(service: AuditedServi
     assert (done["state"], done["reason"]) == ("finished", "no better value by more than 1 in 4 trials")
     counted = done["counts"]["finished"]
     assert 5 <= counted <= 6
+    assert done["budget"] is not None
     assert done["budget"]["plateau"] == {"used": counted - 1, "allowed": 4, "min_delta": 1.0}
     assert done["budget"]["device_s"]["used"] > 0
 

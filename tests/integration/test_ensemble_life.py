@@ -7,11 +7,11 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pytest
 
+from podium.api.client.answers import Prediction, ReplicaInfo
 from podium.api.client.client import Client
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.values.errors import PodiumError
@@ -45,7 +45,7 @@ class Load:
     """A client that asks one thing after another while a `with` block lasts, and keeps every answer and error."""
 
     def __init__(self, service: RunningService, ensemble: int) -> None:
-        self.answers: list[dict[str, Any]] = []
+        self.answers: list[Prediction] = []
         self.errors: list[str] = []
         self._client = Client.of(service.data.root)
         self._ensemble = ensemble
@@ -60,11 +60,11 @@ class Load:
                 self.errors.append(str(error))
             time.sleep(0.01)
 
-    def wait_answers(self, count: int) -> list[dict[str, Any]]:
+    def wait_answers(self, count: int) -> list[Prediction]:
         """The next answers."""
         return self.answers_from(len(self.answers), count)
 
-    def answers_from(self, start: int, count: int) -> list[dict[str, Any]]:
+    def answers_from(self, start: int, count: int) -> list[Prediction]:
         """So many answers, from number `start` on, as soon as they are there."""
         wait_for(f"{count} answers; errors: {self.errors}", lambda: len(self.answers) >= start + count)
         return self.answers[start : start + count]
@@ -87,17 +87,16 @@ class Load:
         self._client.close()
 
 
-def replica(service: RunningService, ensemble: int, position: int) -> dict[str, Any]:
+def replica(service: RunningService, ensemble: int, position: int) -> ReplicaInfo:
     """The one process of a member, as REST shows it."""
-    found: dict[str, Any] = service.client.ensemble(ensemble)["members"][position]["replicas"][0]
-    return found
+    return service.client.ensemble(ensemble)["members"][position]["replicas"][0]
 
 
-def pids(service: RunningService, ensemble: int) -> list[int]:
+def pids(service: RunningService, ensemble: int) -> list[int | None]:
     return [member["replicas"][0]["pid"] for member in service.client.ensemble(ensemble)["members"]]
 
 
-def statuses(answer: dict[str, Any]) -> list[str]:
+def statuses(answer: Prediction) -> list[str]:
     """What became of each member, by position."""
     return [member["status"] for member in answer["members"]]
 

@@ -92,8 +92,8 @@ def test_a_study_is_read_and_stopped_by_its_trials(service: AuditedService, tmp_
     assert trials[0]["constraints"] == {"0": 0.125}
     (best,) = service.client.best(sweep_id)
     feasible = [trial for trial in finished if trial["constraints"]["0"] <= 0]
-    assert best["value"] == max(trial["value"] for trial in feasible) < 0.75
-    assert done["best"]["number"] == best["number"]
+    assert best["value"] == max(trial["value"] or 0.0 for trial in feasible) < 0.75
+    assert done["best"] is not None and done["best"]["number"] == best["number"]
     unused = service.client.trial(trials[1]["id"])
     assert unused["attempts"][-1]["message"] == "enqueued, but not suggested by the code, so without effect: y"
     assert [file["name"] for file in unused["artifacts"]] == ["artifacts/note.txt"]

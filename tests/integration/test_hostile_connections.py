@@ -299,14 +299,14 @@ def test_slow_clients_leave_health_under_a_second(tmp_path: Path) -> None:
     with RunningService(tmp_path / "data") as running:
         urls: dict[str, str] = json.loads(running.data.service_file.read_text())
         for name, url in (("api", urls["url"]), ("gateway", urls["gateway_url"])):
-            process = psutil.Process(running.part(name)["pid"])
+            process = psutil.Process(running.pid(name))
             before = process.memory_info().rss
             slowest_s = _besiege(url)
             grown = process.memory_info().rss - before
             print(f"{name}: {SLOW_CLIENTS} slow clients, /healthz in {slowest_s:.3f} s, +{grown / 1e6:.0f} MB")
             assert slowest_s < (1 if CAMPAIGN else 10)
             assert grown < 200 << 20
-            assert running.part(name)["pid"] == process.pid
+            assert running.pid(name) == process.pid
 
 
 def _healthz(host: str, port: int) -> int:

@@ -41,7 +41,7 @@ def test_studies_go_out_and_come_in_while_trials_run(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         imported = json.loads(done.stdout)
         assert (imported["state"], imported["counts"]) == ("finished", {"finished": 6})
-        os.kill(service.part("api")["pid"], signal.SIGKILL)
+        os.kill(service.pid("api"), signal.SIGKILL)
         warm = function_sweep(code, "train:objective", method="tpe", warm_start=[imported["id"]], run_cap=3)
         sweep = client.submit(warm)
         assert sweep["warm_start"] == {"trials": 6, "dropped": 0, "why": [], "left_out": 0}

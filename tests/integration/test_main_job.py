@@ -12,6 +12,7 @@ import numpy as np
 import psutil
 import pytest
 
+from podium.api.client.answers import EnsembleInfo, ReplicaInfo, SweepInfo
 from podium.sweep.data import datasets
 from podium.sweep.values.errors import PodiumError
 from tests.running_service import RunningService, wait_for
@@ -38,13 +39,13 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
 
 
 @pytest.fixture(scope="module")
-def sweep(service: RunningService) -> dict[str, Any]:
+def sweep(service: RunningService) -> SweepInfo:
     accepted = service.client.submit(SWEEP)
     return service.client.wait(accepted["id"], 120)
 
 
 @pytest.fixture(scope="module")
-def ensembles(service: RunningService, sweep: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def ensembles(service: RunningService, sweep: SweepInfo) -> dict[str, EnsembleInfo]:
     built = {mode: service.client.build_ensemble(sweep["id"], k=3, mode=mode) for mode in ("in_graph", "between_graph")}
     return {mode: service.client.wait_ensemble(ensemble["id"]) for mode, ensemble in built.items()}
 
@@ -58,12 +59,12 @@ def rows(service: RunningService) -> list[list[float]]:
     return rows
 
 
-def processes(ensemble: dict[str, Any]) -> list[dict[str, Any]]:
+def processes(ensemble: EnsembleInfo) -> list[ReplicaInfo]:
     """The one process of each member, as REST shows it."""
     return [replica for member in ensemble["members"] for replica in member["replicas"]]
 
 
-def test_every_trial_of_the_sweep_is_accounted_for(service: RunningService, sweep: dict[str, Any]) -> None:
+def test_every_trial_of_the_sweep_is_accounted_for(service: RunningService, sweep: SweepInfo) -> None:
     assert sweep["state"] == "finished"
     counted = sweep["counts"].get("finished", 0) + sweep["counts"].get("pruned", 0)
     assert counted == SWEEP["run_cap"]
@@ -71,7 +72,7 @@ def test_every_trial_of_the_sweep_is_accounted_for(service: RunningService, swee
     assert [trial["number"] for trial in trials] == list(range(len(trials)))
 
 
-def test_a_trial_has_curves_a_log_and_one_attempt_on_one_device(service: RunningService, sweep: dict[str, Any]) -> None:
+def test_a_trial_has_curves_a_log_and_one_attempt_on_one_device(service: RunningService, sweep: SweepInfo) -> None:
     best = service.client.best(sweep["id"])[0]
     trial = service.client.trial(best["trial_id"])
     assert [attempt["state"] for attempt in trial["attempts"]] == ["finished"]
@@ -83,11 +84,12 @@ def test_a_trial_has_curves_a_log_and_one_attempt_on_one_device(service: Running
     assert service.client.log(trial["id"]) == ""
 
 
-def test_both_modes_give_the_same_probabilities(service: RunningService, ensembles: dict[str, dict[str, Any]]) -> None:
+def test_both_modes_give_the_same_probabilities(service: RunningService, ensembles: dict[str, EnsembleInfo]) -> None:
     probabilities, scores = [], []
     for ensemble in ensembles.values():
         evaluation = service.client.evaluate(ensemble["id"])
         probabilities.append(service.client.probabilities(ensemble["id"], evaluation["id"]))
+        assert evaluation["result"] is not None
         scores.append(evaluation["result"])
     assert probabilities[0].shape == (scores[0]["rows"], 10)
     assert np.abs(probabilities[0] - probabilities[1]).max() <= 1e-6
@@ -96,7 +98,7 @@ def test_both_modes_give_the_same_probabilities(service: RunningService, ensembl
 
 
 def test_members_stand_beside_the_slots_one_a_device_while_there_are_enough(
-    service: RunningService, ensembles: dict[str, dict[str, Any]]
+    service: RunningService, ensembles: dict[str, EnsembleInfo]
 ) -> None:
     between, in_graph = (processes(ensembles[mode]) for mode in ("between_graph", "in_graph"))
     assert (
@@ -111,7 +113,7 @@ def test_members_stand_beside_the_slots_one_a_device_while_there_are_enough(
 
 @pytest.mark.parametrize("mode", ["in_graph", "between_graph"])
 def test_a_prediction_reports_every_member(
-    service: RunningService, ensembles: dict[str, dict[str, Any]], rows: list[list[float]], mode: str
+    service: RunningService, ensembles: dict[str, EnsembleInfo], rows: list[list[float]], mode: str
 ) -> None:
     answer = service.client.predict(ensembles[mode]["id"], rows)
     assert answer["outcome"] == "ok" and answer["answered"] == 3 and not answer["degraded"]
@@ -122,7 +124,7 @@ def test_a_prediction_reports_every_member(
 
 
 def test_the_gateway_answers_on_its_own_port_and_wants_a_token(
-    service: RunningService, ensembles: dict[str, dict[str, Any]], rows: list[list[float]]
+    service: RunningService, ensembles: dict[str, EnsembleInfo], rows: list[list[float]]
 ) -> None:
     import json
 
@@ -135,7 +137,7 @@ def test_the_gateway_answers_on_its_own_port_and_wants_a_token(
 
 
 def test_bad_rows_are_refused_before_any_member_is_asked(
-    service: RunningService, ensembles: dict[str, dict[str, Any]]
+    service: RunningService, ensembles: dict[str, EnsembleInfo]
 ) -> None:
     ensemble_id = ensembles["between_graph"]["id"]
     for bad in ([[1.0, 2.0]], [], [[1.0] * 64, [1.0]]):
@@ -144,7 +146,7 @@ def test_bad_rows_are_refused_before_any_member_is_asked(
 
 
 def test_a_stopped_member_is_named_late_and_the_rest_answer(
-    service: RunningService, ensembles: dict[str, dict[str, Any]], rows: list[list[float]]
+    service: RunningService, ensembles: dict[str, EnsembleInfo], rows: list[list[float]]
 ) -> None:
     ensemble = ensembles["between_graph"]
     slow = psutil.Process(processes(ensemble)[1]["pid"])
@@ -160,7 +162,7 @@ def test_a_stopped_member_is_named_late_and_the_rest_answer(
 
 
 def test_a_killed_member_is_started_again_and_no_request_fails(
-    service: RunningService, ensembles: dict[str, dict[str, Any]], rows: list[list[float]]
+    service: RunningService, ensembles: dict[str, EnsembleInfo], rows: list[list[float]]
 ) -> None:
     ensemble_id = ensembles["between_graph"]["id"]
     before = processes(service.client.ensemble(ensemble_id))[2]
@@ -177,7 +179,7 @@ def test_a_killed_member_is_started_again_and_no_request_fails(
 
 
 def test_a_killed_host_finds_its_members_again(
-    service: RunningService, ensembles: dict[str, dict[str, Any]], rows: list[list[float]]
+    service: RunningService, ensembles: dict[str, EnsembleInfo], rows: list[list[float]]
 ) -> None:
     ensemble_id = ensembles["in_graph"]["id"]
     before = [process["pid"] for process in processes(service.client.ensemble(ensemble_id))]
@@ -188,19 +190,19 @@ def test_a_killed_host_finds_its_members_again(
 
 
 def test_a_killed_gateway_answers_again(
-    service: RunningService, ensembles: dict[str, dict[str, Any]], rows: list[list[float]]
+    service: RunningService, ensembles: dict[str, EnsembleInfo], rows: list[list[float]]
 ) -> None:
     service.kill("gateway")
     ensemble_id = ensembles["between_graph"]["id"]
     wait_for("all members answer", lambda: service.client.predict(ensemble_id, rows)["outcome"] == "ok")
 
 
-def test_too_few_finished_trials_for_k_is_an_error_that_says_so(service: RunningService, sweep: dict[str, Any]) -> None:
+def test_too_few_finished_trials_for_k_is_an_error_that_says_so(service: RunningService, sweep: SweepInfo) -> None:
     with pytest.raises(PodiumError, match="k is 200, but only"):
         service.client.build_ensemble(sweep["id"], k=200)
 
 
-def test_a_stopped_ensemble_gives_its_devices_back(service: RunningService, sweep: dict[str, Any]) -> None:
+def test_a_stopped_ensemble_gives_its_devices_back(service: RunningService, sweep: SweepInfo) -> None:
     ensemble = service.client.wait_ensemble(service.client.build_ensemble(sweep["id"], k=1)["id"])
     pid = processes(ensemble)[0]["pid"]
     service.client.stop_ensemble(ensemble["id"])

@@ -19,6 +19,7 @@ import httpx2
 import numpy as np
 import pytest
 
+from podium.api.client.answers import TrialInfo
 from podium.sweep.runtime.layout import AttemptDirectory
 from tests.fuzz.described import TINY
 from tests.running_service import RunningService, function_sweep, wait_for
@@ -88,9 +89,9 @@ def test_nothing_of_a_client_or_a_trial_is_unpickled(
     assert {each for each in looked_up if each[0] in PARTS and each[1] != of_ray} == set()
 
 
-def _trials(service: RunningService) -> list[dict[str, Any]]:
+def _trials(service: RunningService) -> list[TrialInfo]:
     """Trials that plant what they can: finished ones, and ones that failed in each way."""
-    found: list[dict[str, Any]] = []
+    found: list[TrialInfo] = []
     for function in ("plants", "reports", "returns", "raises"):
         document = function_sweep(HERE / "user_code", f"plants:{function}", run_cap=2)
         sweep = service.client.submit(document)

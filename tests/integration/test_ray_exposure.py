@@ -66,7 +66,7 @@ def listening(processes: list[psutil.Process]) -> Listening:
 @pytest.fixture(scope="module")
 def of_ray(service: RunningService, listening: Listening) -> Listening:
     """The ports that are not ours."""
-    ours = {service.part(name)["pid"] for name in PARTS}
+    ours = {service.pid(name) for name in PARTS}
     return [found for found in listening if found[0].pid not in ours]
 
 

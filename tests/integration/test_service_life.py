@@ -86,16 +86,16 @@ def test_trials_outlive_a_killed_scheduler_and_count_once(lasting: AuditedServic
 
 
 def test_a_scheduler_that_hangs_is_not_shown_as_ready(lasting: AuditedService) -> None:
-    scheduler = lasting.part("scheduler")
+    scheduler = lasting.component("scheduler")
     os.kill(scheduler["pid"], signal.SIGSTOP)
     try:
-        wait_for("it is shown as silent", lambda: lasting.part("scheduler")["state"] == "silent")
+        wait_for("it is shown as silent", lambda: lasting.component("scheduler")["state"] == "silent")
         assert not lasting.client.ready()["ready"]
         assert podium("status", "--data-dir", str(lasting.data.root)).returncode == 1
     finally:
         os.kill(scheduler["pid"], signal.SIGCONT)
     wait_for("it is ready again", lambda: lasting.client.ready()["ready"])
-    assert lasting.part("scheduler") == scheduler
+    assert lasting.component("scheduler") == scheduler
 
 
 def test_killed_ray_repeats_only_what_was_in_flight(lasting: AuditedService, code: Path) -> None:
@@ -141,7 +141,7 @@ def test_when_serve_and_rays_guardian_are_killed_together_nothing_stays(tmp_path
     with AuditedService(tmp_path / "data") as service:
         sweep_id = service.client.submit(function_sweep(code, "naps:nap", run_cap=20))["id"]
         wait_for("trials run", lambda: service.client.sweep(sweep_id)["counts"].get("running"))
-        for pid in (service.process.pid, service.part("ray")["pid"]):
+        for pid in (service.process.pid, service.pid("ray")):
             os.kill(pid, signal.SIGKILL)
         service.process.wait()
         wait_for("nothing of the service is left", lambda: not service.processes(), 15.0)
@@ -168,7 +168,7 @@ def test_pretended_gpus_show_each_trial_its_slots_device_and_never_two_at_once(t
         assert {attempt["device"] for attempt in attempts} == {"gpu-0", "gpu-1"}
         assert all(attempt["device"] == f"gpu-{attempt['visible_devices']}" for attempt in attempts)
         for device in ("gpu-0", "gpu-1"):
-            spans = sorted((a["started_at"], a["ended_at"]) for a in attempts if a["device"] == device)
+            spans = sorted((str(a["started_at"]), str(a["ended_at"])) for a in attempts if a["device"] == device)
             assert all(earlier[1] <= later[0] for earlier, later in itertools.pairwise(spans))
 
 
@@ -244,13 +244,13 @@ def test_a_gpu_service_on_a_machine_without_one_says_so_and_leaves_nothing(tmp_p
 
 def test_a_scheduler_that_dies_while_ray_ends_does_not_end_serve(lasting: AuditedService, code: Path) -> None:
     sweep_id = lasting.client.submit(function_sweep(code, "naps:nap", run_cap=8))["id"]
-    guardian, scheduler = lasting.part("ray")["pid"], lasting.part("scheduler")["pid"]
+    guardian, scheduler = lasting.pid("ray"), lasting.pid("scheduler")
     (raylet,) = [p for p in psutil.Process(guardian).children(recursive=True) if p.name() == "raylet"]
     raylet.kill()
     wait_for("Ray's files are gone", lambda: not ray_head.address_file(RuntimeDirectory.of(lasting.data)).exists())
     with contextlib.suppress(ProcessLookupError):
         os.kill(scheduler, signal.SIGKILL)
-    wait_for("Ray is another", lambda: lasting.part("ray")["pid"] not in (None, guardian))
+    wait_for("Ray is another", lambda: lasting.component("ray")["pid"] not in (None, guardian))
     assert lasting.client.wait(sweep_id, 90)["state"] == "finished"
     counted_once(lasting.client, sweep_id, 8)
 
@@ -259,7 +259,7 @@ def test_serve_that_is_started_again_at_once_waits_for_what_its_predecessor_left
     with AuditedService(tmp_path / "data") as first:
         sweep_id = first.client.submit(function_sweep(code, "naps:nap", run_cap=8))["id"]
         wait_for("trials run", lambda: first.client.sweep(sweep_id)["counts"].get("running"))
-        guardian = psutil.Process(first.part("ray")["pid"])
+        guardian = psutil.Process(first.pid("ray"))
         guardian.suspend()  # it cannot end what is below it yet
         first.process.kill()
         first.process.wait()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pytest
@@ -47,7 +46,7 @@ def test_each_answers_as_it_does_alone(service: RunningService, mode: str) -> No
     name = f"kinds-{mode.replace('_', '-')}"
     built = service.client.build_ensemble(trial_ids=sorted(trials), mode=mode, name=name, deadline_ms=5000.0)
     assert service.client.wait_ensemble(built["id"], 120)["state"] == "ready"
-    answer: dict[str, Any] = service.client.predict(built["id"], ROWS)
+    answer = service.client.predict(built["id"], ROWS)
     assert (answer["outcome"], answer["answered"]) == ("ok", 5)
     alone = [expected(service, trial["number"], trial["params"]["kind"]) for _, trial in sorted(trials.items())]
     np.testing.assert_allclose(answer["outputs"], np.mean(alone, axis=0), atol=1e-5)
@@ -63,4 +62,5 @@ def test_the_best_are_chosen_by_what_they_said_and_measured_on_rows_of_one_s_own
     with pytest.raises(PodiumError, match="loaded their own data"):
         service.client.evaluate(built["id"])
     found = service.client.evaluate(built["id"], inputs=inputs.numpy(), targets=targets.numpy())
+    assert found["result"] is not None
     assert found["result"]["rows"] == 40 and 0 < found["result"]["ensemble"]["accuracy"] <= 1

@@ -1,4 +1,4 @@
-"""`podium demo`: the main job, end to end, on real data; cli."""
+"""`podium demo`: a sweep, its best models and their ensemble on real data; CLI."""
 
 from __future__ import annotations
 
@@ -7,22 +7,21 @@ from typing import Annotated
 
 import typer
 
+from podium.api.cli.terminal import lazy
 from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, DataDir, Devices
 
 
 def demo(
-    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="write the figures to FILE")] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="write the results to FILE")] = None,
     data: Annotated[str, typer.Option(help="digits, or fashion-mnist or mnist with --data-root")] = "digits",
     data_root: Annotated[Path | None, typer.Option(help="folder of the data set's files")] = None,
-    trials: Annotated[int, typer.Option(min=3, help="trials that count")] = 24,
+    trials: Annotated[int, typer.Option(min=3, help="number of trials (finished or pruned)")] = 24,
     data_dir: DataDir = DEFAULT_DATA_DIR,
     devices: Devices = "auto",
     keep: Annotated[bool, typer.Option("--keep", help="leave the service running until Ctrl-C")] = False,
 ) -> None:
-    """Sweep an MLP over real data, and measure the best three as one."""
-    from podium.api.cli.terminal.demo_job import run  # rich and the HTTP client: not for --help
-
-    run(
+    """Sweep an MLP on real data and ensemble the best three."""
+    lazy.demo_job.run(
         data_dir=data_dir.absolute(),
         data=data,
         data_root=data_root,

@@ -1,4 +1,4 @@
-"""`podium doctor`: whether all that must hold does hold; cli."""
+"""`podium doctor`: checks the invariants of a data directory; CLI."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from typing import Annotated
 
 import typer
 
+from podium.api.cli.terminal import lazy
 from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir
 
-Artifacts = Annotated[bool, typer.Option("--artifacts/--no-artifacts", help="hash the files that trials left")]
-CANNOT = 2
+Artifacts = Annotated[bool, typer.Option("--artifacts/--no-artifacts", help="hash the files that trials saved")]
+CANNOT_CHECK = 2
 
 
 def doctor(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False, artifacts: Artifacts = True) -> None:
-    """Check every invariant of a data directory. It changes nothing, and works with the service up or down."""
+    """Check every invariant of a data directory. Read-only; works with or without a running service."""
     arguments = [str(data_dir), *([] if artifacts else ["--no-artifacts"])]
-    # Its own process: SQLAlchemy and Alembic have no business in this one. What it says on the way is for the terminal.
+    # A separate process loads SQLAlchemy and Alembic; its progress goes to this terminal.
     result = subprocess.run(
         [sys.executable, "-P", "-m", "podium.db.audit.audit", *arguments],
         stdout=subprocess.PIPE,
@@ -26,7 +27,7 @@ def doctor(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False, artifa
         check=False,
     )
     if result.returncode != 0:
-        raise typer.Exit(CANNOT)
+        raise typer.Exit(CANNOT_CHECK)
     report = json.loads(result.stdout)
     if as_json:
         print(json.dumps(report, indent=2))
@@ -36,18 +37,17 @@ def doctor(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False, artifa
 
 
 def _show(report: dict[str, list[dict[str, object]]]) -> None:
-    from podium.api.cli.terminal import terminal_output  # rich: not for --help
-
-    looked = f"{report['sweeps']} sweeps, {report['trials']} trials, {report['attempts']} attempts"
+    output = lazy.terminal_output
+    checked = f"{report['sweeps']} sweeps, {report['trials']} trials, {report['attempts']} attempts"
     breaches = report["breaches"]
     if breaches:
         rows = [(breach["invariant"], _named(breach["rows"]), breach["wrong"]) for breach in breaches]
-        terminal_output.console.print(terminal_output.table(None, ("invariant", "rows", "what is wrong"), rows))
-        terminal_output.console.print(f"{len(breaches)} breaches over {looked}; docs/doctor.md says what to do")
+        output.console.print(output.table(None, ("invariant", "rows", "problem"), rows))
+        output.console.print(f"{len(breaches)} breaches in {checked}; see docs/doctor.md")
     else:
-        terminal_output.console.print(f"{len(report['invariants'])} invariants hold over {looked}")
+        output.console.print(f"{len(report['invariants'])} invariants hold for {checked}")
     for note in report["notes"]:
-        terminal_output.console.print(f"note: {note}")
+        output.console.print(f"note: {note}")
 
 
 def _named(rows: object) -> str:

@@ -1,21 +1,19 @@
-"""`podium login`: a link that logs a browser in; cli."""
+"""`podium login`: a link that logs a browser in; CLI."""
 
 from __future__ import annotations
 
 import sys
 
+from podium.api.cli.terminal import lazy
 from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir
 
 
 def login(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Print a link that opens the dashboard, logged in. It works once, for 10 minutes."""
-    from podium.api.cli.terminal import terminal_output  # rich and the HTTP client: not for --help
-    from podium.api.client.client import Client
-
-    with Client.of(data_dir) as client:
+    with lazy.Client.of(data_dir) as client:
         link = client.login_link()
     if as_json:
-        terminal_output.print_json(link)
+        lazy.terminal_output.print_json(link)
         return
     print(link["url"])
-    print("It works once, for 10 minutes.", file=sys.stderr)
+    print("The link works once, for 10 minutes.", file=sys.stderr)

@@ -1,11 +1,10 @@
-"""`podium schema`: the sweep file as JSON Schema, for editors; cli."""
+"""`podium schema`: the sweep file as JSON Schema, for editors; CLI."""
 
 from __future__ import annotations
 
+from podium.api.cli.terminal import lazy
+
 
 def schema() -> None:
-    """Print JSON Schema of the sweep file, for editors."""
-    from podium.api.cli.terminal import terminal_output  # rich and pydantic: not for --help
-    from podium.sweep.spec.json_schema import sweep_schema
-
-    terminal_output.print_json(sweep_schema())
+    """Print the JSON Schema of the sweep file, for editors."""
+    lazy.terminal_output.print_json(lazy.sweep_schema())

@@ -1,4 +1,4 @@
-"""`podium serve`: the service, until Ctrl-C or SIGTERM; cli."""
+"""`podium serve`: runs the service until Ctrl-C or SIGTERM; the CLI's process becomes the supervisor."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from typing import Annotated
 
 import typer
 
+from podium.api.cli.terminal import lazy
 from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, DataDir, Devices
+from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
+from podium.sweep.values.errors import ServiceError
 
 PARENT = "PODIUM_PARENT"
 
@@ -20,63 +23,56 @@ PARENT = "PODIUM_PARENT"
 def serve(
     data_dir: DataDir = DEFAULT_DATA_DIR,
     host: Annotated[
-        str, typer.Option(help="address to listen on; any but loopback needs TLS, own or a proxy's")
+        str, typer.Option(help="address to listen on; other than loopback requires TLS, own or a proxy's")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="port of the API; 0 takes a free one")] = 8300,
-    gateway_port: Annotated[int, typer.Option(min=0, max=65535, help="port of the predictions; 0: a free one")] = 8301,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="port of the API; 0: any free port")] = 8300,
+    gateway_port: Annotated[int, typer.Option(min=0, max=65535, help="port of the gateway; 0: any free port")] = 8301,
     devices: Devices = "auto",
     allowed_host: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="another name by which browsers and clients call the service; repeatable"),
+        typer.Option(metavar="NAME", help="another host name under which clients reach the service; repeatable"),
     ] = None,
     tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="certificate (PEM, with its chain)")] = None,
     tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="its private key (PEM)")] = None,
     behind_proxy: Annotated[
         list[str] | None,
-        typer.Option(metavar="ADDRESS", help="a proxy with TLS before it, which says who asks; repeatable"),
+        typer.Option(metavar="ADDRESS", help="a trusted TLS proxy that sends X-Forwarded-For; repeatable"),
     ] = None,
 ) -> None:
-    """Run the service until Ctrl-C. It is Ray, the API, the scheduler, the ensemble host and the gateway."""
-    # Imported now: `podium --help` needs none of it.
-    from podium.api.serve import listen_policy
-    from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
-    from podium.sweep.runtime.process_trees import die_with_parent
-    from podium.sweep.runtime.settings import DevicePlan, ServiceSettings
-    from podium.sweep.values.errors import ServiceError
-
+    """Run the service until Ctrl-C. Its components: Ray, the API, the scheduler, the ensemble host and the gateway."""
     names, proxies = tuple(allowed_host or ()), tuple(behind_proxy or ())
     try:
-        listen_policy.check(host, tls_cert, tls_key, proxies, names)
-        plan = DevicePlan.parse(devices)
+        lazy.listen_policy.check(host, tls_cert, tls_key, proxies, names)
+        plan = lazy.settings.DevicePlan.parse(devices)
     except ServiceError as error:
         raise typer.BadParameter(str(error)) from error
     data = DataDirectory(data_dir.absolute())
-    if sys.stderr.isatty():  # somebody sits there and waits
-        _say(f"Starting Podium (data in {data.root}, devices: {devices}); a login link comes when it is ready")
+    if sys.stderr.isatty():
+        _print(f"Starting Podium (data in {data.root}, devices: {devices}); prints a login link when it is ready")
     with _interrupts_held():
-        from podium.api.serve import supervisor
+        supervisor = lazy.supervisor
 
     parent = os.environ.pop(PARENT, None)
     if parent is not None:
-        die_with_parent(int(parent), signal.SIGTERM)
-    settings = ServiceSettings(
+        lazy.die_with_parent(int(parent), signal.SIGTERM)
+    settings = lazy.settings.ServiceSettings(
         data_dir=str(data.root),
         runtime_dir=str(RuntimeDirectory.of(data).root),
         host=host,
         port=port or supervisor.free_port(),
         gateway_port=gateway_port or supervisor.free_port(),
         devices=plan,
-        allowed_hosts=listen_policy.names_of(host, names),
+        allowed_hosts=lazy.listen_policy.names_of(host, names),
         tls_cert="" if tls_cert is None else str(tls_cert.absolute()),
         tls_key="" if tls_key is None else str(tls_key.absolute()),
         proxies=proxies,
     )
-    supervisor.serve(settings, _say)
+    supervisor.serve(settings, _print)
 
 
 @contextlib.contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Deliver SIGINT and SIGTERM afterwards: Python ignores an interrupt in a callback of its import locks."""
+    """Defer SIGINT and SIGTERM: Python ignores an interrupt that arrives in a callback of its import locks."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
         yield
@@ -84,5 +80,5 @@ def _interrupts_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _say(line: str) -> None:
+def _print(line: str) -> None:
     print(line, file=sys.stderr, flush=True)

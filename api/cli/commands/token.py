@@ -1,4 +1,4 @@
-"""`podium token create|list|revoke`: who may do what, beside the admin of the data directory; cli."""
+"""`podium token create|list|revoke`: access tokens in addition to the data directory's admin token; CLI."""
 
 from __future__ import annotations
 
@@ -8,51 +8,46 @@ from typing import Annotated, Literal
 
 import typer
 
+from podium.api.cli.terminal import lazy
 from podium.api.cli.terminal.batch_commands import each
-from podium.api.cli.terminal.lazy_groups import QuickGroup
+from podium.api.cli.terminal.lazy_groups import group
 from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir
 
-app = typer.Typer(cls=QuickGroup, help="Make tokens for others, list and revoke them.", no_args_is_help=True)
-_LENGTH = re.compile(r"([1-9][0-9]{0,5})([mhdw])")
+app = group()
+_DURATION = re.compile(r"([1-9][0-9]{0,5})([mhdw])")
 _UNIT_S = {"m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 
 
 @app.command()
 def create(
-    name: Annotated[str, typer.Argument(help="whose it is: ann, ci, notebook-3")],
+    name: Annotated[str, typer.Argument(help="its holder: ann, ci, notebook-3")],
     role: Annotated[
         Literal["viewer", "submitter", "admin"],
-        typer.Option(help="viewer: look and predict; submitter: also submit, steer and build; admin: all"),
+        typer.Option(help="viewer: read and predict; submitter: also submit, control and build; admin: everything"),
     ],
     expires_in: Annotated[str, typer.Option(metavar="TIME", help="30m, 12h, 90d, 8w, or never")] = "90d",
     data_dir: DataDir = DEFAULT_DATA_DIR,
     as_json: AsJson = False,
 ) -> None:
-    """Make a token and print it, this once. Its holder sends `Authorization: Bearer TOKEN`, or logs in with it."""
-    from podium.api.cli.terminal import terminal_output  # rich and the HTTP client: not for --help
-    from podium.api.client.client import Client
-
+    """Create a token and print it once. The holder sends `Authorization: Bearer TOKEN`, or logs in with it."""
     seconds = _seconds(expires_in)
-    with Client.of(data_dir) as client:
+    with lazy.Client.of(data_dir) as client:
         made = client.create_token(name, role, expires_in_s=seconds)
     if as_json:
-        terminal_output.print_json(made)
+        lazy.terminal_output.print_json(made)
         return
     print(made["token"])
     until = "until it is revoked" if made["expires_at"] is None else f"until {made['expires_at'][:16]} UTC"
-    print(f"Token {made['id']} of {name}, {role}, {until}; it is shown this once.", file=sys.stderr)
+    print(f"Token {made['id']} of {name}, {role}, {until}; it is not shown again.", file=sys.stderr)
 
 
 @app.command("list")
 def list_tokens(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
-    """List the tokens, those that are over too; what they are is known to nobody but their holders."""
-    from podium.api.cli.terminal import terminal_output  # rich and the HTTP client: not for --help
-    from podium.api.client.client import Client
-
-    with Client.of(data_dir) as client:
+    """List all tokens, also expired and revoked ones. Their secrets are not stored."""
+    with lazy.Client.of(data_dir) as client:
         found = list(client.tokens())
     if as_json:
-        terminal_output.print_json(found)
+        lazy.terminal_output.print_json(found)
         return
     rows = [
         (
@@ -65,8 +60,8 @@ def list_tokens(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -
         )
         for token in found
     ]
-    terminal_output.console.print(
-        terminal_output.table(None, ("id", "name", "role", "state", "made (UTC)", "expires (UTC)"), rows)
+    lazy.terminal_output.console.print(
+        lazy.terminal_output.table(None, ("id", "name", "role", "state", "created (UTC)", "expires (UTC)"), rows)
     )
 
 
@@ -76,10 +71,8 @@ def revoke(
     data_dir: DataDir = DEFAULT_DATA_DIR,
     as_json: AsJson = False,
 ) -> None:
-    """Let the holders of tokens in no more, from now on, in browsers neither."""
-    from podium.api.client.client import Client  # the HTTP client: not for --help
-
-    with Client.of(data_dir) as client:
+    """Revoke tokens and end their browser sessions."""
+    with lazy.Client.of(data_dir) as client:
         each(tokens, client.revoke_token, lambda token: f"token {token['id']} of {token['name']} is revoked", as_json)
 
 
@@ -87,7 +80,7 @@ def _seconds(text: str) -> float | None:
     """`90d` in seconds; None for `never`."""
     if text == "never":
         return None
-    match = _LENGTH.fullmatch(text)
+    match = _DURATION.fullmatch(text)
     if match is None:
-        raise typer.BadParameter(f"--expires-in {text!r}: write a number and m, h, d or w, as 90d; or never")
+        raise typer.BadParameter(f"--expires-in {text!r}: write a number followed by m, h, d or w, like 90d, or never")
     return float(match[1]) * _UNIT_S[match[2]]

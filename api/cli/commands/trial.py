@@ -1,4 +1,4 @@
-"""`podium trial ...`; cli."""
+"""`podium trial ...`; CLI."""
 
 from __future__ import annotations
 
@@ -7,152 +7,135 @@ import json
 import math
 import sys
 from datetime import datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from podium.api.cli.commands import trial_download
+from podium.api.cli.terminal import lazy
 from podium.api.cli.terminal.batch_commands import each
-from podium.api.cli.terminal.lazy_groups import QuickGroup
+from podium.api.cli.terminal.lazy_groups import group
 from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir, SweepId, TrialId, TrialIds
+from podium.api.client import shell_commands
 from podium.sweep.values.trial import TrialState
 
-app = typer.Typer(
-    cls=QuickGroup, help="Look at trials, stop them, run them again, note and tag them.", no_args_is_help=True
-)
+if TYPE_CHECKING:
+    from podium.api.client.answers import TrialDetails, TrialInfo
+
+app = group()
 INTERRUPTED = 130
-Changed = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="what is to be otherwise")]
+Changed = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="a parameter to change")]
 
 
 @app.command("list")
 def list_trials(
     sweep_id: SweepId,
-    state: Annotated[TrialState | None, typer.Option(help="only those in this state")] = None,
-    sort: Annotated[str, typer.Option(help="best, number, params.NAME or another column; -value: falling")] = "number",
+    state: Annotated[TrialState | None, typer.Option(help="only trials in this state")] = None,
+    sort: Annotated[str, typer.Option(help="best, number, params.NAME or another column; -: descending")] = "number",
     filter_text: Annotated[
-        str | None, typer.Option("--filter", metavar="FILTER", help="only those it finds: 'lr<0.01 -tag:bad top:50'")
+        str | None, typer.Option("--filter", metavar="FILTER", help="only matching trials: 'lr<0.01 -tag:bad top:50'")
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="at most so many")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="maximum number of trials")] = None,
     data_dir: DataDir = DEFAULT_DATA_DIR,
     as_json: AsJson = False,
 ) -> None:
-    """List the trials of a sweep, with why they failed."""
-    from podium.api.cli.terminal import terminal_output  # rich and the HTTP client: not for --help
-    from podium.api.client.client import Client
-
-    with Client.of(data_dir) as client:
-        names = terminal_output.objectives(client.sweep(sweep_id))
+    """List the trials of a sweep, with the cause of failures."""
+    output = lazy.terminal_output
+    with lazy.Client.of(data_dir) as client:
+        names = output.objectives(client.sweep(sweep_id))
         trials = client.trials(sweep_id, sort, None if state is None else state.value, filter_text)
         found = list(itertools.islice(trials, limit))
     if as_json:
-        terminal_output.print_json(found)
+        output.print_json(found)
         return
     rows = [
         (
-            t["number"],
-            t["id"],
-            terminal_output.state(t["state"]),
-            *terminal_output.values(t, names),
-            terminal_output.number(_duration_s(t)),
-            t["device"] or "–",
-            t["cause"] or terminal_output.violated(t),
-            terminal_output.params(t["params"]),
+            trial["number"],
+            trial["id"],
+            output.state(trial["state"]),
+            *output.values(trial, names),
+            output.number(_duration_s(trial)),
+            trial["device"] or "–",
+            trial["cause"] or output.violated(trial),
+            output.params(trial["params"]),
         )
-        for t in found
+        for trial in found
     ]
-    valued = names if len(names) > 1 else ["value"]
-    columns = ("trial", "id", "state", *valued, "seconds", "device", "cause", "parameters")
-    terminal_output.console.print(terminal_output.full_table(columns, rows))
+    value_columns = names if len(names) > 1 else ["value"]
+    columns = ("trial", "id", "state", *value_columns, "seconds", "device", "cause", "parameters")
+    output.console.print(output.full_table(columns, rows))
 
 
-def _duration_s(trial: dict[str, Any]) -> float | None:
-    """From the start of a trial to its end; None before that."""
+def _duration_s(trial: TrialInfo) -> float | None:
+    """Seconds from the start of a trial to its end; None before that."""
     if trial["started_at"] is None or trial["ended_at"] is None:
         return None
-    started, ended = (datetime.fromisoformat(trial[key]) for key in ("started_at", "ended_at"))
+    started, ended = datetime.fromisoformat(trial["started_at"]), datetime.fromisoformat(trial["ended_at"])
     return (ended - started).total_seconds()
 
 
 @app.command("show")
-def show_trial(
-    trial_id: TrialId,
-    data_dir: DataDir = DEFAULT_DATA_DIR,
-    as_json: AsJson = False,
-) -> None:
-    """Show one trial with its attempts."""
-    from podium.api.cli.terminal import terminal_output  # rich and the HTTP client: not for --help
-    from podium.api.client.client import Client
-
-    with Client.of(data_dir) as client:
+def show_trial(trial_id: TrialId, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
+    """Show a trial with its attempts and files."""
+    output = lazy.terminal_output
+    with lazy.Client.of(data_dir) as client:
         trial = client.trial(trial_id)
     if as_json:
-        terminal_output.print_json(trial)
+        output.print_json(trial)
         return
     values = trial["values"]
-    terminal_output.console.print(
+    output.console.print(
         f"trial {trial['number']} of sweep {trial['sweep_id']} (id {trial['id']}): {trial['state']}, "
-        f"{terminal_output.params(values) if values else 'value ' + terminal_output.number(trial['value'])}"
+        f"{output.params(values) if values else 'value ' + output.number(trial['value'])}"
     )
-    terminal_output.console.print(terminal_output.params(trial["params"]))
+    output.console.print(output.params(trial["params"]))
     if trial["tags"]:
-        terminal_output.console.print(f"tags: {', '.join(trial['tags'])}")
+        output.console.print(f"tags: {', '.join(trial['tags'])}")
     for line in trial["note"].splitlines():
-        terminal_output.console.print(terminal_output.printable(line), soft_wrap=True, highlight=False)
+        output.console.print(output.printable(line), soft_wrap=True, highlight=False)
     for name, amount in trial["constraints"].items():
-        terminal_output.console.print(
-            f"constraint {name}: {terminal_output.number(amount)}, {'violated' if amount > 0 else 'holds'}"
-        )
+        output.console.print(f"constraint {name}: {output.number(amount)}, {'violated' if amount > 0 else 'holds'}")
     for name, value in trial["user_attrs"].items():
-        terminal_output.console.print(
-            f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
-        )
+        output.console.print(f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}")
     rows = [
         (
             a["number"],
             a["device"],
-            terminal_output.state(a["state"] or "running"),
-            terminal_output.number(a["duration_s"]),
+            output.state(a["state"] or "running"),
+            output.number(a["duration_s"]),
             a["cause"] or "",
             a["message"] or "",
         )
         for a in trial["attempts"]
     ]
-    terminal_output.console.print(
-        terminal_output.table(None, ("attempt", "device", "state", "seconds", "cause", "message"), rows)
-    )
+    output.console.print(output.table(None, ("attempt", "device", "state", "seconds", "cause", "message"), rows))
     traceback = trial["attempts"][-1]["traceback"] if trial["attempts"] else None
     for line in (traceback or "").splitlines():
-        terminal_output.console.print(terminal_output.printable(line), soft_wrap=True, highlight=False)
+        output.console.print(output.printable(line), soft_wrap=True, highlight=False)
     if trial["unfit"] is not None:
-        terminal_output.console.print(trial["unfit"])
-    for left in trial["artifacts"]:
-        what = left["removed"] or f"{left['size_bytes']:,} bytes"
-        terminal_output.console.print(
-            terminal_output.printable(f"{left['name']}: {what}"), soft_wrap=True, highlight=False
-        )
+        output.console.print(trial["unfit"])
+    for file in trial["artifacts"]:
+        status = file["removed"] or f"{file['size_bytes']:,} bytes"
+        output.console.print(output.printable(f"{file['name']}: {status}"), soft_wrap=True, highlight=False)
 
 
 @app.command("logs")
 def show_log(
     trial_id: TrialId,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="go on with what it prints, until it ends")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="print new output until the trial ends")] = False,
     data_dir: DataDir = DEFAULT_DATA_DIR,
 ) -> None:
-    """Print the end of what a trial printed."""
-    from podium.api.client import shell_commands  # the HTTP client: not for --help
-    from podium.api.client.client import Client
-    from podium.api.client.log_following import follow_log
-
-    with Client.of(data_dir) as client:
+    """Print the end of a trial's output."""
+    with lazy.Client.of(data_dir) as client:
         if not follow:
             print(client.log(trial_id), end="")
             return
         try:
-            for text in follow_log(client, trial_id):
+            for text in lazy.log_following.follow_log(client, trial_id):
                 print(text, end="", flush=True)
         except KeyboardInterrupt:
             stop = shell_commands.command(data_dir, "trial", "stop", trial_id)
-            print(f"\ntrial {trial_id} goes on; `{stop}` ends it", file=sys.stderr)
+            print(f"\ntrial {trial_id} continues; `{stop}` to stop it", file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
 
 
@@ -161,81 +144,71 @@ app.command("download")(trial_download.download)
 
 @app.command("stop")
 def stop(trial_ids: TrialIds, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
-    """End trials that wait or run; their sweeps go on."""
-    from podium.api.client.client import Client  # the HTTP client: not for --help
-
-    with Client.of(data_dir) as client:
-        each(trial_ids, client.stop_trial, _now, as_json)
+    """Stop waiting or running trials; their sweeps continue."""
+    with lazy.Client.of(data_dir) as client:
+        each(trial_ids, client.stop_trial, _state, as_json)
 
 
 @app.command("retry")
 def retry(trial_ids: TrialIds, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
-    """Run trials again that failed or were cancelled. Sweeps that have ended go on for them."""
-    from podium.api.client.client import Client  # the HTTP client: not for --help
-
-    with Client.of(data_dir) as client:
-        each(trial_ids, client.retry_trial, _now, as_json)
+    """Retry failed or cancelled trials. Sweeps that have ended resume for them."""
+    with lazy.Client.of(data_dir) as client:
+        each(trial_ids, client.retry_trial, _state, as_json)
 
 
 @app.command("clone")
 def clone(
     trial_id: TrialId, changed: Changed = None, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False
 ) -> None:
-    """Add a trial with the same parameters, but for those given.
+    """Add a trial with the same parameters except those set.
 
-    As in --set lr=0.01 --set optimizer=sgd.
+    Example: --set lr=0.01 --set optimizer=sgd.
     """
-    from podium.api.cli.terminal import terminal_output  # rich and the HTTP client: not for --help
-    from podium.api.client.client import Client
-
-    params = dict(_setting(text) for text in changed or [])
-    with Client.of(data_dir) as client:
-        added = client.clone_trial(trial_id, params)
+    changes = dict(_setting(text) for text in changed or [])
+    with lazy.Client.of(data_dir) as client:
+        added = client.clone_trial(trial_id, changes)
     if as_json:
-        terminal_output.print_json(added)
+        lazy.terminal_output.print_json(added)
     else:
-        print(f"trial {trial_id} is cloned into sweep {added['sweep_id']}: {terminal_output.params(added['params'])}")
+        params = lazy.terminal_output.params(added["params"])
+        print(f"cloned trial {trial_id} into sweep {added['sweep_id']}: {params}")
 
 
 @app.command("note")
 def note(
     trial_id: TrialId,
-    text: Annotated[str, typer.Argument(help='what is worth remembering; "" takes the note away')],
+    text: Annotated[str, typer.Argument(help='the note; "" removes it')],
     data_dir: DataDir = DEFAULT_DATA_DIR,
     as_json: AsJson = False,
 ) -> None:
-    """Write a note about a trial, in place of the one before."""
-    from podium.api.client.client import Client  # the HTTP client: not for --help
-
-    with Client.of(data_dir) as client:
+    """Write a note about a trial; replaces an existing one."""
+    with lazy.Client.of(data_dir) as client:
         each([trial_id], lambda one: client.note_trial(one, text), _noted, as_json)
 
 
 @app.command("tag")
 def tag(
     trial_ids: TrialIds,
-    add: Annotated[list[str] | None, typer.Option("--add", metavar="TAG", help="a tag to give")] = None,
-    remove: Annotated[list[str] | None, typer.Option("--remove", metavar="TAG", help="a tag to take away")] = None,
+    add: Annotated[list[str] | None, typer.Option("--add", metavar="TAG", help="a tag to add")] = None,
+    remove: Annotated[list[str] | None, typer.Option("--remove", metavar="TAG", help="a tag to remove")] = None,
     data_dir: DataDir = DEFAULT_DATA_DIR,
     as_json: AsJson = False,
 ) -> None:
-    """Tag trials, to find them by.
+    """Add tags to trials, or remove tags.
 
-    As in podium trial tag 17 18 --add keep --add small.
+    Example: podium trial tag 17 18 --add keep --add small.
     """
     if not (add or remove):
-        raise typer.BadParameter("name a tag by --add or --remove", param_hint="--add")
-    from podium.api.client.client import Client  # the HTTP client: not for --help
-
-    with Client.of(data_dir) as client:
+        raise typer.BadParameter("give a tag with --add or --remove", param_hint="--add")
+    with lazy.Client.of(data_dir) as client:
         each(trial_ids, lambda one: client.tag_trial(one, add or (), remove or ()), _tagged, as_json)
 
 
-def _noted(trial: dict[str, Any]) -> str:
+def _noted(trial: TrialDetails) -> str:
     return f"trial {trial['id']} has {'this note' if trial['note'] else 'no note'}"
 
 
-def _tagged(trial: dict[str, Any]) -> str:
+def _tagged(trial: TrialInfo) -> str:
     return (
         f"trial {trial['id']} is tagged {', '.join(trial['tags'])}"
         if trial["tags"]
@@ -243,13 +216,13 @@ def _tagged(trial: dict[str, Any]) -> str:
     )
 
 
-def _now(trial: dict[str, Any]) -> str:
-    asked = {"stop": ", being stopped", "retry": ", being retried"}.get(trial["requested"], "")
-    return f"trial {trial['id']} is {trial['state']}{asked}"
+def _state(trial: TrialInfo) -> str:
+    requested = {"stop": ", being stopped", "retry": ", being retried"}.get(trial["requested"] or "", "")
+    return f"trial {trial['id']} is {trial['state']}{requested}"
 
 
 def _setting(text: str) -> tuple[str, Any]:
-    """`lr=0.01` as name and value: a number, true, false or null, and what is none of these as it is written."""
+    """`lr=0.01` as name and value: a number, true, false, null, or otherwise the string as written."""
     name, equals, value = text.partition("=")
     if not (name and equals):
         raise typer.BadParameter(f"write NAME=VALUE, not {text!r}", param_hint="--set")

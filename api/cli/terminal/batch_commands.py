@@ -1,32 +1,29 @@
-"""One command for several things: done one by one, said line by line, failed if one failed; cli."""
+"""One command on several resources: each in turn, one line each, exit code 1 if any was refused; CLI."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 import typer
 
+from podium.api.cli.terminal import lazy
 from podium.sweep.values.errors import PodiumError, ServiceError
 
-Thing = TypeVar("Thing", int, str)
+Id = TypeVar("Id", int, str)
+Answer = TypeVar("Answer", bound=Mapping[str, Any])
 
 
-def each(
-    things: Iterable[Thing],
-    act: Callable[[Thing], dict[str, Any]],
-    line: Callable[[dict[str, Any]], str],
-    as_json: bool,
-) -> None:
-    """Do it to each, and print how each is now: a line, or all as one JSON list.
+def each(ids: Iterable[Id], act: Callable[[Id], Answer], line: Callable[[Answer], str], as_json: bool) -> None:
+    """Call `act` for each id, and print the state of each: one line per id, or all as one JSON list.
 
-    What is refused is said on standard error, the rest is done all the same, and the exit code is 1.
+    A refusal is printed on standard error and does not stop the others; the exit code is then 1.
     """
     done, refused = [], False
-    for thing in things:
+    for one in ids:
         try:
-            done.append(act(thing))
+            done.append(act(one))
         except ServiceError:
             raise
         except PodiumError as error:
@@ -36,7 +33,5 @@ def each(
             if not as_json:
                 print(line(done[-1]))
     if as_json:
-        from podium.api.cli.terminal import terminal_output  # rich: not for --help
-
-        terminal_output.print_json(done)
+        lazy.terminal_output.print_json(done)
     raise typer.Exit(1 if refused else 0)

@@ -1,4 +1,4 @@
-"""The main job that `podium demo` shows: sweep, best three, both ensembles, one table; cli."""
+"""The work of `podium demo`: a sweep, its best three models, both ensemble modes, one table; CLI."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from rich.console import Group
 
 from podium.api.cli.terminal import sweep_progress, terminal_output
 from podium.api.client import local_service, shell_commands
+from podium.api.client.answers import EvaluationResult, SweepInfo
 from podium.api.client.client import Client
 from podium.sweep.data import datasets
 from podium.sweep.runtime.atomic_files import write_whole
@@ -36,16 +37,16 @@ def run(
     json_file: Path | None,
     keep: bool,
 ) -> None:
-    """Do the whole job over REST, print the table, write the figures to the data directory and to `json_file`."""
+    """Run the demo over REST, print the table, and write the results to the data directory and to `json_file`."""
     document = sweep_document(data, data_root, trials)
     parse_spec(document, "")
-    datasets.check(document["program"]["data"])  # the service would say the same, after it was started
+    datasets.check(document["program"]["data"])  # fails before the service is started
     if json_file is not None and not json_file.absolute().parent.is_dir():
         raise InvalidSpecError([Problem(("--json",), f"there is no folder {json_file.absolute().parent}")], "")
     began = time.monotonic()
     terminal_output.console.print("Starting the service …")
     with local_service.service(data_dir, devices) as client:
-        terminal_output.console.print(f"The service is at {client.url}; its data are in {data_dir}")
+        terminal_output.console.print(f"Service: {client.url}, data directory: {data_dir}")
         figures = measure(client, document)
         figures |= {"wall_s": time.monotonic() - began, "data_dir": str(data_dir), "url": client.url}
         for file in (DataDirectory(data_dir).demo_figures, json_file):
@@ -54,16 +55,17 @@ def run(
         terminal_output.console.print(summary(figures))
         if keep:
             _stay(client)
-    terminal_output.console.print(f"Look again: {shell_commands.command(data_dir, 'serve')}")
+    terminal_output.console.print(f"Run the service again with: {shell_commands.command(data_dir, 'serve')}")
 
 
 def sweep_document(data: str, data_root: Path | None, trials: int) -> dict[str, Any]:
     """The sweep of the demo.
 
-    One rung of ASHA halfway prunes about half of the trials; of very few trials, three would not be left to choose.
+    One ASHA rung at half of the epochs prunes about half of the trials; with few trials, ASHA is off so that three
+    finish.
     """
     if data in NEEDS_ROOT and data_root is None:
-        raise InvalidSpecError([Problem(("--data-root",), f"{data} needs the folder of its IDX files")], "")
+        raise InvalidSpecError([Problem(("--data-root",), f"{data} requires the folder of its IDX files")], "")
     source: dict[str, Any] = {"name": data}
     if data_root is not None:
         source["root"] = str(data_root.absolute())
@@ -85,13 +87,13 @@ def sweep_document(data: str, data_root: Path | None, trials: int) -> dict[str, 
         "early_terminate": {"type": "asha" if trials >= PRUNED_FROM else "none", "min_iter": epochs // 2, "eta": 2},
         "run_cap": trials,
         "program": {"model": "mlp", "data": source},
-        # A demo is there to measure: of so few rows, many are kept for the test.
+        # With so few rows, a large test split keeps the confidence interval small.
         "validation": {"split": [0.7, 0.1, 0.1, 0.1] if large else [0.4, 0.15, 0.05, 0.4]},
     }
 
 
 def measure(client: Client, document: dict[str, Any]) -> dict[str, Any]:
-    """Run the sweep and both ensembles; the figures."""
+    """Run the sweep and build both ensembles; returns the results."""
     sweep = client.submit(document)
     terminal_output.console.print(
         f"Sweep {sweep['id']}: {document['run_cap']} trials of an MLP on {document['program']['data']['name']}"
@@ -103,11 +105,12 @@ def measure(client: Client, document: dict[str, Any]) -> dict[str, Any]:
     terminal_output.console.print(f"{terminal_output.counts(sweep)}; {terminal_output.best(sweep)}")
     terminal_output.console.print(f"Building both ensembles of the best {MEMBERS} …")
     built = {mode: client.build_ensemble(sweep["id"], k=MEMBERS, mode=mode) for mode in ("in_graph", "between_graph")}
-    results: dict[str, dict[str, Any]] = {}
+    results: dict[str, EvaluationResult] = {}
     probabilities = []
     for mode, ensemble in built.items():
         client.wait_ensemble(ensemble["id"])
         evaluation = client.evaluate(ensemble["id"])
+        assert evaluation["result"] is not None
         results[mode] = evaluation["result"]
         probabilities.append(client.probabilities(ensemble["id"], evaluation["id"]))
     between, in_graph = results["between_graph"], results["in_graph"]
@@ -141,14 +144,15 @@ def measure(client: Client, document: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _seconds(sweep: dict[str, Any]) -> float:
-    """From the first start to the end of a sweep."""
-    started, ended = (datetime.fromisoformat(sweep[name]) for name in ("started_at", "ended_at"))
+def _seconds(sweep: SweepInfo) -> float:
+    """Seconds from the start to the end of a finished sweep."""
+    assert sweep["started_at"] is not None and sweep["ended_at"] is not None
+    started, ended = datetime.fromisoformat(sweep["started_at"]), datetime.fromisoformat(sweep["ended_at"])
     return (ended - started).total_seconds()
 
 
 def summary(figures: dict[str, Any]) -> Group:
-    """The table at the end: each network, both ensembles, and what it took."""
+    """The table of results: each network and both ensembles, with times."""
     best = figures["best_single_test_accuracy"]
     rows: list[tuple[str, str, str]] = []
     members = zip(
@@ -166,15 +170,15 @@ def summary(figures: dict[str, Any]) -> Group:
         f"The two modes differ by at most {figures['max_abs_difference_between_modes']:.1e} in probability",
         f"{figures['trials_total']} trials in {figures['sweep_s']:.1f} s: {figures['trials_per_s']:.2f} a second, "
         f"{figures['devices']} devices {100 * figures['device_busy_share']:.1f} % busy",
-        f"The whole job took {figures['wall_s']:.1f} s on {figures['url']}",
+        f"Total time: {figures['wall_s']:.1f} s",
     )
-    heading = f"\nOn {figures['test_rows']:,} test rows that nothing was chosen by:\n"
+    heading = f"\nOn {figures['test_rows']:,} held-out test rows:\n"
     return Group(heading, terminal_output.table(None, ("network", "accuracy", "log loss"), rows), "", *lines)
 
 
 def _stay(client: Client) -> None:
-    """Leave the service up until Ctrl-C."""
-    terminal_output.console.print(f"The service stays at {client.url} until Ctrl-C")
+    """Keep the service running until Ctrl-C."""
+    terminal_output.console.print(f"The service keeps running at {client.url} until Ctrl-C")
     with contextlib.suppress(KeyboardInterrupt):
         while True:
             time.sleep(3600)

@@ -1,4 +1,4 @@
-"""Ensembles as people see them in a terminal: their state, members, evaluations and predictions; cli."""
+"""Terminal output of ensembles: state, members, evaluations and predictions; CLI."""
 
 from __future__ import annotations
 
@@ -13,13 +13,24 @@ from rich.table import Table
 
 from podium.api.cli.terminal.sweep_progress import REFRESH_S
 from podium.api.cli.terminal.terminal_output import console, number, state, table
+from podium.api.client.answers import (
+    EnsembleInfo,
+    EvaluationInfo,
+    EvaluationResult,
+    MemberInfo,
+    Prediction,
+    SelectionInfo,
+    SelectionStep,
+    SweepInfo,
+    VersionInfo,
+)
 from podium.api.client.client import Client, EnsembleName, settled
 from podium.sweep.values.errors import ServiceError
 
 ROWS_SHOWN = 50
 STEPS_SHOWN = 8
-TAKE_UP_S = 120.0
-_STEP_SCORE = {"greedy": "the loss on validation", "diverse": "minus the mix of score and disagreement"}
+BUILD_START_S = 120.0
+_STEP_SCORE = {"greedy": "the validation loss", "diverse": "the negative combined score and disagreement"}
 METRICS = {
     "accuracy": "accuracy",
     "log_loss": "log loss",
@@ -35,77 +46,78 @@ METRICS = {
 }
 
 
-def summary(ensemble: dict[str, Any]) -> Group:
-    """One ensemble: how it is, how it combines, its members, and its versions where there are several."""
+def summary(ensemble: EnsembleInfo) -> Group:
+    """An ensemble: state, combination, members, and versions if there are several."""
     parts: list[RenderableType] = [headline(ensemble), *_about(ensemble), "", members(ensemble)]
     if len(ensemble["versions"]) > 1:
         parts += ["", versions(ensemble["versions"])]
     return Group(*parts)
 
 
-def headline(ensemble: dict[str, Any]) -> str:
-    """Its name and state in a line."""
+def headline(ensemble: EnsembleInfo) -> str:
+    """Name and state in one line."""
     reason = f" ({ensemble['reason']})" if ensemble["reason"] else ""
     return f"ensemble {ensemble['id']} {ensemble['name']!r}: {ensemble['state']}{reason}"
 
 
-def progress(ensemble: dict[str, Any]) -> str:
-    """How many members are ready, in a line."""
+def progress(ensemble: EnsembleInfo) -> str:
+    """The number of ready members in one line."""
     ready = sum(member["state"] == "ready" for member in ensemble["members"])
     return f"{headline(ensemble)}; {ready} of {len(ensemble['members'])} members ready"
 
 
-def _about(ensemble: dict[str, Any]) -> Iterator[str]:
+def _about(ensemble: EnsembleInfo) -> Iterator[str]:
     count = len(ensemble["members"])
     yield (
         f"version {ensemble['version']}: {ensemble['mode']}, {ensemble['combine']} of {count}, "
         f"quorum {ensemble['quorum']}, deadline {ensemble['deadline_ms']:,g} ms, {ensemble['precision']}, "
         f"{ensemble['placement']} devices{_calibrated(ensemble)}"
     )
-    yield from on_its_way(ensemble)
+    yield from pending_versions(ensemble)
     yield from selection(ensemble["selection"])
 
 
-def on_its_way(ensemble: dict[str, Any]) -> Iterator[str]:
-    """The version that takes over, or the canary, if there is one."""
+def pending_versions(ensemble: EnsembleInfo) -> Iterator[str]:
+    """A line for the version that will become active, or for the canary."""
     if ensemble["target"] is not None:
-        yield f"version {ensemble['target']} takes over when it is ready"
+        yield f"version {ensemble['target']} becomes active when it is ready"
     if ensemble["canary"] is not None:
-        yield f"version {ensemble['canary']} answers {100 * ensemble['canary_share']:g} % of the requests, as a canary"
+        yield f"version {ensemble['canary']} answers {100 * ensemble['canary_share']:g} % of the requests as a canary"
 
 
-def _calibrated(ensemble: dict[str, Any]) -> str:
-    temperature = ensemble.get("temperature") or 1.0
+def _calibrated(ensemble: EnsembleInfo) -> str:
+    temperature = ensemble["temperature"] or 1.0
     return "" if temperature == 1.0 else f", calibrated: temperature {number(temperature)}"
 
 
-def selection(found: dict[str, Any]) -> Iterator[str]:
-    """How the members were found, and where what they are combined by was fitted."""
-    fitted = "" if found.get("fitted_on") is None else f"; fitted on {found['fitted_on']}"
-    forced = ", by force" if found.get("forced") else ""
-    among = "" if found["method"] == "explicit" else f" of {found.get('candidates', '?')} finished trials"
-    yield f"chosen: {found['method']}{among}{fitted}{forced}"
-    if found.get("note"):
+def selection(found: SelectionInfo) -> Iterator[str]:
+    """How the members were selected, and on which split the combination was fitted."""
+    fitted = "" if found["fitted_on"] is None else f"; fitted on {found['fitted_on']}"
+    forced = ", forced" if found["forced"] else ""
+    candidates = "?" if found["candidates"] is None else found["candidates"]
+    among = "" if found["method"] == "explicit" else f" of {candidates} finished trials"
+    yield f"selection: {found['method']}{among}{fitted}{forced}"
+    if found["note"]:
         yield f"  {found['note']}"
-    if path := found.get("path"):
-        yield f"  trial ids in turn, with {_STEP_SCORE.get(found['method'], 'the score')}: {_path(path)}"
+    if path := found["path"]:
+        yield f"  trial ids in order, with {_STEP_SCORE.get(found['method'], 'the score')}: {_path(path)}"
 
 
-def _path(steps: list[dict[str, Any]]) -> str:
+def _path(steps: list[SelectionStep]) -> str:
     shown = ", ".join(f"{step['trial_id']} ({number(step['score'])})" for step in steps[:STEPS_SHOWN])
-    more = f" … {len(steps)} steps; --json has them all" if len(steps) > STEPS_SHOWN else ""
+    more = f" … {len(steps)} steps; use --json to see all" if len(steps) > STEPS_SHOWN else ""
     return f"{shown}{more}"
 
 
-def members(ensemble: dict[str, Any]) -> Group:
-    """The members, a line for each of their processes, and why one is not as it should be."""
+def members(ensemble: EnsembleInfo) -> Group:
+    """The members: one line per replica, and the reasons of those that are not ready."""
     columns = ("#", "trial", "id", "weight", "state", "device", "pid", "epoch", "p50 ms", "p99 ms", "late")
     rows = (row for member in ensemble["members"] for row in _processes(member))
     reasons = (line for member in ensemble["members"] for line in _reasons(member))
     return Group(table(None, columns, rows), *reasons)
 
 
-def _processes(member: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
+def _processes(member: MemberInfo) -> Iterator[tuple[Any, ...]]:
     several = len(member["replicas"]) > 1
     for replica in member["replicas"]:
         late = replica["late_share"]
@@ -124,14 +136,14 @@ def _processes(member: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
         )
 
 
-def _reasons(member: dict[str, Any]) -> Iterator[str]:
-    """What the member says, or its processes where those say something else; each once."""
+def _reasons(member: MemberInfo) -> Iterator[str]:
+    """The reasons of a member and its replicas, each once."""
     for reason in dict.fromkeys(r for r in (member["reason"], *(x["reason"] for x in member["replicas"])) if r):
         yield f"trial {member['trial_number']} (id {member['trial_id']}): {reason}"
 
 
-def versions(found: list[dict[str, Any]]) -> Table:
-    """Every version, the oldest first."""
+def versions(found: list[VersionInfo]) -> Table:
+    """All versions, oldest first."""
     rows = (
         (v["number"], v["role"], v["combine"], v["k"], ", ".join(map(str, v["trial_ids"])), v["created_at"] or "–")
         for v in found
@@ -139,8 +151,8 @@ def versions(found: list[dict[str, Any]]) -> Table:
     return table(None, ("version", "role", "combined by", "members", "trial ids", "built at"), rows)
 
 
-def listed(ensembles: list[dict[str, Any]]) -> Table:
-    """Ensembles, one a line."""
+def listed(ensembles: list[EnsembleInfo]) -> Table:
+    """Ensembles, one per line."""
     rows = (
         (
             e["id"],
@@ -158,45 +170,47 @@ def listed(ensembles: list[dict[str, Any]]) -> Table:
     return table(None, ("id", "name", "state", "ready", "mode", "combine", "version", "sweep", "reason"), rows)
 
 
-def follow(client: Client, ensemble: EnsembleName, *, quiet: bool = False) -> dict[str, Any]:
-    """Show an ensemble until it is as ready as it gets, or over; Ctrl-C leaves it building, and says so."""
+def follow(client: Client, ensemble: EnsembleName, *, quiet: bool = False) -> EnsembleInfo:
+    """Show an ensemble until it is ready, degraded or stopped; on Ctrl-C the build continues."""
     try:
         return _wait(client, ensemble) if quiet else _follow(client, ensemble)
     except KeyboardInterrupt:
-        print(f"ensemble {ensemble} is built without you: podium ensemble show {ensemble}", file=sys.stderr)
+        print(f"ensemble {ensemble} continues to build; `podium ensemble show {ensemble}` to check", file=sys.stderr)
         raise
 
 
-def follow_block(client: Client, sweep: dict[str, Any], *, quiet: bool = False) -> dict[str, Any] | None:
-    """The ensemble that a finished sweep's `ensemble:` block asks for, when it is ready; None when it cannot be."""
-    end = time.monotonic() + TAKE_UP_S
+def follow_block(client: Client, sweep: SweepInfo, *, quiet: bool = False) -> EnsembleInfo | None:
+    """Wait for the ensemble of a finished sweep's `ensemble:` block; None if it cannot be built."""
+    end = time.monotonic() + BUILD_START_S
     while (ensemble_id := sweep["ensemble_id"]) is None:
         if sweep["ensemble_error"] is not None:
             return None
         if time.monotonic() > end:
-            raise ServiceError(f"nobody began the ensemble of sweep {sweep['id']} within {TAKE_UP_S:g} s; try again")
+            raise ServiceError(
+                f"the build of sweep {sweep['id']}'s ensemble did not start within {BUILD_START_S:g} s; try again"
+            )
         time.sleep(REFRESH_S)
         sweep = client.sweep(sweep["id"])
     return follow(client, ensemble_id, quiet=quiet)
 
 
-def _wait(client: Client, ensemble: EnsembleName) -> dict[str, Any]:
+def _wait(client: Client, ensemble: EnsembleName) -> EnsembleInfo:
     while not settled(found := client.ensemble(ensemble)):
         time.sleep(REFRESH_S)
     return found
 
 
-def _follow(client: Client, ensemble: EnsembleName) -> dict[str, Any]:
-    said = ""
+def _follow(client: Client, ensemble: EnsembleName) -> EnsembleInfo:
+    printed = ""
     with console.status("") if console.is_terminal else contextlib.nullcontext() as live:
         while True:
             found = client.ensemble(ensemble)
             line = progress(found)
             if live is not None:
                 live.update(line)
-            elif line != said:
+            elif line != printed:
                 console.print(line)
-            said = line
+            printed = line
             if settled(found):
                 return found
             time.sleep(REFRESH_S)
@@ -205,35 +219,36 @@ def _follow(client: Client, ensemble: EnsembleName) -> dict[str, Any]:
 # Evaluations.
 
 
-def evaluation(found: dict[str, Any], ensemble: dict[str, Any]) -> Group:
-    """The scores of the ensemble and its members, what their difference is worth, and which quorum is safe."""
+def evaluation(found: EvaluationInfo, ensemble: EnsembleInfo) -> Group:
+    """The scores of the ensemble and its members, their difference, and the safe quorum."""
     result = found["result"]
+    assert result is not None
     parts: list[RenderableType] = [
         f"{ensemble['name']}, version {found['version']}, on {result['rows']:,} rows ({result['split']}):",
         "",
-        scores(result, _names(found, ensemble)),
+        scores(result, _names(found, ensemble, len(result["members"]))),
         "",
         *_differences(result),
-        *_doubt(result),
+        *_uncertainty(result),
         "",
-        "When only so many members answer:",
+        "Scores by number of members that answer:",
         degradation(result),
         *_quorum(result),
     ]
     if result["flags"]:
-        parts += ["", *(f"Beware: {flag}" for flag in result["flags"])]
+        parts += ["", *(f"Caveat: {flag}" for flag in result["flags"])]
     return Group(*parts)
 
 
-def _names(found: dict[str, Any], ensemble: dict[str, Any]) -> list[str]:
-    """The members by their trials, as far as the version that was measured is the one that is shown."""
+def _names(found: EvaluationInfo, ensemble: EnsembleInfo, count: int) -> list[str]:
+    """The members by trial number if the evaluated version is the active one, else by position."""
     if found["version"] == ensemble["version"]:
         return [f"trial {member['trial_number']}" for member in ensemble["members"]]
-    return [f"member {position}" for position in range(len(found["result"]["members"]))]
+    return [f"member {position}" for position in range(count)]
 
 
-def scores(result: dict[str, Any], names: list[str]) -> Table:
-    """A line for each member and one for the ensemble."""
+def scores(result: EvaluationResult, names: list[str]) -> Table:
+    """One line per member and one for the ensemble."""
     shown = [key for key in METRICS if key in result["ensemble"]]
     rows = []
     for position, (name, of_member) in enumerate(zip(names, result["members"], strict=True)):
@@ -247,15 +262,16 @@ def _figure(value: float | None) -> str:
     return "–" if value is None else f"{value:.4f}"
 
 
-def _differences(result: dict[str, Any]) -> Iterator[str]:
+def _differences(result: EvaluationResult) -> Iterator[str]:
     metric = METRICS[result["metric"]]
     yield f"Ensemble minus best single network: {_change(metric, result['difference'], result['difference_ci95'])}"
-    if result["log_loss_difference"] is not None:
-        yield f"  {_change('log loss', result['log_loss_difference'], result['log_loss_difference_ci95'])}"
+    difference, interval = result["log_loss_difference"], result["log_loss_difference_ci95"]
+    if difference is not None and interval is not None:
+        yield f"  {_change('log loss', difference, interval)}"
     if (test := result["mcnemar"]) is not None:
         yield (
-            f"Right where the other is wrong: the ensemble on {test['only_ensemble_right']:,} rows, the best single "
-            f"network on {test['only_best_right']:,}; McNemar's p = {test['p_value']:.3g}"
+            f"Only the ensemble is right on {test['only_ensemble_right']:,} rows, only the best single network on "
+            f"{test['only_best_right']:,}; McNemar's p = {test['p_value']:.3g}"
         )
 
 
@@ -264,21 +280,25 @@ def _change(name: str, difference: float, interval: list[float]) -> str:
     return f"{difference:+.4f} {name}, 95 % interval {low:+.4f} to {high:+.4f}"
 
 
-def _doubt(result: dict[str, Any]) -> Iterator[str]:
+def _uncertainty(result: EvaluationResult) -> Iterator[str]:
     labels = result["task"] == "classification"
     pairs = [value for row, values in enumerate(result["disagreement"]) for value in values[row + 1 :]]
     if pairs:
         mean = sum(pairs) / len(pairs)
-        yield f"Two members differ on {100 * mean:.1f} % of the rows" if labels else f"Two members differ by {mean:.4g}"
+        yield (
+            f"Mean pairwise disagreement: {100 * mean:.1f} % of the rows"
+            if labels
+            else f"Mean pairwise difference: {mean:.4g}"
+        )
     whole, own, between = map(number, result["uncertainty"].values())
     if labels:
-        yield f"Entropy of a prediction: {whole} nats = {own} of the members' own + {between} of their disagreement"
+        yield f"Entropy of a prediction: {whole} nats = {own} expected entropy + {between} mutual information"
     else:
-        yield f"Variance of a prediction: {whole} = {own} of the noise + {between} of the members' disagreement"
+        yield f"Variance of a prediction: {whole} = {own} noise + {between} between members"
 
 
-def degradation(result: dict[str, Any]) -> Table:
-    """How good the answers are when only so many members answer: the worst and the mean over which they are."""
+def degradation(result: EvaluationResult) -> Table:
+    """The worst and mean scores over the subsets of each number of members."""
     sizes = result["degradation"]["sizes"]
     figures = list(sizes[0]["worst"])
     columns = [f"{what} {METRICS[key]}" for key in figures for what in ("worst", "mean")]
@@ -290,46 +310,46 @@ def degradation(result: dict[str, Any]) -> Table:
     return table(None, ("members", "subsets", *columns), rows)
 
 
-def _quorum(result: dict[str, Any]) -> Iterator[str]:
+def _quorum(result: EvaluationResult) -> Iterator[str]:
     safe, count = result["degradation"]["safe_quorum"], len(result["members"])
     if safe is None:
-        yield "No quorum is safe: on these rows, even all members together are worse than the best single network"
+        yield "No quorum is safe: on these rows, the full ensemble is worse than the best single network"
         return
-    yield f"Safe quorum: {safe} of {count}; whichever members answer, they are no worse than the best single network"
+    yield f"Safe quorum: {safe} of {count}: any {safe} members are no worse than the best single network"
     if result["quorum"] < safe:
-        yield f"The quorum is {result['quorum']}: a degraded answer may be worse than the best single network's"
+        yield f"The quorum is {result['quorum']}: a degraded answer may be worse than the best single network"
 
 
 # Predictions.
 
 
-def prediction(answer: dict[str, Any]) -> Group:
-    """Each row's label or values with their doubt, and what every member did."""
+def prediction(answer: Prediction) -> Group:
+    """Each row's label or values with their uncertainty, and every member's answer."""
     rows = list(_predicted(answer))
     parts: list[RenderableType] = [table(None, rows[0], rows[1:])] if len(rows) > 1 else []
     left = len(answer["outputs"]) - ROWS_SHOWN
     if left > 0:
-        parts.append(f"… and {left:,} more rows; --json has them all")
+        parts.append(f"… and {left:,} more rows; use --json to see all")
     return Group(*parts, "", *answered(answer))
 
 
-def _predicted(answer: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
+def _predicted(answer: Prediction) -> Iterator[tuple[Any, ...]]:
     outputs = answer["outputs"][:ROWS_SHOWN]
     if "labels" in answer:
         yield ("row", "label", "probability", "entropy", "mutual information")
-        doubt = zip(outputs, answer["labels"], answer["entropy"], answer["mutual_information"], strict=False)
-        for row, (output, label, entropy, shared) in enumerate(doubt):
+        rows = zip(outputs, answer["labels"], answer["entropy"], answer["mutual_information"], strict=False)
+        for row, (output, label, entropy, shared) in enumerate(rows):
             yield (row, label, f"{max(output):.4f}", number(entropy), number(shared))
         return
     yield ("row", "values", "standard deviation")
     for row, output in enumerate(outputs):
-        variance = (answer.get("variance") or [None] * len(outputs))[row]
-        deviation = "–" if variance is None else ", ".join(number(part**0.5) for part in variance)
-        yield (row, ", ".join(number(part) for part in output), deviation)
+        variances = answer.get("variance")
+        std = "–" if variances is None else ", ".join(number(variance**0.5) for variance in variances[row])
+        yield (row, ", ".join(number(value) for value in output), std)
 
 
-def answered(answer: dict[str, Any]) -> Iterator[str]:
-    """How many answered in what time, and what each member did."""
+def answered(answer: Prediction) -> Iterator[str]:
+    """The number of answers, the time, and the status of each member."""
     yield (
         f"{answer['outcome']}: {answer['answered']} of {answer['requested']} members in {answer['total_ms']:.1f} ms "
         f"(deadline {answer['deadline_ms']:,g} ms, quorum {answer['quorum']}, {answer['ensemble']} "

@@ -1,4 +1,4 @@
-"""Options that several commands share; cli."""
+"""Options that several commands share; CLI."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from podium.api.cli.terminal.completion import device_ids, sweep_ids
 
 DataDir = Annotated[
     Path,
-    typer.Option("--data-dir", envvar="PODIUM_DATA_DIR", help="where the service keeps everything", show_default=True),
+    typer.Option("--data-dir", envvar="PODIUM_DATA_DIR", help="data directory of the service", show_default=True),
 ]
 SweepId = Annotated[int, typer.Argument(metavar="SWEEP", help="id of a sweep", autocompletion=sweep_ids)]
 TrialId = Annotated[int, typer.Argument(metavar="TRIAL", help="id of a trial")]

@@ -1,4 +1,4 @@
-"""Rows of numbers from a file or standard input, numpy's format or JSON; cli."""
+"""Reads rows of numbers from a file or standard input, as .npy or JSON; CLI."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ NPY = b"\x93NUMPY"
 STDIN = Path("-")
 
 
-def read(path: Path, *, words: bool = False) -> NDArray[Any]:
-    """The array in `path`, or on standard input for `-`: .npy, or JSON rows, or `{"inputs": rows}`.
+def read(path: Path, *, strings: bool = False) -> NDArray[Any]:
+    """The array in `path`, or in standard input for `-`: .npy, JSON rows, or `{"inputs": rows}`.
 
-    Raises `DataError` when that is no array of numbers, or, where `words` are as good, of words.
+    Raises `DataError` unless it is an array of numbers, or of strings if `strings` are accepted.
     """
     content = _content(path)
     try:
         array = _npy(content) if content.startswith(NPY) else _json(content)
     except ValueError as error:
-        message = f"{_name(path)}: neither .npy nor JSON rows of numbers, all of the same length: {error}"
+        message = f"{_name(path)} is neither .npy nor JSON rows of numbers of equal length: {error}"
         raise DataError(message) from error
-    if array.dtype.kind not in ("fiuU" if words else "fiu"):
-        raise DataError(f"{_name(path)}: rows of numbers are wanted, not {array.dtype}")
+    if array.dtype.kind not in ("fiuU" if strings else "fiu"):
+        raise DataError(f"{_name(path)}: expected rows of numbers, not {array.dtype}")
     return array
 
 
 def _content(path: Path) -> bytes:
     if path == STDIN:
         if sys.stdin.isatty():
-            raise DataError("standard input is the keyboard; pipe rows into it, or name a file")
+            raise DataError("standard input is a terminal; pipe rows into it, or give a file with --input")
         return sys.stdin.buffer.read()
     try:
         return path.read_bytes()

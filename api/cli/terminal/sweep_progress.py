@@ -1,11 +1,10 @@
-"""Sweeps as they go: live in a terminal, a line for each change elsewhere; cli."""
+"""Progress of sweeps: a live display in a terminal, otherwise one line per change; CLI."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 from rich.console import Group
 from rich.live import Live
@@ -14,69 +13,70 @@ from rich.table import Table
 from rich.text import Text
 
 from podium.api.cli.terminal import terminal_output
+from podium.api.client.answers import SweepInfo
 from podium.api.client.client import Client
 
 REFRESH_S = 0.25
 NAME_COLUMNS = 24
 
 
-def follow(client: Client, sweep_ids: Sequence[int]) -> list[dict[str, Any]]:
-    """Show sweeps until all are over: live in a terminal, a line for each change elsewhere."""
+def follow(client: Client, sweep_ids: Sequence[int]) -> list[SweepInfo]:
+    """Show sweeps until all have ended: live in a terminal, otherwise one line per change."""
     return _follow_live(client, sweep_ids) if terminal_output.console.is_terminal else _follow_plain(client, sweep_ids)
 
 
-def _follow_plain(client: Client, sweep_ids: Sequence[int]) -> list[dict[str, Any]]:
-    seen: dict[int, dict[str, Any]] = {}
-    said: dict[int, str] = {}
+def _follow_plain(client: Client, sweep_ids: Sequence[int]) -> list[SweepInfo]:
+    seen: dict[int, SweepInfo] = {}
+    printed: dict[int, str] = {}
     failed: set[int] = set()
     warned: set[tuple[int, str]] = set()
     while True:
-        for sweep in _look(client, sweep_ids, seen):
-            _say_first_failure(client, sweep, failed)
+        for sweep in _poll(client, sweep_ids, seen):
+            _print_first_failure(client, sweep, failed)
             name = f"sweep {sweep['id']}: " if len(sweep_ids) > 1 else ""
             counts = terminal_output.counts(sweep) or "none yet"
             line = f"{name}{_done(sweep)}: {counts}; {terminal_output.best(sweep)}{terminal_output.held(sweep)}"
-            if said.get(sweep["id"]) != line:
+            if printed.get(sweep["id"]) != line:
                 terminal_output.console.print(line)
-                said[sweep["id"]] = line
-            _say_warnings(sweep, name, warned)
-        if all(sweep["state"] in terminal_output.OVER for sweep in seen.values()):
+                printed[sweep["id"]] = line
+            _print_warnings(sweep, name, warned)
+        if all(sweep["state"] in terminal_output.TERMINAL for sweep in seen.values()):
             return [seen[sweep_id] for sweep_id in sweep_ids]
         time.sleep(REFRESH_S)
 
 
-def _follow_live(client: Client, sweep_ids: Sequence[int]) -> list[dict[str, Any]]:
-    seen: dict[int, dict[str, Any]] = {}
+def _follow_live(client: Client, sweep_ids: Sequence[int]) -> list[SweepInfo]:
+    seen: dict[int, SweepInfo] = {}
     failed: set[int] = set()
     warned: set[tuple[int, str]] = set()
     with Live(console=terminal_output.console, transient=True, auto_refresh=False) as live:
         while True:
-            for sweep in _look(client, sweep_ids, seen):
-                _say_first_failure(client, sweep, failed)
-                _say_warnings(sweep, f"sweep {sweep['id']}: " if len(sweep_ids) > 1 else "", warned)
+            for sweep in _poll(client, sweep_ids, seen):
+                _print_first_failure(client, sweep, failed)
+                _print_warnings(sweep, f"sweep {sweep['id']}: " if len(sweep_ids) > 1 else "", warned)
             live.update(_progress(client, [seen[sweep_id] for sweep_id in sweep_ids]), refresh=True)
-            if all(sweep["state"] in terminal_output.OVER for sweep in seen.values()):
+            if all(sweep["state"] in terminal_output.TERMINAL for sweep in seen.values()):
                 return [seen[sweep_id] for sweep_id in sweep_ids]
             time.sleep(REFRESH_S)
 
 
-def _look(client: Client, sweep_ids: Sequence[int], seen: dict[int, dict[str, Any]]) -> list[dict[str, Any]]:
-    """The sweeps that are not known to be over, as they are now."""
+def _poll(client: Client, sweep_ids: Sequence[int], seen: dict[int, SweepInfo]) -> list[SweepInfo]:
+    """Request the sweeps that have not ended."""
     open_ids = [
-        one for one in dict.fromkeys(sweep_ids) if one not in seen or seen[one]["state"] not in terminal_output.OVER
+        one for one in dict.fromkeys(sweep_ids) if one not in seen or seen[one]["state"] not in terminal_output.TERMINAL
     ]
     seen |= {sweep_id: client.sweep(sweep_id) for sweep_id in open_ids}
     return [seen[sweep_id] for sweep_id in open_ids]
 
 
-def _say_first_failure(client: Client, sweep: dict[str, Any], said: set[int]) -> None:
-    """Why the first trial failed, when it does: what is wrong with the code is wrong in all of them."""
-    if sweep["id"] in said or not sweep["counts"].get("failed"):
+def _print_first_failure(client: Client, sweep: SweepInfo, printed: set[int]) -> None:
+    """Print why the first trial failed: an error in the code affects all trials."""
+    if sweep["id"] in printed or not sweep["counts"].get("failed"):
         return
     found = next(client.trials(sweep["id"], state="failed"), None)
     if found is None:
-        return  # it is tried again
-    said.add(sweep["id"])
+        return  # it is being retried
+    printed.add(sweep["id"])
     last = client.trial(found["id"])["attempts"][-1:]
     why = ": ".join(attempt["message"] for attempt in last if attempt["message"]) or found["cause"]
     terminal_output.console.print(
@@ -86,23 +86,23 @@ def _say_first_failure(client: Client, sweep: dict[str, Any], said: set[int]) ->
     )
 
 
-def _say_warnings(sweep: dict[str, Any], name: str, said: set[tuple[int, str]]) -> None:
-    """Each warning once, also one that is withdrawn later."""
+def _print_warnings(sweep: SweepInfo, name: str, printed: set[tuple[int, str]]) -> None:
+    """Print each warning once."""
     for warning in terminal_output.warnings(sweep):
-        if (sweep["id"], warning.plain) not in said:
-            said.add((sweep["id"], warning.plain))
+        if (sweep["id"], warning.plain) not in printed:
+            printed.add((sweep["id"], warning.plain))
             terminal_output.console.print(Text(name).append_text(warning))
 
 
-def _done(sweep: dict[str, Any]) -> str:
+def _done(sweep: SweepInfo) -> str:
     return f"{_counted(sweep)}/{sweep['run_cap']} trials"
 
 
-def _counted(sweep: dict[str, Any]) -> int:
+def _counted(sweep: SweepInfo) -> int:
     return sum(sweep["counts"].get(name, 0) for name in ("finished", "pruned"))
 
 
-def _progress(client: Client, sweeps: list[dict[str, Any]]) -> Group:
+def _progress(client: Client, sweeps: list[SweepInfo]) -> Group:
     bars = Table.grid(padding=(0, 1))
     lines = []
     for sweep in sweeps:
@@ -117,8 +117,8 @@ def _progress(client: Client, sweeps: list[dict[str, Any]]) -> Group:
     return Group(bars, *lines, _devices(client))
 
 
-def _remaining(sweep: dict[str, Any]) -> str:
-    """How long a sweep has run, and how long it will at this rate."""
+def _remaining(sweep: SweepInfo) -> str:
+    """The elapsed time, and the remaining time at the current rate."""
     done, cap = _counted(sweep), sweep["run_cap"]
     if sweep["started_at"] is None or sweep["state"] not in ("running", "stopping"):
         return ""
@@ -138,6 +138,6 @@ def _devices(client: Client) -> Table:
     rows = []
     for device in client.devices():
         trial = client.trial(device["trial_id"]) if device["trial_id"] is not None else None
-        doing = "" if trial is None else f"trial {trial['number']}: {terminal_output.params(trial['params'])}"
-        rows.append((device["id"], terminal_output.state(device["state"]), doing or device["reason"]))
-    return terminal_output.table(None, ("device", "state", "on it"), rows)
+        running = "" if trial is None else f"trial {trial['number']}: {terminal_output.params(trial['params'])}"
+        rows.append((device["id"], terminal_output.state(device["state"]), running or device["reason"]))
+    return terminal_output.table(None, ("device", "state", "trial"), rows)

@@ -1,4 +1,4 @@
-"""What people see in a terminal: tables, numbers, states and words that others wrote; cli."""
+"""Terminal output: tables, numbers, states and untrusted text; CLI."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-PIPED_COLUMNS = 200  # a file or another program has no width; folded lines are hard to search
-MOST_ROWS = 20  # of a Pareto front, which may be as long as the sweep
+PIPED_COLUMNS = 200  # width of output to a file or pipe: folded lines are hard to search
+MOST_ROWS = 20  # of a Pareto front
 if TYPE_CHECKING:
+    from podium.api.client.answers import BestTrialInfo, SweepInfo, TrialInfo, WarmStartInfo
     from podium.api.client.client import Client
 
-OVER = ("finished", "failed", "cancelled")
+TERMINAL = ("finished", "failed", "cancelled")
 _COLORS = {
     "finished": "green", "ready": "green", "active": "green", "running": "cyan", "busy": "cyan", "building": "cyan",
     "warming": "cyan", "pruned": "yellow", "degraded": "yellow", "suspect": "yellow", "restarting": "yellow",
@@ -29,15 +30,15 @@ _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
 
 
 def printable(text: str) -> str:
-    """Words that others wrote, on one line and harmless to a terminal: names, reasons, what an exception says."""
+    """Untrusted text on one line without control characters: names, reasons, exception messages."""
     return text.replace("\n", " ").translate(_CONTROLS)
 
 
 class _Console(Console):
-    """Takes text as text: nothing that a sweep, a trial or a model is called is markup or moves the cursor."""
+    """A console that escapes control characters and markup in all text."""
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Each string that is to be printed comes by here; only line ends are left in it."""
+        """Escape control characters except line ends; every printed string passes through here."""
         return super().render_str("\n".join(map(printable, text.split("\n"))), **options)
 
 
@@ -66,7 +67,7 @@ def params(values: dict[str, Any]) -> str:
 
 
 def table(title: str | None, columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> Table:
-    """A table whose columns of numbers are aligned to the right."""
+    """A table with right-aligned numeric columns."""
     result = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
     cells = [[cell if isinstance(cell, Text) else Text(printable(str(cell))) for cell in row] for row in rows]
     for index, column in enumerate(columns):
@@ -78,19 +79,19 @@ def table(title: str | None, columns: Iterable[str], rows: Iterable[Iterable[Any
 
 
 def full_table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> Table:
-    """A table without the columns that have nothing in them: a terminal is narrow."""
+    """A table without empty columns."""
     names, cells = list(columns), [list(row) for row in rows]
     kept = [i for i in range(len(names)) if not cells or any(str(row[i]) not in ("", "–") for row in cells)]
     return table(None, [names[i] for i in kept], [[row[i] for i in kept] for row in cells])
 
 
-def counts(sweep: dict[str, Any]) -> str:
-    """How many trials are in which state, in words."""
+def counts(sweep: SweepInfo) -> str:
+    """The number of trials by state, as text."""
     order = ("finished", "pruned", "failed", "cancelled", "running", "waiting")
     return ", ".join(f"{sweep['counts'][name]} {name}" for name in order if sweep["counts"].get(name))
 
 
-def best(sweep: dict[str, Any]) -> str:
+def best(sweep: SweepInfo) -> str:
     """The best value so far."""
     found, (metric, *_) = sweep["best"], objectives(sweep)
     if found is None:
@@ -99,19 +100,19 @@ def best(sweep: dict[str, Any]) -> str:
     return f"best {', '.join(f'{name} {number(value)}' for name, value in values.items())} (trial {found['number']})"
 
 
-def objectives(sweep: dict[str, Any]) -> list[str]:
-    """The names of the metrics that a sweep's trials are judged by."""
+def objectives(sweep: SweepInfo) -> list[str]:
+    """The names of a sweep's objective metrics."""
     spec = sweep["spec"]
     return [metric["name"] for metric in spec.get("metrics") or [spec["metric"]]]
 
 
-def top(client: Client, sweep: dict[str, Any]) -> list[dict[str, Any]]:
-    """The trials to show of a sweep: the best five, or of several objectives the Pareto front."""
+def top(client: Client, sweep: SweepInfo) -> list[BestTrialInfo]:
+    """The best five trials of a sweep, or with several objectives the Pareto front."""
     return client.best(sweep["id"], None if len(objectives(sweep)) > 1 else 5)
 
 
-def top_table(sweep: dict[str, Any], found: list[dict[str, Any]]) -> Table:
-    """What `top` found, with a column for each objective."""
+def top_table(sweep: SweepInfo, found: list[BestTrialInfo]) -> Table:
+    """A table of the trials of `top`, with a column for each objective."""
     names = objectives(sweep)
     rows = [(b["number"], *values(b, names), params(b["params"])) for b in found[:MOST_ROWS]]
     if len(names) == 1:
@@ -120,57 +121,57 @@ def top_table(sweep: dict[str, Any], found: list[dict[str, Any]]) -> Table:
     return table(f"Pareto front{more}", ("trial", *names, "parameters"), rows)
 
 
-def violated(trial: dict[str, Any]) -> str:
-    """The constraints that a trial violates, in words; "" for none."""
+def violated(trial: TrialInfo) -> str:
+    """The constraints that a trial violates, as text; "" for none."""
     names = [name for name, amount in trial["constraints"].items() if amount > 0]
     return f"violates {', '.join(names)}" if names else ""
 
 
-def values(trial: dict[str, Any], names: list[str]) -> list[str]:
+def values(trial: TrialInfo | BestTrialInfo, names: list[str]) -> list[str]:
     """A cell for each objective."""
     if len(names) == 1:
         return [number(trial["value"])]
     return [number((trial["values"] or {}).get(name)) for name in names]
 
 
-def warm_start(account: dict[str, Any]) -> str:
-    """What a sweep's search started from."""
+def warm_start(account: WarmStartInfo) -> str:
+    """The trials that a sweep's search started from, as text."""
     text = f"starts from {account['trials']} trials of earlier sweeps"
     if account["dropped"]:
         text += f"; {account['dropped']} do not fit its parameters ({'; '.join(account['why'])})"
     if account["left_out"]:
-        text += f"; {account['left_out']:,} more are left out: they are neither among the best nor the newest"
+        text += f"; {account['left_out']:,} more were left out: neither among the best nor the newest"
     return text
 
 
-def budget(sweep: dict[str, Any]) -> str:
-    """What it has used of its budget, as far as it has one; "" where it has none."""
+def budget(sweep: SweepInfo) -> str:
+    """The used and allowed budget, as text; "" without one."""
     has = sweep["budget"]
     if has is None:
         return ""
     parts = [
-        f"{name} {has[name]['used']:,.1f} of {has[name]['allowed']:,.10g} s"
-        for name in ("wall_s", "device_s")
-        if has[name]["allowed"] is not None
+        f"{name} {spending['used']:,.1f} of {spending['allowed']:,.10g} s"
+        for name, spending in (("wall_s", has["wall_s"]), ("device_s", has["device_s"]))
+        if spending["allowed"] is not None
     ]
     if plateau := has["plateau"]:
-        parts.append(f"{plateau['used']} of {plateau['allowed']} trials without a better value")
+        parts.append(f"{plateau['used']} of {plateau['allowed']} trials without improvement")
     if target := has["target"]:
         reached = "not reached" if target["reached_by"] is None else f"reached by trial {target['reached_by']}"
         parts.append(f"target {target['value']:g} {reached}")
     return ", ".join(parts)
 
 
-def warnings(sweep: dict[str, Any]) -> list[Text]:
+def warnings(sweep: SweepInfo) -> list[Text]:
     """A line for each warning of a sweep."""
     return [Text(printable(f"warning: {warning['message']}"), style="yellow") for warning in sweep["warnings"]]
 
 
-def provenance(sweep: dict[str, Any]) -> list[str]:
-    """Where a sweep comes from, as far as that is known, a line each."""
+def provenance(sweep: SweepInfo) -> list[str]:
+    """What is known of a sweep's origin, one line per fact."""
     known, lines = sweep["provenance"], []
     if known["git_commit"] is not None:
-        changes = {True: " with changes that are not committed", None: " (whether there were changes is not known)"}
+        changes = {True: " with uncommitted changes", None: " (uncommitted changes: unknown)"}
         lines.append(f"code: git commit {known['git_commit']}{changes.get(known['git_dirty'], '')}")
     if known["command"]:
         lines.append(printable(f"submitted by: {' '.join(known['command'])}"))
@@ -179,6 +180,6 @@ def provenance(sweep: dict[str, Any]) -> list[str]:
     return lines
 
 
-def held(sweep: dict[str, Any]) -> str:
-    """That a sweep is paused or stopping, for who wonders why nothing starts."""
+def held(sweep: SweepInfo) -> str:
+    """The state and reason of a paused or stopping sweep; "" otherwise."""
     return f"; {sweep['state']}: {sweep['reason']}" if sweep["state"] in ("paused", "stopping") else ""

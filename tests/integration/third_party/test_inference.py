@@ -10,7 +10,6 @@ import json
 import os
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 from tritonclient.utils import triton_to_np_dtype
 
+from podium.api.client.answers import Prediction
 from tests.running_service import RunningService
 from tests.swept import PROGRAMS, WAIT_S, swept
 
@@ -35,7 +35,7 @@ DIGITS = {
 
 
 @pytest.fixture(scope="module")
-def asked(service: RunningService) -> dict[str, Any]:
+def asked(service: RunningService) -> Prediction:
     """What Podium's client says of the rows; the ensemble's name is in it, and nothing is late."""
     trials = swept(service, DIGITS)
     ids = [trial["id"] for trial in trials]
@@ -58,7 +58,7 @@ def gateway(service: RunningService) -> str:
 
 @pytest.mark.parametrize("datatype", ["FP64", "FP32", "FP16", "BF16", "INT64", "UINT8"])
 def test_tritons_client_says_what_podiums_says(
-    service: RunningService, asked: dict[str, Any], token: str, datatype: str
+    service: RunningService, asked: Prediction, token: str, datatype: str
 ) -> None:
     rows = triton.InferInput("INPUT", ROWS.shape, datatype)
     rows.set_data_from_numpy(ROWS.astype(triton_to_np_dtype(datatype)))
@@ -69,7 +69,7 @@ def test_tritons_client_says_what_podiums_says(
 
 
 @pytest.mark.skipif(KSERVE not in os.environ, reason=f"{KSERVE} names no Python with kserve; `make kserve` does")
-def test_kserves_client_says_what_podiums_says(service: RunningService, asked: dict[str, Any], token: str) -> None:
+def test_kserves_client_says_what_podiums_says(service: RunningService, asked: Prediction, token: str) -> None:
     done = subprocess.run(
         [
             str(Path(os.environ[KSERVE]).absolute()), str(PROGRAMS / "clients" / "kserve_client.py"),

@@ -12,9 +12,12 @@ from typing import Any
 
 import pytest
 
+from podium.api.cli import app
 from podium.api.cli.commands.serve import serve
 from podium.api.cli.terminal import sweep_progress, terminal_output
+from podium.api.cli.terminal.lazy_groups import CommandSource, LazyCommand
 from podium.api.client import local_service
+from podium.api.client.answers import SweepInfo
 from podium.api.client.client import Client
 from podium.api.serve import supervisor
 from podium.sweep.lifecycle.state_changes import ArtifactSaved, SweepWarned
@@ -64,7 +67,7 @@ class FollowedClient(Client):
         self._http = service.client()
         self._follow = follow
 
-    def sweep(self, sweep_id: int) -> dict[str, Any]:
+    def sweep(self, sweep_id: int) -> SweepInfo:
         self._follow(sweep_id)
         return super().sweep(sweep_id)
 
@@ -237,15 +240,15 @@ def test_a_failed_trial_shows_its_traceback(podium: Podium, served: ServiceRig) 
             ("sweep", "extend", "1", "--device-s", "9000", "--plateau", "7", "--target", "0.9"),
             [
                 "up to 4 trials, priority 1; device_s ",
-                " of 9,000 s, 0 of 7 trials without a better value, target 0.9 not reached",
+                " of 9,000 s, 0 of 7 trials without improvement, target 0.9 not reached",
             ],
         ),
         (("trial", "stop", "2"), ["trial 2 is running, being stopped\n"]),
         (("trial", "retry", "2"), ["trial 2 is running\n"]),
-        (("trial", "clone", "1"), ["trial 1 is cloned into sweep 1: lr=0.01\n"]),
+        (("trial", "clone", "1"), ["cloned trial 1 into sweep 1: lr=0.01\n"]),
         (("trial", "clone", "1", "--set", "lr=5e-2"), ["lr=0.05"]),
-        (("devices", "drain", "cpu-0"), ["cpu-0 is set aside; trial 2 is on it\n"]),
-        (("devices", "return", "cpu-0"), ["cpu-0 is busy; trial 2 is on it\n"]),
+        (("devices", "drain", "cpu-0"), ["cpu-0 is set aside; trial 2 is running on it\n"]),
+        (("devices", "return", "cpu-0"), ["cpu-0 is busy; trial 2 is running on it\n"]),
     ],
     ids=str,
 )
@@ -375,7 +378,7 @@ def test_ctrl_c_ends_the_watching_and_not_the_sweep(
     monkeypatch.setattr(Client, "of", lambda _: FollowedClient(service, interrupt))
     code, _, err = podium("sweep", "watch", sweep_id)
     assert code == 130
-    assert err == "sweep 1 goes on; `podium sweep watch 1` follows again, `podium sweep cancel 1` ends what runs\n"
+    assert err == "sweep 1 continues; `podium sweep watch 1` to follow again, `podium sweep cancel 1` to cancel\n"
     assert service.client().get(f"/api/v1/sweeps/{sweep_id}").json()["state"] == "queued"
 
 
@@ -503,6 +506,21 @@ def test_help_names_every_command_and_exit_code(podium: Podium) -> None:
         assert word in out
 
 
+@pytest.mark.parametrize(("name", "source"), app.COMMANDS.items(), ids=app.COMMANDS)
+def test_the_help_of_a_command_that_is_not_loaded_is_that_of_the_command(name: str, source: CommandSource) -> None:
+    short = LazyCommand(name, source).get_short_help_str(200)
+    assert short == LazyCommand(name, source).load().get_short_help_str(200)
+
+
+def test_listing_the_commands_loads_none() -> None:
+    script = (
+        "import sys\nfrom podium.api.cli.app import main\ntry:\n    main()\nexcept SystemExit:\n    pass\n"
+        "print('loaded', [name for name in sys.modules if name.startswith('podium.api.cli.commands')])"
+    )
+    done = subprocess.run([sys.executable, "-c", script, "--help"], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "loaded []"
+
+
 @pytest.mark.parametrize("group", [(), ("sweep",), ("trial",), ("ensemble",), ("devices",), ("db",)], ids=str)
 def test_what_a_command_does_fits_its_line(
     podium: Podium, monkeypatch: pytest.MonkeyPatch, group: tuple[str, ...]
@@ -537,7 +555,7 @@ def test_a_file_that_a_trial_has_not_left_is_named_with_those_it_has(
 ) -> None:
     code, out, err = podium("trial", "download", "1", "plot.svg", "--to", tmp_path / "x")
     assert (code, out) == (1, "")
-    assert "trial 1 has left no file 'plot.svg'; there are: model.safetensors" in err
+    assert "trial 1 has no file 'plot.svg'; available: model.safetensors" in err
     assert not (tmp_path / "x").exists()
 
 
@@ -561,5 +579,5 @@ def test_serve_says_at_once_what_starts_and_where(
     said = capsys.readouterr()
     *first, last = said.err.splitlines()
     assert (said.out, last) == ("", f"up in {tmp_path / 'data'}")
-    where = f"Starting Podium (data in {tmp_path / 'data'}, devices: cpu:3); a login link comes when it is ready"
+    where = f"Starting Podium (data in {tmp_path / 'data'}, devices: cpu:3); prints a login link when it is ready"
     assert first == ([where] if somebody_waits else [])

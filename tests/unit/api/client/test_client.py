@@ -12,6 +12,7 @@ import httpx2
 import numpy as np
 import pytest
 
+from podium.api.client.answers import TrialInfo
 from podium.api.client.client import Client
 from podium.api.client.connection import Connection
 from podium.sweep.values.errors import (
@@ -102,7 +103,7 @@ def test_every_page_is_read(podium: Client, service: ServiceRig, monkeypatch: py
     sweep_id = service.sweep()
     for number in range(5):
         service.trial(sweep_id, number, 0.5)
-    pages = podium._pages(f"/api/v1/sweeps/{sweep_id}/trials", limit=2)
+    pages = podium._pages(TrialInfo, f"/api/v1/sweeps/{sweep_id}/trials", limit=2)
     assert [trial["number"] for trial in pages] == list(range(5))
     assert [trial["number"] for trial in podium.trials(sweep_id)] == list(range(5))
 
@@ -230,7 +231,7 @@ def _unreachable(_: httpx2.Request) -> httpx2.Response:
 
 
 ANSWERS: list[tuple[str, Callable[[httpx2.Request], httpx2.Response], type[PodiumError], str]] = [
-    ("unreachable", _unreachable, ServiceError, "does not answer"),
+    ("unreachable", _unreachable, ServiceError, "does not respond"),
     ("no JSON", lambda _: httpx2.Response(502, text="<html>"), ServiceError, "status 502"),
     ("no detail", lambda _: httpx2.Response(503, json={"title": "Busy"}), PodiumError, "Busy"),
     ("nothing", lambda _: httpx2.Response(500, json={}), PodiumError, "status 500"),
@@ -269,7 +270,7 @@ CUT = httpx2.RemoteProtocolError("server disconnected")
 def test_a_service_that_restarts_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Connection, "pause_s", 0)
     service = Restarting(REFUSED, CUT, httpx2.Response(503, json={"detail": "too many writers wait"}))
-    assert answering(service, retry_s=60).sweep(1) == {"id": 1}
+    assert answering(service, retry_s=60).sweep(1)["id"] == 1
     assert len(service.seen) == 4
 
 
@@ -277,7 +278,7 @@ def test_a_submission_is_repeated_with_its_key_and_so_is_made_once(monkeypatch: 
     monkeypatch.setattr(Connection, "pause_s", 0)
     service = Restarting(CUT, REFUSED)
     podium = answering(service, retry_s=60)
-    assert podium.submit(builtin_document()) == {"id": 1}
+    assert podium.submit(builtin_document())["id"] == 1
     keys = [request.headers["idempotency-key"] for request in service.seen]
     assert len(keys) == 3 and len(set(keys)) == 1
     podium.submit(builtin_document())
@@ -294,7 +295,7 @@ def test_what_may_have_been_done_already_is_not_asked_for_again(monkeypatch: pyt
 
 def test_patience_ends() -> None:
     service = Restarting(*[REFUSED] * 5)
-    with pytest.raises(ServiceError, match="does not answer"):
+    with pytest.raises(ServiceError, match="does not respond"):
         answering(service, retry_s=0.01).sweep(1)
     assert len(service.seen) == 1
 
@@ -343,11 +344,11 @@ def test_the_service_of_a_folder_is_found_by_its_files(tmp_path: Path) -> None:
     with Client.of(tmp_path) as found:
         assert found.url == "http://127.0.0.1:1"
         assert found._http.headers["authorization"] == "Bearer secret"
-        with pytest.raises(ServiceError, match="does not answer"):
+        with pytest.raises(ServiceError, match="does not respond"):
             found.ready()
 
 
 @pytest.mark.parametrize("inputs", [[[1.0], [2.0, 3.0]], "rows", [["a"]]])
 def test_what_is_no_array_of_numbers_is_not_sent(podium: Client, inputs: Any) -> None:
-    with pytest.raises(EnsembleError, match="inputs: rows of numbers are wanted"):
+    with pytest.raises(EnsembleError, match="inputs must be rows of numbers"):
         podium.predict(1, inputs)

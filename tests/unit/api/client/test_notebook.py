@@ -59,7 +59,8 @@ def test_the_best_trial_and_what_it_did(sweep: Sweep) -> None:
     assert (best.number, best.value, best.values, best.params, best.user_attrs) == (1, 0.75, None, {"lr": 0.02}, {})
     assert best.metrics() == {"val_accuracy": [[0, 0.25], [1, 0.75]]}
     assert best.log() == "hello\n"
-    assert best.refresh().data["attempts"][0]["state"] == "finished"
+    details: Any = best.refresh().data
+    assert details["attempts"][0]["state"] == "finished"
     assert "0.75" in best._repr_html_() and repr(best).startswith("Trial(1, finished")
 
 

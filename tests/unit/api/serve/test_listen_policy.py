@@ -13,7 +13,7 @@ import subprocess
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import httpx2
 import pytest
@@ -187,9 +187,9 @@ def test_tls_on_the_port_and_none_on_the_unix_socket(
     def ask() -> tuple[object, ...]:
         pem = service_certificate.certificate(certificate[0])
         with Connection(settings.url, "token", retry_s=0, certificate=pem) as trusting:
-            came = trusting._json("GET", "/came")
+            came = trusting._answer(dict[str, Any], "GET", "/came")
         with Connection(settings.url, "token", retry_s=0) as default, pytest.raises(ServiceError, match="certificate"):
-            default._json("GET", "/came")
+            default._answer(dict[str, Any], "GET", "/came")
         with httpx2.Client(transport=httpx2.HTTPTransport(uds=sockets[1].getsockname())) as local:
             plain = local.get("http://gateway/came").json()
         return came, plain["scheme"], login_link.ask(settings)

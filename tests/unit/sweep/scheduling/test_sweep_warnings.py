@@ -110,5 +110,5 @@ def test_the_command_line_says_a_warning_once(service: ServiceRig) -> None:
     said: set[tuple[int, str]] = set()
     with terminal_output.console.capture() as captured:
         for _ in range(2):
-            sweep_progress._say_warnings(sweep, "sweep 1: ", said)
+            sweep_progress._print_warnings(sweep, "sweep 1: ", said)
     assert captured.get() == f"sweep 1: warning: {SAME_VALUE}\n"

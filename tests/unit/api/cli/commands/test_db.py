@@ -86,7 +86,7 @@ def test_without_a_database_there_is_a_sentence(podium: Podium, tmp_path: Path, 
 def test_a_sound_database_is_said_to_be(podium: Podium, data: DataDirectory) -> None:
     code, out, _ = podium("db", "check", "--data-dir", data.root)
     assert code == 0
-    assert out.startswith(f"{data.database}: sound; ")
+    assert out.startswith(f"{data.database}: ok; ")
 
 
 def test_rows_without_their_parents_are_found(podium: Podium, data: DataDirectory) -> None:
@@ -119,7 +119,7 @@ def test_damage_is_found_and_the_way_back_is_named(podium: Podium, data: DataDir
 def test_an_upgrade_of_the_newest_does_nothing(podium: Podium, data: DataDirectory) -> None:
     before = data.database.read_bytes()
     code, out, _ = podium("db", "upgrade", "--data-dir", data.root)
-    assert (code, "is the newest; nothing was done" in out) == (0, True)
+    assert (code, "is up to date; nothing to do" in out) == (0, True)
     assert data.database.read_bytes() == before
 
 

@@ -14,7 +14,7 @@ from tests.service_rig import ServiceRig
 def test_a_sound_directory_exits_0_and_says_what_was_looked_at(service: ServiceRig, podium: Podium) -> None:
     service.trial(service.sweep(run_cap=4), 0, 0.5, model=False)
     code, out, _ = podium("doctor", "--data-dir", service.data.root)
-    assert (code, "invariants hold over 1 sweeps, 1 trials, 1 attempts" in out) == (0, True), out
+    assert (code, "invariants hold for 1 sweeps, 1 trials, 1 attempts" in out) == (0, True), out
 
 
 def test_a_breach_exits_1_and_names_the_rows(service: ServiceRig, podium: Podium) -> None:

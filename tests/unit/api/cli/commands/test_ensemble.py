@@ -200,8 +200,8 @@ def test_trials_are_named_one_by_one_with_their_weights(podium: Podium, server: 
 
 
 WRONG: dict[str, tuple[tuple[str, ...], str]] = {
-    "nothing to choose from": ((), "give SWEEP, or --trial for each trial; one of the two"),
-    "both": (("1", "--trial", "4"), "one of the two"),
+    "nothing to choose from": ((), "give either SWEEP or one --trial for each trial"),
+    "both": (("1", "--trial", "4"), "give either SWEEP or"),
     "no such rule": (("1", "--combine", "best"), "'best' is not one of 'mean', 'logit_mean'"),
     "no k": (("1", "-k", "0"), "-k: input should be greater than or equal to 1"),
     "a quorum above k": (("1", "--quorum", "4"), "--quorum: 4 exceeds the number of members, k: 3"),
@@ -279,7 +279,7 @@ def test_ctrl_c_leaves_it_building_and_says_so(podium: Podium, server: Server, a
     server.on("GET", f"{URL}/3", KeyboardInterrupt())
     code, _, err = podium("ensemble", "build", "1", *(["--json"] if as_json else []))
     assert code == 130
-    assert err == "ensemble 3 is built without you: podium ensemble show 3\n"
+    assert err == "ensemble 3 continues to build; `podium ensemble show 3` to check\n"
 
 
 def test_what_the_server_will_not_build_is_1_in_its_words(podium: Podium, server: Server) -> None:
@@ -297,9 +297,9 @@ def test_people_see_where_each_member_runs_and_how_it_does(podium: Podium, serve
         "ensemble 3 'digits-1': ready",
         "version 1: between_graph, weighted of 2, quorum 2, deadline 1,000 ms, float32, shared devices",
         "calibrated: temperature 1.25",
-        "chosen: greedy of 18 finished trials; fitted on calibration",
+        "selection: greedy of 18 finished trials; fitted on calibration",
         "stopped at 1",
-        "trial ids in turn, with the loss on validation: 11 (0.4321), 11 (0.4321)",
+        "trial ids in order, with the validation loss: 11 (0.4321), 11 (0.4321)",
         "… 9 steps",
     ):
         assert words in out
@@ -322,11 +322,11 @@ def test_a_canary_and_a_version_on_its_way_are_shown(podium: Podium, server: Ser
     versions = [_version(1, "active"), _version(2, "canary")]
     server.on("GET", f"{URL}/3", ensemble("ready", canary=2, canary_share=0.1, versions=versions))
     out = podium("ensemble", "show", "3")[1]
-    assert "version 2 answers 10 % of the requests, as a canary" in out
+    assert "version 2 answers 10 % of the requests as a canary" in out
     out = podium("ensemble", "version", "list", "3")[1]
     assert [line.split()[:2] for line in out.splitlines()[1:]] == [["1", "active"], ["2", "canary"]]
     server.on("GET", f"{URL}/3", ensemble("ready", target=2))
-    assert "version 2 takes over when it is ready" in podium("ensemble", "show", "3")[1]
+    assert "version 2 becomes active when it is ready" in podium("ensemble", "show", "3")[1]
 
 
 def test_ensembles_are_listed(podium: Podium, server: Server) -> None:
@@ -339,7 +339,7 @@ def test_an_ensemble_goes_by_its_name_too(podium: Podium, server: Server) -> Non
     assert podium("ensemble", "show", "digits-1", "--json") == podium("ensemble", "show", "3", "--json")
     code, out, err = podium("ensemble", "show", "digit")
     assert (code, out) == (1, "")
-    assert err == "there is no ensemble 'digit'; `podium ensemble list` says which there are\n"
+    assert err == "there is no ensemble 'digit'; `podium ensemble list` lists all ensembles\n"
 
 
 @pytest.mark.parametrize("command", [("list",), ("show", "3"), ("version", "list", "3")], ids=" ".join)
@@ -369,11 +369,11 @@ def test_an_evaluation_says_what_the_difference_is_worth_and_which_quorum_is_saf
         f"{scores['log_loss']:.4f}",
         f"{found['result']['difference']:+.4f} accuracy, 95 % interval",
         "McNemar's p = ",
-        "Two members differ on",
+        "Mean pairwise disagreement",
         "Entropy of a prediction",
         "worst accuracy",
         "afe quorum" if found["result"]["degradation"]["safe_quorum"] else "No quorum is safe",
-        "Beware: chosen on it",
+        "Caveat: chosen on it",
     ):
         assert words in out
     assert json.loads(podium("ensemble", "evaluate", "3", "--json")[1]) == found
@@ -383,7 +383,7 @@ def test_values_have_figures_of_their_own(podium: Podium, server: Server) -> Non
     found = measured(Task.REGRESSION, version=2)
     server.on("POST", f"{URL}/3/evaluate", found)
     out = podium("ensemble", "evaluate", "3")[1]
-    for words in ("RMSE", "MAE", "NLL", "member 0 (best single)", "Two members differ by", "Variance of"):
+    for words in ("RMSE", "MAE", "NLL", "member 0 (best single)", "Mean pairwise difference", "Variance of"):
         assert words in out
     assert "McNemar" not in out
 
@@ -393,7 +393,7 @@ def test_values_have_figures_of_their_own(podium: Podium, server: Server) -> Non
     [
         (None, 1, "No quorum is safe"),
         (2, 1, "The quorum is 1: a degraded answer may be worse"),
-        (2, 2, "Safe quorum: 2 of 2; whichever members answer"),
+        (2, 2, "Safe quorum: 2 of 2: any 2 members are no worse"),
     ],
 )
 def test_the_safe_quorum_is_said_in_words(
@@ -419,9 +419,9 @@ def test_rows_of_ones_own_are_posted(podium: Podium, server: Server, tmp_path: P
     assert podium("ensemble", "evaluate", "3", *arguments)[0] == 0
     assert server.bodies(f"{URL}/3/evaluate")[1]["targets"] == ["cat", "dog"]
     code, _, err = podium("ensemble", "evaluate", "3", "--inputs", tmp_path / "x.npy")
-    assert (code, "go together" in err) == (2, True)
+    assert (code, "must be given together" in err) == (2, True)
     code, _, err = podium("ensemble", "evaluate", "3", "--split", "test", *arguments)
-    assert (code, "one of the two" in err) == (2, True)
+    assert (code, "give either --split" in err) == (2, True)
 
 
 def test_an_evaluation_that_takes_long_is_waited_for(
@@ -487,12 +487,12 @@ def test_values_are_printed_with_their_deviation(podium: Podium, server: Server,
 
 
 NO_ROWS: dict[str, tuple[bytes, str]] = {
-    "no JSON": (b"nothing", "neither .npy nor JSON rows of numbers"),
-    "uneven": (b"[[1, 2], [3]]", "neither .npy nor JSON rows of numbers"),
-    "words": (b'[["a", "b"]]', "rows of numbers are wanted"),
-    "no rows": (b'{"rows": [[1]]}', "rows of numbers are wanted"),
-    "half a file": (b"\x93NUMPY\x01\x00", "neither .npy nor JSON rows of numbers"),
-    "no text": (b"\xff\xfe\x00", "neither .npy nor JSON rows of numbers"),
+    "no JSON": (b"nothing", "is neither .npy nor JSON rows of numbers"),
+    "uneven": (b"[[1, 2], [3]]", "is neither .npy nor JSON rows of numbers"),
+    "words": (b'[["a", "b"]]', "expected rows of numbers"),
+    "no rows": (b'{"rows": [[1]]}', "expected rows of numbers"),
+    "half a file": (b"\x93NUMPY\x01\x00", "is neither .npy nor JSON rows of numbers"),
+    "no text": (b"\xff\xfe\x00", "is neither .npy nor JSON rows of numbers"),
 }
 
 
@@ -526,7 +526,7 @@ def test_it_is_started_stopped_and_turned_back(podium: Podium, server: Server, w
     server.on("POST", f"{URL}/3/{what}", ensemble("ready", target=2))
     code, out, err = podium("ensemble", what, "digits-1")
     assert (code, err) == (0, "")
-    assert out == "ensemble 3 'digits-1': ready\nversion 2 takes over when it is ready\n"
+    assert out == "ensemble 3 'digits-1': ready\nversion 2 becomes active when it is ready\n"
     assert json.loads(podium("ensemble", what, "3", "--json")[1])["target"] == 2
     assert server.bodies(f"{URL}/3/{what}") == [b"", b""]
 
@@ -621,10 +621,10 @@ def test_a_sweep_that_failed_has_no_ensemble_to_wait_for(podium: Podium, server:
 def test_a_block_that_nobody_takes_up_is_not_waited_for_for_ever(
     podium: Podium, server: Server, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ensemble_output, "TAKE_UP_S", 0)
+    monkeypatch.setattr(ensemble_output, "BUILD_START_S", 0)
     server.on("GET", "/api/v1/sweeps/1", _sweep())
     code, _, err = podium("sweep", "run", file)
-    assert (code, "nobody began the ensemble of sweep 1" in err) == (4, True)
+    assert (code, "the build of sweep 1's ensemble did not start" in err) == (4, True)
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def served(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> ServiceRig:
 def test_tables_are_whole_files(podium: Podium, served: ServiceRig, tmp_path: Path) -> None:
     files = {suffix: tmp_path / f"trials.{suffix}" for suffix in ("csv", "parquet", "jsonl")}
     for file in files.values():
-        assert podium("sweep", "export", 1, "--to", file) == (0, f"3 trials of sweep 1 are in {file}\n", "")
+        assert podium("sweep", "export", 1, "--to", file) == (0, f"exported 3 trials of sweep 1 to {file}\n", "")
     assert [row["state"] for row in csv.DictReader(files["csv"].read_text().splitlines())] == [
         "finished",
         "finished",
@@ -65,7 +65,7 @@ def test_a_study_is_written_and_read_back(podium: Podium, served: ServiceRig, tm
     code, out, err = podium("sweep", "export", 1, "--to", file, "--study", "one")
     assert (code, err) == (0, "")
     assert out.splitlines() == [
-        f"3 trials of sweep 1 are in {file}", f"look at them: optuna-dashboard sqlite:///{file}",
+        f"exported 3 trials of sweep 1 to {file}", f"view them with: optuna-dashboard sqlite:///{file}",
     ]  # fmt: skip
     study = optuna.load_study(study_name="one", storage=f"sqlite:///{file}")
     assert (study.best_value, [trial.state.name for trial in study.trials]) == (0.75, ["COMPLETE", "COMPLETE", "FAIL"])
@@ -94,8 +94,8 @@ def test_what_is_left_out_is_said(podium: Podium, served: ServiceRig, tmp_path: 
 
 
 BAD: list[tuple[tuple[str, ...], str]] = [
-    (("export", "1", "--to", "x"), "--to: 'x' does not say the format; add --format with one of csv, parquet"),
-    (("export", "1", "--to", "x", "--format", "xml"), "--format: there is no format 'xml'; write one of csv"),
+    (("export", "1", "--to", "x"), "--to: 'x' implies no format; add --format with one of csv, parquet"),
+    (("export", "1", "--to", "x", "--format", "xml"), "--format: unknown format 'xml'; use one of csv"),
     (("export", "1", "--to", "/nowhere/x.csv"), "--to: there is no folder /nowhere"),
     (("export", "1", "--to", "/nowhere/x.db"), "--to: there is no folder /nowhere"),
     (
@@ -151,7 +151,7 @@ def events_of(folder: Path) -> list[Any]:
 def test_tensorboard_has_a_run_for_each_trial(podium: Podium, served: ServiceRig, tmp_path: Path) -> None:
     folder = tmp_path / "runs"
     code, out, _ = podium("sweep", "export", 1, "--to", folder, "--format", "tensorboard")
-    assert (code, out.splitlines()[1]) == (0, f"look at them: tensorboard --logdir {folder}")
+    assert (code, out.splitlines()[1]) == (0, f"view them with: tensorboard --logdir {folder}")
     assert sorted(path.name for path in folder.iterdir()) == ["trial-00000", "trial-00001", "trial-00002"]
     points = {
         (value.tag, event.step): value.simple_value
@@ -166,7 +166,7 @@ def test_tensorboard_has_a_run_for_each_trial(podium: Podium, served: ServiceRig
     tags = [value.tag for event in events_of(folder / "trial-00002") for value in event.summary.value]
     assert "_hparams_/session_start_info" in tags
     code, _, err = podium("sweep", "export", 1, "--to", folder, "--format", "tensorboard")
-    assert (code, f"{folder} is in use; name a new folder" in err) == (2, True)
+    assert (code, f"{folder} exists and is not empty; give a new folder" in err) == (2, True)
 
 
 # Packages.

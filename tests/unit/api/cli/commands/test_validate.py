@@ -272,7 +272,7 @@ def test_what_ends_it_what_is_kept_and_what_it_starts_from_are_said(podium: Podi
         "budget: ends early at wall_s 3,600 or 20 trials without improvement",
         "keep: checkpoints: best, the weights of the 4 best trials",
         "warm_start: from the trials of sweep 3, 4",
-        "note: warm_start: no service runs that knows whether those sweeps are there",
+        "note: warm_start: not checked, since no service runs; it is checked on submit",
     ):
         assert words in out, out
 
@@ -329,7 +329,7 @@ def test_a_variable_that_is_not_set_is_noted(podium: Podium, tmp_path: Path, mon
     monkeypatch.delenv("DATA", raising=False)
     (note,) = [line for line in _validate(podium, file)[1].splitlines() if "'DATA'" in line]
     assert note.startswith("note: program.command.3: environment variable 'DATA' is not set in the service")
-    assert note.endswith("(checked in the environment of this command; on submit, that of the service decides)")
+    assert note.endswith("(checked in this command's environment; on submit, the service's environment counts)")
     monkeypatch.setenv("DATA", "/data")
     assert "note: " not in _validate(podium, file)[1]
 

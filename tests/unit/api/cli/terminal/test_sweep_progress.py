@@ -26,7 +26,7 @@ class TwoDevices:
         return {"id": trial_id, "number": 4, "params": {"lr": 0.012345, "optimizer": "adam"}}
 
 
-def _sweep(sweep_id: int = 1, **changes: Any) -> dict[str, Any]:
+def _sweep(sweep_id: int = 1, **changes: Any) -> Any:
     started = datetime.now(UTC) - timedelta(seconds=60)
     return {
         "id": sweep_id, "name": "digits", "state": "running", "reason": "", "run_cap": 12, "budget": None,
@@ -36,7 +36,7 @@ def _sweep(sweep_id: int = 1, **changes: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _seen(*sweeps: dict[str, Any], width: int = 80) -> list[str]:
+def _seen(*sweeps: Any, width: int = 80) -> list[str]:
     console = Console(file=io.StringIO(), width=width, color_system=None)
     client: Any = TwoDevices()
     with console.capture() as captured:
@@ -84,7 +84,7 @@ def test_the_first_failure_is_said_when_it_happens_and_once() -> None:
     client: Any = OneFailed()
     said: set[int] = set()
     with terminal_output.console.capture() as captured:
-        sweep_progress._say_first_failure(client, _sweep(), said)
+        sweep_progress._print_first_failure(client, _sweep(), said)
         for failures in (1, 2):
-            sweep_progress._say_first_failure(client, _sweep(counts={"failed": failures}), said)
+            sweep_progress._print_first_failure(client, _sweep(counts={"failed": failures}), said)
     assert captured.get() == "trial 3 (id 12) failed: ValueError: no\\x1b[31m; podium trial logs 12\n"

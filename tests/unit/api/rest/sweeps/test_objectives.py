@@ -169,7 +169,7 @@ def test_the_command_line_shows_a_column_an_objective(served: ServiceRig, podium
 
 def test_a_long_front_is_cut_in_the_table(several: ServiceRig) -> None:
     sweep = several.client().get(URL).json()
-    front = [{"number": n, "values": {"val_accuracy": n, "val_loss": n}, "params": {}} for n in range(50)]
+    front: Any = [{"number": n, "values": {"val_accuracy": n, "val_loss": n}, "params": {}} for n in range(50)]
     table = terminal_output.top_table(sweep, front)
     assert table.title == "Pareto front (the first 20 of 50 trials)"
     assert table.row_count == 20

@@ -1,0 +1,78 @@
+"""What commands import only when they run: `lazy.Client` loads the HTTP client on first use; CLI.
+
+The modules of the commands hold their options and import nothing heavy, so that `--help` of every command is fast.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from podium.api.cli.terminal import completion_query as completion_query
+    from podium.api.cli.terminal import demo_job as demo_job
+    from podium.api.cli.terminal import ensemble_output as ensemble_output
+    from podium.api.cli.terminal import ensemble_request as ensemble_request
+    from podium.api.cli.terminal import row_input as row_input
+    from podium.api.cli.terminal import sweep_progress as sweep_progress
+    from podium.api.cli.terminal import terminal_output as terminal_output
+    from podium.api.client import export_targets as export_targets
+    from podium.api.client import local_service as local_service
+    from podium.api.client import log_following as log_following
+    from podium.api.client import optuna_studies as optuna_studies
+    from podium.api.client import sweep_submission as sweep_submission
+    from podium.api.client.client import Client as Client
+    from podium.api.client.client import serves as serves
+    from podium.api.serve import database_process as database_process
+    from podium.api.serve import listen_policy as listen_policy
+    from podium.api.serve import supervisor as supervisor
+    from podium.api.serve.service_lock import service_locked as service_locked
+    from podium.sweep.data import datasets as datasets
+    from podium.sweep.runtime import settings as settings
+    from podium.sweep.runtime.local_devices import local_devices as local_devices
+    from podium.sweep.runtime.process_trees import die_with_parent as die_with_parent
+    from podium.sweep.spec.json_schema import sweep_schema as sweep_schema
+    from podium.sweep.spec.sweep_spec import parse_spec as parse_spec
+    from podium.sweep.specfile import random_configurations as random_configurations
+    from podium.sweep.specfile import spec_summary as spec_summary
+    from podium.sweep.specfile.yaml_writer import yaml_of as yaml_of
+
+_MODULES = {
+    "completion_query": "podium.api.cli.terminal",
+    "demo_job": "podium.api.cli.terminal",
+    "ensemble_output": "podium.api.cli.terminal",
+    "ensemble_request": "podium.api.cli.terminal",
+    "row_input": "podium.api.cli.terminal",
+    "sweep_progress": "podium.api.cli.terminal",
+    "terminal_output": "podium.api.cli.terminal",
+    "export_targets": "podium.api.client",
+    "local_service": "podium.api.client",
+    "log_following": "podium.api.client",
+    "optuna_studies": "podium.api.client",
+    "sweep_submission": "podium.api.client",
+    "database_process": "podium.api.serve",
+    "listen_policy": "podium.api.serve",
+    "supervisor": "podium.api.serve",
+    "datasets": "podium.sweep.data",
+    "settings": "podium.sweep.runtime",
+    "random_configurations": "podium.sweep.specfile",
+    "spec_summary": "podium.sweep.specfile",
+}
+_NAMES = {
+    "Client": "podium.api.client.client",
+    "serves": "podium.api.client.client",
+    "service_locked": "podium.api.serve.service_lock",
+    "local_devices": "podium.sweep.runtime.local_devices",
+    "die_with_parent": "podium.sweep.runtime.process_trees",
+    "sweep_schema": "podium.sweep.spec.json_schema",
+    "parse_spec": "podium.sweep.spec.sweep_spec",
+    "yaml_of": "podium.sweep.specfile.yaml_writer",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"{_MODULES[name]}.{name}")
+    if name in _NAMES:
+        return getattr(importlib.import_module(_NAMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

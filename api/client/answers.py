@@ -1,0 +1,521 @@
+"""The typed answers of the service: what the methods of `Client` return; the user's process and the CLI.
+
+Each class has the fields of one model of the REST API (the OpenAPI document at `/openapi.json`); a test compares them.
+They are plain dictionaries at run time. Times are ISO 8601 strings in UTC.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias, TypedDict
+
+Params: TypeAlias = dict[str, Any]  # by name: boolean, integer, float, string or None
+
+
+class BestTrialInfo(TypedDict):
+    """One of the best trials of a sweep."""
+
+    trial_id: int
+    number: int
+    value: float  # of the first objective
+    values: dict[str, float] | None  # by metric, with several objectives
+    pareto: bool | None  # with several objectives: whether it is on the Pareto front
+    params: Params
+
+
+class WarmStartInfo(TypedDict):
+    """The trials of earlier sweeps that the search started from."""
+
+    trials: int
+    dropped: int  # do not fit the parameters
+    why: list[str]
+    left_out: int
+
+
+class SpendingInfo(TypedDict):
+    """Used and allowed amount of a resource; None: unlimited."""
+
+    used: float
+    allowed: float | None
+
+
+class PlateauInfo(TypedDict):
+    """Consecutive trials without improvement, and how many are allowed."""
+
+    used: int
+    allowed: int
+    min_delta: float
+
+
+class TargetInfo(TypedDict):
+    """The value that ends the sweep, and the number of the trial that reached it."""
+
+    value: float
+    reached_by: int | None
+
+
+class BudgetInfo(TypedDict):
+    """What a sweep has used of its budget."""
+
+    wall_s: SpendingInfo
+    device_s: SpendingInfo
+    plateau: PlateauInfo | None
+    target: TargetInfo | None
+
+
+class WarningInfo(TypedDict):
+    """A warning of a sweep."""
+
+    code: str
+    message: str
+    at: str | None
+
+
+class ProvenanceInfo(TypedDict):
+    """Where a sweep was submitted from; None: unknown."""
+
+    git_commit: str | None
+    git_dirty: bool | None
+    command: list[str]
+    packages_sha256: str | None
+
+
+class SweepInfo(TypedDict):
+    """A sweep."""
+
+    id: int
+    name: str
+    state: str
+    reason: str
+    spec: dict[str, Any]
+    run_cap: int
+    priority: float
+    counts: dict[str, int]  # trials by state
+    best: BestTrialInfo | None
+    ensembles: list[int]
+    ensemble_id: int | None  # built for the sweep file's `ensemble:` block
+    ensemble_error: str | None
+    warm_start: WarmStartInfo | None
+    device_busy_share: float | None
+    budget: BudgetInfo | None
+    devices: list[str]
+    eta_s: float | None
+    versions: dict[str, str] | None
+    provenance: ProvenanceInfo
+    warnings: list[WarningInfo]
+    created_at: str | None
+    started_at: str | None
+    ended_at: str | None
+
+
+class TrialInfo(TypedDict):
+    """A trial, as in lists."""
+
+    id: int
+    sweep_id: int
+    number: int
+    state: str
+    value: float | None  # of the first objective
+    values: dict[str, float] | None
+    constraints: dict[str, float]  # above 0: violated
+    user_attrs: dict[str, Any]
+    tags: list[str]
+    params: Params
+    sampler: str
+    attempt: int
+    requested: str | None  # stop or retry, until it is done
+    device: str | None
+    cause: str | None
+    created_at: str | None
+    started_at: str | None
+    ended_at: str | None
+
+
+class AttemptInfo(TypedDict):
+    """An attempt of a trial."""
+
+    number: int
+    device: str
+    node: str
+    pid: int | None
+    visible_devices: str | None
+    torch_device: str | None
+    import_s: float | None
+    started_at: str | None
+    ended_at: str | None
+    duration_s: float | None
+    state: str | None
+    cause: str | None
+    message: str | None
+    traceback: str | None
+    log_tail: str | None
+    exit: str | None
+    late_prune_answers: int
+    orphans_killed: int
+
+
+class ArtifactInfo(TypedDict):
+    """A file of a trial."""
+
+    name: str
+    attempt: int
+    sha256: str
+    size_bytes: int
+    removed: str | None  # the reason, if it was removed
+
+
+class TrialDetails(TrialInfo):
+    """A trial with its note, attempts and files."""
+
+    note: str
+    cloned_from: int | None
+    attempts: list[AttemptInfo]
+    artifacts: list[ArtifactInfo]
+    unfit: str | None  # why its model cannot join an ensemble
+
+
+class EnqueuedInfo(TypedDict):
+    """A configuration added to a sweep; `trial_id` is set once the trial exists."""
+
+    id: int
+    sweep_id: int
+    params: Params
+    cloned_from: int | None
+    trial_id: int | None
+
+
+class ExportedArtifact(TypedDict):
+    """A file of an exported trial."""
+
+    name: str
+    size_bytes: int
+    sha256: str
+
+
+class ExportedTrial(TypedDict):
+    """A trial with everything that is stored about it; a line of a JSON lines export."""
+
+    number: int
+    trial_id: int
+    state: str
+    values: dict[str, float] | None
+    params: Params
+    distributions: dict[str, Any]  # of parameters that the sweep file does not define
+    user_attrs: dict[str, Any]
+    constraints: dict[str, float]
+    metrics: dict[str, list[tuple[int, float]]]  # (step, value) pairs
+    artifacts: list[ExportedArtifact]
+    cause: str | None
+    message: str | None
+    sampler: str
+    attempts: int
+    device: str | None
+    created_at: str | None
+    started_at: str | None
+    ended_at: str | None
+    duration_s: float | None
+
+
+class RunningTrialInfo(TypedDict):
+    """The trial that runs on a device."""
+
+    trial_id: int
+    number: int
+    attempt: int
+    sweep_id: int
+    sweep_name: str
+    started_at: str
+
+
+class PlacedMemberInfo(TypedDict):
+    """An ensemble member on a device."""
+
+    id: int
+    position: int
+    ensemble_id: int
+    ensemble_name: str
+
+
+class DeviceInfo(TypedDict):
+    """A device."""
+
+    id: str
+    kind: str
+    position: int
+    node: str
+    visible: str
+    uuid: str | None
+    slot_pid: int | None
+    state: str
+    reason: str
+    trial_id: int | None
+    member_ids: list[int]
+    running: RunningTrialInfo | None
+    members: list[PlacedMemberInfo]
+    changed_at: str
+
+
+class ReplicaInfo(TypedDict):
+    """A process that serves an ensemble member; times are milliseconds."""
+
+    id: int
+    number: int
+    state: str
+    reason: str
+    device_id: str | None
+    node: str | None
+    pid: int | None
+    epoch: int
+    restarts: int
+    p50_ms: float | None
+    p99_ms: float | None
+    late_share: float | None
+    waiting: int | None
+
+
+class MemberInfo(TypedDict):
+    """A member of an ensemble."""
+
+    id: int
+    position: int
+    trial_id: int
+    trial_number: int
+    sweep_id: int
+    weight: float
+    state: str
+    reason: str
+    replicas: list[ReplicaInfo]
+
+
+class VersionInfo(TypedDict):
+    """A version of an ensemble."""
+
+    number: int
+    role: str  # active, target, canary or past
+    combine: str
+    k: int
+    trial_ids: list[int]
+    created_at: str | None
+
+
+class SelectionStep(TypedDict):
+    """One step of the selection, with the loss after it."""
+
+    position: int
+    score: float
+    trial_id: int
+
+
+class SelectionInfo(TypedDict):
+    """How the members were selected."""
+
+    method: str
+    path: list[SelectionStep]
+    note: str
+    candidates: int | None
+    best_member: int
+    fitted_on: str | None
+    forced: bool
+
+
+class EnsembleInfo(TypedDict):
+    """An ensemble; mode, members and so on are those of the active version."""
+
+    id: int
+    name: str
+    sweep_id: int | None
+    state: str
+    reason: str
+    version: int
+    target: int | None
+    canary: int | None
+    canary_share: float
+    created_at: str | None
+    mode: str
+    task: str
+    combine: str
+    temperature: float
+    quorum: int
+    deadline_ms: float
+    placement: str
+    precision: str
+    classes: list[str]
+    features: int
+    selection: SelectionInfo
+    plan: dict[str, Any]
+    members: list[MemberInfo]
+    versions: list[VersionInfo]
+
+
+class ReliabilityBin(TypedDict):
+    """One point of a reliability diagram."""
+
+    confidence: float
+    accuracy: float
+    count: int
+
+
+class McNemarTest(TypedDict):
+    """McNemar's test of the ensemble against its best member."""
+
+    only_ensemble_right: int
+    only_best_right: int
+    exact: bool
+    p_value: float
+
+
+Scores: TypeAlias = dict[str, Any]  # of a classifier or of a regressor, by metric
+
+
+class SubsetScores(TypedDict):
+    """The scores if only these members, by position, answer."""
+
+    answered: list[int]
+    scores: Scores
+
+
+class SizeScores(TypedDict):
+    """The scores over the subsets of one size."""
+
+    answered: int
+    subsets: int
+    every_subset: bool
+    worst: Scores
+    mean: Scores
+
+
+class DegradationInfo(TypedDict):
+    """The scores by number of members that answer."""
+
+    sizes: list[SizeScores]
+    subsets: list[SubsetScores]
+    safe_quorum: int | None
+
+
+class EvaluationResult(TypedDict):
+    """The scores of an ensemble and its members; differences are ensemble minus best member."""
+
+    split: str
+    task: str
+    rows: int
+    quorum: int
+    ensemble: Scores
+    members: list[Scores]
+    best_member: int
+    uncertainty: dict[str, float]
+    reliability: list[ReliabilityBin]
+    best_reliability: list[ReliabilityBin]
+    degradation: DegradationInfo
+    flags: list[str]
+    metric: str
+    difference: float
+    difference_ci95: list[float]
+    log_loss_difference: float | None
+    log_loss_difference_ci95: list[float] | None
+    mcnemar: McNemarTest | None
+    disagreement: list[list[float]]
+    mode: str
+    version: int
+
+
+class EvaluationInfo(TypedDict):
+    """An evaluation: queued, running, finished or failed."""
+
+    id: int
+    ensemble_id: int
+    version: int
+    split: str
+    state: str
+    reason: str
+    result: EvaluationResult | None
+    created_at: str | None
+    ended_at: str | None
+
+
+class MemberAnswer(TypedDict):
+    """One member's part in a prediction; times are milliseconds."""
+
+    member_id: int
+    trial_id: int
+    epoch: int
+    status: str
+    queue_ms: float
+    compute_ms: float
+    message: str
+
+
+class _Prediction(TypedDict):
+    ensemble: str
+    version: int
+    mode: str
+    outcome: str
+    requested: int
+    answered: int
+    quorum: int
+    degraded: bool
+    members: list[MemberAnswer]
+    deadline_ms: float
+    total_ms: float
+    outputs: list[list[float]]
+    weights: list[float]
+
+
+class Prediction(_Prediction, total=False):
+    """The prediction for some rows; optional fields depend on the task and the request."""
+
+    labels: list[str]
+    entropy: list[float]
+    mutual_information: list[float]
+    variance: list[list[float]] | None
+    disagreement: list[list[float]]
+    member_outputs: list[list[list[float]] | None]
+
+
+class TokenInfo(TypedDict):
+    """An access token without its secret."""
+
+    id: int
+    name: str
+    role: str
+    state: str
+    created_at: str
+    created_by: str
+    expires_at: str | None
+    revoked_at: str | None
+    revoked_by: str
+
+
+class NewTokenInfo(TokenInfo):
+    """A token that was just created; `token` is its secret."""
+
+    token: str
+
+
+class LoginLink(TypedDict):
+    """A link that logs a browser in once."""
+
+    url: str
+    expires_at: str
+
+
+class ComponentInfo(TypedDict):
+    """A component of the service."""
+
+    name: str
+    pid: int | None
+    state: str
+    restarts: int
+
+
+class StorageInfo(TypedDict):
+    """Free space of the data directory's disk."""
+
+    free_bytes: int
+    enough: bool
+
+
+class Readiness(TypedDict):
+    """Whether the service is ready; its components are in `parts`."""
+
+    ready: bool
+    parts: list[ComponentInfo]
+    storage: StorageInfo
