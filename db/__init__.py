@@ -1,4 +1,4 @@
-"""The database. Only this package imports SQLAlchemy.
+"""The SQLite database; the only package that imports SQLAlchemy.
 
-One writer per process; readers anywhere.
+One writer per process; any number of readers.
 """

@@ -32,18 +32,18 @@ EXIT_CODES: dict[type[PodiumError], int] = {
 INTERRUPTED = 130
 _COMMANDS = "podium.api.cli.commands."
 COMMANDS = {
-    "demo": CommandSource(_COMMANDS + "demo", "demo", "Sweep an MLP on real data and ensemble the best three"),
-    "serve": CommandSource(_COMMANDS + "serve", "serve", "Run the service until Ctrl-C"),
-    "status": CommandSource(_COMMANDS + "status", "status", "Print whether the service is ready, and its components"),
-    "login": CommandSource(_COMMANDS + "login", "login", "Print a link that opens the dashboard, logged in"),
+    "demo": CommandSource(_COMMANDS + "demo", "demo", "Sweep an MLP on real data and ensemble the best three."),
+    "serve": CommandSource(_COMMANDS + "serve", "serve", "Run the service until Ctrl-C."),
+    "status": CommandSource(_COMMANDS + "status", "status", "Print whether the service is ready, and its components."),
+    "login": CommandSource(_COMMANDS + "login", "login", "Print a link that opens the dashboard, logged in."),
     "devices": CommandSource(_COMMANDS + "devices", "app", "List, drain and return devices."),
-    "doctor": CommandSource(_COMMANDS + "doctor", "doctor", "Check every invariant of a data directory"),
+    "doctor": CommandSource(_COMMANDS + "doctor", "doctor", "Check every invariant of a data directory."),
     "sweep": CommandSource(_COMMANDS + "sweep", "app", "Submit, follow and control sweeps."),
     "trial": CommandSource(_COMMANDS + "trial", "app", "Show, stop, retry, annotate and tag trials."),
     "ensemble": CommandSource(_COMMANDS + "ensemble", "app", "Build, evaluate and query ensembles of trials."),
     "token": CommandSource(_COMMANDS + "token", "app", "Create, list and revoke access tokens."),
     "db": CommandSource(_COMMANDS + "db", "app", "Back up, check or upgrade the database."),
-    "schema": CommandSource(_COMMANDS + "schema", "schema", "Print the JSON Schema of the sweep file, for editors"),
+    "schema": CommandSource(_COMMANDS + "schema", "schema", "Print the JSON Schema of the sweep file, for editors."),
 }
 
 app = group(

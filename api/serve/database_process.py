@@ -1,4 +1,4 @@
-"""Runs a program of `db` in a process of its own: SQLAlchemy and Alembic have no business in the one that asks; cli."""
+"""Runs a program of `db` in a separate process, which loads SQLAlchemy and Alembic; CLI and `podium serve`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from podium.sweep.values.errors import DatabaseError
 
 
 def run(program: str, *arguments: str | Path) -> dict[str, Any]:
-    """The answer of `python -m podium.db.schema.PROGRAM ARGUMENTS`. Raises `DatabaseError` with its last line."""
+    """The JSON output of `python -m podium.db.schema.PROGRAM ARGUMENTS`. Raises `DatabaseError` with its last line."""
     command = [sys.executable, "-P", "-m", f"podium.db.schema.{program}", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, umask=0o077)
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines()
-        raise DatabaseError(lines[-1] if lines else f"podium.db.schema.{program} ended with status {done.returncode}")
+        raise DatabaseError(lines[-1] if lines else f"podium.db.schema.{program} exited with status {done.returncode}")
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer

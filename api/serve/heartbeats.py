@@ -1,37 +1,54 @@
-"""Which parts have fallen silent: those that beat once, and then did not for long; pure, in `serve`."""
+"""Which components missed heartbeats; pure, in the `podium serve` process.
+
+Only components that have sent a heartbeat since their process started are watched.
+"""
 
 from __future__ import annotations
 
-SILENT_S = 15.0  # shown as silent, so not ready
-HUNG_S = 60.0  # ended and started again
-PAUSE_S = 10.0  # between two looks: it was us who did not run, or the whole machine
+from typing import NamedTuple
+
+SILENT_S = 15.0  # reported as silent, so the service is not ready
+HUNG_S = 60.0  # killed and restarted
+PAUSE_S = 10.0  # between two checks: the supervisor itself was suspended
 
 
-class Pulses:
-    """When each part was last heard of. A part that never beats is never judged."""
+class Missed(NamedTuple):
+    """The components without a recent heartbeat, and those of them that are considered hung."""
+
+    silent: set[str]
+    hung: set[str]
+
+
+class Heartbeats:
+    """The time of the last heartbeat of each component."""
 
     def __init__(self, silent_s: float = SILENT_S, hung_s: float = HUNG_S, pause_s: float = PAUSE_S) -> None:
         self._silent_s, self._hung_s, self._pause_s = silent_s, hung_s, pause_s
-        self._heard_s: dict[str, float] = {}
-        self._looked_s: float | None = None
+        self._last_s: dict[str, float] = {}
+        self._checked_s: float | None = None
+
+    @property
+    def hung_s(self) -> float:
+        """Seconds without a heartbeat after which a component is considered hung."""
+        return self._hung_s
 
     def beat(self, name: str, now_s: float) -> None:
-        """A part says that it goes on."""
-        self._heard_s[name] = now_s
+        """Record a heartbeat of a component."""
+        self._last_s[name] = now_s
 
     def forget(self, name: str) -> None:
-        """Its process is gone; the next one begins anew."""
-        self._heard_s.pop(name, None)
+        """The process of a component ended."""
+        self._last_s.pop(name, None)
 
-    def is_heard(self, name: str) -> bool:
-        """Whether it has beaten since its process began."""
-        return name in self._heard_s
+    def is_watched(self, name: str) -> bool:
+        """Whether the component has sent a heartbeat since its process started."""
+        return name in self._last_s
 
-    def look(self, now_s: float) -> tuple[set[str], set[str]]:
-        """The parts that are silent, and those of them that hang; nobody when we did not look for a while."""
-        if self._looked_s is not None and now_s - self._looked_s > self._pause_s:
-            self._heard_s = dict.fromkeys(self._heard_s, now_s)
-        self._looked_s = now_s
-        for_s = {name: now_s - heard_s for name, heard_s in self._heard_s.items()}
-        silent = {name for name, silence_s in for_s.items() if silence_s >= self._silent_s}
-        return silent, {name for name in silent if for_s[name] >= self._hung_s}
+    def check(self, now_s: float) -> Missed:
+        """The silent and hung components; none if the supervisor itself was suspended since the last check."""
+        if self._checked_s is not None and now_s - self._checked_s > self._pause_s:
+            self._last_s = dict.fromkeys(self._last_s, now_s)
+        self._checked_s = now_s
+        ages_s = {name: now_s - last_s for name, last_s in self._last_s.items()}
+        silent = {name for name, age_s in ages_s.items() if age_s >= self._silent_s}
+        return Missed(silent, {name for name in silent if ages_s[name] >= self._hung_s})

@@ -1,4 +1,4 @@
-"""Asks a service that runs for a login link, without loading an HTTP client; serve."""
+"""Requests a login link from the running service without loading an HTTP client; `podium serve`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _connection(settings: ServiceSettings) -> http.client.HTTPConnection:
 
 
 def ask(settings: ServiceSettings) -> str | None:
-    """A link that logs a browser in as the admin, once; None where the service cannot say one now."""
+    """A link that logs a browser in as admin, once; None if the service does not answer."""
     connection = _connection(settings)
     try:
         token = settings.data.admin_token.read_text().strip()

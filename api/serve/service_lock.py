@@ -1,4 +1,4 @@
-"""One service a data directory, and nobody else who changes its database meanwhile; serve, cli."""
+"""The lock of a data directory: one service, or one database upgrade, at a time; `podium serve` and CLI."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from filelock import FileLock, Timeout
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import DataDirectoryError
 
-LOCK_S = 1.0  # the doctor holds the service's lock for a moment, to see whether one runs
+LOCK_S = 1.0  # `podium doctor` holds the lock briefly to check whether a service runs
 
 
 @contextmanager
 def service_locked(data: DataDirectory, advice: str) -> Iterator[None]:
-    """While within, no service can start on `data`. Raises `DataDirectoryError` when one runs already."""
+    """Hold the lock of `data` in the block. Raises `DataDirectoryError` if a service is running."""
     lock = FileLock(data.service_lock)
     try:
         lock.acquire(timeout=LOCK_S)
     except Timeout:
         raise DataDirectoryError(
-            f"a service runs on {data.root} already{_where(data.service_file)}; {advice}"
+            f"a service is already running on {data.root}{_where(data.service_file)}; {advice}"
         ) from None
     except OSError as error:
         raise DataDirectoryError(f"cannot write to the data directory {data.root}: {error.strerror}") from error

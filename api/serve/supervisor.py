@@ -1,7 +1,7 @@
-"""`podium serve`: starts the parts, restarts what dies and says so, stops all; holds nothing heavy.
+"""The supervisor: starts the components, restarts those that die, and stops all; the `podium serve` process.
 
-The parts meet only in the database and on sockets, so each may die and come back alone; only Ray takes scheduler and
-host with it. When this process dies, however, everything that it started dies too.
+Components communicate only through the database and sockets, so each can be restarted alone; only Ray takes the
+scheduler and the host with it. When this process dies, all processes that it started die too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 
 from podium.api.client import service_certificate, shell_commands
 from podium.api.serve import database_process, login_link, unfinished_files
-from podium.api.serve.heartbeats import Pulses
+from podium.api.serve.heartbeats import Heartbeats
 from podium.api.serve.service_lock import service_locked
 from podium.sweep.runtime.atomic_files import write_whole
 from podium.sweep.runtime.component import PARENT_PID, READY_FD
@@ -34,12 +34,12 @@ from podium.sweep.runtime.settings import ServiceSettings
 from podium.sweep.slots import ray_head
 from podium.sweep.values.errors import DatabaseError, ServiceError
 
-STOP_S = 7.0  # for the parts; Ray's guardian has its own, shorter, time
-TURN_S = 1.0
-NO_ROOM_BYTES = 1 << 20
+STOP_S = 7.0  # of the components; Ray's guardian has its own, shorter, limit
+TICK_S = 1.0
+DISK_FULL_BYTES = 1 << 20
 FIRST_BACKOFF_S = 0.1
-MAX_BACKOFF_S = 2.0  # a part that is killed again and again is back within 5 s all the same
-STABLE_S = 30.0  # a part that held so long starts again with the first backoff
+MAX_BACKOFF_S = 2.0  # a component that is killed repeatedly is back within 5 s
+STABLE_S = 30.0  # uptime after which the backoff is reset
 _MODULES = {
     "ray": "podium.sweep.slots.ray_head",
     "api": "podium.api.rest.main",
@@ -52,8 +52,8 @@ _STOP_ORDER = ("gateway", "api", "host", "scheduler")
 
 
 @dataclass(slots=True)
-class _Part:
-    """A process of the service."""
+class _Component:
+    """A component of the service and its process."""
 
     name: str
     process: subprocess.Popen[bytes] | None = None
@@ -64,7 +64,7 @@ class _Part:
     restarts: int = 0
     started_s: float = 0.0
     backoff_s: float = FIRST_BACKOFF_S
-    due_s: float | None = field(default=0.0)  # when to start it; None while it runs or waits for Ray
+    due_s: float | None = field(default=0.0)  # start time; None while it runs or waits for Ray
 
     @property
     def state(self) -> str:
@@ -76,19 +76,19 @@ class _Part:
 
 
 class Supervisor:
-    """See the module."""
+    """Runs the components; `log` writes a line for the user."""
 
-    def __init__(self, settings: ServiceSettings, say: Callable[[str], None]) -> None:
+    def __init__(self, settings: ServiceSettings, log: Callable[[str], None]) -> None:
         self._settings = settings
-        self._say = say
-        self._parts = {name: _Part(name) for name in _MODULES}
+        self._log = log
+        self._components = {name: _Component(name) for name in _MODULES}
         for name in _ON_RAY:
-            self._parts[name].due_s = None
+            self._components[name].due_s = None
         self._selector = selectors.DefaultSelector()
         self._stopping = False
         self._announced = False
-        self._pulses = Pulses()
-        self._unwritten = ""  # why the service file is not up to date
+        self._heartbeats = Heartbeats()
+        self._write_error = ""  # why the service file could not be written
         self._ray_address = ""
         self._certificate = service_certificate.certificate(Path(settings.tls_cert)) if settings.tls_cert else None
         self._database = _identity(settings.data.database)
@@ -96,7 +96,7 @@ class Supervisor:
         self._environment = {**ours, **ray_head.environment(settings.data), PARENT_PID: str(os.getpid())}
 
     def run(self) -> None:
-        """Serve until SIGTERM or SIGINT. Raises `PodiumError`, with nothing left running, when it cannot start."""
+        """Serve until SIGTERM or SIGINT. Raises `PodiumError` if it cannot start; then no process is left running."""
         become_subreaper()
         wake_read, wake_write = os.pipe()
         os.set_blocking(wake_write, False)
@@ -124,230 +124,234 @@ class Supervisor:
                 except BlockingIOError:
                     pass
             else:
-                self._hear(self._parts[key.data])
-        for part in self._parts.values():
-            if part.process is not None and part.process.poll() is not None:
-                self._hear_exit(part)
-        self._judge(time.monotonic())
-        if self._unwritten:
+                self._read_pipe(self._components[key.data])
+        for component in self._components.values():
+            if component.process is not None and component.process.poll() is not None:
+                self._on_exit(component)
+        self._check_heartbeats(time.monotonic())
+        if self._write_error:
             self._publish()
 
-    def _judge(self, now_s: float) -> None:
-        """Show who is silent, and end who has been so for long: its exit is heard of as any other."""
-        silent, hung = self._pulses.look(now_s)
-        heard = [part for part in self._parts.values() if self._pulses.is_heard(part.name)]
-        changed = [part for part in heard if part.silent != (part.name in silent)]
-        for part in changed:
-            part.silent = part.name in silent
-            self._say(f"{part.name} {'has fallen silent' if part.silent else 'is heard of again'}")
-        for name in hung:
-            self._say(f"{name} does nothing any more; killing it")
-            self._pulses.forget(name)
-            process = self._parts[name].process
+    def _check_heartbeats(self, now_s: float) -> None:
+        """Report silent components, and kill hung ones; their exit is handled like any other."""
+        missed = self._heartbeats.check(now_s)
+        watched = [component for component in self._components.values() if self._heartbeats.is_watched(component.name)]
+        changed = [component for component in watched if component.silent != (component.name in missed.silent)]
+        for component in changed:
+            component.silent = component.name in missed.silent
+            self._log(f"{component.name}: {'missed heartbeat' if component.silent else 'heartbeat resumed'}")
+        for name in missed.hung:
+            self._log(f"{name} unresponsive for {self._heartbeats.hung_s:g} s; killing it")
+            self._heartbeats.forget(name)
+            process = self._components[name].process
             if process is not None:
                 process.kill()
         if changed:
             self._publish()
 
     def _next_due(self) -> float:
-        due = [part.due_s for part in self._parts.values() if part.due_s is not None]
-        return min(TURN_S, max(0.0, min(due) - time.monotonic())) if due else TURN_S
+        due = [component.due_s for component in self._components.values() if component.due_s is not None]
+        return min(TICK_S, max(0.0, min(due) - time.monotonic())) if due else TICK_S
 
     def _start_due(self) -> None:
-        for part in self._parts.values():
-            if part.due_s is not None and time.monotonic() >= part.due_s:
-                self._start(part)
+        for component in self._components.values():
+            if component.due_s is not None and time.monotonic() >= component.due_s:
+                self._start(component)
 
-    # One part.
+    # One component.
 
-    def _start(self, part: _Part) -> None:
-        passing(f"serve.before-{part.name}")
+    def _start(self, component: _Component) -> None:
+        passing(f"serve.before-{component.name}")
         read_fd, write_fd = os.pipe()
         arguments = [self._settings.to_json()]
-        if part.name in _ON_RAY:
+        if component.name in _ON_RAY:
             arguments.append(self._ray_address)
         environment = {**self._environment, READY_FD: str(write_fd)}
-        if part.name != "ray":
-            environment["CUDA_VISIBLE_DEVICES"] = ""  # no part computes: devices are for slots and members
-        with (self._settings.data.logs / f"{part.name}.log").open("ab") as log:
-            part.process = subprocess.Popen(
-                [sys.executable, "-P", "-m", _MODULES[part.name], *arguments],
-                stdin=subprocess.PIPE if part.name == "ray" else subprocess.DEVNULL,
+        if component.name != "ray":
+            environment["CUDA_VISIBLE_DEVICES"] = ""  # no component computes: devices are for slots and members
+        with (self._settings.data.logs / f"{component.name}.log").open("ab") as log:
+            component.process = subprocess.Popen(
+                [sys.executable, "-P", "-m", _MODULES[component.name], *arguments],
+                stdin=subprocess.PIPE if component.name == "ray" else subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 env=environment,
                 pass_fds=[write_fd],
-                start_new_session=True,  # Ctrl-C is for us alone
+                start_new_session=True,  # Ctrl-C reaches only the supervisor
             )
         os.close(write_fd)
-        part.ready_fd, part.ready, part.due_s, part.started_s = read_fd, False, None, time.monotonic()
-        self._selector.register(read_fd, selectors.EVENT_READ, part.name)
+        component.ready_fd, component.ready, component.due_s, component.started_s = (
+            read_fd,
+            False,
+            None,
+            time.monotonic(),
+        )
+        self._selector.register(read_fd, selectors.EVENT_READ, component.name)
         self._publish()
 
-    def _hear(self, part: _Part) -> None:
-        assert part.ready_fd is not None
-        said = os.read(part.ready_fd, 4096)
-        if not said:
-            self._close_pipe(part)
-            return  # it ended; its exit is heard of too
-        if b"." in said:
-            self._pulses.beat(part.name, time.monotonic())
-        if b"ready" in said and not part.ready:
-            self._hear_ready(part)
+    def _read_pipe(self, component: _Component) -> None:
+        assert component.ready_fd is not None
+        content = os.read(component.ready_fd, 4096)
+        if not content:
+            self._close_pipe(component)
+            return  # it ended; SIGCHLD follows
+        if b"." in content:
+            self._heartbeats.beat(component.name, time.monotonic())
+        if b"ready" in content and not component.ready:
+            self._on_ready(component)
 
-    def _hear_ready(self, part: _Part) -> None:
-        if part.name == "ray" and not self._find_ray():
-            return  # it has removed its files already: its exit is heard of
-        part.ready = part.ever_ready = True
-        if part.name == "ray":
+    def _on_ready(self, component: _Component) -> None:
+        if component.name == "ray" and not self._find_ray():
+            return  # it is ending and has removed its files; SIGCHLD follows
+        component.ready = component.ever_ready = True
+        if component.name == "ray":
             for name in _ON_RAY:
-                self._parts[name].due_s = time.monotonic()
+                self._components[name].due_s = time.monotonic()
         self._publish()
-        if not self._announced and all(p.ready for p in self._parts.values()):
+        if not self._announced and all(each.ready for each in self._components.values()):
             self._announced = True
-            self._say(f"Podium is ready at {self._settings.url} (data in {self._settings.data_dir})")
+            self._log(f"Podium is ready at {self._settings.url} (data in {self._settings.data_dir})")
             link = login_link.ask(self._settings)
             if link is None:
                 login = shell_commands.command(self._settings.data_dir, "login")
-                self._say(f"`{login}` prints a link that opens it in a browser")
+                self._log(f"Run `{login}` for a link that opens the dashboard")
             else:
-                self._say(f"Open it in a browser; the link works once, for 24 hours: {link}")
+                self._log(f"Open the dashboard (the link works once, for 24 hours): {link}")
 
     def _find_ray(self) -> bool:
-        """Read Ray's address while it is there: a Ray that ends takes the file along before we hear of its end."""
+        """Read Ray's address; False if Ray is ending, since it removes the file before it exits."""
         try:
             self._ray_address = ray_head.address_of(self._settings.runtime)
         except FileNotFoundError:
             return False
         return True
 
-    def _hear_exit(self, part: _Part) -> None:
-        assert part.process is not None
-        status = part.process.returncode
+    def _on_exit(self, component: _Component) -> None:
+        assert component.process is not None
+        status = component.process.returncode
         if _identity(self._settings.data.database) != self._database:
             raise DatabaseError(
-                f"{self._settings.data.database} was removed or replaced while the service ran; put it back, or "
-                "restore a backup while no service runs, and start again"
+                f"{self._settings.data.database} was removed or replaced while the service was running; put it "
+                "back, or restore a backup while no service runs, and start the service again"
             )
-        given_up = (
-            status >= 0 and not part.ever_ready and not self._announced
-        )  # one that was killed may start next time
-        if given_up and not self._is_disk_full():
-            raise ServiceError(f"{part.name} did not start: {self._last_words(part.name)}")
-        if time.monotonic() - part.started_s > STABLE_S:
-            part.backoff_s = FIRST_BACKOFF_S
-        self._say(f"{part.name} ended with status {status}; starting it again in {part.backoff_s:g} s")
-        self._forget(part)
+        failed_to_start = status >= 0 and not component.ever_ready and not self._announced  # not if it was killed
+        if failed_to_start and not self._is_disk_full():
+            raise ServiceError(f"{component.name} failed to start: {self._last_line(component.name)}")
+        if time.monotonic() - component.started_s > STABLE_S:
+            component.backoff_s = FIRST_BACKOFF_S
+        self._log(f"{component.name} exited with status {status}; restarting it in {component.backoff_s:g} s")
+        self._forget(component)
         self._kill_orphans()
-        part.restarts += 1
-        part.due_s = time.monotonic() + part.backoff_s
-        part.backoff_s = min(part.backoff_s * 2, MAX_BACKOFF_S)
-        if part.name == "ray":
+        component.restarts += 1
+        component.due_s = time.monotonic() + component.backoff_s
+        component.backoff_s = min(component.backoff_s * 2, MAX_BACKOFF_S)
+        if component.name == "ray":
             for name in _ON_RAY:
-                self._kill(self._parts[name])
-                self._parts[name].due_s = None
-                self._parts[name].restarts += 1
-        elif part.name in _ON_RAY and not self._parts["ray"].ready:
-            part.due_s = None
+                self._kill(self._components[name])
+                self._components[name].due_s = None
+                self._components[name].restarts += 1
+        elif component.name in _ON_RAY and not self._components["ray"].ready:
+            component.due_s = None
         self._publish()
 
     def _is_disk_full(self) -> bool:
-        """Whether no part could write anything: then it starts when there is room again."""
-        return room(self._settings.data.root).free_bytes < NO_ROOM_BYTES
+        """Whether the disk is full: then a component may fail to start, and is restarted until there is space."""
+        return room(self._settings.data.root).free_bytes < DISK_FULL_BYTES
 
-    def _kill(self, part: _Part) -> None:
-        if part.process is not None:
-            part.process.kill()
-            part.process.wait()
-            self._forget(part)
+    def _kill(self, component: _Component) -> None:
+        if component.process is not None:
+            component.process.kill()
+            component.process.wait()
+            self._forget(component)
 
     def _kill_orphans(self) -> None:
-        """Ray's guardian cleans up behind Ray; if it was killed itself, what it kept comes to this process."""
-        kill_orphans({part.process.pid for part in self._parts.values() if part.process is not None})
+        """Kill processes that Ray's guardian left to this process because it was killed itself."""
+        kill_orphans(
+            {component.process.pid for component in self._components.values() if component.process is not None}
+        )
 
-    def _forget(self, part: _Part) -> None:
-        if part.process is not None and part.process.stdin is not None:
-            part.process.stdin.close()
-        part.process = None
-        part.ready = part.silent = False
-        self._pulses.forget(part.name)
-        self._close_pipe(part)
+    def _forget(self, component: _Component) -> None:
+        if component.process is not None and component.process.stdin is not None:
+            component.process.stdin.close()
+        component.process = None
+        component.ready = component.silent = False
+        self._heartbeats.forget(component.name)
+        self._close_pipe(component)
 
-    def _close_pipe(self, part: _Part) -> None:
-        if part.ready_fd is not None:
-            self._selector.unregister(part.ready_fd)
-            os.close(part.ready_fd)
-            part.ready_fd = None
+    def _close_pipe(self, component: _Component) -> None:
+        if component.ready_fd is not None:
+            self._selector.unregister(component.ready_fd)
+            os.close(component.ready_fd)
+            component.ready_fd = None
 
-    def _last_words(self, name: str) -> str:
+    def _last_line(self, name: str) -> str:
         lines = (self._settings.data.logs / f"{name}.log").read_text(errors="replace").strip().splitlines()
-        return lines[-1] if lines else "it said nothing"
+        return lines[-1] if lines else "no output"
 
     # The service.
 
     def _stop_all(self) -> None:
-        """Front to back, so that the scheduler can still kill its trials through Ray; then Ray, whole."""
+        """Stop the components in order: the scheduler kills its trials through Ray; Ray is last."""
         end = time.monotonic() + STOP_S
         for name in _STOP_ORDER:
-            process = self._parts[name].process
+            process = self._components[name].process
             if process is not None and process.poll() is None:
                 process.terminate()
         for name in _STOP_ORDER:
-            self._wait(self._parts[name], end)
-        ray = self._parts["ray"].process
+            self._wait(self._components[name], end)
+        ray = self._components["ray"].process
         if ray is not None and ray.poll() is None:
             ray.terminate()
-        self._wait(self._parts["ray"], time.monotonic() + 2 * ray_head.STOP_S)
+        self._wait(self._components["ray"], time.monotonic() + 2 * ray_head.STOP_S)
         kill_orphans(set())
         self._settings.data.service_file.unlink(missing_ok=True)
 
-    def _wait(self, part: _Part, end_s: float) -> None:
-        if part.process is None:
+    def _wait(self, component: _Component, end_s: float) -> None:
+        if component.process is None:
             return
         try:
-            part.process.wait(max(0.05, end_s - time.monotonic()))
+            component.process.wait(max(0.05, end_s - time.monotonic()))
         except subprocess.TimeoutExpired:
-            self._say(f"{part.name} does not end; killing it")
-            part.process.kill()
-            part.process.wait()
+            self._log(f"{component.name} did not exit in time; killing it")
+            component.process.kill()
+            component.process.wait()
 
     def _publish(self) -> None:
         settings = self._settings
-        parts = [
+        components = [
             {
-                "name": part.name,
-                "pid": None if part.process is None else part.process.pid,
-                "state": part.state,
-                "restarts": part.restarts,
+                "name": component.name,
+                "pid": None if component.process is None else component.process.pid,
+                "state": component.state,
+                "restarts": component.restarts,
             }
-            for part in self._parts.values()
+            for component in self._components.values()
         ]
         about = {
             "url": settings.url,
             "gateway_url": settings.gateway_url,
             "certificate": self._certificate,
             "pid": os.getpid(),
-            "parts": [{"name": "serve", "pid": os.getpid(), "state": "ready", "restarts": 0}, *parts],
+            "parts": [{"name": "serve", "pid": os.getpid(), "state": "ready", "restarts": 0}, *components],
         }
         try:
             write_whole(settings.data.service_file, json.dumps(about).encode(), mode=0o600)
-        except OSError as error:  # a full disk is no reason to end: what is up goes on, and reads are answered
+        except OSError as error:  # a full disk does not end the service: reads still work
             reason = error.strerror or str(error)
-            if reason != self._unwritten:
-                self._say(f"cannot write {settings.data.service_file}: {reason}; trying again")
-            self._unwritten = reason
+            if reason != self._write_error:
+                self._log(f"cannot write {settings.data.service_file}: {reason}; retrying")
+            self._write_error = reason
         else:
-            self._unwritten = ""
+            self._write_error = ""
 
 
-def serve(settings: ServiceSettings, say: Callable[[str], None]) -> None:
-    """Check everything that can be checked, then run the service.
+def serve(settings: ServiceSettings, log: Callable[[str], None]) -> None:
+    """Check the data directory, the database and the ports, then run the service.
 
-    Raises `PodiumError` with one sentence, before anything is started or written, when the directory, the database
-    or a port cannot be used.
+    Raises `PodiumError` before anything is started or written if one of them cannot be used.
     """
     data = settings.data
-    os.umask(0o077)  # for every part: what lies in the data directory is for its user alone
+    os.umask(0o077)  # also of the components: the data directory is private to its user
     refuse_network(data.root)
     data.prepare()
     with service_locked(data, "use it, or another --data-dir"):
@@ -357,20 +361,20 @@ def serve(settings: ServiceSettings, say: Callable[[str], None]) -> None:
             for option, port in (("--port", settings.port), ("--gateway-port", settings.gateway_port)):
                 _check_port(settings.host, port, option)
             if not data.admin_token.exists():
-                check_room(data.root)  # a first start writes; a later one may serve reads from a full disk
+                check_room(data.root)  # the first start writes; later ones can serve reads from a full disk
             database_process.run("migrate", data.database)
             ray_head.ensure_token(data)
             if not data.admin_token.exists():
                 token = "podium_" + secrets.token_urlsafe(32)
                 write_whole(data.admin_token, token.encode() + b"\n", mode=0o600)
-                say(f"The admin token, shown this once: {token} (kept in {data.admin_token})")
-            Supervisor(settings, say).run()
+                log(f"Admin token, shown only once: {token} (stored in {data.admin_token})")
+            Supervisor(settings, log).run()
         finally:
             shutil.rmtree(settings.runtime.root, ignore_errors=True)
 
 
 def free_port() -> int:
-    """A port that nobody listens on now."""
+    """A port that is free now."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port: int = probe.getsockname()[1]
         return port

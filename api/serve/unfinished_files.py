@@ -1,4 +1,4 @@
-"""Unfinished files of writers that were killed, removed from beside what they were to become; `serve`, at its start."""
+"""Removes temporary files left by writers that were killed; `podium serve`, at start."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from pathlib import Path
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.service_state import lives
 
-_UNFINISHED = re.compile(r"\.(\d+)\.tmp(-\w+)?$")  # the second: what SQLite has beside a copy that it makes
-STILL_S = 3600.0
+_UNFINISHED = re.compile(r"\.(\d+)\.tmp(-\w+)?$")  # second group: SQLite's files of a copy
+STALE_S = 3600.0
 
 
 def remove(data: DataDirectory) -> None:
-    """Remove unfinished files of the dead. What cannot be removed stays: it harms nobody.
+    """Remove temporary files of processes that no longer run. Files that cannot be removed are ignored.
 
-    No service runs; of the living only a backup may be writing. A number may be another process's by now, so what
-    was not touched for an hour goes too.
+    No service runs, so only a backup may be writing. Process ids are reused, so files unchanged for an hour are removed
+    too.
     """
     for folder in (data.root, data.bundles, data.data_cache, data.evaluations, data.backups):
         with contextlib.suppress(OSError):
             for path in list(folder.iterdir()):
-                if _is_left(path):
+                if _is_stale(path):
                     _remove(path)
 
 
-def _is_left(path: Path) -> bool:
+def _is_stale(path: Path) -> bool:
     match = _UNFINISHED.search(path.name)
     if match is None:
         return False
     pid = int(match[1])
     with contextlib.suppress(OSError):
-        return pid == os.getpid() or not lives(pid) or time.time() - path.lstat().st_mtime > STILL_S
+        return pid == os.getpid() or not lives(pid) or time.time() - path.lstat().st_mtime > STALE_S
     return False
 
 

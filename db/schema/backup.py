@@ -1,6 +1,6 @@
-"""A copy of the database that is whole and of one moment, made while the service runs; a process of its own.
+"""Copies the database consistently while the service runs; a separate process.
 
-`python -P -m podium.db.schema.backup FILE TARGET [--force]` prints one line of JSON, or one sentence and exits 3.
+`python -P -m podium.db.schema.backup FILE TARGET [--force]` prints one line of JSON, or an error message and exits 3.
 """
 
 from __future__ import annotations
@@ -12,51 +12,51 @@ import os
 from pathlib import Path
 
 from podium.db.schema.engine import connect, connect_to_look, sqlite_module
-from podium.db.schema.program_exit import said_as_a_sentence
+from podium.db.schema.program_exit import exit_with_message
 from podium.db.schema.sqlite_errors import refusal
 from podium.sweep.runtime.disk_space import room
 from podium.sweep.values.errors import DatabaseError, StorageFullError
 
 
 def backup(source: Path, target: Path, *, force: bool = False) -> int:
-    """Copy the database at `source` to `target`; returns the copy's bytes.
+    """Copy the database at `source` to `target`; returns the size of the copy in bytes.
 
-    The copy is made in one step, within one read transaction: nobody waits for it, and it is of one moment. It is
-    checked and synced before it gets its name. Raises `DatabaseError`.
+    The copy is made in one read transaction: it is a snapshot and blocks no writer. It is checked and synced before it
+    is renamed to `target`. Raises `DatabaseError`.
     """
     if not source.is_file():
-        raise DatabaseError(f"there is no database at {source}; name its folder with --data-dir")
+        raise DatabaseError(f"there is no database at {source}; give its folder with --data-dir")
     if target.exists() and target.samefile(source):
-        raise DatabaseError(f"{target} is the database itself; name another file")
+        raise DatabaseError(f"{target} is the database itself; give another file")
     if target.exists() and not force:
-        raise DatabaseError(f"{target} exists; name another file, or overwrite it with --force")
+        raise DatabaseError(f"{target} exists; give another file, or overwrite it with --force")
     if target.is_dir():
-        raise DatabaseError(f"{target} is a folder; name a file in it")
+        raise DatabaseError(f"{target} is a folder; give a file in it")
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _check_room(source, target.parent)
+        _check_space(source, target.parent)
         temporary.touch(mode=0o600)
         _copy(source, temporary)
         _sync(temporary)
         temporary.replace(target)
         _sync(target.parent)
     except OSError as error:
-        raise DatabaseError(f"cannot write {target}: {error.strerror}; name another file") from error
+        raise DatabaseError(f"cannot write {target}: {error.strerror}; give another file") from error
     finally:
         for suffix in ("", "-journal", "-wal", "-shm"):
             temporary.with_name(temporary.name + suffix).unlink(missing_ok=True)
     return target.stat().st_size
 
 
-def _check_room(source: Path, folder: Path) -> None:
+def _check_space(source: Path, folder: Path) -> None:
     log = source.with_name(source.name + "-wal")
     size = source.stat().st_size + (log.stat().st_size if log.exists() else 0)
     found = room(folder)
     if found.free_bytes - size < found.needed_bytes:
         raise StorageFullError(
-            f"no room for a copy of {size / 1e6:,.1f} MB in {folder}: {found.free_bytes / 1e6:,.1f} MB are free, and "
-            f"{found.needed_bytes / 1e6:,.1f} MB must stay so; name a file on another disk"
+            f"no disk space for a copy of {size / 1e6:,.1f} MB in {folder}: {found.free_bytes / 1e6:,.1f} MB free, "
+            f"of which {found.needed_bytes / 1e6:,.1f} MB are reserved; give a file on another disk"
         )
 
 
@@ -65,13 +65,13 @@ def _copy(source: Path, target: Path) -> None:
     try:
         with contextlib.closing(connect_to_look(source)) as old, contextlib.closing(connect(target, "rw")) as new:
             old.backup(new, pages=-1)
-            new.execute("PRAGMA journal_mode = DELETE")  # one file: no log beside a copy that people move about
+            new.execute("PRAGMA journal_mode = DELETE")  # one file, without a log that must be moved with it
             (verdict,) = new.execute("PRAGMA quick_check(1)").fetchone()
     except module.Error as error:
         raise refusal(source, "copy", error) from error
     if verdict != "ok":
         raise DatabaseError(
-            f"{source} is damaged ({verdict.splitlines()[-1]}), so that no copy was kept; see `podium db check`"
+            f"{source} is damaged ({verdict.splitlines()[-1]}), so no copy was made; run `podium db check`"
         )
 
 
@@ -84,15 +84,15 @@ def _sync(path: Path) -> None:
 
 
 def main() -> None:
-    """Copy what the command line names."""
+    """Copy the database named on the command line."""
     parser = argparse.ArgumentParser()
     parser.add_argument("source", type=Path)
     parser.add_argument("target", type=Path)
     parser.add_argument("--force", action="store_true")
-    asked = parser.parse_args()
-    with said_as_a_sentence():
-        size = backup(asked.source, asked.target, force=asked.force)
-        print(json.dumps({"path": str(asked.target), "bytes": size}))
+    arguments = parser.parse_args()
+    with exit_with_message():
+        size = backup(arguments.source, arguments.target, force=arguments.force)
+        print(json.dumps({"path": str(arguments.target), "bytes": size}))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Opening SQLite so that it is durable and quick: WAL, one writer a process, two grades of durability.
+"""SQLite connections: WAL, one writer per process, two levels of durability; every process that opens the database.
 
-`PRAGMA synchronous` cannot change inside a transaction, and readers must not be forced into BEGIN IMMEDIATE: so
-there are three engines. `full` is for what a client was promised (accepted, finished), `normal` for metric points,
-which a power failure may shorten, never damage.
+`PRAGMA synchronous` cannot change inside a transaction, and readers must not use BEGIN IMMEDIATE, so there are three
+engines. `full` is for what a client was promised (accepted, finished); `normal` is for metric points, of which a power
+failure may lose the last, but damages none.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from sqlalchemy.exc import DatabaseError as SqlError
 from sqlalchemy.pool import QueuePool, StaticPool
 
 from podium.db.schema.file_watch import FileWatch
-from podium.db.schema.sqlite_errors import SPOILED, code_of, refusal
+from podium.db.schema.sqlite_errors import UNCERTAIN, code_of, refusal
 from podium.sweep.runtime.fail_points import AFTER_COMMIT, BEFORE_COMMIT, passing
 from podium.sweep.values.errors import DatabaseError
 
-# Versions before this can corrupt a WAL database that has several writers.
+# Earlier versions can corrupt a WAL database with several writers.
 WAL_SAFE = (3, 51, 3)
 BUSY_S = 5.0
-_STEPS = 100_000  # of SQLite's machine between two looks at the clock: about a millisecond
+_STEPS = 100_000  # of SQLite's virtual machine between two deadline checks: about a millisecond
 
 
 def sqlite_module() -> ModuleType:
-    """The newest SQLite at hand: the wheel `pysqlite3` where it is installed, else the interpreter's own."""
+    """The newest available SQLite: the package `pysqlite3` if installed and newer, else the interpreter's."""
     try:
         bundled: ModuleType = importlib.import_module("pysqlite3")
     except ImportError:
@@ -44,9 +44,9 @@ def sqlite_module() -> ModuleType:
 
 
 def connect(path: Path, mode: str, busy_s: float = BUSY_S) -> Any:
-    """A bare connection; `mode` is `ro`, `rw`, or `rwc` to create what is missing.
+    """A plain connection; `mode` is `ro`, `rw`, or `rwc` to create a missing file.
 
-    What lies where nobody can write, a read-only disk or copy, is read without locks: SQLite cannot make its own.
+    A database in a read-only folder is read without locks, since SQLite cannot create its lock files there.
     """
     still = "&immutable=1" if mode == "ro" and is_still(path) else ""
     uri = f"file:{quote(str(path))}?mode={mode}{still}"
@@ -54,14 +54,14 @@ def connect(path: Path, mode: str, busy_s: float = BUSY_S) -> Any:
 
 
 def is_still(path: Path) -> bool:
-    """Whether the database cannot change: its folder cannot be written, and it has no log that belongs to it."""
+    """Whether the database is immutable: its folder is not writable, and it has no pending log."""
     logs = (path.with_name(path.name + suffix) for suffix in ("-wal", "-journal"))
     in_use = any(log.exists() and log.stat().st_size > 0 for log in logs)
     return path.is_file() and not in_use and not os.access(path.parent, os.W_OK)
 
 
 def connect_to_look(path: Path) -> Any:
-    """A bare connection that changes nothing, unless a killed writer's journal must be rolled back before one can."""
+    """A read-only connection, or a writable one if the journal of a killed writer must be rolled back first."""
     connection = connect(path, "ro")
     try:
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -74,7 +74,7 @@ def connect_to_look(path: Path) -> Any:
 
 @contextmanager
 def _within(connection: Connection, seconds: float | None) -> Iterator[None]:
-    """SQLite looks at the clock while it works, and gives up when the time is over."""
+    """Interrupt statements of the connection after `seconds`."""
     if seconds is None:
         yield
         return
@@ -88,9 +88,9 @@ def _within(connection: Connection, seconds: float | None) -> Iterator[None]:
 
 
 class Database:
-    """The database of one data directory, as one process sees it.
+    """The database of one data directory in one process.
 
-    Only migrations `create` it: a part that finds it gone must not begin another.
+    Only migrations `create` it: a component that finds it missing must not create an empty one.
     """
 
     def __init__(self, path: Path, *, create: bool = False, busy_s: float = BUSY_S) -> None:
@@ -107,14 +107,14 @@ class Database:
 
     @contextmanager
     def write(self, *, durable: bool = True) -> Iterator[Connection]:
-        """One write transaction. `durable`: it survives a power failure before this returns.
+        """One write transaction. `durable`: it survives a power failure once this returns.
 
-        Raises `StorageFullError` when there is no room, `DamagedError` when it is unknown what was written or the
-        files are not those that were opened, and `DatabaseError` when others hold a lock for too long.
+        Raises `StorageFullError` if the disk is full, `DamagedError` if it is unknown what was written or if the files
+        were replaced, and `DatabaseError` if another process holds a lock for too long.
         """
         engine = self._full if durable else self._normal
         if not self._write_lock.acquire(timeout=self._busy_s):
-            raise DatabaseError(f"cannot write to {self.path}: too many writers wait; nothing was written, try again")
+            raise DatabaseError(f"cannot write to {self.path}: too many writers waiting; nothing was written, retry")
         try:
             with self._explained("write to"), engine.begin() as connection:
                 self._watch.check()
@@ -126,26 +126,26 @@ class Database:
 
     @contextmanager
     def read(self, *, within_s: float | None = None) -> Iterator[Connection]:
-        """One read transaction: everything in it sees the same state. Raises `DatabaseError`.
+        """One read transaction with a consistent snapshot. Raises `DatabaseError`.
 
-        Raises `TooSlowError` when a statement goes on for longer than `within_s` after the beginning.
+        Raises `TooSlowError` if a statement still runs `within_s` seconds after the start.
         """
         with self._explained("read"), self._readers.begin() as connection, _within(connection, within_s):
             yield connection
 
     def close(self) -> None:
-        """Give back every connection; the last one out empties the write-ahead log."""
+        """Close all connections; closing the last one of all processes checkpoints the write-ahead log."""
         for engine in (self._readers, self._normal, self._full):
             engine.dispose()
 
     @contextmanager
     def _explained(self, doing: str) -> Iterator[None]:
-        """Errors with a sentence. After one that leaves doubt, no connection is used again: the next one is new."""
+        """Translate SQLite errors. After an error with unknown outcome all connections are reopened."""
         try:
             yield
         except SqlError as error:
             refused = refusal(self.path, doing, error.orig)
-            if code_of(error.orig) in SPOILED:
+            if code_of(error.orig) in UNCERTAIN:
                 self.close()
                 self._watch.reopened()
             raise refused from error
@@ -164,7 +164,7 @@ class Database:
 
         @event.listens_for(engine, "connect")
         def on_connect(connection: Any, _record: Any) -> None:
-            connection.isolation_level = None  # transactions are begun below, not by the driver
+            connection.isolation_level = None  # transactions are started below, not by the driver
             cursor = connection.cursor()
             if writes:
                 cursor.execute(f"PRAGMA journal_mode = {self.journal_mode}")

@@ -1,4 +1,7 @@
-"""Is the file on disk still the one that was opened? SQLite would write on into a file that has no name any more."""
+"""Detects that the database file was removed or replaced while open; every process that writes.
+
+SQLite would continue to write to the deleted file.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from podium.sweep.values.errors import DamagedError
 
 
 class FileWatch:
-    """The database and its write-ahead log, as this process first saw them."""
+    """The identity of the database and its write-ahead log when this process opened them."""
 
     def __init__(self, database: Path) -> None:
         self._database = database
@@ -16,7 +19,7 @@ class FileWatch:
         self._seen: dict[Path, tuple[int, int]] = {}
 
     def check(self) -> None:
-        """Within a write transaction, when both are open. Raises `DamagedError` when one is not what it was."""
+        """To be called in a write transaction, when both files are open. Raises `DamagedError` if one was replaced."""
         for path in (self._database, self._log):
             now = _identity(path)
             before = self._seen.get(path)
@@ -25,17 +28,17 @@ class FileWatch:
             elif now != before:
                 what = "removed" if now is None else "replaced"
                 raise DamagedError(
-                    f"cannot write to {self._database}: {path.name} was {what} while it was open, so nothing more is "
-                    "written; stop the service, put the files back or restore a backup, and start it again"
+                    f"cannot write to {self._database}: {path.name} was {what} while open, so nothing "
+                    "more is written; stop the service, put the files back or restore a backup, and start it again"
                 )
 
     def reopened(self) -> None:
-        """All connections were closed: a new log is no surprise. The database must stay the same file."""
+        """All connections were closed, so the log may be a new file; the database must be the same."""
         self._seen.pop(self._log, None)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    # Never by opening it: closing any descriptor of a file gives up SQLite's locks on it.
+    # stat only: closing any descriptor of a file releases SQLite's locks on it.
     try:
         found = path.stat()
     except OSError:

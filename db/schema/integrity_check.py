@@ -1,6 +1,6 @@
-"""Is the database sound, and does it lie where it can stay so? Reads only; a process of its own.
+"""Checks the database for damage, and its file system; read-only; a separate process.
 
-`python -P -m podium.db.schema.integrity_check FILE` prints one line of JSON, or one sentence and exits 3.
+`python -P -m podium.db.schema.integrity_check FILE` prints one line of JSON, or an error message and exits 3.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 
 from podium.db.schema.engine import WAL_SAFE, connect_to_look, sqlite_module
 from podium.db.schema.migrate import how_to_restore, newest_schema
-from podium.db.schema.program_exit import said_as_a_sentence
-from podium.db.schema.sqlite_errors import BARRED, code_of, refusal
+from podium.db.schema.program_exit import exit_with_message
+from podium.db.schema.sqlite_errors import INACCESSIBLE, code_of, refusal
 from podium.sweep.runtime.disk_space import room
 from podium.sweep.runtime.filesystem_type import is_doubtful, is_network, kind_of
 from podium.sweep.values.errors import DatabaseError
@@ -26,7 +26,7 @@ _OURS = {"alembic_version", "sweeps"}
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What was found. `problems` must be dealt with; `advice` may wait."""
+    """The result. `problems` must be fixed; `advice` is optional."""
 
     path: str
     bytes: int
@@ -51,7 +51,7 @@ class _Inside:
 def check(path: Path) -> Checked:
     """Look at the database at `path`. Raises `DatabaseError` when there is none, or when it is locked."""
     if not path.is_file():
-        raise DatabaseError(f"there is no database at {path}; name its folder with --data-dir")
+        raise DatabaseError(f"there is no database at {path}; give its folder with --data-dir")
     inside = _inside(path)
     free = room(path.parent)
     kind = kind_of(path)
@@ -76,28 +76,26 @@ def _inside(path: Path) -> _Inside:
         with contextlib.closing(connect_to_look(path)) as connection:
             return _read(connection, path)
     except sqlite_module().Error as error:
-        if code_of(error) in BARRED:
+        if code_of(error) in INACCESSIBLE:
             raise refusal(path, "check", error) from error
-        return _Inside(problems=(f"it is damaged: {error}; {how_to_restore(path)}",))
+        return _Inside(problems=(f"damaged: {error}; {how_to_restore(path)}",))
 
 
 def _read(connection: Any, path: Path) -> _Inside:
     problems = [
-        f"it is damaged: {line}"
-        for (line,) in connection.execute(f"PRAGMA integrity_check({MAX_FINDINGS})")
-        if line != "ok"
+        f"damaged: {line}" for (line,) in connection.execute(f"PRAGMA integrity_check({MAX_FINDINGS})") if line != "ok"
     ]
     if problems:
         problems.append(how_to_restore(path))
     loose: dict[tuple[str, str], int] = {}
     for table, _row, parent, _key in connection.execute("PRAGMA foreign_key_check"):
         loose[table, parent] = loose.get((table, parent), 0) + 1
-    problems += [f"{count} rows of {table} belong to rows of {parent} that are not there"
+    problems += [f"{count} rows of {table} reference missing rows of {parent}"
                  for (table, parent), count in loose.items()]  # fmt: skip
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     found = connection.execute("SELECT version_num FROM alembic_version").fetchone() if tables >= _OURS else None
     if found is None:
-        problems.append("it is not Podium's, or empty; choose another data directory")
+        problems.append("not a Podium database, or empty; choose another data directory")
     (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
     return _Inside(None if found is None else found[0], mode, tuple(problems))
 
@@ -105,22 +103,22 @@ def _read(connection: Any, path: Path) -> _Inside:
 def _advice(inside: _Inside, kind: str) -> list[str]:
     advice = []
     if inside.schema is not None and inside.schema != newest_schema():
-        advice.append(f"its schema is {inside.schema}, and this Podium writes {newest_schema()}: `podium db upgrade`")
+        advice.append(f"schema {inside.schema} is older than {newest_schema()}; run `podium db upgrade`")
     module = sqlite_module()
     if module.sqlite_version_info < WAL_SAFE:
         wanted = ".".join(map(str, WAL_SAFE))
         advice.append(
-            f"SQLite {module.sqlite_version} is older than {wanted}, which mends a fault of write-ahead logs: Podium "
-            "works without one, and slower; install the package pysqlite3"
+            f"SQLite {module.sqlite_version} is older than {wanted}, which fixes a bug in write-ahead logging; Podium "
+            "runs without it, but slower; install the package pysqlite3"
         )
     if is_doubtful(kind):
-        advice.append(f"it lies on {kind}, which does not always keep locks; a local disk is safer")
+        advice.append(f"it is on {kind}, where locks are not reliable; use a local disk")
     return advice
 
 
 def main() -> None:
     """Check the file named on the command line."""
-    with said_as_a_sentence():
+    with exit_with_message():
         print(json.dumps(asdict(check(Path(sys.argv[1])))))
 
 

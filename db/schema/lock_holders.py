@@ -1,4 +1,4 @@
-"""Who holds a lock on a database's files, as far as Linux tells; in every process that waits for one."""
+"""The processes that lock a database's files, from /proc/locks; every process that waits for a lock."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _LOCKS = Path("/proc/locks")
 
 
 def holders(database: Path) -> list[str]:
-    """Other processes with a lock for writing on the database, its log or its shared memory: `sqlite3 (process 12)`."""
+    """Other processes with a write lock on the database, its log or its shared memory: `sqlite3 (process 12)`."""
     files = {_identity(database.with_name(database.name + suffix)) for suffix in ("", "-wal", "-shm")}
     try:
         lines = _LOCKS.read_text().splitlines()
@@ -28,7 +28,7 @@ def _identity(path: Path) -> tuple[int, int, int] | None:
 
 
 def _parse(line: str) -> tuple[int, tuple[int, int, int] | tuple[()]]:
-    """The process and the file of one line, `1: POSIX  ADVISORY  WRITE 123 fd:01:456 0 EOF`; 0 for one that reads."""
+    """The process and the file of one line, `1: POSIX  ADVISORY  WRITE 123 fd:01:456 0 EOF`; 0 for a read lock."""
     fields = line.split()
     if len(fields) < 6 or fields[3] != "WRITE":
         return 0, ()

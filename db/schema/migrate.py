@@ -1,7 +1,7 @@
-"""Bringing a database to today's schema at start: under a lock, after a copy; run by `serve` as a process of its own.
+"""Upgrades a database to the current schema, under a lock and after a backup; a process that `podium serve` starts.
 
-`python -P -m podium.db.schema.migrate FILE` prints one line of JSON, or one sentence and exits 3. A foreign, damaged or
-newer file is refused and left as it is.
+`python -P -m podium.db.schema.migrate FILE` prints one line of JSON, or an error message and exits 3. A foreign,
+damaged or newer file is refused and not changed.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from filelock import FileLock
 
 from podium.db.schema.backup import backup
 from podium.db.schema.engine import Database, connect_to_look, sqlite_module
-from podium.db.schema.program_exit import said_as_a_sentence
-from podium.db.schema.sqlite_errors import BARRED, code_of, refusal
+from podium.db.schema.program_exit import exit_with_message
+from podium.db.schema.sqlite_errors import INACCESSIBLE, code_of, refusal
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import DatabaseError
 
@@ -33,7 +33,7 @@ _SQLITE_HEADER = b"SQLite format 3\0"
 
 @dataclass(frozen=True, slots=True)
 class Migrated:
-    """What was done: from which schema (None: there was no database) to which, and the copy made before."""
+    """The schema before (None: no database) and after, and the backup made before."""
 
     path: str
     before: str | None
@@ -42,7 +42,7 @@ class Migrated:
 
 
 def migrate(path: Path) -> Migrated:
-    """Create or upgrade the database at `path`. Raises `DatabaseError` when that cannot be done safely."""
+    """Create or upgrade the database at `path`. Raises `DatabaseError` if that is not safe."""
     with FileLock(DataDirectory(path.parent).migration_lock):
         current = _check_file(path)
         head = newest_schema()
@@ -54,21 +54,21 @@ def migrate(path: Path) -> Migrated:
 
 
 def newest_schema() -> str:
-    """The schema that this Podium writes."""
+    """The schema of this version of Podium."""
     head = ScriptDirectory.from_config(alembic_config()).get_current_head()
     assert head is not None
     return head
 
 
 def how_to_restore(path: Path) -> str:
-    """The command that puts the newest backup in a database's place."""
+    """The command that restores the newest backup."""
     copies = sorted(DataDirectory(path.parent).backups.glob("*.sqlite3"), key=lambda copy: copy.stat().st_mtime)
     name = str(copies[-1]) if copies else "BACKUP"
     return f"restore a backup: rm -f '{path}'-* && cp '{name}' '{path}'"
 
 
 def alembic_config() -> Config:
-    """Alembic's configuration, with the migrations that ship in this package."""
+    """Alembic's configuration with the migrations of this package."""
     config = Config()
     config.set_main_option("script_location", str(importlib.resources.files("podium.db.schema") / "migrations"))
     return config
@@ -86,7 +86,7 @@ def _upgrade(path: Path) -> None:
 
 
 def _keep(path: Path, revision: str) -> str:
-    """Keep the old schema beside the new one. The date is for people; a number tells apart what it does not."""
+    """Back up the database before an upgrade; returns the path. A number distinguishes backups of one day."""
     stem = f"before-upgrade-from-{revision}-{time.strftime('%Y-%m-%d')}"
     folder = DataDirectory(path.parent).backups
     taken = len(list(folder.glob(f"{stem}*"))) if folder.is_dir() else 0
@@ -95,7 +95,7 @@ def _keep(path: Path, revision: str) -> str:
     return str(target)
 
 
-# What is not ours to change; nothing here writes a byte.
+# Checks before an upgrade; none of them writes.
 
 
 def _check_file(path: Path) -> str | None:
@@ -110,23 +110,23 @@ def _check_file(path: Path) -> str | None:
             ours = tables >= {"alembic_version", "sweeps"}
             schemas = connection.execute("SELECT version_num FROM alembic_version").fetchall() if ours else []
     except sqlite_module().Error as error:
-        if code_of(error) in BARRED:
+        if code_of(error) in INACCESSIBLE:
             raise refusal(path, "check", error) from error
         verdict = str(error)
     if verdict != "ok":
         reason = verdict.splitlines()[-1]
-        raise DatabaseError(f"{path} is damaged ({reason}) and was left as it is; {how_to_restore(path)}")
+        raise DatabaseError(f"{path} is damaged ({reason}) and was not changed; {how_to_restore(path)}")
     if tables and not schemas:
         raise _foreign(path, tables)
     return _known(path, schemas[0][0]) if schemas else None
 
 
 def _has_content(path: Path) -> bool:
-    """Is there a file that looks like a database? Raises `DatabaseError` for what is none, or cannot be read."""
+    """Whether the file is a non-empty SQLite database. Raises `DatabaseError` if it is anything else or unreadable."""
     try:
         found = path.lstat()
         if stat.S_ISLNK(found.st_mode):
-            raise DatabaseError(f"{path} is a link; give the folder that it leads to as the data directory instead")
+            raise DatabaseError(f"{path} is a symbolic link; use the folder it points to as the data directory")
         if not stat.S_ISREG(found.st_mode):
             raise DatabaseError(f"{path} is not a file; move it away, or choose another data directory")
         with path.open("rb") as file:
@@ -146,12 +146,12 @@ def _has_content(path: Path) -> bool:
 
 
 def _refuse_used_directory(path: Path) -> None:
-    """An empty database beside the results of an old one would count its sweeps from 1, over their folders."""
+    """Raises `DatabaseError` if results exist: a new database would reuse their sweep ids and folders."""
     trials = DataDirectory(path.parent).trials
     if trials.is_dir() and any(trials.iterdir()):
         raise DatabaseError(
-            f"{path} is {'empty' if path.exists() else 'gone'}, but {trials} holds results of its trials; "
-            f"{how_to_restore(path)}; or move {trials} away to begin anew"
+            f"{path} is {'empty' if path.exists() else 'missing'}, but {trials} holds results of its trials; "
+            f"{how_to_restore(path)}; or move {trials} away to start with an empty database"
         )
 
 
@@ -174,7 +174,7 @@ def _known(path: Path, schema: str) -> str:
 def main() -> None:
     """Migrate the file named on the command line."""
     logging.basicConfig(level=logging.WARNING)
-    with said_as_a_sentence():
+    with exit_with_message():
         print(json.dumps(asdict(migrate(Path(sys.argv[1])))))
 
 

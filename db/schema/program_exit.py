@@ -1,4 +1,4 @@
-"""How the programs of `db` end when they cannot: one sentence on standard error, status 3."""
+"""Error exit of the programs of `db`: one message on standard error, status 3."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from podium.sweep.values.errors import PodiumError
 
 
 @contextmanager
-def said_as_a_sentence() -> Iterator[None]:
-    """Ends the process when what is done within raises a `PodiumError`."""
+def exit_with_message() -> Iterator[None]:
+    """Exit with the message of a `PodiumError` that is raised in the block."""
     try:
         yield
     except PodiumError as error:

@@ -1,4 +1,4 @@
-"""What SQLite says when it cannot, as an error of ours with a sentence; in every process that opens the database."""
+"""Translates SQLite errors to Podium's errors; every process that opens the database."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from podium.db.schema.lock_holders import holders
 from podium.sweep.runtime.disk_space import room
 from podium.sweep.values.errors import DamagedError, DatabaseError, StorageFullError, TooSlowError
 
-_PRIMARY = 0xFF  # SQLite's extended codes have their kind in the low byte
-SPOILED = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_PRIMARY = 0xFF  # the low byte of an extended code is the primary code
+UNCERTAIN = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-# Another may open it, or we when the disk has room and its folder is ours: no word about what is in the file.
-BARRED = LOCKED | {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_PERM}
-_TEXTS = {  # for a module without codes
+# The file could not be opened or locked; this says nothing about its content.
+INACCESSIBLE = LOCKED | {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_PERM}
+_TEXTS = {  # for SQLite modules without error codes
     "database or disk is full": sqlite3.SQLITE_FULL,
     "disk I/O error": sqlite3.SQLITE_IOERR,
     "database disk image is malformed": sqlite3.SQLITE_CORRUPT,
@@ -26,25 +26,25 @@ _TEXTS = {  # for a module without codes
     "interrupted": sqlite3.SQLITE_INTERRUPT,
 }
 _CONSTRAINT = "constraint failed"
-_NO_ROOM_BYTES = 1 << 20
+_DISK_FULL_BYTES = 1 << 20
 
 
 def refusal(path: Path, doing: str, error: BaseException | None) -> DatabaseError:
-    """The error of ours that says what SQLite meant; `doing`: what could not be done, as `write to`."""
+    """Podium's error for an SQLite error; `doing`: the failed operation, like `write to`."""
     code = code_of(error)
     full = room(path.parent)
-    if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and full.free_bytes < _NO_ROOM_BYTES):
-        reason = f"cannot {doing} {path}: its disk, or our quota of it, is full; make room, and all goes on by itself"
+    if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and full.free_bytes < _DISK_FULL_BYTES):
+        reason = f"cannot {doing} {path}: the disk or quota is full; free some space, and the service continues"
         return StorageFullError(reason if full.enough else f"cannot {doing} {path}: {full}")
-    if code in SPOILED:
+    if code in UNCERTAIN:
         return DamagedError(
-            f"cannot {doing} {path}: {error}; what was being done may or may not be there, read it back. "
-            "Look at the disk and at `podium db check`"
+            f"cannot {doing} {path}: {error}; the last operation may or may not have been written. "
+            "Check the disk, and run `podium db check`"
         )
-    if code == sqlite3.SQLITE_CONSTRAINT:  # what we believe is there is not what is there; waiting cures nothing
-        return DamagedError(f"cannot {doing} {path}: {error}; nothing was written, read back what is there")
+    if code == sqlite3.SQLITE_CONSTRAINT:  # the stored state differs from the expected one; a retry does not help
+        return DamagedError(f"cannot {doing} {path}: {error}; nothing was written; the stored state has changed")
     if code == sqlite3.SQLITE_INTERRUPT:
-        return TooSlowError("this takes too long here; ask with fewer or simpler terms, or by another order")
+        return TooSlowError("the query takes too long; use fewer or simpler filter terms, or another order")
     if code in LOCKED:
         by = " and ".join(holders(path)) or "another program"
         return DatabaseError(f"cannot {doing} {path}: it is locked by {by}; nothing was written, try again")
@@ -52,7 +52,7 @@ def refusal(path: Path, doing: str, error: BaseException | None) -> DatabaseErro
 
 
 def code_of(error: BaseException | None) -> int:
-    """SQLite's primary code for an error: by number where the module tells it, else by its text; 0 for others."""
+    """SQLite's primary code of an error, from its number or its text; 0 for other errors."""
     code: int | None = getattr(error, "sqlite_errorcode", None)
     if code is not None:
         return code & _PRIMARY

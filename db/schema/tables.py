@@ -1,4 +1,4 @@
-"""The tables, as SQLAlchemy Core: the one description of what is stored; processes that open the database."""
+"""The tables in SQLAlchemy Core; every process that opens the database."""
 
 from __future__ import annotations
 
@@ -39,33 +39,31 @@ sweeps = Table(
     Column("spec", Text, nullable=False),
     Column("metric", String, nullable=False),
     Column("goal", String, nullable=False),
-    Column("run_cap", Integer, nullable=False),  # as submitted, or as extended since
-    Column("terms", Text, nullable=False, server_default="{}"),  # JSON: its budget and target, as submitted or extended
+    Column("run_cap", Integer, nullable=False),  # as submitted or extended
+    Column("terms", Text, nullable=False, server_default="{}"),  # JSON: budget and target, as submitted or extended
     Column("priority", Float, nullable=False, server_default="1"),
     Column("idempotency_key", String, unique=True),
     Column("created_at", Float, nullable=False),
     Column("started_at", Float),
     Column("ended_at", Float),
-    Column("over_s", Float, nullable=False, server_default="0"),  # how long it was over before it went on
-    Column("ensemble_error", Text),  # why what its `ensemble:` block asks for could not be built
-    Column("versions", Text),  # JSON: of the packages that the service had when it was submitted
-    Column("environment", ForeignKey("environments.sha256")),  # all of these packages
-    Column(
-        "provenance", Text
-    ),  # JSON: where it comes from, as its client says; see `podium.sweep.runtime.git_provenance`
-    Column("warm_start", Text),  # JSON: how many earlier trials its search starts from, how many do not fit, and why
+    Column("over_s", Float, nullable=False, server_default="0"),  # seconds between ends and resumptions
+    Column("ensemble_error", Text),  # why the ensemble of its `ensemble:` block could not be built
+    Column("versions", Text),  # JSON: versions of the main packages at submission
+    Column("environment", ForeignKey("environments.sha256")),  # all packages at submission
+    Column("provenance", Text),  # JSON: git commit and command of the client; see `podium.sweep.runtime.git_provenance`
+    Column("warm_start", Text),  # JSON: number of earlier trials used and dropped, with reasons
 )
 
-# The packages that the service had when sweeps were submitted, each list once.
+# Lists of installed packages at the submission of sweeps, each list once.
 environments = Table(
     "environments",
     metadata,
     Column("sha256", String, primary_key=True),
-    Column("packages", Text, nullable=False),  # a line each
+    Column("packages", Text, nullable=False),  # one per line
     Column("first_at", Float, nullable=False),
 )
 
-# The text of a sweep file that came as text, as its author wrote it; a sweep that came as JSON has no row.
+# The original text of sweep files; sweeps submitted as JSON have no row.
 sweep_files = Table(
     "sweep_files",
     metadata,
@@ -73,7 +71,7 @@ sweep_files = Table(
     Column("text", Text, nullable=False),
 )
 
-# What a sweep warns of now, for people; a warning that no longer holds is removed.
+# The current warnings of sweeps; a warning that no longer holds is deleted.
 sweep_warnings = Table(
     "sweep_warnings",
     metadata,
@@ -93,11 +91,11 @@ trials = Table(
     Column("number", Integer, nullable=False),
     Column("state", String, nullable=False),
     Column("value", Float),
-    Column("attempt", Integer, nullable=False, server_default="0"),  # the current one; 0 before the first
+    Column("attempt", Integer, nullable=False, server_default="0"),  # the current attempt; 0 before the first
     Column("sampler", String, nullable=False),
-    Column("search_attributes", Text, nullable=False, server_default="{}"),  # what sampler and pruner remember
-    Column("requested", String),  # what a client wants done with it, until the scheduler has done it
-    Column("forgiven", Integer, nullable=False, server_default="0"),  # failures up to this attempt count no more
+    Column("search_attributes", Text, nullable=False, server_default="{}"),  # JSON: state of sampler and pruner
+    Column("requested", String),  # the pending request of a client: stop or retry
+    Column("forgiven", Integer, nullable=False, server_default="0"),  # failures up to this attempt are not counted
     Column("created_at", Float, nullable=False),
     Column("started_at", Float),
     Column("ended_at", Float),
@@ -107,14 +105,14 @@ trials = Table(
     Index("ix_trials_requested", "requested", sqlite_where=text("requested IS NOT NULL")),
 )
 
-# Configurations that a client adds to a sweep that is there already; `trial_id` once the scheduler has planned it.
+# Configurations that clients add to a sweep; `trial_id` is set when the scheduler creates the trial.
 enqueued = Table(
     "enqueued",
     metadata,
     Column("id", Integer, primary_key=True),
     Column("sweep_id", ForeignKey("sweeps.id"), nullable=False),
     Column("params", Text, nullable=False),  # JSON
-    Column("distributions", Text, nullable=False, server_default="{}"),  # JSON: of what the sweep file does not name
+    Column("distributions", Text, nullable=False, server_default="{}"),  # JSON: of parameters not in the sweep file
     Column("cloned_from", ForeignKey("trials.id")),
     Column("idempotency_key", String, unique=True),
     Column("created_at", Float, nullable=False),
@@ -127,14 +125,14 @@ trial_params = Table(
     metadata,
     Column("trial_id", ForeignKey("trials.id"), nullable=False),
     Column("name", String, nullable=False),
-    Column("number", Float),  # to sort and filter by; NULL for text
+    Column("number", Float),  # for sorting and filtering; NULL for strings
     Column("value", Text, nullable=False),  # JSON, exact
-    Column("distribution", Text),  # JSON: as a sweep file would write it, where that is not as in the sweep's own
+    Column("distribution", Text),  # JSON: in the format of a sweep file, if it differs from the sweep's
     PrimaryKeyConstraint("trial_id", "name"),
     sqlite_with_rowid=False,
 )
 
-# Of sweeps with several objectives alone, in their order; the first is the trial's `value` too.
+# Only for sweeps with several objectives, in order; the first is also the trial's `value`.
 trial_values = Table(
     "trial_values",
     metadata,
@@ -146,7 +144,7 @@ trial_values = Table(
     sqlite_with_rowid=False,
 )
 
-# What a trial that is over has said of conditions: above 0 is violated, and then it is never the best.
+# Constraint values of ended trials; above 0: violated, and the trial is never the best.
 trial_constraints = Table(
     "trial_constraints",
     metadata,
@@ -167,7 +165,7 @@ trial_attrs = Table(
     sqlite_with_rowid=False,
 )
 
-# What people write about a trial; a trial without has no row.
+# Notes of users; a trial without a note has no row.
 trial_notes = Table(
     "trial_notes",
     metadata,
@@ -186,7 +184,7 @@ trial_tags = Table(
     sqlite_with_rowid=False,
 )
 
-# The trials of earlier sweeps that a sweep's search starts from: all of them over, so that they never change.
+# The trials of earlier sweeps that a sweep's search starts from; all have ended, so they never change.
 warm_trials = Table(
     "warm_trials",
     metadata,
@@ -206,10 +204,10 @@ attempts = Table(
     Column("pid", Integer),
     Column("visible_devices", String),
     Column("torch_device", String),
-    Column("import_s", Float),  # that loading the program took
+    Column("import_s", Float),  # time to load the program
     Column("started_at", Float, nullable=False),
     Column("ended_at", Float),
-    Column("device_s", Float),  # how long it held its device
+    Column("device_s", Float),  # seconds that it held its device
     Column("state", String),
     Column("cause", String),
     Column("message", Text),
@@ -235,7 +233,7 @@ artifacts = Table(
     sqlite_with_rowid=False,
 )
 
-# Files of trials that were not to be kept: the row comes here first, then the file goes.
+# Files removed by the retention policy: the row is moved here first, then the file is deleted.
 removed_artifacts = Table(
     "removed_artifacts",
     metadata,
@@ -246,7 +244,7 @@ removed_artifacts = Table(
     Column("size_bytes", Integer, nullable=False),
     Column("reason", Text, nullable=False),
     Column("at", Float, nullable=False),
-    Column("gone", Boolean, nullable=False),  # so is the file
+    Column("gone", Boolean, nullable=False),  # the file is deleted
     PrimaryKeyConstraint("trial_id", "name"),
     Index("ix_removed_artifacts_leaving", "trial_id", sqlite_where=text("NOT gone")),
     sqlite_with_rowid=False,
@@ -265,14 +263,14 @@ metrics = Table(
     sqlite_with_rowid=False,
 )
 
-# How much each parameter matters to one metric of a sweep, as it was last judged: made again of the trials at any time.
+# Parameter importances for one metric of a sweep, as last computed; a cache.
 importances = Table(
     "importances",
     metadata,
     Column("sweep_id", ForeignKey("sweeps.id"), nullable=False),
-    Column("metric", String, nullable=False),  # or what else a trial is judged by
-    Column("as_of", Integer, nullable=False),  # finished trials that there were
-    Column("trials", Integer, nullable=False),  # of these, how many were looked at
+    Column("metric", String, nullable=False),  # or duration_s
+    Column("as_of", Integer, nullable=False),  # number of finished trials at that time
+    Column("trials", Integer, nullable=False),  # number of trials evaluated
     Column("result", Text, nullable=False),  # JSON: see `podium.sweep.studies.parameter_importance`
     Column("at", Float, nullable=False),
     PrimaryKeyConstraint("sweep_id", "metric"),
@@ -290,7 +288,7 @@ events = Table(
     Column("ensemble_id", Integer),
     Column("payload", Text, nullable=False, server_default="{}"),
     Index("ix_events_ensemble_id", "ensemble_id", sqlite_where=text("ensemble_id IS NOT NULL")),
-    sqlite_autoincrement=True,  # an id is never used twice, also after pruning: clients resume by it
+    sqlite_autoincrement=True,  # ids are never reused, since clients resume by id
 )
 
 devices = Table(
@@ -308,7 +306,7 @@ devices = Table(
     Column("changed_at", Float, nullable=False),
 )
 
-# What a device is from `at` on, until its next row, and why it runs no trial if it runs none: for the timeline.
+# The state of a device from `at` until its next row, with the reason if it runs no trial; for the timeline.
 device_spells = Table(
     "device_spells",
     metadata,
@@ -320,7 +318,7 @@ device_spells = Table(
     Index("ix_device_spells_device_id_at", "device_id", "at"),
 )
 
-# Devices that take no trials until somebody returns them; kept while the service is down too.
+# Drained devices: no trials until they are returned; persists across restarts.
 devices_aside = Table(
     "devices_aside",
     metadata,
@@ -329,8 +327,8 @@ devices_aside = Table(
     Column("at", Float, nullable=False),
 )
 
-# One row: the scheduler that may write. A scheduler takes the next epoch when it starts, and each of its
-# transactions checks it, so that an old one that was frozen writes nothing when it wakes.
+# One row: the scheduler that may write. A scheduler takes the next epoch at start, and each of its transactions
+# checks it, so that an old scheduler that was suspended cannot write.
 scheduler_lease = Table(
     "scheduler_lease",
     metadata,
@@ -338,7 +336,7 @@ scheduler_lease = Table(
     Column("epoch", Integer, nullable=False),
     Column("holder", String, nullable=False),
     Column("taken_at", Float, nullable=False),
-    Column("seen_at", Float, nullable=False),  # when it last said that it goes on
+    Column("seen_at", Float, nullable=False),  # last heartbeat
 )
 
 ensembles = Table(
@@ -346,13 +344,13 @@ ensembles = Table(
     metadata,
     Column("id", Integer, primary_key=True),
     Column("name", String, nullable=False, unique=True),
-    Column("sweep_id", ForeignKey("sweeps.id")),  # whose trials it has, if it is one sweep's
-    Column("requested_by", ForeignKey("sweeps.id"), unique=True),  # the sweep whose `ensemble:` block asked for it
+    Column("sweep_id", ForeignKey("sweeps.id")),  # if all members are of one sweep
+    Column("requested_by", ForeignKey("sweeps.id"), unique=True),  # the sweep whose `ensemble:` block requested it
     Column("state", String, nullable=False, index=True),
     Column("reason", String, nullable=False, server_default=""),
-    Column("version", Integer, nullable=False, server_default="1"),  # that answers
-    Column("target", Integer),  # that will answer as soon as it is ready
-    Column("canary", Integer),  # that answers a share of the requests
+    Column("version", Integer, nullable=False, server_default="1"),  # the active version
+    Column("target", Integer),  # becomes active when ready
+    Column("canary", Integer),  # answers a share of the requests
     Column("canary_share", Float, nullable=False, server_default="0"),
     Column("created_at", Float, nullable=False),
     Column("changed_at", Float, nullable=False),
@@ -368,11 +366,11 @@ ensemble_versions = Table(
     Column("deadline_ms", Float, nullable=False),
     Column("placement", String, nullable=False),
     Column("precision", String, nullable=False),
-    Column("combination", Text, nullable=False),  # JSON: the rule and what was fitted for it
-    Column("selection", Text, nullable=False),  # JSON: how the members were found
+    Column("combination", Text, nullable=False),  # JSON: the rule and its fitted parameters
+    Column("selection", Text, nullable=False),  # JSON: how the members were selected
     Column("classes", Text, nullable=False),  # JSON: names of the outputs
     Column("features", Integer, nullable=False),
-    Column("plan", Text, nullable=False, server_default="{}"),  # JSON: how in-graph runs its groups
+    Column("plan", Text, nullable=False, server_default="{}"),  # JSON: execution plan of the in-graph mode
     Column("created_at", Float, nullable=False),
     PrimaryKeyConstraint("ensemble_id", "number"),
     sqlite_with_rowid=False,
@@ -421,7 +419,7 @@ evaluations = Table(
     Column("ended_at", Float),
 )
 
-# A row is never changed but by revoking it, nor removed: together they are the record of who could do what, and when.
+# Rows are only changed by revocation and never deleted: they are the record of who had access.
 tokens = Table(
     "tokens",
     metadata,
@@ -436,7 +434,7 @@ tokens = Table(
     Column("revoked_by", String, nullable=False, server_default=""),
 )
 
-# Codes of login links: each begins one session, once.
+# One-time codes of login links.
 login_codes = Table(
     "login_codes",
     metadata,
@@ -447,7 +445,7 @@ login_codes = Table(
     Column("used_at", Float),
 )
 
-# Browsers that are logged in: each speaks for a token, as long as that holds.
+# Browser sessions: each acts for a token while the token is valid.
 sessions = Table(
     "sessions",
     metadata,

@@ -1,7 +1,7 @@
 """Podium: hyperparameter sweeps and ensembles, one neural network per device.
 
-The public surface, for scripts, notebooks and trials; runs in the user's process. Each name is imported when it is
-first used, so that `import podium` costs nothing.
+The public interface for scripts, notebooks and trials; runs in the user's process. Names are imported on first use, so
+that `import podium` is fast. `podium.api.client.answers` has the types of the answers.
 """
 
 from __future__ import annotations
@@ -75,21 +75,21 @@ __all__ = [  # noqa: RUF022 - functions, classes, errors
 def submit(sweep: Mapping[str, Any] | PathLike[str] | str, *, data_dir: Path | str | None = None) -> Sweep:
     """Submit a sweep to the service that runs on `data_dir`.
 
-    `sweep` is the path of a sweep file (YAML, TOML or JSON; W&B's too), or its content as a mapping. Code that
-    `program.code` names is uploaded. Raises `InvalidSpecError` with the line of each error, and `ServiceError` where no
-    service runs.
+    `sweep`: the path of a sweep file (YAML, TOML or JSON; also of W&B), or its content as a mapping. The code of
+    `program.code` is uploaded. Raises `InvalidSpecError` with the line of each error, and `ServiceError` if no service
+    runs.
     """
     from podium.api.client.client import Client
 
     client = Client.of(data_dir)
     submitted = client.submit_file(fspath(sweep)) if isinstance(sweep, str | PathLike) else client.submit(dict(sweep))
-    return client.open_sweep(int(submitted["id"]))
+    return client.open_sweep(submitted["id"])
 
 
 def open_sweep(sweep_id: int, *, data_dir: Path | str | None = None) -> Sweep:
-    """The sweep `sweep_id` of the service that runs on `data_dir`.
+    """Open a sweep of the service that runs on `data_dir`.
 
-    Raises `NotFoundError` where there is none of this id, and `ServiceError` where no service runs.
+    Raises `NotFoundError` for an unknown id, and `ServiceError` if no service runs.
     """
     from podium.api.client.client import Client
 

@@ -103,6 +103,7 @@ def statuses(answer: Prediction) -> list[str]:
 
 def test_a_stopped_member_is_named_and_makes_no_answer_late(service: RunningService, ensemble: int) -> None:
     stopped = replica(service, ensemble, 1)["pid"]
+    assert stopped is not None
     with Load(service, ensemble) as load:
         load.wait_answers(5)
         os.kill(stopped, signal.SIGSTOP)
@@ -122,6 +123,7 @@ def test_a_stopped_member_is_named_and_makes_no_answer_late(service: RunningServ
 
 def test_a_killed_member_is_back_within_ten_seconds(service: RunningService, ensemble: int) -> None:
     before = replica(service, ensemble, 2)
+    assert before["pid"] is not None
     with Load(service, ensemble) as load:
         os.kill(before["pid"], signal.SIGKILL)
         wait_for("it is back", lambda: replica(service, ensemble, 2)["epoch"] == before["epoch"] + 1 and
@@ -191,7 +193,7 @@ def test_a_dedicated_device_runs_no_trials_until_it_is_given_back(service: Runni
     client.wait_ensemble(built["id"], 30)
     device_id = replica(service, built["id"], 0)["device_id"]
     states = {device["id"]: device["state"] for device in client.devices()}
-    assert states.pop(device_id) == "dedicated"
+    assert states.pop(str(device_id)) == "dedicated"
     assert set(states.values()) == {"ready"}
     document = builtin_document(run_cap=2, parameters={"lr": {"value": 0.01}, "epochs": {"value": 1}}, method="random")
     sweep = client.submit(document)

@@ -166,6 +166,7 @@ def test_a_killed_member_is_started_again_and_no_request_fails(
 ) -> None:
     ensemble_id = ensembles["between_graph"]["id"]
     before = processes(service.client.ensemble(ensemble_id))[2]
+    assert before["pid"] is not None
     os.kill(before["pid"], signal.SIGKILL)
 
     def is_back() -> bool:
@@ -205,6 +206,7 @@ def test_too_few_finished_trials_for_k_is_an_error_that_says_so(service: Running
 def test_a_stopped_ensemble_gives_its_devices_back(service: RunningService, sweep: SweepInfo) -> None:
     ensemble = service.client.wait_ensemble(service.client.build_ensemble(sweep["id"], k=1)["id"])
     pid = processes(ensemble)[0]["pid"]
+    assert pid is not None
     service.client.stop_ensemble(ensemble["id"])
     wait_for("its process is gone", lambda: not psutil.pid_exists(pid))
     stopped = service.client.ensemble(ensemble["id"])

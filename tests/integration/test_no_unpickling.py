@@ -13,7 +13,6 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import numpy as np
@@ -104,7 +103,7 @@ def _trials(service: RunningService) -> list[TrialInfo]:
     return found
 
 
-def _read_all(service: RunningService, trials: list[dict[str, Any]]) -> None:
+def _read_all(service: RunningService, trials: list[TrialInfo]) -> None:
     """Everything that there is to read, by whatever route."""
     with _http(service) as client:
         for trial in trials:
@@ -115,7 +114,7 @@ def _read_all(service: RunningService, trials: list[dict[str, Any]]) -> None:
                 assert client.get(f"/api/v1/sweeps/{sweep_id}{what}").status_code < 500
 
 
-def _send_all(service: RunningService, canary: bytes, trials: list[dict[str, Any]]) -> None:
+def _send_all(service: RunningService, canary: bytes, trials: list[TrialInfo]) -> None:
     """Canaries in every body, and an ensemble of trials whose models and predictions are canaries."""
     finished = [trial["id"] for trial in trials if trial["state"] == "finished"]
     objects = io.BytesIO()

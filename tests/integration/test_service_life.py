@@ -86,14 +86,14 @@ def test_trials_outlive_a_killed_scheduler_and_count_once(lasting: AuditedServic
 
 
 def test_a_scheduler_that_hangs_is_not_shown_as_ready(lasting: AuditedService) -> None:
-    scheduler = lasting.component("scheduler")
-    os.kill(scheduler["pid"], signal.SIGSTOP)
+    scheduler, pid = lasting.component("scheduler"), lasting.pid("scheduler")
+    os.kill(pid, signal.SIGSTOP)
     try:
         wait_for("it is shown as silent", lambda: lasting.component("scheduler")["state"] == "silent")
         assert not lasting.client.ready()["ready"]
         assert podium("status", "--data-dir", str(lasting.data.root)).returncode == 1
     finally:
-        os.kill(scheduler["pid"], signal.SIGCONT)
+        os.kill(pid, signal.SIGCONT)
     wait_for("it is ready again", lambda: lasting.client.ready()["ready"])
     assert lasting.component("scheduler") == scheduler
 

@@ -24,11 +24,11 @@ from tests.running_service import wait_for
 SUPERVISE = """
 import sys
 from podium.api.serve import supervisor
-from podium.api.serve.heartbeats import Pulses
+from podium.api.serve.heartbeats import Heartbeats
 from podium.sweep.runtime.settings import ServiceSettings
 
-supervisor.TURN_S = 0.1
-supervisor.Pulses = lambda: Pulses(silent_s=1.0, hung_s=3.0)
+supervisor.TICK_S = 0.1
+supervisor.Heartbeats = lambda: Heartbeats(silent_s=1.0, hung_s=3.0)
 supervisor._MODULES.update(dict.fromkeys(supervisor._MODULES, "tests.beating_part"))
 supervisor.Supervisor(ServiceSettings.from_json(sys.argv[1]), lambda line: print(line, flush=True)).run()
 """
@@ -79,19 +79,19 @@ def test_a_part_that_hangs_is_silent_then_killed_and_started_again(
 ) -> None:
     before = _part(data)
     os.kill(before["pid"], signal.SIGSTOP)
-    _said(supervisor, "scheduler has fallen silent")  # on a busy machine, others may have fallen silent too
+    _said(supervisor, "scheduler: missed heartbeat")  # on a busy machine, others may miss theirs too
     wait_for("it is shown so", lambda: _part(data)["state"] == "silent")
-    assert _said(supervisor, "scheduler") == "scheduler does nothing any more; killing it\n"
-    assert "scheduler ended with status -9; starting it again" in _said(supervisor, "scheduler")
+    assert _said(supervisor, "scheduler") == "scheduler unresponsive for 3 s; killing it\n"
+    assert "scheduler exited with status -9; restarting it" in _said(supervisor, "scheduler")
     wait_for("another is ready", lambda: _part(data)["state"] == "ready" and _part(data)["pid"] != before["pid"])
 
 
 def test_a_part_that_goes_on_is_ready_again(supervisor: subprocess.Popen[str], data: DataDirectory) -> None:
     before = _part(data, "host")
     os.kill(before["pid"], signal.SIGSTOP)
-    _said(supervisor, "host has fallen silent")
+    _said(supervisor, "host: missed heartbeat")
     os.kill(before["pid"], signal.SIGCONT)
-    _said(supervisor, "host is heard of again")
+    _said(supervisor, "host: heartbeat resumed")
     wait_for("it is ready", lambda: _part(data, "host") == before)
 
 
@@ -110,7 +110,7 @@ def test_a_file_that_cannot_be_written_is_said_once(tmp_path: Path, data: DataDi
     data.service_file.mkdir()
     for _ in range(3):
         supervisor._publish()
-    assert said == [f"cannot write {data.service_file}: Is a directory; trying again"]
+    assert said == [f"cannot write {data.service_file}: Is a directory; retrying"]
     data.service_file.rmdir()
     supervisor._publish()
     assert _part(data)["state"] == "waiting"

@@ -1,4 +1,4 @@
-"""Alembic's entry: runs the migrations on the connection that `podium.db.schema.migrate` opened."""
+"""Alembic's entry point: runs the migrations on the connection of `podium.db.schema.migrate`; its process."""
 
 from alembic import context
 

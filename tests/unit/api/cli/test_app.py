@@ -164,7 +164,7 @@ def test_a_data_directory_that_cannot_be_is_3(
         (("trial", "list", "1", "--state", "gone"), 2, "waiting"),
         (("sweep", "validate"), 2, "Missing argument"),
         (("serve", "--port", "70000"), 2, "65535"),
-        (("serve", "--host", "0.0.0.0"), 2, "must not travel in the clear"),
+        (("serve", "--host", "0.0.0.0"), 2, "must not be sent unencrypted"),
         (("serve", "--devices", "tpu"), 2, "must be auto, gpu, cpu, cpu:N or pretend-gpu:N"),
     ],
     ids=str,

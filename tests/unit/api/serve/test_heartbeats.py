@@ -1,4 +1,4 @@
-"""Which parts count as silent, which as hung, and that a pause of our own is nobody's silence."""
+"""Silent and hung components, and that a suspension of the supervisor counts for none."""
 
 from __future__ import annotations
 
@@ -7,53 +7,56 @@ from collections.abc import Iterator
 
 import pytest
 
-from podium.api.serve.heartbeats import Pulses
+from podium.api.serve.heartbeats import Heartbeats
 from podium.sweep.runtime import component
 
 
-def look_each_second(pulses: Pulses, until_s: int, since_s: int = 0) -> tuple[set[str], set[str]]:
+def check_each_second(heartbeats: Heartbeats, until_s: int, since_s: int = 0) -> tuple[set[str], set[str]]:
     found: tuple[set[str], set[str]] = set(), set()
     for now_s in range(since_s, until_s + 1):
-        found = pulses.look(now_s)
+        found = heartbeats.check(now_s)
     return found
 
 
-def test_a_part_that_never_beat_is_never_judged() -> None:
-    assert look_each_second(Pulses(), 1_000) == (set(), set())
+def test_a_component_without_a_heartbeat_is_not_watched() -> None:
+    assert check_each_second(Heartbeats(), 1_000) == (set(), set())
 
 
 @pytest.mark.parametrize(
     ("after_s", "silent", "hung"), [(14, False, False), (15, True, False), (59, True, False), (60, True, True)]
 )
-def test_a_part_that_beat_once_is_silent_after_15_s_and_hung_after_60(after_s: int, silent: bool, hung: bool) -> None:
-    pulses = Pulses()
-    pulses.beat("scheduler", 0.0)
-    assert look_each_second(pulses, after_s) == ({"scheduler"} if silent else set(), {"scheduler"} if hung else set())
+def test_a_component_is_silent_after_15_s_and_hung_after_60_s(after_s: int, silent: bool, hung: bool) -> None:
+    heartbeats = Heartbeats()
+    heartbeats.beat("scheduler", 0.0)
+    assert check_each_second(heartbeats, after_s) == (
+        {"scheduler"} if silent else set(),
+        {"scheduler"} if hung else set(),
+    )
 
 
-def test_one_that_beats_again_or_begins_anew_is_not_silent() -> None:
-    pulses = Pulses()
+def test_a_component_that_beats_again_or_restarts_is_not_silent() -> None:
+    heartbeats = Heartbeats()
     for name in ("scheduler", "host"):
-        pulses.beat(name, 0.0)
-    assert look_each_second(pulses, 20)[0] == {"scheduler", "host"}
-    pulses.beat("scheduler", 20.0)
-    pulses.forget("host")
-    assert look_each_second(pulses, 30, since_s=21) == (set(), set())
-    assert pulses.is_heard("scheduler") and not pulses.is_heard("host")
+        heartbeats.beat(name, 0.0)
+    assert check_each_second(heartbeats, 20)[0] == {"scheduler", "host"}
+    heartbeats.beat("scheduler", 20.0)
+    heartbeats.forget("host")
+    assert check_each_second(heartbeats, 30, since_s=21) == (set(), set())
+    assert heartbeats.is_watched("scheduler") and not heartbeats.is_watched("host")
 
 
-def test_after_a_pause_of_our_own_everybody_has_the_whole_time_again() -> None:
-    pulses = Pulses()
-    pulses.beat("scheduler", 0.0)
-    look_each_second(pulses, 14)
-    assert pulses.look(514.0) == (set(), set())
-    assert look_each_second(pulses, 528, since_s=515) == (set(), set())
-    assert look_each_second(pulses, 529, since_s=529)[0] == {"scheduler"}
+def test_after_a_suspension_of_the_supervisor_all_limits_start_again() -> None:
+    heartbeats = Heartbeats()
+    heartbeats.beat("scheduler", 0.0)
+    check_each_second(heartbeats, 14)
+    assert heartbeats.check(514.0) == (set(), set())
+    assert check_each_second(heartbeats, 528, since_s=515) == (set(), set())
+    assert check_each_second(heartbeats, 529, since_s=529)[0] == {"scheduler"}
 
 
 @pytest.fixture
 def pipe(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, int]]:
-    """What `serve` gives a part."""
+    """The pipe that `serve` gives a component."""
     read_fd, write_fd = os.pipe()
     os.set_blocking(read_fd, False)
     monkeypatch.setenv(component.READY_FD, str(write_fd))
@@ -65,7 +68,7 @@ def pipe(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, int]]:
         os.close(descriptor)
 
 
-def test_a_part_says_that_it_is_ready_and_beats_once_a_second(
+def test_a_component_reports_ready_and_beats_once_a_second(
     pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = iter((1_000.0, 1_000.4, 1_001.0, 1_001.2))

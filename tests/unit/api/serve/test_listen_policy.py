@@ -53,7 +53,7 @@ def test_on_loopback_nothing_more_is_needed(host: str) -> None:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "2001:db8::1", "10.0.0.1"])
 def test_elsewhere_tokens_do_not_travel_in_the_clear(host: str) -> None:
-    with pytest.raises(ServiceError, match="must not travel in the clear"):
+    with pytest.raises(ServiceError, match="must not be sent unencrypted"):
         listen_policy.check(host, None, None, (), NAMES)
     listen_policy.check(host, None, None, ("10.0.0.7",), NAMES)
 
@@ -67,15 +67,15 @@ def test_on_all_addresses_the_name_must_be_said(host: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--host", "podium.example.org"), "write an address of this machine"),
-        (("--host", ""), "write an address of this machine"),
-        (("--host", "0.0.0.0"), "must not travel in the clear"),
-        (("--behind-proxy", "nginx"), "write the proxy's address"),
-        (("--behind-proxy", "*"), "write the proxy's address"),
-        (("--allowed-host", "https://x"), "write a name"),
-        (("--tls-cert", "cert.pem"), "go together"),
+        (("--host", "podium.example.org"), "write an IP address of this machine"),
+        (("--host", ""), "write an IP address of this machine"),
+        (("--host", "0.0.0.0"), "must not be sent unencrypted"),
+        (("--behind-proxy", "nginx"), "write the proxy's IP address"),
+        (("--behind-proxy", "*"), "write the proxy's IP address"),
+        (("--allowed-host", "https://x"), "write a host name"),
+        (("--tls-cert", "cert.pem"), "must be given together"),
         (("--tls-cert", "/none/cert.pem", "--tls-key", "/none/key.pem"), "No such file"),
-        (("--tls-cert", __file__, "--tls-key", __file__), "do not belong together"),
+        (("--tls-cert", __file__, "--tls-key", __file__), "do not match"),
     ],
 )
 def test_what_is_wrong_is_said_before_anything_starts(podium: Podium, arguments: tuple[str, ...], words: str) -> None:
@@ -88,7 +88,7 @@ def test_a_certificate_and_the_key_of_another_are_refused(certificate: tuple[Pat
     listen_policy.check("0.0.0.0", *certificate, (), NAMES)
     other = tmp_path / "key.pem"
     subprocess.run(["openssl", "genrsa", "-out", str(other), "2048"], check=True, capture_output=True)
-    with pytest.raises(ServiceError, match="do not belong together"):
+    with pytest.raises(ServiceError, match="do not match"):
         listen_policy.check("0.0.0.0", certificate[0], other, (), NAMES)
 
 

@@ -141,12 +141,15 @@ def _empty_beside_results(path: Path) -> None:
 
 
 REFUSED = [
-    (_empty_beside_results, r"is empty, but .*trials holds results of its trials; restore a backup: .+ to begin anew$"),
+    (
+        _empty_beside_results,
+        r"is empty, but .*trials holds results of its trials; restore a backup: .+ with an empty database$",
+    ),
     (_text_file, r"is not a database; if it was one, restore a backup: .+; or move it away, or choose another"),
     (_foreign, r"is a database, but not Podium's \(it has customers, orders\); choose another data directory"),
     (_newer, r"was written by a newer Podium \(schema 9999\); upgrade Podium, or choose another data directory"),
-    (_damaged, r"is damaged \(.+\) and was left as it is; restore a backup: rm -f .+ && cp 'BACKUP' '.+'$"),
-    (_cut_short, r"is damaged \(.+\) and was left as it is; restore a backup: rm -f .+ && cp 'BACKUP' '.+'$"),
+    (_damaged, r"is damaged \(.+\) and was not changed; restore a backup: rm -f .+ && cp 'BACKUP' '.+'$"),
+    (_cut_short, r"is damaged \(.+\) and was not changed; restore a backup: rm -f .+ && cp 'BACKUP' '.+'$"),
 ]
 IDS = [make.__name__.strip("_") for make, _ in REFUSED]
 
@@ -166,7 +169,7 @@ def test_a_file_that_is_not_ours_to_change_is_refused_and_left_as_it_is(
 def test_a_database_that_is_gone_from_beside_its_results_is_not_begun_anew(path: Path) -> None:
     _empty_beside_results(path)
     path.unlink()
-    with pytest.raises(DatabaseError, match=r"is gone, but .*trials holds results"):
+    with pytest.raises(DatabaseError, match=r"is missing, but .*trials holds results"):
         migrate(path)
     assert not path.exists()
 

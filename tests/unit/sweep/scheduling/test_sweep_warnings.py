@@ -106,7 +106,7 @@ def test_rest_has_the_warnings_and_an_event_tells_of_them(service: ServiceRig) -
 
 
 def test_the_command_line_says_a_warning_once(service: ServiceRig) -> None:
-    sweep: dict[str, Any] = {"id": 1, "warnings": [{"code": CODE, "message": SAME_VALUE}]}
+    sweep: Any = {"id": 1, "warnings": [{"code": CODE, "message": SAME_VALUE}]}
     said: set[tuple[int, str]] = set()
     with terminal_output.console.capture() as captured:
         for _ in range(2):

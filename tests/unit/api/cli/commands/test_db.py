@@ -61,7 +61,7 @@ def test_a_backup_does_not_overwrite_unless_forced(podium: Podium, data: DataDir
     target = tmp_path / "copy.sqlite3"
     target.write_text("something dear")
     code, _, err = podium("db", "backup", target, "--data-dir", data.root)
-    assert (code, err) == (3, f"{target} exists; name another file, or overwrite it with --force\n")
+    assert (code, err) == (3, f"{target} exists; give another file, or overwrite it with --force\n")
     assert target.read_text() == "something dear"
     assert podium("db", "backup", target, "--force", "--data-dir", data.root)[0] == 0
     assert _events(target) == 0
@@ -69,7 +69,7 @@ def test_a_backup_does_not_overwrite_unless_forced(podium: Podium, data: DataDir
 
 def test_the_database_is_no_place_for_its_backup(podium: Podium, data: DataDirectory) -> None:
     code, _, err = podium("db", "backup", data.database, "--force", "--data-dir", data.root)
-    assert (code, err) == (3, f"{data.database} is the database itself; name another file\n")
+    assert (code, err) == (3, f"{data.database} is the database itself; give another file\n")
 
 
 @pytest.mark.parametrize("command", ["backup", "check"])
@@ -95,7 +95,7 @@ def test_rows_without_their_parents_are_found(podium: Podium, data: DataDirector
         connection.commit()
     code, out, _ = podium("db", "check", "--json", "--data-dir", data.root)
     assert code == 1
-    assert json.loads(out)["problems"] == ["1 rows of enqueued belong to rows of sweeps that are not there"]
+    assert json.loads(out)["problems"] == ["1 rows of enqueued reference missing rows of sweeps"]
 
 
 def test_damage_is_found_and_the_way_back_is_named(podium: Podium, data: DataDirectory) -> None:
@@ -126,7 +126,7 @@ def test_an_upgrade_of_the_newest_does_nothing(podium: Podium, data: DataDirecto
 def test_an_upgrade_refuses_while_a_service_runs(podium: Podium, data: DataDirectory) -> None:
     with FileLock(data.service_lock):
         code, _, err = podium("db", "upgrade", "--data-dir", data.root)
-    assert (code, "a service runs on" in err, "stop it before an upgrade" in err) == (3, True, True)
+    assert (code, "a service is already running on" in err, "stop it before an upgrade" in err) == (3, True, True)
 
 
 def test_a_doctor_who_looks_whether_a_service_runs_is_none(podium: Podium, data: DataDirectory) -> None:
