@@ -94,10 +94,12 @@ def export(
     if wanted in _TABLES:
         _check_folder(target)
         client.export(sweep_id, target, _TABLES[wanted], filter)
-        return Exported(sweep_id, wanted, target, client.count_trials(sweep_id, filter), "")
+        return Exported(
+            sweep_id=sweep_id, format=wanted, to=target, trials=client.count_trials(sweep_id, filter), look=""
+        )
     trials = list(client.exported_trials(sweep_id, filter=filter))
     look = _WRITERS[wanted](sweep, trials, target, name)
-    return Exported(sweep_id, wanted, target, len(trials), look)
+    return Exported(sweep_id=sweep_id, format=wanted, to=target, trials=len(trials), look=look)
 
 
 def _to_study(sweep: SweepInfo, trials: list[ExportedTrial], target: str, name: str) -> str:

@@ -1,4 +1,4 @@
-"""Logging in with a browser: one-time codes, and the sessions that they begin; the database knows only SHA-256; api."""
+"""Browser logins: one-time codes and sessions, stored as SHA-256; api and gateway."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST = 100  # codes, and sessions, of one token
 
 @dataclass(frozen=True, slots=True)
 class NewSession:
-    """A session that has just begun; `secret` is told once, to the browser."""
+    """A new session; `secret` is sent once, to the browser."""
 
     secret: str
     holder: Holder
@@ -23,7 +23,7 @@ class NewSession:
 
 
 def new_code(connection: Connection, token_id: int, now: float, expires_at: float) -> str:
-    """A code that begins one session of a token's holder. Codes that are over are swept out on the way."""
+    """Create a one-time login code for a token; deletes expired codes."""
     connection.execute(delete(login_codes).where(login_codes.c.expires_at <= now))
     code = secrets.token_urlsafe(32)
     values = {"digest": digest(code), "token_id": token_id, "created_at": now, "expires_at": expires_at}
@@ -33,14 +33,14 @@ def new_code(connection: Connection, token_id: int, now: float, expires_at: floa
 
 
 def is_open(connection: Connection, code: str, now: float) -> bool:
-    """Whether a code would begin a session now, its token apart."""
+    """Whether a code is unused and not expired; its token is not checked."""
     mine = login_codes.c.digest == digest(code)
     found = select(mine).where(mine, login_codes.c.used_at.is_(None), login_codes.c.expires_at > now)
     return connection.execute(found).first() is not None
 
 
 def redeem(connection: Connection, code: str, now: float) -> Holder | None:
-    """Whom a code lets in, the first time; None when it is unknown, used, or over, or its token is."""
+    """Use a code once and return its holder; None if the code or its token is unknown, used, expired or revoked."""
     used = connection.execute(
         update(login_codes)
         .where(login_codes.c.digest == digest(code), login_codes.c.used_at.is_(None), login_codes.c.expires_at > now)
@@ -54,7 +54,7 @@ def redeem(connection: Connection, code: str, now: float) -> Holder | None:
 
 
 def begin(connection: Connection, holder: Holder, now: float, longest_s: float) -> NewSession:
-    """A session of `holder`, no longer than the token holds. Sessions that are over are swept out on the way."""
+    """Create a session, at most as long as the token is valid; deletes expired sessions."""
     connection.execute(delete(sessions).where(sessions.c.expires_at <= now))
     expires_at = min(now + longest_s, holder.expires_at or now + longest_s)
     secret = secrets.token_urlsafe(32)
@@ -65,7 +65,7 @@ def begin(connection: Connection, holder: Holder, now: float, longest_s: float) 
 
 
 def _keep_newest(connection: Connection, digest_of: Column[str], table: Table, token_id: int) -> None:
-    """Of one token there are at most so many: who makes more of them loses the oldest."""
+    """Keep at most MOST rows of a token; the oldest are deleted."""
     older = (
         select(digest_of)
         .where(table.c.token_id == token_id)
@@ -77,7 +77,7 @@ def _keep_newest(connection: Connection, digest_of: Column[str], table: Table, t
 
 
 def holder(connection: Connection, secret: str, now: float) -> Holder | None:
-    """Whom a session speaks for, and until when; None when it or its token is unknown or over."""
+    """The holder of a session; None if the session or its token is unknown, expired or revoked."""
     row = connection.execute(
         select(tokens.c.id, tokens.c.name, tokens.c.role, sessions.c.expires_at)
         .join(sessions, sessions.c.token_id == tokens.c.id)
@@ -87,5 +87,5 @@ def holder(connection: Connection, secret: str, now: float) -> Holder | None:
 
 
 def end(connection: Connection, secret: str) -> None:
-    """Log out; nothing for a session that is over."""
+    """Delete a session."""
     connection.execute(delete(sessions).where(sessions.c.digest == digest(secret)))

@@ -1,4 +1,4 @@
-"""Access tokens: the database knows only their SHA-256."""
+"""Access tokens, stored as SHA-256; api and gateway."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from podium.db.schema.tables import login_codes, sessions, tokens
 from podium.sweep.values.errors import ConflictError, NotFoundError
 
 _PREFIX = "podium_"
-SERVE = "serve"  # who made the token of the data directory
+SERVE = "serve"  # creator of the data directory's token
 
 
 class Role(StrEnum):
-    """What a token's holder may do; each role may do all that the ones before it may."""
+    """The role of a token; each role includes the ones before it."""
 
     VIEWER = "viewer"
     SUBMITTER = "submitter"
@@ -35,7 +35,7 @@ TokenState = Literal["valid", "expired", "revoked"]
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Whom a token speaks for."""
+    """The holder of a token."""
 
     token_id: int
     name: str
@@ -45,7 +45,7 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class TokenRow:
-    """A token as the database knows it."""
+    """A stored token."""
 
     id: int
     name: str
@@ -58,7 +58,7 @@ class TokenRow:
     revoked_by: str
 
     def state(self, now: float) -> TokenState:
-        """Whether it holds."""
+        """Valid, expired or revoked."""
         if self.revoked_at is not None:
             return "revoked"
         return "expired" if self.expires_at is not None and self.expires_at <= now else "valid"
@@ -66,26 +66,26 @@ class TokenRow:
 
 @dataclass(frozen=True, slots=True)
 class NewToken:
-    """A token that was just made; `secret` is told once."""
+    """A new token; `secret` is shown once."""
 
     secret: str
     row: TokenRow
 
 
 def new_token() -> str:
-    """A fresh secret: 256 bits, with a prefix by which scanners find a leaked one."""
+    """A new secret of 256 bits, with a prefix that secret scanners recognize."""
     return _PREFIX + secrets.token_urlsafe(32)
 
 
 def digest(token: str) -> str:
-    """What the database keeps of a token."""
+    """The hash that is stored for a token."""
     return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()
 
 
 def add(
     connection: Connection, name: str, role: Role, token: str, at: float, *, by: str = "", until: float | None = None
 ) -> int:
-    """Let the holder of `token` in, `until` then; its id. A token that is known already stays as it is."""
+    """Store a token that is valid `until` then; returns its id. A known token is not changed."""
     known = connection.execute(select(tokens.c.id).where(tokens.c.digest == digest(token))).scalar_one_or_none()
     if known is not None:
         return int(known)
@@ -95,19 +95,17 @@ def add(
 
 
 def create(connection: Connection, name: str, role: Role, at: float, *, by: str, until: float | None) -> NewToken:
-    """A token that somebody asked for. Raises `ConflictError` while another of that name is valid."""
+    """Create a token. Raises `ConflictError` if a valid token has the same name."""
     taken = connection.execute(select(tokens.c.id).where(tokens.c.name == name, good(at))).first()
     if taken is not None:
-        raise ConflictError(
-            f"there is a valid token {name!r} already, with the id {taken.id}; revoke it, or choose another name"
-        )
+        raise ConflictError(f"a valid token {name!r} already exists (id {taken.id}); revoke it or choose another name")
     secret = new_token()
-    return NewToken(secret, get(connection, add(connection, name, role, secret, at, by=by, until=until)))
+    return NewToken(secret, get(connection, add(connection, name, role, token=secret, at=at, by=by, until=until)))
 
 
 def install_admin(connection: Connection, token: str, at: float) -> None:
-    """Let in whoever reads the data directory, by `token` alone: what `serve` had made before is revoked."""
-    known = add(connection, "admin", Role.ADMIN, token, at, by=SERVE)
+    """Make `token` the only admin token of the data directory; earlier ones of `serve` are revoked."""
+    known = add(connection, "admin", Role.ADMIN, token=token, at=at, by=SERVE)
     earlier = select(tokens.c.id).where(
         tokens.c.created_by == SERVE, tokens.c.id != known, tokens.c.revoked_at.is_(None)
     )
@@ -116,7 +114,7 @@ def install_admin(connection: Connection, token: str, at: float) -> None:
 
 
 def revoke(connection: Connection, token_id: int, by: str, at: float) -> None:
-    """Let its holder in no more, by its sessions and links neither. Raises `NotFoundError`."""
+    """Revoke a token with its sessions and login codes. Raises `NotFoundError`."""
     if get(connection, token_id).revoked_at is not None:
         return
     connection.execute(update(tokens).where(tokens.c.id == token_id).values(revoked_at=at, revoked_by=by))
@@ -133,7 +131,7 @@ def get(connection: Connection, token_id: int) -> TokenRow:
 
 
 def page(connection: Connection, after: int, limit: int) -> list[TokenRow]:
-    """Tokens by id, from the one behind `after` on; those that are over, too."""
+    """Tokens by id after `after`, also expired and revoked ones."""
     rows = connection.execute(select(tokens).where(tokens.c.id > after).order_by(tokens.c.id).limit(limit))
     return [_row(row) for row in rows]
 
@@ -143,12 +141,12 @@ def _row(row: Row[Any]) -> TokenRow:
 
 
 def good(now: float) -> ColumnElement[bool]:
-    """The condition that a token holds: neither revoked nor expired."""
+    """The condition that a token is valid: neither revoked nor expired."""
     return and_(tokens.c.revoked_at.is_(None), or_(tokens.c.expires_at.is_(None), tokens.c.expires_at > now))
 
 
 def holder(connection: Connection, token: str, now: float) -> Holder | None:
-    """Whom `token` speaks for; None when it is unknown, revoked or expired."""
+    """The holder of `token`; None if it is unknown, revoked or expired."""
     wanted = digest(token)
     row = connection.execute(select(tokens).where(tokens.c.digest == wanted, good(now))).one_or_none()
     if row is None or not hmac.compare_digest(row.digest, wanted):

@@ -1,7 +1,7 @@
-"""Whether all that must hold does hold: rows, files and processes; run by `podium doctor` as a process of its own.
+"""Checks the invariants of rows, files and processes; a separate process that `podium doctor` starts.
 
-`python -P -m podium.db.audit.audit DIRECTORY [--no-artifacts]` prints the report as JSON, or prints one sentence and
-exits 3. It only reads, whether a service runs or not. See `docs/doctor.md` for each invariant.
+`python -P -m podium.db.audit.audit DIRECTORY [--no-artifacts]` prints the report as JSON, or prints an error message
+and exits 3. It is read-only and works with or without a running service. See `docs/doctor.md` for each invariant.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MOST_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was looked at, and what is wrong."""
+    """What was checked, and the breaches."""
 
     running: bool  # a service uses the data directory
     invariants: tuple[str, ...]
@@ -57,10 +57,10 @@ def audit(
     say: Callable[[str], None] = lambda _: None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Report:
-    """Look at everything. What may be on its way to being right is a breach only if it stays for `settle_s` seconds.
+    """Check everything. A transient condition is a breach only if it lasts for `settle_s` seconds.
 
-    Those count while every part of the service does its work; one that was killed may take a while to come back.
-    Raises `DatabaseError` when there is no database, or one that is no Podium's of today.
+    Only seconds during which every component of the service is ready count. Raises `DatabaseError` if there is no
+    database, or its schema is not the current one.
     """
     if not data.database.is_file():
         raise DatabaseError(f"there is no database in {data.root}; name another with --data-dir")
@@ -84,7 +84,7 @@ def _key(breach: Breach) -> tuple[object, ...]:
 
 
 def _settled(data: DataDirectory) -> bool:
-    """Whether no service runs, or one whose parts are all up."""
+    """Whether no service runs, or all of its components are ready."""
     found = parts(data)
     return not found or all_ready(found) or not runs(data)
 
@@ -116,9 +116,9 @@ def _report(database: Database, data: DataDirectory, found: list[Breach], artifa
             )
         ).one()
     running, found_room = runs(data), room(data.root)
-    excused = {ALWAYS: "", **({} if running else {AT_REST: "; the next start puts it right"})}
+    excused = {ALWAYS: "", **({} if running else {AT_REST: "; fixed at the next start"})}
     if running and not found_room.enough:
-        excused[NO_ROOM] = "; what is known waits until there is room to write it"
+        excused[NO_ROOM] = "; will be written when there is disk space"
     notes = [
         f"{breach.wrong} ({_named(breach)}){excused[when]}"
         for breach in found
@@ -128,9 +128,17 @@ def _report(database: Database, data: DataDirectory, found: list[Breach], artifa
     if running and not found_room.enough:
         notes.append(str(found_room))
     if open_trials and not running:
-        notes.append(f"no service runs: {open_trials} running trials will be repeated at the next start")
+        notes.append(f"no service runs: {open_trials} running trials will be retried at the next start")
     looked = tuple(name for name in INVARIANTS if (artifacts or name != "artifacts") and (running or name != "alive"))
-    return Report(running, looked, sweeps, trials, attempts, tuple(found), tuple(notes))
+    return Report(
+        running=running,
+        invariants=looked,
+        sweeps=sweeps,
+        trials=trials,
+        attempts=attempts,
+        breaches=tuple(found),
+        notes=tuple(notes),
+    )
 
 
 def _named(breach: Breach) -> str:
@@ -138,7 +146,7 @@ def _named(breach: Breach) -> str:
 
 
 def runs(data: DataDirectory) -> bool:
-    """Whether a service uses the data directory: it holds the lock as long as it lives."""
+    """Whether a service runs on the data directory: it holds the lock while it lives."""
     try:
         with data.service_lock.open("rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)

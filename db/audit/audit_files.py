@@ -1,4 +1,4 @@
-"""What must hold between the database, the files of the data directory and the processes; the auditor's process."""
+"""Invariants of files and processes against the database; the process of `podium doctor`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SAY_EVERY_S = 2.0
 
 
 def stray(connection: Connection, data: DataDirectory) -> Iterator[Breach]:
-    """Folders, processes and files that nobody needs any more."""
+    """Leftover folders, processes and files."""
     open_keys, lost_keys = _open_attempts(connection, data), _lost_attempts(connection, data)
     for path in data.trials.glob("*/*/*/"):
         key = str(path.relative_to(data.trials))
@@ -35,8 +35,14 @@ def stray(connection: Connection, data: DataDirectory) -> Iterator[Breach]:
         folder = AttemptDirectory(path)
         for left in (folder.work, folder.temporary):
             if left.is_dir():
-                wrong = "the attempt is over, its folder is not gone"
-                yield Breach("stray", {"path": str(left)}, wrong, True, (AT_REST,) if key in lost_keys else ())
+                wrong = "the attempt has ended, but its folder exists"
+                yield Breach(
+                    invariant="stray",
+                    rows={"path": str(left)},
+                    wrong=wrong,
+                    passing=True,
+                    note_when=(AT_REST,) if key in lost_keys else (),
+                )
         yield from _temporary(path)
     for path in (data.root, data.bundles, data.data_cache, data.evaluations, data.backups):
         yield from _temporary(path)
@@ -46,7 +52,7 @@ def stray(connection: Connection, data: DataDirectory) -> Iterator[Breach]:
 
 
 def _open_attempts(connection: Connection, data: DataDirectory) -> set[str]:
-    """The folders of attempts that run, or ended a moment ago."""
+    """The folders of attempts that run or have just ended."""
     query = (
         "SELECT t.sweep_id, t.number, a.number AS attempt FROM attempts a JOIN trials t ON t.id = a.trial_id"
         " JOIN sweeps s ON s.id = t.sweep_id"
@@ -73,20 +79,20 @@ def _temporary(folder: Path) -> Iterator[Breach]:
         for entry in entries:
             try:
                 if _TEMPORARY.search(entry.name) and time.time() - entry.stat().st_mtime > OLD_S:
-                    yield Breach("stray", {"path": entry.path}, "a temporary file that its writer left")
+                    yield Breach("stray", {"path": entry.path}, "a leftover temporary file")
             except FileNotFoundError:
                 continue
 
 
 def _processes(data: DataDirectory, open_keys: set[str]) -> Iterator[Breach]:
-    """Our own processes that work in, or hold open, the folder of an attempt that is over."""
+    """Processes that use the folder of an attempt that has ended."""
     trials = str(data.trials.resolve()) + "/"
     for pid in (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()):
         for path in _held(pid):
             if path.startswith(trials):
                 key = "/".join(path[len(trials) :].removesuffix(" (deleted)").split("/")[:3])
                 if key not in open_keys:
-                    yield Breach("stray", {"pid": pid, "path": key}, "a process of an attempt that is over", True)
+                    yield Breach("stray", {"pid": pid, "path": key}, "a process of an attempt that has ended", True)
                     break
 
 
@@ -112,8 +118,14 @@ def _rows_of_evaluations(connection: Connection, data: DataDirectory) -> Iterato
     for row in connection.execute(text(query)):
         path = data.posted_rows(row.id)
         if path.exists():
-            wrong = f"the evaluation is {row.state}, the rows that came with it are there"
-            yield Breach("stray", {"evaluation_id": row.id, "path": str(path)}, wrong, True, (AT_REST, NO_ROOM))
+            wrong = f"the evaluation is {row.state}, but its posted rows exist"
+            yield Breach(
+                invariant="stray",
+                rows={"evaluation_id": row.id, "path": str(path)},
+                wrong=wrong,
+                passing=True,
+                note_when=(AT_REST, NO_ROOM),
+            )
 
 
 def _not_kept(connection: Connection, data: DataDirectory) -> Iterator[Breach]:
@@ -121,11 +133,11 @@ def _not_kept(connection: Connection, data: DataDirectory) -> Iterator[Breach]:
     for left in retention_plan.leaving(connection):
         for folder in _attempts(left, data):
             if folder.model.exists():
-                yield _still_there(left, folder.model, "these weights are not kept, and the file is not gone")
+                yield _still_there(left, folder.model, "the model is not retained, but its file exists")
     for left in retention_plan.leaving(connection, files=retention_plan.FILES):
         for folder in _attempts(left, data):
             if folder.artifacts.exists():
-                yield _still_there(left, folder.artifacts, "these artifacts are not kept, and the folder is not gone")
+                yield _still_there(left, folder.artifacts, "the artifacts are not retained, but their folder exists")
 
 
 def _attempts(left: retention_plan.Left, data: DataDirectory) -> Iterator[AttemptDirectory]:
@@ -134,7 +146,13 @@ def _attempts(left: retention_plan.Left, data: DataDirectory) -> Iterator[Attemp
 
 
 def _still_there(left: retention_plan.Left, path: Path, wrong: str) -> Breach:
-    return Breach("stray", {"trial_id": left.trial_id, "path": str(path)}, wrong, True, (AT_REST, NO_ROOM))
+    return Breach(
+        invariant="stray",
+        rows={"trial_id": left.trial_id, "path": str(path)},
+        wrong=wrong,
+        passing=True,
+        note_when=(AT_REST, NO_ROOM),
+    )
 
 
 def saved(connection: Connection) -> Sequence[Row[Any]]:
@@ -166,10 +184,10 @@ def _wrong_with(row: Row[Any], path: Path) -> str:
     try:
         size = path.stat().st_size
         if size != row.size_bytes:
-            return f"{path} has {size} bytes, it had {row.size_bytes}"
-        return "" if sha256_of(path) == row.sha256 else f"{path} has another content than when it was saved"
+            return f"{path} has {size} bytes instead of {row.size_bytes}"
+        return "" if sha256_of(path) == row.sha256 else f"the content of {path} has changed since it was saved"
     except FileNotFoundError:
-        return f"{path} is not there"
+        return f"{path} is missing"
     except OSError as error:
         return f"{path} cannot be read: {error.strerror}"
 
@@ -188,7 +206,13 @@ def alive(connection: Connection) -> Iterator[Breach]:
             wrong = f"it runs on device {row.device}, which is {row.state or 'not there'}"
             yield Breach("alive", which, wrong, passing=True)
         elif nodes == 1 and row.pid is not None and not lives(row.pid):
-            yield Breach("alive", {**which, "pid": row.pid}, "it runs, its process does not", True, (NO_ROOM,))
+            yield Breach(
+                invariant="alive",
+                rows={**which, "pid": row.pid},
+                wrong="it runs, its process does not",
+                passing=True,
+                note_when=(NO_ROOM,),
+            )
     holder = connection.execute(text("SELECT holder FROM scheduler_lease")).scalar_one_or_none()
     if holder is None:
         yield Breach("alive", {}, "no scheduler has taken the lease", passing=True)

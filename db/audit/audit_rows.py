@@ -1,10 +1,10 @@
-"""What must hold among the rows of the database, as queries that find what breaks it; the auditor's process.
+"""Invariants of the database rows as SQL queries that find breaches; the process of `podium doctor`.
 
-Each query gives one row for each breach: `wrong` says what is wrong, the other columns name the rows. Numbers go into
-a query only from our own enums.
+Each query returns one row per breach: `wrong` describes it, the other columns identify the rows. Only values of enums
+are formatted into queries.
 """
 
-# ruff: noqa: S608  (no text of a client is in these queries: only names of our enums)
+# ruff: noqa: S608  (these queries hold no user input: only values of enums)
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
@@ -18,20 +18,20 @@ from podium.db.stores import stored_trials
 from podium.sweep.lifecycle.imported_trials import SAMPLER
 from podium.sweep.values.trial import COUNTED, SWEEP_OVER, TRIAL_OVER, Cause, SweepState, TrialState, violates
 
-# When what is wrong is worth a note, and no breach.
-AT_REST = "at rest"  # no service runs, and the next start puts it right
-NO_ROOM = "no room"  # the disk is full, and what puts it right waits to be written
+# Conditions under which a finding is a note instead of a breach.
+AT_REST = "at rest"  # no service runs, and the next start fixes it
+NO_ROOM = "no room"  # the disk is full, and the fix waits for disk space
 ALWAYS = "always"
 
 
 @dataclass(frozen=True, slots=True)
 class Breach:
-    """Something that must hold, and does not."""
+    """A violated invariant."""
 
     invariant: str
     rows: dict[str, int | str]  # which: trial_id, sweep_id, attempt, path, …
     wrong: str
-    passing: bool = False  # may be on its way to being right while a service runs: worth a second look
+    passing: bool = False  # may be transient while a service runs: checked twice
     note_when: tuple[str, ...] = ()
 
 
@@ -282,16 +282,18 @@ RULES = (
 
 
 def breaches(connection: Connection) -> Iterator[Breach]:
-    """What breaks an invariant among the rows."""
+    """The breaches of all rules."""
     for rule in RULES:
         for row in connection.execute(text(rule.query)).mappings():
             which = {name: value for name, value in row.items() if name != "wrong"}
-            yield Breach(rule.invariant, which, row["wrong"], rule.passing, rule.note_when)
+            yield Breach(
+                invariant=rule.invariant, rows=which, wrong=row["wrong"], passing=rule.passing, note_when=rule.note_when
+            )
     yield from _sweep_by_sweep(connection)
 
 
 def damage(connection: Connection) -> Iterator[Breach]:
-    """What SQLite itself finds wrong in the file: pages, indexes, foreign keys."""
+    """Damage that SQLite finds in the file: pages, indexes, foreign keys."""
     for (verdict,) in connection.execute(text("PRAGMA integrity_check(10)")):
         if verdict != "ok":
             yield Breach("database", {}, verdict)

@@ -1,4 +1,4 @@
-"""The learning curves of many trials of a sweep, thinned, those first that people look for; api."""
+"""Downsampled learning curves of the trials of a sweep, the most relevant first; api."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from podium.db.stores.sweeps import SweepRow
 from podium.db.stores.trial_details import FEASIBLE
 from podium.sweep.values.trial import TrialState
 
-LOOKED_AT = 500  # trials whose metrics are named: the first that would be shown
+LOOKED_AT = 500  # trials whose metric names are listed: the first ones shown
 Condition = ColumnElement[bool]
-# From one name to the next by the primary key, so that no curve is read.
+# A skip scan of the primary key, so that no curve is read.
 _NAMES = text("""
     WITH RECURSIVE named(trial_id, name) AS (
       SELECT each.value, (SELECT min(m.name) FROM metrics m WHERE m.trial_id = each.value) FROM json_each(:ids) AS each
@@ -36,7 +36,7 @@ class Curve:
     trial_id: int
     number: int
     state: TrialState
-    points: int  # that there are; fewer where it is thinned
+    points: int  # before downsampling
     steps: list[int]
     values: list[float]
 
@@ -45,8 +45,8 @@ class Curve:
 class Curves:
     """One metric of several trials."""
 
-    metrics: list[str]  # that trials have reported, the sweep's own first
-    metric: str | None  # whose curves these are
+    metrics: list[str]  # names of all reported metrics, the objectives first
+    metric: str | None  # of these curves
     matching: int  # trials that have reported it
     curves: list[Curve]
 
@@ -54,10 +54,10 @@ class Curves:
 def curves(
     connection: Connection, sweep: SweepRow, where: Condition, metric: str | None, max_points: int, limit: int
 ) -> Curves:
-    """Up to `limit` trials that `where` names: those that run, then the finished ones, best first, then the newest.
+    """Up to `limit` trials that match `where`: running ones, then finished ones by value, then the newest.
 
-    Each has about `max_points` points at most, its peaks and dips among them. Without a `metric` it is the sweep's
-    own, or the first by name where nobody has reported that.
+    Each curve has about `max_points` points at most, including its extrema. The default `metric` is the objective, or
+    the first reported one by name.
     """
     names = _names(connection, sweep, where)
     metric = metric or next(iter(names), None)
@@ -94,4 +94,6 @@ def _curve(connection: Connection, row: Row[int, int, str], metric: str, max_poi
     points = connection.execute(count).scalar_one()
     found = metric_points.of_trial(connection, row.id, metric, max_points).get(metric, [])
     steps, values = [step for step, _ in found], [value for _, value in found]
-    return Curve(row.id, row.number, TrialState(row.state), points, steps, values)
+    return Curve(
+        trial_id=row.id, number=row.number, state=TrialState(row.state), points=points, steps=steps, values=values
+    )

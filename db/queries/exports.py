@@ -1,4 +1,4 @@
-"""All trials of a sweep with all that is known of each, a part at a time, for tables and studies elsewhere; api."""
+"""Reads all trials of a sweep with all their data in batches, for exports; api."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ POINTS_A_PART = 100_000  # some 15 MB; the curves of one trial may be more
 
 
 class Kind(StrEnum):
-    """What all values of one column are."""
+    """The type of all values of a column."""
 
     INTEGER = "integer"
     NUMBER = "number"
@@ -44,7 +44,7 @@ _KINDS = {
     frozenset({"true", "false"}): Kind.BOOLEAN,
     frozenset({"text"}): Kind.TEXT,
 }
-# A whole number that takes more than 64 bits, which no column of a table has, is one to Python and JSON alone.
+# Integers of more than 64 bits fit no column type.
 _TYPE = """
     CASE WHEN json_type(v.value) = 'integer' AND typeof(json_extract(v.value, '$')) = 'real' THEN 'large'
     ELSE json_type(v.value) END
@@ -64,10 +64,10 @@ _CONSTRAINTS = text(
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The columns that the trials of a sweep have, and which trials: those there were when somebody asked."""
+    """The columns of a sweep's trials, and the last trial at the time of the request."""
 
     sweep_id: int
-    last_number: int  # -1 where there is none
+    last_number: int  # -1 without trials
     objectives: tuple[str, ...]
     params: dict[str, Kind]
     user_attrs: dict[str, Kind]
@@ -76,14 +76,14 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class ExportedTrial:
-    """A trial with the outcome of its last attempt, and its curves where they were asked for."""
+    """A trial with the outcome of its last attempt, and its curves if requested."""
 
     row: TrialRow
     cause: str | None
     message: str | None
-    distributions: dict[str, Any]  # of parameters that were drawn from others than the sweep file's
+    distributions: dict[str, Any]  # of parameters that the sweep file does not define
     curves: Curves = field(default_factory=dict)
-    artifacts: tuple[trial_pages.ArtifactRow, ...] = ()  # the files that are there
+    artifacts: tuple[trial_pages.ArtifactRow, ...] = ()  # existing files
 
 
 def shape(connection: Connection, sweep_id: int) -> Shape:
@@ -94,17 +94,17 @@ def shape(connection: Connection, sweep_id: int) -> Shape:
     ).scalar_one()
     which = {"sweep": sweep_id, "last": last}
     return Shape(
-        sweep_id,
-        last,
-        tuple(metric.name for metric in spec.objectives),
-        _kinds(connection, trial_params, which, tuple(spec.parameters)),
-        _kinds(connection, trial_attrs, which),
-        tuple(connection.execute(_CONSTRAINTS, which).scalars()),
+        sweep_id=sweep_id,
+        last_number=last,
+        objectives=tuple(metric.name for metric in spec.objectives),
+        params=_kinds(connection, trial_params, which, tuple(spec.parameters)),
+        user_attrs=_kinds(connection, trial_attrs, which),
+        constraints=tuple(connection.execute(_CONSTRAINTS, which).scalars()),
     )
 
 
 def _kinds(connection: Connection, table: Table, which: dict[str, int], first: tuple[str, ...] = ()) -> dict[str, Kind]:
-    """The kind of each name there is, those of `first` first."""
+    """The kind of each name, starting with those of `first`."""
     types: dict[str, set[str]] = {name: set() for name in first}
     for name, kind in connection.execute(_TYPES[table.name], which):
         types.setdefault(name, set()).add(kind)
@@ -112,7 +112,7 @@ def _kinds(connection: Connection, table: Table, which: dict[str, int], first: t
 
 
 def kind_of(types: set[str]) -> Kind:
-    """The kind of a column whose values have these types of JSON, as SQLite names them; null fits each."""
+    """The kind of a column from SQLite's JSON types of its values; null fits any kind."""
     return _KINDS.get(frozenset(types - {"null"}), Kind.JSON)
 
 
@@ -125,7 +125,7 @@ def part(
     among: ColumnElement[bool] | None = None,
     curves: bool,
 ) -> list[ExportedTrial]:
-    """The next `limit` trials after number `after`: fewer, but one at least, where their curves have many points.
+    """The next `limit` trials after number `after`; fewer, but at least one, if their curves are long.
 
     `among` is a filter's condition.
     """
@@ -166,15 +166,15 @@ def _distributions(connection: Connection, ids: Sequence[int]) -> dict[int, dict
 
 
 def _curves(connection: Connection, ids: Sequence[int]) -> tuple[dict[int, Curves], float]:
-    """Curves of trials by id, those of the first id among them; and from which id on they were left for another part.
+    """Curves by trial id, at least of the first one, and the first id left for the next batch.
 
-    The curves of a trial are never divided.
+    The curves of a trial are never split.
     """
     found: dict[int, Curves] = defaultdict(lambda: defaultdict(list))
     columns = select(metrics.c.trial_id, metrics.c.name, metrics.c.step, metrics.c.value)
     statement = columns.where(metrics.c.trial_id.in_(ids)).order_by(
         metrics.c.trial_id, metrics.c.name, metrics.c.step
-    )  # as the primary key is
+    )  # the order of the primary key
     with closing(connection.execute(statement)) as points:
         for count, (trial_id, name, step, value) in enumerate(points):
             if count >= POINTS_A_PART and trial_id not in found:

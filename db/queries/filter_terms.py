@@ -1,4 +1,4 @@
-"""The words of a filter: `state:failed lr<0.01 -tag:bad` as terms, with where each stands in the text; pure, api."""
+"""The words of a filter: `state:failed lr<0.01 -tag:bad` as terms with their positions in the text; pure, api."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _VALUE = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s",]+')
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """What a term compares with, as it is written; `quoted` is text, whatever it looks like."""
+    """An operand as written; `quoted`: always a string."""
 
     text: str
     quoted: bool
@@ -27,12 +27,12 @@ class Value:
 
     @property
     def number(self) -> float | None:
-        """The number that this is; None for text."""
+        """The number; None for a string."""
         return None if self.quoted else _number(self.text)
 
     @property
     def range(self) -> tuple[float | None, float | None] | None:
-        """`1e-4..1e-2`, with either end left out: both ends are in it. None where this is no range."""
+        """`1e-4..1e-2`, where either end may be omitted; both are inclusive. None if it is not a range."""
         low, dots, high = self.text.partition("..")
         if self.quoted or not dots or not (low or high):
             return None
@@ -40,23 +40,23 @@ class Value:
         return None if (low and ends[0] is None) or (high and ends[1] is None) else ends
 
     def wrong(self, message: str) -> FilterError:
-        """An error that points at this."""
+        """An error at the position of the operand."""
         return FilterError(message, self.position, self.length)
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One condition; `name` and `operator` are empty for a word that is to be found in the texts of a trial."""
+    """A condition; `name` and `operator` are empty for a search word."""
 
     name: str
     operator: str
     values: tuple[Value, ...]
     negated: bool
     position: int
-    length: int  # of the name, or of the word
+    length: int  # of the name or word
 
     def wrong(self, message: str) -> FilterError:
-        """An error that points at the name."""
+        """An error at the position of the name."""
         return FilterError(message, self.position, self.length)
 
 
@@ -78,8 +78,15 @@ def _term(text: str, at: int) -> tuple[Term, int]:
     negated = text[at] == "-" and at + 1 < len(text) and not text[at + 1].isspace()
     at += negated
     if re.match(r"#\d+(?=\s|$)", text[at:]):
-        end = _WORD.match(text, at).end()  # type: ignore[union-attr]  # it has matched
-        return Term("number", ":", (Value(text[at + 1 : end], False, at + 1, end - at - 1),), negated, at, 1), end
+        end = _WORD.match(text, at).end()  # type: ignore[union-attr]  # matched above
+        return Term(
+            name="number",
+            operator=":",
+            values=(Value(text[at + 1 : end], False, at + 1, end - at - 1),),
+            negated=negated,
+            position=at,
+            length=1,
+        ), end
     name = _NAME.match(text, at)
     operator = _OPERATOR.match(text, name.end()) if name else None
     if name is None or operator is None:
@@ -87,18 +94,27 @@ def _term(text: str, at: int) -> tuple[Term, int]:
     sign = operator.group(1) or ":"
     values, end = _values(text, _skip(text, operator.end()), text[name.start() : operator.end()])
     plain = _unquoted(name.group())
-    return Term(plain, "=" if sign == "==" else sign, values, negated, name.start(), len(name.group())), end
+    return Term(
+        name=plain,
+        operator="=" if sign == "==" else sign,
+        values=values,
+        negated=negated,
+        position=name.start(),
+        length=len(name.group()),
+    ), end
 
 
 def _word(text: str, at: int, start: int, negated: bool) -> tuple[Term, int]:
     match = _WORD.match(text, at)
     if match is None:
-        raise FilterError('this " is never closed', at, len(text) - at)
+        raise FilterError("unclosed quotation mark", at, len(text) - at)
     word = match.group()
     if word[0] in "<>=!:,":
         raise FilterError(f"write the name of a column before {word[0]!r}", at, match.end() - at)
     value = Value(_unquoted(word), True, match.start(), len(word))
-    return Term("", "", (value,), negated, start, match.end() - start), match.end()
+    return Term(
+        name="", operator="", values=(value,), negated=negated, position=start, length=match.end() - start
+    ), match.end()
 
 
 def _values(text: str, at: int, before: str) -> tuple[tuple[Value, ...], int]:
@@ -106,9 +122,9 @@ def _values(text: str, at: int, before: str) -> tuple[tuple[Value, ...], int]:
     while True:
         match = _VALUE.match(text, at)
         if match is None and text[at : at + 1] == '"':
-            raise FilterError('this " is never closed', at, len(text) - at)
+            raise FilterError("unclosed quotation mark", at, len(text) - at)
         if match is None:
-            raise FilterError(f"something is missing after {before}", max(0, at - 1), 1)
+            raise FilterError(f"missing value after {before}", max(0, at - 1), 1)
         word = match.group()
         found.append(Value(_unquoted(word), word[0] == '"', match.start(), len(word)))
         at = match.end()
@@ -122,7 +138,7 @@ def _unquoted(word: str) -> str:
 
 
 def _skip(text: str, at: int) -> int:
-    return _SPACE.match(text, at).end()  # type: ignore[union-attr]  # it matches nothing, too
+    return _SPACE.match(text, at).end()  # type: ignore[union-attr]  # also matches an empty string
 
 
 def _number(text: str) -> float | None:

@@ -1,4 +1,4 @@
-"""How much each parameter matters, as it was last judged; what that is judged by; api."""
+"""Stored parameter importances, and the data to compute them; api."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from podium.db.stores.sweeps import SweepRow
 from podium.sweep.values.errors import BadRequestError
 from podium.sweep.values.trial import TrialState
 
-DURATION = "duration_s"  # judged like a metric: what makes trials slow
+DURATION = "duration_s"  # usable like a metric
 MOST_JUDGED = 400  # trials: fANOVA's time grows with their square
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The shares of the parameters of one sweep, for one metric."""
+    """The parameter importances of a sweep for one metric."""
 
-    as_of: int  # finished trials that there were
-    trials: int  # of these, how many were looked at
+    as_of: int  # number of finished trials at that time
+    trials: int  # number of trials evaluated
     importances: dict[str, float]
-    left_out: dict[str, str]  # parameters that could not be judged, and why
+    left_out: dict[str, str]  # parameters without importance, with reasons
     at: float
 
 
 def find(connection: Connection, sweep_id: int, metric: str) -> Judged | None:
-    """What is known; None where it was never judged."""
+    """The stored importances; None if never computed."""
     this = (importances.c.sweep_id == sweep_id) & (importances.c.metric == metric)
     row = connection.execute(select(importances).where(this)).one_or_none()
     return None if row is None else Judged(row.as_of, row.trials, at=row.at, **json.loads(row.result))
 
 
 def keep(connection: Connection, sweep_id: int, metric: str, judged: Judged) -> None:
-    """In place of what was known."""
+    """Store importances; replaces existing ones."""
     result = json.dumps({"importances": judged.importances, "left_out": judged.left_out})
     values = {"as_of": judged.as_of, "trials": judged.trials, "result": result, "at": judged.at}
     statement = insert(importances).values(sweep_id=sweep_id, metric=metric, **values)
@@ -47,13 +47,13 @@ def keep(connection: Connection, sweep_id: int, metric: str, judged: Judged) -> 
 
 
 def finished(connection: Connection, sweep: SweepRow, metric: str) -> int:
-    """How many trials have what they are judged by. Raises `BadRequestError` for what is no metric of the sweep."""
+    """The number of finished trials with a value of the metric. Raises `BadRequestError` for an unknown metric."""
     where = _judged_by(sweep, metric).is_not(None)
     return connection.execute(select(func.count()).select_from(trials).where(_over(sweep), where)).scalar_one()
 
 
 def evidence(connection: Connection, sweep: SweepRow, metric: str) -> list[dict[str, Any]]:
-    """Of each finished trial its parameters and its value; of very many an even sample by number."""
+    """Parameters and value of each finished trial; an even sample by number if there are too many."""
     value = _judged_by(sweep, metric)
     statement = select(trials.c.id, value.label("value")).where(_over(sweep), value.is_not(None))
     rows = connection.execute(statement.order_by(trials.c.number)).all()
@@ -78,4 +78,4 @@ def _judged_by(sweep: SweepRow, metric: str) -> ColumnElement[Any]:
     if metric == DURATION:
         return trials.c.ended_at - trials.c.started_at
     names = ", ".join([*dict(sweep.objectives), DURATION])
-    raise BadRequestError(f"metric={metric}: importance is judged by one of {names}")
+    raise BadRequestError(f"metric={metric}: unknown metric; use one of {names}")

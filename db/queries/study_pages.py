@@ -1,4 +1,4 @@
-"""The trials of a sweep as one of its own trials reads them through `trial.study`; scheduler."""
+"""The trials of a sweep for `trial.study` in a running trial; scheduler."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PAGE_BYTES = 256 << 10  # of one answer, unless a single trial takes more
 def answer(connection: Connection, sweep_id: int, asked: StudyAsked) -> dict[str, Any]:
     """`{"trials": […], "next": …}`, or `{"curve": [[step, value], …]}`; plain JSON values.
 
-    `next` is the number to go on from; None where these were the last trials.
+    `next` is the first number of the next page; None on the last page.
     """
     if asked.what == "curve":
         return {"curve": _curve(connection, sweep_id, asked.number)}
@@ -35,7 +35,7 @@ def answer(connection: Connection, sweep_id: int, asked: StudyAsked) -> dict[str
 
 
 def _page(connection: Connection, sweep_id: int, first: int) -> dict[str, Any]:
-    """Trials from a number on, as many as fit into an answer."""
+    """Trials from a number on, as many as fit in an answer."""
     rows = trial_pages.page(connection, sweep_id, among=trials.c.number >= first, limit=PAGE_TRIALS).rows
     chosen: list[dict[str, Any]] = []
     room = PAGE_BYTES
@@ -72,7 +72,7 @@ def _records(connection: Connection, sweep_id: int, rows: Sequence[TrialRow]) ->
 
 
 def _values(row: TrialRow, last: tuple[int, float] | None) -> list[float] | None:
-    """Of a pruned trial it is what it reported last, as Optuna has it."""
+    """The values; for a pruned trial its last report, as in Optuna."""
     if row.values is not None:
         return list(row.values.values())
     if row.value is not None:

@@ -1,4 +1,4 @@
-"""What sweeps are doing at the moment: on which devices, and how long their trials take; api."""
+"""The devices that sweeps use now, and the duration of their recent trials; api."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from sqlalchemy import Connection, and_, func, literal_column, select
 from podium.db.schema.tables import attempts, trials
 from podium.sweep.values.trial import COUNTED, TrialState
 
-_RECENT = 20  # trials, of those that count: how long the next ones will take
+_RECENT = 20  # counted trials, for the expected duration of the next ones
 _COUNTED = [state.value for state in COUNTED]
-# Spelled out, not bound: only so does SQLite know that the index of what runs is enough.
+# A literal, not a bound value: only then does SQLite use the partial index of running trials.
 _RUNS = trials.c.state == literal_column(f"'{TrialState.RUNNING}'")
 
 
 @dataclass(frozen=True, slots=True)
 class Going:
-    """The devices that a sweep's trials run on, and how long its recent ones took, in the mean."""
+    """The devices that a sweep's trials run on, and the mean duration of its recent trials."""
 
     devices: tuple[str, ...] = ()
     trial_s: float | None = None
 
 
 def of(connection: Connection, sweep_ids: Sequence[int]) -> dict[int, Going]:
-    """Of each of these sweeps that has a trial running."""
+    """The activity of each of these sweeps with a running trial."""
     held: dict[int, list[str]] = {}
     current = and_(attempts.c.trial_id == trials.c.id, attempts.c.number == trials.c.attempt)
     statement = select(trials.c.sweep_id, attempts.c.device_id).select_from(trials.join(attempts, current))

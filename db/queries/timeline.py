@@ -1,4 +1,4 @@
-"""The attempts of a device in a stretch of time, short ones joined where a screen could not show them apart; api."""
+"""The attempts of a device in an interval of time, short ones merged by bucket; api."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _SHORT_OF_S = 1.0  # an attempt that went down with the service ended when it wa
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Which stretch of time is asked for, and how finely; seconds since the epoch."""
+    """The requested interval and resolution; seconds since the epoch."""
 
     from_s: float
     to_s: float
-    bucket_s: float  # attempts shorter than this are joined with others of the same bucket
-    sweep_id: int | None = None  # whose share is counted apart
+    bucket_s: float  # shorter attempts are merged with others of the same bucket
+    sweep_id: int | None = None  # the sweep whose share is counted separately
 
 
 @dataclass(frozen=True, slots=True)
 class BusyRow:
-    """One attempt, or several short ones one after another; `end` is where the stretch ends for one that runs."""
+    """One attempt, or several consecutive short ones; a running one ends at the end of the interval."""
 
     start: float
     end: float
@@ -42,7 +42,7 @@ class BusyRow:
 
 
 def busy(connection: Connection, device_id: str, stretch: Stretch) -> list[BusyRow]:
-    """What ran on a device, oldest first: at most two rows a bucket, however many attempts there are."""
+    """The busy intervals of a device, oldest first; at most two rows per bucket."""
     joined = _joined(_held(device_id, stretch), stretch)
     return [_row(row) for row in connection.execute(joined).mappings()]
 
@@ -54,7 +54,7 @@ def sweep_names(connection: Connection, sweep_ids: set[int]) -> dict[int, str]:
 
 
 def _held(device_id: str, stretch: Stretch) -> Subquery:
-    """Attempts on the device in the stretch, with when they really ended. The last that began before may reach in."""
+    """Attempts on the device in the interval with their actual ends, including one that started before."""
     mine = attempts.c.device_id == device_id
     first = select(func.max(attempts.c.started_at)).where(mine, attempts.c.started_at <= stretch.from_s)
     known_end = attempts.c.started_at + attempts.c.device_s
@@ -85,7 +85,7 @@ def _held(device_id: str, stretch: Stretch) -> Subquery:
 
 
 def _joined(held: Subquery, stretch: Stretch) -> Any:
-    """Long ones alone, short ones with those that began in the same bucket: it has no room for a gap that is seen."""
+    """Long attempts alone, short ones merged with those that started in the same bucket."""
     c = held.c
     long = (c.end - c.start >= stretch.bucket_s) | (c.state == TrialState.RUNNING.value)
     bucket = cast((c.start - stretch.from_s) / stretch.bucket_s, Integer)

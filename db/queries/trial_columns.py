@@ -1,4 +1,4 @@
-"""What a trial has beside its own row, as columns that a filter or an order may name; api."""
+"""SQL columns of trials from other tables, for filters and sorting; api."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CAUSE = select(attempts.c.cause).where(_CURRENT).correlate(trials).scalar_subque
 
 
 def number_in(value: ColumnElement[Any]) -> ColumnElement[Any]:
-    """Of a column of JSON: the number, if it is one."""
+    """The number in a JSON column; NULL for other values."""
     return case((func.json_type(value).in_(("integer", "real")), func.json_extract(value, "$")))
 
 

@@ -1,4 +1,4 @@
-"""Where a page of trials ended, as a text for the next one: what was sorted by, and its value there; api.
+"""Cursors of pages of trials: the sort key and its values at the end of a page; api.
 
 With the value in it, a row that becomes something else between two pages neither repeats others nor hides them.
 """
@@ -22,14 +22,14 @@ _NUMBER_DIGITS = 19
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """After the trial with this number; in an order, after these values of its columns."""
+    """The position after the trial with this number and these values of the sort columns."""
 
     number: int
     values: tuple[Any, ...] | None = None  # None: those that the trial has now
 
 
 def cursor_of(sort: str, order: Order | None, position: Position) -> int | str:
-    """For `position_of`: the number, or a text that nobody else reads where trials go by anything else."""
+    """The cursor for a position: the number, or an opaque string for other sort orders."""
     if order is None:
         return position.number
     text = _text_of([sort, position.number, position.values])
@@ -37,17 +37,19 @@ def cursor_of(sort: str, order: Order | None, position: Position) -> int | str:
 
 
 def position_of(cursor: str, sort: str, order: Order | None) -> Position:
-    """Raises `BadRequestError` when it is of another order, or was not made by `cursor_of`."""
+    """The position of a cursor. Raises `BadRequestError` for a cursor of another order or an invalid one."""
     if order is None:
         if cursor.isascii() and cursor.isdigit() and len(cursor) <= _NUMBER_DIGITS and int(cursor) <= _MAX_NUMBER:
             return Position(int(cursor))
-        raise BadRequestError("`after` is no number of a trial; write the `next` of the page before")
+        raise BadRequestError("invalid `after`: use the `next` of the previous page")
     try:
         of, number, values = json.loads(base64.urlsafe_b64decode(cursor.encode()))
     except (ValueError, TypeError, RecursionError, binascii.Error):
         of, number, values = None, None, None
     if of != sort or not _is_number(number) or not _are_values(values, len(order.columns)):
-        raise BadRequestError("`after` is not of this order; write the `next` of the page before, with the same `sort`")
+        raise BadRequestError(
+            "invalid `after` for this `sort`: use the `next` of the previous page with the same `sort`"
+        )
     return Position(number, None if values is None else tuple(values))
 
 

@@ -1,6 +1,6 @@
-"""Which trials of a sweep a filter means: `state:failed lr<0.01`, as a condition of SQL; api.
+"""Filters of trials, `state:failed lr<0.01`, as SQL conditions; api.
 
-One language for the table, the charts, the exports and the command line; docs/dashboard.md has it for users.
+The table, charts, exports and CLI use the same language; docs/dashboard.md documents it.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from podium.sweep.values.trial import Cause, TrialState
 MAX_FILTER = 2_000  # characters
 MAX_TOP = 100_000
 MAX_PATTERNS = 50
-WITHIN_S = 10.0  # for what asks with a filter: fifty words in a hundred thousand trials would take a minute
+WITHIN_S = 10.0  # time limit of a filter: fifty words in 100,000 trials would take a minute
 _CAUSES = {"nan": ("non_finite",), "oom": ("host_memory", "device_memory"), "memory": ("host_memory", "device_memory")}
 _SAME = (":", "=", "!=")
 Condition = ColumnElement[bool]
 
 
 def where_of(connection: Connection, text: str | None, sweep: SweepRow) -> Condition:
-    """The condition on `trials` that a filter is; it names the sweep too. Raises `FilterError`, pointing at the place.
+    """The condition on `trials` of a filter and the sweep. Raises `FilterError` with the position.
 
-    The connection is asked for names that the sweep file does not have.
+    The connection is used to look up names that are not in the sweep file.
     """
     filtered = _Filter(connection, sweep)
     conditions = [filtered.condition(term) for term in terms_of(text or "")]
@@ -57,7 +57,7 @@ class _Filter:
 
     def condition(self, term: Term) -> Condition:
         found = self._any_word(term) if not term.name else self._named(term)
-        # Of nothing, nothing is true: a trial without a value is in `-value>1`.
+        # NULL counts as false: a trial without a value matches `-value>1`.
         return ~func.coalesce(found, false()) if term.negated else found
 
     def _named(self, term: Term) -> Condition:
@@ -95,7 +95,7 @@ class _Filter:
         known = [*parameters_of(self.sweep), *_FIELDS, *values]
         close = difflib.get_close_matches(name, known, n=1)
         hint = f" (did you mean {close[0]}?)" if close else ""
-        return f"there is no {name!r}{hint}; known are {', '.join(known)}"
+        return f"unknown name {name!r}{hint}; known: {', '.join(known)}"
 
     def _any_word(self, term: Term) -> Condition:
         (word,) = term.values
@@ -111,7 +111,7 @@ class _Filter:
 
 
 def _numbers(column: ColumnElement[Any], term: Term) -> Condition:
-    """A column of numbers against what a term says."""
+    """The condition of a term on a numeric column."""
     if term.operator in _SAME:
         among = _is_number_among(column, term.values)
         return and_(column.is_not(None), ~among) if term.operator == "!=" else among
@@ -130,14 +130,14 @@ def _between(column: ColumnElement[Any], low: float | None, high: float | None) 
 
 def _number_of(value: Value) -> float:
     if (number := value.number) is None:
-        raise value.wrong(f"{value.text!r} is no number; write one, or a range as in 0.1..0.5")
+        raise value.wrong(f"{value.text!r} is not a number; write a number, or a range like 0.1..0.5")
     return number
 
 
 def _few(patterns: Sequence[Value]) -> Sequence[Value]:
-    """SQLite takes a thousand alternatives; each costs a look at every trial."""
+    """Limit the number of patterns: each scans every trial, and SQLite allows a thousand alternatives."""
     if len(patterns) > MAX_PATTERNS:
-        raise patterns[MAX_PATTERNS].wrong(f"a term has at most {MAX_PATTERNS} ranges or texts with *")
+        raise patterns[MAX_PATTERNS].wrong(f"a term has at most {MAX_PATTERNS} ranges or patterns with *")
     return patterns
 
 
@@ -146,7 +146,7 @@ def _one_number(term: Term) -> float:
     if len(term.values) > 1:
         raise term.values[1].wrong(f"{term.operator} takes one number; write {term.name}:1,2,3 for several")
     if (number := first.number) is None:
-        raise first.wrong(f"{term.name}{term.operator} takes a number, and {first.text!r} is none")
+        raise first.wrong(f"{term.name}{term.operator} takes a number, not {first.text!r}")
     return number
 
 
@@ -161,9 +161,9 @@ def _compared(column: ColumnElement[Any], operator: str, number: float) -> Condi
 
 
 def _texts(column: ColumnElement[Any], term: Term) -> Condition:
-    """A column of text against what a term says; * stands for anything."""
+    """The condition of a term on a string column; * matches anything."""
     if term.operator not in _SAME:
-        raise term.wrong(f"{term.name} is text, which {term.operator} does not compare; write {term.name}:a,b")
+        raise term.wrong(f"{term.name} is a string, so {term.operator} does not apply; write {term.name}:a,b")
     among = _is_text_among(column, term.values)
     return and_(column.is_not(None), ~among) if term.operator == "!=" else among
 
@@ -171,7 +171,7 @@ def _texts(column: ColumnElement[Any], term: Term) -> Condition:
 def _is_text_among(
     column: ColumnElement[Any], values: Sequence[Value], written: Callable[[str], str] = str
 ) -> Condition:
-    """Whether a text is one of these, as they are `written` there."""
+    """Whether a string is one of these values, formatted by `written`."""
     wild = [value for value in values if _is_wild(value)]
     like = [_is_like(column, written(value.text)) for value in _few(wild)]
     return or_(column.in_([written(value.text) for value in values if not _is_wild(value)]), *like)
@@ -187,7 +187,7 @@ def _is_like(column: ColumnElement[Any], text: str) -> Condition:
 
 
 def _mixed(number: ColumnElement[Any], column: ColumnElement[Any], term: Term) -> Condition:
-    """A column of numbers and a column of the same as JSON, against what a term says."""
+    """The condition of a term on a numeric column and its JSON column."""
     if term.operator not in _SAME:
         return _compared(number, term.operator, _one_number(term))
     among = _is_among(number, column, term.values)
@@ -208,18 +208,18 @@ def _is_among(number: ColumnElement[Any], column: ColumnElement[Any], values: Se
 
 
 def _choice(column: ColumnElement[Any], known: type[StrEnum], also: dict[str, tuple[str, ...]]) -> Any:
-    """A column that has one of a closed list of texts."""
+    """The condition on a column with a closed list of values."""
 
     def condition(_: SweepRow, term: Term) -> Condition:
         if term.operator not in _SAME:
-            raise term.wrong(f"write {term.name}:{next(iter(known))}, or several with commas between")
+            raise term.wrong(f"write {term.name}:{next(iter(known))}, or several separated by commas")
         wanted: list[str] = []
         for value in term.values:
             name = value.text.lower()
             if name not in also and name not in list(known):
                 close = difflib.get_close_matches(name, [*known, *also], n=1)
                 hint = f" (did you mean {close[0]}?)" if close else ""
-                raise value.wrong(f"no {term.name} is {value.text!r}{hint}; there are {', '.join(known)}")
+                raise value.wrong(f"unknown {term.name} {value.text!r}{hint}; known: {', '.join(known)}")
             wanted += also.get(name, (name,))
         among = column.in_(wanted)
         return and_(column.is_not(None), ~among) if term.operator == "!=" else among
@@ -236,16 +236,16 @@ def _text_field(column: ColumnElement[Any]) -> Any:
 
 
 def _tag(_: SweepRow, term: Term) -> Condition:
-    """One of a trial's tags; != is of trials with none of these."""
+    """One of a trial's tags; != matches trials with none of them."""
     if term.operator not in _SAME:
-        raise term.wrong("write tag:keep, or several with commas between")
+        raise term.wrong("write tag:keep, or several separated by commas")
     among = _is_text_among(trial_tags.c.tag, term.values)
     found = exists().where(trial_tags.c.trial_id == trials.c.id, among)
     return ~found if term.operator == "!=" else found
 
 
 def _note(_: SweepRow, term: Term) -> Condition:
-    """Words of the note; * is any note."""
+    """Words of the note; * matches any note."""
     if term.operator not in (":", "="):
         raise term.wrong("write note:word, or note:* for any note")
     words = [
@@ -256,10 +256,10 @@ def _note(_: SweepRow, term: Term) -> Condition:
 
 
 def _top(sweep: SweepRow, term: Term) -> Condition:
-    """The best finished trials of the sweep by its first metric, those that hold its constraints."""
+    """The best finished, feasible trials of the sweep by its first metric."""
     number = term.values[0].number
     if term.operator not in (":", "=") or len(term.values) > 1 or number not in range(1, MAX_TOP + 1):
-        raise term.wrong("write top:N, as in top:50")
+        raise term.wrong("write top:N, like top:50")
     of = trials.alias("of_the_best")
     finished = and_(of.c.sweep_id == sweep.id, of.c.state == TrialState.FINISHED.value)
     feasible = ~exists().where(trial_constraints.c.trial_id == of.c.id, trial_constraints.c.value > 0)

@@ -1,4 +1,4 @@
-"""In which order a page of trials is: by number, by a value, a parameter, a state, a device; api."""
+"""Sort orders of trials: by number, value, parameter, state or device; api."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from podium.sweep.values.errors import BadRequestError
 from podium.sweep.values.trial import TrialState
 
 Columns = tuple[ColumnElement[Any], ...]
-# What goes on comes first, and what went wrong before what was not to be.
+# Active trials first, failed before cancelled.
 _BY_STATE = case(
     {
         state.value: position
@@ -49,26 +49,26 @@ _BESIDE = {"values": trial_values, "constraints": trial_constraints, "params": t
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Trials by a column, then by those after it; who has nothing in it comes last, and the same go by number."""
+    """Trials by columns; NULL last, ties by number."""
 
     columns: Columns
     descending: bool = False
-    source: FromClause = trials  # with the table of the columns: each trial has one row in it, or none
+    source: FromClause = trials  # joined with the table of the columns: at most one row per trial
 
     def by(self) -> Columns:
-        """For ORDER BY."""
+        """The ORDER BY columns."""
         sorted_ = [(each.desc() if self.descending else each.asc()).nulls_last() for each in self.columns]
         return *sorted_, trials.c.number
 
     def past(self, values: Sequence[Any], number: int) -> ColumnElement[bool]:
-        """The trials that come after one with this number and these values, one for each column."""
+        """The trials after one with this number and these column values."""
         later: ColumnElement[bool] = trials.c.number > number
         for column, value in zip(self.columns[::-1], values[::-1], strict=True):
             later = self._after(column, value, later)
         return later
 
     def past_trial(self, connection: Connection, sweep_id: int, number: int) -> ColumnElement[bool]:
-        """The trials that come after the one with this number, as it is now."""
+        """The trials after the current position of the one with this number."""
         this = and_(trials.c.sweep_id == sweep_id, trials.c.number == number)
         values = connection.execute(select(*self.columns).select_from(self.source).where(this)).one_or_none()
         if values is None:
@@ -80,7 +80,7 @@ class Order:
     def _here(self, column: ColumnElement[Any], value: Any, this: ColumnElement[bool]) -> Any:
         if value is None or column is not DURATION_S:
             return value
-        return select(column).where(this).correlate(None).scalar_subquery()  # it runs: another one in each statement
+        return select(column).where(this).correlate(None).scalar_subquery()  # it changes while the trial runs
 
     def _after(self, column: ColumnElement[Any], here: Any, later: ColumnElement[bool]) -> ColumnElement[bool]:
         if here is None:
@@ -90,9 +90,9 @@ class Order:
 
 
 def order_of(text: str, sweep: SweepRow) -> Order | None:
-    """A column, with a minus before it falling; `best`: the best first; None for `number`, as ever.
+    """The order of a `sort` value: a column, `-` for descending; `best`: best first; None for `number`.
 
-    Numbers before texts where a parameter is both. Raises `BadRequestError` naming what there is.
+    Numbers come before strings if a parameter has both. Raises `BadRequestError` with the possible values.
     """
     key = text.removeprefix("-")
     if text == "number":
@@ -120,20 +120,20 @@ def order_of(text: str, sweep: SweepRow) -> Order | None:
         values = ", ".join(f"values.{name}" for name, _ in sweep.objectives)
         fields = ", ".join((*_FIELDS, *_OF_ATTEMPT))
         raise BadRequestError(
-            f"sort={text}: write best, {fields}, {values}, params.NAME, constraints.NAME or attrs.NAME, "
-            "with - before it for falling"
+            f"sort={text}: use best, {fields}, {values}, params.NAME, constraints.NAME or attrs.NAME, "
+            "with a leading - for descending"
         )
     return Order(columns, text.startswith("-"), source)
 
 
 def _is_number(sweep: SweepRow, name: str) -> bool:
-    """Whether the sweep file makes this parameter a range; then nobody needs to look for texts."""
+    """Whether the sweep file defines this parameter as a range, so that it has no strings."""
     known = parameters_of(sweep).get(name)
     return known is not None and known.get("values") is None and known.get("value") is None
 
 
 def _of(kind: str, table: FromClause) -> Columns:
-    """Numbers come before texts where there are both."""
+    """The sort columns of a table; numbers before strings."""
     if kind in ("values", "constraints"):
         return (table.c.value,)
     number = table.c.number if kind == "params" else number_in(table.c.value)

@@ -1,4 +1,4 @@
-"""The trials and their attempts as people read them: pages, the best, details."""
+"""Reads pages of trials, the best trials, attempts and files; api."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from podium.sweep.values.trial import TrialState
 
 @dataclass(frozen=True, slots=True)
 class AttemptRow:
-    """An attempt as it is shown."""
+    """An attempt."""
 
     number: int
     device_id: str
@@ -28,7 +28,7 @@ class AttemptRow:
     pid: int | None
     visible_devices: str | None
     torch_device: str | None
-    import_s: float | None  # that loading the program took
+    import_s: float | None  # time to load the program
     started_at: float
     ended_at: float | None
     state: str | None
@@ -42,15 +42,15 @@ class AttemptRow:
 
 
 class Ordered(NamedTuple):
-    """Trials in an order."""
+    """A page of sorted trials."""
 
     rows: list[TrialRow]
     positions: list[Position]  # of each
-    total: int | None  # how many there are in all, if they were counted and any is here
+    total: int | None  # number of matches, if counted and the page is not empty
 
 
 class AttemptKeyRow(NamedTuple):
-    """The current attempt of a trial, to find its folder by."""
+    """The current attempt of a trial, which identifies its folder."""
 
     trial_id: int
     sweep_id: int
@@ -61,13 +61,13 @@ class AttemptKeyRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ArtifactRow:
-    """A file that a trial left."""
+    """A file of a trial."""
 
     name: str
     attempt: int
     sha256: str
     size_bytes: int
-    removed: str | None = None  # why it is not there any more
+    removed: str | None = None  # the reason, if it was removed
 
 
 def page(
@@ -80,7 +80,7 @@ def page(
     order: Order | None = None,
     among: ColumnElement[bool] | None = None,
 ) -> Ordered:
-    """Trials of a sweep, by number or in another order, from those after a position on.
+    """Trials of a sweep after a position, by number or in another order.
 
     `among` is a filter's condition.
     """
@@ -95,7 +95,7 @@ def page(
 
 
 def past(connection: Connection, sweep_id: int, order: Order | None, position: Position) -> ColumnElement[bool]:
-    """The trials that come after a position."""
+    """The trials after a position."""
     if order is None:
         return trials.c.number > position.number
     if position.values is None:
@@ -112,9 +112,9 @@ def ordered(
     offset: int = 0,
     counted: bool = False,
 ) -> Ordered:
-    """So many trials in an order, those at the beginning left out that `offset` says.
+    """`limit` trials in an order, after skipping `offset`.
 
-    Only ids are sorted: rows with all that they have would take three times as long.
+    Only ids are sorted: full rows would take three times as long.
     """
     by = (trials.c.number,) if order is None else order.by()
     many = [func.count().over()] if counted else []
@@ -135,8 +135,8 @@ def best(
 ) -> list[TrialRow]:
     """The best finished trials of a sweep by its first metric; ties go to the earlier trial.
 
-    With the goals of `further` objectives, ties are judged by these first: then the best one is dominated by none.
-    Trials that violate a constraint are left out.
+    With the goals of `further` objectives, ties are ordered by these first, so that the best one is not dominated.
+    Infeasible trials are omitted.
     """
     by = [trials.c.value, *(_value_at(position) for position in range(1, len(further) + 1))]
     order = [_best_first(column, each) for column, each in zip(by, (goal, *further), strict=True)]
@@ -158,10 +158,9 @@ def _value_at(position: int) -> ColumnElement[Any]:
 def pareto(
     connection: Connection, sweep_id: int, goals: Sequence[str], limit: int | None = None
 ) -> list[tuple[int, TrialRow]]:
-    """The finished trials that are dominated by none, each as (0, trial); with a `limit` so many, those of the next
-    fronts (1, 2, …) after them. In a front the first metric decides, then the number.
+    """The non-dominated finished trials as (0, trial); with a `limit`, those of the next fronts (1, 2, …) follow.
 
-    Those that violate a constraint are left out.
+    Within a front, the order is by the first metric, then by number. Infeasible trials are omitted.
     """
     points: dict[int, list[float]] = {}
     where = and_(trials.c.sweep_id == sweep_id, trials.c.state == TrialState.FINISHED.value, FEASIBLE)
@@ -190,7 +189,7 @@ def attempts_of(connection: Connection, trial_id: int) -> list[AttemptRow]:
 
 
 def artifacts_of(connection: Connection, trial_id: int) -> list[ArtifactRow]:
-    """The files that a trial left, also those that were not kept."""
+    """The files of a trial, including removed ones."""
     names = ("name", "attempt", "sha256", "size_bytes")
     there = select(*(artifacts.c[name] for name in names)).where(artifacts.c.trial_id == trial_id)
     removed = select(*(removed_artifacts.c[name] for name in names), removed_artifacts.c.reason.label("removed"))
@@ -201,7 +200,7 @@ def artifacts_of(connection: Connection, trial_id: int) -> list[ArtifactRow]:
 
 
 def files_of(connection: Connection, trial_ids: Sequence[int]) -> dict[int, tuple[ArtifactRow, ...]]:
-    """By trial, the files that are there, by name; trials that left none are not there."""
+    """By trial, the existing files sorted by name; trials without files are omitted."""
     found: dict[int, tuple[ArtifactRow, ...]] = {}
     statement = select(artifacts).where(artifacts.c.trial_id.in_(trial_ids))
     for row in connection.execute(statement.order_by(artifacts.c.trial_id, artifacts.c.name)):
@@ -211,20 +210,20 @@ def files_of(connection: Connection, trial_ids: Sequence[int]) -> dict[int, tupl
 
 
 def running(connection: Connection, sweep_id: int, limit: int) -> list[int]:
-    """Ids of the trials of a sweep that run, newest first."""
+    """Ids of the running trials of a sweep, newest first."""
     found = select(trials.c.id).where(trials.c.state == TrialState.RUNNING.value, trials.c.sweep_id == sweep_id)
     return list(connection.execute(found.order_by(trials.c.id.desc()).limit(limit)).scalars())
 
 
 def current_attempts(connection: Connection, trial_ids: Sequence[int]) -> list[AttemptKeyRow]:
-    """Of these trials, those that have begun: which attempt is their current one."""
+    """The current attempts of those of these trials that have started."""
     columns = (trials.c.id, trials.c.sweep_id, trials.c.number, trials.c.attempt, trials.c.state)
     begun = select(*columns).where(trials.c.id.in_(trial_ids), trials.c.attempt > 0)
     return [AttemptKeyRow(*row) for row in connection.execute(begun)]
 
 
 def cloned_from(connection: Connection, trial_id: int) -> int | None:
-    """The trial whose parameters a client gave this one, changed or not; None for one of the sweep's own."""
+    """The trial that a client cloned to create this one; None otherwise."""
     found: int | None = connection.execute(
         select(enqueued.c.cloned_from).where(enqueued.c.trial_id == trial_id)
     ).scalar_one_or_none()
@@ -232,7 +231,7 @@ def cloned_from(connection: Connection, trial_id: int) -> int | None:
 
 
 def busy_share(connection: Connection, sweep_id: int, devices: int) -> float | None:
-    """Of the time between a sweep's first start and last end, the share that its devices were busy."""
+    """The share of device time that was busy between a sweep's first start and last end."""
     statement = (
         select(
             func.sum(attempts.c.ended_at - attempts.c.started_at),

@@ -1,4 +1,4 @@
-"""A window of a sweep's trials as columns: filtered, sorted, counted; api."""
+"""A window of a sweep's trials as columns, filtered and sorted; api."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ from podium.sweep.values.trial import violates
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Which trials are wanted: those after where the page before ended, or those from `offset` on."""
+    """The requested trials: after the cursor of the previous page, or from `offset` on."""
 
     filter: str | None = None
     sort: str = "number"
-    after: str | None = None  # `next` of the page before
+    after: str | None = None  # `next` of the previous page
     offset: int = 0
     limit: int = 200
-    find: int | None = None  # the number of a trial that is looked for
+    find: int | None = None  # number of a trial whose position is requested
 
 
 @dataclass(frozen=True, slots=True)
 class TrialTable:
-    """Trials as columns, each as long as there are trials in it."""
+    """Trials as columns of equal length."""
 
     total: int  # trials of the sweep
-    matching: int  # of them through the filter
-    next: int | str | None  # goes into `after` for what follows
-    found: int | None  # how many matching trials come before the one that was looked for, if it is among them
+    matching: int  # trials that match the filter
+    next: int | str | None  # cursor of the next page
+    found: int | None  # position of the requested trial among the matches
     columns: dict[str, list[Any]] = field(default_factory=dict)
 
 
 def window(connection: Connection, sweep_id: int, wanted: Window) -> TrialTable:
-    """Raises `NotFoundError`, and `BadRequestError` for a filter or an order that cannot be read."""
+    """Read a window. Raises `NotFoundError`, and `BadRequestError` for an invalid filter or order."""
     sweep = sweeps.get(connection, sweep_id)
     total = sum(sweep.counts.values())
     order = order_of(wanted.sort, sweep)
@@ -62,11 +62,13 @@ def window(connection: Connection, sweep_id: int, wanted: Window) -> TrialTable:
     shown = rows[: wanted.limit]
     columns = columns_of(shown, parameters_of(sweep), [name for name, _ in sweep.objectives], time.time())
     return TrialTable(
-        total,
-        matching,
-        cursor_of(wanted.sort, order, positions[wanted.limit - 1]) if len(rows) > wanted.limit else None,
-        None if wanted.find is None else _place(connection, sweep_id, filtered, order, wanted.find, matching),
-        columns | _reported(connection, shown, sweep.metric),
+        total=total,
+        matching=matching,
+        next=cursor_of(wanted.sort, order, positions[wanted.limit - 1]) if len(rows) > wanted.limit else None,
+        found=None
+        if wanted.find is None
+        else _place(connection, sweep_id, filtered, order=order, number=wanted.find, matching=matching),
+        columns=columns | _reported(connection, shown, sweep.metric),
     )
 
 
@@ -84,7 +86,7 @@ def _place(
 
 
 def _reported(connection: Connection, rows: Sequence[TrialRow], metric: str) -> dict[str, list[Any]]:
-    """What trials without a value reported last: running, pruned, failed ones."""
+    """The last reports of trials without a value: running, pruned and failed ones."""
     last = metrics.last_of(connection, [row.id for row in rows if row.value is None and row.attempt], metric)
     found = [last.get(row.id, (None, None)) for row in rows]
     return {"reported": [value for _, value in found], "reported_step": [step for step, _ in found]}
@@ -93,9 +95,9 @@ def _reported(connection: Connection, rows: Sequence[TrialRow], metric: str) -> 
 def columns_of(
     rows: Sequence[TrialRow], space: Iterable[str], objectives: Sequence[str], now: float
 ) -> dict[str, list[Any]]:
-    """Columns of trials: those that every trial has, then values, parameters, constraints and attributes by name.
+    """Columns of trials: the common ones, then values, parameters, constraints and attributes by name.
 
-    Parameters come in the order of the sweep file; one that a trial does not have is null in its row.
+    Parameters are in the order of the sweep file; missing ones are null.
     """
     found: dict[str, list[Any]] = {
         "id": [row.id for row in rows],

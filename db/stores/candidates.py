@@ -1,4 +1,4 @@
-"""The trials that may be members of an ensemble, with what they left; api and host."""
+"""Trials that can be ensemble members, with their saved files; api and ensemble host."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def of_sweep(connection: Connection, sweep_id: int) -> list[TrialFiles]:
 
 
 def named(connection: Connection, trial_ids: Sequence[int]) -> list[TrialFiles]:
-    """These trials, in the order given, whatever their state. Raises `NotFoundError` naming one that is not there."""
+    """These trials in the given order, in any state. Raises `NotFoundError` for an unknown id."""
     found = {row.trial_id: row for row in those(connection, trials.c.id.in_(trial_ids))}
     for trial_id in trial_ids:
         if trial_id not in found:
@@ -38,7 +38,7 @@ def named(connection: Connection, trial_ids: Sequence[int]) -> list[TrialFiles]:
 
 
 def those(connection: Connection, condition: Any) -> list[TrialFiles]:
-    """The trials that meet a condition, with what they left."""
+    """The trials that meet a condition, with their saved files."""
     model, predictions = artifacts.alias("model"), artifacts.alias("predictions")
     statement = (
         select(
@@ -53,15 +53,23 @@ def those(connection: Connection, condition: Any) -> list[TrialFiles]:
             removed_artifacts,
             (removed_artifacts.c.trial_id == trials.c.id)
             & (removed_artifacts.c.name == MODEL)
-            & model.c.trial_id.is_(None),  # or a trial that ran again has saved others since
+            & model.c.trial_id.is_(None),  # unless a retried trial saved a new file
         )
         .where(condition)
         .order_by(trials.c.sweep_id, trials.c.number)
     )  # fmt: skip
     return [
         TrialFiles(
-            row.id, row.number, row.sweep_id, TrialState(row.state), row.value, row.goal,
-            row.model_attempt, row.sha256, row.predictions_attempt, row.not_kept or "",
+            trial_id=row.id,
+            number=row.number,
+            sweep_id=row.sweep_id,
+            state=TrialState(row.state),
+            value=row.value,
+            goal=row.goal,
+            model_attempt=row.model_attempt,
+            sha256=row.sha256,
+            predictions_attempt=row.predictions_attempt,
+            not_kept=row.not_kept or "",
         )
         for row in connection.execute(statement)
-    ]  # fmt: skip
+    ]

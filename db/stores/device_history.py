@@ -1,7 +1,7 @@
-"""What each device was when no trial ran on it, and why: the scheduler writes it, the timeline reads it.
+"""The history of device states with reasons: written by the scheduler, read by the timeline; scheduler and api.
 
-A row says what a device is from then on. Trials are not written here: the attempts have them. A scheduler that was
-killed could not say so; the next one does it in its place, from when that was last seen on.
+A row holds the state from its time on. Running trials are in the attempts. If a scheduler was killed, the next one
+writes the end of its intervals, at its last heartbeat.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 
 from podium.db.schema.tables import device_spells, devices, scheduler_lease
 
-KEPT = 20_000  # rows of one device, the newest
-_EVERY = 101  # rows are thinned out when so many have been written
+KEPT = 20_000  # newest rows of one device
+_EVERY = 101  # deletes old rows once per this many inserts
 READY, DOWN, STARTING, GONE = "ready", "down", "starting", "gone"
 STOPPED = "the service was stopped"
 KILLED = "the scheduler was not running: it ended without notice, or the machine did"
@@ -24,16 +24,16 @@ NOT_THERE = "it was not among the devices that the service started with"
 _ADD = insert(device_spells).returning(device_spells.c.id)
 
 
-class SpellRow(NamedTuple):
-    """From `at` on, until the next, a device is in this state; `reason` says why it runs no trial, if it runs none."""
+class DeviceStateRow(NamedTuple):
+    """The state of a device from `at` until the next row; `reason`: why it runs no trial."""
 
     at: float
     state: str  # ready, dedicated, set aside, lost; down, starting and gone with the service
     reason: str
 
 
-def add(connection: Connection, device_id: str, spell: SpellRow) -> None:
-    """A device is something else from now on."""
+def add(connection: Connection, device_id: str, spell: DeviceStateRow) -> None:
+    """Add a new state of a device."""
     values = {"device_id": device_id, "at": spell.at, "state": spell.state, "reason": spell.reason}
     added: int = connection.execute(_ADD, values).scalar_one()
     if added % _EVERY == 0:
@@ -41,44 +41,44 @@ def add(connection: Connection, device_id: str, spell: SpellRow) -> None:
 
 
 def take_over(connection: Connection, at: float) -> None:
-    """A scheduler starts: what the one before it could not write any more. To be called before it takes the lease."""
+    """Write the states that the previous scheduler could not. To be called before the new one takes the lease."""
     seen_at = connection.execute(select(scheduler_lease.c.seen_at)).scalar_one_or_none()
     for device_id, last in _last_ones(connection):
         if last.state == GONE:
             continue
         if last.state != DOWN and seen_at is not None:
-            add(connection, device_id, SpellRow(min(at, max(seen_at, last.at)), DOWN, KILLED))
-        add(connection, device_id, SpellRow(at, STARTING, SLOT_STARTS))
+            add(connection, device_id, DeviceStateRow(min(at, max(seen_at, last.at)), DOWN, KILLED))
+        add(connection, device_id, DeviceStateRow(at, STARTING, SLOT_STARTS))
         _thin(connection, device_id)
 
 
 def see(connection: Connection, at: float) -> None:
-    """The scheduler goes on."""
+    """Record the scheduler's heartbeat."""
     connection.execute(update(scheduler_lease).values(seen_at=at))
 
 
 def stop(connection: Connection, at: float) -> None:
-    """The scheduler ends, in order."""
+    """Record a regular stop of the scheduler."""
     see(connection, at)
     for device_id in connection.execute(select(devices.c.id)).scalars().all():
-        add(connection, device_id, SpellRow(at, DOWN, STOPPED))
+        add(connection, device_id, DeviceStateRow(at, DOWN, STOPPED))
 
 
 def leave(connection: Connection, there: Collection[str], at: float) -> None:
-    """All slots that there are to be are open: other devices, of an earlier start, are not there any more."""
+    """Mark devices of earlier starts that are not in `there` as gone."""
     for device_id, last in _last_ones(connection):
         if device_id not in there and last.state != GONE:
-            add(connection, device_id, SpellRow(at, GONE, NOT_THERE))
+            add(connection, device_id, DeviceStateRow(at, GONE, NOT_THERE))
 
 
 def seen_at(connection: Connection) -> float | None:
-    """When the scheduler was last known to go on; None before the first."""
+    """The last heartbeat of the scheduler; None before the first."""
     found: float | None = connection.execute(select(scheduler_lease.c.seen_at)).scalar_one_or_none()
     return found
 
 
 def known(connection: Connection) -> Iterator[str]:
-    """Every device of which something is written, also those that are gone; from one index entry to the next."""
+    """All devices with rows, also those that are gone; an index skip scan."""
     name = connection.execute(select(func.min(device_spells.c.device_id))).scalar_one()
     while name is not None:
         yield name
@@ -87,7 +87,7 @@ def known(connection: Connection) -> Iterator[str]:
 
 
 def begins_at(connection: Connection) -> float | None:
-    """When the first word was written of any device that is kept; None before that."""
+    """The time of the oldest row; None without rows."""
     first = select(func.min(device_spells.c.at))
     found = [
         connection.execute(first.where(device_spells.c.device_id == name)).scalar_one() for name in known(connection)
@@ -96,9 +96,9 @@ def begins_at(connection: Connection) -> float | None:
 
 
 def between(connection: Connection, device_id: str, from_s: float, to_s: float) -> list[tuple[float, str, str]]:
-    """What a device was from `from_s` to `to_s`, oldest first, as in `SpellRow`; the first one may have begun before.
+    """The (at, state, reason) rows of a device from `from_s` to `to_s`, oldest first; the first may start earlier.
 
-    There may be KEPT of them: made into anything else than the driver's tuples they would take five times as long.
+    There may be KEPT rows: plain tuples of the driver are five times as fast as anything else.
     """
     mine = device_spells.c.device_id == device_id
     first = select(func.max(device_spells.c.at)).where(mine, device_spells.c.at <= from_s).scalar_subquery()
@@ -109,17 +109,17 @@ def between(connection: Connection, device_id: str, from_s: float, to_s: float) 
     return rows
 
 
-def _last_ones(connection: Connection) -> list[tuple[str, SpellRow]]:
+def _last_ones(connection: Connection) -> list[tuple[str, DeviceStateRow]]:
     found = []
     for device_id in list(known(connection)):
         last = select(device_spells).where(device_spells.c.device_id == device_id)
         row = connection.execute(last.order_by(device_spells.c.at.desc(), device_spells.c.id.desc()).limit(1)).one()
-        found.append((device_id, SpellRow(row.at, row.state, row.reason)))
+        found.append((device_id, DeviceStateRow(row.at, row.state, row.reason)))
     return found
 
 
 def _thin(connection: Connection, device_id: str) -> None:
-    """Old rows go, so that a device that changes every second for months does not fill the disk."""
+    """Delete old rows, so that a device that changes every second does not fill the disk."""
     mine = device_spells.c.device_id == device_id
     newest = select(device_spells.c.at).where(mine).order_by(device_spells.c.at.desc()).offset(KEPT).limit(1)
     connection.execute(delete(device_spells).where(mine, device_spells.c.at <= newest.scalar_subquery()))

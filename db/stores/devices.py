@@ -1,4 +1,4 @@
-"""The devices as the ledger last wrote them, with what runs on each."""
+"""Devices with their running trials and ensemble members; scheduler and api."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from podium.db.schema.tables import (
     trials,
 )
 from podium.db.stores import device_history, events
-from podium.db.stores.device_history import SpellRow
+from podium.db.stores.device_history import DeviceStateRow
 from podium.db.stores.events import NewEvent
 from podium.sweep.lifecycle.state_changes import DeviceChanged, DeviceSetAside
 from podium.sweep.values.trial import TrialState
 
-# Spelled out, not bound: only so does SQLite know that the index of what runs is enough.
+# A literal, not a bound value: only then does SQLite use the partial index of running trials.
 _RUNS = trials.c.state == literal_column(f"'{TrialState.RUNNING}'")
 
 
@@ -42,7 +42,7 @@ class RunningRow:
 
 @dataclass(frozen=True, slots=True)
 class PlacedMemberRow:
-    """A member of an ensemble beside the trials."""
+    """An ensemble member on a device."""
 
     id: int
     position: int
@@ -52,7 +52,7 @@ class PlacedMemberRow:
 
 @dataclass(frozen=True, slots=True)
 class DeviceRow:
-    """A device as it is shown."""
+    """A device."""
 
     id: str
     kind: str
@@ -65,7 +65,7 @@ class DeviceRow:
     reason: str
     running: RunningRow | None
     members: tuple[PlacedMemberRow, ...]
-    changed_at: float  # when state or reason did last
+    changed_at: float  # when state or reason last changed
 
     @property
     def trial_id(self) -> int | None:
@@ -77,7 +77,7 @@ class DeviceRow:
 
 
 def change(connection: Connection, changes: Sequence[DeviceChanged]) -> None:
-    """Write devices as they are now."""
+    """Write the current state of devices."""
     for item in changes:
         values = {
             "id": item.device_id,
@@ -93,13 +93,13 @@ def change(connection: Connection, changes: Sequence[DeviceChanged]) -> None:
         }
         statement = insert(devices).values(values)
         connection.execute(statement.on_conflict_do_update(index_elements=["id"], set_=values))
-        device_history.add(connection, item.device_id, SpellRow(item.at, item.state, item.reason))
+        device_history.add(connection, item.device_id, DeviceStateRow(item.at, item.state, item.reason))
         payload = {"device": item.device_id, "state": item.state, "reason": item.reason}
         events.add(connection, [NewEvent(item.at, f"device.{item.state}", payload=payload)])
 
 
 def set_aside(connection: Connection, changes: Sequence[DeviceSetAside]) -> None:
-    """Devices take no trials until somebody returns them; a reason that is there stays."""
+    """Drain devices until they are returned; an existing reason is kept."""
     for item in changes:
         values = {"device_id": item.device_id, "reason": item.reason, "at": item.at}
         result = connection.execute(insert(devices_aside).values(values).on_conflict_do_nothing())
@@ -109,17 +109,17 @@ def set_aside(connection: Connection, changes: Sequence[DeviceSetAside]) -> None
 
 
 def aside(connection: Connection) -> dict[str, str]:
-    """The devices that take no trials until somebody returns them, and why."""
+    """The drained devices and the reasons."""
     return {row.device_id: row.reason for row in connection.execute(select(devices_aside))}
 
 
 def forget(connection: Connection, keep: Sequence[str]) -> None:
-    """Drop the devices of an earlier start that are not there any more."""
+    """Delete devices of an earlier start that no longer exist."""
     connection.execute(devices.delete().where(devices.c.id.not_in(list(keep))))
 
 
 def all_of(connection: Connection) -> list[DeviceRow]:
-    """Every device, with the trial on its slot and the ensemble members beside it."""
+    """All devices, with the trial in the slot and the ensemble members."""
     running, members = _running(connection), _members(connection)
     statement = select(devices).order_by(devices.c.kind.desc(), devices.c.position)
     return [

@@ -1,4 +1,4 @@
-"""What becomes of ensembles: made, given versions, promoted, rolled back, stopped, retired; api and host."""
+"""Changes of ensembles: create, add version, promote, roll back, stop, start, retire; api and ensemble host."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def create(
     connection: Connection, name: str | None, sweep_id: int | None, version: NewVersion, at: float,
     *, requested: bool = False,
 ) -> int:  # fmt: skip
-    """Store a new ensemble with its first version, `building`; returns its id.
+    """Store a new ensemble with its first version, in state `building`; returns its id.
 
-    Without a name it gets the sweep's with a number. Raises `ConflictError` for a name that is taken.
+    The default name is that of the sweep with a number. Raises `ConflictError` for a name in use.
     """
     name = name or _free_name(connection, sweep_id)
     if connection.execute(select(ensembles.c.id).where(ensembles.c.name == name)).one_or_none():
-        raise ConflictError(f"there is an ensemble {name!r} already; choose another name")
+        raise ConflictError(f"an ensemble {name!r} already exists; choose another name")
     values = {
         "name": name,
         "sweep_id": sweep_id,
@@ -49,7 +49,7 @@ def create(
         "changed_at": at,
     }
     (ensemble_id,) = connection.execute(insert(ensembles).values(values).returning(ensembles.c.id)).one()
-    _add_version(connection, ensemble_id, 1, version, at)
+    _add_version(connection, ensemble_id, 1, version=version, at=at)
     events.add(connection, [NewEvent(at, "ensemble.building", ensemble_id=ensemble_id, payload={"name": name})])
     return int(ensemble_id)
 
@@ -57,90 +57,92 @@ def create(
 def add_version(
     connection: Connection, ensemble_id: int, version: NewVersion, canary_share: float | None, at: float
 ) -> int:
-    """Store another version: it takes over when it is ready, or as a canary answers a share; returns its number.
+    """Store another version, which becomes active when ready or is a canary; returns its number.
 
-    Raises `ConflictError` when the ensemble is over, or another version is still on its way.
+    Raises `ConflictError` if the ensemble is stopped or retired, or another version is pending.
     """
     row = _wanted(connection, ensemble_id)
     if row.target is not None or row.canary is not None:
-        on_its_way = row.target if row.target is not None else row.canary
-        raise ConflictError(f"version {on_its_way} is on its way; promote it or roll it back first")
+        pending = row.target if row.target is not None else row.canary
+        raise ConflictError(f"version {pending} is pending; promote it or roll it back first")
     number = max(row.versions) + 1
-    _add_version(connection, ensemble_id, number, version, at)
+    _add_version(connection, ensemble_id, number, version=version, at=at)
     if canary_share is None:
         _set(connection, ensemble_id, at, target=number)
     else:
         _set(connection, ensemble_id, at, canary=number, canary_share=canary_share)
-    _tell_version(connection, ensemble_id, "added", number, at)
+    _tell_version(connection, ensemble_id, "added", number=number, at=at)
     return number
 
 
 def promote(connection: Connection, ensemble_id: int, at: float) -> None:
-    """The canary is to answer everything. Raises `ConflictError` when there is none."""
+    """Make the canary the target. Raises `ConflictError` if there is none."""
     row = _wanted(connection, ensemble_id)
     if row.canary is None:
         raise ConflictError(f"ensemble {ensemble_id} has no canary to promote")
     _set(connection, ensemble_id, at, target=row.canary, canary=None, canary_share=0.0)
-    _tell_version(connection, ensemble_id, "promoted", row.canary, at)
+    _tell_version(connection, ensemble_id, "promoted", number=row.canary, at=at)
 
 
 def roll_back(connection: Connection, ensemble_id: int, at: float) -> None:
-    """Drop the version on its way, or go back to the one before the active one, as soon as that is ready.
+    """Cancel the pending version, or make the version before the active one the target.
 
-    Raises `ConflictError` when there is nothing to go back to.
+    Raises `ConflictError` if there is no earlier version.
     """
     row = _wanted(connection, ensemble_id)
     if row.canary is not None or row.target is not None:
         _set(connection, ensemble_id, at, target=None, canary=None, canary_share=0.0)
-        _tell_version(connection, ensemble_id, "rolled_back", row.version, at)
+        _tell_version(connection, ensemble_id, "rolled_back", number=row.version, at=at)
         return
     earlier = _active_before(connection, row)
     if earlier is None:
         raise ConflictError(f"ensemble {ensemble_id} has no version before {row.version}")
     _set(connection, ensemble_id, at, target=earlier)
-    _tell_version(connection, ensemble_id, "rolled_back", earlier, at)
+    _tell_version(connection, ensemble_id, "rolled_back", number=earlier, at=at)
 
 
 def _active_before(connection: Connection, row: EnsembleRow) -> int | None:
-    """The earlier version that answered last: none that was a canary only, none that was itself rolled back from."""
+    """The last earlier version that was active: neither a mere canary nor rolled back."""
     activated = (
         select(events_table.c.payload)
         .where(events_table.c.kind == "ensemble.version_active", events_table.c.ensemble_id == row.id)
         .order_by(events_table.c.id.desc())
     )
     active = [json.loads(payload)["version"] for payload in connection.execute(activated).scalars()]
-    return next((number for number in [*active, 1] if number < row.version), None)  # the first is, without an event
+    return next(
+        (number for number in [*active, 1] if number < row.version), None
+    )  # version 1 is active without an event
 
 
 def activate(connection: Connection, ensemble_id: int, number: int, at: float) -> None:
-    """The target is ready: from now on it answers."""
+    """Make the target the active version."""
     result = connection.execute(
         update(ensembles)
         .where(ensembles.c.id == ensemble_id, ensembles.c.target == number)
         .values(version=number, target=None, changed_at=at)
     )
     if result.rowcount:
-        _tell_version(connection, ensemble_id, "active", number, at)
+        _tell_version(connection, ensemble_id, "active", number=number, at=at)
 
 
 def change(connection: Connection, ensemble_id: int, state: EnsembleState, reason: str, at: float) -> None:
-    """Set a new state; one that was stopped or retired meanwhile stays so."""
-    _change_from(connection, ensemble_id, WANTED, state, reason, at)
+    """Set a new state, unless the ensemble was stopped or retired meanwhile."""
+    _change_from(connection, ensemble_id, WANTED, state=state, reason=reason, at=at)
 
 
 def stop(connection: Connection, ensemble_id: int, at: float) -> None:
-    """End its members; it can be started again. Raises `ConflictError` when it is retired."""
+    """Stop an ensemble; it can be started again. Raises `ConflictError` if it is retired."""
     _not_retired(connection, ensemble_id)
-    _change_from(connection, ensemble_id, WANTED, EnsembleState.STOPPED, "stopped on request", at)
+    _change_from(connection, ensemble_id, WANTED, state=EnsembleState.STOPPED, reason="stopped on request", at=at)
 
 
 def start(connection: Connection, ensemble_id: int, at: float) -> None:
-    """Have its members again; one that runs goes on, and what failed of it is tried again.
+    """Start an ensemble; if it runs, only failed replicas are restarted.
 
-    Raises `ConflictError` when it is retired.
+    Raises `ConflictError` if it is retired.
     """
     row = _not_retired(connection, ensemble_id)
-    _change_from(connection, ensemble_id, {EnsembleState.STOPPED}, EnsembleState.BUILDING, "", at)
+    _change_from(connection, ensemble_id, {EnsembleState.STOPPED}, state=EnsembleState.BUILDING, reason="", at=at)
     for member in [member for version in row.kept for member in version.members]:
         for replica in member.replicas:
             if replica.state is MemberState.FAILED:
@@ -148,14 +150,14 @@ def start(connection: Connection, ensemble_id: int, at: float) -> None:
 
 
 def retire(connection: Connection, ensemble_id: int, at: float) -> None:
-    """End it for good; its name stays taken, its evaluations stay readable."""
+    """Retire an ensemble permanently; its name stays in use, its evaluations are kept."""
     get(connection, ensemble_id)
     alive = frozenset(EnsembleState) - {EnsembleState.RETIRED}
-    _change_from(connection, ensemble_id, alive, EnsembleState.RETIRED, "retired on request", at)
+    _change_from(connection, ensemble_id, alive, state=EnsembleState.RETIRED, reason="retired on request", at=at)
 
 
 def set_plan(connection: Connection, ensemble_id: int, number: int, plan: dict[str, Any]) -> None:
-    """How in-graph runs its groups, as measured at warm-up."""
+    """Store the execution plan of the in-graph mode, as measured at warm-up."""
     mine = (ensemble_versions.c.ensemble_id == ensemble_id) & (ensemble_versions.c.number == number)
     connection.execute(update(ensemble_versions).where(mine).values(plan=json.dumps(plan)))
 

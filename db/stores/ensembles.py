@@ -1,4 +1,4 @@
-"""The ensembles, their versions and members as they are read: by the api, the host and the gateway."""
+"""Reads ensembles, versions and members; api, ensemble host and gateway."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ from podium.sweep.values.errors import NotFoundError
 from podium.sweep.values.trial import SweepState
 
 log = logging.getLogger("podium.ensembles")
-_UNREADABLE = (ValueError, KeyError, TypeError)  # not what somebody wrote who knew this version of the service
-_MemberParts = tuple[int, int, TrialFiles, tuple[ReplicaRow, ...]]  # id, position, what the trial left, replicas
+_UNREADABLE = (ValueError, KeyError, TypeError)  # written by another version of the service
+_MemberParts = tuple[int, int, TrialFiles, tuple[ReplicaRow, ...]]  # id, position, the trial's files, replicas
 
 
 @dataclass(frozen=True, slots=True)
 class MemberRow:
-    """A member as it is stored, with what its trial left."""
+    """A stored member with the files of its trial."""
 
     id: int
     position: int
@@ -55,7 +55,7 @@ class MemberRow:
 
 @dataclass(frozen=True, slots=True)
 class VersionRow:
-    """A version as it is stored."""
+    """A stored version."""
 
     number: int
     mode: Mode
@@ -74,7 +74,7 @@ class VersionRow:
 
 @dataclass(frozen=True, slots=True)
 class EnsembleRow:
-    """An ensemble as it is stored, with its versions by number."""
+    """A stored ensemble with its versions by number."""
 
     id: int
     name: str
@@ -90,12 +90,12 @@ class EnsembleRow:
 
     @property
     def active(self) -> VersionRow:
-        """The version that answers."""
+        """The active version."""
         return self.versions[self.version]
 
     @property
     def kept(self) -> list[VersionRow]:
-        """The versions whose members are to run: the active one, its successor, the canary."""
+        """The versions whose members should run: active, target and canary."""
         numbers = dict.fromkeys(n for n in (self.version, self.target, self.canary) if n is not None)
         return [self.versions[number] for number in numbers]
 
@@ -109,7 +109,7 @@ def get(connection: Connection, ensemble_id: int) -> EnsembleRow:
 
 
 def named(connection: Connection, name: str) -> EnsembleRow:
-    """The one ensemble of this name. Raises `NotFoundError`."""
+    """The ensemble of this name. Raises `NotFoundError`."""
     rows = _rows(connection, select(ensembles).where(ensembles.c.name == name))
     if not rows:
         raise NotFoundError(f"there is no ensemble {name!r}")
@@ -125,7 +125,7 @@ def page(connection: Connection, *, after: int | None = None, limit: int = 50) -
 
 
 def wanted(connection: Connection) -> list[EnsembleRow]:
-    """Every ensemble that is to be up, oldest first; one that cannot be read is logged, and costs no other."""
+    """All ensembles that should run, oldest first; unreadable ones are logged and skipped."""
     up = ensembles.c.state.in_([state.value for state in WANTED])
     try:
         return _rows(connection, select(ensembles).where(up).order_by(ensembles.c.id))
@@ -138,12 +138,12 @@ def _readable(connection: Connection, ensemble_id: int) -> list[EnsembleRow]:
     try:
         return [get(connection, ensemble_id)]
     except _UNREADABLE:
-        log.exception("ensemble %d cannot be read; the others go on", ensemble_id)
+        log.exception("cannot read ensemble %d; skipping it", ensemble_id)
         return []
 
 
 def traffic(connection: Connection) -> list[Traffic]:
-    """Every ensemble that is to be up, as predictions see it."""
+    """All ensembles that should run, as the gateway needs them."""
     return [
         Traffic(
             ensemble_id=row.id,
@@ -158,7 +158,7 @@ def traffic(connection: Connection) -> list[Traffic]:
 
 
 def requested(connection: Connection) -> list[tuple[int, str]]:
-    """(id, spec) of each finished sweep whose file has an `ensemble:` block that nobody has taken up."""
+    """(id, spec) of each finished sweep with an `ensemble:` block that has not been built."""
     statement = (
         select(sweeps.c.id, sweeps.c.spec)
         .outerjoin(ensembles, ensembles.c.requested_by == sweeps.c.id)
@@ -185,7 +185,14 @@ def _snapshot(row: EnsembleRow, version: VersionRow) -> Snapshot:
         features=version.features,
         combination=version.combination,
         members=tuple(
-            Member(m.id, m.trial_id, tuple(Replica(r.id, r.state, r.epoch, r.endpoint, r.reason) for r in m.replicas))
+            Member(
+                m.id,
+                m.trial_id,
+                tuple(
+                    Replica(replica_id=r.id, state=r.state, epoch=r.epoch, endpoint=r.endpoint, reason=r.reason)
+                    for r in m.replicas
+                ),
+            )
             for m in version.members
         ),
     )
@@ -238,7 +245,9 @@ def _version(row: Row[Any], members: list[_MemberParts]) -> VersionRow:
         plan=json.loads(row.plan),
         created_at=row.created_at,
         members=tuple(
-            MemberRow(member_id, position, files.trial_id, weight, files, mine)
+            MemberRow(
+                id=member_id, position=position, trial_id=files.trial_id, weight=weight, files=files, replicas=mine
+            )
             for (member_id, position, files, mine), weight in zip(members, combination.weights, strict=True)
         ),
     )

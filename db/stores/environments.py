@@ -1,4 +1,4 @@
-"""The packages that were installed when sweeps were submitted: each list once, by its hash; api."""
+"""Lists of packages installed at the submission of sweeps, stored once by hash; api."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from podium.sweep.values.errors import NotFoundError
 
 
 def add(connection: Connection, sha256: str, packages: str, at: float) -> None:
-    """Keep a list of packages, unless it is there."""
+    """Store a list of packages unless it exists."""
     values = {"sha256": sha256, "packages": packages, "first_at": at}
     connection.execute(insert(environments).values(values).on_conflict_do_nothing())
 
 
 def packages_of(connection: Connection, sweep_id: int) -> str:
-    """The packages of the service when a sweep was submitted, a line each. Raises `NotFoundError`."""
+    """The packages installed when a sweep was submitted, one per line. Raises `NotFoundError`."""
     statement = select(sweeps.c.id, environments.c.packages).join(environments, isouter=True)
     row = connection.execute(statement.where(sweeps.c.id == sweep_id)).one_or_none()
     if row is None:

@@ -1,6 +1,6 @@
-"""The evaluations of ensembles: queued by the api, done by the host.
+"""Evaluations of ensembles: queued by the api, run by the ensemble host.
 
-queued -> running -> finished or failed. One that was running when its host died is queued once more.
+queued -> running -> finished or failed. An evaluation is requeued once if the host dies while it runs.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from podium.db.stores.events import NewEvent
 from podium.sweep.values.errors import ConflictError, NotFoundError
 
 MAX_QUEUED = 100
-_ONCE_MORE = "the host ended while it was at work on it; it is tried once more"
-_TWICE = "the host ended twice while it was at work on it; it may need more memory than there is: post fewer rows"
+_ONCE_MORE = "the ensemble host exited during the evaluation; retrying once"
+_TWICE = "the ensemble host exited twice during the evaluation, possibly out of memory; post fewer rows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +38,10 @@ class EvaluationRow:
 
 
 def queue(connection: Connection, ensemble_id: int, version: int, split: str, *, forced: bool, at: float) -> int:
-    """Ask the host for an evaluation; returns its id. Raises `ConflictError` when too many wait."""
+    """Queue an evaluation; returns its id. Raises `ConflictError` if the queue is full."""
     waiting = connection.execute(select(func.count()).where(evaluations.c.state == "queued")).scalar_one()
     if waiting >= MAX_QUEUED:
-        raise ConflictError(f"{waiting} evaluations are queued, and no more may be; ask again when some are done")
+        raise ConflictError(f"{waiting} evaluations are queued, which is the limit; retry when some have finished")
     values = {
         "ensemble_id": ensemble_id,
         "version": version,
@@ -51,27 +51,27 @@ def queue(connection: Connection, ensemble_id: int, version: int, split: str, *,
         "created_at": at,
     }
     (evaluation_id,) = connection.execute(insert(evaluations).values(values).returning(evaluations.c.id)).one()
-    _tell(connection, "queued", ensemble_id, int(evaluation_id), at)
+    _tell(connection, "queued", ensemble_id, evaluation_id=int(evaluation_id), at=at)
     return int(evaluation_id)
 
 
 def queued(connection: Connection) -> list[EvaluationRow]:
-    """Evaluations that nobody has taken up, oldest first."""
+    """Queued evaluations, oldest first."""
     statement = select(evaluations).where(evaluations.c.state == "queued").order_by(evaluations.c.id)
     return [_row(row) for row in connection.execute(statement)]
 
 
 def begin(connection: Connection, evaluation_id: int, at: float) -> None:
-    """Written down before the work: what kills the host is not tried for ever."""
+    """Mark as running before the work starts, so that an evaluation that kills the host is not retried forever."""
     _change(connection, evaluation_id, {"state": "running"}, at)
 
 
 def recover(connection: Connection, at: float) -> list[int]:
-    """What a dead host was on is queued once more; what was so before has failed: returns the ids of these."""
+    """Requeue the evaluations of a dead host; those requeued before fail, and their ids are returned."""
     twice = (evaluations.c.state == "running") & (evaluations.c.reason == _ONCE_MORE)
     lost = list(connection.execute(select(evaluations.c.id).where(twice)).scalars())
     for evaluation_id in lost:
-        finish(connection, evaluation_id, None, _TWICE, at)
+        finish(connection, evaluation_id, None, reason=_TWICE, at=at)
     once = update(evaluations).where(evaluations.c.state == "running")
     connection.execute(once.values(state="queued", reason=_ONCE_MORE))
     return lost
@@ -93,7 +93,7 @@ def finish(
 def _change(connection: Connection, evaluation_id: int, values: dict[str, Any], at: float) -> None:
     changed = update(evaluations).where(evaluations.c.id == evaluation_id).values(values)
     for ensemble_id in connection.execute(changed.returning(evaluations.c.ensemble_id)).scalars():
-        _tell(connection, values["state"], ensemble_id, evaluation_id, at)
+        _tell(connection, values["state"], ensemble_id, evaluation_id=evaluation_id, at=at)
 
 
 def _tell(connection: Connection, state: str, ensemble_id: int, evaluation_id: int, at: float) -> None:

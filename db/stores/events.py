@@ -1,6 +1,6 @@
-"""The outbox: a change and its event are one transaction, and clients follow the events by id.
+"""The event outbox: a change and its event are one transaction, and clients follow events by id; all writers.
 
-They are the record of what happened, too, and all kept: the doctor and rollbacks read old ones.
+Events are never deleted: `podium doctor` and rollbacks read old ones.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from podium.db.schema.tables import events
 
 @dataclass(frozen=True, slots=True)
 class NewEvent:
-    """Something that a client may want to know."""
+    """An event to add."""
 
     at: float
     kind: str
@@ -28,7 +28,7 @@ class NewEvent:
 
 
 class News(NamedTuple):
-    """An event without what it says: what it is about is enough to look again."""
+    """An event without its payload: enough to know what to reload."""
 
     id: int
     kind: str
@@ -38,7 +38,7 @@ class News(NamedTuple):
 
 
 def add(connection: Connection, new: Sequence[NewEvent]) -> None:
-    """Write events in the transaction of the changes that they tell of."""
+    """Add events in the transaction of their changes."""
     rows = [
         {
             "at": event.at,
@@ -61,7 +61,7 @@ def after(connection: Connection, event_id: int, limit: int = 1000) -> list[dict
 
 
 def news(connection: Connection, event_id: int, limit: int) -> list[News]:
-    """What the events after `event_id` are about, oldest first."""
+    """The events after `event_id` without payloads, oldest first."""
     columns = (events.c[name] for name in News._fields)
     statement = select(*columns).where(events.c.id > event_id).order_by(events.c.id).limit(limit)
     return [News(*row) for row in connection.execute(statement)]
@@ -75,6 +75,6 @@ def span(connection: Connection) -> tuple[int, int]:
 
 
 def before(connection: Connection, at: float) -> int:
-    """The id of the last event that is older than `at`; 0 where there is none. Looks back from the newest one."""
+    """The id of the last event before `at`; 0 without one. Scans back from the newest."""
     older = select(events.c.id).where(events.c.at < at).order_by(events.c.id.desc()).limit(1)
     return connection.execute(older).scalar_one_or_none() or 0

@@ -1,8 +1,8 @@
-"""Trials that ran elsewhere, stored whole as a finished sweep; api.
+"""Stores imported trials as a finished sweep; api.
 
-They have no attempts, since none of ours ran them: the audit knows them by their sampler and their sweep's program.
-Their ids are of a range of their own, so that they never meet those that the scheduler counts up in its memory.
-All rows are made before the transaction begins, since every other writer waits for it.
+Imported trials have no attempts; the audit recognizes them by their sampler and their sweep's program. Their ids are in
+a separate range, so that they never collide with the scheduler's ids. All rows are built before the transaction starts,
+since it blocks all other writers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.trial import SweepState
 
 Row = tuple[object, ...]
-# The columns of what is written, without the trial's id: it comes first in each.
+# The columns without the trial's id, which is the first of each row.
 _COLUMNS: dict[Table, tuple[str, ...]] = {
     trials: ("number", "state", "value", "started_at", "ended_at", "created_at", "attempt", "sampler", "sweep_id"),
     trial_params: ("name", "number", "value", "distribution"),
@@ -36,7 +36,7 @@ _COLUMNS: dict[Table, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A study as it will be stored: the sweep, and rows by table, each with the number of its trial before it."""
+    """A study ready to be stored: the sweep, and (trial number, row) pairs by table."""
 
     spec: SweepSpec
     source: str
@@ -46,7 +46,7 @@ class Prepared:
 
 
 def prepare(imported: SweepImport, at: float) -> Prepared:
-    """Raises `InvalidSpecError`."""
+    """Build all rows. Raises `InvalidSpecError`."""
     started = [trial.started_at for trial in imported.trials if trial.started_at is not None]
     ended = [trial.ended_at for trial in imported.trials if trial.ended_at is not None]
     rows: dict[Table, list[tuple[int, Row]]] = {table: [] for table in _COLUMNS}
@@ -54,7 +54,13 @@ def prepare(imported: SweepImport, at: float) -> Prepared:
     for number, trial in enumerate(imported.trials):
         for table, row in _rows(number, trial, objectives, at):
             rows[table].append((number, row))
-    return Prepared(imported.spec(), imported.source, rows, min(started, default=None), max(ended, default=at))
+    return Prepared(
+        spec=imported.spec(),
+        source=imported.source,
+        rows=rows,
+        started_at=min(started, default=None),
+        ended_at=max(ended, default=at),
+    )
 
 
 def _rows(number: int, trial: ImportedTrial, objectives: list[str], at: float) -> Iterator[tuple[Table, Row]]:
@@ -73,16 +79,16 @@ def _rows(number: int, trial: ImportedTrial, objectives: list[str], at: float) -
     for name, attribute in trial.user_attrs.items():
         yield trial_attrs, (name, json.dumps(attribute))
     for name, curve in trial.metrics.items():
-        for step, point in dict(reversed(curve)).items():  # the first of a step stays
+        for step, point in dict(reversed(curve)).items():  # the first value of a step is kept
             yield metrics, (name, step, point, ended_at)
 
 
 def accept(
     connection: Connection, prepared: Prepared, at: float, idempotency_key: str | None = None
 ) -> tuple[int, bool]:
-    """Store the sweep, finished, with its trials; returns its id, and whether it is new.
+    """Store the finished sweep with its trials; returns its id, and whether it is new.
 
-    The same key with the same content gives the same sweep again. Raises `ConflictError` for another content.
+    The same key and content return the same sweep. Raises `ConflictError` for different content.
     """
     sweep_id, new = sweeps.accept(connection, prepared.spec, at, idempotency_key)
     if new:
@@ -100,7 +106,7 @@ def _store(connection: Connection, sweep_id: int, prepared: Prepared) -> None:
 
 
 def _insert(connection: Connection, table: Table, rows: Iterable[Row]) -> None:
-    """Given to the driver as they are: SQLAlchemy takes longer for parameters than SQLite for rows."""
+    """Insert with the driver directly: SQLAlchemy's parameter handling takes longer than the inserts."""
     names = ("id" if table is trials else "trial_id", *_COLUMNS[table])
     marks = ", ".join("?" * len(names))
     if wanted := list(rows):
@@ -109,7 +115,7 @@ def _insert(connection: Connection, table: Table, rows: Iterable[Row]) -> None:
 
 
 def _finish(connection: Connection, sweep_id: int, prepared: Prepared, at: float) -> None:
-    """Directly, and not by way of `running`: no scheduler is to take it up meanwhile."""
+    """Set the sweep finished without passing `running`, so that no scheduler picks it up."""
     reason = f"imported from {prepared.source}"
     values = {
         "state": SweepState.FINISHED.value,

@@ -1,4 +1,4 @@
-"""The scheduler's lease: one row, with an epoch that fences out a scheduler that another has taken over from."""
+"""The scheduler's lease: one row with an epoch that fences out a replaced scheduler; scheduler."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _EPOCH = select(scheduler_lease.c.epoch).where(scheduler_lease.c.id == 1)
 
 
 def take(connection: Connection, holder: str, at: float) -> int:
-    """Take the lease from whoever has it; returns the new epoch."""
+    """Take the lease; returns the new epoch."""
     first = insert(scheduler_lease).values(id=1, epoch=1, holder=holder, taken_at=at, seen_at=at)
     later = {"epoch": scheduler_lease.c.epoch + 1, "holder": holder, "taken_at": at, "seen_at": at}
     statement = first.on_conflict_do_update(index_elements=["id"], set_=later)
@@ -21,6 +21,6 @@ def take(connection: Connection, holder: str, at: float) -> int:
 
 
 def check(connection: Connection, epoch: int) -> None:
-    """Raise `FencedError` unless the lease is still that of `epoch`; within the transaction that it guards."""
+    """Raises `FencedError` unless the lease has this epoch; to be called in the transaction that it guards."""
     if connection.execute(_EPOCH).scalar_one() != epoch:
         raise FencedError

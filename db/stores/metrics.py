@@ -1,4 +1,4 @@
-"""Metric points: one row a trial, name and step; the first report of a step stays."""
+"""Metric points: one row per trial, name and step; the first report of a step is kept; scheduler and api."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _LATEST = text(
 
 
 def add(connection: Connection, points: Sequence[MetricPoint]) -> None:
-    """Write points; a step that is there already is left as it is."""
+    """Write points; existing steps are not changed."""
     rows = [(point.key.trial_id, point.key.attempt, point.name, point.step, point.value, point.at) for point in points]
     connection.exec_driver_sql(_ADD, rows)
 
@@ -44,7 +44,7 @@ def add(connection: Connection, points: Sequence[MetricPoint]) -> None:
 def latest(
     connection: Connection, trial_ids: Sequence[int], limit: int = 2_000
 ) -> dict[int, dict[str, tuple[int, float]]]:
-    """The last (step, value) of each metric, by trial and name; of at most about `limit` metrics."""
+    """The last (step, value) of each metric by trial and name; for about `limit` metrics at most."""
     found: dict[int, dict[str, tuple[int, float]]] = {}
     values = {"trials": json.dumps(list(trial_ids)), "most": limit}
     for trial_id, name, step, value in connection.execute(_LATEST, values):
@@ -79,7 +79,7 @@ def of_trial(
 
 
 def last_of(connection: Connection, trial_ids: Sequence[int], name: str) -> dict[int, tuple[int, float]]:
-    """The last (step, value) that each of some trials reported of a metric; those that reported none are left out."""
+    """The last (step, value) of a metric for each of these trials; trials without reports are omitted."""
     statement = (
         select(metrics.c.trial_id, func.max(metrics.c.step), metrics.c.value)  # SQLite takes the value from that row
         .where(metrics.c.trial_id.in_(trial_ids), metrics.c.name == name)

@@ -1,4 +1,4 @@
-"""The processes that run members: written by the host, shown by the api; a dedicated one holds its device."""
+"""Replicas, the processes that serve ensemble members; written by the ensemble host, read by the api."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from podium.ensemble.values.ensemble_spec import HOLDING, WANTED, MemberState, P
 
 @dataclass(frozen=True, slots=True)
 class ReplicaRow:
-    """A process of a member as it is stored; in-graph, the members of one process say the same."""
+    """A stored replica of a member; in-graph, all members share the process."""
 
     id: int
     number: int
@@ -29,7 +29,7 @@ class ReplicaRow:
 
 
 def change(connection: Connection, replica_id: int, state: MemberState, reason: str = "", **values: Any) -> None:
-    """Set a replica's state, and what else is known of it: device_id, node, pid, epoch, endpoint, restarts."""
+    """Set the state and other columns of a replica: device_id, node, pid, epoch, endpoint, restarts."""
     connection.execute(
         update(replicas).where(replicas.c.id == replica_id).values(state=state.value, reason=reason, **values)
     )
@@ -46,14 +46,14 @@ def of_members(connection: Connection, member_ids: Sequence[int]) -> dict[int, t
 
 
 def running(connection: Connection) -> list[int]:
-    """The ids of those that are not stopped, of whatever ensemble."""
+    """The ids of all replicas that are not stopped."""
     return list(
         connection.execute(select(replicas.c.id).where(replicas.c.state != MemberState.STOPPED.value)).scalars()
     )
 
 
 def dedicated(connection: Connection) -> dict[str, str]:
-    """The devices that run no trials because a member has them to itself, and why, by device id."""
+    """The devices dedicated to ensemble members, with the reason, by device id."""
     statement = (
         select(replicas.c.device_id, ensembles.c.name, ensemble_members.c.position)
         .join(ensemble_members, ensemble_members.c.id == replicas.c.member_id)

@@ -1,4 +1,4 @@
-"""What clients ask of sweeps, trials and devices: checked and written in one transaction; api."""
+"""Requests of clients for sweeps, trials and devices, validated and written in one transaction; api."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _REASON = {
 
 @dataclass(frozen=True, slots=True)
 class EnqueuedRow:
-    """A configuration that a client added to a sweep; `trial_id` once it is a trial."""
+    """A configuration added to a sweep; `trial_id` is set once the trial exists."""
 
     id: int
     sweep_id: int
@@ -57,22 +57,22 @@ class EnqueuedRow:
 def tell_sweep(connection: Connection, sweep_id: int, command: SweepCommand, at: float) -> None:
     """Pause, resume, stop or cancel a sweep.
 
-    Raises `NotFoundError`, and `NotPossibleError` in a state where it cannot be.
+    Raises `NotFoundError`, and `NotPossibleError` in a state that does not allow it.
     """
     row = sweeps.get(connection, sweep_id)
     _check_runs_here(row)
     state = sweep_after(command, row.state, started=_started(row))
-    _set_state(connection, row, state, _REASON.get(command, "resumed on request"), at)
+    _set_state(connection, row, state, reason=_REASON.get(command, "resumed on request"), at=at)
 
 
 def extend(
     connection: Connection, sweep_id: int, run_cap: int | None, priority: float | None, at: float,
     terms: Terms | None = None,
 ) -> None:  # fmt: skip
-    """Let more trials of a sweep count, give it another share of the devices, or change the `terms` that are set.
+    """Raise the number of trials, change the priority, or change the `terms` that are set.
 
-    One that is finished or stopping goes on where cap and budget have room. Raises `NotFoundError`,
-    `NotPossibleError`, and `ConflictError` for a lower cap or a budget that is spent.
+    A finished or stopping sweep resumes if cap and budget allow. Raises `NotFoundError`, `NotPossibleError`, and
+    `ConflictError` for a lower cap or a spent budget.
     """
     row = sweeps.get(connection, sweep_id)
     _check_runs_here(row)
@@ -82,29 +82,35 @@ def extend(
     cap, before = run_cap or row.run_cap, Terms.read(row.terms)
     after = before if terms is None else before.changed(terms)
     if (run_cap is None and after == before) or cap <= _counted(row):
-        state = row.state  # there is nothing to go on with
+        state = row.state  # nothing more to run
     elif row.state is SweepState.RUNNING and _planned(connection, row) >= row.run_cap < cap:
-        # The scheduler may be about to write that it has ended, which it does for a running one only.
+        # The scheduler may be about to end the sweep, which it does only for a running one.
         state = SweepState.QUEUED
     elif state is not row.state:
         _check_unspent(connection, row, after, at)
     values = {"run_cap": cap, "priority": priority or row.priority, "terms": after.to_json()}
     _change_terms(connection, row, values, at)
-    _set_state(connection, row, state, f"extended to {cap} trials" if after == before else "its budget was changed", at)
+    _set_state(
+        connection,
+        row,
+        state,
+        reason=f"extended to {cap} trials" if after == before else "its budget was changed",
+        at=at,
+    )
 
 
 def _check_runs_here(row: SweepRow) -> None:
-    """Raises `NotPossibleError` for a sweep that is a record of what ran elsewhere."""
+    """Raises `NotPossibleError` for an imported sweep."""
     if isinstance(spec_from_json(row.spec_json).program, ImportedProgram):
-        message = f"sweep {row.id} was imported, and nothing of it runs here; submit one with `warm_start: [{row.id}]`"
+        message = f"sweep {row.id} was imported and cannot run; submit a sweep with `warm_start: [{row.id}]`"
         raise NotPossibleError(message, ())
 
 
 def _check_unspent(connection: Connection, row: SweepRow, terms: Terms, at: float) -> None:
-    """Raises `ConflictError` where a sweep would go on only to end at once."""
+    """Raises `ConflictError` if the sweep would end again immediately."""
     used = spending.used(connection, row, terms, at)
     if reason := spent(terms, used):
-        raise ConflictError(f"{reason}; {how_to_go_on(terms, used)} to have the sweep go on")
+        raise ConflictError(f"{reason}; {how_to_go_on(terms, used)} to resume the sweep")
 
 
 def _change_terms(connection: Connection, row: SweepRow, values: dict[str, Any], at: float) -> None:
@@ -118,7 +124,7 @@ def _change_terms(connection: Connection, row: SweepRow, values: dict[str, Any],
 
 def _set_state(connection: Connection, row: SweepRow, state: SweepState, reason: str, at: float) -> None:
     if state is not row.state:
-        sweeps.change(connection, [SweepChanged(row.id, row.state, state, reason, at)])
+        sweeps.change(connection, [SweepChanged(sweep_id=row.id, was=row.state, state=state, reason=reason, at=at)])
 
 
 def _started(row: SweepRow) -> bool:
@@ -130,7 +136,7 @@ def _counted(row: SweepRow) -> int:
 
 
 def _planned(connection: Connection, row: SweepRow) -> int:
-    """How many trials count, or may yet: those not over, and those that clients want retried or added."""
+    """The number of counted trials, open trials, and trials requested to be retried or added."""
     open_trials = sum(count for state, count in row.counts.items() if state not in TRIAL_OVER)
     retried = select(func.count()).where(
         trials.c.sweep_id == row.id,
@@ -142,21 +148,21 @@ def _planned(connection: Connection, row: SweepRow) -> int:
     return _counted(row) + open_trials + wanted
 
 
-def _make_room(connection: Connection, row: SweepRow, reason: str, at: float) -> None:
-    """Have a sweep take one trial more: its cap is raised if need be. One that is over goes on for that trial alone."""
+def _allow_one_more(connection: Connection, row: SweepRow, reason: str, at: float) -> None:
+    """Let a sweep run one more trial: raises the cap if needed; an ended sweep resumes for this trial only."""
     needed = _planned(connection, row) + 1
     if row.state not in SWEEP_OVER:
         needed = max(row.run_cap, needed)
     _change_terms(connection, row, {"run_cap": needed}, at)
     if row.state in SWEEP_OVER:
-        _set_state(connection, row, SweepState.QUEUED, reason, at)
+        _set_state(connection, row, SweepState.QUEUED, reason=reason, at=at)
 
 
 # Trials.
 
 
 def tell_trial(connection: Connection, trial_id: int, command: TrialCommand, at: float) -> None:
-    """Ask for a trial's stop or retry. Raises `NotFoundError`, and `NotPossibleError` in a state where it cannot be."""
+    """Request the stop or retry of a trial. Raises `NotFoundError`, and `NotPossibleError`."""
     trial = trial_rows.get(connection, trial_id)
     row = sweeps.get(connection, trial.sweep_id)
     _check_runs_here(row)
@@ -164,7 +170,7 @@ def tell_trial(connection: Connection, trial_id: int, command: TrialCommand, at:
     if request is None:
         return
     if request is TrialRequest.RETRY:
-        _make_room(connection, row, f"trial {trial.number} is retried", at)
+        _allow_one_more(connection, row, f"trial {trial.number} is retried", at)
     connection.execute(update(trials).where(trials.c.id == trial_id).values(requested=request.value))
     _tell(connection, trial, {"request": request.value}, at)
 
@@ -172,10 +178,10 @@ def tell_trial(connection: Connection, trial_id: int, command: TrialCommand, at:
 def clone(
     connection: Connection, trial_id: int, changed: Mapping[str, Scalar], at: float, idempotency_key: str | None = None
 ) -> tuple[EnqueuedRow, bool]:
-    """Add a trial's configuration to its sweep again, with some values changed; returns it, and whether it is new.
+    """Add a copy of a trial's configuration with some values changed; returns it, and whether it is new.
 
-    The same key with the same wish gives the same one again. Raises `NotFoundError`, `NotPossibleError`,
-    `InvalidSpecError` for values that cannot be, and `ConflictError` for a key that was used otherwise.
+    The same key and request return the same one. Raises `NotFoundError`, `NotPossibleError`, `InvalidSpecError` for
+    invalid values, and `ConflictError` for a key that was used for another request.
     """
     trial = trial_rows.get(connection, trial_id)
     row = sweeps.get(connection, trial.sweep_id)
@@ -188,7 +194,7 @@ def clone(
             raise ConflictError("this Idempotency-Key was used for another clone; choose a new one")
         return known, False
     check_takes_trials(TrialCommand.CLONE, row.state)
-    _make_room(connection, row, f"trial {trial.number} is cloned", at)
+    _allow_one_more(connection, row, f"trial {trial.number} is cloned", at)
     values = {
         "sweep_id": row.id,
         "params": json.dumps(params),
@@ -199,7 +205,7 @@ def clone(
     }
     (added,) = connection.execute(insert(enqueued).values(values).returning(enqueued.c.id)).one()
     _tell(connection, trial, {"request": TrialCommand.CLONE.value, "enqueued_id": added, "params": params}, at)
-    return EnqueuedRow(added, row.id, params, trial_id, None), True
+    return EnqueuedRow(id=added, sweep_id=row.id, params=params, cloned_from=trial_id, trial_id=None), True
 
 
 def remark(
@@ -212,9 +218,9 @@ def remark(
     added: Sequence[str] = (),
     removed: Sequence[str] = (),
 ) -> None:
-    """Give a trial a note ("": none), these tags, or some more or fewer.
+    """Set the note ("": none) or the tags of a trial, or add and remove tags.
 
-    Raises `NotFoundError`, and `InvalidSpecError` for what is no note or no tag, or too many of them.
+    Raises `NotFoundError`, and `InvalidSpecError` for an invalid note or tag, or too many tags.
     """
     trial = trial_rows.get(connection, trial_id)
     payload: dict[str, object] = {"number": trial.number}
@@ -228,14 +234,20 @@ def remark(
         trial_annotations.set_tags(connection, trial_id, sorted(wanted))
         payload["tags"] = sorted(wanted)
     if len(payload) > 1:
-        trial_annotations.tell(connection, trial.sweep_id, trial_id, payload, at)
+        trial_annotations.tell(connection, trial.sweep_id, trial_id, payload=payload, at=at)
 
 
 def _by_key(connection: Connection, idempotency_key: str) -> EnqueuedRow | None:
     found = connection.execute(select(enqueued).where(enqueued.c.idempotency_key == idempotency_key)).one_or_none()
     if found is None:
         return None
-    return EnqueuedRow(found.id, found.sweep_id, json.loads(found.params), found.cloned_from, found.trial_id)
+    return EnqueuedRow(
+        id=found.id,
+        sweep_id=found.sweep_id,
+        params=json.loads(found.params),
+        cloned_from=found.cloned_from,
+        trial_id=found.trial_id,
+    )
 
 
 def _tell(connection: Connection, trial: TrialRow, payload: dict[str, object], at: float) -> None:
@@ -247,13 +259,13 @@ def _tell(connection: Connection, trial: TrialRow, payload: dict[str, object], a
 
 
 def drain(connection: Connection, device_id: str, reason: str, at: float) -> None:
-    """A device takes no more trials; the one on it runs to its end. Raises `NotFoundError`."""
+    """Drain a device; its running trial completes. Raises `NotFoundError`."""
     device(connection, device_id)
     devices.set_aside(connection, [DeviceSetAside(device_id, reason, at)])
 
 
 def give_back(connection: Connection, device_id: str, at: float) -> None:
-    """A device takes trials again. Raises `NotFoundError`."""
+    """Return a drained device. Raises `NotFoundError`."""
     device(connection, device_id)
     result = connection.execute(delete(devices_aside).where(devices_aside.c.device_id == device_id))
     if result.rowcount:
@@ -261,7 +273,7 @@ def give_back(connection: Connection, device_id: str, at: float) -> None:
 
 
 def device(connection: Connection, device_id: str) -> DeviceRow:
-    """One device. Raises `NotFoundError` naming those there are."""
+    """One device. Raises `NotFoundError` with the known ids."""
     found = {row.id: row for row in devices.all_of(connection)}
     if device_id not in found:
         raise NotFoundError(f"there is no device {device_id!r}; known: {', '.join(found) or 'none yet'}")

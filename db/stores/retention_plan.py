@@ -1,7 +1,7 @@
-"""Which weights and checkpoints a sweep does not keep, and the account of those that were removed; scheduler.
+"""Which files a sweep's retention policy removes, and the record of removed files; scheduler.
 
-A row first leaves `artifacts` for `removed_artifacts`, then the file goes, then the row says that it has gone: whenever
-the process dies in between, the next one finds what is left to do.
+A row is moved from `artifacts` to `removed_artifacts`, then the file is deleted, then the row is marked: if the process
+dies in between, the next one continues.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ from podium.sweep.spec.sweep_spec import spec_from_json
 from podium.sweep.values.trial import SWEEP_OVER, TRIAL_OVER, TrialState
 
 MODEL = "model.safetensors"
-FILES = f"{ARTIFACTS}/*"  # what trials saved by `save_artifact`; a pattern of SQLite's GLOB, as MODEL is
+FILES = f"{ARTIFACTS}/*"  # files of `save_artifact`; an SQLite GLOB pattern, like MODEL
 _LEFT = (trials.c.id, trials.c.sweep_id, trials.c.number, trials.c.attempt)
 
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """A trial with files that are not kept: those of all its attempts."""
+    """A trial with files to remove, of all its attempts."""
 
     trial_id: int
     sweep_id: int
@@ -68,13 +68,13 @@ def _called(table: Table, files: str) -> ColumnElement[bool]:
 
 
 def _last_attempt(files: str) -> ColumnElement[int]:
-    """Up to which attempt of a trial files go: those of one that runs again, or has done so, are another matter."""
+    """The last attempt whose files are removed; files of a later retry are kept."""
     again = exists().where(artifacts.c.trial_id == trials.c.id, _called(artifacts, files)).correlate(trials)
     return case((_IS_OVER & ~again, trials.c.attempt), else_=func.max(removed_artifacts.c.attempt))
 
 
 def with_keep(connection: Connection) -> list[int]:
-    """The sweeps whose file says what to keep."""
+    """The sweeps with a retention policy (`keep`)."""
     says = func.json_type(sweeps.c.spec, "$.keep") == "object"
     return list(connection.execute(select(sweeps.c.id).where(says).order_by(sweeps.c.id)).scalars())
 
@@ -86,9 +86,9 @@ def spec_of(connection: Connection, sweep_id: int) -> str:
 
 
 def surplus(connection: Connection, sweep_id: int, count: int, files: str = MODEL) -> list[Left]:
-    """The trials with such files that are over and not among the `count` best of these; of weights, no members either.
+    """The ended trials with such files that are not among the best `count`; with models, no ensemble members.
 
-    A failed or cancelled trial may run again while its sweep does: it is here once the sweep is over.
+    A failed or cancelled trial may be retried while its sweep runs, so it is included once the sweep has ended.
     """
     has_files = (artifacts.c.trial_id == trials.c.id) & _called(artifacts, files)
     of_sweep = (trials.c.sweep_id == sweep_id) & exists().where(has_files)
@@ -104,7 +104,7 @@ def surplus(connection: Connection, sweep_id: int, count: int, files: str = MODE
 
 
 def let_go(connection: Connection, left: Sequence[Left], reason: str, at: float, files: str = MODEL) -> None:
-    """These files belong to nobody any more, and may be removed; not the weights of a trial that became a member."""
+    """Mark these files for removal, except the models of trials that became ensemble members."""
     for each in left:
         mine = (artifacts.c.trial_id == each.trial_id) & _called(artifacts, files)
         if files == MODEL:
@@ -121,7 +121,7 @@ def let_go(connection: Connection, left: Sequence[Left], reason: str, at: float,
 
 
 def leaving(connection: Connection, sweep_id: int | None = None, files: str = MODEL) -> list[Left]:
-    """The trials whose weights, or other such files, belong to nobody, and may still be there."""
+    """The trials with files marked for removal and not yet deleted."""
     statement = (
         select(trials.c.id, trials.c.sweep_id, trials.c.number, _last_attempt(files))
         .join(removed_artifacts, removed_artifacts.c.trial_id == trials.c.id)
@@ -134,20 +134,20 @@ def leaving(connection: Connection, sweep_id: int | None = None, files: str = MO
 
 
 def gone(connection: Connection, left: Sequence[Left], files: str = MODEL) -> None:
-    """The files of these are not there any more."""
+    """Mark the files of these trials as deleted."""
     of_trial = (removed_artifacts.c.trial_id == bindparam("b_id")) & _called(removed_artifacts, files)
     statement = update(removed_artifacts).where(of_trial)
     connection.execute(statement.values(gone=True), [{"b_id": each.trial_id} for each in left])
 
 
 def finished(connection: Connection, sweep_id: int, among: Collection[int] | None = None) -> list[list[Left]]:
-    """The finished trials of a sweep, or of these ids: the best or the Pareto front, then all others."""
+    """The finished trials of a sweep, or those of these ids, by rank: best or Pareto front first."""
     which = trials.c.sweep_id == sweep_id
     return _ranked(connection, sweep_id, which if among is None else which & trials.c.id.in_(among))
 
 
 def finished_since(connection: Connection, sweep_id: int, event_id: int) -> list[int]:
-    """The ids of the trials whose end was written after this event."""
+    """The ids of the trials that finished after this event."""
     mine = (events_table.c.sweep_id == sweep_id) & (events_table.c.kind == f"trial.{TrialState.FINISHED}")
     return list(connection.execute(select(events_table.c.trial_id).where(events_table.c.id > event_id, mine)).scalars())
 
@@ -157,9 +157,9 @@ def last_event(connection: Connection) -> int:
 
 
 def _ranked(connection: Connection, sweep_id: int, which: ColumnElement[bool]) -> list[list[Left]]:
-    """Finished trials, best first, of several objectives front by front, in each of these by the first metric.
+    """Finished trials, best first; with several objectives by front, within a front by the first metric.
 
-    Ties go by number; those that violate a constraint come last.
+    Ties are ordered by number; infeasible trials come last.
     """
     goals = [metric.goal for metric in spec_from_json(spec_of(connection, sweep_id)).objectives]
     sign = -1 if goals[0] == "maximize" else 1

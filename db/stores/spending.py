@@ -1,4 +1,4 @@
-"""What sweeps have used of their devices' time, and how their values came along; api and scheduler."""
+"""The used budget of sweeps and the history of their best values; api and scheduler."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COUNTED = [state.value for state in COUNTED]
 
 
 def device_s(connection: Connection, sweep_id: int, until: float | None = None) -> float:
-    """Seconds of devices that a sweep's attempts held; of those that run too, where `until` is given."""
+    """Device seconds of a sweep's attempts; with `until`, running attempts are included."""
     running = None if until is None else func.max(0.0, until - attempts.c.started_at)
     held = func.sum(attempts.c.device_s if running is None else func.coalesce(attempts.c.device_s, running))
     statement = select(held).join(trials, trials.c.id == attempts.c.trial_id).where(trials.c.sweep_id == sweep_id)
@@ -22,7 +22,7 @@ def device_s(connection: Connection, sweep_id: int, until: float | None = None) 
 
 
 def used(connection: Connection, sweep: SweepRow, terms: Terms, at: float) -> Used:
-    """What a sweep has used up to `at`, or up to its end where it is over; its values judged by `terms`."""
+    """The budget used until `at`, or until the end of the sweep; plateau and target by `terms`."""
     judged = terms.plateau is not None or terms.target is not None
     found = records(connection, sweep.id, sweep.goal) if judged else {}
     progress = Progress(sweep.goal, terms, found)
@@ -33,9 +33,9 @@ def used(connection: Connection, sweep: SweepRow, terms: Terms, at: float) -> Us
 
 
 def records(connection: Connection, sweep_id: int, goal: str) -> dict[Outcome, float]:
-    """The trials of a sweep that were better than all that had ended before, in that order, and when they ended.
+    """The trials that were better than all before, in order, with their end times.
 
-    They are few, and the only ones that can improve by some margin or be the first to reach a target.
+    They are few, and only they can improve by a margin or reach a target first.
     """
     value = trials.c.value if goal == "maximize" else -trials.c.value
     order = (trials.c.ended_at, trials.c.number)
@@ -58,7 +58,7 @@ def _counted_since(connection: Connection, sweep_id: int, ended_at: float, mark:
 
 
 def open_attempts(connection: Connection, which: ColumnElement[bool]) -> dict[int, tuple[float, float]]:
-    """Of each trial with an attempt that has not ended: when that was placed, and when it was last heard of."""
+    """For each trial with an open attempt: when it was placed, and its last report."""
     running = which & (trials.c.state == TrialState.RUNNING.value)
     heard = (
         select(func.max(metrics.c.at))

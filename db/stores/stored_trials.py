@@ -1,4 +1,4 @@
-"""The trials as the scheduler reads them back, and what clients want of them; scheduler, api."""
+"""Reads trials for the scheduler after a restart, and pending requests of clients; scheduler and api."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from podium.sweep.values.trial import Cause, Params, SweepState, TrialRequest, T
 
 
 def wishes(connection: Connection) -> tuple[TrialWish, ...]:
-    """What clients want done with trials."""
+    """The pending requests for trials."""
     statement = select(trials.c.id, trials.c.sweep_id, trials.c.requested, sweeps.c.state).join(sweeps)
     rows = connection.execute(statement.where(trials.c.requested.is_not(None))).all()
     return tuple(
@@ -32,7 +32,7 @@ def wishes(connection: Connection) -> tuple[TrialWish, ...]:
 
 
 def enqueued(connection: Connection) -> tuple[Enqueued, ...]:
-    """The configurations that clients added, and that are no trials yet."""
+    """The configurations that clients added and that are not trials yet."""
     over = (SweepState.CANCELLED.value, SweepState.FAILED.value)
     open_ones = select(enqueued_table).join(sweeps).where(enqueued_table.c.trial_id.is_(None))
     statement = open_ones.where(sweeps.c.state.not_in(over)).order_by(enqueued_table.c.id)
@@ -43,14 +43,14 @@ def enqueued(connection: Connection) -> tuple[Enqueued, ...]:
 
 
 def last_id(connection: Connection) -> int:
-    """The highest trial id in use, but for imported ones; 0 when there is none."""
+    """The highest trial id, except imported ones; 0 without trials."""
     own = select(func.coalesce(func.max(trials.c.id), 0)).where(trials.c.id < IMPORTED_FROM)
     last: int = connection.execute(own).scalar_one()
     return last
 
 
 def _pruned_on(sweep_id: int) -> ScalarSelect[Any]:
-    """The name of the metric that trials report: what `early_terminate` names, or the first objective."""
+    """The name of the reported metric: that of `early_terminate`, or the first objective."""
     named = func.json_extract(sweeps.c.spec, "$.early_terminate.metric")
     return select(func.coalesce(named, sweeps.c.metric)).where(sweeps.c.id == sweep_id).scalar_subquery()
 
@@ -131,7 +131,7 @@ def params_of(connection: Connection, where: ColumnElement[bool]) -> dict[int, P
 
 
 def distributions_of(connection: Connection, where: ColumnElement[bool]) -> dict[int, dict[str, dict[str, Any]]]:
-    """By trial, the parameters that its sweep file does not name, as it would write them."""
+    """By trial, the distributions of parameters that the sweep file does not define, in its format."""
     found: dict[int, dict[str, dict[str, Any]]] = {}
     columns = select(trial_params.c.trial_id, trial_params.c.name, trial_params.c.distribution)
     for row in connection.execute(columns.where(where, trial_params.c.distribution.is_not(None))):

@@ -1,4 +1,4 @@
-"""The warnings of sweeps: at most one of each code, withdrawn when it no longer holds; scheduler, api."""
+"""Warnings of sweeps: at most one per code, deleted when it no longer holds; scheduler and api."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class WarningRow:
 
 
 def change(connection: Connection, changes: Sequence[SweepWarned]) -> None:
-    """Set or withdraw warnings, each with an event."""
+    """Set or delete warnings, each with an event."""
     for item in changes:
         there = and_(sweep_warnings.c.sweep_id == item.sweep_id, sweep_warnings.c.code == item.code.value)
         if not item.message:

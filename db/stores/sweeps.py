@@ -1,4 +1,4 @@
-"""The sweeps: accept, list, show, change state."""
+"""Sweeps: accept, read, change state; api and scheduler."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OPEN = [state.value for state in TrialState if state not in TRIAL_OVER]
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """The ensembles of a sweep's trials, and which of them its `ensemble:` block asked for."""
+    """The ensembles of a sweep's trials, and the one that its `ensemble:` block requested."""
 
     ensemble_ids: tuple[int, ...] = ()
     requested_id: int | None = None
@@ -39,7 +39,7 @@ class Built:
 
 @dataclass(frozen=True, slots=True)
 class SweepRow:
-    """A sweep as it is stored, with how many of its trials are in which state, and what was built of them."""
+    """A stored sweep with its trial counts by state and its ensembles."""
 
     id: int
     name: str
@@ -66,13 +66,13 @@ class SweepRow:
 
     @property
     def objectives(self) -> tuple[tuple[str, str], ...]:
-        """The name and the goal of each metric that its trials are judged by; mostly one."""
+        """The name and goal of each objective; usually one."""
         several = json.loads(self.spec_json).get("metrics") or ()
         return tuple((metric["name"], metric["goal"]) for metric in several) or ((self.metric, self.goal),)
 
 
 def parameters_of(sweep: SweepRow) -> dict[str, dict[str, Any]]:
-    """The parameters that the sweep file names, as it writes them, in its order."""
+    """The parameters of the sweep file, in its format and order."""
     return json.loads(sweep.spec_json).get("parameters") or {}
 
 
@@ -87,7 +87,7 @@ def accept(
     environment: str | None = None,
     provenance: str | None = None,
 ) -> tuple[int, bool]:
-    """Store a new sweep, `queued`, and the text that it was read from; returns its id, and whether it is new.
+    """Store a new sweep in state `queued`, and its file's text; returns its id, and whether it is new.
 
     The same key with the same spec gives the same sweep again. Raises `ConflictError` for another spec, and
     `InvalidSpecError` for one that could not be read back.
@@ -126,7 +126,7 @@ def accept(
 
 
 def change(connection: Connection, changes: Sequence[SweepChanged]) -> None:
-    """Set new states, each only if the sweep is in the state that it was believed to be in: clients change it too.
+    """Set new states, each only if the sweep is still in the expected state: clients change it too.
 
     One that goes on after it failed starts with a clean account: failures so far do not end it again.
     """
@@ -162,14 +162,14 @@ def _forgive(connection: Connection, sweep_id: int) -> None:
 
 
 def set_state(connection: Connection, sweep_id: int, state: SweepState, reason: str, at: float) -> None:
-    """Set a new state for a client. Raises `NotFoundError`, or `IllegalTransitionError` naming what is possible."""
+    """Set a new state for a client. Raises `NotFoundError`, or `IllegalTransitionError` with the possible states."""
     was = get(connection, sweep_id).state
     check_sweep_transition(was, state)
-    change(connection, [SweepChanged(sweep_id, was, state, reason, at)])
+    change(connection, [SweepChanged(sweep_id=sweep_id, was=was, state=state, reason=reason, at=at)])
 
 
 def set_ensemble_error(connection: Connection, sweep_id: int, reason: str, at: float) -> None:
-    """What the `ensemble:` block asks for cannot be built, and why; nobody tries it again."""
+    """Record why the ensemble of the `ensemble:` block cannot be built; it is not retried."""
     result = connection.execute(update(sweeps).where(sweeps.c.id == sweep_id).values(ensemble_error=reason))
     if result.rowcount:
         events.add(connection, [NewEvent(at, "sweep.ensemble_failed", sweep_id, payload={"reason": reason})])
@@ -184,7 +184,7 @@ def get(connection: Connection, sweep_id: int) -> SweepRow:
 
 
 def file_of(connection: Connection, sweep_id: int) -> str | None:
-    """The text of its sweep file, where it came as text."""
+    """The text of its sweep file; None if it was submitted as JSON."""
     statement = select(sweep_files.c.text).where(sweep_files.c.sweep_id == sweep_id)
     text: str | None = connection.execute(statement).scalar_one_or_none()
     return text
@@ -198,7 +198,7 @@ def page(
     states: Sequence[SweepState] = (),
     search: str = "",
 ) -> list[SweepRow]:
-    """Sweeps, newest first, from the one before id `after` on; those in one of these states, with this in the name."""
+    """Sweeps with ids below `after`, newest first; optionally only these states and names that contain `search`."""
     statement = select(sweeps).order_by(sweeps.c.id.desc()).limit(limit)
     if after is not None:
         statement = statement.where(sweeps.c.id < after)
@@ -210,7 +210,7 @@ def page(
 
 
 def unfinished(connection: Connection) -> list[SweepRow]:
-    """Every sweep with something to do, oldest first.
+    """All sweeps with pending work, oldest first.
 
     Those that are not over; those that are, and have trials that are not, or that a client wants to go on.
     """
@@ -227,10 +227,12 @@ def unfinished(connection: Connection) -> list[SweepRow]:
 
 
 def wishes(connection: Connection, ids: Iterable[int]) -> dict[int, SweepWish]:
-    """What these sweeps are to be now, by id."""
+    """The requested state, cap, priority and terms of these sweeps, by id."""
     columns = select(sweeps.c.id, sweeps.c.state, sweeps.c.reason, sweeps.c.run_cap, sweeps.c.priority, sweeps.c.terms)
     return {
-        row.id: SweepWish(SweepState(row.state), row.reason, row.run_cap, row.priority, row.terms)
+        row.id: SweepWish(
+            state=SweepState(row.state), reason=row.reason, run_cap=row.run_cap, priority=row.priority, terms=row.terms
+        )
         for row in connection.execute(columns.where(sweeps.c.id.in_(list(ids))))
     }
 

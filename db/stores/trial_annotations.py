@@ -1,4 +1,4 @@
-"""The note and the tags that people give a trial; api."""
+"""Notes and tags of trials; api."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ TrialIds = Sequence[int] | ScalarSelect[int]
 
 
 def note_of(connection: Connection, trial_id: int) -> str:
-    """A trial's note; "" where there is none."""
+    """A trial's note; "" without one."""
     statement = select(trial_notes.c.note).where(trial_notes.c.trial_id == trial_id)
     return connection.execute(statement).scalar_one_or_none() or ""
 
 
 def tags_of(connection: Connection, trial_ids: TrialIds) -> dict[int, list[str]]:
-    """The tags of these trials by id, in the order of the alphabet; those that have none are not there."""
+    """The sorted tags by trial id; trials without tags are omitted."""
     statement = select(trial_tags).where(trial_tags.c.trial_id.in_(trial_ids))
     found: dict[int, list[str]] = {}
     for trial_id, tag in connection.execute(statement.order_by(trial_tags.c.trial_id, trial_tags.c.tag)):
@@ -30,7 +30,7 @@ def tags_of(connection: Connection, trial_ids: TrialIds) -> dict[int, list[str]]
 
 
 def set_note(connection: Connection, trial_id: int, note: str, at: float) -> None:
-    """Write a trial's note; "" takes it away."""
+    """Write a trial's note; "" removes it."""
     if not note:
         connection.execute(delete(trial_notes).where(trial_notes.c.trial_id == trial_id))
         return
@@ -40,7 +40,7 @@ def set_note(connection: Connection, trial_id: int, note: str, at: float) -> Non
 
 
 def set_tags(connection: Connection, trial_id: int, tags: Iterable[str]) -> None:
-    """A trial has these tags, and no others."""
+    """Replace the tags of a trial."""
     connection.execute(delete(trial_tags).where(trial_tags.c.trial_id == trial_id))
     rows = [{"trial_id": trial_id, "tag": tag} for tag in tags]
     if rows:
@@ -48,5 +48,5 @@ def set_tags(connection: Connection, trial_id: int, tags: Iterable[str]) -> None
 
 
 def tell(connection: Connection, sweep_id: int, trial_id: int, payload: dict[str, object], at: float) -> None:
-    """Write down that a trial was noted or tagged."""
+    """Add the event of a changed note or changed tags."""
     events.add(connection, [NewEvent(at, "trial.noted", sweep_id, trial_id, payload=payload)])

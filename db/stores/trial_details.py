@@ -1,4 +1,4 @@
-"""What a trial that is over has beside its first value: other values, constraints, attributes; api and scheduler."""
+"""Further values, constraints and attributes of ended trials; api and scheduler."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FEASIBLE = ~exists().where(trial_constraints.c.trial_id == trials.c.id, trial_co
 
 @dataclass(frozen=True, slots=True)
 class TrialNotes:
-    """By the ids of trials; those that have none are not there."""
+    """By trial id; trials without entries are omitted."""
 
     values: dict[int, dict[str, float]] = field(default_factory=dict)  # by metric, in the order of the objectives
     constraints: dict[int, dict[str, float]] = field(default_factory=dict)
@@ -29,7 +29,7 @@ class TrialNotes:
 
 
 def add(connection: Connection, item: AttemptEnded) -> None:
-    """What the last attempt of a trial that is over has left; most leave nothing."""
+    """Store the details of an ended trial's last attempt; most have none."""
     trial_id, event = item.event.key.trial_id, item.event
     if item.objectives and item.state is TrialState.FINISHED:
         named = enumerate(zip(item.objectives, event.values or (), strict=True))
@@ -46,14 +46,14 @@ def add(connection: Connection, item: AttemptEnded) -> None:
 
 
 def forget(connection: Connection, trial_ids: Sequence[int]) -> None:
-    """These trials are to run again."""
+    """Delete the details of trials that are retried."""
     for table in (trial_values, trial_constraints, trial_attrs):
         statement = delete(table).where(table.c.trial_id == bindparam("b_id"))
         connection.execute(statement, [{"b_id": trial_id} for trial_id in trial_ids])
 
 
 def of(connection: Connection, trial_ids: TrialIds, *, user_attrs: bool = False) -> TrialNotes:
-    """Of these trials."""
+    """The details of these trials."""
     return TrialNotes(
         _by_trial(connection, trial_values, "position", trial_ids),
         _by_trial(connection, trial_constraints, "name", trial_ids),

@@ -1,4 +1,4 @@
-"""Trials as they are shown: one row each, with parameters, values, tags and the current attempt; api."""
+"""Reads trials with parameters, values, tags and the current attempt; api."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from podium.sweep.values.trial import Params, TrialRequest, TrialState
 
 @dataclass(frozen=True, slots=True)
 class TrialRow:
-    """A trial as it is shown."""
+    """A trial with its current attempt."""
 
     id: int
     sweep_id: int
@@ -26,17 +26,17 @@ class TrialRow:
     params: Params
     sampler: str
     attempt: int
-    requested: TrialRequest | None  # what a client wants done with it, until that is done
+    requested: TrialRequest | None  # pending request of a client
     device_id: str | None  # of the current attempt
     cause: str | None  # why the current attempt failed
     created_at: float
     started_at: float | None
     ended_at: float | None
-    values: dict[str, float] | None = None  # by metric, of a finished one where there are several objectives
+    values: dict[str, float] | None = None  # by metric, of a finished trial with several objectives
     constraints: dict[str, float] = field(default_factory=dict)
     user_attrs: dict[str, Any] = field(default_factory=dict)
-    tags: list[str] = field(default_factory=list)  # that people gave it, by the alphabet
-    note: str = ""  # what people wrote of it; of one trial that was asked for alone
+    tags: list[str] = field(default_factory=list)  # sorted
+    note: str = ""  # only set by `get`
 
 
 def get(connection: Connection, trial_id: int) -> TrialRow:
@@ -54,7 +54,7 @@ def select_trials(
     limit: int | None = None,
     order: tuple[ColumnElement[Any], ...] = (trials.c.number,),
 ) -> list[TrialRow]:
-    """The trials that match, in an order."""
+    """The trials that match `where`, sorted by `order`."""
     current = and_(attempts.c.trial_id == trials.c.id, attempts.c.number == trials.c.attempt)
     statement = (
         select(trials, attempts.c.device_id, attempts.c.cause)

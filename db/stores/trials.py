@@ -1,4 +1,4 @@
-"""The trials and their attempts as the scheduler writes them."""
+"""Writes trials and attempts; scheduler."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from podium.sweep.lifecycle.state_changes import (
 )
 from podium.sweep.values.trial import TRIAL_OVER, Scalar, TrialState
 
-IMPORTED_FROM = 10**12  # ids of trials that ran elsewhere: the scheduler counts its own up from 1
+IMPORTED_FROM = 10**12  # first id of imported trials: the scheduler's ids start at 1
 _OVER = [state.value for state in TRIAL_OVER]
 
-# Executed once or more a trial: built once, so that SQLAlchemy compiles them once.
+# Executed for every trial: built once, so that SQLAlchemy compiles them once.
 _PLACE = (
     update(trials)
     .where(trials.c.id == bindparam("b_id"), trials.c.state == TrialState.WAITING.value)
@@ -70,7 +70,7 @@ _END_ATTEMPT = (
         log_tail=bindparam("b_log_tail"),
     )
 )
-# The fence: a result counts only if its attempt is current and the trial is not over.
+# Fencing: a result counts only if its attempt is the current one and the trial has not ended.
 _END_TRIAL = (
     update(trials)
     .where(
@@ -82,14 +82,14 @@ _END_TRIAL = (
         state=bindparam("b_state"),
         value=bindparam("b_value"),
         ended_at=bindparam("b_ended_at"),
-        # What a client wants of a trial that waits again is still to be done.
+        # The request for a trial that waits again is still pending.
         requested=case((bindparam("b_over", type_=Boolean), None), else_=trials.c.requested),
     )
 )
 
 
 def plan(connection: Connection, planned: Sequence[TrialPlanned]) -> None:
-    """Add trials, `waiting`, with their parameters."""
+    """Add waiting trials with their parameters."""
     connection.execute(
         insert(trials),
         [
@@ -120,7 +120,7 @@ def plan(connection: Connection, planned: Sequence[TrialPlanned]) -> None:
 
 
 def place(connection: Connection, placed: Sequence[AttemptPlaced]) -> None:
-    """Trials go to slots: a new current attempt each."""
+    """Start a new current attempt of each trial on its slot."""
     connection.execute(
         insert(attempts),
         [
@@ -151,7 +151,7 @@ def place(connection: Connection, placed: Sequence[AttemptPlaced]) -> None:
 
 
 def start(connection: Connection, started: Sequence[AttemptStarted]) -> None:
-    """What the trial processes saw when they started."""
+    """Record what the trial processes reported at start."""
     rows = [
         {
             "b_id": item.event.key.trial_id,
@@ -167,7 +167,7 @@ def start(connection: Connection, started: Sequence[AttemptStarted]) -> None:
 
 
 def note(connection: Connection, notes: Sequence[SearchNotes]) -> None:
-    """What sampler or pruner remembers of trials."""
+    """Store the state of sampler and pruner for trials."""
     statement = update(trials).where(trials.c.id == bindparam("b_id"))
     connection.execute(
         statement.values(search_attributes=bindparam("b_notes")),
@@ -176,7 +176,7 @@ def note(connection: Connection, notes: Sequence[SearchNotes]) -> None:
 
 
 def define(connection: Connection, defined: Sequence[ParamDefined]) -> None:
-    """Parameters that trials suggested by themselves; the last value counts."""
+    """Store parameters that trials suggested at run time; the last value counts."""
     statement = sqlite.insert(trial_params)
     statement = statement.on_conflict_do_update(
         index_elements=["trial_id", "name"],
@@ -196,7 +196,7 @@ def _param_row(trial_id: int, name: str, value: Scalar, distribution: dict[str, 
 
 
 def keep(connection: Connection, saved: Sequence[ArtifactSaved]) -> None:
-    """Files that trials left whole; a later attempt's file takes the place of an earlier one's."""
+    """Record saved files of trials; a file of a later attempt replaces that of an earlier one."""
     statement = sqlite.insert(artifacts)
     statement = statement.on_conflict_do_update(
         index_elements=["trial_id", "name"],
@@ -216,12 +216,12 @@ def keep(connection: Connection, saved: Sequence[ArtifactSaved]) -> None:
 
 
 def end(connection: Connection, ended: Sequence[AttemptEnded]) -> None:
-    """Attempts are over; each trial is over too, or waits for another attempt."""
+    """End attempts; each trial ends too, or waits for another attempt."""
     for item in ended:
         row = _ended_row(item)
         connection.execute(_END_ATTEMPT, row | {"b_state": item.event.state.value})
         if not connection.execute(_END_TRIAL, row).rowcount:
-            continue  # refused by the fence
+            continue  # rejected by the fencing
         payload: dict[str, object] = {"number": item.number, "value": item.event.value, "cause": item.event.cause}
         if item.state in TRIAL_OVER:
             trial_details.add(connection, item)
@@ -255,7 +255,7 @@ def _ended_row(item: AttemptEnded) -> dict[str, Any]:
 
 
 def drop(connection: Connection, dropped: Sequence[TrialDropped]) -> None:
-    """Trials that wait, and are not to start."""
+    """Cancel waiting trials."""
     statement = update(trials).where(trials.c.id == bindparam("b_id"), trials.c.state == TrialState.WAITING.value)
     connection.execute(
         statement.values(state=TrialState.CANCELLED.value, ended_at=bindparam("b_at"), requested=None),
@@ -265,7 +265,7 @@ def drop(connection: Connection, dropped: Sequence[TrialDropped]) -> None:
 
 
 def retry(connection: Connection, retried: Sequence[TrialRetried]) -> None:
-    """Trials that failed or were cancelled wait again, as a client wants; their failures so far count no more."""
+    """Let failed or cancelled trials wait again; previous failures are not counted."""
     statement = update(trials).where(
         trials.c.id == bindparam("b_id"),
         trials.c.state.in_([TrialState.FAILED.value, TrialState.CANCELLED.value]),
@@ -281,7 +281,7 @@ def retry(connection: Connection, retried: Sequence[TrialRetried]) -> None:
 
 
 def settle(connection: Connection, moot: Sequence[RequestMoot]) -> None:
-    """What clients wanted of these trials has no object any more."""
+    """Clear requests that no longer apply."""
     statement = update(trials).where(trials.c.id == bindparam("b_id"))
     connection.execute(statement.values(requested=None), [{"b_id": item.trial_id} for item in moot])
 
@@ -297,7 +297,7 @@ def _tell(connection: Connection, changed: Sequence[TrialDropped | TrialRetried]
 
 
 def sortable(value: object) -> float | None:
-    """What a list of trials is sorted by; None for what is no number, or one that no float holds."""
+    """The value to sort trials by; None unless it is a number within the range of a float."""
     try:
         return float(value) if isinstance(value, int | float) else None
     except OverflowError:

@@ -1,4 +1,4 @@
-"""The trials of earlier sweeps that a sweep starts from: chosen when it is submitted, read back by the scheduler."""
+"""The earlier trials that a sweep starts from: selected by the api at submission, read by the scheduler."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.errors import InvalidSpecError, NotFoundError, Problem
 from podium.sweep.values.trial import COUNTED, Params, TrialState
 
-AT_MOST = 5_000  # trials: reading them and teaching them to a sampler takes some seconds
+AT_MOST = 5_000  # trials: loading more into a sampler takes too long
 
 
 def choose_for(connection: Connection, spec: SweepSpec) -> WarmStart | None:
-    """What a new sweep with a `warm_start` starts from; None without one.
+    """The warm start of a new sweep; None without `warm_start`.
 
-    Raises `InvalidSpecError` for a sweep that is not there, or that is judged otherwise.
+    Raises `InvalidSpecError` for an unknown sweep, or one with other objectives.
     """
     if not spec.warm_start:
         return None
@@ -35,7 +35,7 @@ def choose_for(connection: Connection, spec: SweepSpec) -> WarmStart | None:
 
 
 def check(connection: Connection, spec: SweepSpec) -> None:
-    """Raises `InvalidSpecError` where a sweep that `warm_start` names is not there, or is judged otherwise."""
+    """Raises `InvalidSpecError` if a sweep of `warm_start` is unknown or has other objectives."""
     problems = [
         Problem(("warm_start", str(position)), complaint)
         for position, sweep_id in enumerate(spec.warm_start)
@@ -54,9 +54,9 @@ def _complaint(connection: Connection, sweep_id: int, spec: SweepSpec) -> str | 
 
 
 def _looked_at(connection: Connection, spec: SweepSpec) -> tuple[list[int], int]:
-    """The finished and pruned trials to choose from, and how many more there are.
+    """The ids of the finished and pruned trials considered, and the number left out.
 
-    Of too many, half are the best, by each objective in turn if there are several, and the others the newest.
+    If there are too many, half are the best of each objective, and the others the newest.
     """
     of_sweeps = trials.c.sweep_id.in_(spec.warm_start) & trials.c.state.in_([state.value for state in COUNTED])
     there = connection.execute(select(func.count()).select_from(trials).where(of_sweeps)).scalar_one()
@@ -70,7 +70,7 @@ def _looked_at(connection: Connection, spec: SweepSpec) -> tuple[list[int], int]
 
 
 def _best(spec: SweepSpec, of_sweeps: ColumnElement[bool]) -> Iterator[Select[int]]:
-    """For each objective, its share of the best half."""
+    """For each objective, the query of its share of the best half."""
     goals = [metric.goal for metric in spec.objectives]
     for position, goal in enumerate(goals):
         found = select(trials.c.id).where(of_sweeps, trials.c.state == TrialState.FINISHED.value, FEASIBLE)
@@ -88,7 +88,7 @@ def _with_params(connection: Connection, ids: Sequence[int]) -> Iterator[tuple[i
 
 
 def add(connection: Connection, sweep_id: int, chosen: WarmStart) -> None:
-    """Write what was chosen: it stays so, whatever becomes of the earlier sweeps."""
+    """Store the selection; it never changes."""
     if chosen.trial_ids:
         rows = [{"sweep_id": sweep_id, "trial_id": trial_id} for trial_id in chosen.trial_ids]
         connection.execute(insert(warm_trials), rows)
@@ -103,7 +103,7 @@ def add(connection: Connection, sweep_id: int, chosen: WarmStart) -> None:
 
 
 def earlier_trials(connection: Connection, sweep_id: int) -> tuple[EarlierTrial, ...]:
-    """What the search of a sweep starts from, by id."""
+    """The earlier trials of a sweep's search, by id."""
     ids = select(warm_trials.c.trial_id).where(warm_trials.c.sweep_id == sweep_id).scalar_subquery()
     rows = connection.execute(select(trials).where(trials.c.id.in_(ids)).order_by(trials.c.id)).all()
     params = params_of(connection, trial_params.c.trial_id.in_(ids))
@@ -112,13 +112,13 @@ def earlier_trials(connection: Connection, sweep_id: int) -> tuple[EarlierTrial,
     reports = _last_reports(connection, sweep_id)
     return tuple(
         EarlierTrial(
-            row.id,
-            TrialState(row.state),
-            params.get(row.id, {}),
-            tuple(notes.values[row.id].values()) if row.id in notes.values else _alone(row.value),
-            reports.get(row.id),
-            notes.constraints.get(row.id, {}),
-            distributions.get(row.id, {}),
+            trial_id=row.id,
+            state=TrialState(row.state),
+            params=params.get(row.id, {}),
+            values=tuple(notes.values[row.id].values()) if row.id in notes.values else _alone(row.value),
+            last_report=reports.get(row.id),
+            constraints=notes.constraints.get(row.id, {}),
+            distributions=distributions.get(row.id, {}),
         )
         for row in rows
     )
@@ -129,7 +129,7 @@ def _alone(value: float | None) -> tuple[float, ...] | None:
 
 
 def _last_reports(connection: Connection, sweep_id: int) -> dict[int, tuple[int, float]]:
-    """Of those that were pruned: their values are what they reported last."""
+    """The last reports of pruned trials, which count as their values."""
     last = (
         select(func.max(metrics.c.step))
         .where(metrics.c.trial_id == trials.c.id, metrics.c.name == sweep_table.c.metric)

@@ -75,7 +75,7 @@ def test_a_block_that_cannot_be_built_says_why_and_is_1(run: Run, sweep: dict[st
     file.write_text(json.dumps({**SWEEP, "run_cap": 1, "ensemble": {"k": 1, "name": "digits-1"}}))
     done = run("sweep", "run", str(file), code=1)
     assert done == ""  # the sweep itself went well: the reason stands with it
-    assert "no ensemble: there is an ensemble 'digits-1' already; choose another name" in run("sweep", "show", "2")
+    assert "no ensemble: an ensemble 'digits-1' already exists; choose another name" in run("sweep", "show", "2")
 
 
 def test_it_is_measured_on_a_split_and_on_rows_of_ones_own(

@@ -42,7 +42,7 @@ def serve(
     """Run the service until Ctrl-C. Its components: Ray, the API, the scheduler, the ensemble host and the gateway."""
     names, proxies = tuple(allowed_host or ()), tuple(behind_proxy or ())
     try:
-        lazy.listen_policy.check(host, tls_cert, tls_key, proxies, names)
+        lazy.listen_policy.check(host, tls_cert, tls_key, proxies=proxies, names=names)
         plan = lazy.settings.DevicePlan.parse(devices)
     except ServiceError as error:
         raise typer.BadParameter(str(error)) from error

@@ -104,7 +104,7 @@ def tidy(request: pytest.FixtureRequest) -> None:
 def test_a_sound_database_at_rest_has_a_note_and_no_breach(sound: ServiceRig) -> None:
     report = assert_sound(sound.data)
     assert (report.sweeps, report.trials, report.attempts, report.running) == (2, 4, 4, False)
-    assert report.notes == ("no service runs: 1 running trials will be repeated at the next start",)
+    assert report.notes == ("no service runs: 1 running trials will be retried at the next start",)
     assert "alive" not in report.invariants
 
 
@@ -210,7 +210,7 @@ def test_the_folder_of_an_attempt_that_went_down_with_all_is_for_the_next_start(
     run_sql(sound, "UPDATE attempts SET state = 'failed', cause = 'infrastructure' WHERE trial_id = 1")
     report = look(sound)
     assert "stray" not in {breach.invariant for breach in report.breaches}
-    assert any("its folder is not gone" in note and "the next start puts it right" in note for note in report.notes)
+    assert any("its folder exists" in note and "fixed at the next start" in note for note in report.notes)
     with sound.data.service_lock.open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert "stray" in broken(sound)
@@ -338,7 +338,7 @@ def test_with_no_room_what_waits_to_be_written_is_a_note(up: ServiceRig, monkeyp
     run_sql(up, "UPDATE attempts SET pid = 4194399")
     report = look(up)
     assert not report.breaches
-    assert "its process does not (trial_id 4, attempt 1, pid 4194399); what is known waits" in report.notes[0]
+    assert "its process does not (trial_id 4, attempt 1, pid 4194399); will be written when" in report.notes[0]
     assert "no space left in" in report.notes[1]
 
 

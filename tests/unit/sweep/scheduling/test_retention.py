@@ -49,7 +49,7 @@ def kept(service: ServiceRig, sweep_id: int = 1) -> list[int]:
 
 def wrong(report: audit.Report) -> list[str]:
     """What the auditor says of files and members. The rows of this rig are not sound in all else."""
-    about = ("these weights", "a member", "a file of", "is not there")
+    about = ("the model is not retained", "a member", "a file of", "is missing", "is not there")
     return [breach.wrong for breach in report.breaches if any(words in breach.wrong for words in about)]
 
 
@@ -241,7 +241,7 @@ def test_who_is_killed_in_between_leaves_a_sound_directory_that_the_next_start_c
             model(service, each.number).unlink()
     report = audit.audit(service.data, sleep=lambda _: None)
     assert wrong(report) == []
-    assert any("these weights are not kept" in note for note in report.notes) is not removed
+    assert any("the model is not retained" in note for note in report.notes) is not removed
     assert retention.resume() == [sweep_id]
     assert kept(service) == [1, 3]
     with service.database.read() as connection:
@@ -468,7 +468,7 @@ def test_artifacts_that_are_on_their_way_out_go_at_the_next_start(service: Servi
         retention_plan.let_go(connection, left, REASON, AT, retention_plan.FILES)
         assert [each.number for each in left] == [0] and retention_plan.leaving(connection) == []
     notes = audit.audit(service.data, sleep=lambda _: None).notes
-    assert any("these artifacts are not kept" in note for note in notes)
+    assert any("the artifacts are not retained" in note for note in notes)
     retention.resume()
     assert not folder.exists() and kept(service) == [0, 1]
     with service.database.read() as connection:

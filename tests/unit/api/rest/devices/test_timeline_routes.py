@@ -17,7 +17,7 @@ from podium.api.rest.devices.idle_gaps import Gap, Why, gaps, thinned, why_of, w
 from podium.api.rest.devices.merged_intervals import Interval, merged
 from podium.db.queries.timeline import BusyRow, Stretch
 from podium.db.stores import device_history, stored_trials
-from podium.db.stores.device_history import SpellRow
+from podium.db.stores.device_history import DeviceStateRow
 from podium.sweep.lifecycle.state_changes import AttemptEnded, AttemptPlaced, DeviceChanged, TrialPlanned
 from podium.sweep.scheduling.recorder import DatabaseRecorder
 from podium.sweep.values.trial import AttemptKey, Cause, Ended, TrialState
@@ -259,8 +259,8 @@ def test_what_is_kept_of_a_device_is_bounded(service: ServiceRig, monkeypatch: p
     monkeypatch.setattr(device_history, "KEPT", 50)
     with service.database.write() as connection:
         for step in range(600):
-            device_history.add(connection, "cpu-0", SpellRow(T + step, "ready", str(step)))
-            device_history.add(connection, "cpu-1", SpellRow(T, "ready", ""))
+            device_history.add(connection, "cpu-0", DeviceStateRow(T + step, "ready", str(step)))
+            device_history.add(connection, "cpu-1", DeviceStateRow(T, "ready", ""))
     assert 50 <= len(states(service)) <= 50 + 2 * device_history._EVERY
 
 

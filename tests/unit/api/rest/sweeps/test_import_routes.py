@@ -207,7 +207,7 @@ def test_attributes_nest_only_so_deep(client: TestClient) -> None:
 def test_nothing_of_it_runs(client: TestClient, service: ServiceRig) -> None:
     sweep_id = client.post(PATH, json=study()).json()["id"]
     failed = client.get(f"/api/v1/sweeps/{sweep_id}/trials").json()["items"][2]["id"]
-    words = f"sweep {sweep_id} was imported, and nothing of it runs here"
+    words = f"sweep {sweep_id} was imported and cannot run"
     for verb in ("pause", "resume", "stop", "cancel"):
         assert_problem(client.post(f"/api/v1/sweeps/{sweep_id}/{verb}"), 409, words)
     assert_problem(client.patch(f"/api/v1/sweeps/{sweep_id}", json={"run_cap": 9}), 409, words)

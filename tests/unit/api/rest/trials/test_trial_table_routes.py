@@ -183,7 +183,7 @@ def test_a_wrong_cursor_is_refused(client: TestClient, sweep_id: int, path: str)
     for sort, cursors in (("value", [*texts, "x", "", "ä", "5", "[" * 1000]), ("number", [of_value, "x", "-1", "٣"])):
         for cursor in cursors:
             answer = client.get(f"{URL}/{sweep_id}/{path}", params={"sort": sort, "after": cursor})
-            assert_problem(answer, 400, "write the `next` of the page before")
+            assert_problem(answer, 400, "use the `next` of the previous page")
     other = client.get(f"{URL}/{sweep_id}/{path}", params={"sort": "-value", "after": of_value})
     assert_problem(other, 400, "with the same `sort`")
     assert_problem(client.get(f"{URL}/{sweep_id}/{path}", params={"after": "x" * 2001}), 422)
