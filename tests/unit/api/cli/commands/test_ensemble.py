@@ -483,7 +483,7 @@ def test_values_are_printed_with_their_deviation(podium: Podium, server: Server,
     server.on("POST", f"{URL}/3/predict", valued | doubt)
     out = podium("ensemble", "predict", "3", "-i", rows("rows.json"))[1]
     assert ["0", "1.5", "0.5"] in [line.split() for line in out.splitlines()]
-    assert "… and 10 more rows; --json has them all" in out
+    assert "… and 10 more rows; use --json to see all" in out
 
 
 NO_ROWS: dict[str, tuple[bytes, str]] = {
