@@ -67,7 +67,7 @@ def those(connection: Connection, condition: Any) -> list[TrialFiles]:
             value=row.value,
             goal=row.goal,
             model_attempt=row.model_attempt,
-            sha256=row.sha256,
+            model_sha256=row.sha256,
             predictions_attempt=row.predictions_attempt,
             not_kept=row.not_kept or "",
         )
