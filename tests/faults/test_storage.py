@@ -283,7 +283,7 @@ def test_nothing_is_written_into_files_that_are_not_those_opened(
     _add(database, 1)
     spoil(database.path)
     for _ in range(2):
-        with pytest.raises(DamagedError, match=r"was (removed|replaced) while it was open, so nothing more is written"):
+        with pytest.raises(DamagedError, match=r"was (removed|replaced) while open, so nothing more is written"):
             _add(database, 2)
 
 
@@ -302,7 +302,7 @@ def test_serve_ends_when_its_database_is_gone(tmp_path: Path) -> None:
         os.kill(scheduler, signal.SIGKILL)
         assert service.process.wait(timeout=60) == 3
         assert not service.data.database.exists()
-    assert "was removed or replaced while the service ran; put it back" in (tmp_path / "data.log").read_text()
+    assert "was removed or replaced while the service was running; put it back" in (tmp_path / "data.log").read_text()
 
 
 # A killed migration.

@@ -192,7 +192,9 @@ def test_the_newest_backup_is_named_where_one_is_needed(path: Path) -> None:
 @pytest.mark.parametrize("make", [Path.mkdir, lambda path: path.symlink_to("elsewhere")], ids=["a folder", "a link"])
 def test_what_is_no_file_of_its_own_is_refused(path: Path, make: Callable[[Path], None]) -> None:
     make(path)
-    with pytest.raises(DatabaseError, match=r"podium\.sqlite3 is (not a file; move it away|a symbolic link; use the folder)"):
+    with pytest.raises(
+        DatabaseError, match=r"podium\.sqlite3 is (not a file; move it away|a symbolic link; use the folder)"
+    ):
         migrate(path)
 
 

@@ -112,7 +112,7 @@ def test_a_sweep_has_what_its_client_said_and_the_packages(service: ServiceRig) 
     assert packages.text == environment().packages
     assert any(line.startswith("pydantic==") for line in packages.text.splitlines())
     assert terminal_output.provenance(sent.json())[:2] == [
-        f"code: git commit {COMMIT} with changes that are not committed",
+        f"code: git commit {COMMIT} with uncommitted changes",
         "submitted by: podium sweep run",
     ]
 

@@ -234,7 +234,7 @@ def test_tokens_by_the_command_line(podium: Podium, service: ServiceRig, monkeyp
     code, out, err = podium("token", "create", "ann", "--role", "viewer", "--expires-in", "8w")
     assert (code, out.startswith("podium_"), len(out.splitlines())) == (0, True, 1)
     assert "of ann, viewer, until" in err
-    assert "shown this once" in err
+    assert "not shown again" in err
     assert podium("token", "create", "ann", "--role", "viewer")[0] == 1
     assert podium("token", "create", "eve", "--role", "admin", "--expires-in", "never")[0] == 0
     for wrong in ("8", "0d", "8y", "-1d", ""):

@@ -258,7 +258,7 @@ def test_another_version_is_on_its_way_until_it_is_promoted_or_rolled_back(
     assert (body["version"], body["canary"], body["canary_share"], body["target"]) == (1, 2, 0.1, None)
     assert [(v["number"], v["role"], v["k"]) for v in body["versions"]] == [(1, "active", 3), (2, "canary", 1)]
     again = client.post(f"{url}/versions", json={"sweep_id": sweep_id, "k": 2})
-    assert_problem(again, 409, "version 2 is on its way")
+    assert_problem(again, 409, "version 2 is pending")
     promoted = client.post(f"{url}/promote").json()
     assert (promoted["version"], promoted["target"], promoted["canary"]) == (1, 2, None)
     back = client.post(f"{url}/rollback").json()

@@ -82,7 +82,7 @@ def test_of_too_many_the_best_half_and_the_newest_are_taken(
     assert sweep["warm_start"] == {"trials": 4, "dropped": 0, "why": [], "left_out": 4}
     assert [trial.trial_id for trial in given(earlier, sweep["id"])] == [1, 6, 8, 9], "2 violates a constraint"
     assert terminal_output.warm_start(sweep["warm_start"]).endswith(
-        "; 4 more are left out: they are neither among the best nor the newest"
+        "; 4 more were left out: neither among the best nor the newest"
     )
 
 

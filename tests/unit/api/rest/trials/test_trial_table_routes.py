@@ -216,7 +216,7 @@ def test_a_trial_is_found_where_it_stands(
 def test_a_wrong_filter_points_at_the_place(client: TestClient, sweep_id: int) -> None:
     for path in ("table", "trials", "export.csv", "export.jsonl"):
         answer = client.get(f"{URL}/{sweep_id}/{path}", params={"filter": "lr<1 stat:failed"})
-        problem = assert_problem(answer, 400, "at character 6: there is no 'stat' (did you mean state?)")
+        problem = assert_problem(answer, 400, "at character 6: unknown name 'stat' (did you mean state?)")
         assert (problem["position"], problem["length"]) == (5, 4)
     many = ",".join(["*a*"] * 51)
     assert_problem(client.get(f"{URL}/{sweep_id}/table", params={"filter": f"lr:{many}"}), 400, "at most 50 ranges")
