@@ -1,4 +1,15 @@
 """Predictions over HTTP, in Podium's format and in the Open Inference Protocol.
 
 Runs in the gateway process; `main` is its entry point.
+
+Modules:
+    inference_answer    Serializes a prediction as a response of the Open Inference Protocol
+    inference_protocol  The Open Inference Protocol, version 2: ensembles are models, with their versions
+    inference_request   Parses requests of the Open Inference Protocol: JSON, optionally followed by raw tensors
+    input_tensors       Parses the input tensor of the Open Inference Protocol, from JSON or raw bytes, to float32
+    main                Entry point of the gateway process, which serves predictions only, so that no other request
+                        delays them
+    output_tensors      Serializes output tensors of the Open Inference Protocol as JSON or raw bytes
+    predictions         Predictions in Podium's own format, with the part of each member
+    prometheus_metrics  `/metrics` in Prometheus' text format: the aggregator's counters and the process
 """

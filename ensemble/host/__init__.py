@@ -1,4 +1,20 @@
 """The ensemble host: places, watches and replaces workers, builds and evaluates ensembles.
 
 Runs in the host process; `main` is its entry point.
+
+Modules:
+    background_thread   Runs slow work in a thread next to the host's loop: evaluations, ensembles of finished sweeps
+    ensemble_status     The status of an ensemble, derived from the states of its replicas
+    evaluation_queue    Runs queued evaluations, oldest first
+    evaluator           Evaluates a running ensemble: requests its predictions on a split and scores them
+    host_loop           The host's loop: reconciles replicas with the database and updates the state of each ensemble
+    main                Entry point of the ensemble host: connects Ray, the database and the gateway, and runs the loop
+    placement           Assigns members to devices: one member for each device while there are enough
+    ray_launcher        Launches worker processes as Ray actors
+    replica_controller  Reconciles replicas with the database: adopts, places, watches, restarts and stops their
+                        processes
+    replica_runtime     What the host tracks of one replica's process in memory, with its timeouts and restart delays
+    replica_spec        The replicas that should exist: which members each runs, and the name of its process
+    sweep_ensembles     Builds the ensembles that sweeps request with an `ensemble:` block, once each
+    worker_launcher     The port through which the host starts and polls worker processes
 """

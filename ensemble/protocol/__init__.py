@@ -1,4 +1,8 @@
 """The wire format between gateway and workers, and HTTP over a Unix socket.
 
 Runs in the gateway, the workers, the host and the api process.
+
+Modules:
+    local_socket  HTTP over a Unix socket
+    wire          The messages between gateway and workers: a JSON header and raw arrays in ZeroMQ frames, no pickles
 """

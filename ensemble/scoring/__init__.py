@@ -1,4 +1,14 @@
 """Combination, calibration and evaluation of predictions, with numpy only.
 
 Runs in the gateway, the workers, the ensemble host and the api process.
+
+Modules:
+    calibration_error  Expected calibration error with bins of equal mass or equal width
+    combine            Combines the members' predictions and computes their uncertainty
+    comparison         Statistical comparison of two predictors on the same rows
+    degradation        Evaluates an ensemble with missing members, and finds a safe quorum
+    evaluation         Evaluates an ensemble and its members from their predictions
+    fitting            Fits the parameters of a combination on rows that no member was selected on
+    score_checks       Validates predictions and targets before scoring
+    scores             Scores of one predictor: accuracy, losses, errors and intervals
 """

@@ -1,4 +1,9 @@
 """What an ensemble, a version and a prediction are, as plain values.
 
 Imported in every process.
+
+Modules:
+    ensemble_spec  The specification of an ensemble, its states, and the snapshots that predictions read
+    prediction     The result of a request: one outcome, and one status for each member
+    version        The candidates and the content of a version before it is stored
 """

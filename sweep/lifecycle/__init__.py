@@ -5,4 +5,15 @@ Runs in the api process and the scheduler.
 - Scheduler: `scheduler_messages` (its inbox and ports), `state_changes` (what it writes and reads), `failure_limits`.
 - Clients: `commands` (what each state accepts), `imported_trials`, `warm_start`.
 - Results: `budget_usage`, `pareto`.
+
+Modules:
+    budget_usage        What a sweep has used of its budget, and which limit is reached. Pure
+    commands            The commands that a sweep or trial accepts in each state, and the resulting state. Pure
+    failure_limits      When a sweep fails: too many consecutive failures, or the same error from the start. Pure
+    imported_trials     Trials that ran elsewhere, as a client imports them as a finished sweep. Pure
+    pareto              Pareto fronts: the results that no other result dominates. Pure
+    scheduler_messages  The messages in the scheduler's inbox, and the ports through which it acts. Scheduler process
+    state_changes       The changes that the scheduler writes, and the stored sweeps that it reads, as plain values.
+                        Scheduler process
+    warm_start          The trials of earlier sweeps from which the search of a new sweep starts. Pure
 """

@@ -1,4 +1,19 @@
 """What commands share: options, tables, progress, completion.
 
 Runs in the CLI process.
+
+Modules:
+    batch_commands    One command on several resources: each in turn, one line each, exit code 1 if any was refused
+    completion        Shell completion of ids: the sweeps and devices that the running service knows
+    completion_query  The request that shell completion sends to the running service
+    demo_job          The work of `podium demo`: a sweep, its best three models, both ensemble modes, one table
+    ensemble_options  Options of `podium ensemble build` and `version add`
+    ensemble_output   Terminal output of ensembles: state, members, evaluations and predictions
+    ensemble_request  The request of `podium ensemble build` and `version add`, checked before it is sent
+    lazy              What commands import only when they run: `lazy.Client` loads the HTTP client on first use
+    lazy_groups       Command groups that load a command's module only when the command is invoked
+    options           Options that several commands share
+    row_input         Reads rows of numbers from a file or standard input, as .npy or JSON
+    sweep_progress    Progress of sweeps: a live display in a terminal, otherwise one line per change
+    terminal_output   Terminal output: tables, numbers, states and untrusted text
 """

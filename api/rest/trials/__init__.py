@@ -1,4 +1,9 @@
 """Trials over REST: details, the trial table, downloads.
 
 Runs in the api process.
+
+Modules:
+    trial_download_routes  Downloads of a trial over REST: its log, its models, checkpoints and artifacts
+    trial_routes           Trials over REST: details, curves, logs; stop, retry, clone, annotate
+    trial_table_routes     The trial table over REST: one window of the filtered, sorted trials of a sweep, as columns
 """

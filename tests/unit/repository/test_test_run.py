@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from tests import __main__ as whole
+from tests.repository import ROOT
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def statuses(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_what_the_first_part_leaves_out_is_what_the_second_runs() -> None:
     beside, alone = whole.PARTS.values()
     assert {word.removeprefix("--ignore=") for word in beside if word.startswith("--ignore=")} == set(alone)
-    assert all((whole.ROOT / path).is_file() for path in alone)
+    assert all((ROOT / path).is_file() for path in alone)
 
 
 @pytest.mark.parametrize(("answers", "status"), [([0, 0], 0), ([1, 0], 1), ([0, 1], 1), ([1, 5], 1)])
