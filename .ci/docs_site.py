@@ -124,6 +124,7 @@ def _command(command: Any, name: str, parent: Any) -> Iterator[str]:
     if hasattr(command, "list_commands"):
         for each in command.list_commands(context):
             found = command.get_command(context, each)
+            found = found.load() if hasattr(found, "load") else found
             if not found.hidden:
                 yield from _command(found, each, context)
 

@@ -22,6 +22,7 @@ from podium.db.access.tokens import Role
 from podium.db.schema.engine import Database
 from podium.db.schema.migrate import migrate
 from podium.db.stores import ensemble_changes, ensembles, evaluations, replicas, sweeps
+from podium.ensemble.serving.aggregator_limits import AggregatorLimits
 from podium.ensemble.values.ensemble_spec import (
     Combination,
     EnsembleState,
@@ -116,9 +117,9 @@ class ServiceRig:
         """The REST API on this database."""
         return create_app(self.settings, self.database)
 
-    def gateway(self) -> FastAPI:
+    def gateway(self, limits: AggregatorLimits | None = None) -> FastAPI:
         """The gateway on this database; it follows it while a `with` block around its client lasts."""
-        return main.create_app(self.settings, self.database)
+        return main.create_app(self.settings, self.database, limits)
 
     def client(self, role: Role | None = Role.ADMIN, app: FastAPI | None = None) -> TestClient:
         """A client of that role; what the server did not expect is a 500, as for any client."""

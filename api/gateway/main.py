@@ -26,6 +26,7 @@ from podium.api.http.uvicorn_server import ReadyServer
 from podium.db.schema.engine import Database
 from podium.db.stores import ensembles
 from podium.ensemble.serving.aggregator import Aggregator
+from podium.ensemble.serving.aggregator_limits import AggregatorLimits
 from podium.ensemble.values.ensemble_spec import Traffic
 from podium.sweep.runtime.component import begin, on_wake, wake
 from podium.sweep.runtime.settings import ServiceSettings
@@ -35,12 +36,14 @@ REFRESH_S = 1.0
 log = logging.getLogger("podium.gateway")
 
 
-def create_app(settings: ServiceSettings, database: Database) -> FastAPI:
+def create_app(settings: ServiceSettings, database: Database, limits: AggregatorLimits | None = None) -> FastAPI:
     """The prediction routes of one service."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        aggregator = app.state.aggregator = Aggregator(on_death=lambda: wake(settings.runtime.wake_socket("host")))
+        aggregator = app.state.aggregator = Aggregator(
+            on_death=lambda: wake(settings.runtime.wake_socket("host")), limits=limits
+        )
         changed = asyncio.Event()
         loop = asyncio.get_running_loop()
         on_wake(settings.runtime.wake_socket("gateway"), lambda: _set(loop, changed))

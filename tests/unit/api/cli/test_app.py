@@ -301,9 +301,9 @@ def test_what_is_refused_is_1_and_says_why(
         (("trial", "clone", "1", "--set", "lr=1e999"), "params.lr: must be a number, got '1e999'"),
         (
             ("trial", "show", "0"),
-            "a trial's id is a number from 1 on; ids are in the column id of `podium trial list`\n",
+            "trial id must be a positive integer; the column id of `podium trial list` shows the ids\n",
         ),
-        (("sweep", "show", "0"), "a sweep's id is a number from 1 on; ids are in `podium sweep list`\n"),
+        (("sweep", "show", "0"), "sweep id must be a positive integer; `podium sweep list` shows the ids\n"),
         (("trial", "clone", "1", "--set", "lr"), "write NAME=VALUE, not 'lr'"),
         (("sweep", "extend", "1"), "give one of --run-cap and --by, or --priority"),
         (("sweep", "extend", "1", "--by", "1", "--run-cap", "9"), "give one of --run-cap and --by"),

@@ -69,7 +69,7 @@ def test_a_sweep_is_steered(podium: Client, service: ServiceRig) -> None:
     assert (extended["state"], extended["run_cap"], extended["priority"]) == ("queued", 9, 2.0)
     assert podium.extend_sweep(sweep_id, priority=3.0)["run_cap"] == 9
     assert podium.cancel_sweep(sweep_id)["state"] == "cancelled"
-    with pytest.raises(NotPossibleError, match="a cancelled sweep cannot be stopped; possible: nothing") as caught:
+    with pytest.raises(NotPossibleError, match="a cancelled sweep cannot be stopped; possible: none") as caught:
         podium.stop_sweep(sweep_id)
     assert caught.value.possible == ()
 

@@ -25,6 +25,7 @@ from podium.api.http.authentication import Authenticator
 from podium.api.http.request_body import IncomingBodies, read_body
 from podium.db.access.tokens import Role
 from podium.ensemble.serving import aggregator
+from podium.ensemble.serving.aggregator_limits import AggregatorLimits
 from podium.ensemble.serving.transport import ZmqTransport
 from podium.ensemble.worker.worker_server import MemberServer
 from tests.ensemble_fakes import FakeNetwork
@@ -220,9 +221,9 @@ def test_nobody_in_time_is_504(gateway: TestClient, networks: list[FakeNetwork])
     ] == 31  # fmt: skip
 
 
-def test_too_many_under_way_is_429(gateway: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(aggregator, "MAX_IN_FLIGHT", 0)
-    answer = gateway.post(URL, json={"inputs": [[0.5, 0, 0]]})
+def test_too_many_under_way_is_429(service: ServiceRig, networks: list[FakeNetwork]) -> None:
+    with service.client(app=service.gateway(AggregatorLimits(requests=0))) as gateway:
+        answer = gateway.post(URL, json={"inputs": [[0.5, 0, 0]]})
     assert_problem(answer, 429)
     assert answer.headers["retry-after"] == "1"
 

@@ -120,7 +120,7 @@ def test_a_sweep_is_cancelled_once(database: Database) -> None:
     with database.write() as connection:
         sweeps.set_state(connection, 1, SweepState.CANCELLED, "cancelled on request", 11.0)
         assert sweeps.get(connection, 1).state is SweepState.CANCELLED
-        with pytest.raises(IllegalTransitionError, match="it is over"):
+        with pytest.raises(IllegalTransitionError, match="terminal state"):
             sweeps.set_state(connection, 1, SweepState.CANCELLED, "cancelled on request", 12.0)
 
 

@@ -97,7 +97,7 @@ def test_what_a_host_died_of_is_tried_once_more_and_then_failed(service: Service
     host(service, last).step()
     found = read(service, evaluation_id)
     assert (last.saw, found.state) == ([], "failed")
-    assert "ended twice" in found.reason
+    assert "exited twice" in found.reason
     assert not service.data.posted_rows(evaluation_id).exists()
 
 

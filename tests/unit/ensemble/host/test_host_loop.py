@@ -355,7 +355,7 @@ def test_an_ensemble_that_cannot_be_read_stops_no_other(rig: HostRig, caplog: py
         connection.execute(damage.values(combination="not JSON"))
     rig.come_up()
     assert rig.row(other).state is EnsembleState.READY
-    assert "ensemble 1 cannot be read" in caplog.text
+    assert "cannot read ensemble 1" in caplog.text
 
 
 def test_the_loop_outlives_an_error_that_nobody_foresaw(

@@ -73,7 +73,7 @@ def test_a_metric_of_stop_that_no_trial_reports_is_warned_of_until_one_does(rig:
     rig.submit(run_cap=20, stop={"acuracy": 0.9, "step": 100})
     finish(rig, 0.5)
     (message,) = rig.sweep().warnings.values()
-    assert message.startswith("stop: no trial has reported 'acuracy'; name step,")
+    assert message.startswith("stop: no trial has reported 'acuracy'; use step,")
     rig.pool.log("cpu-0", 0, {"acuracy": 0.1})
     finish(rig, 0.6)
     assert rig.sweep().warnings == {}

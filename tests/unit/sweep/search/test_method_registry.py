@@ -85,7 +85,7 @@ def test_the_import_fails_without_a_builder(monkeypatch: pytest.MonkeyPatch) -> 
 def test_the_sweep_file_accepts_the_registry_and_nothing_else() -> None:
     assert get_args(search_methods.MethodName) == (*METHODS, AUTO)
     assert get_args(search_methods.Method) == (*METHODS, CUSTOM)
-    with pytest.raises(InvalidSpecError, match=f"is one of {', '.join([*METHODS, AUTO])}"):
+    with pytest.raises(InvalidSpecError, match=f"must be one of {', '.join([*METHODS, AUTO])}"):
         spec(method="annealing")
 
 
@@ -109,7 +109,7 @@ def test_warm_start_is_refused_by_methods_that_ignore_results(method: str) -> No
     if METHODS[method].learns:
         assert spec(**document).warm_start == [1]
         return
-    with pytest.raises(InvalidSpecError, match=f"{method} does not learn"):
+    with pytest.raises(InvalidSpecError, match=f"{method} does not use earlier trials"):
         spec(**document)
 
 

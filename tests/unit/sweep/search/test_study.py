@@ -22,7 +22,7 @@ def test_a_trial_is_answered_what_it_asks_of_its_own_sweep(make_rig: MakeRig) ->
     rig.pool.ask_study("cpu-0", "trials")
     rig.settle()
     (answer,) = rig.pool["cpu-0"].study
-    assert answer["trials"][0] == (0, "finished")
+    assert answer["trials"][0] == [0, "finished"]
     assert rig.pool["cpu-1"].study == []
 
 

@@ -100,7 +100,7 @@ BAD: list[tuple[tuple[str, ...], str]] = [
     (("export", "1", "--to", "/nowhere/x.db"), "--to: there is no folder /nowhere"),
     (
         ("export", "1", "--to", "nosuch://me:secret@host/db"),
-        "nosuch://me:***@host/db cannot be used as an Optuna storage",
+        "cannot use nosuch://me:***@host/db as an Optuna storage",
     ),
     (("import", "/nowhere/x.db"), "cannot read /nowhere/x.db: No such file"),
 ]

@@ -204,7 +204,7 @@ def test_ten_failures_a_minute_are_answered_and_then_429_but_who_is_right_comes_
 
     assert [fail(number) for number in range(12)] == [401] * 10 + [429] * 2
     refused = client.get("/api/v1/devices", headers=bearer("wrong"))
-    assert_problem(refused, 429, "too many wrong tokens")
+    assert_problem(refused, 429, "too many invalid tokens")
     assert 50 <= int(refused.headers["retry-after"]) <= 60
     assert client.get("/api/v1/devices", headers=bearer("token-of-viewer")).status_code == 200
     assert client.get("/api/v1/devices").status_code == 401

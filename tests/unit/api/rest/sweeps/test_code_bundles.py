@@ -273,7 +273,7 @@ def test_code_is_checked_when_a_document_is_submitted_as_when_a_file_is(client: 
     errors = [assert_problem(answer, 422)["errors"] for answer in answers]
     assert errors[0] == errors[1]
     assert errors[0][0]["location"] == ["program", "function"]
-    assert errors[0][0]["message"] == "train.py has no 'objektive'; did you mean 'objective'?"
+    assert errors[0][0]["message"] == "train.py does not define 'objektive'; did you mean 'objective'?"
 
 
 def test_a_relative_data_path_is_refused_however_a_sweep_is_submitted(client: TestClient) -> None:

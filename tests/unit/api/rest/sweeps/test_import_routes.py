@@ -150,10 +150,10 @@ def test_it_takes_an_admin(service: ServiceRig, role: str) -> None:
 
 
 BAD: list[tuple[dict[str, Any], str, str]] = [
-    (study(metrics=[]), "metrics", "at least 1"),
+    (study(metrics=[]), "metrics", "must not be empty"),
     (study(extra=1), "extra", "unknown key"),
-    (study(parameters={"lr": {"min": 1.0, "max": 0.0}}), "parameters.lr.min", "above max"),
-    (one(state="running"), "trials.0.state", "is one of finished"),
+    (study(parameters={"lr": {"min": 1.0, "max": 0.0}}), "parameters.lr.min", "must not exceed max"),
+    (one(state="running"), "trials.0.state", "must be one of finished"),
     (one(values=None), "trials.0.values", "has 1 of these"),
     (one(values=[0.5, 0.5]), "trials.0.values", "has 1 of these here, not 2"),
     (one(state="failed"), "trials.0.values", "has 0 of these"),
@@ -161,8 +161,8 @@ BAD: list[tuple[dict[str, Any], str, str]] = [
     (one(params={"nope": 7.0}), "trials.0.params.nope", "no such parameter"),
     (one(distributions={"kind": {"value": 1}}), "trials.0.distributions.kind", "no such parameter"),
     (one(started_at=2.0, ended_at=1.0), "trials.0.ended_at", "before started_at"),
-    (one(started_at=1e300), "trials.0.started_at", "is at most"),
-    (one(metrics={"a": [[-1, 0.5]]}), "trials.0.metrics.a.0.0", "is at least"),
+    (one(started_at=1e300), "trials.0.started_at", "must be at most"),
+    (one(metrics={"a": [[-1, 0.5]]}), "trials.0.metrics.a.0.0", "must be at least"),
     (one(metrics={"a": [[0, "x"]]}), "trials.0.metrics.a.0.1", "must be a number"),
 ]
 

@@ -70,11 +70,11 @@ def test_a_sound_file_says_what_it_would_do(client: TestClient, service: Service
 @pytest.mark.parametrize(
     ("old", "new", "path", "line", "column", "words"),
     [
-        ("val_accuracy", "accuracy", ["metric", "name"], 2, 10, "reports"),
-        ("max: 1.0", "max: 1e-9", ["parameters", "lr", "min"], 4, 8, "swap"),
-        ("run_cap: 3", "run_cap: no", ["run_cap"], 6, 1, "number"),
+        ("val_accuracy", "accuracy", ["metric", "name"], 2, 10, "built-in models report"),
+        ("max: 1.0", "max: 1e-9", ["parameters", "lr", "min"], 4, 8, "must not exceed max"),
+        ("run_cap: 3", "run_cap: no", ["run_cap"], 6, 1, "integer"),
         ("run_cap: 3", "rum_cap: 3", ["rum_cap"], 6, 1, "did you mean 'run_cap'"),
-        ("name: small", "nam: small", ["name"], None, None, "missing"),
+        ("name: small", "nam: small", ["name"], None, None, "required"),
         ("name: digits", "file: rows.csv, target: y", ["program", "data", "file"], 7, 30, "absolute path"),
         ("name: digits", "file: /no/rows.csv, target: y", ["program", "data", "file"], 7, 30, "/no/rows.csv"),
         ("run_cap: 3", "warm_start: [9]", ["warm_start", "0"], 6, 14, "no sweep 9"),
@@ -94,7 +94,7 @@ def test_each_problem_has_its_key_and_its_place(
 def test_nothing_yet_is_a_sentence(client: TestClient) -> None:
     found = read(client, "  \n")
     assert found["document"] is None
-    assert "nothing here yet" in found["problems"][0]["message"]
+    assert "the text is empty" in found["problems"][0]["message"]
     assert_problem(client.post(f"{URL}/read", json={"text": "x" * 100_001}), 422, "100000")
 
 
@@ -103,7 +103,7 @@ def test_code_is_looked_into_and_a_folder_of_the_browsers_machine_is_not(client:
     assert read(client, function_text(sha256))["plan"]["code"] == "objective in train.py, line 1"
     (problem,) = read(client, function_text(sha256, "train:objektive"))["problems"]
     assert problem["path"] == ["program", "function"]
-    assert problem["message"] == "train.py has no 'objektive'; did you mean 'objective'?"
+    assert problem["message"] == "train.py does not define 'objektive'; did you mean 'objective'?"
     (problem,) = read(client, function_text("0" * 64))["problems"]
     assert "no such bundle" in problem["message"]
     (problem,) = read(client, function_text(sha256).replace(f"bundle: '{sha256}'", "code: ."))["problems"]
@@ -142,7 +142,7 @@ def test_a_text_is_submitted_once_with_the_versions_of_the_day(client: TestClien
     assert first.json()["versions"] == versions()
     assert "python" in versions() and "podium" in versions()
     wrong = client.post(f"{URL}/submit", json={"text": TEXT.replace("max: 1.0", "max: 1e-9")})
-    assert "swap" in assert_problem(wrong, 422)["errors"][0]["message"]
+    assert "must not exceed max" in assert_problem(wrong, 422)["errors"][0]["message"]
 
 
 def test_the_file_of_a_sweep_is_the_text_that_was_submitted(client: TestClient) -> None:

@@ -130,7 +130,7 @@ def test_a_sweep_that_is_not_there_is_named(earlier: ServiceRig) -> None:
     ("warm_start", "method", "said"),
     [
         ([1], "random", "method: random does not use earlier trials"),
-        ([1], "qmc", "qmc does not learn"),
+        ([1], "qmc", "qmc does not use earlier trials"),
         ([1, 1], "tpe", "duplicate sweep id 1"),
         ([0], "tpe", "warm_start.0"),
         (["1"], "tpe", "warm_start.0"),
