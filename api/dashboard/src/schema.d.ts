@@ -15,7 +15,7 @@ export interface paths {
         put?: never;
         /**
          * Upload Bundle
-         * @description Store user code: a zip as the raw body. Answers its SHA-256, for `program.bundle`.
+         * @description Upload user code as a zip file in the raw body. Returns its SHA-256, for `program.bundle`.
          */
         post: operations["upload_bundle_api_v1_bundles_post"];
         delete?: never;
@@ -33,7 +33,7 @@ export interface paths {
         };
         /**
          * List Devices
-         * @description Every device: what runs on its slot, why it is idle, and which ensemble members are beside it.
+         * @description Every device with its running trial or idle reason, and the ensemble members on it.
          */
         get: operations["list_devices_api_v1_devices_get"];
         put?: never;
@@ -55,7 +55,7 @@ export interface paths {
         put?: never;
         /**
          * Drain Device
-         * @description Give a device no more trials until it is returned; the one on it runs to its end.
+         * @description Place no more trials on a device until it is returned; a running trial finishes.
          */
         post: operations["drain_device_api_v1_devices__device_id__drain_post"];
         delete?: never;
@@ -75,7 +75,7 @@ export interface paths {
         put?: never;
         /**
          * Return Device
-         * @description Give a device trials again that was drained, or that the scheduler set aside.
+         * @description Place trials again on a device that was drained, on request or by the scheduler.
          */
         post: operations["return_device_api_v1_devices__device_id__return_post"];
         delete?: never;
@@ -93,13 +93,13 @@ export interface paths {
         };
         /**
          * List Ensembles
-         * @description Ensembles, newest first.
+         * @description List ensembles, newest first.
          */
         get: operations["list_ensembles_api_v1_ensembles_get"];
         put?: never;
         /**
          * Build Ensemble
-         * @description Choose the members and have the host build them; poll until `state` is `ready`.
+         * @description Choose the members and build the ensemble; poll until `state` is `ready`.
          */
         post: operations["build_ensemble_api_v1_ensembles_post"];
         delete?: never;
@@ -119,7 +119,7 @@ export interface paths {
         put?: never;
         /**
          * Preview Ensemble
-         * @description What would be built of this request, and how good it is on rows that are at hand; nothing is created.
+         * @description Preview `POST /ensembles`: the members it would choose and their scores. Nothing is created.
          */
         post: operations["preview_ensemble_api_v1_ensembles_preview_post"];
         delete?: never;
@@ -137,7 +137,7 @@ export interface paths {
         };
         /**
          * Show Ensemble
-         * @description One ensemble: its state, and for each member where it runs and how it does.
+         * @description One ensemble with its members, their replicas and their health.
          */
         get: operations["show_ensemble_api_v1_ensembles__ensemble_id__get"];
         put?: never;
@@ -159,7 +159,7 @@ export interface paths {
         put?: never;
         /**
          * Evaluate Ensemble
-         * @description Score a version and each member on a split or on posted rows. 202 when it takes longer than `wait_s`.
+         * @description Score a version and each of its members on a split or on posted rows. 202 if it takes longer than `wait_s`.
          */
         post: operations["evaluate_ensemble_api_v1_ensembles__ensemble_id__evaluate_post"];
         delete?: never;
@@ -177,7 +177,7 @@ export interface paths {
         };
         /**
          * List Evaluations
-         * @description The last evaluations of an ensemble, newest first.
+         * @description The latest evaluations of an ensemble, newest first.
          */
         get: operations["list_evaluations_api_v1_ensembles__ensemble_id__evaluations_get"];
         put?: never;
@@ -197,7 +197,7 @@ export interface paths {
         };
         /**
          * Show Evaluation
-         * @description An evaluation, done or under way.
+         * @description One evaluation, finished or not.
          */
         get: operations["show_evaluation_api_v1_ensembles__ensemble_id__evaluations__evaluation_id__get"];
         put?: never;
@@ -217,7 +217,7 @@ export interface paths {
         };
         /**
          * Show Probabilities
-         * @description What the ensemble said of each row, (rows, outputs) float32 in numpy's format.
+         * @description The ensemble's outputs: float32 of shape (rows, outputs) in NumPy's .npy format.
          */
         get: operations["show_probabilities_api_v1_ensembles__ensemble_id__evaluations__evaluation_id__probabilities_get"];
         put?: never;
@@ -239,9 +239,9 @@ export interface paths {
         put?: never;
         /**
          * Predict
-         * @description The ensemble's answer for some rows: `{"inputs": [[...], ...], "deadline_ms": 200}`, or numpy's format.
+         * @description Predict rows with an ensemble: `{"inputs": [[...], ...], "deadline_ms": 200}`, or a NumPy .npy array.
          *
-         *     The ensemble is given by its id or by its name.
+         *     The ensemble is identified by its id or its name.
          */
         post: operations["predict_api_v1_ensembles__ensemble_id__predict_post"];
         delete?: never;
@@ -261,7 +261,7 @@ export interface paths {
         put?: never;
         /**
          * Promote Canary
-         * @description The canary answers everything from now on.
+         * @description Make the canary the active version.
          */
         post: operations["promote_canary_api_v1_ensembles__ensemble_id__promote_post"];
         delete?: never;
@@ -281,7 +281,7 @@ export interface paths {
         put?: never;
         /**
          * Retire Ensemble
-         * @description End it for good; what was measured stays.
+         * @description Stop the ensemble permanently; its evaluations are kept.
          */
         post: operations["retire_ensemble_api_v1_ensembles__ensemble_id__retire_post"];
         delete?: never;
@@ -301,7 +301,7 @@ export interface paths {
         put?: never;
         /**
          * Roll Back
-         * @description Give up the version on its way, or go back to the one before; it takes over when it is ready.
+         * @description Discard the version being built or the canary; otherwise return to the previous version when it is ready.
          */
         post: operations["roll_back_api_v1_ensembles__ensemble_id__rollback_post"];
         delete?: never;
@@ -319,7 +319,7 @@ export interface paths {
         };
         /**
          * Show Samples
-         * @description Rows to try. 409 where the networks' own code brought the data: those rows are not known here.
+         * @description Sample rows. 409 if the members' code loads its own data, which the service cannot read.
          */
         get: operations["show_samples_api_v1_ensembles__ensemble_id__samples_get"];
         put?: never;
@@ -341,7 +341,7 @@ export interface paths {
         put?: never;
         /**
          * Start Ensemble
-         * @description Have the members of a stopped ensemble again; one that runs goes on, and what failed of it is tried again.
+         * @description Start the members of a stopped ensemble; in a running one, restart failed replicas.
          */
         post: operations["start_ensemble_api_v1_ensembles__ensemble_id__start_post"];
         delete?: never;
@@ -361,7 +361,7 @@ export interface paths {
         put?: never;
         /**
          * Stop Ensemble
-         * @description End the members and give their devices back; one that is stopped already stays so.
+         * @description Stop the members and release their devices. Without effect on a stopped ensemble.
          */
         post: operations["stop_ensemble_api_v1_ensembles__ensemble_id__stop_post"];
         delete?: never;
@@ -381,7 +381,7 @@ export interface paths {
         put?: never;
         /**
          * Add Version
-         * @description Build another version: it takes over as soon as it is ready, or answers a share of the requests as a canary.
+         * @description Build another version. It becomes active when ready, or receives a share of the requests as a canary.
          */
         post: operations["add_version_api_v1_ensembles__ensemble_id__versions_post"];
         delete?: never;
@@ -399,12 +399,12 @@ export interface paths {
         };
         /**
          * Follow Events
-         * @description What happens, as server-sent events, about four times a second at most.
+         * @description Server-sent events, at most four times per second.
          *
-         *     `changes` names the sweeps, trials, devices and ensembles that are to be looked at again; `metrics` the last points
-         *     of running trials of `sweep` and of `trial`; `log` how large the log of `trial` is; `health` how the members of
-         *     `ensemble` do; `reset` says that too much was missed: look at everything. 503 when too many pages follow: then ask
-         *     for what is wanted every few seconds.
+         *     `changes` lists sweeps, trials, devices and ensembles to reload; `metrics` has the last points of running trials of
+         *     `sweep` and of `trial`; `log` the size of the log of `trial`; `health` the members of `ensemble`; `reset` means that
+         *     too many events were missed: reload everything. 503 if the limit of streams is reached: poll every few seconds
+         *     instead.
          */
         get: operations["follow_events_api_v1_events_get"];
         put?: never;
@@ -426,7 +426,7 @@ export interface paths {
         put?: never;
         /**
          * Make Login Link
-         * @description A link for a browser that is to do what the one who asks may do. It works once.
+         * @description Create a login link with the role of the requesting token. It can be used once.
          */
         post: operations["make_login_link_api_v1_login_links_post"];
         delete?: never;
@@ -444,18 +444,18 @@ export interface paths {
         };
         /**
          * Show Session
-         * @description Who asks, by token or by cookie.
+         * @description The holder of the token or session.
          */
         get: operations["show_session_api_v1_session_get"];
         put?: never;
         /**
          * Log In
-         * @description Log a browser in: the answer sets a cookie. A code works once.
+         * @description Log in: the response sets the session cookie. A code can be used once.
          */
         post: operations["log_in_api_v1_session_post"];
         /**
          * Log Out
-         * @description End the session of this browser; a token stays what it is.
+         * @description End this browser's session. Tokens are not affected.
          */
         delete: operations["log_out_api_v1_session_delete"];
         options?: never;
@@ -474,7 +474,7 @@ export interface paths {
         put?: never;
         /**
          * Read Sweep File
-         * @description Check a sweep file and say what it means, starting nothing. What is wrong with it is part of the answer.
+         * @description Check a sweep file and preview the sweep, without submitting it. Problems are part of the response.
          */
         post: operations["read_sweep_file_api_v1_sweep_files_read_post"];
         delete?: never;
@@ -494,7 +494,7 @@ export interface paths {
         put?: never;
         /**
          * Submit Sweep File
-         * @description Submit a sweep file as text; otherwise like `POST /sweeps`.
+         * @description Submit a sweep file as text, with the same checks as `POST /sweeps`.
          */
         post: operations["submit_sweep_file_api_v1_sweep_files_submit_post"];
         delete?: never;
@@ -514,9 +514,9 @@ export interface paths {
         put?: never;
         /**
          * Write Sweep File
-         * @description Change some keys of a sweep file; the rest of the text, comments too, stays as it is.
+         * @description Change keys of a sweep file; the rest of the text, including comments, is preserved.
          *
-         *     One in W&B's syntax becomes one of ours. 422 where the text cannot be read.
+         *     A file in W&B's syntax is converted to Podium's. 422 if the text cannot be read.
          */
         post: operations["write_sweep_file_api_v1_sweep_files_write_post"];
         delete?: never;
@@ -534,15 +534,15 @@ export interface paths {
         };
         /**
          * List Sweeps
-         * @description Sweeps, newest first.
+         * @description List sweeps, newest first.
          */
         get: operations["list_sweeps_api_v1_sweeps_get"];
         put?: never;
         /**
          * Submit Sweep
-         * @description Accept a sweep: when this answers 201, it survives a power failure. The same key gives the same sweep.
+         * @description Submit a sweep. It is stored durably before the response; a repeated idempotency key returns the same sweep.
          *
-         *     `Podium-Provenance` is JSON that says where it comes from: git_commit, git_dirty, command.
+         *     `Podium-Provenance` is JSON with the keys git_commit, git_dirty and command.
          */
         post: operations["submit_sweep_api_v1_sweeps_post"];
         delete?: never;
@@ -562,9 +562,9 @@ export interface paths {
         put?: never;
         /**
          * Import Sweep
-         * @description Keep a study, made with Optuna say, as a finished sweep: listed, exported, and what others start from.
+         * @description Store a study, such as one made with Optuna, as a finished sweep: for lists, exports and warm starts.
          *
-         *     It is a record: nothing of it runs here. The same key gives the same sweep.
+         *     Its trials do not run. A repeated idempotency key returns the same sweep.
          */
         post: operations["import_sweep_api_v1_sweeps_import_post"];
         delete?: never;
@@ -592,9 +592,9 @@ export interface paths {
         head?: never;
         /**
          * Extend Sweep
-         * @description Let more trials count, or change priority, budget or target.
+         * @description Raise the trial cap, or change priority, budget or target.
          *
-         *     One that is finished or stopping goes on with all it knows; 409 where its budget is spent.
+         *     A finished or stopping sweep continues with its search state. 409 if its budget is exhausted.
          */
         patch: operations["extend_sweep_api_v1_sweeps__sweep_id__patch"];
         trace?: never;
@@ -608,9 +608,10 @@ export interface paths {
         };
         /**
          * Best Trials
-         * @description The best finished trials (1, or `k`), best first; ties go to the earlier one.
+         * @description The best `k` finished trials (default 1), best first; of equal trials, the earlier one.
          *
-         *     Of several objectives: the Pareto front, or `k` trials, that front first. One that violates a constraint is none.
+         *     With several objectives: the Pareto front, or `k` trials by Pareto rank. Trials that violate a constraint are
+         *     excluded.
          */
         get: operations["best_trials_api_v1_sweeps__sweep_id__best_get"];
         put?: never;
@@ -632,7 +633,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel Sweep
-         * @description End a sweep now; what runs is killed. One that is over already: 409, unless it was cancelled.
+         * @description Kill running trials and end the sweep. 409 if it has ended, except by cancellation.
          */
         post: operations["cancel_sweep_api_v1_sweeps__sweep_id__cancel_post"];
         delete?: never;
@@ -650,7 +651,7 @@ export interface paths {
         };
         /**
          * Show Curves
-         * @description One metric of many trials; without `metric` the sweep's own.
+         * @description Learning curves of one metric, by default the sweep's objective.
          */
         get: operations["show_curves_api_v1_sweeps__sweep_id__curves_get"];
         put?: never;
@@ -670,7 +671,7 @@ export interface paths {
         };
         /**
          * Export Csv
-         * @description Every trial, or those through a filter, as a row: number, state, values, parameters, cause, times.
+         * @description All trials, or those that match a filter, as CSV: number, state, values, parameters, cause, times.
          */
         get: operations["export_csv_api_v1_sweeps__sweep_id__export_csv_get"];
         put?: never;
@@ -690,7 +691,7 @@ export interface paths {
         };
         /**
          * Export Json Lines
-         * @description Every trial as a line of JSON, with each metric's [step, value] pairs unless `curves=false`.
+         * @description One JSON object per trial and line, with the [step, value] pairs of each metric unless `curves=false`.
          */
         get: operations["export_json_lines_api_v1_sweeps__sweep_id__export_jsonl_get"];
         put?: never;
@@ -710,7 +711,7 @@ export interface paths {
         };
         /**
          * Export Parquet
-         * @description The same, typed; 501 where the service was installed without `podium[parquet]`.
+         * @description The same table with typed columns. 501 if the service is installed without `podium[parquet]`.
          */
         get: operations["export_parquet_api_v1_sweeps__sweep_id__export_parquet_get"];
         put?: never;
@@ -730,7 +731,7 @@ export interface paths {
         };
         /**
          * Show Sweep File
-         * @description The sweep file of a sweep: the text that was submitted, or what came as JSON as YAML, without what was added.
+         * @description The sweep file as submitted; for a sweep submitted as JSON, the equivalent YAML.
          */
         get: operations["show_sweep_file_api_v1_sweeps__sweep_id__file_get"];
         put?: never;
@@ -750,9 +751,9 @@ export interface paths {
         };
         /**
          * Show Importance
-         * @description What is known; where there are many new trials since, it is judged again, and `state` is `computing` meanwhile.
+         * @description The last result. If many trials have finished since, a new one is computed and `state` is `computing`.
          *
-         *     By fANOVA on ranks, over at most 400 trials.
+         *     Method: fANOVA on ranks, over at most 400 trials.
          */
         get: operations["show_importance_api_v1_sweeps__sweep_id__importance_get"];
         put?: never;
@@ -772,7 +773,7 @@ export interface paths {
         };
         /**
          * Show Packages
-         * @description The packages of the service's environment when the sweep was submitted, `name==version`, a line each.
+         * @description The service's packages when the sweep was submitted: one `name==version` per line.
          */
         get: operations["show_packages_api_v1_sweeps__sweep_id__packages_get"];
         put?: never;
@@ -794,7 +795,7 @@ export interface paths {
         put?: never;
         /**
          * Pause Sweep
-         * @description Start nothing new; what runs goes on to its end.
+         * @description Start no new trials; running trials finish.
          */
         post: operations["pause_sweep_api_v1_sweeps__sweep_id__pause_post"];
         delete?: never;
@@ -812,7 +813,7 @@ export interface paths {
         };
         /**
          * Show Points
-         * @description The trials that match, as columns for charts; of more than `max` a sample, with the best of them in it.
+         * @description Matching trials as columns; a sample with the best trials if more than `max` match.
          */
         get: operations["show_points_api_v1_sweeps__sweep_id__points_get"];
         put?: never;
@@ -834,7 +835,7 @@ export interface paths {
         put?: never;
         /**
          * Resume Sweep
-         * @description Go on with a paused sweep.
+         * @description Resume a paused sweep.
          */
         post: operations["resume_sweep_api_v1_sweeps__sweep_id__resume_post"];
         delete?: never;
@@ -854,7 +855,7 @@ export interface paths {
         put?: never;
         /**
          * Stop Sweep
-         * @description Let what runs end, then finish.
+         * @description Finish the sweep when its running trials have ended.
          */
         post: operations["stop_sweep_api_v1_sweeps__sweep_id__stop_post"];
         delete?: never;
@@ -872,7 +873,7 @@ export interface paths {
         };
         /**
          * Show Table
-         * @description A window of a sweep's trials; those that have nothing in the column of `sort` come last.
+         * @description A window of a sweep's trials. Trials without a value in the `sort` column come last.
          */
         get: operations["show_table_api_v1_sweeps__sweep_id__table_get"];
         put?: never;
@@ -892,9 +893,9 @@ export interface paths {
         };
         /**
          * List Trials
-         * @description Trials of a sweep by number, `value`, `params.NAME` or another column; falling with - before it.
+         * @description List trials of a sweep, sorted by number, `value`, `params.NAME` or another column.
          *
-         *     Trials that have nothing there come last.
+         *     Trials without a value in that column come last.
          */
         get: operations["list_trials_api_v1_sweeps__sweep_id__trials_get"];
         put?: never;
@@ -914,7 +915,7 @@ export interface paths {
         };
         /**
          * Read Timeline
-         * @description What each device ran, when it ran nothing, and why: short attempts are joined, totals count every one.
+         * @description Attempts and gaps of each device. Short attempts are merged; totals count each one.
          */
         get: operations["read_timeline_api_v1_timeline_get"];
         put?: never;
@@ -934,13 +935,13 @@ export interface paths {
         };
         /**
          * List Tokens
-         * @description Tokens, oldest first; those that are over stay in the list, as the record of who could do what.
+         * @description List tokens, oldest first, including expired and revoked ones.
          */
         get: operations["list_tokens_api_v1_tokens_get"];
         put?: never;
         /**
          * Create Token
-         * @description Make a token.
+         * @description Create a token.
          */
         post: operations["create_token_api_v1_tokens_post"];
         delete?: never;
@@ -961,7 +962,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke Token
-         * @description Let the holder of a token in no more, from now on, in browsers neither.
+         * @description Revoke a token and its browser sessions, effective immediately.
          */
         delete: operations["revoke_token_api_v1_tokens__token_id__delete"];
         options?: never;
@@ -978,7 +979,7 @@ export interface paths {
         };
         /**
          * Show Trial
-         * @description One trial, with its attempts and the files it left.
+         * @description One trial, with its attempts and artifacts.
          */
         get: operations["show_trial_api_v1_trials__trial_id__get"];
         put?: never;
@@ -987,10 +988,10 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Remark On Trial
-         * @description Write a note about a trial, or tag it; the search does not care.
+         * Annotate Trial
+         * @description Set the note or the tags of a trial. They do not affect the search.
          */
-        patch: operations["remark_on_trial_api_v1_trials__trial_id__patch"];
+        patch: operations["annotate_trial_api_v1_trials__trial_id__patch"];
         trace?: never;
     };
     "/api/v1/trials/{trial_id}/attempts": {
@@ -1002,7 +1003,7 @@ export interface paths {
         };
         /**
          * List Attempts
-         * @description The attempts of a trial, first to last.
+         * @description The attempts of a trial, oldest first.
          */
         get: operations["list_attempts_api_v1_trials__trial_id__attempts_get"];
         put?: never;
@@ -1024,7 +1025,7 @@ export interface paths {
         put?: never;
         /**
          * Clone Trial
-         * @description Add a trial with the same parameters, but for those given, to its sweep. The same key gives the same one.
+         * @description Add a trial with these parameters, except those given, to its sweep. A repeated key returns the same one.
          */
         post: operations["clone_trial_api_v1_trials__trial_id__clone_post"];
         delete?: never;
@@ -1042,7 +1043,7 @@ export interface paths {
         };
         /**
          * Download File
-         * @description A file that a trial left: its model, its predictions, or `artifacts/NAME`, what it saved under a name.
+         * @description A file of a trial: its model, its predictions, or `artifacts/NAME`.
          */
         get: operations["download_file_api_v1_trials__trial_id__files__name__get"];
         put?: never;
@@ -1062,9 +1063,9 @@ export interface paths {
         };
         /**
          * Show Log
-         * @description The end of what an attempt printed; the current attempt by default.
+         * @description The end of an attempt's output; by default of the current attempt.
          *
-         *     `Podium-Next-Byte` is what `from_byte` gets the rest by, later; a log that has lost its middle goes on at its end.
+         *     Pass the header `Podium-Next-Byte` as `from_byte` to read what follows. The middle of a very long log is dropped.
          */
         get: operations["show_log_api_v1_trials__trial_id__log_get"];
         put?: never;
@@ -1084,7 +1085,7 @@ export interface paths {
         };
         /**
          * Download Log
-         * @description All that is kept of what an attempt printed, as a file to save; the current attempt by default.
+         * @description The stored output of an attempt as a file; by default of the current attempt.
          */
         get: operations["download_log_api_v1_trials__trial_id__log_whole_get"];
         put?: never;
@@ -1104,7 +1105,7 @@ export interface paths {
         };
         /**
          * Show Metrics
-         * @description Each metric as [step, value] pairs, in step order; a longer curve keeps its ends, its peaks and its dips.
+         * @description Each metric as [step, value] pairs by step. Longer curves are downsampled; ends, minima and maxima are kept.
          */
         get: operations["show_metrics_api_v1_trials__trial_id__metrics_get"];
         put?: never;
@@ -1126,7 +1127,7 @@ export interface paths {
         put?: never;
         /**
          * Retry Trial
-         * @description Run a trial again that failed or was cancelled, as its next attempt; a sweep that has ended goes on for it.
+         * @description Run a failed or cancelled trial again, as its next attempt. A finished sweep is resumed for it.
          */
         post: operations["retry_trial_api_v1_trials__trial_id__retry_post"];
         delete?: never;
@@ -1146,7 +1147,7 @@ export interface paths {
         put?: never;
         /**
          * Stop Trial
-         * @description End a trial that waits or runs; its sweep goes on without it.
+         * @description Stop a waiting or running trial; its sweep continues.
          */
         post: operations["stop_trial_api_v1_trials__trial_id__stop_post"];
         delete?: never;
@@ -1164,7 +1165,7 @@ export interface paths {
         };
         /**
          * Healthz
-         * @description This process answers. It waits for no thread, of which others may have taken all.
+         * @description The api process is alive. Does not use the thread pool, which may be exhausted.
          */
         get: operations["healthz_healthz_get"];
         put?: never;
@@ -1184,7 +1185,7 @@ export interface paths {
         };
         /**
          * Readyz
-         * @description Every part of the service with its process id and state; 503 until all are ready. Is there room, too?
+         * @description Process id and state of each component, and free disk space. 503 until all components are ready.
          */
         get: operations["readyz_readyz_get"];
         put?: never;
@@ -1204,7 +1205,7 @@ export interface paths {
         };
         /**
          * Show Sweep Schema
-         * @description The sweep file (JSON Schema, draft 2020-12): `# yaml-language-server: $schema=URL` as its first line.
+         * @description JSON Schema (draft 2020-12) of the sweep file. In the file: `# yaml-language-server: $schema=URL`.
          */
         get: operations["show_sweep_schema_schemas_sweep_v1_json_get"];
         put?: never;
@@ -1221,7 +1222,7 @@ export interface components {
     schemas: {
         /**
          * ArtifactView
-         * @description A file that a trial left.
+         * @description A file of a trial.
          */
         ArtifactView: {
             /** Attempt */
@@ -1279,7 +1280,7 @@ export interface components {
         };
         /**
          * AxisView
-         * @description A parameter as an axis. Without `low` and `high` it ends where the trials do.
+         * @description A parameter as an axis. Without `low` and `high`, the trials define the range.
          */
         AxisView: {
             /** Choices */
@@ -1308,7 +1309,7 @@ export interface components {
         };
         /**
          * BarsView
-         * @description What ran on a device, as columns: each entry is an attempt, or several short ones one after another.
+         * @description Attempts on a device, as columns: each entry is one attempt, or several consecutive short ones.
          */
         BarsView: {
             /** Attempts */
@@ -1334,7 +1335,7 @@ export interface components {
         };
         /**
          * BestView
-         * @description A sweep's best trial so far; of several objectives, by the first.
+         * @description A sweep's best trial so far; with several objectives, by the first one.
          */
         BestView: {
             /** Number */
@@ -1356,25 +1357,25 @@ export interface components {
         };
         /**
          * Budget
-         * @description What the whole sweep may take; the first that is spent ends it, and running trials end as on `stop`.
+         * @description Limits of the whole sweep. The first one reached ends it; running trials end as with `podium sweep stop`.
          */
         Budget: {
             /**
              * Device S
-             * @description of all its attempts together
+             * @description device seconds, over all attempts
              */
             device_s?: number | null;
-            /** @description when nothing gets better any more */
+            /** @description stop when the best value no longer improves */
             plateau?: components["schemas"]["Plateau"] | null;
             /**
              * Wall S
-             * @description since its first trial started; pauses count
+             * @description seconds since the first trial started, including pauses
              */
             wall_s?: number | null;
         };
         /**
          * BudgetView
-         * @description What a sweep has used of what it may.
+         * @description Usage and limits of a sweep.
          */
         BudgetView: {
             device_s: components["schemas"]["SpendingView"];
@@ -1384,7 +1385,7 @@ export interface components {
         };
         /**
          * ChoiceView
-         * @description One choice on the way to the members, and the loss with it: lower is better.
+         * @description One step of the selection, and the loss after it (lower is better).
          */
         ChoiceView: {
             /** Position */
@@ -1396,9 +1397,10 @@ export interface components {
         };
         /**
          * ClassificationScores
-         * @description Of the probabilities as they are served, but for the calibration errors (`ece`); losses in nats.
+         * @description Scores of the served probabilities, except calibration errors (`ece`); losses in nats.
          *
-         *     Those are of 15 bins: of equal width, the usual figure, and of equal mass, in which no bin is almost empty.
+         *     Calibration errors use 15 bins: of equal width, the usual definition, and of equal mass, where no bin is almost
+         *     empty.
          */
         ClassificationScores: {
             /** Accuracy */
@@ -1420,7 +1422,7 @@ export interface components {
         };
         /**
          * Clone
-         * @description What a clone has otherwise than its trial.
+         * @description Parameters that differ from those of the cloned trial.
          */
         Clone: {
             /** Params */
@@ -1430,7 +1432,7 @@ export interface components {
         };
         /**
          * ContenderView
-         * @description A trial that could be chosen; `weight` 0 where it is not, `scores` on validation where it left predictions.
+         * @description A candidate trial. `weight` is 0 if it is not chosen; `scores` are on validation, if it has predictions.
          */
         ContenderView: {
             /** Number */
@@ -1450,7 +1452,7 @@ export interface components {
         };
         /**
          * CurveView
-         * @description A trial's curve; of `points`, fewer may be here, the peaks and dips among them.
+         * @description A trial's curve. It may be downsampled from `points` points; minima and maxima are kept.
          */
         CurveView: {
             /** Number */
@@ -1468,7 +1470,7 @@ export interface components {
         };
         /**
          * CurvesView
-         * @description Curves of one metric: trials that run, then the finished ones, best first, then the newest of the others.
+         * @description Curves of one metric: running trials, then finished ones, best first, then the newest of the others.
          */
         CurvesView: {
             /** Curves */
@@ -1484,7 +1486,7 @@ export interface components {
         };
         /**
          * Degradation
-         * @description By number of members that answered, from 1 to all.
+         * @description Scores by number of members that answer, from 1 to all.
          */
         Degradation: {
             /** Safe Quorum */
@@ -1496,7 +1498,7 @@ export interface components {
         };
         /**
          * DeviceTimelineView
-         * @description One device in the stretch. Its time is `busy_s`, `idle_s`, `closed_s` and what it was not there for.
+         * @description One device in the time range. The range is `busy_s` + `idle_s` + `closed_s` + the time it was absent.
          */
         DeviceTimelineView: {
             /** Attempts */
@@ -1528,7 +1530,7 @@ export interface components {
         };
         /**
          * DeviceView
-         * @description A device of the ledger.
+         * @description A device.
          */
         DeviceView: {
             /**
@@ -1575,7 +1577,7 @@ export interface components {
         };
         /**
          * EnqueuedView
-         * @description A configuration that a client added to a sweep; `trial_id` once it is a trial.
+         * @description A configuration that was added to a sweep; `trial_id` is set once its trial is created.
          */
         EnqueuedView: {
             /** Cloned From */
@@ -1593,104 +1595,104 @@ export interface components {
         };
         /**
          * EnsembleRequest
-         * @description Build an ensemble, or another version of one: from a sweep's best trials, or from trials named one by one.
+         * @description A request to build an ensemble or a version of one, from a sweep's best trials or from listed trials.
          */
         EnsembleRequest: {
             /**
              * Bags
-             * @description greedy: repeat on so many random halves of the trials
+             * @description bagging rounds of greedy selection, each on a random half of the trials
              * @default 0
              */
             bags: number;
             /**
              * Calibrate
-             * @description apply a temperature, fitted on the calibration split, after combining
+             * @description apply a temperature after combining, fitted on the calibration split
              * @default false
              */
             calibrate: boolean;
             /**
-             * @description how predictions become one
+             * @description how predictions are combined
              * @default mean
              */
             combine: components["schemas"]["Rule"];
             /**
              * Deadline Ms
-             * @description an answer leaves by then
+             * @description time limit of a prediction
              * @default 1000
              */
             deadline_ms: number;
             /**
-             * @description where weights, temperature and stacking are fitted
+             * @description split on which weights, temperature and stacking are fitted
              * @default calibration
              */
             fit_on: components["schemas"]["Split"];
             /**
              * Force
-             * @description allow `fit_on` to be the split that members were selected on
+             * @description allow fitting on the split on which members were selected
              * @default false
              */
             force: boolean;
             /**
              * K
-             * @description how many members; greedy may take fewer
+             * @description number of members; greedy may select fewer
              * @default 3
              */
             k: number;
             /**
-             * @description a process for each network, or one program for all
+             * @description between_graph: a process for each network; in_graph: one program for all
              * @default between_graph
              */
             mode: components["schemas"]["Mode"];
             /**
              * Name
-             * @description default: the sweep's, with a number
+             * @description default: the sweep's name with a number
              */
             name?: string | null;
             /**
-             * @description dedicated: their devices run no trials
+             * @description dedicated: the members' devices run no trials
              * @default shared
              */
             placement: components["schemas"]["Placement"];
             /**
-             * @description what the networks compute in
+             * @description dtype of the networks' computation
              * @default float32
              */
             precision: components["schemas"]["Precision"];
             /**
              * Quorum
-             * @description fewer answers than this are an error; default: the majority
+             * @description minimum number of members that must answer; default: the majority
              */
             quorum?: number | null;
             /**
              * Replicas
-             * @description processes of each member, on devices of their own if there are
+             * @description processes of each member, on separate devices if available
              * @default 1
              */
             replicas: number;
             /**
-             * @description explicit where `trial_ids` is given
+             * @description how members are selected; explicit if `trial_ids` is given
              * @default top_k
              */
             select: components["schemas"]["Select"];
             /**
              * Sweep Id
-             * @description choose among the finished trials of this sweep
+             * @description select members from the finished trials of this sweep
              */
             sweep_id?: number | null;
             /**
              * Trial Ids
-             * @description or these trials, of one sweep or several
+             * @description use these trials, of one or several sweeps
              */
             trial_ids?: number[] | null;
             /**
              * Weights
-             * @description of the trials in `trial_ids`; default with `weighted`: fitted
+             * @description weights of the trials in `trial_ids`; fitted by default for `weighted`
              */
             weights?: number[] | null;
         };
         /**
          * EnsembleView
-         * @description An ensemble; mode, members and the like are those of the version that answers.
+         * @description An ensemble; mode, members and other settings are those of the active version.
          */
         EnsembleView: {
             /** Canary */
@@ -1745,48 +1747,48 @@ export interface components {
         };
         /**
          * EvaluateBody
-         * @description What to measure a version on: a split of the data its members were trained on, or rows posted with it.
+         * @description What to evaluate a version on: a split of its members' data, or rows in the request.
          */
         EvaluateBody: {
             /**
              * Force
-             * @description measure on a split that was used to make the version; the result says so
+             * @description allow a split that was used to make the version; the result is flagged
              * @default false
              */
             force: boolean;
             /**
              * Inputs
-             * @description rows to measure on, in place of a split
+             * @description rows to evaluate on, in place of a split
              * @default null
              */
             inputs: number[][] | null;
             /**
-             * @description default: test, or the rows that are posted
+             * @description default: test, unless rows are posted
              * @default null
              */
             split: components["schemas"]["Split"] | null;
             /**
              * Targets
-             * @description of each row: the class's name or number, or the values
+             * @description for each row: the name or index of its class, or its values
              * @default null
              */
             targets: unknown[] | null;
             /**
              * Version
-             * @description default: the one that answers
+             * @description default: the active version
              * @default null
              */
             version: number | null;
             /**
              * Wait S
-             * @description how long to wait; a later answer is 202 with its id
+             * @description how long to wait for the result; then 202 with its id
              * @default 60
              */
             wait_s: number;
         };
         /**
          * EvaluationView
-         * @description An evaluation, done or under way.
+         * @description An evaluation, finished or not.
          */
         EvaluationView: {
             /** Created At */
@@ -1809,32 +1811,32 @@ export interface components {
         };
         /**
          * Extension
-         * @description What a sweep is to have from now on.
+         * @description New limits of a sweep; fields that are left out stay unchanged.
          */
         Extension: {
-            /** @description what is given takes the place of what there is; null: no bound */
+            /** @description replaces the limits that are given; null: no limit */
             budget?: components["schemas"]["Budget"] | null;
             /**
              * Priority
-             * @description its share of the devices' time
+             * @description weight in the fair share of device time
              */
             priority?: number | null;
             /**
              * Run Cap
-             * @description trials that count, in all; it only goes up
+             * @description total number of trials; can only be raised
              */
             run_cap?: number | null;
             /**
              * Target
-             * @description of the metric; null: none
+             * @description metric value that ends the sweep; null: none
              */
             target?: number | null;
         };
         /**
          * FiguresView
-         * @description An ensemble and its members on the same rows. Differences are ensemble minus best single network.
+         * @description Scores of an ensemble and its members on the same rows. Differences are ensemble minus best single member.
          *
-         *     A figure that does not exist for the task is null. `reliability` is empty for values.
+         *     A score that is not defined for the task is null. `reliability` is empty for regression.
          */
         FiguresView: {
             /** Best Member */
@@ -1876,7 +1878,7 @@ export interface components {
         };
         /**
          * FileProblemView
-         * @description One thing that is wrong: the key of the document, and where in the text that is.
+         * @description One problem: the key of the document, and its position in the text.
          */
         FileProblemView: {
             /** Column */
@@ -1890,7 +1892,7 @@ export interface components {
         };
         /**
          * GapsView
-         * @description When no trial ran, as columns; nothing of when the device was not there.
+         * @description Gaps between trials, as columns, without times when the device was absent.
          */
         GapsView: {
             /** End S */
@@ -1904,7 +1906,7 @@ export interface components {
         };
         /**
          * ImageView
-         * @description The rows are images: a row has channel by channel, in each line by line.
+         * @description The shape of image rows, in channels-first, row-major order.
          */
         ImageView: {
             /** Channels */
@@ -1916,7 +1918,7 @@ export interface components {
         };
         /**
          * ImportanceView
-         * @description The share of each parameter in how the trials rank, largest first; they add up to 1.
+         * @description The importance of each parameter for the ranking of the trials, largest first; the sum is 1.
          */
         ImportanceView: {
             /** As Of */
@@ -1947,7 +1949,7 @@ export interface components {
         };
         /**
          * ImportedTrial
-         * @description A trial that is over; its number is its place in the list. Times are seconds since the epoch.
+         * @description A finished trial; its number is its position in the list. Times are seconds since the epoch.
          */
         ImportedTrial: {
             /**
@@ -2012,7 +2014,7 @@ export interface components {
         KeyChange: {
             /**
              * Path
-             * @description the key, from the top of the file
+             * @description path of the key from the top of the file
              */
             path: string[];
             /**
@@ -2023,7 +2025,7 @@ export interface components {
         };
         /**
          * LinkWanted
-         * @description How long a login link is to hold.
+         * @description How long a login link is valid.
          */
         LinkWanted: {
             /**
@@ -2034,7 +2036,7 @@ export interface components {
         };
         /**
          * Login
-         * @description What lets a browser in: the code of a login link, or a token; one of them.
+         * @description Credentials of a browser: the code of a login link, or a token.
          */
         Login: {
             /** Code */
@@ -2044,7 +2046,7 @@ export interface components {
         };
         /**
          * LoginLinkView
-         * @description A link that logs a browser in, once.
+         * @description A login link for one use.
          */
         LoginLinkView: {
             /**
@@ -2057,7 +2059,7 @@ export interface components {
         };
         /**
          * McNemar
-         * @description Are two classifiers right equally often? Only the rows that one of them alone has right can tell.
+         * @description McNemar's test of equal accuracy, which uses the rows that exactly one classifier predicts correctly.
          */
         McNemar: {
             /** Exact */
@@ -2071,10 +2073,10 @@ export interface components {
         };
         /**
          * MeanEntropy
-         * @description In nats: predictive = expected, the members' own, + mutual information, their disagreement.
+         * @description In nats: predictive entropy = expected entropy of the members + mutual information.
          *
-         *     That is exact for the mean of probabilities. Where a temperature or another rule makes a row surer than its members
-         *     are, its mutual information is 0 and all its entropy is expected.
+         *     This is exact for the mean of probabilities. Where a temperature or another rule makes a row more certain than its
+         *     members, its mutual information is 0 and all its entropy is expected.
          */
         MeanEntropy: {
             /** Expected Entropy */
@@ -2086,7 +2088,7 @@ export interface components {
         };
         /**
          * MeanVariance
-         * @description In the targets' unit squared, over rows and outputs: total = noise + variance of the members' means.
+         * @description In squared units of the targets, over rows and outputs: total = noise + variance of the members' means.
          */
         MeanVariance: {
             /** Noise Variance */
@@ -2098,7 +2100,7 @@ export interface components {
         };
         /**
          * MemberPartView
-         * @description One member's part in an answer; times are milliseconds.
+         * @description The reply of one member.
          */
         MemberPartView: {
             /** Compute Ms */
@@ -2142,18 +2144,18 @@ export interface components {
         };
         /**
          * Metric
-         * @description What a trial is judged by.
+         * @description The metric to optimize.
          */
         Metric: {
             /**
              * Goal
-             * @description which way is better
+             * @description direction of optimization
              * @enum {string}
              */
             goal: "maximize" | "minimize";
             /**
              * Name
-             * @description as the trial reports it
+             * @description the name under which trials report it
              */
             name: string;
             /**
@@ -2164,13 +2166,13 @@ export interface components {
         };
         /**
          * Mode
-         * @description How the networks run: one program for all, or a process for each.
+         * @description Whether all networks run as one program, or each in its own process.
          * @enum {string}
          */
         Mode: "in_graph" | "between_graph";
         /**
          * NewTokenView
-         * @description A token that was just made; `token` is never told again.
+         * @description A new token; `token` is the secret, which cannot be read again.
          */
         NewTokenView: {
             /**
@@ -2222,81 +2224,81 @@ export interface components {
         };
         /**
          * Parameter
-         * @description One dimension of the search: a constant `value`, a list of `values`, or a range from `min` to `max`.
+         * @description One dimension of the search space: a constant `value`, a list of `values`, or a range from `min` to `max`.
          *
-         *     A range is over whole numbers when both ends are; it includes both ends. W&B's names of distributions are known; one
-         *     that is no range and no list (normal, beta, weighted choices) is drawn by Podium itself, with `method: random`.
+         *     A range includes both ends and is an integer range if both ends are integers. W&B's distribution names are accepted;
+         *     distributions without an equivalent range or list (normal, beta, weighted choices) need `method: random`.
          */
         Parameter: {
             /**
              * A
-             * @description beta
+             * @description beta: first shape parameter
              * @default 1
              */
             a: number;
             /**
              * B
-             * @description beta
+             * @description beta: second shape parameter
              * @default 1
              */
             b: number;
             /**
              * Distribution
-             * @description W&B's name of it; most are short for min, max, log and step
+             * @description W&B's distribution name; most are equivalent to min, max, log and step
              * @default null
              */
             distribution: ("constant" | "categorical" | "categorical_w_probabilities" | "int_uniform" | "uniform" | "q_uniform" | "log_uniform" | "log_uniform_values" | "q_log_uniform" | "q_log_uniform_values" | "inv_log_uniform" | "inv_log_uniform_values" | "normal" | "q_normal" | "log_normal" | "q_log_normal" | "beta" | "q_beta") | null;
             /**
              * Log
-             * @description each order of magnitude is as likely
+             * @description sample on a logarithmic scale
              * @default false
              */
             log: boolean;
             /**
              * Max
-             * @description to here, included
+             * @description upper bound, inclusive
              * @default null
              */
             max: number | null;
             /**
              * Min
-             * @description a range from here; of whole numbers if both ends are
+             * @description lower bound, inclusive; an integer range if both bounds are integers
              * @default null
              */
             min: number | null;
             /**
              * Mu
-             * @description normal: the mean; log_normal: of the logarithm
+             * @description normal: mean; log_normal: mean of the logarithm
              * @default 0
              */
             mu: number;
             /**
              * Ordered
-             * @description `values` are in order: samplers search their positions as integers
+             * @description `values` are ordered: samplers search their indices as integers
              * @default false
              */
             ordered: boolean;
             /**
              * Probabilities
-             * @description of `values`, as weights
+             * @description weights of `values`
              * @default null
              */
             probabilities: number[] | null;
             /**
              * Q
-             * @description rounded to multiples of this
+             * @description round to multiples of this
              * @default null
              */
             q: number | null;
             /**
              * Sigma
-             * @description normal: the standard deviation
+             * @description normal: standard deviation; log_normal: that of the logarithm
              * @default 1
              */
             sigma: number;
             /**
              * Step
-             * @description only every so many, from min
+             * @description distance between values, counted from min
              * @default null
              */
             step: number | null;
@@ -2308,13 +2310,13 @@ export interface components {
             value: string | number | boolean | null;
             /**
              * Values
-             * @description a choice of these
+             * @description the choices
              * @default null
              */
             values: (string | number | boolean | null)[] | null;
             /**
              * When
-             * @description active only where another parameter has this value, or one of these
+             * @description condition: active only if another parameter has this value, or one of these values
              * @default null
              */
             when: {
@@ -2323,7 +2325,7 @@ export interface components {
         };
         /**
          * ParameterView
-         * @description One parameter of the space, in words.
+         * @description One parameter of the search space, as text.
          */
         ParameterView: {
             /** Condition */
@@ -2353,13 +2355,13 @@ export interface components {
         };
         /**
          * Placement
-         * @description Whether a member's device goes on running trials.
+         * @description Whether a member's device also runs trials.
          * @enum {string}
          */
         Placement: "shared" | "dedicated";
         /**
          * PlacesView
-         * @description On how many of the service's devices it could run now.
+         * @description On how many devices of the service the sweep could run now.
          */
         PlacesView: {
             /** At Once */
@@ -2373,7 +2375,7 @@ export interface components {
         };
         /**
          * PlanView
-         * @description What the sweep would do.
+         * @description What the sweep would run.
          */
         PlanView: {
             /** Code */
@@ -2398,24 +2400,24 @@ export interface components {
         };
         /**
          * Plateau
-         * @description The sweep ends when `trials` counted ones in a row have not improved the best by more than `min_delta`.
+         * @description Ends the sweep after `trials` consecutive counted trials without an improvement of more than `min_delta`.
          */
         Plateau: {
             /**
              * Min Delta
-             * @description what counts as better
+             * @description smallest change that counts as improvement
              * @default 0
              */
             min_delta: number;
             /**
              * Trials
-             * @description how many in a row, of those that count
+             * @description number of consecutive counted trials without improvement
              */
             trials: number;
         };
         /**
          * PlateauView
-         * @description How many trials in a row have not improved the best, and how many may.
+         * @description The number of trials without improvement, and its limit.
          */
         PlateauView: {
             /** Allowed */
@@ -2427,10 +2429,11 @@ export interface components {
         };
         /**
          * PointsView
-         * @description Trials as columns: each list has one place for each trial shown, in the order of their numbers.
+         * @description Trials as columns: each list has one entry per trial, in order of their numbers.
          *
-         *     `id`, `number`, `state`, `value`, `duration_s`, `ended_at` (seconds since the epoch), `device`, `cause`, `feasible`,
-         *     `params.NAME`; with several objectives `values.NAME` and `pareto`, which only the best of what matches are.
+         *     Columns: `id`, `number`, `state`, `value`, `duration_s`, `ended_at` (seconds since the epoch), `device`, `cause`,
+         *     `feasible`, `params.NAME`; with several objectives also `values.NAME` and `pareto`, which is true for the trials on
+         *     the Pareto front of those that match.
          */
         PointsView: {
             /** Axes */
@@ -2448,13 +2451,13 @@ export interface components {
         };
         /**
          * Precision
-         * @description In what the networks compute; predictions are combined in float32 always.
+         * @description The dtype of the networks' computation; predictions are always combined in float32.
          * @enum {string}
          */
         Precision: "float32" | "bfloat16";
         /**
          * PredictionView
-         * @description An answer; what there is only for classes, or only for values, is missing for the others.
+         * @description A prediction; `labels`, `entropy` and `mutual_information` for classification, `variance` for regression.
          */
         PredictionView: {
             /** Answered */
@@ -2498,10 +2501,10 @@ export interface components {
         };
         /**
          * PreviewView
-         * @description What `POST /ensembles` would build of the same body.
+         * @description What `POST /ensembles` would build for the same body.
          *
-         *     `figures` are on calibration rows, or on validation with a flag that says so, never on test. Where there are none,
-         *     `unknown` says why.
+         *     `figures` are on calibration rows, or on validation rows with a flag, never on test. If they are null, `unknown`
+         *     says why.
          */
         PreviewView: {
             /** Candidates */
@@ -2534,59 +2537,65 @@ export interface components {
         };
         /**
          * Problem
-         * @description Why a request was refused (RFC 9457).
+         * @description Why a request failed (RFC 9457).
          */
         Problem: {
             /**
              * Detail
-             * @description what is wrong, and what to do about it
+             * @description what is wrong in this request, and how to fix it
              */
             detail: string;
             /**
              * Errors
-             * @description each thing that is wrong, where there may be several
+             * @description 422: every error, with its location
              * @default null
              */
             errors: components["schemas"]["ProblemPlace"][] | null;
             /**
              * Length
-             * @description of a filter: how long it is
+             * @description invalid-filter: length of the error in characters
              * @default null
              */
             length: number | null;
             /**
              * Position
-             * @description of a filter: where what is wrong begins, from 0
+             * @description invalid-filter: offset of the error in characters, from 0
              * @default null
              */
             position: number | null;
             /**
              * Possible
-             * @description 409: what can be done now in its place
+             * @description 409: commands that are possible in the current state
              * @default null
              */
             possible: string[] | null;
-            /** Status */
+            /**
+             * Status
+             * @description the HTTP status code
+             */
             status: number;
-            /** Title */
+            /**
+             * Title
+             * @description the problem type as text
+             */
             title: string;
             /**
              * Type
-             * @description no more is said of it elsewhere
-             * @default about:blank
+             * @description the problem type; the description of this document lists all types
+             * @enum {string}
              */
-            type: string;
+            type: "urn:podium:problem:bad-request" | "urn:podium:problem:invalid-filter" | "urn:podium:problem:malformed-http" | "urn:podium:problem:query-too-slow" | "urn:podium:problem:unauthorized" | "urn:podium:problem:forbidden" | "urn:podium:problem:cross-origin" | "urn:podium:problem:not-found" | "urn:podium:problem:method-not-allowed" | "urn:podium:problem:request-timeout" | "urn:podium:problem:conflict" | "urn:podium:problem:command-not-possible" | "urn:podium:problem:body-too-large" | "urn:podium:problem:unsupported-encoding" | "urn:podium:problem:unknown-host" | "urn:podium:problem:invalid-request" | "urn:podium:problem:invalid-spec" | "urn:podium:problem:invalid-data" | "urn:podium:problem:data-changed" | "urn:podium:problem:invalid-bundle" | "urn:podium:problem:invalid-ensemble-request" | "urn:podium:problem:too-many-requests" | "urn:podium:problem:too-many-failed-logins" | "urn:podium:problem:too-many-predictions" | "urn:podium:problem:headers-too-large" | "urn:podium:problem:internal-error" | "urn:podium:problem:missing-extra" | "urn:podium:problem:service-unavailable" | "urn:podium:problem:database-unavailable" | "urn:podium:problem:too-many-connections" | "urn:podium:problem:below-quorum" | "urn:podium:problem:deadline-exceeded" | "urn:podium:problem:storage-full";
         } & {
             [key: string]: unknown;
         };
         /**
          * ProblemPlace
-         * @description One thing that is wrong in a request or a sweep file.
+         * @description One error in a request or a sweep file.
          */
         ProblemPlace: {
             /**
              * Location
-             * @description where, from the outside in
+             * @description keys from the outermost in
              */
             location: string[];
             /** Message */
@@ -2594,7 +2603,7 @@ export interface components {
         };
         /**
          * ProvenanceView
-         * @description Where a sweep comes from; null: not known.
+         * @description Provenance of a sweep; null: unknown.
          */
         ProvenanceView: {
             /** Command */
@@ -2608,7 +2617,7 @@ export interface components {
         };
         /**
          * ReasonView
-         * @description How much time went for one reason.
+         * @description Total time of one reason.
          */
         ReasonView: {
             /** Gaps */
@@ -2621,7 +2630,7 @@ export interface components {
         };
         /**
          * RegressionScores
-         * @description Over all rows and outputs alike, in the targets' unit; None where no variance of the noise is known.
+         * @description Over all rows and outputs, in the targets' unit; None without a noise variance.
          */
         RegressionScores: {
             /** Coverage95 */
@@ -2637,7 +2646,7 @@ export interface components {
         };
         /**
          * ReliabilityBin
-         * @description Rows of about the same confidence: a point of the reliability diagram.
+         * @description Rows of similar confidence: a point of the reliability diagram.
          */
         ReliabilityBin: {
             /** Accuracy */
@@ -2649,7 +2658,7 @@ export interface components {
         };
         /**
          * Remarks
-         * @description What people write about a trial; what is left out stays as it is.
+         * @description Annotations of a trial; fields that are left out stay unchanged.
          */
         Remarks: {
             /** Add Tags */
@@ -2663,7 +2672,7 @@ export interface components {
         };
         /**
          * ReplicaView
-         * @description A process that runs a member. Times are milliseconds, of its last requests; None: nobody has asked it.
+         * @description A process that runs a member. Latencies are of its recent requests; null if there were none.
          */
         ReplicaView: {
             /** Device Id */
@@ -2695,7 +2704,7 @@ export interface components {
         };
         /**
          * ResultView
-         * @description The figures of a version that was asked.
+         * @description Scores of a version that answers predictions.
          */
         ResultView: {
             /** Best Member */
@@ -2741,19 +2750,19 @@ export interface components {
         };
         /**
          * Role
-         * @description What a token's holder may do; each role may do all that the ones before it may.
+         * @description The role of a token; each role includes the ones before it.
          * @enum {string}
          */
         Role: "viewer" | "submitter" | "admin";
         /**
          * Rule
-         * @description How the members' predictions become one.
+         * @description How the members' predictions are combined.
          * @enum {string}
          */
         Rule: "mean" | "logit_mean" | "weighted" | "median" | "trimmed_mean" | "hard_vote" | "stacking";
         /**
          * RunningView
-         * @description The trial on a device.
+         * @description The running trial of a device.
          */
         RunningView: {
             /** Attempt */
@@ -2774,10 +2783,10 @@ export interface components {
         };
         /**
          * SamplesView
-         * @description Rows as `predict` takes them, with what is true of them.
+         * @description Rows in the format of `predict`, with their labels or target values.
          *
-         *     `image` is null where the rows are those of a table; `columns` names the values of a table, if they
-         *     have names. `low` and `high` are the least and the largest value of the first rows of the split.
+         *     `image` is null for tabular data; `columns` are the column names of a table, if it has names. `low` and `high` are
+         *     the minimum and maximum of the first rows of the split.
          */
         SamplesView: {
             /** Columns */
@@ -2802,13 +2811,13 @@ export interface components {
         };
         /**
          * Select
-         * @description How members are chosen from finished trials.
+         * @description How members are selected from finished trials.
          * @enum {string}
          */
         Select: "top_k" | "greedy" | "diverse" | "explicit";
         /**
          * SelectionView
-         * @description How the members were found; `candidates` is how many there were to choose from.
+         * @description How the members were selected; `candidates` is the number of eligible trials.
          */
         SelectionView: {
             /** Best Member */
@@ -2828,7 +2837,7 @@ export interface components {
         };
         /**
          * SessionView
-         * @description Who asks, and what they may do.
+         * @description The holder of the session or token, and its role.
          */
         SessionView: {
             /** Expires At */
@@ -2839,7 +2848,7 @@ export interface components {
         };
         /**
          * SizeScores
-         * @description Over the subsets of so many members; the worst of each figure, not of one subset.
+         * @description Scores over the subsets of one size; `worst` is the worst of each score, not of one subset.
          */
         SizeScores: {
             /** Answered */
@@ -2859,7 +2868,7 @@ export interface components {
         };
         /**
          * SpendingView
-         * @description How much of something is used, and how much is allowed; null: no bound.
+         * @description Usage and limit of a resource; null: no limit.
          */
         SpendingView: {
             /** Allowed */
@@ -2869,13 +2878,13 @@ export interface components {
         };
         /**
          * Split
-         * @description The rows that no network was trained on, by what they are for.
+         * @description The splits that no network was trained on, by purpose.
          * @enum {string}
          */
         Split: "validation" | "calibration" | "test";
         /**
          * StepView
-         * @description The ensemble after one more choice; `inside` is false where it goes on beyond what was asked for.
+         * @description The ensemble after one more selection step; `inside` is false beyond the requested size.
          */
         StepView: {
             /** Calibration */
@@ -2897,7 +2906,7 @@ export interface components {
         };
         /**
          * SubsetScores
-         * @description The ensemble's answers if these members, by position, had answered and no others.
+         * @description The scores of the ensemble if exactly these members, by position, answer.
          */
         SubsetScores: {
             /** Answered */
@@ -2909,7 +2918,7 @@ export interface components {
         };
         /**
          * SweepFileChange
-         * @description A sweep file, and what is to change in it.
+         * @description A sweep file and the changes to apply.
          */
         SweepFileChange: {
             /** Changes */
@@ -2919,7 +2928,7 @@ export interface components {
         };
         /**
          * SweepFileText
-         * @description A sweep file: YAML, or JSON.
+         * @description A sweep file in YAML or JSON.
          */
         SweepFileText: {
             /** Text */
@@ -2927,7 +2936,7 @@ export interface components {
         };
         /**
          * SweepFileView
-         * @description What a sweep file says. It can be submitted as it is where `problems` is empty.
+         * @description A parsed sweep file. It can be submitted if `problems` is empty.
          */
         SweepFileView: {
             /** Document */
@@ -2973,7 +2982,7 @@ export interface components {
         };
         /**
          * SweepState
-         * @description Where a sweep is in its life.
+         * @description The state of a sweep.
          * @enum {string}
          */
         SweepState: "queued" | "running" | "paused" | "stopping" | "finished" | "failed" | "cancelled";
@@ -3033,7 +3042,7 @@ export interface components {
         };
         /**
          * TargetView
-         * @description The value that ends the sweep, and the trial that reached it.
+         * @description The metric value that ends the sweep, and the number of the trial that reached it.
          */
         TargetView: {
             /** Reached By */
@@ -3043,7 +3052,7 @@ export interface components {
         };
         /**
          * TimelineView
-         * @description All devices in a stretch of time; times are seconds since the epoch.
+         * @description All devices in a time range; times are seconds since the epoch.
          */
         TimelineView: {
             /** Busy Share */
@@ -3067,7 +3076,7 @@ export interface components {
         };
         /**
          * TokenView
-         * @description A token, without what it is.
+         * @description A token, without its secret.
          */
         TokenView: {
             /**
@@ -3096,12 +3105,12 @@ export interface components {
         };
         /**
          * TokenWanted
-         * @description Who is to be let in, to do what, for how long.
+         * @description A token to create.
          */
         TokenWanted: {
             /**
              * Expires In S
-             * @description null: until it is revoked
+             * @description null: no expiry
              * @default 7776000
              */
             expires_in_s: number | null;
@@ -3111,7 +3120,7 @@ export interface components {
         };
         /**
          * TrialDetail
-         * @description A trial with all that is known of it.
+         * @description A trial with its attempts and artifacts.
          */
         TrialDetail: {
             /** Artifacts */
@@ -3171,7 +3180,7 @@ export interface components {
         };
         /**
          * TrialPage
-         * @description Trials in an order; `next` goes into `after=` for the following ones, with the same `sort`.
+         * @description One page of trials; pass `next` as `after` for the following one, with the same `sort`.
          */
         TrialPage: {
             /** Items */
@@ -3181,13 +3190,13 @@ export interface components {
         };
         /**
          * TrialState
-         * @description Where a trial is in its life.
+         * @description The state of a trial.
          * @enum {string}
          */
         TrialState: "waiting" | "running" | "finished" | "pruned" | "failed" | "cancelled";
         /**
          * TrialTableView
-         * @description Trials as columns: each list has one entry for each trial, in order.
+         * @description Trials as columns: each list has one entry per trial, in order.
          */
         TrialTableView: {
             /**
@@ -3199,14 +3208,14 @@ export interface components {
             };
             /**
              * Found
-             * @description how many matching trials come before the one of `find=`; null: not there
+             * @description number of matching trials before the trial `find`; null: not found
              */
             found: number | null;
             /** Matching */
             matching: number;
             /**
              * Next
-             * @description goes into `after=` for what follows, with the same `sort`
+             * @description pass as `after` for the next page, with the same `sort`
              */
             next: number | string | null;
             /** Total */
@@ -3214,7 +3223,7 @@ export interface components {
         };
         /**
          * TrialView
-         * @description A trial, as lists show it.
+         * @description A trial.
          */
         TrialView: {
             /** Attempt */
@@ -3264,109 +3273,109 @@ export interface components {
         };
         /**
          * VersionRequest
-         * @description Another version of an ensemble: it takes over when it is ready, or answers a share as a canary.
+         * @description A request to build another version of an ensemble, which takes over when ready or runs as a canary.
          */
         VersionRequest: {
             /**
              * Bags
-             * @description greedy: repeat on so many random halves of the trials
+             * @description bagging rounds of greedy selection, each on a random half of the trials
              * @default 0
              */
             bags: number;
             /**
              * Calibrate
-             * @description apply a temperature, fitted on the calibration split, after combining
+             * @description apply a temperature after combining, fitted on the calibration split
              * @default false
              */
             calibrate: boolean;
             /**
              * Canary Share
-             * @description of the requests; default: take over when ready
+             * @description share of the requests for the canary; default: take over when ready
              */
             canary_share?: number | null;
             /**
-             * @description how predictions become one
+             * @description how predictions are combined
              * @default mean
              */
             combine: components["schemas"]["Rule"];
             /**
              * Deadline Ms
-             * @description an answer leaves by then
+             * @description time limit of a prediction
              * @default 1000
              */
             deadline_ms: number;
             /**
-             * @description where weights, temperature and stacking are fitted
+             * @description split on which weights, temperature and stacking are fitted
              * @default calibration
              */
             fit_on: components["schemas"]["Split"];
             /**
              * Force
-             * @description allow `fit_on` to be the split that members were selected on
+             * @description allow fitting on the split on which members were selected
              * @default false
              */
             force: boolean;
             /**
              * K
-             * @description how many members; greedy may take fewer
+             * @description number of members; greedy may select fewer
              * @default 3
              */
             k: number;
             /**
-             * @description a process for each network, or one program for all
+             * @description between_graph: a process for each network; in_graph: one program for all
              * @default between_graph
              */
             mode: components["schemas"]["Mode"];
             /**
              * Name
-             * @description default: the sweep's, with a number
+             * @description default: the sweep's name with a number
              */
             name?: string | null;
             /**
-             * @description dedicated: their devices run no trials
+             * @description dedicated: the members' devices run no trials
              * @default shared
              */
             placement: components["schemas"]["Placement"];
             /**
-             * @description what the networks compute in
+             * @description dtype of the networks' computation
              * @default float32
              */
             precision: components["schemas"]["Precision"];
             /**
              * Quorum
-             * @description fewer answers than this are an error; default: the majority
+             * @description minimum number of members that must answer; default: the majority
              */
             quorum?: number | null;
             /**
              * Replicas
-             * @description processes of each member, on devices of their own if there are
+             * @description processes of each member, on separate devices if available
              * @default 1
              */
             replicas: number;
             /**
-             * @description explicit where `trial_ids` is given
+             * @description how members are selected; explicit if `trial_ids` is given
              * @default top_k
              */
             select: components["schemas"]["Select"];
             /**
              * Sweep Id
-             * @description choose among the finished trials of this sweep
+             * @description select members from the finished trials of this sweep
              */
             sweep_id?: number | null;
             /**
              * Trial Ids
-             * @description or these trials, of one sweep or several
+             * @description use these trials, of one or several sweeps
              */
             trial_ids?: number[] | null;
             /**
              * Weights
-             * @description of the trials in `trial_ids`; default with `weighted`: fitted
+             * @description weights of the trials in `trial_ids`; fitted by default for `weighted`
              */
             weights?: number[] | null;
         };
         /**
          * VersionView
-         * @description A version of an ensemble, in short.
+         * @description A version of an ensemble.
          */
         VersionView: {
             /** Combine */
@@ -3384,7 +3393,7 @@ export interface components {
         };
         /**
          * WarmStartView
-         * @description What the search of a sweep started from.
+         * @description Trials of earlier sweeps that a sweep's search started from.
          */
         WarmStartView: {
             /** Dropped */
@@ -3401,7 +3410,7 @@ export interface components {
         };
         /**
          * WarningView
-         * @description Something that a person should look at; the sweep goes on.
+         * @description A warning; it does not affect the sweep.
          */
         WarningView: {
             /** At */
@@ -3413,13 +3422,13 @@ export interface components {
         };
         /**
          * Why
-         * @description What kind of gap it is: the first three are time in which trials could have run.
+         * @description The kind of a gap. During the first three, trials could have run.
          * @enum {string}
          */
         Why: "between" | "choosing" | "idle" | "dedicated" | "set aside" | "lost" | "starting" | "down" | "unknown" | "absent";
         /**
          * WrittenView
-         * @description A sweep file as it is now.
+         * @description The changed sweep file.
          */
         WrittenView: {
             /** Text */
@@ -3463,7 +3472,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3501,7 +3510,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3517,7 +3526,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description `gpu-0`, say */
+                /** @description for example `gpu-0` */
                 device_id: string;
             };
             cookie?: never;
@@ -3546,7 +3555,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3562,7 +3571,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description `gpu-0`, say */
+                /** @description for example `gpu-0` */
                 device_id: string;
             };
             cookie?: never;
@@ -3587,7 +3596,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3601,7 +3610,7 @@ export interface operations {
     list_ensembles_api_v1_ensembles_get: {
         parameters: {
             query?: {
-                /** @description `next` of the page before */
+                /** @description `next` of the previous page */
                 after?: number | null;
                 limit?: number;
             };
@@ -3629,7 +3638,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3671,7 +3680,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3713,7 +3722,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3753,7 +3762,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3788,7 +3797,7 @@ export interface operations {
                     "application/json": components["schemas"]["EvaluationView"];
                 };
             };
-            /** @description It takes longer; ask for it by its id. */
+            /** @description Not finished within `wait_s`; poll it by its id. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -3806,7 +3815,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3846,7 +3855,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3887,7 +3896,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3928,7 +3937,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3942,9 +3951,9 @@ export interface operations {
     predict_api_v1_ensembles__ensemble_id__predict_post: {
         parameters: {
             query?: {
-                /** @description with each member's own outputs */
+                /** @description include the outputs of each member */
                 members?: boolean;
-                /** @description only if all members answer */
+                /** @description require all members to answer */
                 whole?: boolean;
             };
             header?: never;
@@ -3965,7 +3974,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description the answer */
+            /** @description The prediction. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3984,7 +3993,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -4024,7 +4033,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -4064,7 +4073,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -4104,7 +4113,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -4119,7 +4128,7 @@ export interface operations {
         parameters: {
             query?: {
                 split?: components["schemas"]["Split"];
-                /** @description the first row; beyond the last one it begins anew */
+                /** @description the first row, modulo the number of rows */
                 start?: number;
                 n?: number;
             };
@@ -4149,7 +4158,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -4189,7 +4198,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -4229,7 +4238,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -4273,7 +4282,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -4290,7 +4299,7 @@ export interface operations {
                 sweep?: number | null;
                 trial?: number | null;
                 ensemble?: number | null;
-                /** @description the id of the last message that was got */
+                /** @description the id of the last message received */
                 after?: number | null;
             };
             header?: {
@@ -4319,7 +4328,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -4361,7 +4370,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -4399,7 +4408,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -4441,7 +4450,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -4477,7 +4486,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -4519,7 +4528,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -4545,7 +4554,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The same key was used before: this came of it. */
+            /** @description The idempotency key was used before: the existing resource. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4572,7 +4581,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -4614,7 +4623,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -4628,12 +4637,12 @@ export interface operations {
     list_sweeps_api_v1_sweeps_get: {
         parameters: {
             query?: {
-                /** @description `next` of the page before */
+                /** @description `next` of the previous page */
                 after?: number | null;
                 limit?: number;
-                /** @description one, or several: state=queued&state=running */
+                /** @description repeatable: state=queued&state=running */
                 state?: components["schemas"]["SweepState"][];
-                /** @description a part of the name */
+                /** @description substring of the name */
                 search?: string;
             };
             header?: never;
@@ -4660,7 +4669,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -4689,7 +4698,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The same key was used before: this came of it. */
+            /** @description The idempotency key was used before: the existing resource. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4716,7 +4725,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -4742,7 +4751,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The same key was used before: this came of it. */
+            /** @description The idempotency key was used before: the existing resource. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4769,7 +4778,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -4809,7 +4818,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -4853,7 +4862,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -4895,7 +4904,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -4935,7 +4944,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -4949,10 +4958,10 @@ export interface operations {
     show_curves_api_v1_sweeps__sweep_id__curves_get: {
         parameters: {
             query?: {
-                /** @description which trials, as in docs/dashboard.md */
-                filter?: string;
+                /** @description conditions that must all hold, such as `state:failed lr<0.01 -tag:bad` */
+                filter?: string | null;
                 metric?: string | null;
-                /** @description of each curve */
+                /** @description per curve */
                 max_points?: number;
                 /** @description curves */
                 limit?: number;
@@ -4983,7 +4992,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -4997,7 +5006,7 @@ export interface operations {
     export_csv_api_v1_sweeps__sweep_id__export_csv_get: {
         parameters: {
             query?: {
-                /** @description terms that must all hold, such as `state:failed lr<0.01 -tag:bad` */
+                /** @description conditions that must all hold, such as `state:failed lr<0.01 -tag:bad` */
                 filter?: string | null;
             };
             header?: never;
@@ -5024,7 +5033,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -5039,7 +5048,7 @@ export interface operations {
         parameters: {
             query?: {
                 curves?: boolean;
-                /** @description terms that must all hold, such as `state:failed lr<0.01 -tag:bad` */
+                /** @description conditions that must all hold, such as `state:failed lr<0.01 -tag:bad` */
                 filter?: string | null;
             };
             header?: never;
@@ -5066,7 +5075,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -5080,7 +5089,7 @@ export interface operations {
     export_parquet_api_v1_sweeps__sweep_id__export_parquet_get: {
         parameters: {
             query?: {
-                /** @description terms that must all hold, such as `state:failed lr<0.01 -tag:bad` */
+                /** @description conditions that must all hold, such as `state:failed lr<0.01 -tag:bad` */
                 filter?: string | null;
             };
             header?: never;
@@ -5107,7 +5116,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -5147,7 +5156,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -5190,7 +5199,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -5230,7 +5239,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -5270,7 +5279,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -5284,8 +5293,8 @@ export interface operations {
     show_points_api_v1_sweeps__sweep_id__points_get: {
         parameters: {
             query?: {
-                /** @description which trials, as in docs/dashboard.md */
-                filter?: string;
+                /** @description conditions that must all hold, such as `state:failed lr<0.01 -tag:bad` */
+                filter?: string | null;
                 /** @description trials */
                 max?: number;
             };
@@ -5315,7 +5324,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -5355,7 +5364,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -5395,7 +5404,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -5409,16 +5418,16 @@ export interface operations {
     show_table_api_v1_sweeps__sweep_id__table_get: {
         parameters: {
             query?: {
-                /** @description terms that must all hold, such as `state:failed lr<0.01 -tag:bad` */
+                /** @description conditions that must all hold, such as `state:failed lr<0.01 -tag:bad` */
                 filter?: string | null;
-                /** @description a column of the table, falling with - before it; or best */
+                /** @description `best`, or a column; descending with a leading `-` */
                 sort?: string;
-                /** @description `next` of the page before */
+                /** @description `next` of the previous page */
                 after?: string | null;
-                /** @description so many are left out at the beginning */
+                /** @description number of matching trials to skip */
                 offset?: number;
                 limit?: number;
-                /** @description the number of a trial to look for */
+                /** @description number of a trial to locate */
                 find?: number | null;
             };
             header?: never;
@@ -5447,7 +5456,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -5461,13 +5470,13 @@ export interface operations {
     list_trials_api_v1_sweeps__sweep_id__trials_get: {
         parameters: {
             query?: {
-                /** @description `next` of the page before */
+                /** @description `next` of the previous page */
                 after?: string | null;
                 limit?: number;
                 state?: components["schemas"]["TrialState"] | null;
-                /** @description a column of the table, falling with - before it; or best */
+                /** @description `best`, or a column; descending with a leading `-` */
                 sort?: string;
-                /** @description terms that must all hold, such as `state:failed lr<0.01 -tag:bad` */
+                /** @description conditions that must all hold, such as `state:failed lr<0.01 -tag:bad` */
                 filter?: string | null;
             };
             header?: never;
@@ -5496,7 +5505,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -5510,11 +5519,11 @@ export interface operations {
     read_timeline_api_v1_timeline_get: {
         parameters: {
             query?: {
-                /** @description ISO 8601, or seconds since the epoch; by default an hour, or the sweep's start */
+                /** @description ISO 8601 or seconds since the epoch; default: one hour ago, or the sweep's start */
                 from?: string | null;
-                /** @description now, or the sweep's end, by default */
+                /** @description default: now, or the sweep's end */
                 to?: string | null;
-                /** @description whose stretch, and whose share of the time */
+                /** @description use the time range of this sweep, and report its share */
                 sweep?: number | null;
             };
             header?: never;
@@ -5541,7 +5550,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -5555,7 +5564,7 @@ export interface operations {
     list_tokens_api_v1_tokens_get: {
         parameters: {
             query?: {
-                /** @description `next` of the page before */
+                /** @description `next` of the previous page */
                 after?: number | null;
                 limit?: number;
             };
@@ -5583,7 +5592,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -5625,7 +5634,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -5665,7 +5674,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -5705,7 +5714,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -5716,7 +5725,7 @@ export interface operations {
             };
         };
     };
-    remark_on_trial_api_v1_trials__trial_id__patch: {
+    annotate_trial_api_v1_trials__trial_id__patch: {
         parameters: {
             query?: never;
             header?: never;
@@ -5749,7 +5758,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -5789,7 +5798,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -5817,7 +5826,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The same key was used before: this came of it. */
+            /** @description The idempotency key was used before: the existing resource. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5844,7 +5853,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -5883,7 +5892,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -5899,7 +5908,7 @@ export interface operations {
             query?: {
                 attempt?: number | null;
                 tail_bytes?: number;
-                /** @description instead of the end: from here on, up to 1 MB */
+                /** @description read up to 1 MB from this offset, instead of the end */
                 from_byte?: number | null;
             };
             header?: never;
@@ -5928,7 +5937,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -5968,7 +5977,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -6016,7 +6025,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -6056,7 +6065,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -6096,7 +6105,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -6136,7 +6145,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -6174,7 +6183,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -6212,7 +6221,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service cannot do it now. */
+            /** @description The service cannot process the request now. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
