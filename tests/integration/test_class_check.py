@@ -86,7 +86,7 @@ def test_a_class_that_is_only_in_the_uploaded_code_is_refused(tmp_path: Path) ->
 
 
 def test_a_class_that_ends_its_process_is_refused() -> None:
-    with pytest.raises(InvalidSpecError, match=r"ended the process that tried it \(status 3\)"):
+    with pytest.raises(InvalidSpecError, match=r"crashed the process that checks it \(status 3\)"):
         check_classes(_searched("their_samplers:Crashing"))
 
 

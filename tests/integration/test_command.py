@@ -125,7 +125,8 @@ def test_a_pattern_that_cuts_a_number_fails_the_trial_with_the_one_to_write(slot
     ended = slot.result(_script("converges", metrics={"score": "score ([0-9.]+)"}))
     assert (ended.state, ended.cause) == (FAILED, Cause.BAD_REPORT)
     assert (
-        "found '1.2', a part of '1.2e-05', in the line 'score 1.2e-05'; write score: 'score ${number}'" in ended.message
+        "matched '1.2', only part of '1.2e-05', in the line 'score 1.2e-05'; write score: 'score ${number}'"
+        in ended.message
     )
     assert slot.result(_script("converges", metrics={"score": "score ${number}"})).value == 1.2e-05
 

@@ -216,7 +216,7 @@ def test_a_tuner_that_the_main_program_creates_is_found(podium: Podium, tmp_path
 def test_a_main_program_that_fails_before_its_tuner_is_said(podium: Podium, tmp_path: Path) -> None:
     code, out, err = podium("sweep", "convert", _file(tmp_path, MAIN.replace("DEFAULT", "required=True")))
     assert (code, out) == (2, "")
-    assert "it cannot be run: SystemExit: 2" in err and "name the search space: train.py:NAME" in err
+    assert "cannot run the script: SystemExit: 2" in err and "name the search space: train.py:NAME" in err
 
 
 def test_grid_search_alone_is_a_grid(podium: Podium, tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_it_answers_and_says_what_each_member_did(
 def test_it_is_built_in_graph_stopped_started_and_retired(run: Run, sweep: dict[str, Any]) -> None:
     said = run("ensemble", "build", "1", "-k", "2", "--select", "greedy", "--mode", "in_graph", "--name", "whole")
     assert "ensemble 2 'whole': ready" in said
-    assert "chosen: greedy of 5 finished trials" in said
+    assert "selection: greedy of 5 finished trials" in said
     assert "whole" in run("ensemble", "list")
     assert "stopped" in run("ensemble", "stop", "whole")
     assert "building" in run("ensemble", "start", "whole")

@@ -69,9 +69,9 @@ def _nothing_left(slot: SlotDriver, directory: AttemptDirectory) -> None:
         ("train:segfaults", QUICK, Cause.SIGNAL, "terminated by SIGSEGV"),
         ("kills_itself_hard", QUICK, Cause.SIGNAL, "terminated by SIGKILL"),
         # What the slot found.
-        ("train:never_ends", Limits(trial_s=0.4, grace_s=0.1), Cause.TIMEOUT, "longer than limits.trial_s"),
-        ("loops_in_c", Limits(trial_s=0.4, grace_s=0.1), Cause.TIMEOUT, "longer than limits.trial_s"),
-        ("ignores_all_with_daemons", Limits(trial_s=0.6, grace_s=0.1), Cause.TIMEOUT, "longer than limits.trial_s"),
+        ("train:never_ends", Limits(trial_s=0.4, grace_s=0.1), Cause.TIMEOUT, "exceeded limits.trial_s"),
+        ("loops_in_c", Limits(trial_s=0.4, grace_s=0.1), Cause.TIMEOUT, "exceeded limits.trial_s"),
+        ("ignores_all_with_daemons", Limits(trial_s=0.6, grace_s=0.1), Cause.TIMEOUT, "exceeded limits.trial_s"),
         ("train:sleeps", Limits(silence_s=0.4, grace_s=0.1), Cause.STALLED, "reported nothing for limits.silence_s"),
         ("endless:objective", Limits(start_s=0.4, grace_s=0.1), Cause.START_TIMEOUT, "within limits.start_s"),
         ("fills_memory", Limits(memory_mb=400), Cause.HOST_MEMORY, "limits.memory_mb allows 400"),
@@ -80,7 +80,7 @@ def _nothing_left(slot: SlotDriver, directory: AttemptDirectory) -> None:
         ("fills_its_folder", Limits(work_dir_mb=20), Cause.DISK_QUOTA, "limits.work_dir_mb (20)"),
         ("fills_its_folder_with_empty_files", Limits(work_dir_mb=8), Cause.DISK_QUOTA, "limits.work_dir_mb (8)"),
         ("fills_the_temporary_folder", Limits(work_dir_mb=20), Cause.DISK_QUOTA, "limits.work_dir_mb (20)"),
-        ("finds_the_disk_full_after_filling_it", Limits(work_dir_mb=2), Cause.DISK_QUOTA, "took 3 MB"),
+        ("finds_the_disk_full_after_filling_it", Limits(work_dir_mb=2), Cause.DISK_QUOTA, "use 3 MB"),
     ],
 )
 def test_each_fault_has_its_cause_and_leaves_nothing(

@@ -103,7 +103,7 @@ def test_a_sweep_starts_from_another_also_when_its_scheduler_is_killed(service: 
     ("function", "cause", "said"),
     [
         ("one_of_two", "bad_report", "the sweep has 2 objectives: return a tuple (near, far), or a dict"),
-        ("too_large", "bad_report", "16,384 are the most"),
+        ("too_large", "bad_report", "at most 16,384 bytes"),
         ("sleeps", "timeout", "limits.trial_s"),
     ],
 )

@@ -113,7 +113,7 @@ def test_ray_runs_no_dashboard_no_agent_of_it_and_no_client_server(processes: li
 def test_a_raylet_without_an_option_for_its_agent_is_refused() -> None:
     kept = ["raylet", "--head", "--runtime_env_agent_command=python agent.py"]
     assert with_idle_agent([*kept, "--dashboard_agent_command=python agent.py --port=0"]) == [*kept, IDLE_AGENT]
-    with pytest.raises(RuntimeError, match=r"takes no --dashboard_agent_command=.*constraints\.txt"):
+    with pytest.raises(RuntimeError, match=r"has no option --dashboard_agent_command=.*constraints\.txt"):
         with_idle_agent(kept)
 
 
