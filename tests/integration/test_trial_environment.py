@@ -16,7 +16,7 @@ from podium.sweep.trial_process.wandb_run import HOOK_FOLDER
 from tests.repository import ROOT
 from tests.running_service import RunningService, function_sweep
 
-DOCS = ROOT / "docs" / "user-code.md"
+DOCS = ROOT / "docs" / "reference" / "environment.md"
 PODIUM_VARIABLES = {
     "PODIUM_ARTIFACTS", "PODIUM_METRICS", "PODIUM_OBJECTIVES", "PODIUM_PARAMS", "PODIUM_SEED", "PODIUM_TRIAL",
 }  # fmt: skip

@@ -81,7 +81,7 @@ def test_joblib_starts_as_many_workers_as_the_trial_has_threads(
 def test_the_environment_of_a_function_has_its_parameters(slot: SlotDriver) -> None:
     assert slot.result(_shape("reads_its_environment", env={"RATE": "${x}", "ABSENT": "${envvar:PATH}"})).value == 0.25
     ended = slot.result(_shape("reads_its_environment", env={"RATE": "${envvar:NOWHERE}"}))
-    assert (ended.cause, "no variable 'NOWHERE'" in ended.message) == (Cause.USER_ERROR, True)
+    assert (ended.cause, "environment variable 'NOWHERE'" in ended.message) == (Cause.USER_ERROR, True)
 
 
 def test_what_a_generator_yields_beside_the_metric_is_logged(slot: SlotDriver) -> None:
@@ -167,7 +167,7 @@ def test_what_the_sweep_file_does_not_name_is_chosen_by_the_search(slot: SlotDri
 def test_an_enqueued_value_outside_the_range_fails_the_trial_at_its_suggestion(slot: SlotDriver) -> None:
     ended = slot.result(_shape("defines"), params={"x": 0.5}, enqueued={"layers": 9})
     assert (ended.state, ended.cause) == (FAILED, Cause.USER_ERROR)
-    assert "layers was enqueued as 9, not within 1 and 3; correct or remove the value" in ended.message
+    assert "layers was enqueued as 9, not between 1 and 3; correct or remove the value" in ended.message
 
 
 def test_enqueued_values_that_the_code_does_not_suggest_are_said(slot: SlotDriver) -> None:
