@@ -78,6 +78,7 @@ check: $(DEV)
 	$(BIN)/lint-imports
 	@PATH="$(CURDIR)/$(BIN):$$PATH" deploy/lint.sh
 	@$(BIN)/python .ci/check_prose.py
+	@$(BIN)/python .ci/module_map.py --check
 	@$(MAKE) --no-print-directory docs
 	@$(BIN)/python .ci/audit.py
 
