@@ -177,5 +177,9 @@ def test_every_fail_point_is_known_and_every_known_one_is_passed() -> None:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "passing":
                 found.add(ast.unparse(node.args[0]))
     plain = {name for name in POINTS if not name.endswith("-commit") and not name.startswith("serve.")}
-    assert found == {repr(name) for name in plain} | {"BEFORE_COMMIT", "AFTER_COMMIT", "f'serve.before-{component.name}'"}
+    assert found == {repr(name) for name in plain} | {
+        "BEFORE_COMMIT",
+        "AFTER_COMMIT",
+        "f'serve.before-{component.name}'",
+    }
     assert BEFORE_COMMIT.endswith(".before-commit") and AFTER_COMMIT.endswith(".after-commit")

@@ -157,7 +157,7 @@ def test_a_service_started_on_a_full_disk_waits_for_room(tmp_path: Path) -> None
         ) as process:  # fmt: skip
             try:
                 assert process.stderr is not None
-                said = itertools.takewhile(lambda line: "scheduler ended" not in line, process.stderr)
+                said = itertools.takewhile(lambda line: "scheduler exited" not in line, process.stderr)
                 assert sum("cannot write" in line for line in said) == 1
                 (disk / "filler").unlink()
                 next(line for line in process.stderr if "Podium is ready" in line)

@@ -17,6 +17,7 @@ from podium.sweep.data import datasets
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.values.trial import Assignment, Ended, Event, Logged, Reported, Started, TrialState
 from tests.driver import SlotDriver, run
+from tests.running_service import wait_for
 
 SPLIT = {"split": [0.5, 0.2, 0.1, 0.2], "seed": 0, "folds": 3}
 PARAMS = {"hidden": 16, "lr": 0.01, "epochs": 4, "dropout": 0.1}
@@ -68,14 +69,12 @@ def test_the_mean_over_folds_is_the_value_and_one_network_is_left(
 
 
 def test_folds_that_were_interrupted_go_on_to_the_same_numbers(slot: SlotDriver, tmp_path: Path) -> None:
-    whole = assignment_of(slot, "digits", "val_accuracy", epochs=60)
+    whole = assignment_of(slot, "digits", "val_accuracy", epochs=150)
     whole_events = slot.until(lambda event: isinstance(event, Ended), run(whole))
-    first = replace(assignment_of(slot, "digits", "val_accuracy", epochs=60), directory=str(tmp_path / "1"))
+    first = replace(assignment_of(slot, "digits", "val_accuracy", epochs=150), directory=str(tmp_path / "1"))
     events = slot.until(lambda event: isinstance(event, Started), run(first))
     (started,) = [event for event in events if isinstance(event, Started)]
-    while not AttemptDirectory(Path(first.directory)).checkpoint.exists():
-        events += slot.exchange()
-        assert not isinstance(events[-1], Ended), events[-1]
+    wait_for("a checkpoint is written", AttemptDirectory(Path(first.directory)).checkpoint.exists)
     os.kill(started.pid, signal.SIGKILL)
     slot.until(lambda event: isinstance(event, Ended))
     second = replace(first, directory=str(tmp_path / "2"), attempt=2)

@@ -55,7 +55,7 @@ def test_a_good_trial_tells_its_story_in_order(slot: SlotDriver) -> None:
         ),
         ("reports_text", Cause.BAD_REPORT, "0", "report(value='high'): not a number"),
         ("reports_a_wrong_step", Cause.BAD_REPORT, "0", "step must be an integer of at least 0"),
-        ("asks_out_of_bounds", Cause.USER_ERROR, "0", "x is 0.25 in this trial, not within 0.5 and 1.0"),
+        ("asks_out_of_bounds", Cause.USER_ERROR, "0", "x is 0.25 in this trial, not between 0.5 and 1.0"),
         ("asks_for_another_choice", Cause.USER_ERROR, "0", "act is 'relu' in this trial, not one of ['tanh']"),
         ("is_not_there", Cause.USER_ERROR, "0", "train.py has no function 'is_not_there'"),
         ("talks_nonsense", Cause.BAD_REPORT, "0", "invalid message"),
