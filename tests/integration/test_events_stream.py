@@ -213,7 +213,7 @@ def test_a_stream_ends_within_seconds_of_its_token(rig: ServiceRig) -> None:
         next(stream)
         begun = time.monotonic()
         assert ended(stream)
-        assert time.monotonic() - begun < 2 * events_api.RECHECK_S
+        assert time.monotonic() - begun < 7
 
 
 def test_a_stream_ends_when_its_token_does(rig: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
