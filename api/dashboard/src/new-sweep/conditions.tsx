@@ -3,7 +3,7 @@ import { Button } from "../widgets/button";
 import { Icon } from "../widgets/icon";
 import type { Draft } from "./draft";
 import { Typed } from "./key-field";
-import { flow, keysAt, listAt, shownAt, typedYaml, valueAt } from "./yaml-values";
+import { flow, keysAt, listAt, type Path, shownAt, typedYaml, valueAt } from "./yaml-values";
 
 const MAX_CHECKBOXES = 12; // a longer list of values is typed
 
@@ -85,8 +85,7 @@ function ConditionValues({ draft, name, parent }: { draft: Draft; name: string; 
   const path = ["parameters", name, "when", parent];
   const from = ["parameters", parent, "values"];
   const values = listAt(draft.document, from);
-  const now = valueAt(draft.document, path);
-  const chosen = (Array.isArray(now) ? now : [now]).map(value => JSON.stringify(value));
+  const chosen = chosenAt(draft.document, path);
   if (values.length === 0 || values.length > MAX_CHECKBOXES) {
     const put = (typed: string) => {
       const list = typed.includes(",") && !typed.trim().startsWith("[");
@@ -100,19 +99,40 @@ function ConditionValues({ draft, name, parent }: { draft: Draft; name: string; 
       />
     );
   }
-  const texts = values.map((value, place) => flow(value, draft.numbers, [...from, String(place)]));
-  const ticked = values.map(value => chosen.includes(JSON.stringify(value)));
-  const toggle = (at: number) => {
-    const next = texts.filter((_, place) => (place === at) !== ticked[place]);
-    if (next.length > 0) void draft.change([{ path, value: next.length === 1 ? (next[0] ?? "") : `[${next}]` }]);
-  };
+  const setChosen = (toggled: unknown, on: boolean) =>
+    void draft.update(({ document, numbers }) => {
+      const before = chosenAt(document, path);
+      const next = listAt(document, from)
+        .map((value, place) => ({ value, text: flow(value, numbers, [...from, String(place)]) }))
+        .filter(({ value }) => (same(value, toggled) ? on : before.some(each => same(each, value))))
+        .map(({ text }) => text);
+      if (next.length === 0) return []; // a condition has at least one value
+      return [{ path, value: next.length === 1 ? (next[0] ?? "") : `[${next}]` }];
+    });
   return (
     <span className="new-ticks">
-      {texts.map((text, place) => (
-        <label key={text}>
-          <input type="checkbox" checked={ticked[place]} onChange={() => toggle(place)} /> {text}
-        </label>
-      ))}
+      {values.map((value, place) => {
+        const text = flow(value, draft.numbers, [...from, String(place)]);
+        return (
+          <label key={text}>
+            <input
+              type="checkbox"
+              checked={chosen.some(each => same(each, value))}
+              onChange={event => setChosen(value, event.target.checked)}
+            />{" "}
+            {text}
+          </label>
+        );
+      })}
     </span>
   );
+}
+
+function chosenAt(document: unknown, path: Path): unknown[] {
+  const chosen = valueAt(document, path);
+  return Array.isArray(chosen) ? chosen : [chosen];
+}
+
+function same(one: unknown, other: unknown): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
 }

@@ -29,3 +29,37 @@ test("the whole text waits for a change that is on its way", async () => {
   });
   expect(submitted).toBe("run_cap: 8\n");
 });
+
+test("a change that depends on the file is computed from the current text, not from what the form shows", async () => {
+  globalThis.fetch = vi.fn(async request => {
+    const { url } = request as Request;
+    const { text, changes } = await (request as Request).json();
+    if (url.endsWith("/write")) return Response.json({ text: `warm_start: ${changes[0].value}` });
+    return Response.json({ document: { warm_start: JSON.parse(text.slice("warm_start: ".length)) }, numbers: {} });
+  });
+  const { result } = renderHook(() => useDraft("warm_start: [1]"), {
+    wrapper: ({ children }) => <QueryClientProvider client={new QueryClient()}>{children}</QueryClientProvider>,
+  });
+  const append = (id: number) =>
+    result.current.update(({ document }) => [
+      { path: ["warm_start"], value: JSON.stringify([...(document.warm_start as number[]), id]) },
+    ]);
+  let submitted: string | undefined;
+  await act(async () => {
+    void append(2);
+    void append(3); // before the form has seen the 2
+    submitted = await result.current.completeText();
+  });
+  expect(submitted).toBe("warm_start: [1,2,3]");
+});
+
+test("an update without changes writes nothing", async () => {
+  globalThis.fetch = vi.fn(async () => Response.json({ document: {}, numbers: {} }));
+  const { result } = renderHook(() => useDraft("run_cap: 24\n"), {
+    wrapper: ({ children }) => <QueryClientProvider client={new QueryClient()}>{children}</QueryClientProvider>,
+  });
+  await act(() => result.current.update(() => []));
+  expect(
+    vi.mocked(globalThis.fetch).mock.calls.some(([request]) => String((request as Request).url).endsWith("/write")),
+  ).toBe(false);
+});

@@ -11,10 +11,13 @@ export type Change = { path: string[]; value: string | null };
 export type Read = Schemas["SweepFileView"];
 export type Problem = Schemas["FileProblemView"];
 
+export type Parsed = { document: Document; numbers: Numbers };
+
 export type Draft = {
   text: string;
   setText: (text: string) => void;
   change: (changes: Change[]) => Promise<void>;
+  update: (changesFor: (current: Parsed) => Change[]) => Promise<void>; // for changes that depend on what the file says
   completeText: () => Promise<string>; // the text once all form edits are applied
   read: Read | undefined;
   fresh: boolean; // `read` belongs to the current text
@@ -65,19 +68,24 @@ export function useDraft(first: string, from?: number): Draft {
 
   const query = useQuery({
     queryKey: ["sweep-file", debounced],
-    queryFn: ({ signal }) => done(api.POST("/api/v1/sweep-files/read", { body: { text: debounced }, signal })),
+    queryFn: ({ signal }) => readText(debounced, signal),
     staleTime: Number.POSITIVE_INFINITY,
     refetchInterval: ({ state }) => (state.data?.plan?.devices.count === 0 ? NO_DEVICES_MS : false),
   });
 
-  const change = useCallback(
-    (changes: Change[]) => {
+  const enqueue = useCallback(
+    (changesFor: (text: string) => Promise<Change[]>) => {
       queue.current = queue.current
-        .then(() => applyChanges(latest, changes, updateText))
+        .then(() => applyChanges(latest, changesFor, updateText))
         .catch(error => toast(messageOf(error), "failed"));
       return queue.current;
     },
     [updateText],
+  );
+  const change = useCallback((changes: Change[]) => enqueue(async () => changes), [enqueue]);
+  const update = useCallback<Draft["update"]>(
+    changesFor => enqueue(async current => changesFor(parsedOf(await readText(current)))),
+    [enqueue],
   );
 
   const completeText = useCallback(async () => {
@@ -90,23 +98,34 @@ export function useDraft(first: string, from?: number): Draft {
     text,
     setText: updateText,
     change,
+    update,
     completeText,
     read,
     fresh: debounced === text && !query.isPlaceholderData && read !== undefined,
     failed: query.error,
-    document: (read?.document ?? {}) as Document,
-    numbers: read?.numbers ?? {},
+    ...parsedOf(read),
     problemAt: (path, but) => problemOf(read?.problems ?? [], path, but),
   };
 }
 
+function readText(text: string, signal?: AbortSignal): Promise<Read> {
+  return done(api.POST("/api/v1/sweep-files/read", { body: { text }, signal }));
+}
+
+function parsedOf(read: Read | undefined): Parsed {
+  return { document: (read?.document ?? {}) as Document, numbers: read?.numbers ?? {} };
+}
+
+/** Computes the changes from the current text, not from the last text that was parsed for the form. */
 async function applyChanges(
   latest: { current: string },
-  changes: Change[],
+  changesFor: (text: string) => Promise<Change[]>,
   updateText: (text: string, typed: boolean) => void,
 ): Promise<void> {
   for (let attempt = 0; attempt < TRIES; attempt += 1) {
     const before = latest.current;
+    const changes = await changesFor(before);
+    if (changes.length === 0) return;
     const { text } = await done(api.POST("/api/v1/sweep-files/write", { body: { text: before, changes } }));
     if (latest.current !== before) continue; // the text changed meanwhile: apply the edit to the current text
     updateText(text, false);

@@ -3,6 +3,7 @@ import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { type Draft, type Problem, problemOf } from "./draft";
+import { updateOf } from "./fixture";
 import { SweepForm } from "./form";
 import type { Document } from "./yaml-values";
 
@@ -28,11 +29,12 @@ const SWEEP = {
 const READ = { document: {}, numbers: {}, wandb: false, problems: [], notes: [], samples: [], plan: null };
 
 function show(document: Document, problems: Problem[] = [], numbers: Record<string, string> = {}) {
-  const change = vi.fn(() => Promise.resolve());
+  const change = vi.fn<Draft["change"]>(() => Promise.resolve());
   const draft: Draft = {
     text: "name: small",
     setText: vi.fn(),
     change,
+    update: updateOf(change, { document, numbers }),
     completeText: () => Promise.resolve(""),
     read: READ,
     fresh: true,

@@ -3,6 +3,7 @@ import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { render, screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { type Draft, problemOf } from "./draft";
+import { updateOf } from "./fixture";
 import { SweepForm } from "./form";
 import { shapeOf } from "./parameters";
 import { blockSpec, labelOf } from "./schema";
@@ -20,7 +21,7 @@ const NUMBERS = { "/parameters/lr/min": "1e-3", "/parameters/lr/max": "1.0", "/p
 const READ = { document: {}, numbers: {}, wandb: false, problems: [], notes: [], samples: [], plan: null };
 
 function aDraft(changes: Partial<Draft> = {}): Draft {
-  const change = vi.fn(() => Promise.resolve());
+  const change = vi.fn<Draft["change"]>(() => Promise.resolve());
   const problemAt: Draft["problemAt"] = () => undefined;
   const rest = {
     text: "name: small",
@@ -30,7 +31,8 @@ function aDraft(changes: Partial<Draft> = {}): Draft {
     fresh: true,
     failed: null,
   };
-  return { ...rest, change, document: DOCUMENT, numbers: NUMBERS, problemAt, ...changes };
+  const parsed = { document: DOCUMENT, numbers: NUMBERS };
+  return { ...rest, change, update: updateOf(change, parsed), ...parsed, problemAt, ...changes };
 }
 
 function show(draft: Draft) {

@@ -2,7 +2,7 @@
 import { Button } from "../widgets/button";
 import { Field } from "../widgets/field";
 import { Icon } from "../widgets/icon";
-import type { Draft } from "./draft";
+import type { Change, Draft, Parsed } from "./draft";
 import { KeyChoice, KeyField } from "./key-field";
 import { kindOf } from "./program";
 import { flow, listAt, type Path, quoted, shownAt, valueAt } from "./yaml-values";
@@ -34,32 +34,8 @@ export function objectivePaths(document: unknown): string[][] {
 export function Objectives({ draft }: { draft: Draft }) {
   const paths = objectivePaths(draft.document);
   const several = valueAt(draft.document, ["metrics"]) !== undefined;
-  const written = (path: Path) => flow(valueAt(draft.document, path) ?? {}, draft.numbers, path);
-  const add = () => {
-    const used = paths.map(path => valueAt(draft.document, [...path, "name"]));
-    const name = ["val_loss", "val_accuracy", "val_mae"].find(each => !used.includes(each)) ?? "val_rmse";
-    const next = isBuiltin(draft) ? `{name: ${name}, goal: ${BUILTIN_METRICS[name]}}` : "{name: size, goal: minimize}";
-    const all = `[${paths.map(written).join(", ")}, ${next}]`;
-    void draft.change(
-      several
-        ? [{ path: ["metrics", String(paths.length)], value: next }]
-        : [
-            { path: ["metric"], value: null },
-            { path: ["metrics"], value: all },
-          ],
-    );
-  };
-  const remove = (place: number) => {
-    const left = paths[1 - place];
-    void draft.change(
-      paths.length === 2 && left
-        ? [
-            { path: ["metrics"], value: null },
-            { path: ["metric"], value: written(left) },
-          ]
-        : [{ path: ["metrics", String(place)], value: null }],
-    );
-  };
+  const add = () => void draft.update(appendObjective);
+  const remove = (place: number) => void draft.update(current => removeObjective(current, place));
   const more = (
     <div className="new-more">
       {paths.length < MAX_OBJECTIVES && (
@@ -101,8 +77,37 @@ export function Objectives({ draft }: { draft: Draft }) {
   );
 }
 
-function isBuiltin(draft: Draft): boolean {
-  return kindOf(valueAt(draft.document, ["program"])) === "builtin";
+function appendObjective({ document, numbers }: Parsed): Change[] {
+  const paths = objectivePaths(document);
+  const used = paths.map(path => valueAt(document, [...path, "name"]));
+  const name = ["val_loss", "val_accuracy", "val_mae"].find(each => !used.includes(each)) ?? "val_rmse";
+  const next = isBuiltin(document) ? `{name: ${name}, goal: ${BUILTIN_METRICS[name]}}` : "{name: size, goal: minimize}";
+  if (valueAt(document, ["metrics"]) !== undefined) {
+    return [{ path: ["metrics", String(paths.length)], value: next }];
+  }
+  const all = [...paths.map(path => written({ document, numbers }, path)), next];
+  return [
+    { path: ["metric"], value: null },
+    { path: ["metrics"], value: `[${all.join(", ")}]` },
+  ];
+}
+
+function removeObjective({ document, numbers }: Parsed, place: number): Change[] {
+  const paths = objectivePaths(document);
+  const left = paths[1 - place];
+  if (paths.length !== 2 || left === undefined) return [{ path: ["metrics", String(place)], value: null }];
+  return [
+    { path: ["metrics"], value: null },
+    { path: ["metric"], value: written({ document, numbers }, left) },
+  ];
+}
+
+function written({ document, numbers }: Parsed, path: Path): string {
+  return flow(valueAt(document, path) ?? {}, numbers, path);
+}
+
+function isBuiltin(document: unknown): boolean {
+  return kindOf(valueAt(document, ["program"])) === "builtin";
 }
 
 function Objective({ draft, path, first }: { draft: Draft; path: Path; first: boolean }) {
@@ -111,7 +116,7 @@ function Objective({ draft, path, first }: { draft: Draft; path: Path; first: bo
     void draft.change([{ path: [...path], value: `{name: ${quoted(next)}, goal: ${BUILTIN_METRICS[next]}}` }]);
   return (
     <>
-      {isBuiltin(draft) ? (
+      {isBuiltin(draft.document) ? (
         <Field label="Metric" problem={draft.problemAt(path, "target")}>
           <select value={name} onChange={event => choose(event.target.value)}>
             {!(name in BUILTIN_METRICS) && <option value={name}>{name || "choose"}</option>}

@@ -19,11 +19,12 @@ export function SeedConfigurationsForm({ draft }: { draft: Draft }) {
     for (const name of keysAt(draft.document, ["enqueue", String(place)])) names.add(name);
   }
   const add = () =>
-    void draft.change([
-      rows.length === 0
-        ? { path: ["enqueue"], value: "[{}]" }
-        : { path: ["enqueue", String(rows.length)], value: "{}" },
-    ]);
+    void draft.update(({ document }) => {
+      const { length } = listAt(document, ["enqueue"]);
+      return length === 0
+        ? [{ path: ["enqueue"], value: "[{}]" }]
+        : [{ path: ["enqueue", String(length)], value: "{}" }];
+    });
   return (
     <Collapsible
       title="Seed configurations"

@@ -14,7 +14,7 @@ import { listAt } from "./yaml-values";
 const LISTED = 8;
 
 export function WarmStartForm({ draft }: { draft: Draft }) {
-  const chosen = listAt(draft.document, ["warm_start"]).map(Number);
+  const chosen = chosenIn(draft.document);
   const problem = draft.problemAt(["warm_start"]);
   return (
     <Collapsible
@@ -45,13 +45,15 @@ function Choose({ draft, chosen }: { draft: Draft; chosen: readonly number[] }) 
       retry: false,
     })),
   });
-  const toggle = (id: number) => {
-    const next = chosen.includes(id) ? chosen.filter(each => each !== id) : [...chosen, id];
-    void draft.change([{ path: ["warm_start"], value: next.length === 0 ? null : `[${next.join(", ")}]` }]);
-  };
+  const setChosen = (id: number, on: boolean) =>
+    void draft.update(({ document }) => {
+      const others = chosenIn(document).filter(each => each !== id);
+      const next = on ? [...others, id] : others;
+      return [{ path: ["warm_start"], value: next.length === 0 ? null : `[${next.join(", ")}]` }];
+    });
   const line = (id: number, sweep: Sweep | undefined) => (
     <label key={id} className="new-earlier">
-      <input type="checkbox" checked={chosen.includes(id)} onChange={() => toggle(id)} />
+      <input type="checkbox" checked={chosen.includes(id)} onChange={event => setChosen(id, event.target.checked)} />
       <span>
         <b>{sweep?.name ?? "unknown"}</b>
         <span className="field-hint">
@@ -87,6 +89,10 @@ function Choose({ draft, chosen }: { draft: Draft; chosen: readonly number[] }) 
       </div>
     </>
   );
+}
+
+function chosenIn(document: unknown): number[] {
+  return listAt(document, ["warm_start"]).map(Number);
 }
 
 function objectivesText(sweep: Sweep): string {
