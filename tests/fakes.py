@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from podium.sweep.lifecycle.scheduler_messages import (
@@ -95,11 +96,17 @@ class FakePool:
         self.slots = {f"cpu-{position}": FakeSlot(_device(position)) for position in range(count)}
         self.placed: list[tuple[str, AttemptKey]] = []
         self.killed: list[str] = []
+        self.drops_calls = False  # as if the scheduler died before each call
+        self.not_received: set[Path] = set()  # folders of attempts whose start was dropped
 
     def __getitem__(self, device_id: str) -> FakeSlot:
         return self.slots[device_id]
 
     def send(self, device_id: str, acknowledged: int, commands: Sequence[SlotCommand]) -> None:
+        if self.drops_calls:
+            starts = [command.assignment for command in commands if isinstance(command, StartAttempt)]
+            self.not_received.update(Path(assignment.directory) for assignment in starts)
+            return
         slot = self.slots[device_id]
         slot.events = [(number, event) for number, event in slot.events if number > acknowledged]
         for command in decode_commands(encode_commands(commands)):

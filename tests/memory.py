@@ -86,6 +86,7 @@ class MemoryTrial:
             failed[-1].cause if failed else None, failed[-1].message if failed else "",
             self.placed_at if runs else None, self.seen_at if runs else None,
             self.values, dict(self.constraints), copy.deepcopy(self.distributions),
+            self.devices[-1] if runs else None,
         )  # fmt: skip
 
 

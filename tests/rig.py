@@ -43,6 +43,7 @@ class Rig:
             data=DataDirectory(Path("data")),
             disk_shortage=lambda: self.disk_shortage,
             clean_up=self.cleaned_up.append,
+            has_started=lambda folder: folder not in self.pool.not_received,
             apply_retention=self.retained.append,
         )
         self.scheduler.adopt(self.pool.found())

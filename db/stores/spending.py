@@ -57,8 +57,8 @@ def _counted_since(connection: Connection, sweep_id: int, ended_at: float, mark:
     return int(connection.execute(statement).scalar_one())
 
 
-def open_attempts(connection: Connection, which: ColumnElement[bool]) -> dict[int, tuple[float, float]]:
-    """For each trial with an open attempt: when it was placed, and its last report."""
+def open_attempts(connection: Connection, which: ColumnElement[bool]) -> dict[int, tuple[float, float, str]]:
+    """For each trial with an open attempt: when it was placed, its last report, and its device."""
     running = which & (trials.c.state == TrialState.RUNNING.value)
     heard = (
         select(func.max(metrics.c.at))
@@ -66,8 +66,13 @@ def open_attempts(connection: Connection, which: ColumnElement[bool]) -> dict[in
         .scalar_subquery()
     )
     statement = (
-        select(attempts.c.trial_id, attempts.c.started_at, func.coalesce(heard, attempts.c.started_at).label("heard"))
+        select(
+            attempts.c.trial_id,
+            attempts.c.started_at,
+            func.coalesce(heard, attempts.c.started_at).label("heard"),
+            attempts.c.device_id,
+        )
         .join(trials, (trials.c.id == attempts.c.trial_id) & (trials.c.attempt == attempts.c.number))
         .where(running, attempts.c.ended_at.is_(None))
     )
-    return {row.trial_id: (row.started_at, row.heard) for row in connection.execute(statement)}
+    return {row.trial_id: (row.started_at, row.heard, row.device_id) for row in connection.execute(statement)}

@@ -114,6 +114,7 @@ def stored(connection: Connection, sweep_id: int, trial_id: int | None = None) -
             last_message=messages.get(row.id, ""),
             placed_at=placed[row.id][0] if row.id in placed else None,
             seen_at=placed[row.id][1] if row.id in placed else None,
+            placed_on=placed[row.id][2] if row.id in placed else None,
             values=tuple(notes.values[row.id].values()) if row.id in notes.values else None,
             constraints=notes.constraints.get(row.id, {}),
             distributions=distributions.get(row.id, {}),

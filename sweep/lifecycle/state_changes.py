@@ -237,6 +237,7 @@ class StoredTrial:
     distributions: dict[str, dict[str, Any]] = field(
         default_factory=dict
     )  # of parameters that the sweep file does not name
+    placed_on: str | None = None  # of an attempt that has not ended: its device
 
     def __post_init__(self) -> None:
         if self.values is None and self.value is not None:

@@ -7,6 +7,7 @@ decision.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from podium.sweep.lifecycle.scheduler_messages import (
@@ -25,6 +26,7 @@ from podium.sweep.lifecycle.scheduler_messages import (
 from podium.sweep.scheduling.attempts import end_attempt, end_interrupted, end_lost, ended, on_event
 from podium.sweep.scheduling.decisions import CleanUpAttempt, Decision, Instant
 from podium.sweep.scheduling.device_ledger import Slot
+from podium.sweep.scheduling.placement import resend_attempt
 from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.scheduling.sweep_endings import fail_sweep
 from podium.sweep.values.trial import AttemptKey, Cause, SweepState
@@ -146,11 +148,21 @@ MESSAGE_HANDLERS: Mapping[type, Callable[[SchedulerState, Any, Instant], Decisio
 }
 
 
-def end_orphans(state: SchedulerState, now: Instant) -> Decision:
-    """At start: attempts that run according to the database, but on no slot, were interrupted."""
+def resolve_orphans(state: SchedulerState, has_started: Callable[[Path], bool], now: Instant) -> Decision:
+    """At start: attempts that run according to the database, but on no slot.
+
+    The previous scheduler may have died between the commit and the call of the slot. Such an attempt has not started:
+    its slot gets it now. The others were interrupted. `has_started`: whether a slot has received the attempt of a
+    folder.
+    """
     decision = Decision()
     for trial in state.sweeps.trials:
-        if trial.device_id is None and state.sweeps.current(trial.key) is trial:
+        if trial.device_id is not None or state.sweeps.current(trial.key) is not trial:
+            continue
+        slot = None if trial.placed_on is None else state.ledger.get(trial.placed_on)
+        if slot is not None and slot.free and not trial.stopping and not has_started(state.folder_of(trial)):
+            decision += resend_attempt(state, slot, trial, now)
+        else:
             decision += end_interrupted(state, trial, "lost while the scheduler was not running", now)
     return decision
 

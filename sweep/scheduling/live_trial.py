@@ -36,6 +36,7 @@ class LiveTrial:
     device_id: str | None = None  # of the current attempt
     avoided_device: str | None = None  # where the last attempt ran
     avoided_until_s: float = 0.0  # monotonic
+    placed_on: str | None = None  # the device of an attempt that had not ended when this scheduler started
     placed_s: float = 0.0  # when the current attempt got its device; monotonic
     ran_s: float = 0.0  # how long the attempt had run when this scheduler found it
     seen_s: float = 0.0  # of that, up to its last sign of life
@@ -53,6 +54,7 @@ class LiveTrial:
         """A trial from the database, read at `at` (seconds since the epoch)."""
         by_client = stored.sampler == CLONED or 0 < stored.attempt == stored.forgiven
         trial = cls._stored(sweep_id, stored, stored.forgiven, by_client)
+        trial.placed_on = stored.placed_on
         if stored.placed_at is not None:
             trial.ran_s = max(0.0, at - stored.placed_at)
             trial.seen_s = min(trial.ran_s, max(0.0, (stored.seen_at or 0.0) - stored.placed_at))

@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 import time
+from pathlib import Path
 
 from filelock import FileLock, Timeout
 
@@ -50,6 +51,7 @@ def run(settings: ServiceSettings, ray_address: str) -> None:
         threads=max(1, cores() // pool.count),
         disk_shortage=lambda: _disk_shortage(settings),
         clean_up=cleanup.clean_up_attempt,
+        has_started=Path.exists,  # a slot creates the folder of an attempt before it forks
         apply_retention=lambda sweep_id: cleanup.apply_retention(sweep_id, retention.apply),
     )
     signal.signal(signal.SIGTERM, lambda *_: inbox.put(Stop()))

@@ -62,6 +62,14 @@ def _start(state: SchedulerState, slot: Slot, sweep: LiveSweep, trial: LiveTrial
     return decision
 
 
+def resend_attempt(state: SchedulerState, slot: Slot, trial: LiveTrial, now: Instant) -> Decision:
+    """Send an attempt that is in the database to the slot on its device, which has not received it."""
+    sweep = state.sweeps[trial.sweep_id]
+    sweep.adopt(trial, slot.device.device_id, now.monotonic_s)
+    slot.run(trial, assignment_of(sweep, trial, state.data, state.threads))
+    return Decision(changes=state.health.begin(slot, now.wall_s))
+
+
 def plan_asks(state: SchedulerState) -> Decision:
     """Ask ahead, so that a trial is ready when a slot becomes free."""
     free, slots = len(state.ledger.free()), len(state.ledger.available())

@@ -29,7 +29,7 @@ from podium.sweep.scheduling.action_executor import ActionExecutor
 from podium.sweep.scheduling.active_sweeps import rejection
 from podium.sweep.scheduling.change_writer import ChangeWriter
 from podium.sweep.scheduling.command_handler import CommandHandler
-from podium.sweep.scheduling.decide import decide, end_orphans, suspend
+from podium.sweep.scheduling.decide import decide, resolve_orphans, suspend
 from podium.sweep.scheduling.decisions import Decision, Instant
 from podium.sweep.scheduling.disk_gate import reports_full_disk
 from podium.sweep.scheduling.placement import explain_waits, place_trials, plan_asks
@@ -47,8 +47,8 @@ class Scheduler:
     """See the module. The callbacks are called in the loop, and must not block.
 
     `disk_shortage`: why the data disk allows no new trial, or "". `clean_up`: takes the folder of an attempt whose slot
-    is gone. `apply_retention`: takes a sweep some of whose files are not kept. `threads`: of a trial, if its sweep sets
-    no number.
+    is gone. `has_started`: whether a slot has received the attempt of a folder. `apply_retention`: takes a sweep some
+    of whose files are not kept. `threads`: of a trial, if its sweep sets no number.
     """
 
     def __init__(
@@ -64,6 +64,7 @@ class Scheduler:
         threads: int = 1,
         disk_shortage: Callable[[], str] = lambda: "",
         clean_up: Callable[[Path], None] = lambda _: None,
+        has_started: Callable[[Path], bool] = lambda _: True,
         apply_retention: Callable[[int], None] = lambda _: None,
     ) -> None:
         self._inbox = inbox
@@ -71,6 +72,7 @@ class Scheduler:
         self._recorder = recorder
         self._clock = clock
         self._disk_shortage = disk_shortage
+        self._has_started = has_started
         self._state = SchedulerState(data, threads, recorder.last_trial_id())
         self._commands = CommandHandler(self._state)
         self._writer = ChangeWriter(recorder, self._state.sweeps.sweep_id_of)
@@ -104,14 +106,14 @@ class Scheduler:
     def adopt(self, found: Iterable[SlotOpened]) -> None:
         """At start: reconcile the database with the slots that outlived the previous scheduler.
 
-        Finished attempts count, running ones continue, and what runs according to the database but on no slot is
-        repeated. Raises `DatabaseError`, with nothing done, if the database cannot be read: without it all that was
-        found would be discarded.
+        Finished attempts count, and running ones continue. What runs according to the database but on no slot is sent
+        to its slot if it has not started, and is repeated otherwise. Raises `DatabaseError`, with nothing done, if the
+        database cannot be read: without it all that was found would be discarded.
         """
         self._read_database()
         for message in found:
             self._handle(message)
-        self._apply(end_orphans(self._state, self._now()))
+        self._apply(resolve_orphans(self._state, self._has_started, self._now()))
         self.step([])
 
     def run(self, *, stop_within_s: float = 6.0, on_turn: Callable[[], None] = lambda: None) -> None:

@@ -125,6 +125,42 @@ def test_an_attempt_that_no_slot_knows_is_tried_again_after_a_restart(make_rig: 
     rig.assert_over(SweepState.FINISHED)
 
 
+def test_attempt_that_its_slot_did_not_receive_is_sent_after_a_restart(make_rig: MakeRig) -> None:
+    rig = make_rig(2)
+    rig.pool.drops_calls = True
+    rig.submit(run_cap=2)
+    assert rig.states() == [TrialState.RUNNING] * 2 and rig.pool.placed == []
+    rig.pool.drops_calls = False
+    rig.restart()
+    assert [(device, key.attempt) for device, key in rig.pool.placed] == [("cpu-0", 1), ("cpu-1", 1)]
+    rig.finish_all()
+    rig.assert_over(SweepState.FINISHED)
+    assert [sorted(trial.attempts) for trial in rig.trials()] == [[1], [1]]
+
+
+def test_attempt_that_its_slot_did_not_receive_is_repeated_when_the_slot_is_gone(make_rig: MakeRig) -> None:
+    rig = make_rig(2)
+    rig.pool.drops_calls = True
+    rig.submit(run_cap=2)
+    rig.pool.drops_calls = False
+    del rig.pool.slots["cpu-0"]
+    rig.restart()
+    rig.finish_all()
+    rig.assert_over(SweepState.FINISHED)
+    assert [sorted(trial.attempts) for trial in rig.trials()] == [[1, 2], [1]]
+
+
+def test_cancelled_attempt_that_its_slot_did_not_receive_is_not_sent(rig: Rig) -> None:
+    rig.pool.drops_calls = True
+    rig.submit(run_cap=1)
+    rig.recorder.cancel(1)
+    rig.pool.drops_calls = False
+    rig.restart()
+    rig.finish_all()
+    rig.assert_over(SweepState.CANCELLED)
+    assert rig.pool.placed == []
+
+
 def test_failures_before_a_restart_count_against_the_retries(rig: Rig) -> None:
     rig.submit(run_cap=1, retries={"infrastructure": 1, "max_consecutive_failures": 1})
     rig.pool.fail("cpu-0", Cause.INFRASTRUCTURE)
