@@ -28,11 +28,12 @@ PIP_CONSTRAINED := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constrain
 PIP_ARGUMENTS   := -m pip --disable-pip-version-check install -qq -c constraints.txt
 PIP_INSTALL     := $(PIP_CONSTRAINED) $(BIN)/python $(PIP_ARGUMENTS)
 
-.PHONY: help demo test test-extras kserve soak faults fuzz check docs audit lint-deploy bench serve dashboard dashboard-check screenshots clean
+.PHONY: help demo test test-all test-extras kserve soak faults fuzz check docs audit lint-deploy bench serve dashboard dashboard-check screenshots clean
 
 help:
 	@echo 'make demo     search, train and ensemble on this machine; DEMO="--json FILE" keeps the result'
-	@echo 'make test     all tests; TEST="tests/unit -k name" for some of them'
+	@echo 'make test     the tests; TEST="tests/unit -k name" for some of them'
+	@echo 'make test-all  the slow tests as well: longer campaigns, full disks, every example'
 	@echo 'make test-extras  what Ray runs where ray[default], ray[tune] and ray[serve] are installed, in .venv-bench'
 	@echo 'make kserve   the test of KServe'"'"'s client, which needs an environment of its own'
 	@echo 'make soak     100,000 predictions while members stall and die: minutes; SOAK=20000 for fewer'
@@ -53,6 +54,9 @@ demo: $(RUN)
 
 test: $(DEV)
 	@$(BIN)/python -m $(if $(strip $(TEST)),pytest $(TEST),tests)
+
+test-all: $(DEV)
+	@$(BIN)/python -m tests --all
 
 test-extras: $(BENCHED)
 	@$(BENCH_VENV)/bin/python -c 'import ray.serve, ray.tune, ray.dashboard.optional_deps'

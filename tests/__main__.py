@@ -1,11 +1,12 @@
-"""`python -m tests`: all tests in two parts, files beside each other and then those that want the machine; `make test`.
+"""`python -m tests`: the tests, files in parallel; `make test`. With `--all`, the slow ones as well; `make test-all`.
 
-What measures how soon something is up again, or how much a process grows, runs by itself: with others beside it, its
-answer would be about them. pytest sums up each part; the last lines here say how both went.
+With `--all`, tests that measure recovery times or growth run in a second part, alone: next to others they would measure
+those. pytest sums up each part; the last lines here show the result of both.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
@@ -17,36 +18,39 @@ from tests.repository import ROOT
 
 ALONE = ("tests/faults/test_campaign.py", "tests/integration/test_soak.py")
 
-# A core each. More than four services at a time take more memory than time is won.
-WORKERS = ("-n", "logical", "--maxprocesses=4", "--dist=loadfile", "--no-loadscope-reorder")
-PARTS = {
-    "beside each other": (*WORKERS, *(f"--ignore={path}" for path in ALONE)),
-    "by themselves": ALONE,
-}
+# Tests wait for processes about a third of their time. More than four services at once need too much memory.
+WORKERS = min(4, (os.cpu_count() or 1) + 1)
+PARALLEL = ("-n", str(WORKERS), "--dist=loadfile", "--no-loadscope-reorder")
 INTERRUPTED = 2
 
 
 @dataclass(frozen=True)
 class Part:
-    """How one went."""
+    """The result of one part."""
 
     name: str
     status: int
-    took_s: float
+    duration_s: float
 
     def __str__(self) -> str:
-        ends = {0: "passed", INTERRUPTED: "interrupted"}
-        told = ends.get(self.status, f"FAILED (pytest's status {self.status}; what failed is said above)")
-        return f"tests {self.name}: {told}, {self.took_s / 60:.1f} min"
+        results = {0: "passed", INTERRUPTED: "interrupted"}
+        result = results.get(self.status, f"FAILED (pytest exited with status {self.status}; see the output above)")
+        return f"{self.name}: {result}, {self.duration_s / 60:.1f} min"
 
 
 def main() -> int:
-    """Run each part, also when one before it failed; 1 unless all passed."""
+    """Run each part, also if an earlier one failed; 1 unless all passed."""
+    parser = argparse.ArgumentParser(prog="python -m tests", description=__doc__)
+    parser.add_argument("--all", action="store_true", help="run the tests marked `slow` as well")
+    ignored = [f"--ignore={path}" for path in ALONE]
+    parts: dict[str, Sequence[str]] = {"tests": (*PARALLEL, "-m", "not slow", *ignored)}
+    if parser.parse_args().all:
+        parts = {"tests in parallel": (*PARALLEL, *ignored), "tests that run alone": ALONE}
     done = []
-    for name, arguments in PARTS.items():
-        print(f"\n== tests {name}", flush=True)
-        began = time.monotonic()
-        done.append(Part(name, pytest(arguments), time.monotonic() - began))
+    for name, arguments in parts.items():
+        print(f"\n== {name}", flush=True)
+        started = time.monotonic()
+        done.append(Part(name, pytest(arguments), time.monotonic() - started))
         if done[-1].status == INTERRUPTED:
             break
     print("", *done, sep="\n")
@@ -54,8 +58,8 @@ def main() -> int:
 
 
 def pytest(arguments: Sequence[str]) -> int:
-    """Its exit status. Ctrl-C reaches it by itself; it gets the time to take its services down."""
-    # A service is a dozen processes: without bytecode on disk each compiles Podium anew, a tenth of its start.
+    """Its exit status. It receives Ctrl-C itself and gets the time to stop its services."""
+    # A service is a dozen processes: without bytecode on disk each compiles Podium again, a tenth of its start.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     running = subprocess.Popen([sys.executable, "-m", "pytest", *arguments], cwd=ROOT, env=environment)
     while True:

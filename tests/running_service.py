@@ -16,8 +16,10 @@ import psutil
 
 from podium.api.client.answers import ComponentInfo
 from podium.api.client.client import Client
+from podium.ensemble.values.ensemble_spec import EnsembleState
 from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
 from podium.sweep.values.errors import ServiceError
+from podium.sweep.values.trial import SWEEP_OVER, SweepState
 from tests.doctor import assert_sound
 from tests.kept_secrets import assert_no_token_left
 
@@ -104,6 +106,31 @@ class RunningService:
         """Signal `serve` and wait for its end; its exit status."""
         self.process.send_signal(number)
         return self.process.wait(timeout=30)
+
+    def reset(self) -> None:
+        """End all that tests have left running, so that the next ones find every device free."""
+        client = self.client
+        for sweep in client.sweeps():
+            if SweepState(sweep["state"]) not in SWEEP_OVER:
+                client.cancel_sweep(sweep["id"])
+        for ensemble in client.ensembles():
+            if ensemble["state"] != EnsembleState.RETIRED:
+                client.retire_ensemble(ensemble["id"])
+        for device in client.devices():
+            if device["state"] == "set aside":
+                client.return_device(device["id"])
+        wait_for("all devices are free", self._is_idle)
+
+    def _is_idle(self) -> bool:
+        busy = any(SweepState(sweep["state"]) not in SWEEP_OVER for sweep in self.client.sweeps())
+        return (
+            not busy
+            and self.client.ready()["ready"]
+            and all(
+                device["state"] == "ready" and device["trial_id"] is None and not device["member_ids"]
+                for device in self.client.devices()
+            )
+        )
 
     def processes(self) -> list[psutil.Process]:
         """Every live process of this service, found by the directories that only it uses."""

@@ -152,6 +152,7 @@ def test_a_migration_is_whole_or_not_at_all_when_it_dies_at(tmp_path: Path, name
     assert_sound(data)
 
 
+@pytest.mark.slow
 def test_a_service_starts_although_serve_died_between_its_parts(tmp_path: Path) -> None:
     points = tmp_path / "points"
     points.mkdir()

@@ -146,6 +146,7 @@ def test_a_full_file_system_of_one_trial_fails_that_trial_and_stops_no_other_swe
         service.stop()
 
 
+@pytest.mark.slow
 def test_a_service_started_on_a_full_disk_waits_for_room(tmp_path: Path) -> None:
     with _small_disk(tmp_path / "disk", "40m") as disk:
         with RunningService(disk / "data") as first:

@@ -1,4 +1,4 @@
-"""A slot for the tests that drive one."""
+"""A slot for the tests that drive one, and a service for those that need nothing special of it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,23 @@ from pathlib import Path
 import pytest
 
 from tests.driver import SlotDriver
+from tests.running_service import AuditedService
 
 USER_CODE = Path(__file__).parent / "user_code"
+
+
+@pytest.fixture(scope="session")
+def shared_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AuditedService]:
+    """A service with two slots for all modules of a worker: a start costs 12 seconds of processor time."""
+    with AuditedService(tmp_path_factory.mktemp("shared") / "data") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def service(shared_service: AuditedService) -> Iterator[AuditedService]:
+    """The shared service, idle before and after. Each module looks at its own sweeps; the audit at all of them."""
+    yield shared_service
+    shared_service.reset()
 
 
 @pytest.fixture(scope="module")

@@ -190,6 +190,7 @@ def test_ensembles_run_against_ray_serve(tmp_path: Path, number: int) -> None:
 
 
 @pytest.mark.timeout(200)
+@pytest.mark.slow
 def test_points_are_ingested_while_others_read(tmp_path: Path) -> None:
     benchmarks.main(["--quick", "--only", "10", "--output", str(tmp_path)])
     (row,) = results.load(tmp_path)
@@ -197,6 +198,7 @@ def test_points_are_ingested_while_others_read(tmp_path: Path) -> None:
     assert row["row"] == 10
 
 
+@pytest.mark.slow
 def test_shared_data_are_one_copy(tmp_path: Path) -> None:
     benchmarks.main(["--quick", "--only", "12", "--output", str(tmp_path)])
     (row,) = results.load(tmp_path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +19,6 @@ def objective(trial):
     trial.save_checkpoint(torch.nn.Linear(2, 1), epoch=0)
     return trial.params["x"]
 """
-
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AuditedService]:
-    """One for all tests here: each looks at its own sweeps, and in the end the audit at all of them."""
-    with AuditedService(tmp_path_factory.mktemp("service") / "data") as running:
-        yield running
 
 
 def left(service: AuditedService, sweep_id: int, name: str) -> list[int]:

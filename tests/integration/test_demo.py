@@ -15,6 +15,7 @@ needs_fashion_mnist = pytest.mark.skipif(not FASHION_MNIST.is_dir(), reason="dat
 
 
 @needs_fashion_mnist
+@pytest.mark.slow
 def test_fashion_mnist_gets_an_ensemble_above_85_percent(tmp_path: Path) -> None:
     figures_file = tmp_path / "figures.json"
     result = podium(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from tests.running_service import RunningService, podium
 
 SPLIT = [0.5, 0.2, 0.1, 0.2]
 SWEEP: dict[str, Any] = {
-    "name": "digits",
+    "name": "digits-by-command",
     "method": "random",
     "metric": {"name": "val_accuracy", "goal": "maximize"},
     "parameters": {"lr": {"min": 1e-3, "max": 1e-2, "log": True}, "epochs": {"value": 3}},
@@ -26,12 +26,6 @@ SWEEP: dict[str, Any] = {
     "ensemble": {"k": 3, "deadline_ms": 5000},
 }
 Run = Callable[..., str]
-
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    with RunningService(tmp_path_factory.mktemp("service") / "data") as running:
-        yield running
 
 
 @pytest.fixture(scope="module")
@@ -67,44 +61,52 @@ def test_the_ensemble_of_the_block_is_ready_when_the_run_ends(run: Run, sweep: d
     assert sweep["state"] == "finished"
     assert (sweep["ensemble"]["state"], sweep["ensemble"]["id"]) == ("ready", sweep["ensemble_id"])
     assert len(sweep["ensemble"]["members"]) == 3
-    assert "ensemble 1 'digits-1': ready" in run("sweep", "show", "1")
+    shown = run("sweep", "show", str(sweep["id"]))
+    assert f"ensemble {sweep['ensemble_id']} '{sweep['ensemble']['name']}': ready" in shown
 
 
 def test_a_block_that_cannot_be_built_says_why_and_is_1(run: Run, sweep: dict[str, Any], tmp_path: Path) -> None:
     file = tmp_path / "sweep.json"
-    file.write_text(json.dumps({**SWEEP, "run_cap": 1, "ensemble": {"k": 1, "name": "digits-1"}}))
+    taken = sweep["ensemble"]["name"]
+    file.write_text(json.dumps({**SWEEP, "name": "no-ensemble", "run_cap": 1, "ensemble": {"k": 1, "name": taken}}))
     done = run("sweep", "run", str(file), code=1)
-    assert done == ""  # the sweep itself went well: the reason stands with it
-    assert "no ensemble: an ensemble 'digits-1' already exists; choose another name" in run("sweep", "show", "2")
+    assert done == ""  # the sweep itself finished: its record has the reason
+    listed = json.loads(run("sweep", "list", "--json"))
+    (failed,) = [found["id"] for found in listed if found["name"] == "no-ensemble"]
+    expected = f"no ensemble: an ensemble '{taken}' already exists; choose another name"
+    assert expected in run("sweep", "show", str(failed))
 
 
 def test_it_is_measured_on_a_split_and_on_rows_of_ones_own(
     run: Run, sweep: dict[str, Any], rows: tuple[NDArray[Any], NDArray[Any]], tmp_path: Path
 ) -> None:
-    said = run("ensemble", "evaluate", "digits-1")
+    by_name, by_id = sweep["ensemble"]["name"], str(sweep["ensemble_id"])
+    said = run("ensemble", "evaluate", by_name)
     for words in ("on 359 rows (test)", "Ensemble minus best single network", "McNemar's p", "worst accuracy"):
         assert words in said
     np.save(tmp_path / "x.npy", rows[0])
     np.save(tmp_path / "y.npy", rows[1])
     files = ("--inputs", str(tmp_path / "x.npy"), "--targets", str(tmp_path / "y.npy"))
-    own = run("ensemble", "evaluate", "1", *files, "--json")
+    own = run("ensemble", "evaluate", by_id, *files, "--json")
     assert json.loads(own)["result"]["rows"] == 40
-    assert "selected on this split" in run("ensemble", "evaluate", "1", "--split", "validation", code=1)
+    assert "selected on this split" in run("ensemble", "evaluate", by_id, "--split", "validation", code=1)
 
 
 def test_it_answers_and_says_what_each_member_did(
     run: Run, sweep: dict[str, Any], rows: tuple[NDArray[Any], NDArray[Any]], tmp_path: Path
 ) -> None:
     np.save(tmp_path / "x.npy", rows[0])
-    said = run("ensemble", "predict", "digits-1", "--input", str(tmp_path / "x.npy"))
+    said = run("ensemble", "predict", sweep["ensemble"]["name"], "--input", str(tmp_path / "x.npy"))
     assert "ok: 3 of 3 members" in said
     labels = [line.split()[1] for line in said.splitlines()[1:41]]
     assert np.mean(np.asarray(labels, int) == rows[1]) > 0.7
 
 
 def test_it_is_built_in_graph_stopped_started_and_retired(run: Run, sweep: dict[str, Any]) -> None:
-    said = run("ensemble", "build", "1", "-k", "2", "--select", "greedy", "--mode", "in_graph", "--name", "whole")
-    assert "ensemble 2 'whole': ready" in said
+    said = run(
+        "ensemble", "build", str(sweep["id"]), "-k", "2", "--select", "greedy", "--mode", "in_graph", "--name", "whole"
+    )
+    assert "'whole': ready" in said
     assert "selection: greedy of 5 finished trials" in said
     assert "whole" in run("ensemble", "list")
     assert "stopped" in run("ensemble", "stop", "whole")

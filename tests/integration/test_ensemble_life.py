@@ -6,12 +6,11 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
-from podium.api.client.answers import Prediction, ReplicaInfo
+from podium.api.client.answers import Prediction, ReplicaInfo, TrialInfo
 from podium.api.client.client import Client
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.values.errors import PodiumError
@@ -24,19 +23,19 @@ ROWS = np.linspace(0, 1, 128, dtype=np.float32).reshape(2, 64)
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A service on two devices with a finished sweep of four trials."""
-    with RunningService(tmp_path_factory.mktemp("service") / "data") as running:
-        parameters = {"lr": {"min": 1e-3, "max": 1e-2, "log": True}, "epochs": {"value": 1}}
-        sweep = running.client.submit(builtin_document(run_cap=4, parameters=parameters))
-        assert running.client.wait(sweep["id"], 60)["state"] == "finished"
-        yield running
+def trials(service: RunningService) -> list[TrialInfo]:
+    """Four finished trials."""
+    parameters = {"lr": {"min": 1e-3, "max": 1e-2, "log": True}, "epochs": {"value": 1}}
+    sweep = service.client.submit(builtin_document(run_cap=4, parameters=parameters))
+    assert service.client.wait(sweep["id"], 60)["state"] == "finished"
+    return list(service.client.trials(sweep["id"]))
 
 
 @pytest.fixture(scope="module")
-def ensemble(service: RunningService) -> int:
-    """Three members, of which two are enough; ready."""
-    built = service.client.build_ensemble(trial_ids=[1, 2, 3], deadline_ms=DEADLINE_MS, name="digits")
+def ensemble(service: RunningService, trials: list[TrialInfo]) -> int:
+    """Members from the first three trials, of which two are enough; ready."""
+    trial_ids = [trial["id"] for trial in trials[:3]]
+    built = service.client.build_ensemble(trial_ids=trial_ids, deadline_ms=DEADLINE_MS, name="under-load")
     service.client.wait_ensemble(built["id"], 60)
     return int(built["id"])
 
@@ -149,9 +148,12 @@ def test_the_members_outlive_a_killed_host_and_a_killed_gateway(service: Running
     assert pids(service, ensemble) == before
 
 
-def test_versions_are_swapped_under_load_without_a_failed_request(service: RunningService, ensemble: int) -> None:
+def test_versions_are_swapped_under_load_without_a_failed_request(
+    service: RunningService, trials: list[TrialInfo], ensemble: int
+) -> None:
+    trial_ids = [trial["id"] for trial in trials[1:]]
     with Load(service, ensemble) as load:
-        service.client.add_version(ensemble, trial_ids=[2, 3, 4], deadline_ms=DEADLINE_MS, canary_share=0.5)
+        service.client.add_version(ensemble, trial_ids=trial_ids, deadline_ms=DEADLINE_MS, canary_share=0.5)
         wait_for("both versions answer", lambda: {a["version"] for a in load.answers[-20:]} == {1, 2}, 30)
         service.client.promote(ensemble)
         wait_for("version 2 is active", lambda: service.client.ensemble(ensemble)["version"] == 2, 10)
@@ -164,13 +166,15 @@ def test_versions_are_swapped_under_load_without_a_failed_request(service: Runni
     assert service.client.ensemble(ensemble)["state"] == "ready"
 
 
-def test_a_damaged_model_is_named_and_the_others_answer(service: RunningService, ensemble: int) -> None:
+def test_a_damaged_model_is_named_and_the_others_answer(
+    service: RunningService, trials: list[TrialInfo], ensemble: int
+) -> None:
     client = service.client
     client.stop_ensemble(ensemble)
     wait_for("stopped", lambda: {m["state"] for m in client.ensemble(ensemble)["members"]} == {"stopped"}, 10)
     with pytest.raises(PodiumError, match="stopped"):
         client.predict(ensemble, ROWS)
-    model = AttemptDirectory(service.data.attempt(1, 1, 1)).model
+    model = AttemptDirectory(service.data.attempt(trials[1]["sweep_id"], 1, 1)).model
     sound = model.read_bytes()
     model.write_bytes(sound[:-1] + bytes([sound[-1] ^ 1]))
     try:
@@ -180,16 +184,18 @@ def test_a_damaged_model_is_named_and_the_others_answer(service: RunningService,
         model.write_bytes(sound)
     found = client.ensemble(ensemble)
     assert [member["state"] for member in found["members"]] == ["ready", "failed", "ready"]
-    assert "member 1: trials/1/1/1/model.safetensors is damaged" in found["reason"]
+    assert f"member 1: {model.relative_to(service.data.root)} is damaged" in found["reason"]
     assert str(service.data.root) not in found["reason"]
     assert client.predict(ensemble, ROWS)["answered"] == 2
     assert client.ready()["ready"]
 
 
-def test_a_dedicated_device_runs_no_trials_until_it_is_given_back(service: RunningService, ensemble: int) -> None:
+def test_a_dedicated_device_runs_no_trials_until_it_is_given_back(
+    service: RunningService, trials: list[TrialInfo], ensemble: int
+) -> None:
     client = service.client
     client.retire_ensemble(ensemble)
-    built = client.build_ensemble(trial_ids=[4], placement="dedicated")
+    built = client.build_ensemble(trial_ids=[trials[3]["id"]], placement="dedicated")
     client.wait_ensemble(built["id"], 30)
     device_id = replica(service, built["id"], 0)["device_id"]
     states = {device["id"]: device["state"] for device in client.devices()}

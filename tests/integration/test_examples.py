@@ -7,21 +7,23 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from tests.repository import ROOT
 from tests.running_service import RunningService, podium
 
 EXAMPLES = ROOT / "examples"
+FAST = ("digits.yaml", "optuna_objective/sweep.yaml", "script/sweep.yaml", "script/wandb.yaml")
 FASHION_MNIST = Path("/usr/share/datasets/fashion-mnist")  # where Debian's dataset-fashion-mnist puts it
 
 
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    with RunningService(tmp_path_factory.mktemp("service") / "data") as running:
-        yield running
+def examples() -> Iterator[ParameterSet]:
+    for file in sorted(EXAMPLES.rglob("*.yaml")):
+        name = str(file.relative_to(EXAMPLES))
+        yield pytest.param(file, id=name, marks=() if name in FAST else pytest.mark.slow)
 
 
-@pytest.mark.parametrize("file", sorted(EXAMPLES.rglob("*.yaml")), ids=lambda file: str(file.relative_to(EXAMPLES)))
+@pytest.mark.parametrize("file", list(examples()))
 def test_the_example_finishes(service: RunningService, file: Path) -> None:
     if file.name == "fashion-mnist.yaml" and not FASHION_MNIST.is_dir():
         pytest.skip("dataset-fashion-mnist is not installed")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -62,13 +61,6 @@ def train(config):
             Path(folder, "state.json").write_text(json.dumps({"step": step}))
             tune.report({"score": config["x"] + step}, checkpoint=tune.Checkpoint.from_directory(folder))
 """
-
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AuditedService]:
-    """One for all tests here; in the end the audit looks at their sweeps."""
-    with AuditedService(tmp_path_factory.mktemp("service") / "data") as running:
-        yield running
 
 
 def _submit(service: AuditedService, folder: Path, code: str, function: str, **changes: Any) -> int:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.fuzz.campaign import run
 
 CASES = 400
 
 
+@pytest.mark.slow
 def test_no_request_breaks_the_service_or_its_description(tmp_path: Path) -> None:
     outcome = run(CASES, seed=5, folder=tmp_path, say=print)
     assert outcome.passed, "\n".join([str(dict(outcome.failures)), *(text[-6_000:] for text in outcome.log)])

@@ -295,6 +295,7 @@ def _answers(sender: socket.socket) -> bool:
 # All of it, against a real service; `PODIUM_SLOW_CLIENTS=10000 pytest -s` for the figure.
 
 
+@pytest.mark.slow
 def test_slow_clients_leave_health_under_a_second(tmp_path: Path) -> None:
     with RunningService(tmp_path / "data") as running:
         urls: dict[str, str] = json.loads(running.data.service_file.read_text())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
 from typing import Any
 
 import httpx2
@@ -30,12 +29,6 @@ SWEEP: dict[str, Any] = {
     "run_cap": 10,
     "program": {"model": "mlp", "data": {"name": "digits"}},
 }
-
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    with RunningService(tmp_path_factory.mktemp("service") / "data") as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

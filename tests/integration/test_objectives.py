@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -46,13 +45,6 @@ def code(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("code")
     (folder / "several.py").write_text(CODE)
     return folder
-
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AuditedService]:
-    """One for all tests here: each looks at its own sweep, and in the end the audit at all of them."""
-    with AuditedService(tmp_path_factory.mktemp("service") / "data") as running:
-        yield running
 
 
 def several(code: Path, **changes: Any) -> dict[str, Any]:

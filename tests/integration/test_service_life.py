@@ -11,7 +11,6 @@ import signal
 import sqlite3
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -58,10 +57,9 @@ def code(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def lasting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AuditedService]:
-    """One for the tests that leave it up: each looks at its own sweep, and in the end the audit at all of them."""
-    with AuditedService(tmp_path_factory.mktemp("lasting") / "data") as running:
-        yield running
+def lasting(service: AuditedService) -> AuditedService:
+    """The shared service, for tests that leave it up; the others start their own."""
+    return service
 
 
 def counted_once(client: Client, sweep_id: int, run_cap: int) -> None:
@@ -137,6 +135,7 @@ def test_when_serve_is_killed_everything_it_started_goes_too(tmp_path: Path, cod
         counted_once(service.client, sweep_id, 8)
 
 
+@pytest.mark.slow
 def test_when_serve_and_rays_guardian_are_killed_together_nothing_stays(tmp_path: Path, code: Path) -> None:
     with AuditedService(tmp_path / "data") as service:
         sweep_id = service.client.submit(function_sweep(code, "naps:nap", run_cap=20))["id"]
@@ -255,6 +254,7 @@ def test_a_scheduler_that_dies_while_ray_ends_does_not_end_serve(lasting: Audite
     counted_once(lasting.client, sweep_id, 8)
 
 
+@pytest.mark.slow
 def test_serve_that_is_started_again_at_once_waits_for_what_its_predecessor_left(tmp_path: Path, code: Path) -> None:
     with AuditedService(tmp_path / "data") as first:
         sweep_id = first.client.submit(function_sweep(code, "naps:nap", run_cap=8))["id"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 import torch
@@ -20,19 +18,18 @@ ROWS = np.random.default_rng(1).integers(0, 10, (5, 16)).astype(np.float32)
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A service on two devices with a finished sweep of five trials, one for each kind."""
-    with RunningService(tmp_path_factory.mktemp("service") / "data") as running:
-        parameters = {"kind": {"values": KINDS}, "width": {"value": 4}}
-        document = function_sweep(NETS, "nets:objective", method="grid", parameters=parameters, run_cap=5)
-        sweep = running.client.submit(document)
-        assert running.client.wait(sweep["id"], 120)["state"] == "finished"
-        yield running
+def sweep_id(service: RunningService) -> int:
+    """A finished sweep of five trials, one for each kind."""
+    parameters = {"kind": {"values": KINDS}, "width": {"value": 4}}
+    document = function_sweep(NETS, "nets:objective", method="grid", parameters=parameters, run_cap=5)
+    sweep = service.client.submit(document)
+    assert service.client.wait(sweep["id"], 120)["state"] == "finished"
+    return sweep["id"]
 
 
-def expected(service: RunningService, number: int, kind: str) -> np.ndarray:
+def expected(service: RunningService, sweep_id: int, number: int, kind: str) -> np.ndarray:
     model = nets.build({"kind": kind, "width": 4})
-    path = AttemptDirectory(service.data.attempt(1, number, 1)).model
+    path = AttemptDirectory(service.data.attempt(sweep_id, number, 1)).model
     model.load_state_dict({name: t for name, t in load_file(path).items() if not name.startswith("podium.")})
     rows = torch.from_numpy(ROWS).reshape(len(ROWS), *nets.SHAPES[kind])
     with torch.inference_mode():
@@ -41,21 +38,25 @@ def expected(service: RunningService, number: int, kind: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize("mode", ["in_graph", "between_graph"])
-def test_each_answers_as_it_does_alone(service: RunningService, mode: str) -> None:
-    trials = {trial["id"]: trial for trial in service.client.trials(1)}
+def test_each_answers_as_it_does_alone(service: RunningService, sweep_id: int, mode: str) -> None:
+    trials = {trial["id"]: trial for trial in service.client.trials(sweep_id)}
     name = f"kinds-{mode.replace('_', '-')}"
     built = service.client.build_ensemble(trial_ids=sorted(trials), mode=mode, name=name, deadline_ms=5000.0)
     assert service.client.wait_ensemble(built["id"], 120)["state"] == "ready"
     answer = service.client.predict(built["id"], ROWS)
     assert (answer["outcome"], answer["answered"]) == ("ok", 5)
-    alone = [expected(service, trial["number"], trial["params"]["kind"]) for _, trial in sorted(trials.items())]
+    alone = [
+        expected(service, sweep_id, trial["number"], trial["params"]["kind"]) for _, trial in sorted(trials.items())
+    ]
     np.testing.assert_allclose(answer["outputs"], np.mean(alone, axis=0), atol=1e-5)
     service.client.retire_ensemble(built["id"])
 
 
-def test_the_best_are_chosen_by_what_they_said_and_measured_on_rows_of_one_s_own(service: RunningService) -> None:
+def test_the_best_are_chosen_by_what_they_said_and_measured_on_rows_of_one_s_own(
+    service: RunningService, sweep_id: int
+) -> None:
     built = service.client.build_ensemble(
-        sweep_id=1, k=2, select="greedy", calibrate=True, mode="in_graph", name="best"
+        sweep_id=sweep_id, k=2, select="greedy", calibrate=True, mode="in_graph", name="best"
     )
     service.client.wait_ensemble(built["id"], 120)
     inputs, targets = nets.rows_and_targets("dropout", rows=40)
