@@ -20,7 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 WORDS = ROOT / ".ci" / "prose.toml"
 READ = frozenset({".md", ".py", ".ts", ".tsx", ".yaml", ".yml", ".toml"})
-SKIPPED = frozenset({"__pycache__", "node_modules", "static", "site", "dist", "out"})
+SKIPPED = frozenset({"__pycache__", "node_modules", "static", "site", "dist", "out", "schema.d.ts"})
 
 Piece = tuple[int, str]  # a line number, and the text that starts there
 
@@ -124,7 +124,7 @@ def _line(text: str, position: int) -> int:
 
 
 def files(names: list[str]) -> Iterator[Path]:
-    """Every file of these files and folders, generated folders left out."""
+    """Every file of these files and folders, generated files left out."""
     for name in names:
         path = ROOT / name
         if not path.exists():

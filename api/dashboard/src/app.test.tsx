@@ -1,4 +1,4 @@
-// The frame: routes, addresses that lead nowhere, keyboard shortcuts, and errors of one page.
+// The application frame: routes, unknown addresses, keyboard shortcuts, and errors of one page.
 import { render, screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { App } from "./app";
@@ -47,7 +47,7 @@ test.each(["/nowhere", "/trials/abc", "/trials/0", "/sweeps/1e3", "/ensembles/99
   },
 );
 
-test("a trial that does not exist says so with its id", async () => {
+test("a missing trial is reported with its id", async () => {
   open("/trials/9");
   expect(await title("Trial id 9 not found")).toBeVisible();
 });
@@ -58,7 +58,7 @@ test("the login page has no top bar", async () => {
   expect(screen.queryByRole("banner")).toBeNull();
 });
 
-test("sequences of keys open pages, and ? lists them", async () => {
+test("key sequences open pages, and ? lists them", async () => {
   open("/");
   await title("Sweeps");
   await userEvent.keyboard("gd");

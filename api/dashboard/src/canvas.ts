@@ -24,7 +24,7 @@ export function useSize(element: RefObject<HTMLElement | null>): Size {
 export function useCanvas(draw: Draw, size: Size): RefObject<HTMLCanvasElement | null> {
   const canvas = useRef<HTMLCanvasElement>(null);
   const theme = useTheme();
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the theme changes what the tokens are
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the theme changes the values of the tokens
   useEffect(() => {
     const context = canvas.current?.getContext("2d");
     if (!canvas.current || !context || size.width <= 0 || size.height <= 0) return;

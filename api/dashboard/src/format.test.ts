@@ -1,4 +1,4 @@
-// Numbers, times and sizes as people read them.
+// Human-readable numbers, times and sizes.
 import {
   formatAgo,
   formatBytes,

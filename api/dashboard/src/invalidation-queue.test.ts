@@ -1,4 +1,4 @@
-// What is fetched again, and how often.
+// The invalidation queue: what is fetched again, and how often.
 import { QueryClient } from "@tanstack/react-query";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { InvalidationQueue } from "./invalidation-queue";
@@ -26,7 +26,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test("the first change is fetched at once, further ones once a second", () => {
+test("the first change is fetched immediately, further ones once a second", () => {
   stale.add([["sweep", 1]]);
   vi.advanceTimersByTime(0);
   expect(asked).toEqual([["sweep", 1]]);
@@ -39,7 +39,7 @@ test("the first change is fetched at once, further ones once a second", () => {
   expect(asked).toHaveLength(3);
 });
 
-test("an answer that is on its way is waited for, and asked once more", () => {
+test("a request in flight is awaited before the query is fetched again", () => {
   fetching = 1;
   stale.add([["sweep", 1]]);
   vi.advanceTimersByTime(2_500);
@@ -56,7 +56,7 @@ test("an answer that is on its way is waited for, and asked once more", () => {
   ]);
 });
 
-test("a message names the beginnings of keys", () => {
+test("a message is converted to prefixes of query keys", () => {
   const changes: Changes = {
     sweeps: [3],
     trials: { "3": [7, 8] },

@@ -1,4 +1,4 @@
-// Keys of a page: not those that somebody types, nor those that what has the focus needs itself.
+// Keyboard shortcuts of a page, which ignore keys that the focused element handles.
 import { render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, test, vi } from "vitest";
@@ -17,7 +17,7 @@ function Page({ pan, find }: { pan: () => void; find: () => void }) {
   );
 }
 
-test("keys are left to fields, and arrows to what scrolls by them", async () => {
+test("fields keep their keys, and scrollable elements keep arrow keys", async () => {
   const [pan, find] = [vi.fn(), vi.fn()];
   render(<Page pan={pan} find={find} />);
   await userEvent.type(screen.getByLabelText("name"), "gf{ArrowLeft}");

@@ -1,4 +1,4 @@
-// The provider: what changed is fetched again, what is pushed is handed on, and without a stream everything is polled.
+// The provider: changes are fetched again, pushed data is delivered, and everything is polled without a stream.
 import { QueryClient, QueryClientProvider, useQuery } from "@tanstack/react-query";
 import { act, render, screen } from "@testing-library/react";
 import { useState } from "react";
@@ -64,7 +64,7 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-test("a live page fetches what changed, and hears what is pushed", async () => {
+test("a live page fetches changes again and receives pushed data", async () => {
   await wait(200);
   expect(FakeSource.latest.url).toBe("/api/v1/events?sweep=3");
   act(() => FakeSource.latest.onopen?.());
@@ -85,7 +85,7 @@ test("a live page fetches what changed, and hears what is pushed", async () => {
   expect(fetched).toBe(3);
 });
 
-test("without a stream everything is asked for every few seconds, until it is back", async () => {
+test("queries are polled every few seconds while there is no stream", async () => {
   await wait(200);
   act(() => FakeSource.latest.onerror?.());
   expect(screen.getByText(/^reconnecting/)).toBeVisible();

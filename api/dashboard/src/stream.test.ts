@@ -1,4 +1,4 @@
-// The stream: where it is opened again, what it does when it is refused, and that hidden tabs let it go.
+// The stream: reconnects, refused connections, and hidden tabs.
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Stream, type StreamState } from "./stream";
 
@@ -59,13 +59,13 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-test("what is looked at first is in the first address", () => {
+test("the first connection includes the current view", () => {
   stream.setQuery("sweep=3");
   vi.advanceTimersByTime(200);
   expect(urls()).toEqual(["/api/v1/events?sweep=3"]);
 });
 
-test("another view goes on where the stream was", () => {
+test("a change of view continues after the last event", () => {
   vi.advanceTimersByTime(0);
   latest().onopen?.();
   latest().say("hello", {}, "41");
@@ -80,7 +80,7 @@ test("another view goes on where the stream was", () => {
   expect(states).toEqual(["live"]);
 });
 
-test("back to the same view is no new stream", () => {
+test("returning to the same view opens no new stream", () => {
   stream.setQuery("sweep=3");
   vi.advanceTimersByTime(200);
   stream.setQuery("");
@@ -89,7 +89,7 @@ test("back to the same view is no new stream", () => {
   expect(urls()).toHaveLength(1);
 });
 
-test("a broken connection is left to the browser, a refused one is asked for again ever more slowly", () => {
+test("a broken connection is left to the browser, a refused one is retried with backoff", () => {
   vi.advanceTimersByTime(0);
   latest().fail(0);
   vi.advanceTimersByTime(60_000);
@@ -106,7 +106,7 @@ test("a broken connection is left to the browser, a refused one is asked for aga
   expect(states).toEqual(["reconnecting", "reconnecting", "reconnecting", "live"]);
 });
 
-test("a hidden tab lets its stream go and takes it up again where it was", () => {
+test("a hidden tab closes its stream and continues it when visible again", () => {
   vi.advanceTimersByTime(0);
   latest().say("hello", {}, "9");
   visible("hidden");
@@ -120,7 +120,7 @@ test("a hidden tab lets its stream go and takes it up again where it was", () =>
   expect(urls()).toEqual(["/api/v1/events", "/api/v1/events?after=9"]);
 });
 
-test("a page that is kept for the way back holds no connection", () => {
+test("a page in the back/forward cache holds no connection", () => {
   vi.advanceTimersByTime(0);
   latest().say("hello", {}, "9");
   window.dispatchEvent(new Event("pagehide"));

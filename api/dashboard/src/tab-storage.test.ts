@@ -6,7 +6,7 @@ afterEach(() => vi.unstubAllGlobals());
 test.each([
   ["refuses everything", { getItem: refuse, setItem: refuse, removeItem: refuse }],
   ["is full", { getItem: () => null, setItem: refuse, removeItem: () => undefined }],
-])("what is written stays where the browser's storage %s", (_, storage) => {
+])("text is kept in memory if the browser's storage %s", (_, storage) => {
   vi.stubGlobal("sessionStorage", storage);
   expect(storedText(3)).toBeNull();
   storeText("name: a", 3);

@@ -25,7 +25,7 @@ test("following the system forgets the selection", () => {
   expect(localStorage.getItem("podium.theme")).toBeNull();
 });
 
-test("a stored value that is no theme is ignored", () => {
+test("a stored value that is not a theme is ignored", () => {
   localStorage.setItem("podium.theme", "sepia");
   applyTheme();
   expect(["light", "dark"]).toContain(document.documentElement.dataset.theme);

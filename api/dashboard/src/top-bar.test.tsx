@@ -1,4 +1,4 @@
-// The bar: it says who is logged in, that a viewer may only look, and leads to the login when the session is over.
+// The top bar: the user, the note for viewers, and the login when the session has expired.
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { render, screen, waitFor } from "@testing-library/react";
 import { TopBar } from "./top-bar";
@@ -15,19 +15,19 @@ function open(status: number, session: object) {
 
 afterEach(() => vi.unstubAllGlobals());
 
-test("a viewer reads that nothing can be changed", async () => {
+test("a viewer is told that access is read-only", async () => {
   open(200, { name: "ann", role: "viewer", expires_at: null });
   expect(await screen.findByText("View only")).toBeVisible();
   expect(screen.getByRole("button", { name: "Log out ann (viewer)" })).toBeVisible();
 });
 
-test("an admin reads nothing of the kind", async () => {
+test("an admin is not told that access is read-only", async () => {
   open(200, { name: "admin", role: "admin", expires_at: null });
   expect(await screen.findByRole("button", { name: "Log out admin (admin)" })).toBeVisible();
   expect(screen.queryByText("View only")).toBeNull();
 });
 
-test("a session that is over leads to the login, and back", async () => {
-  open(401, { detail: "this login is over" });
+test("an expired session leads to the login and back", async () => {
+  open(401, { detail: "the session has expired" });
   await waitFor(() => expect(window.location.pathname + window.location.search).toBe("/login?back=%2Fsweeps%2F3"));
 });

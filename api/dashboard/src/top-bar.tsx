@@ -83,7 +83,7 @@ function LogOut() {
   return (
     <>
       {session?.role === "viewer" && (
-        <span className="bar-role" title="Viewers can see everything and change nothing">
+        <span className="bar-role" title="Viewers have read-only access">
           View only
         </span>
       )}

@@ -122,7 +122,7 @@ export function numberAxis(
   return { key, name, kind: "number", log, integer, low, high, choices: [], goal };
 }
 
-/** The axis with a margin at both ends, so that no point lies on the frame. */
+/** The axis with a margin at both ends, so that no point overlaps the frame. */
 export function withRoom(axis: Axis, share = 0.04): Axis {
   if (axis.kind === "choice") return axis;
   return { ...axis, low: numberAt(axis, -share), high: numberAt(axis, 1 + share) };

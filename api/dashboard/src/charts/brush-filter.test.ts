@@ -1,4 +1,4 @@
-// Brushes into the filter and out of it again.
+// Brushes are written to the filter and read back.
 import { describe, expect, test } from "vitest";
 import { type Axis, numberAxis } from "./axis";
 import { isIn, readBrushes, roundedEnd, rowsIn, withoutRanges, writeBrushes } from "./brush-filter";
@@ -17,7 +17,7 @@ const OPTIMIZER: Axis = {
 };
 const AXES = [LR, DEPTH, STATE, SPACED, LOSS, OPTIMIZER];
 
-test("what is written is read again", () => {
+test("brushes survive a round trip through the filter", () => {
   const brushes = {
     "params.lr": { low: 0.001, high: 0.02 },
     "params.depth": { low: 2, high: 5 },
@@ -33,7 +33,7 @@ test("what is written is read again", () => {
   expect(readBrushes(filter, AXES)).toEqual({ base: "state:finished tag:keep", brushes });
 });
 
-test("terms that are no brushes stay, in their order", () => {
+test("terms that are not brushes keep their order", () => {
   const filter = 'lr<0.1 -lr:0.1..0.2 top:50 "two words" optimizer:ad* lr:..0.5 #17 word';
   const { base, brushes } = readBrushes(filter, AXES);
   expect(base).toBe('lr<0.1 -lr:0.1..0.2 top:50 "two words" optimizer:ad* #17 word');
@@ -44,22 +44,22 @@ test("a second range on the same axis stays a term", () => {
   expect(readBrushes("lr:0.1..0.2 lr:0.1..0.3", AXES).base).toBe("lr:0.1..0.3");
 });
 
-test("negative ends and exponents are read", () => {
+test("negative bounds and exponents are parsed", () => {
   const axis = numberAxis("params.x", "x", [-5, 5]);
   expect(readBrushes("x:-2.5..1e-1", [axis]).brushes).toEqual({ "params.x": { low: -2.5, high: 0.1 } });
 });
 
-test("before the axes are known, ranges are held back, and nothing else", () => {
+test("only ranges are removed from the filter until the axes are known", () => {
   const filter = "state:finished lr:1e-4..0.01 number:10..20 value:0.5..1 lr<0.1 -x:1..2 opt:adam depth:..3";
   expect(withoutRanges(filter)).toBe("state:finished number:10..20 lr<0.1 -x:1..2 opt:adam depth:..3");
 });
 
-test("whole numbers are ended by whole numbers", () => {
+test("integer axes have integer bounds", () => {
   expect(writeBrushes("", { "params.depth": { low: 1.6, high: 4.4 } }, AXES)).toBe("depth:2..4");
 });
 
-describe("the ends of a range", () => {
-  test("are short, and leave nothing out that was inside", () => {
+describe("the bounds of a range", () => {
+  test("are rounded outwards to a few digits", () => {
     expect(roundedEnd(0.0123456789, false)).toBe("0.01234");
     expect(roundedEnd(0.0123456789, true)).toBe("0.01235");
     expect(Number(roundedEnd(-3.21659, false))).toBeLessThanOrEqual(-3.21659);
@@ -68,7 +68,7 @@ describe("the ends of a range", () => {
   });
 });
 
-test("both ends are inside, and nothing is no number", () => {
+test("both bounds are inclusive, and null is outside every range", () => {
   expect([0.1, 0.2, 0.3, null, "0.2"].map(value => isIn({ low: 0.1, high: 0.2 }, value))).toEqual([
     true,
     true,
@@ -79,7 +79,7 @@ test("both ends are inside, and nothing is no number", () => {
   expect(isIn({ choices: [null] }, null)).toBe(true);
 });
 
-test("rows are in all brushes, or out", () => {
+test("a row matches only if it is in all brushes", () => {
   const columns = { "params.lr": [0.1, 0.2, 0.3], "params.optimizer": ["adam", "sgd", "adam"] };
   const brushes = { "params.lr": { low: 0.15, high: 1 }, "params.optimizer": { choices: ["adam"] } };
   expect([...rowsIn(columns, brushes, 3)]).toEqual([0, 0, 1]);

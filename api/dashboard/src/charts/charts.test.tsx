@@ -1,4 +1,4 @@
-// What charts say in words and by keys: history, curves, importance.
+// Descriptions and keyboard control of charts: history, contour, curves, importance.
 import { fireEvent, render, screen } from "@testing-library/react";
 import { expect, test, vi } from "vitest";
 import { type Axis, numberAxis } from "./axis";
@@ -10,14 +10,14 @@ import { Importance, type ImportanceView } from "./importance";
 
 const NOBODY: ReadonlySet<number> = new Set();
 
-test("history says its figures, and arrow keys go through the trials", () => {
+test("history describes its best trial, and arrow keys move through the trials", () => {
   const onActive = vi.fn();
   const points = pointsOf({ value: [0.5, 0.25, 0.75] });
   const metric = numberAxis("value", "loss", [0, 1], { goal: "minimize" });
   const shared = { points, metric, log: false, inside: Uint8Array.from([1, 1, 1]), selected: NOBODY, onActive };
   render(<History {...shared} by="number" active={1} />);
   expect(screen.getByRole("img", { name: /Best 0.25, by trial 1, after 2 improvements/ })).toBeInTheDocument();
-  expect(screen.queryByText("Trial 1 · finished")).toBeNull(); // another chart says it
+  expect(screen.queryByText("Trial 1 · finished")).toBeNull(); // another chart shows the tooltip
   fireEvent.pointerEnter(screen.getByRole("group"));
   expect(screen.getByText("Trial 1 · finished")).toBeInTheDocument();
   fireEvent.keyDown(screen.getByRole("group"), { key: "ArrowRight" });
@@ -26,7 +26,7 @@ test("history says its figures, and arrow keys go through the trials", () => {
   expect(onActive).toHaveBeenLastCalledWith(null);
 });
 
-test("a contour has no ground from few trials, and says why", () => {
+test("a contour of few trials has no surface and shows the reason", () => {
   const [x, y] = ["a", "b"].map(name => numberAxis(`params.${name}`, name, [0, 1])) as [Axis, Axis];
   const metric = numberAxis("value", "loss", [0, 1], { goal: "minimize" });
   const show = (count: number) => {
@@ -43,7 +43,7 @@ test("a contour has no ground from few trials, and says why", () => {
   expect(screen.getByText(/blank where no trial is near/)).toBeInTheDocument();
 });
 
-test("the highlighted curve is told, and Enter opens its trial", () => {
+test("the highlighted curve has a tooltip, and Enter opens its trial", () => {
   const [onHover, onOpen] = [vi.fn(), vi.fn()];
   const curves = [7, 8].map(id => ({
     trial_id: id,
@@ -63,7 +63,7 @@ test("the highlighted curve is told, and Enter opens its trial", () => {
   expect(onOpen).toHaveBeenCalledWith(8);
 });
 
-test("importance is a table that says how old it is and what is left out", () => {
+test("importance is a table with its age and the parameters that it omits", () => {
   const importance: ImportanceView = {
     metric: "loss",
     state: "computing",
@@ -73,7 +73,7 @@ test("importance is a table that says how old it is and what is left out", () =>
     trials: 400,
     judged_at: null,
     importances: { lr: 0.75, width: 0.25 },
-    left_out: { momentum: "takes part in 3 of 400 trials" },
+    left_out: { momentum: "active in 3 of 400 trials" },
   };
   render(<Importance importance={importance} />);
   expect(screen.getByRole("row", { name: "lr 75.0 %" })).toBeInTheDocument();

@@ -11,7 +11,7 @@ test("no smoothing returns the same values", () => {
   expect(smoothed(values, 0)).toBe(values);
 });
 
-test("smoothing keeps a constant and lies between neighbours", () => {
+test("smoothing preserves a constant and stays between neighbours", () => {
   expect(smoothed([4, 4, 4], 0.9).map(value => value.toFixed(6))).toEqual(["4.000000", "4.000000", "4.000000"]);
   const [first, second] = smoothed([0, 1], 0.5);
   expect([first, second]).toEqual([0, 2 / 3]);

@@ -35,7 +35,7 @@ test("without a goal there is no best value and no ramp", () => {
   expect(legend()).toEqual(["● at the end: still running", "┄ pruned, failed or cancelled"]);
 });
 
-test("the legend explains only what is there", () => {
+test("the legend lists only what is drawn", () => {
   show({ curves: [curve(1, [1, 2])] });
   expect(legend()).toEqual(["last value, worst to best"]);
 });

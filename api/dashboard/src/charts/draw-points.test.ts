@@ -61,7 +61,7 @@ test("many points are one image", () => {
   expect(named("drawImage")).toHaveLength(1);
 });
 
-test("opacity is reset for whatever is drawn next", () => {
+test("opacity is reset after drawing", () => {
   const { context } = recordingContext();
   drawPoints(context, FRAME, places(5), undefined, feasible(5));
   expect(context.globalAlpha).toBe(1);

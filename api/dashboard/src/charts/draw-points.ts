@@ -11,7 +11,7 @@ const [SOME, MANY] = [400, 4_000]; // number of points: above it they are raster
 const BEYOND = 6; // px around the plot, so that points on its edge are complete
 const KNOWN = new WeakMap<Axis, WeakMap<readonly Scalar[], Float64Array>>();
 
-/** The positions of a column on an axis, computed once: charts share axes, and brushes move neither. */
+/** The positions of a column on an axis, computed once: charts share axes, and a brush changes neither the axis nor the column. */
 export function placesOf(axis: Axis, column: readonly Scalar[]): Float64Array {
   const ofAxis = KNOWN.get(axis) ?? new WeakMap<readonly Scalar[], Float64Array>();
   KNOWN.set(axis, ofAxis);

@@ -13,7 +13,7 @@ test("positions run from left to right and from bottom to top", () => {
   expect([yAt(frame, 0), yAt(frame, 1)]).toEqual([70, 20]);
 });
 
-test("the plot lies inside its canvas", () => {
+test("the plot is inside its canvas", () => {
   const frame = frameIn(SIZE, Y);
   expect(frame.left).toBeGreaterThan(0);
   expect(frame.left + frame.width).toBeLessThan(SIZE.width);

@@ -22,7 +22,7 @@ function picture(of: LineRaster, lit = true): Uint32Array {
   return pixels;
 }
 
-test("a brush draws only the lines that it takes in or leaves out, and the picture is as if all had been drawn", () => {
+test("a moved brush redraws only the changed lines, and the image equals a full redraw", () => {
   const [before, after] = [0.9, 0.7].map(end =>
     Uint8Array.from({ length: COUNT }, (_, line) => (share(line, 0) <= end ? 1 : 0)),
   ) as [Uint8Array, Uint8Array];
@@ -36,7 +36,7 @@ test("a brush draws only the lines that it takes in or leaves out, and the pictu
   expect(picture(moved)).toEqual(picture(fresh));
 });
 
-test("the best lie on top, what is outside the brushes is faint behind them, what has no place is not drawn", () => {
+test("the best lines are on top, unbrushed lines are faint, and lines without a position are not drawn", () => {
   const level = (...places: number[]) => ({
     places: [places, places].map(each => Float64Array.from(each)),
     count: places.length,

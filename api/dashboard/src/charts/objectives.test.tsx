@@ -35,7 +35,7 @@ test("the history describes the best trial and the number of improvements", () =
   ).toBeTruthy();
 });
 
-test("a history without finished trials says so", () => {
+test("a history without finished trials shows a message", () => {
   const points = pointsOf({ value: [null], state: ["running"] });
   render(<History points={points} metric={LOSS} by="number" inside={ALL(1)} {...REST} />);
   expect(screen.getByRole("img", { name: /no trial has finished/ })).toBeTruthy();

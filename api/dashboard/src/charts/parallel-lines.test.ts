@@ -34,7 +34,7 @@ test("positions go to pixels and back", () => {
   expect([placeAt(-50, 200), placeAt(900, 200)]).toEqual([1, 0]);
 });
 
-test("a missing parameter lies below its axis, a missing result has no position", () => {
+test("a missing parameter is below its axis, a missing result has no position", () => {
   const lines = linesOf(pointsOf({ "params.lr": [0.5, null], value: [0.5, null] }), [LR, LOSS]);
   expect(isAbsentOn(lines, 0)).toBe(true);
   expect(isAbsentOn(lines, 1)).toBe(false);

@@ -1,4 +1,4 @@
-// Parallel coordinates by keys: brushes, choices, the order of the axes.
+// Keyboard control of parallel coordinates: brushes, choices, the order of the axes.
 import { fireEvent, render, screen } from "@testing-library/react";
 import { useState } from "react";
 import { beforeAll, expect, test, vi } from "vitest";
@@ -52,7 +52,7 @@ function show(first: Brushes = {}) {
   return { onBrushes, onOrder };
 }
 
-test("an arrow key moves an end of the brush, and says where it is", () => {
+test("an arrow key moves an end of the brush and announces its position", () => {
   const { onBrushes } = show();
   const lowest = screen.getByRole("slider", { name: "lr, lowest" });
   expect(lowest).toHaveAttribute("aria-valuetext", "0");
@@ -63,7 +63,7 @@ test("an arrow key moves an end of the brush, and says where it is", () => {
   expect(onBrushes).toHaveBeenLastCalledWith({ "params.lr": { low: expect.closeTo(0.15), high: 1 } }, false);
 });
 
-test("a brush over the whole axis, or Delete, is none", () => {
+test("a brush over the whole axis, or Delete, removes the brush", () => {
   const { onBrushes } = show({ "params.lr": { low: 0.5, high: 1 } });
   const lowest = screen.getByRole("slider", { name: "lr, lowest" });
   fireEvent.keyDown(lowest, { key: "Home" });
@@ -74,7 +74,7 @@ test("a brush over the whole axis, or Delete, is none", () => {
   ]);
 });
 
-test("an end does not pass the other", () => {
+test("one end of a brush cannot pass the other", () => {
   const { onBrushes } = show({ "params.lr": { low: 0.2, high: 0.4 } });
   fireEvent.keyDown(screen.getByRole("slider", { name: "lr, lowest" }), { key: "End" });
   expect(onBrushes).toHaveBeenCalledWith(
@@ -83,7 +83,7 @@ test("an end does not pass the other", () => {
   );
 });
 
-test("choices are buttons that are pressed or not", () => {
+test("choices are toggle buttons", () => {
   const { onBrushes } = show({ "params.optimizer": { choices: ["adam"] } });
   const adam = screen.getByRole("button", { name: "optimizer: adam" });
   expect(adam).toHaveAttribute("aria-pressed", "true");
@@ -92,13 +92,13 @@ test("choices are buttons that are pressed or not", () => {
   expect(onBrushes).toHaveBeenCalledWith({}, true);
 });
 
-test("arrow keys on its name move an axis", () => {
+test("arrow keys on the name of an axis move it", () => {
   const { onOrder } = show();
   fireEvent.keyDown(screen.getByRole("button", { name: "lr" }), { key: "ArrowRight" });
   expect(onOrder).toHaveBeenCalledWith(["params.optimizer", "params.lr"]);
 });
 
-test("a line goes on below the axis of a parameter that its trial does not have, and ends where there is no result", () => {
+test("a line continues below the axis of an inactive parameter and ends where there is no result", () => {
   const points = pointsOf({ "params.lr": [0, null], value: [1, null] });
   const lines = linesOf(points, [LR, numberAxis("value", "value", [0, 1])]);
   expect(lines.places.map(places => Number.isNaN(places[1]))).toEqual([false, true]);

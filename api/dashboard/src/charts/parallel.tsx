@@ -76,10 +76,10 @@ export function Parallel(props: ParallelProps) {
   const gap = axes.length > 1 ? axisX(1, axes.length, width) - axisX(0, axes.length, width) : width;
   const label = `Parallel coordinates of ${formatCount(lines.count)} trials over ${axes.map(axis => axis.name).join(", ")}.`;
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: where it is wider than the page, arrow keys scroll it
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys scroll it if it is wider than the page
     <section ref={box} className="parallel" aria-label={label} tabIndex={0} onBlur={onRest}>
-      {/* biome-ignore lint/a11y/noStaticElementInteractions: the pointer finds a line; by keys, the table does */}
-      {/* biome-ignore lint/a11y/useKeyWithClickEvents: by keys, the table opens a trial */}
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: only for the pointer; the table is the keyboard alternative */}
+      {/* biome-ignore lint/a11y/useKeyWithClickEvents: only for the pointer; the table is the keyboard alternative */}
       <div
         className="parallel-inner"
         style={{ width: room > 0 ? width : "100%", height: HEIGHT }}

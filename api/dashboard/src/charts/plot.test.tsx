@@ -55,7 +55,7 @@ test("arrow keys visit the items in order and stop at the ends", async () => {
   expect(seen).toEqual(["2", "0", "1", "1", "0"]);
 });
 
-test("Home, End and Escape go to the ends and away", async () => {
+test("Home and End select the first and last item, Escape clears the highlight", async () => {
   const { plot } = show();
   plot.focus();
   await userEvent.keyboard("{End}");
@@ -94,7 +94,7 @@ test("the mouse describes the nearest item and a click opens it", () => {
   expect(tip()).toBeNull();
 });
 
-test("a click beside all items opens nothing", () => {
+test("a click away from all items opens nothing", () => {
   const onOpen = vi.fn();
   const { plot } = show({ onOpen });
   fireEvent.pointerUp(plot, { clientX: 10, clientY: 250, pointerType: "mouse" });

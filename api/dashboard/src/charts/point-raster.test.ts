@@ -10,7 +10,7 @@ function drawn(draw: (raster: PointRaster) => void): (x: number, y: number) => n
   return (x, y) => pixels[y * 20 + x] as number;
 }
 
-test("a point is round, and what is drawn later lies on top", () => {
+test("points are round, and later ones are on top", () => {
   const at = drawn(raster => {
     raster.draw(6, 5, packed([1, 2, 3]), FULL);
     raster.draw(7, 5, packed([4, 5, 6]), FULL);
@@ -21,7 +21,7 @@ test("a point is round, and what is drawn later lies on top", () => {
   expect(at(4, 5) & 0xffffff).toBe(0x030201);
 });
 
-test("a point at the edge is cut off there: it does not come in again on the other side", () => {
+test("a point is clipped at the edge and does not wrap around", () => {
   const at = drawn(raster => {
     raster.draw(0, 5, packed([9, 9, 9]), FULL);
     raster.draw(-40, -40, packed([9, 9, 9]), FULL);
@@ -30,7 +30,7 @@ test("a point at the edge is cut off there: it does not come in again on the oth
   expect([at(19, 4), at(19, 5), at(18, 5)]).toEqual([0, 0, 0]);
 });
 
-test("a hollow one is a ring", () => {
+test("a hollow point is a ring", () => {
   const at = drawn(raster => raster.draw(8, 5, packed([9, 9, 9]), { ...FULL, hollow: true }));
   expect(at(8, 5)).toBe(0);
   expect(at(10, 5) >>> 24).toBeGreaterThan(100);

@@ -1,4 +1,4 @@
-// What is made of the service's columns: axes, colours, the best, the front, the best so far.
+// Charts derive axes, ranks, the best trial, the Pareto front and the best so far from the service's columns.
 import { describe, expect, test } from "vitest";
 import { numberAxis } from "./axis";
 import { bestValue, nearestIndex, smoothed } from "./curve-lines";
@@ -11,7 +11,7 @@ const ALL = (count: number) => new Uint8Array(count).fill(1);
 const LOSS = numberAxis("value", "loss", [0, 1], { goal: "minimize" });
 
 describe("axes", () => {
-  test("of parameters: ranges, choices, and what nobody can draw left out", () => {
+  test("of parameters are ranges and choices; constants and unused parameters are omitted", () => {
     const points = pointsOf(
       {
         "params.lr": [0.1, 0.01],
@@ -38,7 +38,7 @@ describe("axes", () => {
     expect(axes[1]?.choices).toEqual([false, true]);
   });
 
-  test("of one objective it is the value, of several their values", () => {
+  test("of outcomes are the value, or the values of several objectives", () => {
     expect(outcomeAxes(pointsOf({ value: [1, 2] })).map(axis => axis.key)).toEqual(["value", "duration_s"]);
     const several = [
       { name: "loss", goal: "minimize" as const, target: null },
@@ -49,31 +49,31 @@ describe("axes", () => {
   });
 });
 
-test("the best is 1 and the worst 0, by rank", () => {
+test("goodness is 1 for the best and 0 for the worst, by rank", () => {
   expect([...goodness([5, null, 1, 1e30], "minimize")]).toEqual([0.5, Number.NaN, 1, 0]);
   expect([...goodness([5, 1], "maximize")]).toEqual([1, 0]);
 });
 
-describe("the best", () => {
+describe("the best trial", () => {
   const points = pointsOf({
     value: [0.5, 0.1, 0.05, 0.3, 0.2],
     state: ["finished", "finished", "pruned", "finished", "finished"],
     feasible: [true, false, true, true, true],
   });
 
-  test("has finished, and breaks no constraint", () => {
+  test("has finished and violates no constraint", () => {
     expect(bestRow(points, LOSS)).toBe(4);
     expect(bestRow(points, LOSS, Uint8Array.from([1, 1, 1, 1, 0]))).toBe(3);
     expect(bestRow(pointsOf({ value: [null] }), LOSS)).toBe(-1);
   });
 
-  test("so far: only what improved, in order", () => {
+  test("so far includes only improvements, in order", () => {
     const found = bestSoFar(points, LOSS, points.columns.number ?? [], ALL(5));
     expect(found.map(each => each.row)).toEqual([0, 3, 4]);
   });
 });
 
-test("the front is what no other beats in both", () => {
+test("the Pareto front contains the trials that no other dominates", () => {
   const points = pointsOf({ "values.a": [1, 2, 3, 2, 1], "values.b": [3, 2, 3, 2, 1] });
   const [a, b] = ["a", "b"].map(name => numberAxis(`values.${name}`, name, [], { goal: "minimize" }));
   if (!a || !b) throw new Error("two axes");
@@ -83,7 +83,7 @@ test("the front is what no other beats in both", () => {
 });
 
 describe("curves", () => {
-  test("smoothing begins at the first value and forgets", () => {
+  test("smoothing starts at the first value and has a bias correction", () => {
     expect(smoothed([4, 4, 4], 0.9)).toEqual([expect.closeTo(4), expect.closeTo(4), expect.closeTo(4)]);
     const [first, second] = smoothed([0, 3], 0.5);
     expect([first, second]).toEqual([0, 2]);

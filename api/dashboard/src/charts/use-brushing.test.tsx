@@ -1,4 +1,4 @@
-// Brushes move at once; the filter in the URL follows when they rest.
+// Brushes move immediately; the filter in the URL is debounced.
 import { act, renderHook } from "@testing-library/react";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { numberAxis } from "./axis";
@@ -30,7 +30,7 @@ function show(first = "") {
 
 const written = () => new URLSearchParams(window.location.search).get("filter");
 
-test("a held key moves the brush at every press and writes the filter once, when it rests", () => {
+test("a held key moves the brush at every press and writes the filter once, after a pause", () => {
   const write = vi.spyOn(window.history, "replaceState");
   const { result, rerender } = show();
   for (const high of [0.9, 0.8, 0.7]) act(() => result.current.onBrushes(brush(high), false));
@@ -43,7 +43,7 @@ test("a held key moves the brush at every press and writes the filter once, when
   expect([result.current.brushes, result.current.moving]).toEqual([brush(0.7), false]);
 });
 
-test("what is let go of is written at once", () => {
+test("a released brush is written immediately", () => {
   const { result } = show();
   act(() => result.current.onBrushes(brush(0.5), false));
   act(() => result.current.onCommit());
@@ -52,7 +52,7 @@ test("what is let go of is written at once", () => {
   expect(written()).toBe("lr:0..0.4");
 });
 
-test("a filter from elsewhere wins over a brush that was not written yet", () => {
+test("a filter set elsewhere replaces a brush that was not written yet", () => {
   const { result, rerender } = show();
   act(() => result.current.onBrushes(brush(0.5), false));
   rerender({ filter: "lr:0..0.2" });
@@ -61,7 +61,7 @@ test("a filter from elsewhere wins over a brush that was not written yet", () =>
   expect(written()).toBe(null);
 });
 
-test("the same rows are the same array, so that nothing is drawn again", () => {
+test("equal rows are the same array, which avoids a redraw", () => {
   const points = pointsOf({ "params.lr": [0.1, 0.5, 0.9] });
   const { result, rerender } = renderHook(({ high }) => useRowsIn(points, brush(high)), {
     initialProps: { high: 0.6 },

@@ -37,7 +37,7 @@ test("a ready device with a reason is idle", () => {
   expect(cells()[0]).toContain("no sweep is running · for 2 min");
 });
 
-test("a drained device is labelled so, with its reason", () => {
+test("a drained device is labelled with its reason", () => {
   show({ state: "set aside", reason: "the fan is loud" });
   expect(cells()[0]).toBe("❚❚drainedthe fan is loud · for 2 min");
 });

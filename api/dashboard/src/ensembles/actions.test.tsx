@@ -21,7 +21,7 @@ test.each([
   expect(buttons()).toEqual(names);
 });
 
-test("a start is sent at once", async () => {
+test("a start is sent without confirmation", async () => {
   const sent = show("stopped", "admin", { "POST /ensembles/3/start": ENSEMBLE });
   await userEvent.click(screen.getByRole("button", { name: "Start" }));
   expect(await screen.findByText("Starting small-1")).toBeVisible();
@@ -41,7 +41,7 @@ test.each([
   expect(sent.map(one => one.path)).toEqual([`/ensembles/3/${path}`]);
 });
 
-test("the safe button closes the dialog and sends nothing", async () => {
+test("the cancel button closes the dialog and sends nothing", async () => {
   const sent = show("ready");
   await userEvent.click(screen.getByRole("button", { name: "Retire" }));
   await userEvent.click(screen.getByText("Cancel"));

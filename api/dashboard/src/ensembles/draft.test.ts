@@ -1,14 +1,14 @@
-// The draft of an ensemble: from the URL, to a request.
+// The draft of an ensemble: parsed from the URL, converted to a request.
 import { changeDraft, draftOf, read, trialsOf } from "./draft";
 
-test("without anything in the URL it is the best three", () => {
+test("the default draft selects the best three trials", () => {
   const { request, problems } = read(draftOf(""), 7);
   expect(problems).toEqual({});
   expect(request).toMatchObject({ sweep_id: 7, select: "top_k", k: 3, combine: "mean", calibrate: false });
   expect(request).not.toHaveProperty("quorum");
 });
 
-test("trials that come from the table are chosen by hand", () => {
+test("trials from the table make an explicit selection", () => {
   const draft = draftOf("?trials=4,9,4,x");
   expect(draft.choose).toBe("explicit");
   expect(trialsOf(draft)).toEqual([4, 9]);
@@ -26,13 +26,13 @@ test.each([
   ["?deadline=0", "deadline"],
   ["?quorum=1.5", "quorum"],
   ["?replicas=", "replicas"],
-])("%s is said at its field", (search, field) => {
+])("%s is reported at its field", (search, field) => {
   const { request, problems } = read(draftOf(search), 7);
   expect(request).toBeNull();
   expect(Object.keys(problems)).toEqual([field]);
 });
 
-test("a field that was emptied stays empty, one as it was leaves the URL", () => {
+test("an emptied field stays in the URL, a default value is removed", () => {
   window.history.replaceState(null, "", "/?k=5");
   changeDraft({ k: "" });
   expect(draftOf(window.location.search).k).toBe("");

@@ -1,4 +1,4 @@
-// The drawing pad: by keys and by pointer.
+// The drawing canvas: keyboard and pointer.
 import { fireEvent, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { useState } from "react";
@@ -31,7 +31,7 @@ function show() {
 
 const inked = (row: number[] | undefined) => (row ?? []).flatMap((value, at) => (value > 8 ? [at] : []));
 
-test("the space bar paints in the middle first", async () => {
+test("the space bar paints at the centre first", async () => {
   const { rows } = show();
   screen.getByRole("application").focus();
   await userEvent.keyboard(" ");

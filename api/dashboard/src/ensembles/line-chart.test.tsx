@@ -1,4 +1,4 @@
-// The line chart: its values by keys and pointer, its marks, and single points.
+// The line chart: values by keyboard and pointer, marks, and single points.
 import { fireEvent, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { stubSize } from "../testing/service";

@@ -41,7 +41,7 @@ test("the path names the trial of each step", async () => {
   expect(screen.getByRole("status")).toHaveTextContent("Selection steps 2: trial id 99");
 });
 
-test("rules without weights say so", () => {
+test("rules without weights show a message", () => {
   const { rerender } = render(<MemberSelection ensemble={ENSEMBLE} />);
   expect(screen.getAllByText("50.0 %")).toHaveLength(2);
   rerender(<MemberSelection ensemble={{ ...ENSEMBLE, combine: "median" }} />);
@@ -91,7 +91,7 @@ test("candidates show their weight, and a click toggles them", async () => {
   ]);
 });
 
-test("a filter without candidates says so", () => {
+test("a filter without candidates shows a message", () => {
   render(<Candidates pool={[]} metric="loss" weights={new Map()} onToggle={() => undefined} />);
   expect(screen.getByText("No candidates match the filter.")).toBeVisible();
 });

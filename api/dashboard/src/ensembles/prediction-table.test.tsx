@@ -1,10 +1,10 @@
-// An answer with each member's part in it, and the health of the members.
+// A prediction with each member's contribution, and the health of the members.
 import { render, screen } from "@testing-library/react";
 import { ANSWER, ENSEMBLE, memberOf } from "./fixture";
 import { MembersTable } from "./members";
 import { PredictionTable } from "./prediction-table";
 
-test("a degraded answer says who answered and who did not", () => {
+test("a degraded prediction names the members that answered and those that did not", () => {
   render(<PredictionTable answer={ANSWER} ensemble={ENSEMBLE} trueLabel="dog" />);
   expect(screen.getByText("degraded")).toBeInTheDocument();
   expect(screen.getByText("✓ Correct: dog")).toBeInTheDocument();
@@ -12,12 +12,12 @@ test("a degraded answer says who answered and who did not", () => {
   expect(screen.getByRole("row", { name: "Trial 1 no response late – –" })).toBeInTheDocument();
 });
 
-test("a wrong answer is called wrong", () => {
+test("a wrong prediction is marked as wrong", () => {
   render(<PredictionTable answer={ANSWER} ensemble={ENSEMBLE} trueLabel="cat" />);
   expect(screen.getByText("✕ Incorrect: true class is cat")).toBeInTheDocument();
 });
 
-test("values have a deviation in place of a share", () => {
+test("regression values have a standard deviation instead of a share", () => {
   const { labels: _, ...rest } = ANSWER;
   const answer = { ...rest, outputs: [[2.5]], variance: [[0.25]], member_outputs: [[[2.5]], null] };
   render(
@@ -32,7 +32,7 @@ test("values have a deviation in place of a share", () => {
   expect(screen.getByText("True value: 2")).toBeInTheDocument();
 });
 
-test("each member's queue, latencies and breaker are shown, and why one is not well", () => {
+test("renders the queue, latencies, circuit breaker and reason of each member", () => {
   const open = memberOf(1, { state: "open", reason: "late: no answer for 900 ms" });
   render(<MembersTable ensemble={{ ...ENSEMBLE, members: [memberOf(0), open] }} />);
   expect(
@@ -42,7 +42,7 @@ test("each member's queue, latencies and breaker are shown, and why one is not w
   expect(screen.getByRole("row", { name: /Trial 1/ })).toHaveTextContent("open");
 });
 
-test("what the gateway has not told yet is a dash, not a zero", () => {
+test("unknown gateway figures are a dash, not zero", () => {
   const unasked = memberOf(0, { waiting: null, p50_ms: null, p99_ms: null, late_share: null });
   render(<MembersTable ensemble={{ ...ENSEMBLE, members: [unasked] }} />);
   expect(screen.getByRole("row", { name: "Trial 0 50.0 % ready cpu-0 – – – – – 4000 0" })).toBeInTheDocument();

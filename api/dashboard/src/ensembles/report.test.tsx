@@ -1,4 +1,4 @@
-// The figures of an evaluation, as a reader finds them.
+// The report of an evaluation: scores, warnings, disagreement and degradation.
 import { render, screen, within } from "@testing-library/react";
 import { quorumText } from "./degradation";
 import { FIGURES } from "./fixture";
@@ -13,11 +13,11 @@ test.each([
   [[-0.2, -0.01], "more", "worse"],
   [[-0.2, -0.01], "less", "better"],
   [[-0.1, 0.1], "more", "no significant difference on these rows"],
-] as const)("the interval %s, %s being better, is %s", (range, better, said) => {
-  expect(verdict(range, better)).toBe(said);
+] as const)("the interval %s, %s being better, is %s", (range, better, text) => {
+  expect(verdict(range, better)).toBe(text);
 });
 
-test("the ensemble stands beside its members, and the best single one is named", () => {
+test("renders the ensemble next to its members and names the best member", () => {
   render(<ReportSummary figures={FIGURES} members={MEMBERS} />);
   const [, own, first, second] = screen.getAllByRole("row");
   expect(own).toHaveTextContent("Ensemble0.8750");
@@ -29,18 +29,18 @@ test("the ensemble stands beside its members, and the best single one is named",
   expect(screen.getByText(/the ensemble on 1 row, the best single network on 0 rows/)).toBeInTheDocument();
 });
 
-test("what makes figures less than they seem stands first", () => {
+test("warnings about the scores come first", () => {
   render(<ReportSummary figures={{ ...FIGURES, flags: ["chosen on it"] }} members={MEMBERS} />);
   expect(screen.getByText("Caveat: chosen on it.")).toBeInTheDocument();
 });
 
-test("disagreement and what missing members cost are tables", () => {
+test("renders disagreement and degradation as tables", () => {
   render(<ReportGrid figures={FIGURES} members={MEMBERS} />);
   expect(screen.getByText(/different labels on 25.0 % of the rows/)).toBeInTheDocument();
   expect(screen.getByRole("row", { name: "1 of 2 2 0.6250 0.6875" })).toBeInTheDocument();
 });
 
-test("one member disagrees with nobody", () => {
+test("a single member has no disagreement", () => {
   render(
     <ReportGrid
       figures={{ ...FIGURES, disagreement: [[0]], members: FIGURES.members.slice(0, 1) }}
@@ -50,14 +50,14 @@ test("one member disagrees with nobody", () => {
   expect(screen.getByText(/there is no disagreement/)).toBeInTheDocument();
 });
 
-test("the quorum that is safe is said, and when the one there is is not", () => {
+test("reports the safe quorum and warns if the current one is too small", () => {
   expect(quorumText(FIGURES)).toContain("The quorum is only 1: a degraded prediction may be worse.");
   expect(quorumText({ ...FIGURES, quorum: 2 })).toContain("With at least 2 of 2 members");
   const never = { ...FIGURES, degradation: { ...FIGURES.degradation, safe_quorum: null } };
   expect(quorumText(never)).toContain("No quorum is safe");
 });
 
-test("how many rows there were is said, also where only some were looked at", () => {
+test("reports the number of rows, and the total if only some were evaluated", () => {
   expect(rowsText(360, "test")).toBe("360 test rows");
   expect(rowsText(2000, "calibration", 6000)).toBe("2,000 of the 6,000 calibration rows");
   expect(rowsText(5, "posted")).toBe("5 custom rows");

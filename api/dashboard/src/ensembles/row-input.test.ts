@@ -1,9 +1,9 @@
-// Rows as people paste them, and as they are drawn.
+// Parsing of pasted rows, and conversion of rows to pixels.
 import { columnsOf, type Image, likeliest, paint, parseRow, pixelsOf } from "./row-input";
 
 const IMAGE: Image = { channels: 1, height: 2, width: 2, low: 0, high: 16 };
 
-test.each(["1, 2, 3", "[1 2 3]", "1;2;3\n", " 1\t2\n3 "])("%j is three numbers", text => {
+test.each(["1, 2, 3", "[1 2 3]", "1;2;3\n", " 1\t2\n3 "])("%j is parsed as three numbers", text => {
   expect(parseRow(text, 3)).toEqual([1, 2, 3]);
 });
 
@@ -12,15 +12,15 @@ test.each([
   ["1, x, 3", "“x” (value 2) is not a number"],
   ["1, 2", "Expected 3 numbers, got 2"],
   ["1, 2, Infinity", "value 3"],
-])("%j is refused: %s", (text, said) => {
-  expect(() => parseRow(text, 3)).toThrow(said);
+])("%j is refused: %s", (text, message) => {
+  expect(() => parseRow(text, 3)).toThrow(message);
 });
 
-test("the likeliest class, the first of equals", () => {
+test("the most likely class is the first of equals", () => {
   expect(likeliest([0.4, 0.4, 0.2])).toEqual({ index: 0, share: 0.4 });
 });
 
-test("of many classes the likeliest of anybody get a column, in their own order", () => {
+test("only the most likely classes of any answer have a column, in class order", () => {
   const answers = [
     [0.1, 0.8, 0.0, 0.1],
     [0.0, 0.2, 0.1, 0.7],
@@ -29,12 +29,12 @@ test("of many classes the likeliest of anybody get a column, in their own order"
   expect(columnsOf(answers, 9)).toEqual([0, 1, 2, 3]);
 });
 
-test("pixels are grey from low to high, and colours go channel by channel", () => {
+test("single-channel pixels are grey, and colours are stored channel by channel", () => {
   expect([...pixelsOf([0, 16, 8, 0], IMAGE)].slice(0, 8)).toEqual([0, 0, 0, 255, 255, 255, 255, 255]);
   const colours: Image = { channels: 3, height: 1, width: 1, low: 0, high: 1 };
   expect([...pixelsOf([1, 0, 0.5], colours)]).toEqual([255, 0, 128, 255]);
 });
 
-test("the brush fills where it is and leaves the rest", () => {
+test("the brush fills only the pixels under it", () => {
   expect(paint([0, 0, 0, 0], IMAGE, 0.5, 0.5, 0.5)).toEqual([16, 0, 0, 0]);
 });

@@ -1,13 +1,13 @@
-// From values to pixels and back, and the round numbers at an axis.
+// Conversion between values and pixels, and round tick values.
 import { nearest, scale, ticks } from "./scale";
 
-test("a value goes to its pixel and back", () => {
+test("a value is converted to its pixel and back", () => {
   const found = scale([0, 10], 50, 150);
   expect(found.to(5)).toBe(100);
   expect(found.back(100)).toBe(5);
 });
 
-test("a single value stands in the middle", () => {
+test("a single value is centred", () => {
   expect(scale([3, 3], 0, 100).to(3)).toBe(50);
 });
 
@@ -20,7 +20,7 @@ test.each([
   expect(ticks(range, about, whole)).toEqual(expected);
 });
 
-test("the nearest value is found, of none none", () => {
+test("finds the nearest value, or none in an empty list", () => {
   expect(nearest([1, 2, 5], 3.4)).toBe(2);
   expect(nearest([], 3)).toBeNull();
 });

@@ -6,7 +6,7 @@ export function ScrollX({ label, children }: { label: string; children: ReactNod
   const box = useRef<HTMLElement>(null);
   const { width } = useSize(box);
   const [scrolls, setScrolls] = useState(false);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: width and content decide what is measured
+  // biome-ignore lint/correctness/useExhaustiveDependencies: width and content change the measurement
   useLayoutEffect(() => {
     if (box.current) setScrolls(box.current.scrollWidth > box.current.clientWidth + 1);
   }, [width, children]);

@@ -1,4 +1,4 @@
-// A prediction to try: on test rows, pasted values, with a deadline, and errors of members.
+// Trying a prediction: test rows, pasted values, deadlines, and errors of members.
 import { screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { type Answers, showWithService } from "../testing/service";
@@ -41,7 +41,7 @@ test("the first test row is predicted at once and compared with its class", asyn
   expect(predictions(sent)).toEqual([{ inputs: [[1, 2, 3]], deadline_ms: null }]);
 });
 
-test("another row is in the URL", async () => {
+test("the selected row is stored in the URL", async () => {
   const sent = show();
   await userEvent.click(await screen.findByRole("button", { name: "2" }));
   expect(window.location.search).toBe("?row=1");

@@ -11,7 +11,7 @@ test("an unknown score keeps its key as name", () => {
   expect(metricOf("accuracy").better).toBe("more");
 });
 
-test("a score that is no number is missing", () => {
+test("a score that is not numeric counts as missing", () => {
   expect([figure({ a: "0.5" }, "a"), figure(null, "a"), figure(undefined, "a"), figure({ a: 0 }, "a")]).toEqual([
     null,
     null,

@@ -1,4 +1,4 @@
-// Another version of an ensemble, and evaluations on rows that one chooses.
+// New versions of an ensemble, and evaluations on selected rows.
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { render, screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
@@ -37,7 +37,7 @@ async function confirm(name: string) {
   );
 }
 
-test("the builder of a version begins with what the ensemble is", () => {
+test("the builder of a version starts from the settings of the ensemble", () => {
   const href = versionHref({ ...ENSEMBLE, quorum: 1, combine: "median", temperature: 1.25, sweep_id: null });
   const [path, query = ""] = href.split("?");
   expect(path).toBe("/sweeps/1/ensemble");
@@ -53,7 +53,7 @@ test("the builder of a version begins with what the ensemble is", () => {
   expect(draftOf(versionHref(explicit).split("?")[1] ?? "")).toMatchObject({ choose: "explicit", trials: "11,12" });
 });
 
-test("a version is built after it was said what becomes of the one that answers", async () => {
+test("a version is built after the effect on the serving version was confirmed", async () => {
   show(<BuildVersion request={{ sweep_id: 1, select: "greedy", k: 2 }} ensembleId={3} />);
   await userEvent.click(screen.getByRole("button", { name: "Build version" }));
   expect(screen.getByText(/serves all requests as soon as all its members are ready/)).toBeTruthy();
@@ -65,7 +65,7 @@ test("a version is built after it was said what becomes of the one that answers"
   ]);
 });
 
-test("a canary answers a share, and a refusal stands in the dialog", async () => {
+test("a canary is requested with its share, and a refusal is shown in the dialog", async () => {
   show(<BuildVersion request={{ sweep_id: 1 }} ensembleId={3} />, "version 2 is on its way");
   const share = screen.getByLabelText("Canary, % of the requests");
   await userEvent.type(share, "100");
@@ -80,12 +80,12 @@ test("a canary answers a share, and a refusal stands in the dialog", async () =>
   expect(asked[0]?.body).toMatchObject({ canary_share: 0.125 });
 });
 
-test("there is a way to another version, unless one is on its way", () => {
+test("a new version is offered while there is no canary", () => {
   show(<Versions ensemble={ENSEMBLE} />);
   expect(screen.getByRole("link", { name: "New version" }).getAttribute("href")).toContain("version_of=3");
 });
 
-test("with a canary there are promotion and the way back instead", async () => {
+test("a canary is offered promotion and rollback instead of a new version", async () => {
   show(<Versions ensemble={{ ...ENSEMBLE, canary: 2, canary_share: 0.1 }} />);
   expect(screen.queryByRole("link", { name: "New version" })).toBeNull();
   await userEvent.click(screen.getByRole("button", { name: "Roll back" }));
@@ -98,7 +98,7 @@ function form(changes: Partial<Ensemble> = {}) {
   return <EvaluateForm ensemble={{ ...ENSEMBLE, ...changes }} primary isRunning={false} onAsked={() => undefined} />;
 }
 
-test("the test split is measured at once, one that was used only after a warning", async () => {
+test("the test split is evaluated immediately, the validation split only after a warning", async () => {
   show(form({ canary: 2 }));
   await userEvent.click(screen.getByRole("button", { name: "Evaluate on test" }));
   expect(asked.at(-1)?.body).toEqual({ split: "test", force: false, wait_s: 0 });
@@ -116,7 +116,7 @@ test("the test split is measured at once, one that was used only after a warning
   expect(asked.at(-1)?.body).toEqual({ split: "validation", force: true, version: 2, wait_s: 0 });
 });
 
-test("rows of one's own are posted with their classes", async () => {
+test("custom rows are posted with their classes", async () => {
   show(form());
   await userEvent.selectOptions(screen.getByLabelText("Evaluation rows"), "posted");
   await userEvent.click(screen.getByRole("button", { name: "Evaluate…" }));
@@ -138,7 +138,7 @@ test("rows of one's own are posted with their classes", async () => {
   });
 });
 
-test("a first line of names is left out, and what is wrong is named by its line", () => {
+test("a header line is skipped, and errors name their line", () => {
   expect(parseEvaluationCsv("a;b;c;y\n1;2;3;dog\n", ENSEMBLE)).toEqual({ inputs: [[1, 2, 3]], targets: ["dog"] });
   expect(() => parseEvaluationCsv("1,2,3,cow", ENSEMBLE)).toThrow(
     "Line 1: “cow” is not a class; the classes are cat, dog.",

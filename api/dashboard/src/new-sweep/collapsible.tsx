@@ -11,7 +11,7 @@ export function Collapsible({ title, state, hint, problem, children }: Props) {
   }, [invalid]);
   return (
     <details className="new-block" open={open}>
-      {/* biome-ignore lint/a11y/noStaticElementInteractions: a summary is a control, and the keys click it */}
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: a summary is a control, which the browser also clicks by keyboard */}
       <summary
         onClick={event => {
           event.preventDefault();

@@ -1,9 +1,9 @@
-// The draft of a sweep file: what the form has changed is in the text that is submitted.
+// The draft of a sweep file: changes made in the form are in the text that is submitted.
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { act, renderHook } from "@testing-library/react";
 import { useDraft } from "./draft";
 
-test("the whole text waits for a change that is on its way", async () => {
+test("the complete text includes a change that is in flight", async () => {
   let answer: (text: string) => void = () => undefined;
   globalThis.fetch = vi.fn(async request => {
     if (!(request as Request).url.endsWith("/write")) return new Promise<Response>(() => undefined);

@@ -1,4 +1,4 @@
-// What the form edits beyond the simple case: objectives, conditions, known configurations, earlier sweeps, and more.
+// Further sections of the form: several objectives, conditions, seed configurations, warm start, stop conditions.
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
@@ -67,7 +67,7 @@ async function type(label: string, text: string) {
   await userEvent.type(field, `${text}{Enter}`);
 }
 
-test("a second objective is added with what the first one says, and changed by itself", async () => {
+test("adding a second objective keeps the first one with its target", async () => {
   const change = show({ metric: METRIC, program: BUILTIN }, [], { "/metric/target": "9e-1" });
   await userEvent.click(screen.getByRole("button", { name: "Add an objective" }));
   expect(change).toHaveBeenLastCalledWith([
@@ -79,7 +79,7 @@ test("a second objective is added with what the first one says, and changed by i
   ]);
 });
 
-test("several objectives have their fields and their problems, and one of two becomes `metric` again", async () => {
+test("several objectives have their own fields and problems, and a single one becomes `metric` again", async () => {
   const metrics = [
     { name: "accuracy", goal: "maximize" },
     { name: "size", goal: "minimize" },
@@ -109,13 +109,13 @@ const CONDITIONAL = {
   program: FUNCTION,
 };
 
-test("a condition begins with a parameter that has a list of values", async () => {
+test("a new condition starts with a parameter that has a list of values", async () => {
   const change = show(CONDITIONAL);
   await userEvent.click(screen.getByRole("button", { name: "Add a condition to lr" }));
   expect(change).toHaveBeenLastCalledWith([{ path: ["parameters", "lr", "when", "optimizer"], value: "adam" }]);
 });
 
-test("the values of a condition are ticked or typed, it moves to another parameter, and its problem stands there", async () => {
+test("a condition is edited by its values and its parameter, and shows its problem", async () => {
   const change = show(CONDITIONAL, [wrong("parameters.momentum.when", "optimizer: 'sgd' is not among them")]);
   const when = ["parameters", "momentum", "when"];
   expect(screen.getAllByText(/is not among them/)).toHaveLength(1);
@@ -124,7 +124,7 @@ test("the values of a condition are ticked or typed, it moves to another paramet
   expect(change).toHaveBeenLastCalledWith([{ path: [...when, "optimizer"], value: "[sgd,rmsprop]" }]);
   change.mockClear();
   await userEvent.click(screen.getByLabelText("sgd"));
-  expect(change).not.toHaveBeenCalled(); // the last one stays: no value at all is never
+  expect(change).not.toHaveBeenCalled(); // the last value stays: a condition without values never holds
   await userEvent.selectOptions(screen.getByLabelText("momentum depends on"), "lr");
   expect(change).toHaveBeenLastCalledWith([
     { path: [...when, "optimizer"], value: null },
@@ -134,7 +134,7 @@ test("the values of a condition are ticked or typed, it moves to another paramet
   expect(change).toHaveBeenLastCalledWith([{ path: [...when, "optimizer"], value: null }]);
 });
 
-test("another kind of a parameter keeps its condition, and what is drawn at random has its own fields", async () => {
+test("a parameter keeps its condition when its type changes, and distributions have their own fields", async () => {
   const change = show({ ...CONDITIONAL, parameters: { ...CONDITIONAL.parameters, w: { distribution: "normal" } } });
   await userEvent.selectOptions(screen.getByLabelText("Type of momentum"), "beta");
   const value = "{distribution: beta, a: 2.0, b: 5.0, when: {optimizer: sgd}}";
@@ -143,10 +143,10 @@ test("another kind of a parameter keeps its condition, and what is drawn at rand
   expect(change).toHaveBeenLastCalledWith([{ path: ["parameters", "w", "sigma"], value: "1e-2" }]);
 });
 
-test("known configurations are rows, with what is wrong below theirs", async () => {
+test("seed configurations are rows, each with its own problems", async () => {
   const enqueue = [{ lr: 0.5 }, {}];
   const change = show({ ...CONDITIONAL, enqueue }, [wrong("enqueue.0.lr", "0.5 is not within 1 and 2")]);
-  expect(await screen.findByText("lr: 0.5 is not within 1 and 2")).toBeTruthy(); // open, for something is wrong
+  expect(await screen.findByText("lr: 0.5 is not within 1 and 2")).toBeTruthy(); // open because it has a problem
   expect(screen.getByLabelText("lr of configuration 1").getAttribute("aria-invalid")).toBe("true");
   await type("optimizer of configuration 2", "sgd");
   expect(change).toHaveBeenLastCalledWith([{ path: ["enqueue", "1", "optimizer"], value: "sgd" }]);
@@ -156,7 +156,7 @@ test("known configurations are rows, with what is wrong below theirs", async () 
   expect(change).toHaveBeenLastCalledWith([{ path: ["enqueue", "2"], value: "{}" }]);
 });
 
-test("earlier sweeps are chosen by their names", async () => {
+test("earlier sweeps are selected by name", async () => {
   const change = show({ ...CONDITIONAL, warm_start: [3] });
   await userEvent.click(await screen.findByText("Warm start"));
   await userEvent.click(await screen.findByLabelText(/earlier.*24 trials · finished · maximize val_accuracy/));
@@ -165,7 +165,7 @@ test("earlier sweeps are chosen by their names", async () => {
   expect(change).toHaveBeenLastCalledWith([{ path: ["warm_start"], value: null }]);
 });
 
-test("priority and the smallest improvement stand in their blocks; a fold that was wrong stays open", async () => {
+test("priority and minimum improvement are in their blocks, and a section with a problem is open", async () => {
   const change = show({ program: FUNCTION }, [wrong("priority", "is at most 100, not 1000")]);
   expect(await screen.findByText("Is at most 100, not 1000")).toBeTruthy();
   await type("Priority", "2");
@@ -175,7 +175,7 @@ test("priority and the smallest improvement stand in their blocks; a fold that w
   expect(change).toHaveBeenLastCalledWith([{ path: ["budget", "plateau", "min_delta"], value: "1e-4" }]);
 });
 
-test("patience may need another rule to agree", async () => {
+test("the patient rule can wrap another rule", async () => {
   const early_terminate = { type: "patient", patience: 3, wrap: { type: "median" } };
   const change = show({ program: FUNCTION, early_terminate }, [wrong("early_terminate.wrap", "needs more")]);
   expect(await screen.findByText("Needs more")).toBeTruthy();
@@ -185,7 +185,7 @@ test("patience may need another rule to agree", async () => {
   expect(change).toHaveBeenLastCalledWith([{ path: ["early_terminate", "wrap"], value: null }]);
 });
 
-test("a function has data, what builds its network and what it gets under More", async () => {
+test("a function program has fields for data, preloaded packages and environment", async () => {
   const change = show({ program: { ...FUNCTION, data: { idx: "/data/images" } } });
   await userEvent.click(screen.getAllByText("Advanced")[0] as HTMLElement);
   await userEvent.selectOptions(screen.getByLabelText("Task"), "regression");
@@ -198,7 +198,7 @@ test("a function has data, what builds its network and what it gets under More",
   expect(change).toHaveBeenLastCalledWith([{ path: ["program", "env", "MODE"], value: '"1"' }]);
 });
 
-test("a script has a pattern for each objective, and its environment", async () => {
+test("a script has an output pattern for each objective, and an environment", async () => {
   const metrics = [
     { name: "loss", goal: "minimize" },
     { name: "size", goal: "minimize" },
@@ -213,7 +213,7 @@ test("a script has a pattern for each objective, and its environment", async () 
   expect(change).toHaveBeenLastCalledWith([{ path: ["program", "env", "MODE"], value: '"1"' }]);
 });
 
-test("what ends a trial early and which report is its value are fields", async () => {
+test("the stop condition and the value of a trial have fields", async () => {
   const user = userEvent.setup();
   const change = show({ name: "small", metric: METRIC, program: FUNCTION, stop: { metric: "step" } });
   await user.selectOptions(screen.getByRole("combobox", { name: /Value of a trial/ }), "best");
@@ -224,7 +224,7 @@ test("what ends a trial early and which report is its value are fields", async (
   expect(change).toHaveBeenLastCalledWith([{ path: ["stop", "at"], value: "200" }]);
 });
 
-test("several conditions of stop are left to the text", async () => {
+test("several stop conditions are edited in the text only", async () => {
   const user = userEvent.setup();
   show({ name: "small", metric: METRIC, program: FUNCTION, stop: { acc: 0.9, training_iteration: 5 } });
   await user.click(await screen.findByText("Trial limits"));

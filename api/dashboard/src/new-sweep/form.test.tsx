@@ -1,4 +1,4 @@
-// The new sweep's form: what it shows of a file, what it writes into it, and what is uploaded.
+// The form of a new sweep: fields read from the file, changes written to it, and uploads.
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { render, screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
@@ -45,14 +45,14 @@ function show(draft: Draft) {
   );
 }
 
-test("a number is shown as it is written, and a text that looks like one keeps its quotes", () => {
+test("a number is shown as written, and a string that looks like a number keeps its quotes", () => {
   expect(shownAt(DOCUMENT, NUMBERS, ["parameters", "lr", "max"])).toBe("1.0");
   expect(shownAt(DOCUMENT, NUMBERS, ["parameters", "a/b", "values"])).toBe('adam, "64", 2');
   expect(shownAt(DOCUMENT, NUMBERS, ["parameters", "lr"])).toBe("{min: 1e-3, max: 1.0, log: true}");
   expect(shownAt(DOCUMENT, NUMBERS, ["budget", "wall_s"])).toBe("");
 });
 
-test("what is typed becomes YAML", () => {
+test("typed input is converted to YAML", () => {
   expect(typedYaml("number", " 1e-3 ")).toBe("1e-3");
   expect(typedYaml("number", "abc")).toBe("abc");
   expect(typedYaml("number", "1 2")).toBe('"1 2"');
@@ -62,7 +62,7 @@ test("what is typed becomes YAML", () => {
   expect(quoted("<b>: x")).toBe('"<b>: x"');
 });
 
-test("a field hands its change over when it is left, once", async () => {
+test("a field commits its change once, when it loses the focus or on Enter", async () => {
   const draft = aDraft();
   show(draft);
   const field = screen.getByLabelText("Upper bound of lr");
@@ -81,7 +81,7 @@ test("a field hands its change over when it is left, once", async () => {
   ]);
 });
 
-test("a parameter is added with bounds that fit its name, and taken out", async () => {
+test("a parameter is added with bounds that fit its name, and removed", async () => {
   const draft = aDraft();
   show(draft);
   await userEvent.type(screen.getByLabelText("Name of a parameter to add"), "layers");
@@ -91,7 +91,7 @@ test("a parameter is added with bounds that fit its name, and taken out", async 
   expect(draft.change).toHaveBeenLastCalledWith([{ path: ["parameters", "lr"], value: null }]);
 });
 
-test("a problem stands at its field, and a text that cannot be read stops the form", async () => {
+test("a problem is shown at its field, and the form is disabled while the text cannot be parsed", async () => {
   const problems = [{ path: ["parameters", "lr", "min"], line: 4, column: 8, message: "min 2 is above max 1" }];
   expect(problemOf(problems, ["parameters", "lr"])).toBe("min: min 2 is above max 1");
   expect(problemOf(problems, ["parameters", "lr", "min"])).toBe("Min 2 is above max 1");
@@ -104,7 +104,7 @@ test("a problem stands at its field, and a text that cannot be read stops the fo
   expect(screen.getByLabelText("Trials").closest<HTMLFieldSetElement>(".new-form")?.disabled).toBe(true);
 });
 
-test("the form takes nothing until the file is read", async () => {
+test("the form is disabled until the file is parsed", async () => {
   const draft = aDraft({ read: undefined, document: {}, numbers: {} });
   show(draft);
   const name = screen.getByLabelText("Name");
@@ -115,7 +115,7 @@ test("the form takes nothing until the file is read", async () => {
   expect(draft.change).not.toHaveBeenCalled();
 });
 
-test("a sampler class has its fields", async () => {
+test("a custom sampler has fields for its class and arguments", async () => {
   const document = { name: "s", method: { sampler: "a:B", args: { n: 3 } }, parameters: {}, program: {} };
   const read = { document, numbers: {}, wandb: false, problems: [], notes: [], samples: [], plan: null };
   const draft = aDraft({ document, read });
@@ -125,7 +125,7 @@ test("a sampler class has its fields", async () => {
   expect(draft.change).toHaveBeenLastCalledWith([{ path: ["method", "sampler"], value: '"a:BX"' }]);
 });
 
-test("the kinds of parameters", () => {
+test("parameters are classified by their keys", () => {
   expect(
     [
       { min: 1, max: 2 },
@@ -140,7 +140,7 @@ test("the kinds of parameters", () => {
   ).toEqual(["range", "log", "choice", "ordered", "constant", "weighted", "beta", "other"]);
 });
 
-test("a block's fields come from the schema", () => {
+test("the fields of a block are generated from the schema", () => {
   const root = {
     properties: { keep: { $ref: "#/$defs/Keep" } },
     $defs: {
@@ -168,7 +168,7 @@ test("a block's fields come from the schema", () => {
   ]);
 });
 
-test("a folder is packed without what stays behind", async () => {
+test("a folder is packed without excluded files", async () => {
   const paths = ["code/train.py", "code/.git/x", "code/__pycache__/a.py", "code/lib/b.pyc", "code/lib/c.py"];
   expect(paths.map(pathInFolder)).toEqual(["train.py", null, null, null, "lib/c.py"]);
   expect(crc32(new TextEncoder().encode("123456789"))).toBe(0xcbf43926);

@@ -1,11 +1,11 @@
-// A field of the form while the file changes under it.
+// A field of the form while the file changes.
 import { render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { useLayoutEffect } from "react";
 import { expect, test, vi } from "vitest";
 import { Typed } from "./key-field";
 
-test("what is being typed stays when the file is read meanwhile; what was handed over gives way to the file", async () => {
+test("a change of the file does not overwrite uncommitted text, but replaces committed text", async () => {
   const onCommit = vi.fn();
   const field = (there: string) => <Typed stored={there} onCommit={onCommit} aria-label="Trials" />;
   const { rerender } = render(field(""));
@@ -19,7 +19,7 @@ test("what is being typed stays when the file is read meanwhile; what was handed
   expect(input).toHaveValue("5");
 });
 
-test("a new value is in the field as soon as it is on the page, not one effect later", () => {
+test("a new value is rendered in the same commit, not after an effect", () => {
   const seen: string[] = [];
   function Page({ there }: { there: string }) {
     useLayoutEffect(() => {

@@ -1,4 +1,4 @@
-// The sweep file's JSON Schema as forms use it, labels, and values as YAML.
+// The JSON Schema of the sweep file in forms, labels, and values as YAML.
 import { blockSpec, labelOf } from "./schema";
 import { flow, keysAt, listAt, shownAt, typedYaml, valueAt } from "./yaml-values";
 
@@ -42,9 +42,9 @@ test.each([
   expect(key(name)).toMatchObject({ kind, defaultText });
 });
 
-test("hints have no code marks", () => expect(key("wall_s")?.hint).toBe("Seconds of wall time."));
+test("hints contain no backticks", () => expect(key("wall_s")?.hint).toBe("Seconds of wall time."));
 
-test("the top level and unknown blocks have their keys, or none", () => {
+test("the top level has its keys, and an unknown block has none", () => {
   expect(blockSpec(SCHEMA, "").keys.map(each => each.key)).toEqual(["name", "budget"]);
   expect(blockSpec(SCHEMA, "nothing").keys).toEqual([]);
 });

@@ -1,4 +1,4 @@
-// The page of devices: what each does and why not, drained with a reason and returned by admins; the table view.
+// The page of devices: activity and idle reasons, drain and return by admins, and the table view.
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { render, screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
@@ -83,7 +83,7 @@ function open(role: string, device: object = DEVICE, path = "/devices") {
 
 afterEach(() => vi.unstubAllGlobals());
 
-test("a device says what it does, why it idles and what is beside it", async () => {
+test("a device shows its state, its idle reason and its ensemble members", async () => {
   open("viewer");
   const row = (await screen.findByRole("rowheader", { name: /cpu-0/ })).closest("tr") as HTMLElement;
   expect(within(row).getByText("idle")).toBeVisible();
@@ -96,7 +96,7 @@ test("a device says what it does, why it idles and what is beside it", async () 
   expect(screen.queryByRole("button", { name: "Drain cpu-0" })).toBeNull();
 });
 
-test("the timeline says its figures, and is there as a table with links", async () => {
+test("the timeline describes its figures and can be shown as a table with links", async () => {
   open("viewer");
   expect(await screen.findByRole("img")).toHaveAccessibleName(
     /cpu-0 was busy 25 % of its available time with 1 trials/,
@@ -107,7 +107,7 @@ test("the timeline says its figures, and is there as a table with links", async 
   expect(screen.getByText("Idle: No sweep is running")).toBeVisible();
 });
 
-test("zooming goes into the URL and back", async () => {
+test("the zoom is stored in the URL and removed by Show all", async () => {
   open("viewer");
   await userEvent.click(await screen.findByRole("button", { name: "Zoom in" }));
   const wide = () => {
@@ -128,7 +128,7 @@ test("an admin drains a device with a reason", async () => {
   expect(sent).toEqual([{ path: "/devices/cpu-0/drain", body: { reason: "the fan is loud" } }]);
 });
 
-test("an admin returns one that is set aside", async () => {
+test("an admin returns a drained device", async () => {
   open("admin", { ...DEVICE, state: "set aside", reason: "the fan is loud" });
   await userEvent.click(await screen.findByRole("button", { name: "Return cpu-0" }));
   expect(sent).toEqual([{ path: "/devices/cpu-0/return", body: null }]);

@@ -1,4 +1,4 @@
-// The page "Ensembles", and the builder on a sweep's page, with a service of the test's own.
+// The page "Ensembles", and the builder on a sweep's page, with a stubbed service.
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
@@ -58,7 +58,7 @@ function show(children: ReactNode): void {
   render(<QueryClientProvider client={queries}>{children}</QueryClientProvider>);
 }
 
-test("every ensemble is a row with its state and how many members are ready", async () => {
+test("renders a row for each ensemble with its state and its ready members", async () => {
   answers["/api/v1/ensembles"] = {
     body: { items: [ENSEMBLE, { ...ENSEMBLE, id: 2, name: "old", state: "retired" }], next: null },
   };
@@ -71,21 +71,21 @@ test("every ensemble is a row with its state and how many members are ready", as
   expect(window.location.search).toBe("?show=all");
 });
 
-test("without any ensemble the way to one is shown", async () => {
+test("an empty list links to the sweeps", async () => {
   answers["/api/v1/ensembles"] = { body: { items: [], next: null } };
   show(<EnsemblesPage />);
   expect(await screen.findByText("No ensembles yet")).toBeInTheDocument();
   expect(screen.getByRole("link", { name: "Choose a sweep" })).toHaveAttribute("href", "/");
 });
 
-test("a service that fails is said, with a way to try again", async () => {
+test("a failed request is reported with a retry", async () => {
   answers["/api/v1/ensembles"] = { status: 503, body: { detail: "the database is busy" } };
   show(<EnsemblesPage />);
   expect(await screen.findByText("the database is busy")).toBeInTheDocument();
-  expect(screen.getByRole("button", { name: "Try again" })).toBeInTheDocument();
+  expect(screen.getByRole("button", { name: "Retry" })).toBeInTheDocument();
 });
 
-test("what would be built is shown at once, and a tick chooses by hand", async () => {
+test("the preview is shown immediately, and a checkbox makes the selection explicit", async () => {
   show(<Builder sweepId={1} metric="val_accuracy" />);
   expect(await screen.findByText("2 members, quorum 2")).toBeInTheDocument();
   expect(screen.getByText(/8 calibration rows; the test split is not used/)).toBeInTheDocument();
@@ -96,7 +96,7 @@ test("what would be built is shown at once, and a tick chooses by hand", async (
   await vi.waitFor(() => expect(asked.at(-1)?.body).toMatchObject({ trial_ids: [11] }));
 });
 
-test("building asks for what was previewed, and goes to the new ensemble", async () => {
+test("a build requests what was previewed and opens the new ensemble", async () => {
   window.history.replaceState(null, "", "/?choose=greedy&k=2&calibrate=yes");
   answers["/api/v1/ensembles"] = { status: 201, body: ENSEMBLE };
   show(<Builder sweepId={1} metric="val_accuracy" />);
@@ -110,7 +110,7 @@ test("building asks for what was previewed, and goes to the new ensemble", async
   expect(body).toMatchObject({ sweep_id: 1, select: "greedy", k: 2, calibrate: true, name: "mine" });
 });
 
-test("a refusal stands where the preview would, and what is wrong with a field at the field", async () => {
+test("a refusal replaces the preview, and an invalid field shows its problem", async () => {
   show(<Builder sweepId={1} metric="val_accuracy" />);
   await screen.findByText("2 members, quorum 2");
   answers["/api/v1/ensembles/preview"] = { status: 422, body: { detail: "k is 9, but only 2 trials" } };
@@ -122,14 +122,14 @@ test("a refusal stands where the preview would, and what is wrong with a field a
   expect(screen.getByRole("button", { name: "Build" })).toBeDisabled();
 });
 
-test("trials that are selected in the table can be taken", async () => {
+test("trials selected in the table can be used as members", async () => {
   select(1, [12]);
   show(<Builder sweepId={1} metric="val_accuracy" />);
   await userEvent.click(await screen.findByRole("button", { name: "Use the 1 selected in the table" }));
   expect(new URLSearchParams(window.location.search).get("trials")).toBe("12");
 });
 
-test("a viewer can look, not build", async () => {
+test("a viewer sees the preview but cannot build", async () => {
   answers["/api/v1/session"] = { body: { ...SESSION, role: "viewer" } };
   show(<Builder sweepId={1} metric="val_accuracy" />);
   await screen.findByText("2 members, quorum 2");

@@ -1,4 +1,4 @@
-// The login page: a link's code goes into one request and out of the address; refusals are said; only our places are gone to.
+// The login page: codes in links, tokens, refusals, and redirects within the dashboard only.
 
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { render, screen, waitFor } from "@testing-library/react";
@@ -12,7 +12,8 @@ function answer(...statuses: number[]) {
   vi.stubGlobal("fetch", async (request: Request) => {
     asked.push([`${request.method} ${new URL(request.url).pathname}`, await request.text()]);
     const status = statuses.shift() ?? 500;
-    const body = status === 200 ? { name: "ann", role: "admin", expires_at: null } : { detail: "this link is too old" };
+    const body =
+      status === 200 ? { name: "ann", role: "admin", expires_at: null } : { detail: "the login link has expired" };
     return Response.json(body, { status });
   });
 }
@@ -28,7 +29,7 @@ function open(address: string) {
 
 afterEach(() => vi.unstubAllGlobals());
 
-test("a link logs in once, leaves no code in the address, and leads back", async () => {
+test("a link logs in once, is removed from the address, and leads back", async () => {
   answer(200);
   open("/login?back=%2Fsweeps%2F7%2Fcurves%3Ffilter%3Dlr%253C1#the-code");
   expect(screen.getByRole("status")).toHaveTextContent("Logging in");
@@ -38,21 +39,21 @@ test("a link logs in once, leaves no code in the address, and leads back", async
   expect(asked).toEqual([["POST /api/v1/session", '{"code":"the-code"}']]);
 });
 
-test("a link that is too old says so and leaves the form", async () => {
+test("an expired link is reported, and the form remains", async () => {
   answer(401, 401);
   open("/login#old");
-  expect(await screen.findByRole("alert")).toHaveTextContent("This link is too old.");
+  expect(await screen.findByRole("alert")).toHaveTextContent("The login link has expired.");
   expect(window.location.hash).toBe("");
   expect(screen.getByLabelText("Or paste a token")).toBeVisible();
 });
 
-test("a used link is no matter to who is in already", async () => {
+test("a used link is ignored if the user is logged in", async () => {
   answer(401, 200);
   open("/login#used");
   await waitFor(() => expect(window.location.pathname).toBe("/"));
 });
 
-test("a link that is pasted into the tab is followed", async () => {
+test("a link pasted into an open tab logs in", async () => {
   answer(200);
   open("/login");
   window.location.hash = "fresh";
@@ -60,7 +61,7 @@ test("a link that is pasted into the tab is followed", async () => {
   await waitFor(() => expect(asked).toEqual([["POST /api/v1/session", '{"code":"fresh"}']]));
 });
 
-test("a token logs in, without the blanks around it", async () => {
+test("a token logs in, without surrounding white space", async () => {
   answer(200);
   open("/login");
   expect(screen.getByRole("button", { name: "Log in" })).toBeDisabled();

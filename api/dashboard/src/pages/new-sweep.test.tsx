@@ -40,7 +40,7 @@ const submitted = (sent: Sent[]) => sent.filter(one => one.path === "/sweep-file
 
 afterEach(() => vi.unstubAllGlobals());
 
-test("the first example is there at once and can be started", async () => {
+test("the first example is loaded and can be started", async () => {
   const sent = show();
   const text = (await editor()).value;
   expect(text).toBe(EXAMPLES[0]?.text);
@@ -51,7 +51,7 @@ test("the first example is there at once and can be started", async () => {
   expect(window.location.pathname).toBe("/sweeps/12");
 });
 
-test("a repeated submission of the same text has the same key, of another text another", async () => {
+test("a repeated submission has the same idempotency key, another text has another", async () => {
   show({ "POST /sweep-files/submit": () => Response.json({ detail: "the service is busy" }, { status: 503 }) });
   await editor();
   await userEvent.click(start());
@@ -82,7 +82,7 @@ test("a problem leads to its line", async () => {
   expect(area.value.slice(0, area.selectionStart).split("\n")).toHaveLength(2);
 });
 
-test("another example replaces an unchanged text at once", async () => {
+test("another example replaces an unchanged text without confirmation", async () => {
   show();
   await userEvent.click(await screen.findByRole("button", { name: "Your own script" }));
   expect((await editor()).value).toBe(EXAMPLES[4]?.text);
@@ -114,7 +114,7 @@ test("a copy starts from the file of its sweep", async () => {
   expect(screen.getByRole("button", { name: "Sweep 3 (original)" })).toHaveAttribute("aria-pressed", "true");
 });
 
-test("a sweep that cannot be copied says why", async () => {
+test("a sweep that cannot be copied shows the reason", async () => {
   show({ "GET /sweeps/3/file": () => Response.json({ detail: "there is no sweep 3" }, { status: 404 }) }, "?from=3");
   expect(await screen.findByRole("heading", { name: "Not found" })).toBeVisible();
 });

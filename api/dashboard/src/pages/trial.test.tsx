@@ -1,4 +1,4 @@
-// The page of a trial against answers as the service gives them: what it shows, and what it asks for.
+// The page of a trial against stubbed responses of the service: what it shows and requests.
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { render, screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
@@ -109,7 +109,7 @@ beforeEach(() => {
 
 afterEach(() => vi.unstubAllGlobals());
 
-test("a failed trial says why, beside the best one, and what people wrote stays text", async () => {
+test("a failed trial shows its cause and the difference from the best trial, with HTML as text", async () => {
   const { container } = open();
   expect(await screen.findByRole("heading", { level: 1 })).toHaveTextContent("Trial 4");
   expect(screen.getAllByText("Exception").length).toBeGreaterThan(0);
@@ -122,7 +122,7 @@ test("a failed trial says why, beside the best one, and what people wrote stays 
   expect(container.querySelector("img")).toBeNull();
 });
 
-test("parameters stand in the order of the sweep file, the others after them", async () => {
+test("parameters are in the order of the sweep file, others come after them", async () => {
   open();
   await screen.findByRole("link", { name: "Best (trial 2)" });
   const rows = within(screen.getByRole("table")).getAllByRole("rowheader");
@@ -143,7 +143,7 @@ test("a note and tags are saved, each by one request", async () => {
   expect(JSON.parse(asked.at(-1)?.[1] ?? "")).toEqual({ remove_tags: ["keep"] });
 });
 
-test("a clone sends what is changed alone, and a refusal stands at its field", async () => {
+test("a clone sends only changed parameters, and a refusal is shown at its field", async () => {
   const user = userEvent.setup();
   open();
   await user.click(await screen.findByRole("button", { name: "Clone…" }));
@@ -163,7 +163,7 @@ test("a failed trial is retried", async () => {
   expect(screen.queryByRole("button", { name: "Retry" })).toBeNull();
 });
 
-test("a retry that starts a finished sweep again says so first", async () => {
+test("a retry that restarts a finished sweep is confirmed first", async () => {
   changes["GET /api/v1/sweeps/3"] = { ...SWEEP, state: "finished" };
   changes["POST /api/v1/trials/7/retry"] = { requested: "retry" };
   open();
@@ -176,7 +176,7 @@ test("a retry that starts a finished sweep again says so first", async () => {
   expect(asked.map(([route]) => route)).toEqual(["POST /api/v1/trials/7/retry"]);
 });
 
-test("who may only look is shown nothing to press", async () => {
+test("a viewer is shown no controls", async () => {
   role = "viewer";
   open();
   expect(await screen.findByText(/second line/)).toBeVisible();
@@ -185,7 +185,7 @@ test("who may only look is shown nothing to press", async () => {
   expect(screen.getByLabelText("Note")).toHaveAttribute("readonly");
 });
 
-test("the log is searched, and what is looked for is in the address", async () => {
+test("the log is searched, and the search text is stored in the URL", async () => {
   const user = userEvent.setup();
   open();
   await screen.findByText(/second line/);
@@ -196,7 +196,7 @@ test("the log is searched, and what is looked for is in the address", async () =
   expect(window.location.search).toBe("?find=LINE");
 });
 
-test("a trial that is not there says so", async () => {
+test("a missing trial shows a message and sets the title", async () => {
   document.title = "Another page · Podium";
   open(9);
   expect(await screen.findByRole("heading", { name: "Trial id 9 not found" })).toBeVisible();

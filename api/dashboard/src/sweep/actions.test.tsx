@@ -1,4 +1,4 @@
-// What can be done with a sweep, and that nothing is done before it was confirmed.
+// Commands on a sweep: available by state and role, and confirmed before they are sent.
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { render, screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
@@ -26,7 +26,7 @@ function show(sweep: Sweep, role?: string) {
   );
 }
 
-test("a stop is asked for first", async () => {
+test("a stop is confirmed first", async () => {
   show(sweepFixture());
   await userEvent.click(screen.getByRole("button", { name: "Stop" }));
   expect(asked).toEqual([]);
@@ -35,7 +35,7 @@ test("a stop is asked for first", async () => {
   await waitFor(() => expect(asked).toEqual(["POST /api/v1/sweeps/7/stop"]));
 });
 
-test("an extension sends what was changed", async () => {
+test("an extension sends only what was changed", async () => {
   show(sweepFixture({ state: "finished", counts: { finished: 24 } }));
   expect(screen.queryByRole("button", { name: "Stop" })).toBeNull();
   await userEvent.click(screen.getByRole("button", { name: "Extend" }));
@@ -47,13 +47,13 @@ test("an extension sends what was changed", async () => {
   await waitFor(() => expect(asked).toEqual(['PATCH /api/v1/sweeps/7 {"run_cap":36}']));
 });
 
-test("a paused sweep can be resumed, at once", async () => {
+test("a paused sweep is resumed without confirmation", async () => {
   show(sweepFixture({ state: "paused" }));
   await userEvent.click(screen.getByRole("button", { name: "Resume" }));
   await waitFor(() => expect(asked).toEqual(["POST /api/v1/sweeps/7/resume"]));
 });
 
-test("who may only look is offered nothing that would be refused", async () => {
+test("a viewer is not offered commands that would be refused", async () => {
   show(sweepFixture(), "viewer");
   await userEvent.click(screen.getByRole("button", { name: "More" }));
   expect(screen.getByText("Download sweep file")).toBeTruthy();

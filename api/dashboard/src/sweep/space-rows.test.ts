@@ -1,8 +1,8 @@
-// Parameters in words.
+// Descriptions of parameters.
 import { tokensOf } from "../yaml/highlight";
 import { spaceOf } from "./space-rows";
 
-test("ranges, choices, constants and conditions", () => {
+test("ranges, choices, constants and conditions are described", () => {
   const rows = spaceOf({
     lr: { min: 0.0001, max: 0.1, log: true },
     hidden: { values: [32, "big"] },
@@ -19,7 +19,7 @@ test("ranges, choices, constants and conditions", () => {
   ]);
 });
 
-test("a line of YAML in pieces is the line again", () => {
+test("the tokens of a line of YAML concatenate to the line", () => {
   const line = "  lr: {min: 1e-3, name: 'a # b', log: true} # not <b>this</b>";
   const tokens = tokensOf(line);
   expect(tokens.map(token => token.text).join("")).toBe(line);

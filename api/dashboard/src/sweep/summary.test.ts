@@ -1,4 +1,4 @@
-// What is said of a sweep, and what is sent to extend it.
+// The summary of a sweep, and the request that extends it.
 
 import { extensionOf } from "./extend";
 import { sweepFixture } from "./fixture";
@@ -7,13 +7,13 @@ import { budgetLines, can, countedOf, countsText, durationS, formatEstimate } fr
 const NONE = { used: 0, allowed: null };
 const FORM = { cap: "24", priority: "1", wall: "", device: "", target: "" };
 
-test("counts are said in the order of interest", () => {
+test("counts are listed in order of interest", () => {
   expect(countsText(sweepFixture())).toBe("2 running, 10 finished, 2 pruned, 1 failed");
   expect(countsText(sweepFixture({ counts: {} }))).toBe("no trials yet");
   expect(countedOf(sweepFixture())).toBe(12);
 });
 
-test("what is left of each bound", () => {
+test("each limit of the budget shows what is left", () => {
   const budget = {
     wall_s: { used: 60, allowed: 3600 },
     device_s: NONE,
@@ -29,7 +29,7 @@ test("what is left of each bound", () => {
   expect(budgetLines(sweepFixture())).toEqual([]);
 });
 
-test("only what is possible is offered", () => {
+test("commands depend on the state of the sweep", () => {
   const possible = (state: string) =>
     (["pause", "resume", "stop", "cancel", "extend"] as const).filter(command => can(command, sweepFixture({ state })));
   expect(possible("running")).toEqual(["pause", "stop", "cancel", "extend"]);
@@ -39,16 +39,16 @@ test("only what is possible is offered", () => {
   expect(can("extend", sweepFixture({ state: "finished", spec: { program: { imported: "study.db" } } }))).toBe(false);
 });
 
-test("an estimate has no digits that nobody knows", () => {
+test("an estimate is rounded", () => {
   expect([3, 12, 61, 2691, 8000].map(formatEstimate)).toEqual(["5 s", "10 s", "1 min", "45 min", "2 h 10 min"]);
 });
 
-test("a sweep that is over took until its end", () => {
+test("the duration of a finished sweep ends with the sweep", () => {
   expect(durationS(sweepFixture({ ended_at: "2026-01-02T03:05:06Z" }))).toBe(60);
   expect(durationS(sweepFixture({ started_at: null }))).toBeNull();
 });
 
-test("an extension holds what was changed alone", () => {
+test("an extension contains only what was changed", () => {
   expect(extensionOf(sweepFixture(), FORM)).toEqual({ body: {}, problems: {} });
   expect(extensionOf(sweepFixture(), { ...FORM, cap: "30", wall: "60" }).body).toEqual({
     run_cap: 30,
@@ -60,7 +60,7 @@ test("an extension holds what was changed alone", () => {
   expect(extensionOf(bounded, FORM).body).toEqual({ budget: { wall_s: null } });
 });
 
-test("an extension that cannot be is said at its field", () => {
+test("invalid fields of an extension are reported by name", () => {
   const { problems } = extensionOf(sweepFixture(), { cap: "20", priority: "0", wall: "-1", device: "x", target: "y" });
   expect(Object.keys(problems)).toEqual(["cap", "priority", "wall", "device", "target"]);
   expect(problems.cap).toContain("at least 24");

@@ -1,9 +1,9 @@
-// The list of sweeps as it is read out.
+// The list of sweeps as assistive technology reads it.
 import { render, screen } from "@testing-library/react";
 import { sweepFixture } from "./fixture";
 import { SweepsTable } from "./table";
 
-test("a row says state, reason, progress, best, time and devices", () => {
+test("a row shows state, reason, progress, best, time and devices", () => {
   const waiting = sweepFixture({
     id: 8,
     name: "<b>late</b>",
@@ -22,13 +22,13 @@ test("a row says state, reason, progress, best, time and devices", () => {
   expect(bar?.getAttribute("aria-valuetext")).toBe("12 of 24 trials; 2 running, 10 finished, 2 pruned, 1 failed");
 });
 
-test("a row says what the sweep warns of", () => {
+test("a row shows the warnings of the sweep", () => {
   const warnings = [{ code: "identical_results", message: "all trials report the same value", at: null }];
   render(<SweepsTable sweeps={[sweepFixture({ warnings })]} />);
   expect(screen.getByText("Warning: all trials report the same value")).toBeTruthy();
 });
 
-test("of several objectives each best value is there", () => {
+test("a row shows the best value of each objective", () => {
   const metrics = [
     { name: "acc", goal: "maximize" },
     { name: "size", goal: "minimize" },

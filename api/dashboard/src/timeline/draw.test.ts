@@ -1,4 +1,4 @@
-// What is at a point of the timeline, and what is in sight; quickly with many trials.
+// Segments of the timeline: at a point, in view, muted, and described.
 import { isMuted, type Lane, segmentAt, within } from "./draw";
 import {
   type Bar,
@@ -30,23 +30,23 @@ const gap = (start: number, end: number): Gap => ({
 });
 const lane: Lane = { id: "cpu-0", bars: [bar(0, 10), bar(20, 30), bar(30.5, 31)], gaps: [gap(10, 20)] };
 
-test("a point is on a bar, in a gap, or on nothing", () => {
+test("finds the bar or the gap at a point, or nothing", () => {
   expect(segmentAt(lane, 5, 1)).toMatchObject({ kind: "bar", start: 0 });
   expect(segmentAt(lane, 15, 1)).toMatchObject({ kind: "gap", start: 10 });
   expect(segmentAt(lane, 50, 1)).toBeNull();
 });
 
-test("a bar too thin to hit is found from a few pixels away", () => {
+test("finds a very thin bar within a few pixels", () => {
   expect(segmentAt(lane, 31.4, 1)).toMatchObject({ kind: "bar", start: 30.5 });
   expect(segmentAt(lane, 10.5, 1)).toMatchObject({ kind: "gap" });
 });
 
-test("what is in sight of many is found without looking at all", () => {
+test("finds the segments in view among many", () => {
   const many = Array.from({ length: 10_000 }, (_, index) => bar(index * 2, index * 2 + 1));
   expect(within(many, { from: 1000, to: 1010 }).map(one => one.start)).toEqual([1000, 1002, 1004, 1006, 1008]);
 });
 
-test("what is of another sweep or filtered out is pale; what joins many cannot be told", () => {
+test("bars of other sweeps and filtered trials are muted, merged bars are not", () => {
   const mine = bar(5, 6);
   expect(isMuted(mine, { sweepId: null, matching: null })).toBe(false);
   expect(isMuted(mine, { sweepId: 2, matching: null })).toBe(true);
@@ -83,7 +83,7 @@ const LINE: DeviceLine = {
   reasons: [{ why: "idle", reason: "sweep 1 is paused", total_s: 10, gaps: 1 }],
 };
 
-test("what runs grows until now, and a gap at the end too", () => {
+test("a running bar and a gap at the end extend to the current time", () => {
   expect(barsOf(LINE, 140).map(one => one.end)).toEqual([110, 140]);
   expect(gapsOf(LINE, 130, 140)).toMatchObject([{ end: 120 }]);
   const idle = { ...LINE, bars: { ...LINE.bars, end_s: [110, 115] } };
@@ -91,7 +91,7 @@ test("what runs grows until now, and a gap at the end too", () => {
   expect(gapsOf(idle, 130, 140)).toMatchObject([{ end: 120 }]);
 });
 
-test("bars and gaps are told in words", () => {
+test("bars and gaps are described in words", () => {
   const [joined, running] = barsOf(LINE, 140) as [Bar, Bar];
   expect(barTitle(joined, { 1: "resnet" })).toBe("50 short trials of resnet (0 to 49), 2 failed");
   expect(barTitle(running, {})).toBe("Trial 50 of sweep 1: running");
@@ -103,6 +103,6 @@ test("bars and gaps are told in words", () => {
   expect(reasonText({ why: "between", reason: "" })).toBe("Between two trials");
 });
 
-test("the same reason on two devices is one", () => {
+test("the same reason on two devices is summed", () => {
   expect(reasonsOfAll([LINE, LINE])).toEqual([{ why: "idle", reason: "sweep 1 is paused", total_s: 20, gaps: 2 }]);
 });

@@ -17,7 +17,7 @@ test("states and gap reasons in view are explained", () => {
   expect(items()).toEqual(["✓ finished", "✕ failed", "idle", "drained"]);
 });
 
-test("what is out of view is left out", () => {
+test("states out of view are omitted", () => {
   render(<Legend lanes={[LANE]} span={{ from: 0, to: 15 }} sweepId={null} matching={null} />);
   expect(items()).toEqual(["✓ finished", "idle"]);
 });

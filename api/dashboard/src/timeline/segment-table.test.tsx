@@ -35,7 +35,7 @@ test("a bar of one trial links to it, a merged one does not", () => {
   expect(screen.getByText("9 short trials of resnet (3 to 11), 2 failed")).toBeVisible();
 });
 
-test("merged gaps say how many they are", () => {
+test("merged gaps show their number", () => {
   render(
     <SegmentTable
       lanes={[lane({ gaps: [gapFixture(10, 20, { gaps: 1_200, reason: "", why: "between" })] })]}
@@ -54,7 +54,7 @@ test("only the longest of many are listed", () => {
   expect(screen.getByText("9.0 s")).toBeVisible();
 });
 
-test("an empty span says so", () => {
+test("an empty span shows a message", () => {
   render(<SegmentTable lanes={[lane()]} span={{ from: 500, to: 600 }} names={NAMES} />);
   expect(screen.getByRole("heading", { name: "No recorded activity" })).toBeVisible();
 });

@@ -1,14 +1,14 @@
-// Zoom and pan stay within what there is; the axis has round times.
+// Zoom and pan stay within the limits; the axis has round times.
 import { clampSpan, panned, SHORTEST_S, ticks, zoomed } from "./span";
 import { spanOf } from "./view-state";
 
 const LIMITS = { from: 0, to: 1000 };
 
-test("zoom keeps the time under the pointer where it is", () => {
+test("zoom keeps the time under the pointer in place", () => {
   expect(zoomed({ from: 100, to: 200 }, 0.5, 125, LIMITS)).toEqual({ from: 112.5, to: 162.5 });
 });
 
-test("zoom ends at the limits and at what can be seen", () => {
+test("zoom stops at the limits and at the shortest span", () => {
   expect(zoomed({ from: 100, to: 900 }, 4, 500, LIMITS)).toEqual(LIMITS);
   const close = zoomed({ from: 100, to: 101 }, 0.001, 100.5, LIMITS);
   expect(close.to - close.from).toBeCloseTo(SHORTEST_S);
@@ -34,14 +34,14 @@ test.each([
     expect((marks[index]?.at ?? 0) - (marks[index - 1]?.at ?? 0)).toBeCloseTo(step);
 });
 
-test("the axis of half a second says tenths", () => {
+test("the axis of half a second has labels with tenths", () => {
   const from = Date.parse("2026-11-20T10:00:07Z") / 1000;
   expect(ticks({ from, to: from + 0.5 }, 600).map(mark => mark.label)).toContain(
     `${ticks({ from, to: from + 0.5 }, 600)[0]?.label.slice(0, 6)}07.2`,
   );
 });
 
-test("a URL's texts are a span only if they say one", () => {
+test("invalid values in the URL are not a span", () => {
   expect(spanOf("100", "200.5")).toEqual({ from: 100, to: 200.5 });
   for (const [from, to] of [
     ["", ""],

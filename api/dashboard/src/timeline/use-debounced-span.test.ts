@@ -1,4 +1,4 @@
-// Zooming step after step: each step is shown, the last one is told.
+// Zooming in steps: each step is shown, the last one is reported.
 import { act, renderHook } from "@testing-library/react";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Span } from "./span";
@@ -7,7 +7,7 @@ import { useDebouncedSpan } from "./use-debounced-span";
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-test("every step is shown at once, and the last is told when the hand rests", () => {
+test("every step is shown immediately, and the last one is reported after a pause", () => {
   const tell = vi.fn();
   const { result, rerender, unmount } = renderHook(({ span }: { span: Span | null }) => useDebouncedSpan(span, tell), {
     initialProps: { span: null as Span | null },

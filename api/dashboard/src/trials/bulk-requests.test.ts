@@ -29,7 +29,7 @@ test("a failure does not stop the others, and the first message is kept", async 
   expect(outcome).toEqual({ done: 2, refused: 2, firstError: "trial 2 is finished" });
 });
 
-test("nothing selected is nothing done", async () => {
+test("an empty selection sends no requests", async () => {
   expect(await forEach([], () => Promise.reject(new Error("never")))).toEqual({ done: 0, refused: 0, firstError: "" });
 });
 

@@ -24,7 +24,7 @@ function cell(key: string, cells: Record<string, unknown>, sweep = SWEEP) {
   return container;
 }
 
-test("columns stand in a fixed order, parameters of the file included", () => {
+test("columns are in a fixed order, parameters of the file included", () => {
   expect(columnsOf(SWEEP, FOUND).map(each => each.key)).toEqual([
     ...["number", "state", "value", "params.lr", "params.optimizer", "params.epochs", "duration_s", "cause", "tags"],
     ...["id", "attrs.gpu"],
@@ -43,13 +43,13 @@ test("the failure cause is shown only if a trial has failed", () => {
   expect(defaultColumns(columnsOf(sweep, FOUND), sweep)).not.toContain("cause");
 });
 
-test("very many parameters are limited by default", () => {
+test("the number of parameter columns is limited by default", () => {
   const names = Array.from({ length: 30 }, (_, index) => `params.p${index}`);
   const shown = defaultColumns(columnsOf(SWEEP, names), SWEEP).filter(key => key.startsWith("params."));
   expect(shown).toHaveLength(14);
 });
 
-test("several objectives have a column each and no common value", () => {
+test("several objectives have one column each and no common value", () => {
   const sweep = sweepFixture({
     spec: {
       metrics: [
@@ -85,7 +85,7 @@ test("a violated constraint is marked", () => {
   expect(screen.getByRole("img", { name: "violates a constraint" })).toBeVisible();
 });
 
-test("a trial without result shows its last report", () => {
+test("a trial without a result shows its last report", () => {
   expect(cell("value", { reported: 0.5, reported_step: 4 }).textContent).toBe("step 4 0.5");
 });
 

@@ -118,7 +118,7 @@ function FilterField({ sweepId, filter, onFilter, columns, invalid }: FieldProps
   const [open, setOpen] = useState(false);
   const [chosen, setChosen] = useState(-1);
   const names = columns.join();
-  // biome-ignore lint/correctness/useExhaustiveDependencies: `names` is what matters of `columns`
+  // biome-ignore lint/correctness/useExhaustiveDependencies: of `columns`, only `names` matters
   const known = useMemo(() => filterNamesOf(sweep, columns), [sweep, names]);
   const { start, end, found } = suggest(draft, cursor, known);
   const shown = open && found.length > 0;

@@ -16,8 +16,8 @@ function inserted(text: string): string[] {
   return found.map(each => text.slice(0, start) + each.insert + text.slice(end));
 }
 
-describe("the filter's language", () => {
-  it("splits at spaces that are not quoted", () => {
+describe("the filter language", () => {
+  it("splits at unquoted spaces", () => {
     expect(tokensOf('lr<1  "two words" a:"x y",z').map(token => token.text)).toEqual([
       "lr<1",
       '"two words"',
@@ -26,7 +26,7 @@ describe("the filter's language", () => {
     expect(tokensOf('lr "open one').map(token => token.text)).toEqual(["lr", '"open one']);
   });
 
-  it("quotes names and values where they would be read otherwise", () => {
+  it("quotes names and values that would be parsed differently", () => {
     expect([nameOf("lr"), nameOf("my lr"), nameOf("-x"), nameOf('a"b')]).toEqual(["lr", '"my lr"', '"-x"', '"a\\"b"']);
     expect([paramName("lr"), paramName("state"), paramName("net.width")]).toEqual([
       "lr",
@@ -37,7 +37,7 @@ describe("the filter's language", () => {
     expect([3, true, null].map(textOf)).toEqual(["3", "true", "null"]);
   });
 
-  it("suggests names, then what may follow them", () => {
+  it("suggests names, then operators", () => {
     expect(inserted("l")[0]).toBe("lr");
     expect(inserted("l")).toContain("val_loss");
     expect(inserted("lr")).toEqual(["lr<", "lr>", "lr:", "lr!="]);
@@ -52,7 +52,7 @@ describe("the filter's language", () => {
     expect(inserted("lr:0")).toEqual([]);
   });
 
-  it("sets and takes away the terms on a name", () => {
+  it("sets and removes the terms on a name", () => {
     expect(withTerm("lr<1 state:failed", "state", "state:running")).toBe("lr<1 state:running");
     expect(withTerm("lr<1 lr>0.1 x", "lr", "lr:0.2..0.3")).toBe("x lr:0.2..0.3");
     expect(withTerm('"my lr":1 x', '"my lr"', "")).toBe("x");

@@ -3,14 +3,14 @@ import { fetchIds, rangeOf } from "./row-range";
 
 afterEach(() => vi.unstubAllGlobals());
 
-test("a range goes both ways, and is cut off at its far end", () => {
+test("a range works in both directions and is truncated at its far end", () => {
   expect(rangeOf(10, 12, 500)).toEqual({ offset: 10, limit: 3, cut: false });
   expect(rangeOf(12, 10, 500)).toEqual({ offset: 10, limit: 3, cut: false });
   expect(rangeOf(10, 900, 500)).toEqual({ offset: 10, limit: 500, cut: true });
   expect(rangeOf(900, 10, 500)).toEqual({ offset: 401, limit: 500, cut: true });
 });
 
-test("rows that were never in view are asked for, in the order that is seen", async () => {
+test("rows never in view are requested in the order of the table", async () => {
   const asked: string[] = [];
   vi.stubGlobal("fetch", async (request: Request) => {
     asked.push(new URL(request.url).search);

@@ -1,4 +1,4 @@
-// What is said before something is done with the selected trials.
+// Confirmation of commands on the selected trials.
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
@@ -11,7 +11,7 @@ test.each([
   ["finished", "The sweep is finished; a retry restarts it."],
   ["failed", "The sweep has failed; a retry restarts it."],
   ["running", ""],
-])("a retry in a sweep that is %s says what becomes of the sweep", async (state, words) => {
+])("the confirmation of a retry in a sweep that is %s states the effect on the sweep", async (state, words) => {
   const queries = new QueryClient();
   queries.setQueryData(keys.session, { name: "ann", role: "admin", expires_at: null });
   queries.setQueryData(keys.sweep(7, "itself"), sweepFixture({ state }));

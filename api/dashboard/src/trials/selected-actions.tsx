@@ -94,21 +94,21 @@ type ConfirmActionProps = {
 function ConfirmAction({ sweepId, what, ids, onClose }: ConfirmActionProps) {
   const queries = useQueryClient();
   const [tag, setTag] = useState("");
-  const texts = ACTION_TEXTS[what];
+  const labels = ACTION_TEXTS[what];
   const { data: sweep } = useSweep(sweepId);
-  const again = what === "retry" ? restartWarning(sweep?.state, "a retry") : "";
+  const warning = what === "retry" ? restartWarning(sweep?.state, "a retry") : "";
   const count = `${formatCount(ids.length)} ${ids.length === 1 ? "trial" : "trials"}`;
   const run = async () => {
     if (what === "tag" && tag.trim() === "") throw new Error("Enter a tag.");
     const outcome = await forEach(ids, id => sendAction(what, id, tag.trim()));
     void queries.invalidateQueries({ queryKey: keys.sweep(sweepId) });
     for (const id of ids) void queries.invalidateQueries({ queryKey: keys.trial(id) });
-    toast(outcomeText(outcome, texts.done), outcome.done === 0 ? "failed" : "done");
+    toast(outcomeText(outcome, labels.done), outcome.done === 0 ? "failed" : "done");
   };
   return (
     <Confirm
-      title={`${texts.title} ${count}`}
-      action={texts.title}
+      title={`${labels.title} ${count}`}
+      action={labels.title}
       danger={what === "stop"}
       run={run}
       onClose={onClose}
@@ -119,7 +119,7 @@ function ConfirmAction({ sweepId, what, ids, onClose }: ConfirmActionProps) {
         </Field>
       ) : (
         <p>
-          {texts.text} {again}
+          {labels.text} {warning}
         </p>
       )}
     </Confirm>

@@ -1,4 +1,4 @@
-// Which rows of a long table are in view, and that the one wanted comes into it.
+// Virtual rows of a long table: rows in view, and scrolling to a row.
 import { act, renderHook } from "@testing-library/react";
 import { useRows } from "./use-rows";
 
@@ -30,7 +30,7 @@ function opened(count: number) {
 
 afterEach(() => vi.unstubAllGlobals());
 
-test("the rows in view are there with some before and after, and the others have their height", () => {
+test("renders the rows in view with some before and after, and reserves the height of the others", () => {
   const { result, scrolled } = opened(50_000);
   expect([result.current.first, result.current.last]).toEqual([0, 24]);
   scrolled(34 * 1000);
@@ -41,12 +41,12 @@ test("the rows in view are there with some before and after, and the others have
   expect([result.current.last, result.current.below]).toEqual([49_999, 0]);
 });
 
-test("fewer rows than there is room for, and none at all", () => {
+test("renders all rows if they fit, and handles an empty table", () => {
   expect(opened(3).result.current).toMatchObject({ first: 0, last: 2, above: 0, below: 0 });
   expect(opened(0).result.current).toMatchObject({ first: 0, last: -1, above: 0, below: 0 });
 });
 
-test("a row out of view comes to the nearest edge, one in view stays where it is", () => {
+test("a row out of view is scrolled to the nearest edge, a row in view stays in place", () => {
   const { frame, result } = opened(100);
   result.current.scrollTo(9);
   expect(frame.scrollTop).toBe(0);

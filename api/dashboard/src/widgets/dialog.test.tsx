@@ -1,4 +1,4 @@
-// Where the focus of a dialog begins, and what Enter does in it.
+// The initial focus of a dialog, and the Enter key.
 import { render, screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, test, vi } from "vitest";
@@ -8,7 +8,7 @@ HTMLDialogElement.prototype.showModal ??= function (this: HTMLDialogElement) {
   this.open = true;
 };
 
-test("the focus begins at the first field, and Enter there does it", async () => {
+test("focuses the first field, in which Enter confirms", async () => {
   const [run, onClose] = [vi.fn(async () => undefined), vi.fn()];
   render(
     <Confirm title="Tag" action="Tag" run={run} onClose={onClose}>
@@ -21,7 +21,7 @@ test("the focus begins at the first field, and Enter there does it", async () =>
   expect(run).toHaveBeenCalledOnce();
 });
 
-test("without a field it begins at what changes nothing, not at what does nor at Close", async () => {
+test("focuses Cancel if there is no field", async () => {
   const [run, onClose] = [vi.fn(async () => undefined), vi.fn()];
   render(
     <Confirm title="Stop" action="Stop it" danger run={run} onClose={onClose}>
@@ -33,7 +33,7 @@ test("without a field it begins at what changes nothing, not at what does nor at
   expect([run.mock.calls.length, onClose.mock.calls.length]).toEqual([0, 1]);
 });
 
-test("what is refused is told, and can be tried again", async () => {
+test("a refusal is shown, and the command can be retried", async () => {
   const run = vi.fn(async () => Promise.reject(new Error("not now")));
   render(
     <Confirm title="Stop" action="Stop it" run={run} onClose={vi.fn()}>
@@ -46,7 +46,7 @@ test("what is refused is told, and can be tried again", async () => {
   expect(run).toHaveBeenCalledTimes(2);
 });
 
-test("a dialog that only shows something begins at Close", () => {
+test("a dialog without a command has only Close", () => {
   render(
     <Dialog title="Keys" onClose={vi.fn()}>
       <p>Words</p>

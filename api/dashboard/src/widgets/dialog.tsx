@@ -39,7 +39,7 @@ export function Dialog({ title, onClose, onSubmit, children, actions, wide }: Di
     </>
   );
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes it, the browser sees to that
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the browser closes it on Escape
     <dialog
       ref={dialog}
       className={wide ? "dialog dialog-wide" : "dialog"}

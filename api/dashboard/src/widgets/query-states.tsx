@@ -35,7 +35,7 @@ export function Failure({ error, onRetry }: { error: unknown; onRetry?: () => vo
       <p>{error instanceof Error ? error.message : String(error)}</p>
       {onRetry && (
         <div className="state-actions">
-          <Button onClick={onRetry}>Try again</Button>
+          <Button onClick={onRetry}>Retry</Button>
         </div>
       )}
     </div>

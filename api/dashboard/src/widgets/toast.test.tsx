@@ -1,4 +1,4 @@
-// How long notes stay: failures until they are closed, by Escape too, or another page is opened.
+// Toasts: failures stay until they are closed or another page is opened.
 import { act, fireEvent, render, screen } from "@testing-library/react";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { navigate } from "wouter/use-browser-location";
@@ -16,7 +16,7 @@ afterEach(() => {
 
 const later = (ms: number) => act(() => void vi.advanceTimersByTime(ms));
 
-test("a failure stays while the page does, through changes of its query too, and goes with it", () => {
+test("a failure stays until another page is opened, not when the query changes", () => {
   act(() => toast("refused", "failed"));
   later(60_000);
   act(() => navigate("/sweeps/1?filter=lr"));
@@ -25,7 +25,7 @@ test("a failure stays while the page does, through changes of its query too, and
   expect(screen.queryByRole("alert")).toBeNull();
 });
 
-test("what is said in the step that opens another page stays there", () => {
+test("a failure reported while another page is opened stays on that page", () => {
   act(() => {
     toast("no such trial", "failed");
     navigate("/sweeps");
@@ -33,7 +33,7 @@ test("what is said in the step that opens another page stays there", () => {
   expect(screen.getByRole("alert")).toHaveTextContent("no such trial");
 });
 
-test("Escape closes notes, unless the key is for something else", () => {
+test("Escape closes toasts, unless the key was handled elsewhere", () => {
   act(() => toast("refused", "failed"));
   const taken = new KeyboardEvent("keydown", { key: "Escape", cancelable: true });
   taken.preventDefault();
@@ -43,7 +43,7 @@ test("Escape closes notes, unless the key is for something else", () => {
   expect(screen.queryByRole("alert")).toBeNull();
 });
 
-test("what was done is shown for a while", () => {
+test("a success disappears after a few seconds", () => {
   act(() => toast("done"));
   expect(screen.getByText("done")).toBeInTheDocument();
   later(6_000);

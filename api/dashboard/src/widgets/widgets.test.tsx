@@ -84,7 +84,7 @@ test("existing data stays visible after an error", () => {
 test("a failed query can be retried", async () => {
   const refetch = vi.fn();
   result({ data: undefined, isError: true, error: new Error("x"), refetch });
-  await userEvent.click(screen.getByRole("button", { name: "Try again" }));
+  await userEvent.click(screen.getByRole("button", { name: "Retry" }));
   expect(refetch).toHaveBeenCalled();
 });
 
@@ -135,7 +135,7 @@ test("a broken page shows its error and can be opened again", async () => {
   );
   expect(screen.getByText("undefined is not a function")).toBeVisible();
   broken = false;
-  await userEvent.click(screen.getByRole("button", { name: "Try again" }));
+  await userEvent.click(screen.getByRole("button", { name: "Retry" }));
   expect(screen.getByText("page")).toBeVisible();
   log.mockRestore();
 });

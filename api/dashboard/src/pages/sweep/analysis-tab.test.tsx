@@ -73,7 +73,7 @@ test.each([
   expect(screen.getByText(hint)).toBeVisible();
 });
 
-test("the axes of the contour are exchanged when the same one is chosen", async () => {
+test("the axes of the contour are swapped when the same parameter is selected", async () => {
   show();
   const panel = (await screen.findByRole("heading", { name: "Contour" })).closest("section") as HTMLElement;
   await waitFor(() => expect(within(panel).getByLabelText("X axis")).toHaveValue("params.width"));
@@ -91,7 +91,7 @@ test("brushes of the URL can be cleared", async () => {
   expect(screen.getByText("3 of 3 trials")).toBeVisible();
 });
 
-test("axes of parallel coordinates are chosen in the URL", async () => {
+test("the axes of parallel coordinates are stored in the URL", async () => {
   show({}, IMPORTANCE, "?axes=params.depth,value");
   const chart = await screen.findByRole("img", { name: /Parallel coordinates of 3 trials over depth, loss/ });
   expect(chart).toBeTruthy();

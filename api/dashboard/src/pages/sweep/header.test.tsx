@@ -81,6 +81,6 @@ test("an ensemble that could not be built is reported", async () => {
 
 test("a sweep that cannot be loaded offers a retry", async () => {
   showWithService(<SweepHeader sweepId={8} />);
-  expect(await screen.findByRole("button", { name: "Try again" })).toBeVisible();
+  expect(await screen.findByRole("button", { name: "Retry" })).toBeVisible();
   expect(document.title).toBe("Sweep 8 · Podium");
 });

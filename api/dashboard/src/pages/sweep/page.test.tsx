@@ -1,4 +1,4 @@
-// The page of a sweep with its table and filter, against answers as the service gives them.
+// The page of a sweep with its table and filter, against stubbed responses of the service.
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { act, fireEvent, render, screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
@@ -115,7 +115,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-test("the head says what the sweep warns of", async () => {
+test("the header shows the warnings of the sweep", async () => {
   const warnings = [{ code: "identical_results", message: "all trials report the same value", at: null }];
   vi.stubGlobal("fetch", async (request: Request) =>
     request.url.endsWith("/api/v1/sweeps/7") ? Response.json({ ...SWEEP, warnings }) : serve(request),
@@ -124,7 +124,7 @@ test("the head says what the sweep warns of", async () => {
   expect(await screen.findByText(/all trials report the same value/)).toBeVisible();
 });
 
-test("a row shows state, value, parameters and tags, whatever they are called", async () => {
+test("a row shows state, value, parameters and tags, with HTML in names as text", async () => {
   open();
   const row = within((await rowOf(0)) as HTMLElement);
   expect(row.getByRole("link", { name: "0" })).toHaveAttribute("href", "/trials/10000");
@@ -138,7 +138,7 @@ test("a row shows state, value, parameters and tags, whatever they are called", 
   expect(within((await rowOf(1)) as HTMLElement).getByText("non finite")).toBeVisible();
 });
 
-test("only what is in view is asked for", async () => {
+test("only rows in view are requested", async () => {
   open();
   await rowOf(0);
   expect(asked.filter(query => query.get("limit") === "100")).toHaveLength(1);
@@ -146,7 +146,7 @@ test("only what is in view is asked for", async () => {
   expect(screen.getByRole("table")).toHaveAttribute("aria-rowcount", "1001");
 });
 
-test("the filter goes into the URL, counts, and is a part of what is asked", async () => {
+test("the filter is stored in the URL, counted, and sent with requests", async () => {
   const user = userEvent.setup();
   open();
   await rowOf(0);
@@ -159,7 +159,7 @@ test("the filter goes into the URL, counts, and is a part of what is asked", asy
   expect(new URLSearchParams(window.location.search).get("filter")).toBe("lr<0.05 state:failed");
 });
 
-test("suggestions are taken by keys", async () => {
+test("suggestions are accepted by keyboard", async () => {
   const user = userEvent.setup();
   open();
   await rowOf(0);
@@ -171,14 +171,14 @@ test("suggestions are taken by keys", async () => {
   expect(field).toHaveValue("optimizer:adam");
 });
 
-test("a filter that cannot be read is shown with its wrong part, and the view waits", async () => {
+test("an invalid filter is shown with its wrong part marked", async () => {
   open("?filter=stat:failed");
   expect(await screen.findByRole("alert")).toHaveTextContent("stat:failedthere is no 'stat' (did you mean state?)");
   expect(document.querySelector("mark")).toHaveTextContent("stat");
   expect(screen.getByText("Invalid filter")).toBeVisible();
 });
 
-test("a filter that finds nothing can be cleared", async () => {
+test("a filter without matches can be cleared", async () => {
   const user = userEvent.setup();
   open("?filter=tag:none");
   await user.click(await screen.findByRole("button", { name: "Clear filter" }));
@@ -186,7 +186,7 @@ test("a filter that finds nothing can be cleared", async () => {
   expect(await rowOf(0)).toBeVisible();
 });
 
-test("a click on a head sorts, the next one the other way, the third as at first", async () => {
+test("clicks on a column header sort ascending, descending, and by default again", async () => {
   const user = userEvent.setup();
   open();
   await rowOf(0);
@@ -199,7 +199,7 @@ test("a click on a head sorts, the next one the other way, the third as at first
   expect(screen.getByRole("columnheader", { name: /acc/ })).toHaveAttribute("aria-sort", "descending");
 });
 
-test("columns are chosen, and the URL keeps them", async () => {
+test("selected columns are stored in the URL", async () => {
   const user = userEvent.setup();
   open();
   await rowOf(0);
@@ -210,7 +210,7 @@ test("columns are chosen, and the URL keeps them", async () => {
   expect(new URLSearchParams(window.location.search).get("columns")).toBeNull();
 });
 
-test("keys walk, select and open; c compares what is selected", async () => {
+test("keys move and select, and c compares the selected trials", async () => {
   const user = userEvent.setup();
   open();
   await rowOf(0);
@@ -222,7 +222,7 @@ test("keys walk, select and open; c compares what is selected", async () => {
   expect(window.location.pathname + window.location.search).toBe("/sweeps/7/compare?trials=10000,10001");
 });
 
-test("a range is selected with the shift key; refusals are told", async () => {
+test("a range of trials is selected with the Shift key and stopped", async () => {
   const user = userEvent.setup();
   open();
   await rowOf(0);
@@ -235,7 +235,7 @@ test("a range is selected with the shift key; refusals are told", async () => {
   await waitFor(() => expect(sent).toHaveLength(4));
 });
 
-test("a range over rows that were never in view is fetched and selected whole", async () => {
+test("a range that includes rows never in view is selected completely", async () => {
   const frame = vi.spyOn(Element.prototype, "scrollTop", "get");
   open();
   await rowOf(0);
@@ -246,7 +246,7 @@ test("a range over rows that were never in view is fetched and selected whole", 
   expect(await screen.findByText("405 selected")).toBeVisible();
 });
 
-test("Enter in the tag's field tags", async () => {
+test("Enter in the tag field adds the tag", async () => {
   const user = userEvent.setup();
   open();
   await rowOf(0);
@@ -258,7 +258,7 @@ test("Enter in the tag's field tags", async () => {
   await waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
 });
 
-test("a sweep that is over without curves says so", async () => {
+test("a finished sweep without curves shows a message", async () => {
   vi.stubGlobal("fetch", async (request: Request) =>
     request.url.endsWith("/api/v1/sweeps/7") ? Response.json({ ...SWEEP, state: "finished" }) : serve(request),
   );
@@ -266,7 +266,7 @@ test("a sweep that is over without curves says so", async () => {
   expect(await screen.findByText("No curves")).toBeVisible();
 });
 
-test("a viewer may select and compare, and nothing more", async () => {
+test("a viewer can only select and compare trials", async () => {
   role = "viewer";
   open();
   await rowOf(0);
@@ -276,7 +276,7 @@ test("a viewer may select and compare, and nothing more", async () => {
   expect(names).toEqual(["Compare", "Clear selection"]);
 });
 
-test("trials side by side: what differs, and by how much from the first", async () => {
+test("the comparison shows differences from the first trial", async () => {
   const user = userEvent.setup();
   open("?trials=10000,10001,10002", <ComparePage sweepId={7} />);
   const lr = within((await screen.findByRole("rowheader", { name: "lr" })).closest("tr") as HTMLElement);

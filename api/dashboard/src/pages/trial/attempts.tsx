@@ -7,7 +7,7 @@ import { CopyButton } from "../../widgets/copy-button";
 import { Panel } from "../../widgets/panel";
 import type { Attempt, Trial } from "./queries";
 
-/** Labels of the failure causes in docs/sweeps.md. */
+/** Labels of the failure causes in docs/reference/failure-causes.md. */
 const CAUSES: Record<string, string> = {
   user_error: "Exception",
   bad_report: "Non-numeric report",
@@ -84,7 +84,7 @@ function OneAttempt({ attempt, latest, many }: { attempt: Attempt; latest: boole
           <div className="trial-copy">
             <CopyButton text={attempt.traceback} what="the traceback" />
           </div>
-          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, also by keyboard */}
+          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard */}
           <pre tabIndex={0}>{attempt.traceback}</pre>
         </details>
       )}

@@ -84,7 +84,7 @@ function CurveTable({ names, curves }: { names: string[]; curves: Curves }) {
     return [...steps].sort(([one], [other]) => other - one).slice(0, TABLE_ROWS);
   }, [names, curves]);
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, also by keyboard
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard
     <div className="trial-scroll curves-rows" tabIndex={0}>
       <table className="trial-table">
         <caption className="hidden-text">The last {TABLE_ROWS} steps, newest first</caption>

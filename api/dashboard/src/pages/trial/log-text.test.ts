@@ -1,8 +1,8 @@
-// The text of a log: readable, in pieces, searchable.
+// The text of a log: escape sequences, chunks, and search.
 import { expect, test } from "vitest";
 import { CHUNK_LINES, chunksOf, linesOf, MAX_SHOWN, matchesOf, shownEnd } from "./log-text";
 
-test("escapes are taken out, and of an overwritten line the last stays", () => {
+test("escape sequences are removed, and an overwritten line shows its last state", () => {
   expect(linesOf("\u001b[32mgreen\u001b[0m\nstep 1\rstep 2\r\n\u001b]0;title\u0007end\u0000")).toEqual([
     "green",
     "step 2",
@@ -11,7 +11,7 @@ test("escapes are taken out, and of an overwritten line the last stays", () => {
   expect(linesOf("tab\there <b>")).toEqual(["tab\there <b>"]);
 });
 
-test("pieces before the last one stay as they are while the log grows", () => {
+test("only the last chunk changes while the log grows", () => {
   const lines = Array.from({ length: 450 }, (_, line) => `line ${line}`);
   const before = chunksOf(lines);
   const after = chunksOf([...lines, "more"]);
@@ -22,7 +22,7 @@ test("pieces before the last one stay as they are while the log grows", () => {
   expect(chunksOf(linesOf("one\ntwo\n"))).toEqual(["one\ntwo"]);
 });
 
-test("matches are found in any case, in order", () => {
+test("matches are found in order, regardless of case", () => {
   expect(matchesOf(["Loss 1\nloss 2", "no", "LOSS"], "loss")).toEqual([
     { chunk: 0, start: 0 },
     { chunk: 0, start: 7 },
@@ -32,7 +32,7 @@ test("matches are found in any case, in order", () => {
   expect(matchesOf(["a.c abc"], "a.c")).toEqual([{ chunk: 0, start: 0 }]);
 });
 
-test("a log that is too long for the page begins with a whole line", () => {
+test("a log that is too long for the page starts with a complete line", () => {
   expect(shownEnd("short\n")).toBe("short\n");
   const long = `${"x".repeat(99)}\n`.repeat(MAX_SHOWN / 100 + 5);
   const shown = shownEnd(long);

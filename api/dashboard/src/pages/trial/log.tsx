@@ -160,7 +160,7 @@ function Text({ chunks, match, query, wrap, follow, onFollow, label, earlier, on
     box.current.scrollTop += above - box.current.clientHeight / 2; // scrolls the box only, not the page
   }, [match?.chunk, match?.start, query]);
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, also by keyboard
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard
     <section ref={box} tabIndex={0} aria-label={label} className={wrap ? "log log-wrap" : "log"} onScroll={onScroll}>
       {earlier && (
         <p className="log-earlier">

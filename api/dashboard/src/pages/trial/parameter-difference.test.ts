@@ -1,8 +1,8 @@
-// Differences of parameters as people say them.
+// Differences between parameters in words.
 import { expect, test } from "vitest";
 import { difference, isLog, parametersOf } from "./parameter-difference";
 
-test("a factor on a logarithmic scale, an amount on others", () => {
+test("numbers differ by a factor on a log scale and by an amount on others", () => {
   expect(difference(0.06, 0.006, true)).toEqual({ kind: "more", text: "×10" });
   expect(difference(0.003, 0.006, true)).toEqual({ kind: "less", text: "×0.5" });
   expect(difference(0.5, 0.25, false)).toEqual({ kind: "more", text: "+0.25" });
@@ -11,14 +11,14 @@ test("a factor on a logarithmic scale, an amount on others", () => {
   expect(difference(0.10000001, 0.1, true)).toEqual({ kind: "same", text: "almost equal" });
 });
 
-test("text, sameness and holes", () => {
+test("strings, equal values and missing values are described", () => {
   expect(difference("adam", "sgd", false)).toEqual({ kind: "other", text: "differs" });
   expect(difference("adam", "adam", false).kind).toBe("same");
   expect(difference(null, null, false).kind).toBe("same");
   expect(difference(undefined, 1, false)).toEqual({ kind: "missing", text: "–" });
 });
 
-test("what a sweep file says of its parameters", () => {
+test("log scales are read from the parameters of the sweep file", () => {
   const spec = { parameters: { lr: { min: 1e-4, max: 0.1, log: true }, drop: { min: 0, max: 0.5 } } };
   expect(isLog(parametersOf(spec).lr)).toBe(true);
   expect(isLog(parametersOf(spec).drop)).toBe(false);

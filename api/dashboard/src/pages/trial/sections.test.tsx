@@ -167,7 +167,7 @@ test("a stop is confirmed, sent and reported", async () => {
   expect(await screen.findByText("Stopping trial 4")).toBeVisible();
 });
 
-test("a requested command is shown, and offered no second time", () => {
+test("a requested command is shown and not offered again", () => {
   showHead({ state: "running", requested: "stop" } as Partial<Trial>);
   expect(screen.getByText("stopping")).toBeVisible();
   expect(screen.queryByRole("button", { name: "Stop…" })).toBeNull();
