@@ -22,6 +22,18 @@ _KEYS: Mapping[str, tuple[str, ...]] = {
     "custom": ("pruner", "args"),
     "none": (),  # disables pruning; other keys are accepted, so that switching it off and on loses nothing
 }
+# One line for each type, in the order of `Rule.type`: `enumDescriptions` of the JSON Schema, for forms and editors.
+SUMMARIES: Mapping[str, str] = {
+    "asha": "the best continue at each rung",
+    "hyperband": "several ASHA brackets",
+    "median": "prune trials below the median",
+    "percentile": "prune trials outside the top percentile",
+    "threshold": "prune trials outside a range",
+    "patient": "prune trials that no longer improve",
+    "wilcoxon": "prune trials that are significantly worse at the same steps",
+    "custom": "an Optuna pruner class",
+    "none": "every trial runs to completion",
+}
 _NEEDS: Mapping[str, tuple[str, str]] = {
     "percentile": ("percentile", "for example, percentile: 25 keeps the best quarter"),
     "patient": ("patience", "for example, patience: 3 allows 3 reports without improvement"),
@@ -33,7 +45,10 @@ class Rule(Model):
     """A pruning rule: `early_terminate` itself, and the rule that `patient` may wrap."""
 
     type: Literal["asha", "hyperband", "median", "percentile", "threshold", "patient", "wilcoxon", "custom", "none"] = (
-        Field(description="the pruning rule; custom if `pruner` is given")
+        Field(
+            description="the pruning rule; custom if `pruner` is given",
+            json_schema_extra={"enumDescriptions": list(SUMMARIES.values())},
+        )
     )
     min_iter: int = Field(1, ge=1, le=LARGEST, description="first step at which a trial can be pruned")
     max_iter: int | None = Field(None, ge=1, le=LARGEST, description="hyperband: the last step of a trial")

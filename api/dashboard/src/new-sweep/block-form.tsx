@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 import { Collapsible } from "./collapsible";
 import type { Draft } from "./draft";
 import { KeyChoice, KeyField, KeyFlag } from "./key-field";
-import { type BlockSpec, type KeySpec, labelOf } from "./schema";
+import { type BlockSpec, type KeySpec, labelOf, optionsOf } from "./schema";
 import { keysAt, type Path, valueAt } from "./yaml-values";
 
 type Props = {
@@ -47,13 +47,12 @@ function SpecField({ draft, path, spec }: { draft: Draft; path: Path; spec: KeyS
   const label = labelOf(spec.key);
   if (spec.kind === "flag") return <KeyFlag draft={draft} path={path} label={label} hint={spec.hint} />;
   if (spec.kind === "choice") {
-    const choices = spec.choices.map(choice => [choice, choice.replaceAll("_", " ")] as const);
     return (
       <KeyChoice
         draft={draft}
         path={path}
         label={label}
-        choices={choices}
+        choices={optionsOf(spec.choices)}
         standard={spec.defaultText}
         hint={spec.hint}
       />

@@ -2,69 +2,47 @@
 import { BlockForm, SpecFields } from "./block-form";
 import type { Draft } from "./draft";
 import { KeyChoice } from "./key-field";
-import type { BlockSpec } from "./schema";
+import { type BlockSpec, optionsOf } from "./schema";
 import { shownAt } from "./yaml-values";
 
 const BLOCK = "early_terminate";
-const RULES: Record<string, { name: string; keys: string[]; initial: string }> = {
-  none: { name: "none: every trial runs to completion", keys: [], initial: "" },
-  asha: { name: "asha: the best continue at each rung", keys: ["min_iter", "eta"], initial: "" },
-  hyperband: {
-    name: "hyperband: several ASHA brackets",
-    keys: ["min_iter", "max_iter", "s", "eta"],
-    initial: ", min_iter: 1, max_iter: 27",
-  },
-  median: { name: "median: stop trials below the median", keys: ["min_iter", "min_trials"], initial: "" },
-  percentile: {
-    name: "percentile: stop trials outside the top percentile",
-    keys: ["percentile", "min_iter", "min_trials"],
-    initial: ", percentile: 25",
-  },
-  threshold: {
-    name: "threshold: stop trials outside a range",
-    keys: ["lower", "upper", "min_iter"],
-    initial: ", lower: 0.1",
-  },
-  patient: {
-    name: "patient: stop trials that no longer improve",
-    keys: ["patience", "min_delta"],
-    initial: ", patience: 3",
-  },
-  wilcoxon: {
-    name: "wilcoxon: stop trials that are significantly worse at the same steps",
-    keys: ["p_threshold", "n_startup_steps"],
-    initial: "",
-  },
-  custom: {
-    name: "custom: an Optuna pruner class",
-    keys: ["pruner", "args"],
-    initial: ", pruner: optuna.pruners:MedianPruner",
-  },
+const NONE = "none";
+// The fields of each rule and its required keys; a rule that is not listed here has all fields.
+const RULES: Record<string, { keys: string[]; initial?: string }> = {
+  asha: { keys: ["min_iter", "eta"] },
+  hyperband: { keys: ["min_iter", "max_iter", "s", "eta"], initial: ", min_iter: 1, max_iter: 27" },
+  median: { keys: ["min_iter", "min_trials"] },
+  percentile: { keys: ["percentile", "min_iter", "min_trials"], initial: ", percentile: 25" },
+  threshold: { keys: ["lower", "upper", "min_iter"], initial: ", lower: 0.1" },
+  patient: { keys: ["patience", "min_delta"], initial: ", patience: 3" },
+  wilcoxon: { keys: ["p_threshold", "n_startup_steps"] },
+  custom: { keys: ["pruner", "args"], initial: ", pruner: optuna.pruners:MedianPruner" },
 };
 const COMMON_KEYS = ["metric", "goal"];
 
 export function EarlyStoppingForm({ draft, spec }: { draft: Draft; spec: BlockSpec }) {
-  const rule = shownAt(draft.document, draft.numbers, [BLOCK, "type"]) || "none";
-  const keys = rule === "none" ? [] : [...(RULES[rule]?.keys ?? []), ...COMMON_KEYS];
-  const choices = Object.entries(RULES).map(([value, { name }]) => [value, name] as const);
+  const rule = shownAt(draft.document, draft.numbers, [BLOCK, "type"]) || NONE;
+  const choices = optionsOf(spec.keys.find(({ key }) => key === "type")?.choices ?? []);
   const wrap = [BLOCK, "wrap"];
   const wrapped = shownAt(draft.document, draft.numbers, [...wrap, "type"]);
-  const ofWrapped = spec.keys.filter(({ key }) => RULES[wrapped]?.keys.includes(key));
   const after = rule === "patient" && (
     <>
       <KeyChoice
         draft={draft}
         path={[...wrap, "type"]}
         label="Wrapped rule"
-        choices={[["", "none: patience only"], ...choices.filter(([value]) => value !== "none" && value !== "patient")]}
-        changesFor={value => [
-          { path: wrap, value: value === "" ? null : `{type: ${value}${RULES[value]?.initial ?? ""}}` },
-        ]}
+        choices={[["", "none: patience only"], ...choices.filter(([value]) => value !== NONE && value !== "patient")]}
+        changesFor={value => [{ path: wrap, value: value === "" ? null : initialOf(value) }]}
         problem={draft.problemAt(wrap)}
       />
-      <SpecFields draft={draft} base={wrap} keys={ofWrapped} />
+      <SpecFields
+        draft={draft}
+        base={wrap}
+        keys={spec.keys.filter(({ key }) => fieldsOf(wrapped, spec).includes(key))}
+      />
     </>
   );
+  const keys = rule === NONE ? [] : [...fieldsOf(rule, spec), ...COMMON_KEYS];
   return (
     <BlockForm draft={draft} block={BLOCK} title="Early stopping" spec={spec} only={keys} after={after}>
       <div className="new-fields">
@@ -73,12 +51,20 @@ export function EarlyStoppingForm({ draft, spec }: { draft: Draft; spec: BlockSp
           path={[BLOCK, "type"]}
           label="Rule"
           choices={choices}
-          standard="none"
-          changesFor={value => [
-            { path: [BLOCK], value: value === "none" ? null : `{type: ${value}${RULES[value]?.initial ?? ""}}` },
-          ]}
+          standard={NONE}
+          changesFor={value => [{ path: [BLOCK], value: value === NONE ? null : initialOf(value) }]}
         />
       </div>
     </BlockForm>
   );
+}
+
+function fieldsOf(rule: string, spec: BlockSpec): string[] {
+  if (rule === "" || rule === NONE) return [];
+  const own = spec.keys.map(({ key }) => key).filter(key => !["type", "wrap", ...COMMON_KEYS].includes(key));
+  return RULES[rule]?.keys ?? own;
+}
+
+function initialOf(rule: string): string {
+  return `{type: ${rule}${RULES[rule]?.initial ?? ""}}`;
 }

@@ -13,7 +13,15 @@ const METRIC = { name: "val_accuracy", goal: "maximize", target: 0.9 };
 const SCHEMA = {
   properties: {
     early_terminate: {
-      properties: { patience: { type: "integer" }, min_iter: { type: "integer" }, min_trials: { type: "integer" } },
+      properties: {
+        type: {
+          enum: ["median", "patient", "cautious", "none"],
+          enumDescriptions: ["below the median", "no improvement", "a new rule", "every trial runs to completion"],
+        },
+        patience: { type: "integer" },
+        min_iter: { type: "integer" },
+        min_trials: { type: "integer" },
+      },
     },
     resources: { properties: { threads: { type: "integer" } } },
     budget: { properties: { wall_s: { type: "number" } } },
@@ -183,6 +191,25 @@ test("the patient rule can wrap another rule", async () => {
   expect(change).toHaveBeenLastCalledWith([{ path: ["early_terminate", "wrap", "min_trials"], value: "9" }]);
   await userEvent.selectOptions(screen.getByLabelText("Wrapped rule"), "");
   expect(change).toHaveBeenLastCalledWith([{ path: ["early_terminate", "wrap"], value: null }]);
+});
+
+test("the early stopping rules are those of the schema, and a new one has every field", async () => {
+  const user = userEvent.setup();
+  const change = show({ program: FUNCTION, early_terminate: { type: "cautious" } });
+  await user.click(await screen.findByText("Early stopping"));
+  const field = screen.getByLabelText<HTMLSelectElement>("Rule");
+  expect([...field.options].map(option => option.text)).toEqual([
+    "median: below the median",
+    "patient: no improvement",
+    "cautious: a new rule",
+    "none: every trial runs to completion",
+  ]);
+  for (const label of ["Patience", "Minimum step", "Minimum trials"])
+    expect(screen.getByLabelText(label)).toBeInTheDocument();
+  await user.selectOptions(field, "median");
+  expect(change).toHaveBeenLastCalledWith([{ path: ["early_terminate"], value: "{type: median}" }]);
+  await user.selectOptions(field, "none");
+  expect(change).toHaveBeenLastCalledWith([{ path: ["early_terminate"], value: null }]);
 });
 
 test("a function program has fields for data, preloaded packages and environment", async () => {

@@ -35,8 +35,23 @@ function aDraft(changes: Partial<Draft> = {}): Draft {
   return { ...rest, change, update: updateOf(change, parsed), ...parsed, problemAt, ...changes };
 }
 
+const SCHEMA = {
+  properties: {
+    method: {
+      default: "tpe",
+      oneOf: [
+        {
+          enum: ["tpe", "random", "annealing"],
+          enumDescriptions: ["models good trials; for most sweeps", "samples; for baselines", "cools; for patience"],
+        },
+        { $ref: "#/$defs/SamplerClass" },
+      ],
+    },
+  },
+};
+
 function show(draft: Draft) {
-  globalThis.fetch = vi.fn(() => Promise.resolve(new Response(JSON.stringify({ properties: {} }))));
+  globalThis.fetch = vi.fn(() => Promise.resolve(new Response(JSON.stringify(SCHEMA))));
   const client = new QueryClient();
   render(
     <QueryClientProvider client={client}>
@@ -69,11 +84,12 @@ test("a field commits its change once, when it loses the focus or on Enter", asy
   await userEvent.clear(field);
   await userEvent.type(field, "2.0{Enter}");
   expect(draft.change).toHaveBeenCalledWith([{ path: ["parameters", "lr", "max"], value: "2.0" }]);
+  await screen.findByRole("option", { name: "random: samples" });
   await userEvent.selectOptions(screen.getByLabelText("Search"), "random");
   expect(draft.change).toHaveBeenLastCalledWith([{ path: ["method"], value: "random" }]);
   await userEvent.selectOptions(screen.getByLabelText("Search"), "custom");
-  const begun = "{sampler: optuna.samplers:TPESampler}";
-  expect(draft.change).toHaveBeenLastCalledWith([{ path: ["method"], value: begun }]);
+  const initial = "{sampler: optuna.samplers:TPESampler}";
+  expect(draft.change).toHaveBeenLastCalledWith([{ path: ["method"], value: initial }]);
   await userEvent.selectOptions(screen.getByLabelText("Data"), "diabetes");
   expect(draft.change).toHaveBeenLastCalledWith([
     { path: ["program", "data"], value: "{name: diabetes}" },
@@ -113,6 +129,33 @@ test("the form is disabled until the file is parsed", async () => {
   expect(name).toHaveValue("");
   expect(screen.queryByText(/cannot be parsed/)).toBeNull();
   expect(draft.change).not.toHaveBeenCalled();
+});
+
+test("the search methods and their descriptions are those of the schema", async () => {
+  const draft = aDraft();
+  show(draft);
+  const field = screen.getByLabelText<HTMLSelectElement>("Search");
+  await screen.findByRole("option", { name: "annealing: cools" });
+  expect([...field.options].map(option => option.value)).toEqual(["tpe", "random", "annealing", "custom"]);
+  expect(field).toHaveValue("tpe");
+  expect(screen.getByText("For most sweeps")).toBeTruthy();
+  await userEvent.selectOptions(field, "annealing");
+  expect(draft.change).toHaveBeenLastCalledWith([{ path: ["method"], value: "annealing" }]);
+});
+
+test("selecting the default search method removes the key", async () => {
+  const draft = aDraft({ document: { ...DOCUMENT, method: "annealing" } });
+  show(draft);
+  await screen.findByRole("option", { name: "tpe: models good trials" });
+  expect(screen.getByText("For patience")).toBeTruthy();
+  await userEvent.selectOptions(screen.getByLabelText("Search"), "tpe");
+  expect(draft.change).toHaveBeenLastCalledWith([{ path: ["method"], value: null }]);
+});
+
+test("a method that the schema does not list is shown as it is", async () => {
+  show(aDraft({ document: { ...DOCUMENT, method: "anealing" } }));
+  await screen.findByRole("option", { name: "tpe: models good trials" });
+  expect(screen.getByLabelText("Search")).toHaveValue("anealing");
 });
 
 test("a custom sampler has fields for its class and arguments", async () => {

@@ -10,26 +10,13 @@ import { KeyChoice, KeyField } from "./key-field";
 import { Objectives } from "./objectives";
 import { ParametersForm } from "./parameters";
 import { ProgramForm } from "./program";
-import { blockSpec, useSweepSchema } from "./schema";
+import { blockSpec, detailOf, optionsOf, useSweepSchema } from "./schema";
 import { SeedConfigurationsForm } from "./seed-configurations";
 import { StopFields } from "./stop-conditions";
 import { WarmStartForm } from "./warm-start";
-import { keysAt, valueAt } from "./yaml-values";
+import { keysAt, shownAt, valueAt } from "./yaml-values";
 
 const CUSTOM = "custom";
-const METHODS: [string, string][] = [
-  ["tpe", "tpe: Tree-structured Parzen Estimator (Bayesian)"],
-  ["random", "random: independent samples"],
-  ["grid", "grid: every combination once"],
-  ["qmc", "qmc: quasi-Monte Carlo, evenly spread"],
-  ["cmaes", "cmaes: evolution strategy, numeric parameters only"],
-  ["gp", "gp: Gaussian process, for few expensive trials"],
-  ["nsga2", "nsga2: for several objectives"],
-  ["nsga3", "nsga3: for three or more objectives"],
-  ["brute_force", "brute_force: every configuration of a define-by-run space"],
-  ["auto", "auto: selected by the search space"],
-  [CUSTOM, "custom: an Optuna sampler class"],
-];
 const BLOCKS: { block: string; title: string; only?: string[]; also?: string; after?: (draft: Draft) => ReactNode }[] =
   [
     {
@@ -123,19 +110,25 @@ export function SweepForm({ draft }: { draft: Draft }) {
 
 function Method({ draft }: { draft: Draft }) {
   const path = ["method"];
+  const { data: schema } = useSweepSchema();
+  const spec = schema && blockSpec(schema, "").keys.find(({ key }) => key === "method");
+  const names = spec?.choices ?? [];
+  const standard = spec?.defaultText;
   const custom = keysAt(draft.document, path).length > 0;
+  const stored = custom ? CUSTOM : shownAt(draft.document, draft.numbers, path) || standard;
   return (
     <>
       <KeyChoice
         draft={draft}
         path={path}
         label="Search"
-        choices={METHODS}
-        standard="tpe"
-        stored={custom ? CUSTOM : undefined}
-        changesFor={value => [
-          { path, value: value === CUSTOM ? "{sampler: optuna.samplers:TPESampler}" : value === "tpe" ? null : value },
-        ]}
+        choices={[...optionsOf(names), [CUSTOM, "custom: an Optuna sampler class"]]}
+        standard={standard}
+        stored={stored}
+        hint={detailOf(names, stored ?? "")}
+        changesFor={value =>
+          value === CUSTOM ? [{ path, value: "{sampler: optuna.samplers:TPESampler}" }] : undefined
+        }
       />
       {custom && (
         <>

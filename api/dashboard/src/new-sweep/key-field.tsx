@@ -94,7 +94,7 @@ type ChoiceProps = {
   choices: readonly (readonly [value: string, name: string])[];
   standard?: string;
   hint?: ReactNode;
-  changesFor?: (value: string) => Change[];
+  changesFor?: (value: string) => Change[] | undefined; // undefined: sets the key itself
   problem?: string;
   stored?: string;
 };

@@ -1,5 +1,5 @@
 // The JSON Schema of the sweep file in forms, labels, and values as YAML.
-import { blockSpec, labelOf } from "./schema";
+import { blockSpec, detailOf, labelOf, optionsOf } from "./schema";
 import { flow, keysAt, listAt, shownAt, typedYaml, valueAt } from "./yaml-values";
 
 const SCHEMA = {
@@ -40,6 +40,33 @@ test.each([
   ["extra", "yaml", ""],
 ])("the key %s is a %s with the default %j", (name, kind, defaultText) => {
   expect(key(name)).toMatchObject({ kind, defaultText });
+});
+
+const METHOD = {
+  default: "tpe",
+  oneOf: [
+    { enum: ["tpe", "new_one"], enumDescriptions: ["learns; for most; and `more`", "a new method"], type: "string" },
+    { $ref: "#/$defs/SamplerClass" },
+  ],
+};
+
+test("a key that is a name or a block offers the names with their descriptions", () => {
+  const [method] = blockSpec({ properties: { method: METHOD } }, "").keys;
+  expect(method).toMatchObject({ key: "method", kind: "choice", defaultText: "tpe" });
+  const choices = method?.choices ?? [];
+  expect(optionsOf(choices)).toEqual([
+    ["tpe", "tpe: learns"],
+    ["new_one", "new_one: a new method"],
+  ]);
+  expect(["tpe", "new_one", "unknown"].map(value => detailOf(choices, value))).toEqual(["For most; and more", "", ""]);
+});
+
+test("choices without descriptions are shown by name", () => {
+  expect(optionsOf(key("mode")?.choices ?? [])).toEqual([
+    ["soft", "soft"],
+    ["hard", "hard"],
+  ]);
+  expect(optionsOf([{ value: "in_graph", hint: "" }])).toEqual([["in_graph", "in graph"]]);
 });
 
 test("hints contain no backticks", () => expect(key("wall_s")?.hint).toBe("Seconds of wall time."));

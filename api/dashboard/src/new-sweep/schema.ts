@@ -7,17 +7,20 @@ type Node = {
   $ref?: string;
   $defs?: Record<string, Node>;
   anyOf?: Node[];
+  oneOf?: Node[];
   properties?: Record<string, Node>;
   type?: string;
   enum?: unknown[];
+  enumDescriptions?: string[];
   default?: unknown;
   description?: string;
 };
 
+export type Choice = { value: string; hint: string };
 export type KeySpec = {
   key: string;
   kind: Kind | "choice" | "flag";
-  choices: string[];
+  choices: Choice[];
   defaultText: string;
   hint: string;
 };
@@ -41,6 +44,8 @@ function resolved(root: Node, node: Node): Node {
     const name = node.$ref.slice(node.$ref.lastIndexOf("/") + 1);
     return { ...(root.$defs?.[name] ?? {}), ...rest, $ref: undefined };
   }
+  const named = node.oneOf?.find(each => each.enum); // a name or a block: forms offer the names
+  if (named) return { ...named, ...rest, oneOf: undefined };
   const real = node.anyOf?.filter(each => each.type !== "null");
   if (real && real.length === 1 && real[0]) return { ...resolved(root, real[0]), ...rest, anyOf: undefined };
   return rest;
@@ -50,11 +55,11 @@ function resolved(root: Node, node: Node): Node {
 export function blockSpec(root: Node, block: string): BlockSpec {
   const node = block === "" ? root : resolved(root, root.properties?.[block] ?? {});
   const keys = Object.entries(node.properties ?? {}).map(([key, inner]) => keySpec(root, key, inner));
-  return { hint: (node.description ?? "").replaceAll("`", ""), keys };
+  return { hint: withoutCode(node.description), keys };
 }
 
 function keySpec(root: Node, key: string, node: Node): KeySpec {
-  const { type, enum: choices, default: defaultText, description, anyOf } = resolved(root, node);
+  const { type, enum: choices, enumDescriptions, default: defaultText, description, anyOf } = resolved(root, node);
   const numeric = anyOf?.some(each => each.type === "number" || each.type === "integer");
   const kind: KeySpec["kind"] = choices
     ? "choice"
@@ -70,10 +75,29 @@ function keySpec(root: Node, key: string, node: Node): KeySpec {
   return {
     key,
     kind,
-    choices: (choices ?? []).map(String),
+    choices: (choices ?? []).map((each, at) => ({ value: String(each), hint: withoutCode(enumDescriptions?.[at]) })),
     defaultText: defaultTextOf(defaultText),
-    hint: (description ?? "").replaceAll("`", ""),
+    hint: withoutCode(description),
   };
+}
+
+function withoutCode(text = ""): string {
+  return text.replaceAll("`", "");
+}
+
+/** The options of a select: the name of each choice, with the first clause of its description. */
+export function optionsOf(choices: readonly Choice[]): [value: string, name: string][] {
+  return choices.map(({ value, hint }) => [
+    value,
+    hint === "" ? value.replaceAll("_", " ") : `${value}: ${hint.split("; ")[0]}`,
+  ]);
+}
+
+/** The description of a choice after its first clause, as a sentence; "" if there is none. */
+export function detailOf(choices: readonly Choice[], value: string): string {
+  const [, ...rest] = choices.find(each => each.value === value)?.hint.split("; ") ?? [];
+  const detail = rest.join("; ");
+  return detail.charAt(0).toUpperCase() + detail.slice(1);
 }
 
 function defaultTextOf(defaultText: unknown): string {

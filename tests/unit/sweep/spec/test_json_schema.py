@@ -11,6 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from starlette.testclient import TestClient
 
+from podium.sweep.spec import early_termination
 from podium.sweep.spec.json_schema import sweep_schema
 from podium.sweep.spec.sweep_spec import parse_spec
 from podium.sweep.specfile.code_check import check_code
@@ -81,6 +82,13 @@ def test_what_is_wrong_by_itself_it_refuses(plain: dict[str, Any]) -> None:
 
 def test_every_key_says_what_it_is_for() -> None:
     assert [key for key, about in _keys(sweep_schema()) if not about.get("description")] == []
+
+
+def test_each_pruning_rule_is_described_in_order() -> None:
+    for block in (block for block in sweep_schema()["$defs"].values() if "pruner" in block.get("properties", {})):
+        rules = block["properties"]["type"]
+        assert dict(zip(rules["enum"], rules["enumDescriptions"], strict=True)) == early_termination.SUMMARIES
+        assert rules["enum"] == list(early_termination.SUMMARIES)
 
 
 def _keys(schema: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
