@@ -13,7 +13,7 @@ def log_in_button(page: Page) -> None:
     page.get_by_role("button", name="Log in").click()
 
 
-def test_the_link_that_the_service_printed_lets_in_once(stage: Stage) -> None:
+def test_printed_login_link_works_once(stage: Stage) -> None:
     link = stage.printed_link()
     with stage.visitor(signed_in=False) as visitor:
         page = visitor.follow(link)
@@ -26,7 +26,7 @@ def test_the_link_that_the_service_printed_lets_in_once(stage: Stage) -> None:
         assert "#" not in page.url, "the code is not kept in the history"
 
 
-def test_nobody_sees_a_page_without_a_login_and_the_token_leads_back_to_it(stage: Stage) -> None:
+def test_page_requires_login_and_token_login_returns_to_it(stage: Stage) -> None:
     path = f"/sweeps/{stage.finished}/table?filter=optimizer%3Aadam"
     with stage.visitor(signed_in=False) as visitor:
         page = visitor.open(path)
@@ -40,7 +40,7 @@ def test_nobody_sees_a_page_without_a_login_and_the_token_leads_back_to_it(stage
         expect(page).to_have_url(re.compile(rf"{re.escape(path).replace('%3A', '(:|%3A)')}$"))
 
 
-def test_who_logs_out_is_out(stage: Stage) -> None:
+def test_logout_ends_session(stage: Stage) -> None:
     with stage.visitor(signed_in=False) as visitor:
         page = visitor.follow(stage.fresh_link())
         page.get_by_role("button", name="Log out").click()

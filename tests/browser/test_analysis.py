@@ -21,7 +21,7 @@ def brushed(page: Page) -> int:
     return int(found[1])
 
 
-def test_parallel_coordinates_are_brushed_by_keys_and_the_brush_is_a_filter(stage: Stage, visitor: Visitor) -> None:
+def test_keyboard_brush_on_parallel_coordinates_sets_filter(stage: Stage, visitor: Visitor) -> None:
     page = visitor.open(f"/sweeps/{stage.finished}/analysis")
     lowest = page.get_by_role("slider", name="lr, lowest")
     expect(lowest).to_be_visible(timeout=SOON_MS)
@@ -46,7 +46,7 @@ def test_parallel_coordinates_are_brushed_by_keys_and_the_brush_is_a_filter(stag
     expect(rows(page)).to_have_count(count)
 
 
-def test_the_pointer_brushes_too_and_a_click_takes_it_away(stage: Stage, visitor: Visitor) -> None:
+def test_pointer_brush_sets_filter_and_click_removes_it(stage: Stage, visitor: Visitor) -> None:
     page = visitor.open(f"/sweeps/{stage.finished}/analysis")
     handles = [page.get_by_role("slider", name=f"width, {end}") for end in ("highest", "lowest")]
     expect(handles[0]).to_be_visible(timeout=SOON_MS)
@@ -65,7 +65,7 @@ def test_the_pointer_brushes_too_and_a_click_takes_it_away(stage: Stage, visitor
     assert query(page, "filter") == ""
 
 
-def test_every_chart_says_its_figures_and_importance_names_what_mattered(stage: Stage, visitor: Visitor) -> None:
+def test_charts_have_descriptions_and_importance_ranks_parameters(stage: Stage, visitor: Visitor) -> None:
     page = visitor.open(f"/sweeps/{stage.finished}/analysis")
     importance = page.get_by_role("region", name="Importance")
     expect(importance.or_(page.locator(".panel", has=page.get_by_role("heading", name=re.compile("mportan"))))

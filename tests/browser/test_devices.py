@@ -12,7 +12,7 @@ from tests.visitor import Visitor
 SOON_MS = 20_000.0
 
 
-def test_a_device_is_drained_with_a_reason_and_returned(stage: Stage, visitor: Visitor) -> None:
+def test_device_is_drained_with_reason_and_returned(stage: Stage, visitor: Visitor) -> None:
     page = visitor.open("/devices")
     row = page.get_by_role("row", name=re.compile("^cpu-1"))
     row.get_by_role("button", name=re.compile("Drain")).click()
@@ -27,7 +27,7 @@ def test_a_device_is_drained_with_a_reason_and_returned(stage: Stage, visitor: V
     expect(row).not_to_contain_text("its fan is loud")
 
 
-def test_the_timeline_of_a_sweep_says_its_figures_and_is_a_table_too(stage: Stage, visitor: Visitor) -> None:
+def test_sweep_timeline_has_description_and_table_view(stage: Stage, visitor: Visitor) -> None:
     page = visitor.open(f"/sweeps/{stage.finished}/devices")
     expect(page.get_by_role("img", name=re.compile(r"cpu-0 was busy \d+ %"))).to_be_visible(timeout=SOON_MS)
     page.get_by_role("button", name="Zoom in").click()

@@ -20,7 +20,7 @@ def press(page: Page, name: str) -> None:
     page.get_by_role("button", name=name, exact=True).click()
 
 
-def test_an_ensemble_is_built_of_what_one_sees(stage: Stage, visitor: Visitor) -> None:
+def test_ensemble_is_built_from_preview(stage: Stage, visitor: Visitor) -> None:
     page = visitor.open(f"/sweeps/{stage.digits}/ensemble")
     chosen = page.get_by_role("checkbox", name=re.compile(r"^Trial \d+ is a member$"))
     expect(chosen.first).to_be_visible(timeout=SOON_MS)
@@ -38,7 +38,7 @@ def test_an_ensemble_is_built_of_what_one_sees(stage: Stage, visitor: Visitor) -
     expect(head).to_contain_text("ready", timeout=60_000)
 
 
-def test_a_row_is_predicted_and_a_drawing_too(stage: Stage, visitor: Visitor) -> None:
+def test_row_and_drawing_are_predicted(stage: Stage, visitor: Visitor) -> None:
     page = visitor.open(f"/ensembles/{stage.ensemble}")
     panel = page.get_by_role("region", name="Try a prediction")
     answer = panel.get_by_role("table", name="Predictions by network")
@@ -60,7 +60,7 @@ def test_a_row_is_predicted_and_a_drawing_too(stage: Stage, visitor: Visitor) ->
     expect(answer.get_by_role("row", name=re.compile("^Ensemble"))).to_contain_text("3 of 3")
 
 
-def test_an_evaluation_compares_it_with_the_best_network(stage: Stage, visitor: Visitor) -> None:
+def test_evaluation_compares_ensemble_with_best_network(stage: Stage, visitor: Visitor) -> None:
     page = visitor.open(f"/ensembles/{stage.ensemble}")
     press(page, "Evaluate on test")
     panel = page.get_by_role("region", name="Evaluation")
@@ -68,7 +68,7 @@ def test_an_evaluation_compares_it_with_the_best_network(stage: Stage, visitor: 
     expect(panel).to_contain_text("test")
 
 
-def test_a_member_that_dies_is_seen_and_seen_to_come_back(stage: Stage, visitor: Visitor) -> None:
+def test_page_shows_member_death_and_recovery(stage: Stage, visitor: Visitor) -> None:
     ensemble = stage.ensemble
     member = stage.client.ensemble(ensemble)["members"][1]
     page = visitor.open(f"/ensembles/{ensemble}")
@@ -83,7 +83,7 @@ def test_a_member_that_dies_is_seen_and_seen_to_come_back(stage: Stage, visitor:
     wait_for("all of it is ready", lambda: stage.client.ensemble(ensemble)["state"] == "ready")
 
 
-def test_a_canary_is_built_measured_and_promoted(stage: Stage, visitor: Visitor) -> None:
+def test_canary_is_built_evaluated_and_promoted(stage: Stage, visitor: Visitor) -> None:
     name = f"by versions {secrets.token_hex(3)}"
     ensemble = stage.client.build_ensemble(stage.digits, k=2, name=name)["id"]
     stage.client.wait_ensemble(ensemble, 60)

@@ -39,7 +39,7 @@ def assert_readable(page: Page, look: str) -> None:
 
 
 @pytest.mark.parametrize("path", PAGES.values(), ids=PAGES)
-def test_it_can_be_read_by_all_in_both_themes_and_on_a_phone(stage: Stage, visitor: Visitor, path: Paths) -> None:
+def test_page_is_accessible_in_both_themes_and_fits_a_phone(stage: Stage, visitor: Visitor, path: Paths) -> None:
     page = visitor.page
     page.emulate_media(color_scheme="light", reduced_motion="reduce")
     visitor.open(path(stage))
@@ -53,7 +53,7 @@ def test_it_can_be_read_by_all_in_both_themes_and_on_a_phone(stage: Stage, visit
 
 
 @pytest.mark.parametrize("way", ["Escape", "Enter"])  # Enter: on the button that closes it, which has the focus
-def test_after_a_dialog_the_focus_is_where_it_was(visitor: Visitor, way: str) -> None:
+def test_focus_returns_when_dialog_closes(visitor: Visitor, way: str) -> None:
     visitor.open("/")
     keys = visitor.page.get_by_role("button", name="Keyboard shortcuts (?)")
     keys.press("Enter")

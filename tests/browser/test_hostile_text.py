@@ -19,7 +19,7 @@ def assert_is_text(page: Page) -> None:
     assert page.title() != "planted"
 
 
-def test_html_in_every_text_of_a_sweep_stays_text(stage: Stage, visitor: Visitor) -> None:
+def test_html_in_sweep_content_is_shown_as_text(stage: Stage, visitor: Visitor) -> None:
     sweep = stage.planted
     trial = next(trial for trial in stage.client.trials(sweep) if trial["state"] == "failed")
     stage.client.note_trial(trial["id"], PLANTED)
@@ -30,7 +30,7 @@ def test_html_in_every_text_of_a_sweep_stays_text(stage: Stage, visitor: Visitor
         assert_is_text(visitor.page)
 
 
-def test_html_in_the_name_of_an_ensemble_stays_text(stage: Stage, visitor: Visitor) -> None:
+def test_html_in_ensemble_name_is_shown_as_text(stage: Stage, visitor: Visitor) -> None:
     best = [trial["trial_id"] for trial in stage.client.best(stage.digits, 2)]
     built = stage.client.build_ensemble(trial_ids=best, name=PLANTED + secrets.token_hex(3))
     for path in ("/ensembles", f"/ensembles/{built['id']}", f"/sweeps/{stage.digits}/ensemble"):

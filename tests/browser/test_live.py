@@ -21,7 +21,7 @@ def live(page: Page, word: str = "Live", timeout_ms: float = SOON_MS) -> None:
     expect(page.get_by_role("banner").get_by_role("status")).to_have_text(word, timeout=timeout_ms)
 
 
-def test_a_sweep_goes_by_without_a_reload(stage: Stage, visitor: Visitor) -> None:
+def test_page_follows_sweep_without_reload(stage: Stage, visitor: Visitor) -> None:
     page = visitor.open("/")
     live(page)
     page.evaluate("() => { window.loadedOnce = true }")
@@ -37,7 +37,7 @@ def test_a_sweep_goes_by_without_a_reload(stage: Stage, visitor: Visitor) -> Non
     assert page.evaluate("() => window.loadedOnce"), "the page was loaded once"
 
 
-def test_a_page_survives_the_end_of_the_api(stage: Stage, visitor: Visitor) -> None:
+def test_page_recovers_when_api_restarts(stage: Stage, visitor: Visitor) -> None:
     page = visitor.open("/")
     live(page)
 
@@ -49,7 +49,7 @@ def test_a_page_survives_the_end_of_the_api(stage: Stage, visitor: Visitor) -> N
     expect(page.get_by_role("link", name=re.compile("after the api came back"))).to_be_visible(timeout=SOON_MS)
 
 
-def test_a_page_survives_a_restart_of_the_whole_service(stage: Stage, visitor: Visitor) -> None:
+def test_page_recovers_when_service_restarts(stage: Stage, visitor: Visitor) -> None:
     page = visitor.open("/")
     live(page)
 

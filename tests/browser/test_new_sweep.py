@@ -17,7 +17,7 @@ def editor(page: Page) -> str:
     return page.get_by_label("Sweep file").input_value()
 
 
-def test_form_and_file_follow_each_other_and_start_a_sweep(stage: Stage, visitor: Visitor) -> None:
+def test_form_and_file_stay_in_sync_and_start_sweep(stage: Stage, visitor: Visitor) -> None:
     name = f"from the form {secrets.token_hex(3)}"
     page = visitor.open("/new")
     start = page.get_by_role("button", name="Start the sweep")
@@ -46,7 +46,7 @@ def test_form_and_file_follow_each_other_and_start_a_sweep(stage: Stage, visitor
     expect(page.get_by_role("main")).to_contain_text("the best so far")
 
 
-def test_a_wrong_line_is_named_and_leads_to_it(stage: Stage, visitor: Visitor) -> None:
+def test_problem_names_its_line_and_links_to_it(stage: Stage, visitor: Visitor) -> None:
     page = visitor.open("/new")
     expect(page.get_by_label("Name", exact=True).first).to_be_visible()
     page.get_by_label("Sweep file").fill("name: wrong\nmethod: tpee\nmetric: {name: score, goal: maximize}\n")
@@ -72,7 +72,7 @@ program: {{model: mlp, data: {{name: digits}}}}
 """
 
 
-def test_what_few_sweeps_have_is_filled_in_too_and_the_text_is_kept(stage: Stage, visitor: Visitor) -> None:
+def test_form_edits_rare_blocks_and_keeps_text_on_reload(stage: Stage, visitor: Visitor) -> None:
     name = f"two objectives {secrets.token_hex(3)}"
     page = visitor.open("/new")
     file, ready = page.get_by_label("Sweep file"), page.get_by_role("status").filter(has_text="ready to start")

@@ -24,7 +24,7 @@ def running(stage: Stage, sweep: int) -> None:
     wait_for("its trials run", lambda: stage.client.sweep(sweep)["counts"].get("running"))
 
 
-def test_a_sweep_is_paused_resumed_and_cancelled(stage: Stage, visitor: Visitor) -> None:
+def test_sweep_is_paused_resumed_and_cancelled(stage: Stage, visitor: Visitor) -> None:
     sweep = stage.going(name="to be paused")
     running(stage, sweep)
     page = visitor.open(f"/sweeps/{sweep}")
@@ -44,7 +44,7 @@ def test_a_sweep_is_paused_resumed_and_cancelled(stage: Stage, visitor: Visitor)
     assert stage.client.wait(sweep, 30)["state"] == "cancelled"
 
 
-def test_a_finished_sweep_is_extended_and_goes_on(stage: Stage, visitor: Visitor) -> None:
+def test_finished_sweep_continues_when_extended(stage: Stage, visitor: Visitor) -> None:
     sweep = int(stage.client.submit(stage.quick(name="to be extended", run_cap=4))["id"])
     stage.client.wait(sweep, 60)
     page = visitor.open(f"/sweeps/{sweep}")
@@ -65,7 +65,7 @@ def test_a_finished_sweep_is_extended_and_goes_on(stage: Stage, visitor: Visitor
     expect(state(page)).to_contain_text("7 trials", timeout=SOON_MS)
 
 
-def test_a_phone_can_read_a_sweep_and_stop_it(stage: Stage) -> None:
+def test_sweep_is_shown_and_stopped_on_phone(stage: Stage) -> None:
     sweep = stage.going(name="seen from a phone")
     running(stage, sweep)
     with stage.visitor(size=PHONE) as visitor:

@@ -41,7 +41,7 @@ def matching(stage: Stage, text: str) -> int:
     return sum(1 for _ in stage.client.trials(stage.finished, filter=text))
 
 
-def test_a_filter_counts_lives_in_the_address_and_survives_a_reload(stage: Stage, visitor: Visitor) -> None:
+def test_filter_is_counted_stored_in_url_and_kept_on_reload(stage: Stage, visitor: Visitor) -> None:
     page = visitor.open(f"/sweeps/{stage.finished}")
     expect(rows(page).first).to_be_visible()
     page.keyboard.press("/")
@@ -69,7 +69,7 @@ def test_a_filter_counts_lives_in_the_address_and_survives_a_reload(stage: Stage
     assert query(page, "filter") == text, "the filter drives every view"
 
 
-def test_a_wrong_filter_says_what_and_where(stage: Stage, visitor: Visitor) -> None:
+def test_invalid_filter_shows_message_and_position(stage: Stage, visitor: Visitor) -> None:
     page = visitor.open(f"/sweeps/{stage.finished}")
     filter_by(page, "state:runing lr<0.1")
     alert = page.get_by_role("alert").first
@@ -79,7 +79,7 @@ def test_a_wrong_filter_says_what_and_where(stage: Stage, visitor: Visitor) -> N
     expect(rows(page).first).to_be_visible()
 
 
-def test_trials_are_walked_through_selected_and_compared_by_keys(stage: Stage, visitor: Visitor) -> None:
+def test_trials_are_navigated_selected_and_compared_by_keyboard(stage: Stage, visitor: Visitor) -> None:
     page = visitor.open(f"/sweeps/{stage.finished}")
     expect(rows(page).first).to_be_visible()
     for key in ("j", "x", "j", "x", "c"):
@@ -92,7 +92,7 @@ def test_trials_are_walked_through_selected_and_compared_by_keys(stage: Stage, v
     expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_contain_text("select row")
 
 
-def test_columns_are_chosen_and_the_choice_is_in_the_address(stage: Stage, visitor: Visitor) -> None:
+def test_column_selection_is_stored_in_url(stage: Stage, visitor: Visitor) -> None:
     page = visitor.open(f"/sweeps/{stage.finished}?columns=number,value,params.lr")
     table = page.get_by_role("table", name="Trials of the sweep")
     expect(table.get_by_role("columnheader")).to_have_count(4)

@@ -29,7 +29,7 @@ def press(page: Page, name: str) -> None:
     page.get_by_role("button", name=name, exact=True).click()
 
 
-def test_a_running_trial_is_watched_stopped_and_repeated(stage: Stage, visitor: Visitor, going: int) -> None:
+def test_running_trial_is_followed_stopped_and_retried(stage: Stage, visitor: Visitor, going: int) -> None:
     page = visitor.open(f"/trials/{going}")
     log = page.get_by_role("region", name="Log of attempt 1")
     expect(log).to_contain_text(re.compile(r"step 1\d of trial 0"), timeout=SOON_MS)
@@ -49,7 +49,7 @@ def test_a_running_trial_is_watched_stopped_and_repeated(stage: Stage, visitor: 
     assert stage.client.trial(going)["attempt"] == 2
 
 
-def test_a_trial_is_cloned_with_another_value(stage: Stage, visitor: Visitor) -> None:
+def test_trial_is_cloned_with_changed_value(stage: Stage, visitor: Visitor) -> None:
     sweep = int(stage.client.submit(stage.quick(name="to be cloned of", run_cap=3))["id"])
     stage.client.wait(sweep, 60)
     best = stage.client.best(sweep)[0]["trial_id"]
@@ -69,7 +69,7 @@ def test_a_trial_is_cloned_with_another_value(stage: Stage, visitor: Visitor) ->
     assert (clone["params"]["width"], clone["cloned_from"]) == (64, best)
 
 
-def test_a_note_and_tags_stay_and_lead_to_the_table(stage: Stage, visitor: Visitor) -> None:
+def test_note_and_tags_are_kept_and_tag_links_to_table(stage: Stage, visitor: Visitor) -> None:
     best = stage.client.best(stage.finished)[0]["trial_id"]
     page = visitor.open(f"/trials/{best}")
     note = f"the one to keep, {secrets.token_hex(3)}"

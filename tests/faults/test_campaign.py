@@ -11,7 +11,7 @@ from tests.faults.victims import KINDS
 
 
 @pytest.mark.timeout(600)
-def test_nothing_is_lost_or_counted_twice_when_one_of_each_kind_is_killed(tmp_path: Path) -> None:
+def test_trials_are_counted_once_when_each_component_is_killed(tmp_path: Path) -> None:
     said: list[str] = []
     outcome = run(Plan(server_kills=len(KINDS), trial_kills=20, each_kind_once=True), tmp_path, said.append)
     assert outcome.passed, table(outcome)

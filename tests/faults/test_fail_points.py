@@ -78,7 +78,7 @@ def assert_counted_once(client: Client, sweep_id: int) -> None:
 
 
 @pytest.mark.parametrize("name", IN_A_SWEEP)
-def test_a_sweep_survives_a_death_at(service: ArmedService, name: str) -> None:
+def test_sweep_finishes_when_killed_at_fail_point(service: ArmedService, name: str) -> None:
     service.arm(name, passings=5)
     sweep_id = service.client.submit(sweep())["id"]
     service.wait_dead(name)
@@ -88,9 +88,7 @@ def test_a_sweep_survives_a_death_at(service: ArmedService, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", IN_THE_TIDYING)
-def test_the_best_weights_are_kept_and_no_others_although_the_scheduler_dies_at(
-    service: ArmedService, name: str
-) -> None:
+def test_only_best_weights_are_kept_when_scheduler_is_killed_at_fail_point(service: ArmedService, name: str) -> None:
     parameters = {"lr": {"min": 1e-4, "max": 0.1, "log": True}, "epochs": {"value": 1}}
     service.arm(name, passings=2)
     sweep_id = service.client.submit(builtin_document(run_cap=6, parameters=parameters, keep={"models": 1}))["id"]
@@ -102,7 +100,7 @@ def test_the_best_weights_are_kept_and_no_others_although_the_scheduler_dies_at(
 
 
 @pytest.mark.parametrize("name", IN_THE_API)
-def test_a_sweep_is_accepted_once_although_the_api_dies_at(service: ArmedService, name: str) -> None:
+def test_sweep_is_accepted_once_when_api_is_killed_at_fail_point(service: ArmedService, name: str) -> None:
     document = sweep()
     service.client.submit(sweep())  # its code is there from now on: the next commit is the one below
     service.arm(name, passings=1)
@@ -125,7 +123,9 @@ def _submitted(client: Client, document: dict[str, Any]) -> SweepInfo | None:
 
 
 @pytest.mark.parametrize(("name", "passings"), list(zip(IN_THE_HOST, (1, 2), strict=True)))
-def test_an_ensemble_comes_up_although_the_host_dies_at(service: ArmedService, name: str, passings: int) -> None:
+def test_ensemble_becomes_ready_when_host_is_killed_at_fail_point(
+    service: ArmedService, name: str, passings: int
+) -> None:
     parameters = {"lr": {"value": 1e-3}, "epochs": {"value": 1}}
     trained = service.client.submit(
         builtin_document(run_cap=1, parameters=parameters, early_terminate={"type": "none"})
@@ -140,7 +140,7 @@ def test_an_ensemble_comes_up_although_the_host_dies_at(service: ArmedService, n
 
 
 @pytest.mark.parametrize("name", IN_THE_MIGRATION)
-def test_a_migration_is_whole_or_not_at_all_when_it_dies_at(tmp_path: Path, name: str) -> None:
+def test_migration_is_atomic_when_killed_at_fail_point(tmp_path: Path, name: str) -> None:
     data, points = DataDirectory(tmp_path / "data"), tmp_path / "points"
     data.prepare()
     points.mkdir()
@@ -153,7 +153,7 @@ def test_a_migration_is_whole_or_not_at_all_when_it_dies_at(tmp_path: Path, name
 
 
 @pytest.mark.slow
-def test_a_service_starts_although_serve_died_between_its_parts(tmp_path: Path) -> None:
+def test_service_starts_after_serve_died_between_components(tmp_path: Path) -> None:
     points = tmp_path / "points"
     points.mkdir()
     command = [*PODIUM, "serve", "--data-dir", str(tmp_path / "data"), "--port", "0", "--gateway-port", "0"]
@@ -171,7 +171,7 @@ def test_a_service_starts_although_serve_died_between_its_parts(tmp_path: Path) 
     assert_sound(service.data)
 
 
-def test_every_fail_point_is_known_and_every_known_one_is_passed() -> None:
+def test_fail_points_in_code_and_registry_match() -> None:
     found = set()
     for path in [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]:
         for node in ast.walk(ast.parse(path.read_text())):

@@ -65,9 +65,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
 
 
 @pytest.mark.parametrize("part", ["scheduler", "api", "gateway", "host"])
-def test_a_part_killed_twice_the_second_time_while_it_recovers_loses_nothing(
-    service: RunningService, part: str
-) -> None:
+def test_component_killed_again_during_recovery_loses_nothing(service: RunningService, part: str) -> None:
     promised = Promised(service, f"twice-{part}")
     kills = [_kill(service, part)]
     second = wait_for(f"another {part} has begun", lambda: _pid_of(service, part, but=kills[0][1]))
@@ -77,7 +75,7 @@ def test_a_part_killed_twice_the_second_time_while_it_recovers_loses_nothing(
     promised.assert_kept(*(at for at, _ in kills))
 
 
-def test_trials_do_not_notice_that_their_scheduler_dies(service: RunningService) -> None:
+def test_trials_continue_when_scheduler_dies(service: RunningService) -> None:
     parameters = {"x": {"min": 0.0, "max": 1.0}, "seconds": {"value": 3.0}}
     document = function_sweep(CODE, "short:nap", name="unnoticed", parameters=parameters, run_cap=2)
     sweep_id = service.client.submit(document)["id"]
@@ -90,7 +88,7 @@ def test_trials_do_not_notice_that_their_scheduler_dies(service: RunningService)
     assert {each[0]["pid"] for each in attempts} == before
 
 
-def test_a_frozen_scheduler_goes_on_where_it_was(service: RunningService) -> None:
+def test_suspended_scheduler_continues_when_resumed(service: RunningService) -> None:
     promised = Promised(service, "frozen")
     frozen = _pid_of(service, "scheduler")
     os.kill(frozen, signal.SIGSTOP)
@@ -101,7 +99,7 @@ def test_a_frozen_scheduler_goes_on_where_it_was(service: RunningService) -> Non
     assert all(trial["attempt"] == 1 for trial in service.client.trials(promised.id))
 
 
-def test_a_scheduler_that_wakes_after_another_took_over_writes_nothing_more(service: RunningService) -> None:
+def test_resumed_scheduler_writes_nothing_after_another_took_over(service: RunningService) -> None:
     promised = Promised(service, "fenced")
     old = _pid_of(service, "scheduler")
     database = Database(service.data.database)
@@ -117,7 +115,7 @@ def test_a_scheduler_that_wakes_after_another_took_over_writes_nothing_more(serv
     assert "taken over" in (service.data.logs / "scheduler.log").read_text()
 
 
-def test_a_second_scheduler_on_the_same_data_refuses(service: RunningService) -> None:
+def test_second_scheduler_on_same_data_is_refused(service: RunningService) -> None:
     command = psutil.Process(_pid_of(service, "scheduler")).cmdline()
     second = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert second.returncode == 1

@@ -84,7 +84,7 @@ def _python(code: str, *arguments: object, before: tuple[str, ...] = ()) -> subp
 # A full disk.
 
 
-def test_a_database_on_a_full_disk_is_read_and_goes_on_when_there_is_room(tmp_path: Path) -> None:
+def test_database_on_full_disk_is_readable_and_recovers_when_space_is_freed(tmp_path: Path) -> None:
     with _small_disk(tmp_path / "disk", "2m") as disk:
         path = disk / "podium.sqlite3"
         migrate(path)
@@ -102,7 +102,7 @@ def test_a_database_on_a_full_disk_is_read_and_goes_on_when_there_is_room(tmp_pa
         assert _numbers(path) == [1, 1_000]
 
 
-def test_a_service_on_a_full_disk_answers_refuses_and_goes_on_alone(tmp_path: Path) -> None:
+def test_service_on_full_disk_refuses_new_work_and_recovers_by_itself(tmp_path: Path) -> None:
     code = tmp_path / "code"
     code.mkdir()
     (code / "naps.py").write_text(NAP)
@@ -124,7 +124,7 @@ def test_a_service_on_a_full_disk_answers_refuses_and_goes_on_alone(tmp_path: Pa
         service.stop()
 
 
-def test_a_full_file_system_of_one_trial_fails_that_trial_and_stops_no_other_sweep(tmp_path: Path) -> None:
+def test_full_file_system_of_trial_does_not_affect_other_sweeps(tmp_path: Path) -> None:
     code = tmp_path / "code"
     code.mkdir()
     (code / "naps.py").write_text(NAP)
@@ -147,7 +147,7 @@ def test_a_full_file_system_of_one_trial_fails_that_trial_and_stops_no_other_swe
 
 
 @pytest.mark.slow
-def test_a_service_started_on_a_full_disk_waits_for_room(tmp_path: Path) -> None:
+def test_service_started_on_full_disk_waits_for_space(tmp_path: Path) -> None:
     with _small_disk(tmp_path / "disk", "40m") as disk:
         with RunningService(disk / "data") as first:
             first.stop()
@@ -186,7 +186,7 @@ def _held(client: Client, sweep_id: int) -> int | None:
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not here to make system calls fail")
 @pytest.mark.parametrize("call", ["fdatasync,fsync:error=EIO", "pwrite64:error=EIO", "pwrite64:error=ENOSPC"])
 @pytest.mark.parametrize("when", [1, 4])
-def test_after_an_io_error_what_is_read_back_decides(tmp_path: Path, call: str, when: int) -> None:
+def test_io_error_is_resolved_by_reading_back(tmp_path: Path, call: str, when: int) -> None:
     path = tmp_path / "podium.sqlite3"
     migrate(path)
     inject = ("strace", "-f", "-qq", "-o", "/dev/null", "-P", f"{path}-wal", "-e", f"inject={call}:when={when}")
@@ -206,7 +206,7 @@ def test_after_an_io_error_what_is_read_back_decides(tmp_path: Path, call: str, 
 # Locks.
 
 
-def test_a_lock_of_another_process_is_waited_for_or_named(database: Database) -> None:
+def test_lock_of_other_process_is_awaited_or_reported(database: Database) -> None:
     holder = _python(LOCK, database.path)
     assert holder.stdin is not None and holder.stdout is not None
     assert holder.stdout.readline() == "locked\n"
@@ -228,7 +228,7 @@ def test_a_lock_of_another_process_is_waited_for_or_named(database: Database) ->
 # A torn log.
 
 
-def test_a_log_cut_anywhere_opens_clean_and_holds_a_prefix(database: Database, tmp_path: Path) -> None:
+def test_database_with_truncated_log_holds_prefix_of_commits(database: Database, tmp_path: Path) -> None:
     if database.journal_mode != "WAL":
         pytest.skip("this SQLite has no safe write-ahead log")
     database.close()
@@ -276,7 +276,7 @@ def _remove_log(path: Path) -> None:
 
 
 @pytest.mark.parametrize("spoil", [_remove, _replace, _remove_log], ids=["removed", "replaced", "log removed"])
-def test_nothing_is_written_into_files_that_are_not_those_opened(
+def test_writes_are_refused_when_database_files_were_replaced(
     database: Database, spoil: Callable[[Path], None]
 ) -> None:
     if spoil is _remove_log and database.journal_mode != "WAL":
@@ -288,7 +288,7 @@ def test_nothing_is_written_into_files_that_are_not_those_opened(
             _add(database, 2)
 
 
-def test_a_database_that_is_gone_is_not_made_again(database: Database) -> None:
+def test_deleted_database_is_not_recreated(database: Database) -> None:
     database.close()
     database.path.unlink()
     with pytest.raises(DatabaseError, match=r"unable to open"):
@@ -296,7 +296,7 @@ def test_a_database_that_is_gone_is_not_made_again(database: Database) -> None:
     assert not database.path.exists()
 
 
-def test_serve_ends_when_its_database_is_gone(tmp_path: Path) -> None:
+def test_serve_ends_when_database_is_deleted(tmp_path: Path) -> None:
     with RunningService(tmp_path / "data") as service:
         scheduler = service.pid("scheduler")
         service.data.database.rename(tmp_path / "elsewhere.sqlite3")
@@ -333,7 +333,7 @@ def second(tmp_path: Path, old: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_a_migration_killed_at_any_statement_has_happened_or_not(tmp_path: Path, old: Path, second: Path) -> None:
+def test_migration_is_atomic_when_killed_at_any_statement(tmp_path: Path, old: Path, second: Path) -> None:
     seen = set()
     for statement in range(1, 100):
         folder = tmp_path / f"killed at {statement}"
@@ -357,7 +357,7 @@ def _schema(path: Path) -> str:
         return str(connection.execute("SELECT version_num FROM alembic_version").fetchone()[0])
 
 
-def test_starts_at_the_same_moment_migrate_once(tmp_path: Path) -> None:
+def test_concurrent_starts_migrate_once(tmp_path: Path) -> None:
     path = tmp_path / "podium.sqlite3"
     starts = [
         subprocess.Popen(

@@ -17,7 +17,7 @@ def _saved(events: list[Event]) -> list[str]:
     return [event.name for event in events if isinstance(event, Saved)]
 
 
-def test_a_function_saves_files_and_folders(slot: SlotDriver) -> None:
+def test_function_saves_files_and_folders(slot: SlotDriver) -> None:
     assignment = slot.assignment({"function": "callables:saves_artifacts", "argument": None})
     events = _events(slot, assignment)
     assert isinstance(events[-1], Ended) and events[-1].state is TrialState.FINISHED, events[-1]
@@ -27,13 +27,13 @@ def test_a_function_saves_files_and_folders(slot: SlotDriver) -> None:
     assert not AttemptDirectory(Path(assignment.directory)).work.exists()
 
 
-def test_a_file_that_is_not_there_fails_the_trial(slot: SlotDriver) -> None:
+def test_missing_file_fails_trial(slot: SlotDriver) -> None:
     ended = slot.result({"function": "callables:saves_nothing_there", "argument": None})
     assert (ended.state, ended.cause) == (TrialState.FAILED, Cause.USER_ERROR)
     assert "save_artifact('nowhere.png'): no such file" in ended.message
 
 
-def test_what_a_script_puts_into_its_folder_is_kept_also_when_it_fails(slot: SlotDriver) -> None:
+def test_script_artifacts_are_kept_even_when_it_fails(slot: SlotDriver) -> None:
     words = 'printf png > "$PODIUM_ARTIFACTS/plot.png"; printf x > "$PODIUM_ARTIFACTS/not good"; echo score=0.5; exit '
     for status, state in ((0, TrialState.FINISHED), (3, TrialState.FAILED)):
         command = ["sh", "-c", f"{words}{status}"]

@@ -40,7 +40,7 @@ def check(row: dict[str, Any]) -> None:
     assert {"python", "torch", "ray", "optuna", "sqlite"} <= set(row["versions"])
 
 
-def test_search_storage_and_simulated_slots_run_and_leave_whole_results(
+def test_search_storage_and_simulated_slot_benchmarks_write_complete_results(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     benchmarks.main(["--quick", "--only", "3,4", "--output", str(tmp_path)])
@@ -53,7 +53,7 @@ def test_search_storage_and_simulated_slots_run_and_leave_whole_results(
     assert [line.split(" | ")[0] for line in table.splitlines()[2:]] == ["| 3", "| 4"]
 
 
-def test_results_kept_in_the_repository_are_whole() -> None:
+def test_results_in_repository_are_complete() -> None:
     rows = results.load(results.FOLDER)
     assert [row["row"] for row in rows] == sorted({row["row"] for row in rows})
     for row in rows:
@@ -61,7 +61,7 @@ def test_results_kept_in_the_repository_are_whole() -> None:
     assert (results.FOLDER / "results.md").read_text("utf-8") == results.table(rows)
 
 
-def test_row_measured_again_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
+def test_repeated_measurement_replaces_row(tmp_path: Path) -> None:
     def row(number: int, value: float) -> dict[str, Any]:
         return Row(number, "some work", [Figure("a trial", "ms", (value,))], 1).to_dict({"date": "today"})
 
@@ -71,7 +71,7 @@ def test_row_measured_again_takes_the_place_of_the_old_one(tmp_path: Path) -> No
     assert [(row["row"], row["podium"][0]["median"]) for row in kept] == [(1, 2.0), (3, 4.0)]
 
 
-def test_targets_are_judged_by_medians() -> None:
+def test_targets_are_compared_with_medians() -> None:
     podium, peer = Figure("a trial", "ms", (1.0, 2.0, 90.0)), Figure("a trial", "ms", (21.0, 20.0, 1.0))
     assert ratio(podium, peer) == 10
     assert [times_less(podium, peer, times).reached for times in (10, 10.1)] == [True, False]
@@ -88,12 +88,12 @@ def test_unknown_row_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -
     assert "--only" in capsys.readouterr().err
 
 
-def test_least_time_gives_each_free_slot_its_next_trial_at_once() -> None:
+def test_minimum_time_assigns_next_trial_to_each_free_slot() -> None:
     assert least_s([1.0] * 17, 16) == 2
     assert least_s([3.0, 1.0, 1.0, 1.0], 2) == 3
 
 
-def test_simulated_sweep_runs_every_trial_and_never_beats_the_ideal(tmp_path: Path) -> None:
+def test_simulated_sweep_runs_every_trial_and_is_never_faster_than_ideal(tmp_path: Path) -> None:
     outcome = simulate(tmp_path, slots=3, trials=10, trial_s=60.0)
     assert 0 < outcome.efficiency <= 1
 
@@ -113,7 +113,7 @@ async def _serve_one_by_one(reader: asyncio.StreamReader, writer: asyncio.Stream
 REQUEST = load.request("/predict", b"{}", {"Authorization": "Bearer x"})
 
 
-def test_load_keeps_every_answer_and_what_became_of_it() -> None:
+def test_load_records_every_response_and_its_outcome() -> None:
     async def under_load() -> load.Heard:
         server = await asyncio.start_server(_serve_one_by_one, "127.0.0.1", 0)
         async with server:
@@ -143,7 +143,7 @@ async def _serve_whole_from(count: int, reader: asyncio.StreamReader, writer: as
 
 
 @pytest.mark.parametrize("told_s", [0.0, 0.5])  # before the process reads its first line, and while it asks
-def test_load_ends_at_the_first_answer_of_all_members(told_s: float) -> None:
+def test_load_ends_at_first_response_of_all_members(told_s: float) -> None:
     async def under_load() -> load.Heard:
         server = await asyncio.start_server(functools.partial(_serve_whole_from, 20), "127.0.0.1", 0)
         async with server:
@@ -159,13 +159,13 @@ def test_load_ends_at_the_first_answer_of_all_members(told_s: float) -> None:
         assert [answer.answered for answer in heard.answers] == [2] * 20 + [3]
 
 
-def test_processor_time_goes_to_who_used_it() -> None:
+def test_processor_time_is_attributed_to_component() -> None:
     used = processor_time.used_s(os.getpid(), lambda process: "tests")
     assert used["tests"] > 0
     assert processor_time.shares({"a": 1.0}, {"a": 2.0, "b": 3.0}, 2.0) == "b 1.50, a 0.50"
 
 
-def test_a_process_that_ends_while_it_is_looked_at_is_of_no_kind() -> None:
+def test_process_has_no_kind_when_it_ends_during_inspection() -> None:
     def name(process: psutil.Process) -> str:
         if process.pid == ended.pid:
             raise psutil.NoSuchProcess(process.pid)
@@ -191,7 +191,7 @@ def test_ensembles_run_against_ray_serve(tmp_path: Path, number: int) -> None:
 
 @pytest.mark.timeout(200)
 @pytest.mark.slow
-def test_points_are_ingested_while_others_read(tmp_path: Path) -> None:
+def test_points_are_ingested_during_reads(tmp_path: Path) -> None:
     benchmarks.main(["--quick", "--only", "10", "--output", str(tmp_path)])
     (row,) = results.load(tmp_path)
     check(row)
@@ -199,7 +199,7 @@ def test_points_are_ingested_while_others_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_shared_data_are_one_copy(tmp_path: Path) -> None:
+def test_shared_data_is_one_copy(tmp_path: Path) -> None:
     benchmarks.main(["--quick", "--only", "12", "--output", str(tmp_path)])
     (row,) = results.load(tmp_path)
     check(row)

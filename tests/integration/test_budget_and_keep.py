@@ -34,7 +34,7 @@ def best(client: Client, sweep_id: int, k: int) -> list[int]:
     return sorted(trial["number"] for trial in client.best(sweep_id, k))
 
 
-def test_a_plateau_ends_a_sweep_that_keeps_its_best_models(service: AuditedService) -> None:
+def test_plateau_ends_sweep_and_best_models_are_kept(service: AuditedService) -> None:
     client = service.client
     document: dict[str, Any] = builtin_document(
         parameters={"lr": {"min": 1e-4, "max": 0.1, "log": True}, "epochs": {"value": 1}},
@@ -66,7 +66,7 @@ def test_a_plateau_ends_a_sweep_that_keeps_its_best_models(service: AuditedServi
     assert client.wait_ensemble(ensemble["id"])["state"] == "ready"
 
 
-def test_the_best_checkpoint_stays(service: AuditedService, tmp_path: Path) -> None:
+def test_best_checkpoint_is_kept(service: AuditedService, tmp_path: Path) -> None:
     code = tmp_path / "code"
     code.mkdir()
     (code / "train.py").write_text(CODE)

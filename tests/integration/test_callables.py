@@ -23,7 +23,7 @@ from tests.driver import SlotDriver
         ("partial_of_partial", 2.75),
     ],
 )
-def test_a_callable_is_a_function(slot: SlotDriver, name: str, value: float) -> None:
+def test_callable_works_as_function(slot: SlotDriver, name: str, value: float) -> None:
     ended = slot.result({"function": f"callables:{name}", "argument": None})
     assert (ended.state, ended.value, ended.message) == (TrialState.FINISHED, value, "")
 
@@ -41,7 +41,7 @@ def test_a_callable_is_a_function(slot: SlotDriver, name: str, value: float) -> 
         ("table", "callables.py has dict"),
     ],
 )
-def test_one_that_cannot_be_called_with_a_trial_says_why(slot: SlotDriver, name: str, message: str) -> None:
+def test_unusable_callable_fails_with_reason(slot: SlotDriver, name: str, message: str) -> None:
     ended = slot.result({"function": f"callables:{name}", "argument": None})
     assert (ended.state, ended.cause) == (TrialState.FAILED, Cause.USER_ERROR)
     assert message in ended.message

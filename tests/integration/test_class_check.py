@@ -59,14 +59,14 @@ def _searched(name: str, **args: Any) -> SweepSpec:
     return spec(method={"sampler": name, "args": args}, run_cap=20)
 
 
-def test_classes_that_can_be_used_pass() -> None:
+def test_usable_classes_pass() -> None:
     check_classes(_searched("their_samplers:Fine", last=3))
     check_classes(_searched("their_samplers:Chatty"))  # what it prints is not the answer
     check_classes(spec(early_terminate={"pruner": "optuna.pruners:WilcoxonPruner", "args": {"p_threshold": 0.2}}))
     check_classes(spec())
 
 
-def test_each_class_that_cannot_be_used_is_said_at_its_key() -> None:
+def test_unusable_class_is_reported_at_its_key() -> None:
     wrap = {"pruner": "optuna.pruners:MedianPrunner"}
     changes = {"early_terminate": {"type": "patient", "patience": 3, "wrap": wrap}}
     searched = spec(method={"sampler": "optuna.samplers:TPESampler", "args": {"startup": 3}}, run_cap=20, **changes)
@@ -77,7 +77,7 @@ def test_each_class_that_cannot_be_used_is_said_at_its_key() -> None:
     assert "did you mean 'MedianPruner'?" in found["early_terminate.wrap.pruner"]
 
 
-def test_a_class_that_is_only_in_the_uploaded_code_is_refused(tmp_path: Path) -> None:
+def test_class_in_uploaded_code_is_refused(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text("raise SystemExit('nobody imports this')\n")
     with pytest.raises(InvalidSpecError) as caught:
         check_classes(_searched("own:Sampler"), tmp_path)
@@ -85,7 +85,7 @@ def test_a_class_that_is_only_in_the_uploaded_code_is_refused(tmp_path: Path) ->
     assert "own is in the sweep's code, which only trials import" in str(caught.value)
 
 
-def test_a_class_that_ends_its_process_is_refused() -> None:
+def test_class_that_exits_its_process_is_refused() -> None:
     with pytest.raises(InvalidSpecError, match=r"crashed the process that checks it \(status 3\)"):
         check_classes(_searched("their_samplers:Crashing"))
 
@@ -100,7 +100,7 @@ class _Searching:
         return self.inbox.get(timeout=ANSWER_S)
 
 
-def test_it_chooses_beside_the_scheduler_until_it_stops() -> None:
+def test_custom_sampler_proposes_outside_scheduler_until_sweep_stops() -> None:
     searching = _Searching(_searched("their_samplers:Fine", last=2))
     numbers = []
     for number in range(2):
@@ -122,14 +122,14 @@ def test_it_chooses_beside_the_scheduler_until_it_stops() -> None:
         ("their_samplers:Crashing", "the process of their_samplers:Crashing ended 3 times"),
     ],
 )
-def test_what_cannot_be_constructed_fails_the_sweep_at_once(name: str, words: str) -> None:
+def test_sweep_fails_immediately_when_sampler_cannot_be_constructed(name: str, words: str) -> None:
     searching = _Searching(_searched(name))
     failed = searching.ask()
     searching.thread.close()
     assert isinstance(failed, SearchFailed) and words in failed.reason
 
 
-def test_a_note_that_is_no_json_gives_a_random_trial_with_the_reason() -> None:
+def test_trial_is_random_with_reason_when_sampler_attrs_are_not_json() -> None:
     searching = _Searching(_searched("their_samplers:NoJson"))
     asked = searching.ask()
     searching.thread.close()

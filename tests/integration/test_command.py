@@ -29,7 +29,7 @@ def _log(assignment: Assignment) -> str:
     return AttemptDirectory(Path(assignment.directory)).log.read_text()
 
 
-def test_a_script_gets_its_arguments_and_its_lines_are_reports(slot: SlotDriver) -> None:
+def test_script_receives_arguments_and_its_output_lines_are_reports(slot: SlotDriver) -> None:
     assignment = slot.assignment(_script("prints"))
     events = slot.until(lambda event: isinstance(event, Ended), run(assignment))
     assert isinstance(events[0], Started)
@@ -42,36 +42,36 @@ def test_a_script_gets_its_arguments_and_its_lines_are_reports(slot: SlotDriver)
     assert "epoch 2: loss 0.083, score 0.50" in _log(assignment)
 
 
-def test_a_script_may_append_its_metrics_to_a_file(slot: SlotDriver) -> None:
+def test_script_may_append_metrics_to_file(slot: SlotDriver) -> None:
     events = slot.events(_script("appends", metrics={}))
     assert [(e.step, e.value) for e in events if isinstance(e, Reported)] == [(5, 5.25), (10, 10.25)]
     assert isinstance(events[-1], Ended) and events[-1].value == 10.25
 
 
-def test_the_last_line_of_the_file_needs_no_end(slot: SlotDriver) -> None:
+def test_last_line_of_metrics_file_needs_no_newline(slot: SlotDriver) -> None:
     events = slot.events(_script("appends_without_an_end", metrics={}))
     assert [(e.step, e.value) for e in events if isinstance(e, Reported)] == [(0, 0.25), (1, 1.25)]
 
 
-def test_half_a_line_does_not_hide_why_a_script_failed(slot: SlotDriver) -> None:
+def test_incomplete_line_does_not_hide_failure_cause(slot: SlotDriver) -> None:
     ended = slot.result(_script("fails_in_a_line", metrics={}))
     assert (ended.cause, "as planned" in ended.message) == (Cause.USER_ERROR, True)
 
 
-def test_the_last_point_is_kept_where_a_script_dies_by_a_signal(slot: SlotDriver) -> None:
+def test_last_point_is_kept_when_script_dies_by_signal(slot: SlotDriver) -> None:
     events = slot.events(_script("says_much_and_kills_itself"))
     assert isinstance(events[-1], Ended) and events[-1].cause is Cause.SIGNAL
     assert [(e.step, e.value) for e in events if isinstance(e, Reported)][-1] == (1001, 1001.0)
 
 
-def test_a_script_may_have_several_objectives_and_says_which_it_lacks(slot: SlotDriver) -> None:
+def test_script_may_have_several_objectives_and_missing_one_is_named(slot: SlotDriver) -> None:
     assert slot.result(_script("prints"), objectives=("score", "loss")).values == (0.5, 0.083)
     ended = slot.result(_script("prints"), objectives=("score", "seconds"))
     assert (ended.state, ended.cause) == (FAILED, Cause.BAD_REPORT)
     assert "without a value of 'seconds'" in ended.message
 
 
-def test_a_script_runs_in_a_copy_of_its_code_and_sees_what_a_trial_sees(slot: SlotDriver) -> None:
+def test_script_runs_in_copy_of_code_with_trial_environment(slot: SlotDriver) -> None:
     assignment = slot.assignment(_script("looks_around", env={"GREETING": "x is ${x}"}))
     slot.end(run(assignment))
     names = ["PODIUM_ARTIFACTS", "PODIUM_METRICS", "PODIUM_OBJECTIVES", "PODIUM_PARAMS", "PODIUM_SEED", "PODIUM_TRIAL"]
@@ -80,7 +80,7 @@ def test_a_script_runs_in_a_copy_of_its_code_and_sees_what_a_trial_sees(slot: Sl
     assert not (slot.code / "beside.txt").exists() and not work.exists()
 
 
-def test_a_program_without_an_interpreter_is_made_executable(slot: SlotDriver) -> None:
+def test_program_without_interpreter_is_made_executable(slot: SlotDriver) -> None:
     assert slot.result(_script("", command=["./hello.sh", "${x}"])).value == 0.25
 
 
@@ -97,31 +97,31 @@ def test_a_program_without_an_interpreter_is_made_executable(slot: SlotDriver) -
         ("is_not_there", Cause.USER_ERROR, "KeyError: 'is_not_there'"),
     ],
 )
-def test_a_script_that_fails_says_why(slot: SlotDriver, what: str, cause: Cause, message: str) -> None:
+def test_failed_script_has_cause_and_message(slot: SlotDriver, what: str, cause: Cause, message: str) -> None:
     ended = slot.result(_script(what))
     assert (ended.state, ended.cause, ended.value) == (FAILED, cause, None)
     assert message in ended.message
 
 
 @pytest.mark.parametrize("pattern", ["score ([0-9.]+)", "score ([-+.0-9eE]+)", "score ${number}", "auto"])
-def test_a_loss_that_diverges_is_never_the_last_finite_value(slot: SlotDriver, pattern: str) -> None:
+def test_diverging_loss_fails_trial_instead_of_using_last_finite_value(slot: SlotDriver, pattern: str) -> None:
     ended = slot.result(_script("diverges", metrics={"score": pattern}))
     assert (ended.state, ended.cause, ended.value) == (FAILED, Cause.NON_FINITE, None)
 
 
 @pytest.mark.parametrize("what", ["diverges_in_json", "diverges_in_json_strings", "sums_up_to_nan"])
-def test_a_metric_in_the_file_that_is_not_finite_fails_the_trial(slot: SlotDriver, what: str) -> None:
+def test_non_finite_metric_in_file_fails_trial(slot: SlotDriver, what: str) -> None:
     ended = slot.result(_script(what, metrics={}))
     assert (ended.state, ended.cause, ended.value) == (FAILED, Cause.NON_FINITE, None)
 
 
-def test_another_metric_that_is_not_finite_is_not_recorded(slot: SlotDriver) -> None:
+def test_non_finite_secondary_metric_is_not_recorded(slot: SlotDriver) -> None:
     events = slot.events(_script("diverges_in_another_metric", metrics={"score": "auto", "loss": "auto"}))
     assert isinstance(events[-1], Ended) and events[-1].value == 0.5
     assert [event for event in events if isinstance(event, Logged) and event.values] == []
 
 
-def test_a_pattern_that_cuts_a_number_fails_the_trial_with_the_one_to_write(slot: SlotDriver) -> None:
+def test_pattern_that_truncates_number_fails_trial_and_suggests_pattern(slot: SlotDriver) -> None:
     ended = slot.result(_script("converges", metrics={"score": "score ([0-9.]+)"}))
     assert (ended.state, ended.cause) == (FAILED, Cause.BAD_REPORT)
     assert (
@@ -131,7 +131,7 @@ def test_a_pattern_that_cuts_a_number_fails_the_trial_with_the_one_to_write(slot
     assert slot.result(_script("converges", metrics={"score": "score ${number}"})).value == 1.2e-05
 
 
-def test_the_end_of_the_standard_error_stands_for_the_traceback(slot: SlotDriver) -> None:
+def test_end_of_stderr_is_reported_as_traceback(slot: SlotDriver) -> None:
     ended = slot.result(_script("fails"))
     assert ended.traceback.startswith("Traceback (most recent call last)") and "script.py" in ended.traceback
     assert "podium/" not in ended.traceback
@@ -145,35 +145,35 @@ def test_the_end_of_the_standard_error_stands_for_the_traceback(slot: SlotDriver
         ({"command": ["${depth}"]}, "program.command: is empty in this trial"),
     ],
 )
-def test_a_command_that_cannot_start_is_a_user_error(slot: SlotDriver, changes: dict[str, Any], message: str) -> None:
+def test_command_that_cannot_start_is_user_error(slot: SlotDriver, changes: dict[str, Any], message: str) -> None:
     ended = slot.result(_script("prints", **changes))
     assert (ended.state, ended.cause) == (FAILED, Cause.USER_ERROR)
     assert message in ended.message
 
 
-def test_a_pattern_that_goes_back_and_forth_for_ever_is_stopped(slot: SlotDriver) -> None:
+def test_catastrophic_backtracking_of_pattern_is_stopped(slot: SlotDriver) -> None:
     ended = slot.result(_script("misleads", metrics={"score": "(a+)+b"}))
     assert (ended.state, ended.cause) == (FAILED, Cause.BAD_REPORT)
     assert "program.metrics: matching the line 'aaaa" in ended.message
 
 
-def test_a_flood_of_output_hangs_nothing(slot: SlotDriver) -> None:
+def test_large_output_does_not_block_trial(slot: SlotDriver) -> None:
     assert slot.result(_script("floods")).value == 1.0
 
 
-def test_what_a_script_leaves_running_is_killed_and_keeps_nobody_waiting(slot: SlotDriver) -> None:
+def test_daemon_of_script_is_killed_without_delay(slot: SlotDriver) -> None:
     ended = slot.result(_script("leaves_a_daemon"))
     assert ended.value is not None and not Path(f"/proc/{int(ended.value)}").exists()
     assert ended.orphans_killed == 1
 
 
-def test_what_a_script_leaves_talking_keeps_nobody_waiting(slot: SlotDriver) -> None:
+def test_child_that_keeps_stdout_open_does_not_delay_end(slot: SlotDriver) -> None:
     ended = slot.result(_script("leaves_a_talker"))
     assert (ended.state, ended.value) == (FINISHED, 0.5)
 
 
 @pytest.mark.parametrize(("what", "grace_s"), [("trains", 5.0), ("cleans_up", 5.0), ("ignores_signals", 0.2)])
-def test_a_pruned_script_is_asked_to_end_and_then_killed(slot: SlotDriver, what: str, grace_s: float) -> None:
+def test_pruned_script_is_terminated_then_killed(slot: SlotDriver, what: str, grace_s: float) -> None:
     assignment = slot.assignment(_script(what), prunable=True, limits=Limits(grace_s=grace_s))
     events = slot.exchange(run(assignment))
     reports = 0
@@ -186,7 +186,7 @@ def test_a_pruned_script_is_asked_to_end_and_then_killed(slot: SlotDriver, what:
 
 
 @pytest.mark.parametrize("what", ["cleans_up", "ignores_signals"])
-def test_a_stopped_script_is_killed_before_its_trial_is_which_keeps_its_artifacts(slot: SlotDriver, what: str) -> None:
+def test_stopped_script_is_killed_before_trial_process_saves_artifacts(slot: SlotDriver, what: str) -> None:
     assignment = slot.assignment(_script(what), limits=Limits(grace_s=2.0))
     slot.until(lambda event: isinstance(event, Reported), run(assignment))
     *events, ended = slot.until(lambda event: isinstance(event, Ended), stop(key_of(assignment)))
@@ -196,7 +196,7 @@ def test_a_stopped_script_is_killed_before_its_trial_is_which_keeps_its_artifact
     assert ("cleaned up" in _log(assignment)) == (what == "cleans_up")
 
 
-def test_what_a_script_prints_is_a_sign_of_life(slot: SlotDriver) -> None:
+def test_script_output_counts_as_activity(slot: SlotDriver) -> None:
     script = _script("trains", metrics={})
     ended = slot.result(script, limits=Limits(silence_s=2.0, trial_s=3.5, grace_s=1.0))
     assert (ended.state, ended.cause) == (FAILED, Cause.TIMEOUT)

@@ -19,7 +19,7 @@ def _program(constraints: str, function: str = "objective") -> dict[str, Any]:
     return {"function": f"constrained:{function}", "argument": None, "constraints": f"constrained:{constraints}"}
 
 
-def test_a_finished_trial_has_those_of_the_function_beside_its_own(slot: SlotDriver) -> None:
+def test_finished_trial_has_constraints_of_function_and_its_own(slot: SlotDriver) -> None:
     assignment = slot.assignment(_program("of_the_trial"))
     ended = slot.end(run(assignment))
     assert (ended.state, ended.value, ended.message) == (FINISHED, 0.25, "")
@@ -27,7 +27,7 @@ def test_a_finished_trial_has_those_of_the_function_beside_its_own(slot: SlotDri
     assert AttemptDirectory(Path(assignment.directory)).log.read_text() == "TrialState.COMPLETE 0.25\n"
 
 
-def test_a_pruned_trial_has_them_too_with_its_last_report(slot: SlotDriver) -> None:
+def test_pruned_trial_has_constraints_computed_with_its_last_report(slot: SlotDriver) -> None:
     assignment = slot.assignment(_program("of_the_trial"), prunable=True)
     new = slot.exchange(run(assignment))
     while not isinstance(new[-1], Ended):
@@ -41,7 +41,7 @@ def test_a_pruned_trial_has_them_too_with_its_last_report(slot: SlotDriver) -> N
     ("constraints", "found"),
     [("as_array", {"0": 0.5, "1": -sys.float_info.max}), ("by_name", {"size": 0.5})],
 )
-def test_an_array_or_a_dict_will_do(slot: SlotDriver, constraints: str, found: dict[str, float]) -> None:
+def test_constraints_may_be_array_or_dict(slot: SlotDriver, constraints: str, found: dict[str, float]) -> None:
     assert slot.result(_program(constraints)).constraints == {"by hand": -1.0, **found}
 
 
@@ -56,7 +56,7 @@ def test_an_array_or_a_dict_will_do(slot: SlotDriver, constraints: str, found: d
         ("nowhere", Cause.USER_ERROR, "constrained.py has no function 'nowhere'"),
     ],
 )
-def test_a_trial_whose_constraints_cannot_be_told_has_failed(
+def test_trial_fails_when_constraints_are_invalid(
     slot: SlotDriver, constraints: str, cause: Cause, message: str
 ) -> None:
     ended = slot.result(_program(constraints))
@@ -64,7 +64,7 @@ def test_a_trial_whose_constraints_cannot_be_told_has_failed(
     assert message in ended.message
 
 
-def test_a_failed_trial_is_not_asked_for_its_constraints(slot: SlotDriver) -> None:
+def test_constraints_are_not_computed_for_failed_trial(slot: SlotDriver) -> None:
     ended = slot.result(_program("raises", "fails"))
     assert (ended.cause, ended.message) == (Cause.USER_ERROR, "RuntimeError: no result")
 
@@ -82,7 +82,7 @@ TIMED_OUT = "exceeded limits.trial_s"
         ("sleeps", FAILED, {}, "program.constraints was not evaluated within limits.grace_s"),
     ],
 )
-def test_a_trial_that_ends_early_finishes_with_its_constraints_or_not_at_all(
+def test_trial_that_ends_early_finishes_only_with_valid_constraints(
     slot: SlotDriver, ends: str, constraints: str, state: TrialState, found: dict[str, float], message: str
 ) -> None:
     if ends == "stop":

@@ -141,7 +141,7 @@ def test_continuous_domains_have_the_same_range(make: Callable[[], Any]) -> None
         (lambda: {"a": {"b": tune.uniform(0, 1)}, "a.b": 1}, "duplicate parameter 'a.b'"),
     ],
 )
-def test_what_no_sweep_file_can_say_is_refused(make: Callable[[], Any], words: str) -> None:
+def test_unsupported_domain_is_refused(make: Callable[[], Any], words: str) -> None:
     with pytest.raises(ConversionError) as caught:
         space_of(make())
     assert words in str(caught.value)
@@ -150,7 +150,7 @@ def test_what_no_sweep_file_can_say_is_refused(make: Callable[[], Any], words: s
 # The command.
 
 
-def test_a_tuner_becomes_a_sweep_file_that_is_valid(podium: Podium, tmp_path: Path) -> None:
+def test_tuner_is_converted_to_valid_sweep_file(podium: Podium, tmp_path: Path) -> None:
     script, out = _file(tmp_path, TRAIN), tmp_path / "sweep.yaml"
     code, _, err = podium("sweep", "convert", script, "-o", out)
     assert code == 0, err
@@ -207,19 +207,19 @@ MAIN = """
 """
 
 
-def test_a_tuner_that_the_main_program_creates_is_found(podium: Podium, tmp_path: Path) -> None:
+def test_tuner_created_by_main_program_is_found(podium: Podium, tmp_path: Path) -> None:
     code, out, err = podium("sweep", "convert", _file(tmp_path, MAIN.replace("DEFAULT", "default=9")))
     assert code == 0, err
     assert "lr: {min: 0.0, max: 1.0}" in out and "run_cap: 9\n" in out and "{function: train:train, code:" in out
 
 
-def test_a_main_program_that_fails_before_its_tuner_is_said(podium: Podium, tmp_path: Path) -> None:
+def test_main_program_that_fails_before_creating_tuner_is_reported(podium: Podium, tmp_path: Path) -> None:
     code, out, err = podium("sweep", "convert", _file(tmp_path, MAIN.replace("DEFAULT", "required=True")))
     assert (code, out) == (2, "")
     assert "cannot run the script: SystemExit: 2" in err and "name the search space: train.py:NAME" in err
 
 
-def test_grid_search_alone_is_a_grid(podium: Podium, tmp_path: Path) -> None:
+def test_grid_search_is_converted_to_grid(podium: Podium, tmp_path: Path) -> None:
     text = """
         from ray import tune
         space = {"a": tune.grid_search([1, 2, 3]), "b": tune.grid_search(["x", "y"]), "c": 7}
@@ -242,7 +242,7 @@ DISTRIBUTIONS = """
 """
 
 
-def test_optunas_distributions(podium: Podium, tmp_path: Path) -> None:
+def test_optuna_distributions_are_converted(podium: Podium, tmp_path: Path) -> None:
     more = ("--metric", "loss", "--goal", "minimize", "--function", "train:objective")
     code, out, err = podium("sweep", "convert", _file(tmp_path, DISTRIBUTIONS), *more)
     assert code == 0, err
@@ -255,7 +255,7 @@ def test_optunas_distributions(podium: Podium, tmp_path: Path) -> None:
     }
 
 
-def test_optunas_distributions_in_json(podium: Podium, tmp_path: Path) -> None:
+def test_optuna_distributions_in_json_are_converted(podium: Podium, tmp_path: Path) -> None:
     attributes = {"low": 1, "high": 9, "log": False, "step": 2}
     written = {"name": "IntDistribution", "attributes": attributes}
     file = tmp_path / "space.json"
@@ -288,13 +288,15 @@ GUARDED = """
         ("x = 1\n1 / 0\n", (), "train.py:2: cannot import the script: ZeroDivisionError"),
     ],
 )
-def test_what_is_missing_is_said(podium: Podium, tmp_path: Path, text: str, more: tuple[str, ...], words: str) -> None:
+def test_missing_input_is_reported(
+    podium: Podium, tmp_path: Path, text: str, more: tuple[str, ...], words: str
+) -> None:
     code, out, err = podium("sweep", "convert", _file(tmp_path, text), *more)
     assert (code, out) == (2, "")
     assert words in err
 
 
-def test_a_script_may_be_called_as_a_package_of_ours(podium: Podium, tmp_path: Path) -> None:
+def test_script_may_have_the_name_of_a_podium_package(podium: Podium, tmp_path: Path) -> None:
     more = ("--metric", "loss", "--goal", "minimize", "--function", "train:objective")
     code, out, err = podium("sweep", "convert", _file(tmp_path, DISTRIBUTIONS, "sweep.py"), *more)
     assert code == 0 and "name: sweep\n" in out, err

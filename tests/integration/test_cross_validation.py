@@ -45,9 +45,7 @@ def logged(events: list[Event], name: str) -> list[float]:
 @pytest.mark.parametrize(
     ("name", "metric", "pick"), [("digits", "val_accuracy", np.argmax), ("diabetes", "val_rmse", np.argmin)]
 )
-def test_the_mean_over_folds_is_the_value_and_one_network_is_left(
-    slot: SlotDriver, name: str, metric: str, pick: Any
-) -> None:
+def test_value_is_mean_over_folds_and_one_network_is_kept(slot: SlotDriver, name: str, metric: str, pick: Any) -> None:
     assignment = assignment_of(slot, name, metric)
     events = slot.until(lambda event: isinstance(event, Ended), run(assignment))
     curve = reported(events)
@@ -68,7 +66,7 @@ def test_the_mean_over_folds_is_the_value_and_one_network_is_left(
         assert float(np.sqrt(np.square(said - targets).mean())) == pytest.approx(refit, rel=1e-5)
 
 
-def test_folds_that_were_interrupted_go_on_to_the_same_numbers(slot: SlotDriver, tmp_path: Path) -> None:
+def test_interrupted_folds_resume_with_identical_results(slot: SlotDriver, tmp_path: Path) -> None:
     whole = assignment_of(slot, "digits", "val_accuracy", epochs=150)
     whole_events = slot.until(lambda event: isinstance(event, Ended), run(whole))
     first = replace(assignment_of(slot, "digits", "val_accuracy", epochs=150), directory=str(tmp_path / "1"))
@@ -86,12 +84,12 @@ def test_folds_that_were_interrupted_go_on_to_the_same_numbers(slot: SlotDriver,
     assert all(np.array_equal(ours[split], theirs[split]) for split in ours)
 
 
-def test_user_code_gets_the_data_in_batches_and_folds(slot: SlotDriver) -> None:
+def test_user_code_receives_data_as_batches_and_folds(slot: SlotDriver) -> None:
     program = {"function": "train:on_data", "data": {"name": "digits"}}
     end = slot.result(program, split=SPLIT)
     assert (end.state, end.value) == (TrialState.FINISHED, 3.0), end
 
 
-def test_without_data_there_is_a_word(slot: SlotDriver) -> None:
+def test_missing_data_is_reported(slot: SlotDriver) -> None:
     end = slot.result("on_data")
     assert end.state is TrialState.FAILED and "the sweep file has no program.data; add: program:" in end.message

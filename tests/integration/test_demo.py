@@ -16,7 +16,7 @@ needs_fashion_mnist = pytest.mark.skipif(not FASHION_MNIST.is_dir(), reason="dat
 
 @needs_fashion_mnist
 @pytest.mark.slow
-def test_fashion_mnist_gets_an_ensemble_above_85_percent(tmp_path: Path) -> None:
+def test_fashion_mnist_ensemble_exceeds_85_percent_accuracy(tmp_path: Path) -> None:
     figures_file = tmp_path / "figures.json"
     result = podium(
         "demo", "--data", "fashion-mnist", "--data-root", str(FASHION_MNIST), "--trials", "4",
@@ -32,7 +32,7 @@ def test_fashion_mnist_gets_an_ensemble_above_85_percent(tmp_path: Path) -> None
     assert figures["max_abs_difference_between_modes"] <= 1e-6
 
 
-def test_a_missing_folder_is_one_sentence_and_exit_2(tmp_path: Path) -> None:
+def test_missing_folder_exits_with_message_and_status_2(tmp_path: Path) -> None:
     missing = tmp_path / "nowhere"
     result = podium(
         "demo", "--data", "fashion-mnist", "--data-root", str(missing), "--data-dir", str(tmp_path / "data")
@@ -42,7 +42,7 @@ def test_a_missing_folder_is_one_sentence_and_exit_2(tmp_path: Path) -> None:
     assert not (tmp_path / "data").exists()
 
 
-def test_a_truncated_file_is_named(tmp_path: Path) -> None:
+def test_truncated_file_is_named(tmp_path: Path) -> None:
     root = tmp_path / "idx"
     root.mkdir()
     for name in FILES:

@@ -37,7 +37,7 @@ def script(folder: Path, text: str = SCRIPT) -> dict[str, Any]:
     ("name", "rule", "value"),
     [("reports_then_sleeps", "last", 0.5), ("reports_then_sleeps", "max", 0.9), ("reports_then_sleeps", "min", 0.2)],
 )
-def test_at_the_time_limit_a_trial_finishes_with_the_value_that_the_file_asks_for(
+def test_trial_finishes_at_time_limit_with_configured_value(
     slot: SlotDriver, name: str, rule: str, value: float
 ) -> None:
     ended = slot.result(program(name), limits=AT_LIMIT, objective=rule)
@@ -45,35 +45,35 @@ def test_at_the_time_limit_a_trial_finishes_with_the_value_that_the_file_asks_fo
     assert ended.message == "exceeded limits.trial_s; finished with the values reported before"
 
 
-def test_a_process_that_cannot_be_asked_to_end_finishes_all_the_same(slot: SlotDriver) -> None:
+def test_trial_finishes_at_time_limit_when_process_ignores_request(slot: SlotDriver) -> None:
     limits = Limits(trial_s=1.0, on_timeout="finish", grace_s=0.1)
     ended = slot.result(program("reports_then_loops_in_c"), limits=limits, objective="max")
     assert (ended.state, ended.value, ended.exit) == (FINISHED, 0.9, "SIGKILL")
 
 
-def test_the_value_is_exact_where_the_curve_leaves_points_out(slot: SlotDriver) -> None:
+def test_value_is_exact_when_curve_is_thinned(slot: SlotDriver) -> None:
     ended = slot.result(program("reports_much"), limits=Limits(trial_s=4, on_timeout="finish"), objective="max")
     assert (ended.state, ended.value) == (FINISHED, 2.0)
 
 
-def test_without_a_report_the_time_limit_is_a_failure(slot: SlotDriver) -> None:
+def test_time_limit_is_failure_without_report(slot: SlotDriver) -> None:
     ended = slot.result(program("reports_nothing"), limits=AT_LIMIT)
     assert (ended.state, ended.cause) == (FAILED, Cause.TIMEOUT)
     assert ended.message == "exceeded limits.trial_s, without having reported its metric"
 
 
-def test_by_default_the_time_limit_is_a_failure(slot: SlotDriver) -> None:
+def test_time_limit_is_failure_by_default(slot: SlotDriver) -> None:
     ended = slot.result(program("reports_then_sleeps"), limits=Limits(trial_s=1.0, grace_s=1.0))
     assert (ended.state, ended.cause) == (FAILED, Cause.TIMEOUT)
 
 
-def test_a_trial_that_is_stopped_on_request_is_cancelled_all_the_same(slot: SlotDriver) -> None:
+def test_trial_stopped_on_request_is_cancelled(slot: SlotDriver) -> None:
     assignment = slot.begin(program("reports_then_sleeps"), limits=Limits(trial_s=1000, on_timeout="finish"))
     ended = slot.end(stop(key_of(assignment)))
     assert (ended.state, ended.cause) == (CANCELLED, Cause.CANCELLED)
 
 
-def test_with_several_objectives_the_others_are_those_of_the_same_step(slot: SlotDriver) -> None:
+def test_other_objectives_are_from_the_same_step(slot: SlotDriver) -> None:
     ended = slot.result(program("has_two"), limits=AT_LIMIT, objective="max", objectives=("score", "size"))
     assert (ended.state, ended.values) == (FINISHED, (0.9, 11.0))
 
@@ -99,7 +99,7 @@ def test_with_several_objectives_the_others_are_those_of_the_same_step(slot: Slo
         ("logs_another_metric_first", ("seen", 250), "last", 0.6, 4, "stop: seen 300 reached 250"),
     ],
 )
-def test_a_condition_of_stop_ends_a_trial_as_finished(
+def test_stop_condition_ends_trial_as_finished(
     slot: SlotDriver, name: str, condition: tuple[str, float], rule: str, value: float, steps: int, message: str
 ) -> None:
     events = slot.events(program(name), stop=(condition,), objective=rule)
@@ -109,24 +109,24 @@ def test_a_condition_of_stop_ends_a_trial_as_finished(
     assert sum(isinstance(event, Reported) for event in events) == steps
 
 
-def test_user_code_can_clean_up_when_it_is_stopped(slot: SlotDriver) -> None:
+def test_user_code_can_clean_up_when_stopped(slot: SlotDriver) -> None:
     assignment = slot.assignment(program("cleans_up"), stop=(("step", 2),))
     ended = slot.end(run(assignment))
     assert (ended.state, ended.value, ended.exit) == (FINISHED, 0.4, "0")
     assert Path(assignment.directory, "cleaned").read_text() == "yes"
 
 
-def test_the_decision_stands_when_the_process_is_killed_after_it(slot: SlotDriver) -> None:
+def test_stop_decision_holds_when_process_is_killed_afterwards(slot: SlotDriver) -> None:
     ended = slot.result(program("dies_after_the_decision"), stop=(("step", 2),), objective="max")
     assert (ended.state, ended.value, ended.exit) == (FINISHED, 0.9, "SIGKILL")
 
 
-def test_a_process_that_swallows_the_exception_is_ended_after_its_grace(slot: SlotDriver) -> None:
+def test_process_that_swallows_stop_exception_is_killed_after_grace(slot: SlotDriver) -> None:
     ended = slot.result(program("swallows"), stop=(("step", 2),), limits=Limits(grace_s=0.2))
     assert (ended.state, ended.value, ended.exit) == (FINISHED, 0.4, "SIGKILL")
 
 
-def test_a_stopped_trial_without_a_value_fails_and_says_so(slot: SlotDriver) -> None:
+def test_stopped_trial_without_value_fails_with_reason(slot: SlotDriver) -> None:
     ended = slot.result(program("logs_without_its_metric"), stop=(("step", 2),))
     assert (ended.state, ended.cause) == (FAILED, Cause.BAD_REPORT)
     assert ended.message == "stop: step 2 reached 2, but the trial had not reported its metric"
@@ -134,19 +134,19 @@ def test_a_stopped_trial_without_a_value_fails_and_says_so(slot: SlotDriver) -> 
 
 @pytest.mark.parametrize(("rule", "value"), [("last", 0.5), ("max", 0.9)])
 @pytest.mark.parametrize("name", ["returns_nothing_after_reports", "yields"])
-def test_what_a_program_does_not_return_is_chosen_from_its_reports(
+def test_value_is_selected_from_reports_when_nothing_is_returned(
     slot: SlotDriver, name: str, rule: str, value: float
 ) -> None:
     ended = slot.result(program(name), objective=rule)
     assert (ended.state, ended.value) == (FINISHED, value)
 
 
-def test_what_a_function_returns_counts_whatever_it_reported(slot: SlotDriver) -> None:
+def test_returned_value_takes_precedence_over_reports(slot: SlotDriver) -> None:
     assert slot.result(program("returns_its_own_value"), objective="max").value == 7.0
 
 
 @pytest.mark.parametrize(("rule", "value"), [("last", 0.6), ("max", 0.9)])
-def test_a_script_is_stopped_and_finishes(slot: SlotDriver, tmp_path: Path, rule: str, value: float) -> None:
+def test_script_finishes_when_stop_condition_holds(slot: SlotDriver, tmp_path: Path, rule: str, value: float) -> None:
     code = tmp_path / "code"
     events = slot.events(script(code), code=str(code), stop=(("step", 3),), objective=rule)
     ended = events[-1]
@@ -155,14 +155,14 @@ def test_a_script_is_stopped_and_finishes(slot: SlotDriver, tmp_path: Path, rule
     assert [event.step for event in events if isinstance(event, Logged)] == [0, 1, 2, 3]
 
 
-def test_a_script_that_takes_too_long_finishes_with_its_best(slot: SlotDriver, tmp_path: Path) -> None:
+def test_script_finishes_with_best_value_at_time_limit(slot: SlotDriver, tmp_path: Path) -> None:
     code = tmp_path / "code"
     limits = Limits(trial_s=3, on_timeout="finish", grace_s=1.0)
     ended = slot.result(script(code), code=str(code), limits=limits, objective="max")
     assert (ended.state, ended.value) == (FINISHED, 0.9)
 
 
-def test_a_script_that_ends_by_itself_has_the_value_that_the_file_asks_for(slot: SlotDriver, tmp_path: Path) -> None:
+def test_script_that_ends_normally_has_configured_value(slot: SlotDriver, tmp_path: Path) -> None:
     code = tmp_path / "code"
     ended = slot.result(script(code, SCRIPT.replace("1_000_000", "5")), code=str(code), objective="max")
     assert (ended.state, ended.value) == (FINISHED, 0.9)
@@ -181,7 +181,7 @@ def fit(slot: SlotDriver, **changes: Any) -> tuple[Ended, list[Reported], Assign
     return events[-1], [event for event in events if isinstance(event, Reported)], assignment
 
 
-def test_the_built_in_loop_is_stopped_after_an_epoch_and_leaves_its_model(slot: SlotDriver) -> None:
+def test_builtin_loop_stops_after_epoch_and_keeps_model(slot: SlotDriver) -> None:
     ended, reports, assignment = fit(slot, stop=(("step", 3),))
     assert (ended.state, ended.message) == (FINISHED, "stop: step 3 reached 3")
     assert ended.value == max(report.value for report in reports)
@@ -190,7 +190,7 @@ def test_the_built_in_loop_is_stopped_after_an_epoch_and_leaves_its_model(slot: 
     assert directory.model.exists() and directory.predictions.exists()
 
 
-def test_the_built_in_loop_ends_before_its_time_limit_and_leaves_its_model(slot: SlotDriver) -> None:
+def test_builtin_loop_ends_before_time_limit_and_keeps_model(slot: SlotDriver) -> None:
     ended, reports, assignment = fit(slot, limits=Limits(trial_s=8, on_timeout="finish"))
     assert (ended.state, ended.exit) == (FINISHED, "0")
     assert ended.message == "another epoch may exceed limits.trial_s (8 s)"

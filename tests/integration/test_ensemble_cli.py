@@ -57,7 +57,7 @@ def rows(service: RunningService, sweep: dict[str, Any]) -> tuple[NDArray[Any], 
     return inputs[:40], targets[:40]
 
 
-def test_the_ensemble_of_the_block_is_ready_when_the_run_ends(run: Run, sweep: dict[str, Any]) -> None:
+def test_ensemble_of_block_is_ready_when_run_ends(run: Run, sweep: dict[str, Any]) -> None:
     assert sweep["state"] == "finished"
     assert (sweep["ensemble"]["state"], sweep["ensemble"]["id"]) == ("ready", sweep["ensemble_id"])
     assert len(sweep["ensemble"]["members"]) == 3
@@ -65,7 +65,9 @@ def test_the_ensemble_of_the_block_is_ready_when_the_run_ends(run: Run, sweep: d
     assert f"ensemble {sweep['ensemble_id']} '{sweep['ensemble']['name']}': ready" in shown
 
 
-def test_a_block_that_cannot_be_built_says_why_and_is_1(run: Run, sweep: dict[str, Any], tmp_path: Path) -> None:
+def test_run_exits_with_1_and_reason_when_ensemble_cannot_be_built(
+    run: Run, sweep: dict[str, Any], tmp_path: Path
+) -> None:
     file = tmp_path / "sweep.json"
     taken = sweep["ensemble"]["name"]
     file.write_text(json.dumps({**SWEEP, "name": "no-ensemble", "run_cap": 1, "ensemble": {"k": 1, "name": taken}}))
@@ -77,7 +79,7 @@ def test_a_block_that_cannot_be_built_says_why_and_is_1(run: Run, sweep: dict[st
     assert expected in run("sweep", "show", str(failed))
 
 
-def test_it_is_measured_on_a_split_and_on_rows_of_ones_own(
+def test_ensemble_is_evaluated_on_split_and_custom_rows(
     run: Run, sweep: dict[str, Any], rows: tuple[NDArray[Any], NDArray[Any]], tmp_path: Path
 ) -> None:
     by_name, by_id = sweep["ensemble"]["name"], str(sweep["ensemble_id"])
@@ -92,7 +94,7 @@ def test_it_is_measured_on_a_split_and_on_rows_of_ones_own(
     assert "selected on this split" in run("ensemble", "evaluate", by_id, "--split", "validation", code=1)
 
 
-def test_it_answers_and_says_what_each_member_did(
+def test_predict_prints_output_and_member_statuses(
     run: Run, sweep: dict[str, Any], rows: tuple[NDArray[Any], NDArray[Any]], tmp_path: Path
 ) -> None:
     np.save(tmp_path / "x.npy", rows[0])
@@ -102,7 +104,7 @@ def test_it_answers_and_says_what_each_member_did(
     assert np.mean(np.asarray(labels, int) == rows[1]) > 0.7
 
 
-def test_it_is_built_in_graph_stopped_started_and_retired(run: Run, sweep: dict[str, Any]) -> None:
+def test_in_graph_ensemble_is_built_stopped_started_and_retired(run: Run, sweep: dict[str, Any]) -> None:
     said = run(
         "ensemble", "build", str(sweep["id"]), "-k", "2", "--select", "greedy", "--mode", "in_graph", "--name", "whole"
     )

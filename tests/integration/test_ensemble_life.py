@@ -100,7 +100,7 @@ def statuses(answer: Prediction) -> list[str]:
     return [member["status"] for member in answer["members"]]
 
 
-def test_a_stopped_member_is_named_and_makes_no_answer_late(service: RunningService, ensemble: int) -> None:
+def test_stopped_member_is_reported_and_delays_no_prediction(service: RunningService, ensemble: int) -> None:
     stopped = replica(service, ensemble, 1)["pid"]
     assert stopped is not None
     with Load(service, ensemble) as load:
@@ -120,7 +120,7 @@ def test_a_stopped_member_is_named_and_makes_no_answer_late(service: RunningServ
     assert statuses(answers[-1])[1] == "skipped_open", "and after a while it costs no time at all"
 
 
-def test_a_killed_member_is_back_within_ten_seconds(service: RunningService, ensemble: int) -> None:
+def test_killed_member_recovers_within_ten_seconds(service: RunningService, ensemble: int) -> None:
     before = replica(service, ensemble, 2)
     assert before["pid"] is not None
     with Load(service, ensemble) as load:
@@ -136,7 +136,7 @@ def test_a_killed_member_is_back_within_ten_seconds(service: RunningService, ens
     assert service.client.wait_ensemble(ensemble, 5)["reason"] == ""
 
 
-def test_the_members_outlive_a_killed_host_and_a_killed_gateway(service: RunningService, ensemble: int) -> None:
+def test_members_survive_when_host_and_gateway_are_killed(service: RunningService, ensemble: int) -> None:
     before = pids(service, ensemble)
     with Load(service, ensemble) as load:
         service.kill("host")
@@ -148,7 +148,7 @@ def test_the_members_outlive_a_killed_host_and_a_killed_gateway(service: Running
     assert pids(service, ensemble) == before
 
 
-def test_versions_are_swapped_under_load_without_a_failed_request(
+def test_version_change_under_load_fails_no_request(
     service: RunningService, trials: list[TrialInfo], ensemble: int
 ) -> None:
     trial_ids = [trial["id"] for trial in trials[1:]]
@@ -166,7 +166,7 @@ def test_versions_are_swapped_under_load_without_a_failed_request(
     assert service.client.ensemble(ensemble)["state"] == "ready"
 
 
-def test_a_damaged_model_is_named_and_the_others_answer(
+def test_damaged_model_is_reported_and_other_members_answer(
     service: RunningService, trials: list[TrialInfo], ensemble: int
 ) -> None:
     client = service.client
@@ -190,7 +190,7 @@ def test_a_damaged_model_is_named_and_the_others_answer(
     assert client.ready()["ready"]
 
 
-def test_a_dedicated_device_runs_no_trials_until_it_is_given_back(
+def test_dedicated_device_runs_no_trials_until_released(
     service: RunningService, trials: list[TrialInfo], ensemble: int
 ) -> None:
     client = service.client

@@ -100,7 +100,7 @@ def ended(stream: Iterator[Message]) -> bool:
     return next(stream, None) is None
 
 
-def test_a_page_hears_what_happens_and_goes_on_where_it_was(rig: ServiceRig) -> None:
+def test_stream_delivers_events_and_resumes_after_last_event(rig: ServiceRig) -> None:
     with serving(rig) as (url, _):
         with following(url) as stream:
             assert next(stream) == Message("hello", "0", {})
@@ -118,7 +118,7 @@ def test_a_page_hears_what_happens_and_goes_on_where_it_was(rig: ServiceRig) -> 
             assert next(stream).data["kinds"] == ["sweep.queued"]
 
 
-def test_a_new_page_hears_of_what_happened_just_before_it_came(rig: ServiceRig) -> None:
+def test_new_stream_includes_changes_just_before_it_opened(rig: ServiceRig) -> None:
     rig.sweep()
     now = time.time()
     with rig.database.write() as connection:
@@ -129,7 +129,7 @@ def test_a_new_page_hears_of_what_happened_just_before_it_came(rig: ServiceRig) 
 
 
 @pytest.mark.parametrize("after", [5, 99_999])
-def test_who_missed_too_much_or_comes_from_another_database_looks_at_everything(
+def test_stream_resets_when_events_were_missed_or_database_differs(
     rig: ServiceRig, monkeypatch: pytest.MonkeyPatch, after: int
 ) -> None:
     monkeypatch.setattr(feed_module, "MAX_BEHIND", 3)
@@ -141,7 +141,7 @@ def test_who_missed_too_much_or_comes_from_another_database_looks_at_everything(
         assert next(stream).event == "changes"
 
 
-def test_the_trial_that_is_looked_at_shows_its_points_and_its_log(rig: ServiceRig) -> None:
+def test_stream_sends_points_and_log_of_focused_trial(rig: ServiceRig) -> None:
     sweep_id = rig.sweep()
     trial_id = rig.trial(sweep_id, 0, None, model=False, log="epoch 1\n")
     other = rig.trial(sweep_id, 1, None, model=False)
@@ -160,7 +160,7 @@ def test_the_trial_that_is_looked_at_shows_its_points_and_its_log(rig: ServiceRi
         assert next(stream).data["size_bytes"] == 16
 
 
-def test_the_ensemble_that_is_looked_at_shows_its_members(rig: ServiceRig) -> None:
+def test_stream_sends_members_of_focused_ensemble(rig: ServiceRig) -> None:
     sweep_id = rig.sweep()
     ensemble_id = rig.ensemble(sweep_id, [rig.trial(sweep_id, 0, 0.5)])
     with serving(rig) as (url, _), following(url, ensemble=ensemble_id) as stream:
@@ -177,9 +177,7 @@ def test_the_ensemble_that_is_looked_at_shows_its_members(rig: ServiceRig) -> No
         assert next(stream).event == "changes"
 
 
-def test_one_page_too_many_is_503_and_may_come_when_another_left(
-    rig: ServiceRig, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stream_over_limit_is_503_until_another_closes(rig: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feed_module, "MAX_STREAMS", 1)
     with serving(rig) as (url, server):
         feed = server.config.app.state.feed  # type: ignore[union-attr]
@@ -194,7 +192,7 @@ def test_one_page_too_many_is_503_and_may_come_when_another_left(
             assert next(stream).id == "0"
 
 
-def test_one_token_does_not_take_all_the_places(rig: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_token_cannot_use_all_streams(rig: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feed_module, "MAX_STREAMS_PER_TOKEN", 2)
     with serving(rig) as (url, _), following(url) as first, following(url) as second:
         assert [next(stream).event for stream in (first, second)] == ["hello", "hello"]
@@ -205,7 +203,7 @@ def test_one_token_does_not_take_all_the_places(rig: ServiceRig, monkeypatch: py
             assert next(other).event == "hello"
 
 
-def test_a_stream_ends_within_seconds_of_its_token(rig: ServiceRig) -> None:
+def test_stream_ends_within_seconds_of_token_expiry(rig: ServiceRig) -> None:
     """By the real times: a token holds until it expires, and the first check after that ends its streams."""
     with rig.database.write() as connection:
         connection.exec_driver_sql("UPDATE tokens SET expires_at = ? WHERE role = 'viewer'", (time.time() + 3,))
@@ -216,7 +214,7 @@ def test_a_stream_ends_within_seconds_of_its_token(rig: ServiceRig) -> None:
         assert time.monotonic() - begun < 7
 
 
-def test_a_stream_ends_when_its_token_does(rig: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stream_ends_when_token_is_revoked(rig: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events_api, "RECHECK_S", 0.1)
     with serving(rig, cache_s=0.0) as (url, _), following(url) as stream:
         next(stream)
@@ -227,7 +225,9 @@ def test_a_stream_ends_when_its_token_does(rig: ServiceRig, monkeypatch: pytest.
         assert ended(stream)
 
 
-def test_a_database_that_is_away_for_a_while_ends_no_stream(rig: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stream_continues_when_database_is_temporarily_unavailable(
+    rig: ServiceRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from podium.sweep.values.errors import DatabaseError
 
     looked = threading.Event()
@@ -245,7 +245,7 @@ def test_a_database_that_is_away_for_a_while_ends_no_stream(rig: ServiceRig, mon
         assert next(stream).event == "changes"
 
 
-def test_only_who_may_look_follows(rig: ServiceRig) -> None:
+def test_stream_requires_token_and_valid_parameters(rig: ServiceRig) -> None:
     with serving(rig) as (url, _):
         assert httpx2.get(url + EVENTS).status_code == 401
         bad = httpx2.get(url + EVENTS, params={"sweep": 0}, headers={"Authorization": "Bearer token-of-viewer"})

@@ -24,7 +24,7 @@ def examples() -> Iterator[ParameterSet]:
 
 
 @pytest.mark.parametrize("file", list(examples()))
-def test_the_example_finishes(service: RunningService, file: Path) -> None:
+def test_example_finishes(service: RunningService, file: Path) -> None:
     if file.name == "fashion-mnist.yaml" and not FASHION_MNIST.is_dir():
         pytest.skip("dataset-fashion-mnist is not installed")
     result = podium("sweep", "run", str(file), "--data-dir", str(service.data.root), "--json", timeout_s=240)

@@ -83,7 +83,7 @@ def _nothing_left(slot: SlotDriver, directory: AttemptDirectory) -> None:
         ("finds_the_disk_full_after_filling_it", Limits(work_dir_mb=2), Cause.DISK_QUOTA, "use 3 MB"),
     ],
 )
-def test_each_fault_has_its_cause_and_leaves_nothing(
+def test_fault_has_its_cause_and_leaves_no_processes_or_files(
     slot: SlotDriver, fault: str, limits: Limits, cause: Cause, message: str
 ) -> None:
     ended, directory = _ended(slot, fault, limits)
@@ -93,7 +93,7 @@ def test_each_fault_has_its_cause_and_leaves_nothing(
     _nothing_left(slot, directory)
 
 
-def test_the_end_is_told_before_much_is_removed(slot: SlotDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_end_is_reported_before_files_are_removed(slot: SlotDriver, monkeypatch: pytest.MonkeyPatch) -> None:
     go = threading.Event()
 
     def held(removal: Iterator[None]) -> None:
@@ -109,7 +109,7 @@ def test_the_end_is_told_before_much_is_removed(slot: SlotDriver, monkeypatch: p
     _nothing_left(slot, directory)
 
 
-def test_a_stopped_attempt_is_cancelled_whatever_it_has_made_of_itself(slot: SlotDriver) -> None:
+def test_stopped_attempt_is_cancelled_when_it_ignores_signals(slot: SlotDriver) -> None:
     assignment = slot.begin(_program("ignores_all_with_daemons"), limits=QUICK)
     ended = slot.end(stop(key_of(assignment)))
     assert (ended.state, ended.cause) == (TrialState.CANCELLED, Cause.CANCELLED)
@@ -119,7 +119,7 @@ def test_a_stopped_attempt_is_cancelled_whatever_it_has_made_of_itself(slot: Slo
 @pytest.mark.parametrize(
     "program", ["makes_folders_in_folders", "makes_folders_where_files_are_expected", "removes_its_own_folders"]
 )
-def test_whatever_a_trial_makes_of_its_folders_its_result_counts(slot: SlotDriver, program: str) -> None:
+def test_result_counts_when_trial_damages_its_folders(slot: SlotDriver, program: str) -> None:
     ended, directory = _ended(slot, program)
     assert (ended.state, ended.value) == (TrialState.FINISHED, 1.0), ended
     _nothing_left(slot, directory)
@@ -133,7 +133,7 @@ async def _gone(path: Path) -> None:
             await asyncio.sleep(0.005)
 
 
-def test_checkpoints_are_there_until_the_result_is_recorded(slot: SlotDriver, tmp_path: Path) -> None:
+def test_checkpoints_are_kept_until_result_is_recorded(slot: SlotDriver, tmp_path: Path) -> None:
     """Else a trial whose slot dies before that would begin from nothing."""
     folders = [AttemptDirectory(tmp_path / name) for name in ("1", "2", "3")]
     for folder in folders:
@@ -147,7 +147,7 @@ def test_checkpoints_are_there_until_the_result_is_recorded(slot: SlotDriver, tm
         slot.wait(_gone(folder.checkpoint))
 
 
-def test_a_log_that_cannot_be_read_back_keeps_no_slot(slot: SlotDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_log_does_not_block_slot(slot: SlotDriver, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> str:
         raise OSError(5, "Input/output error")
 
@@ -156,14 +156,14 @@ def test_a_log_that_cannot_be_read_back_keeps_no_slot(slot: SlotDriver, monkeypa
     assert (ended.cause, ended.log_tail) == (Cause.USER_ERROR, "")
 
 
-def test_a_fork_server_that_goes_is_infrastructure(slot: SlotDriver) -> None:
+def test_death_of_fork_server_is_infrastructure_failure(slot: SlotDriver) -> None:
     assignment = slot.begin(_program("train:sleeps"))
     slot.kill_fork_server()
     assert slot.end().cause is Cause.INFRASTRUCTURE
     assert not AttemptDirectory(Path(assignment.directory)).work.exists()
 
 
-def test_a_kill_by_the_kernel_for_want_of_memory_is_told_from_others(
+def test_out_of_memory_kill_is_distinguished_from_other_kills(
     slot: SlotDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The counter is a file here; what reads it is what reads the kernel's."""
@@ -178,7 +178,7 @@ def test_a_kill_by_the_kernel_for_want_of_memory_is_told_from_others(
     assert _ended(slot, "kills_itself_hard")[0].cause is Cause.SIGNAL
 
 
-def test_a_stop_is_heard_however_early_it_comes(slot: SlotDriver) -> None:
+def test_stop_is_applied_when_sent_with_start(slot: SlotDriver) -> None:
     """At once with the request for the process, which has no session of its own then."""
     for _ in range(20):
         assignment = slot.assignment(_program("train:sleeps"), limits=Limits(grace_s=60))
@@ -186,7 +186,7 @@ def test_a_stop_is_heard_however_early_it_comes(slot: SlotDriver) -> None:
         assert ended.state is TrialState.CANCELLED and ended.exit in ("SIGTERM", "143"), ended
 
 
-def test_clocks_hold_while_nobody_asks(slot: SlotDriver) -> None:
+def test_time_limit_is_enforced_without_calls(slot: SlotDriver) -> None:
     assignment = slot.begin(_program("train:never_ends"), limits=Limits(trial_s=0.5, grace_s=0.1))
     (fork_server,) = slot.fork_servers()
 
@@ -199,7 +199,7 @@ def test_clocks_hold_while_nobody_asks(slot: SlotDriver) -> None:
     assert (ended.key, ended.cause) == (key_of(assignment), Cause.TIMEOUT)
 
 
-def test_memory_that_children_share_counts_once(slot: SlotDriver) -> None:
+def test_memory_shared_by_children_counts_once(slot: SlotDriver) -> None:
     ended, _ = _ended(slot, "shares_much_with_its_children", Limits(memory_mb=700))
     assert (ended.state, ended.value) == (TrialState.FINISHED, 0.0), ended
 
@@ -207,7 +207,7 @@ def test_memory_that_children_share_counts_once(slot: SlotDriver) -> None:
 # Floods.
 
 
-def test_a_flood_of_the_log_stays_within_bounds(slot: SlotDriver) -> None:
+def test_log_size_is_bounded(slot: SlotDriver) -> None:
     before = _own_memory()
     ended, directory = _ended(slot, "floods_the_log", Limits(log_mb=2))
     assert (ended.state, ended.value, ended.log_tail) == (TrialState.FINISHED, 0.75, "")
@@ -224,13 +224,13 @@ def test_a_flood_of_the_log_stays_within_bounds(slot: SlotDriver) -> None:
     _nothing_left(slot, directory)
 
 
-def test_the_end_of_the_log_comes_with_a_failure(slot: SlotDriver) -> None:
+def test_failure_includes_end_of_log(slot: SlotDriver) -> None:
     assert "Segmentation fault" in _ended(slot, "train:segfaults")[0].log_tail
     tail = _ended(slot, "raises_ten_megabytes")[0].log_tail
     assert len(tail) <= 4096
 
 
-def test_a_million_points_are_thinned(slot: SlotDriver) -> None:
+def test_million_points_are_thinned(slot: SlotDriver) -> None:
     assignment = slot.assignment(_program("floods_the_metrics"), prunable=False)
     events = slot.until(lambda event: isinstance(event, Ended), run(assignment))
     ended = events[-1]
@@ -241,7 +241,7 @@ def test_a_million_points_are_thinned(slot: SlotDriver) -> None:
         assert steps == sorted(set(steps)) and len(steps) < 6500
 
 
-def test_the_last_of_many_points_is_kept_when_a_trial_is_stopped(slot: SlotDriver) -> None:
+def test_last_point_is_kept_when_trial_is_stopped(slot: SlotDriver) -> None:
     assignment = slot.assignment(_program("reports_5004_points_and_waits"))
     events = slot.until(lambda event: isinstance(event, Logged), run(assignment))
     events += slot.until(lambda event: isinstance(event, Ended), stop(key_of(assignment)))
@@ -249,7 +249,7 @@ def test_the_last_of_many_points_is_kept_when_a_trial_is_stopped(slot: SlotDrive
     assert [event.step for event in events if isinstance(event, Reported)][-1] == 5003
 
 
-def test_what_nobody_fetches_waits_in_the_trial_and_not_in_the_slot(slot: SlotDriver) -> None:
+def test_unfetched_events_are_held_back_in_trial_process(slot: SlotDriver) -> None:
     limits = Limits(silence_s=0.5, grace_s=0.1)  # not its own silence
     assignment = slot.begin(_program("reports_far_more_than_anyone_fetches"), limits=limits)
     slot.wait(asyncio.sleep(1.5))
@@ -262,7 +262,7 @@ def test_what_nobody_fetches_waits_in_the_trial_and_not_in_the_slot(slot: SlotDr
     assert isinstance(ended, Ended) and (ended.key, ended.state) == (key_of(assignment), TrialState.FINISHED), ended
 
 
-def test_wide_points_that_nobody_fetches_are_bounded_by_their_bytes(slot: SlotDriver) -> None:
+def test_unfetched_wide_points_are_bounded_by_size(slot: SlotDriver) -> None:
     assignment = slot.begin(_program("logs_wide_points"))
     slot.wait(asyncio.sleep(1.5))
     assert slot.slot.events.size_bytes < 10 * MB

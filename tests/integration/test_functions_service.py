@@ -68,7 +68,7 @@ def _submit(service: AuditedService, folder: Path, code: str, function: str, **c
     return int(service.client.submit(function_sweep(folder, f"train:{function}", name="studied", **changes))["id"])
 
 
-def test_a_study_is_read_and_stopped_by_its_trials(service: AuditedService, tmp_path: Path) -> None:
+def test_trials_read_and_stop_their_study(service: AuditedService, tmp_path: Path) -> None:
     program = {"function": "train:objective", "code": str(tmp_path), "constraints": "train:constraints"}
     enqueue = [{"x": 0.875}, {"x": 0.5, "y": 1}]
     sweep_id = _submit(
@@ -93,7 +93,7 @@ def test_a_study_is_read_and_stopped_by_its_trials(service: AuditedService, tmp_
     assert kept.read_text() == "0.5"
 
 
-def test_a_function_of_ray_tune_is_swept_unchanged_and_resumes(service: AuditedService, tmp_path: Path) -> None:
+def test_unchanged_ray_tune_function_runs_and_resumes(service: AuditedService, tmp_path: Path) -> None:
     pytest.importorskip("ray.tune", exc_type=ImportError, reason="ray[tune] is not installed")
     sweep_id = _submit(service, tmp_path, TUNED, "train", run_cap=2, retries={"user": 1})
     done = service.client.wait(sweep_id, 180)

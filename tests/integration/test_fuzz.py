@@ -12,7 +12,7 @@ CASES = 400
 
 
 @pytest.mark.slow
-def test_no_request_breaks_the_service_or_its_description(tmp_path: Path) -> None:
+def test_fuzzed_requests_match_openapi_document(tmp_path: Path) -> None:
     outcome = run(CASES, seed=5, folder=tmp_path, say=print)
     assert outcome.passed, "\n".join([str(dict(outcome.failures)), *(text[-6_000:] for text in outcome.log)])
     assert outcome.cases >= CASES

@@ -129,7 +129,7 @@ def flat_memory(most_bytes: int = 50 << 20) -> Iterator[None]:
 # Time.
 
 
-def test_a_head_that_does_not_come_ends_the_connection(server: ReadyServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connection_is_closed_when_headers_do_not_arrive(server: ReadyServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(slow_connections.LIMITS_S, Awaited.HEAD, 0.3)
     with connect(server) as mute, connect(server) as half, connect(server) as idle:
         half.sendall(b"GET /healthz HTTP/1.1\r\nHost: loc")
@@ -143,7 +143,7 @@ def test_a_head_that_does_not_come_ends_the_connection(server: ReadyServer, monk
 
 
 @pytest.mark.parametrize("path", [b"/api/v1/sweeps", b"/api/v1/bundles"])
-def test_a_body_that_does_not_come_is_408(server: ReadyServer, path: bytes) -> None:
+def test_request_is_408_when_body_does_not_arrive(server: ReadyServer, path: bytes) -> None:
     incoming(server).max_s = 0.3
     with connect(server) as slow:
         slow.sendall(b"POST " + path + b" HTTP/1.1\r\n" + HEAD + b"Content-Type: application/json\r\n")
@@ -151,9 +151,7 @@ def test_a_body_that_does_not_come_is_408(server: ReadyServer, path: bytes) -> N
         assert everything(slow).startswith(b"HTTP/1.1 408 ")
 
 
-def test_the_rest_of_a_refused_body_is_not_swallowed_for_ever(
-    server: ReadyServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reading_of_refused_body_is_bounded(server: ReadyServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(slow_connections.LIMITS_S, Awaited.REST, 0.3)
     with connect(server) as slow:
         slow.sendall(b"POST /api/v1/nothing HTTP/1.1\r\n" + HEAD + b"Content-Length: 1000000\r\n\r\n")
@@ -161,7 +159,7 @@ def test_the_rest_of_a_refused_body_is_not_swallowed_for_ever(
     wait_for("nobody is left", lambda: server.bounds.clients == 0)
 
 
-def test_who_does_not_read_an_answer_is_parted_with(
+def test_client_that_does_not_read_is_disconnected(
     rig: ServiceRig, server: ReadyServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(slow_connections.LIMITS_S, Awaited.READING, 0.5)
@@ -178,7 +176,7 @@ def test_who_does_not_read_an_answer_is_parted_with(
 # Number.
 
 
-def test_mute_clients_make_room_for_others(server: ReadyServer) -> None:
+def test_idle_connections_are_closed_for_new_ones(server: ReadyServer) -> None:
     server.bounds.max_clients = 20
     with ExitStack() as stack:
         for _ in range(10):
@@ -188,7 +186,7 @@ def test_mute_clients_make_room_for_others(server: ReadyServer) -> None:
             assert server.bounds.clients <= 22
 
 
-def test_who_is_being_answered_keeps_its_place_and_another_gets_503(server: ReadyServer) -> None:
+def test_active_request_keeps_its_connection_and_new_one_is_503(server: ReadyServer) -> None:
     server.bounds.max_clients = 3
     with ExitStack() as stack:
         streams = [stack.enter_context(connect(server)) for _ in range(3)]
@@ -204,7 +202,7 @@ def test_who_is_being_answered_keeps_its_place_and_another_gets_503(server: Read
         assert health(server) == 200
 
 
-def test_one_stream_too_many_is_503(server: ReadyServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stream_over_limit_is_503(server: ReadyServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feed, "MAX_STREAMS", 2)
     with ExitStack() as stack:
         answers = []
@@ -234,7 +232,7 @@ ENDLESS = {
 
 
 @pytest.mark.parametrize(("head", "piece", "status"), ENDLESS.values(), ids=ENDLESS)
-def test_what_has_no_end_is_cut_and_memory_stays_flat(
+def test_endless_requests_are_cut_off_with_bounded_memory(
     server: ReadyServer, monkeypatch: pytest.MonkeyPatch, head: bytes, piece: bytes, status: int | None
 ) -> None:
     monkeypatch.setitem(slow_connections.LIMITS_S, Awaited.REST, 0.5)
@@ -251,20 +249,20 @@ def test_what_has_no_end_is_cut_and_memory_stays_flat(
     assert health(server) == 200
 
 
-def test_requests_sent_ahead_without_end_are_cut(server: ReadyServer) -> None:
+def test_endless_pipelined_requests_are_cut_off(server: ReadyServer) -> None:
     with connect(server) as connection, flat_memory():
         pour(connection, b"GET /api/v1/devices HTTP/1.1\r\n" + HEAD + b"\r\n", 100 << 20)
     assert health(server) == 200
 
 
-def test_a_few_requests_sent_ahead_are_answered_in_turn(server: ReadyServer) -> None:
+def test_pipelined_requests_are_answered_in_order(server: ReadyServer) -> None:
     with connect(server) as connection:
         connection.sendall((b"GET /healthz HTTP/1.1\r\n" + HEAD + b"\r\n") * (connection_limits.MAX_PIPELINED - 1))
         connection.sendall(b"GET /healthz HTTP/1.1\r\nConnection: close\r\n" + HEAD + b"\r\n")
         assert everything(connection).count(b"HTTP/1.1 200 OK\r\n") == connection_limits.MAX_PIPELINED
 
 
-def test_all_bodies_together_are_bounded(server: ReadyServer) -> None:
+def test_total_size_of_request_bodies_is_bounded(server: ReadyServer) -> None:
     incoming(server).max_bytes = 3 << 20
     part = b"POST /api/v1/sweeps HTTP/1.1\r\n" + HEAD + b"Content-Length: 1000000\r\n\r\n" + b" " * 999_000
     with ExitStack() as stack:
@@ -296,7 +294,7 @@ def _answers(sender: socket.socket) -> bool:
 
 
 @pytest.mark.slow
-def test_slow_clients_leave_health_under_a_second(tmp_path: Path) -> None:
+def test_health_responds_within_a_second_under_slow_clients(tmp_path: Path) -> None:
     with RunningService(tmp_path / "data") as running:
         urls: dict[str, str] = json.loads(running.data.service_file.read_text())
         for name, url in (("api", urls["url"]), ("gateway", urls["gateway_url"])):

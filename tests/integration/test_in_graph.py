@@ -54,7 +54,7 @@ def warmed(ensemble: WholeEnsemble) -> WholeEnsemble:
 
 @pytest.mark.parametrize("kinds", KINDS, ids=", ".join)
 @pytest.mark.parametrize("warm", [False, True], ids=["cold", "warm"])
-def test_in_graph_is_the_loop_over_its_members_and_their_mean(kinds: tuple[str, ...], warm: bool) -> None:
+def test_in_graph_predictions_equal_loop_over_members_and_their_mean(kinds: tuple[str, ...], warm: bool) -> None:
     members = [network(seed, kind) for seed, kind in enumerate(kinds)]
     loop = looped(*members)
     ensemble = whole([placed(member) for member in members], WEIGHTS)
@@ -66,7 +66,7 @@ def test_in_graph_is_the_loop_over_its_members_and_their_mean(kinds: tuple[str, 
 
 
 @pytest.mark.parametrize("rule", [Rule.MEAN, Rule.MEDIAN, Rule.LOGIT_MEAN, Rule.HARD_VOTE])
-def test_the_combination_has_the_bits_of_the_between_graph_one(rule: Rule) -> None:
+def test_combination_is_bitwise_equal_to_between_graph(rule: Rule) -> None:
     how = combination(WEIGHTS, rule)
     found = WholeEnsemble([placed(network(seed)) for seed in range(3)], how).predict(ROWS)
     assert found.combined is not None
@@ -74,7 +74,7 @@ def test_the_combination_has_the_bits_of_the_between_graph_one(rule: Rule) -> No
 
 
 @pytest.mark.parametrize("kinds", KINDS, ids=", ".join)
-def test_both_modes_give_the_same_from_the_same_files(tmp_path: Path, kinds: tuple[str, ...]) -> None:
+def test_both_modes_give_equal_predictions_from_same_files(tmp_path: Path, kinds: tuple[str, ...]) -> None:
     files = [saved(tmp_path, seed, kind) for seed, kind in enumerate(kinds)]
     together = loaded(files, in_graph=True).predict(ROWS)
     alone = np.concatenate([loaded([file]).predict(ROWS).predictions for file in files])
@@ -83,7 +83,7 @@ def test_both_modes_give_the_same_from_the_same_files(tmp_path: Path, kinds: tup
     np.testing.assert_allclose(together.combined, combine.combine(combination(WEIGHTS), alone, range(3)), atol=1e-6)
 
 
-def test_regression_answers_with_values(tmp_path: Path) -> None:
+def test_regression_predicts_values(tmp_path: Path) -> None:
     known: dict[str, Any] = {
         "task": "regression",
         "classes": 2,
@@ -115,21 +115,21 @@ def test_bfloat16_is_close_and_combined_in_float32(tmp_path: Path, model: str) -
     np.testing.assert_allclose(found.combined.sum(axis=1), 1, atol=1e-6)
 
 
-def test_an_ensemble_of_one_is_its_member() -> None:
+def test_ensemble_of_one_equals_its_member() -> None:
     found = warmed(whole([placed(network(0))])).predict(ROWS)
     assert found.combined is not None
     np.testing.assert_allclose(found.predictions, looped(network(0)), atol=1e-6)
     np.testing.assert_array_equal(found.combined, found.predictions[0])
 
 
-def test_a_saved_network_says_what_it_said_before(tmp_path: Path) -> None:
+def test_saved_network_predicts_the_same_after_loading(tmp_path: Path) -> None:
     before = SingleNetwork(placed(network(3, "cnn"))).predict(ROWS)
     after = loaded([saved(tmp_path, 3, "cnn")]).predict(ROWS)
     np.testing.assert_array_equal(after.predictions, before.predictions)
     assert after.predictions.shape == (1, 17, 4) and after.combined is None and not after.failed
 
 
-def test_a_rows_answer_does_not_depend_on_the_rows_beside_it(tmp_path: Path) -> None:
+def test_prediction_does_not_depend_on_other_rows_of_batch(tmp_path: Path) -> None:
     """Batch norm and dropout are at rest."""
     ensemble = loaded([saved(tmp_path, 1, "cnn"), saved(tmp_path, 2, "mlp")], in_graph=True)
     together = ensemble.predict(ROWS).predictions
@@ -137,7 +137,7 @@ def test_a_rows_answer_does_not_depend_on_the_rows_beside_it(tmp_path: Path) -> 
     np.testing.assert_allclose(single, together, atol=1e-6)
 
 
-def test_rows_that_may_not_be_written_to_are_read(tmp_path: Path) -> None:
+def test_read_only_rows_are_accepted(tmp_path: Path) -> None:
     rows = np.frombuffer(ROWS.tobytes(), np.float32).reshape(ROWS.shape)
     assert not rows.flags.writeable
     for in_graph_too in (False, True):
@@ -149,7 +149,7 @@ def test_rows_that_may_not_be_written_to_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("at_once", [False, True], ids=["one after the other", "at once"])
-def test_members_on_several_devices_answer_in_their_order(at_once: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_members_on_several_devices_keep_their_order(at_once: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     members = [network(seed, kind) for seed, kind in enumerate(("mlp", "cnn", "mlp", "mlp", "cnn"))]
     loop = looped(*members)
     ensemble = whole([placed(member, slot=position % 2) for position, member in enumerate(members)])
@@ -160,7 +160,7 @@ def test_members_on_several_devices_answer_in_their_order(at_once: bool, monkeyp
 
 
 @pytest.mark.parametrize("at_once", [False, True], ids=["one after the other", "at once"])
-def test_a_failure_on_one_device_leaves_the_other(at_once: bool) -> None:
+def test_failure_on_one_device_does_not_affect_other(at_once: bool) -> None:
     ensemble = whole([placed(Fussy(network(0), ROWS[0, 0])), placed(network(1), slot=1)])
     ensemble._at_once = dict.fromkeys(ensemble._at_once, at_once)
     found = ensemble.predict(ROWS)
@@ -168,7 +168,7 @@ def test_a_failure_on_one_device_leaves_the_other(at_once: bool) -> None:
 
 
 @pytest.mark.parametrize("share", [0.0, 1e9], ids=["one thread", "several"])
-def test_threads_are_many_only_where_that_is_quicker(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_threads_are_used_only_when_faster(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(in_graph, "SPREAD_BELOW", share)
     before = torch.get_num_threads()
     try:
@@ -187,7 +187,7 @@ def test_threads_are_many_only_where_that_is_quicker(share: float, monkeypatch: 
 
 
 @pytest.mark.parametrize("warm", [False, True], ids=["cold", "warm"])
-def test_an_exception_is_pinned_on_the_member_that_raised(warm: bool) -> None:
+def test_exception_is_attributed_to_member_that_raised(warm: bool) -> None:
     members = [network(0), network(1), network(2)]
     loop = looped(*members)
     fussy = [Fussy(member, 5.0) for member in (members[0], members[1])]
@@ -202,21 +202,21 @@ def test_an_exception_is_pinned_on_the_member_that_raised(warm: bool) -> None:
     assert not after.failed and after.combined is not None
 
 
-def test_when_no_member_can_be_run_the_reason_is_raised() -> None:
+def test_reason_is_raised_when_no_member_runs() -> None:
     ensemble = whole([placed(network(0)), placed(network(1))])
     with pytest.raises(RuntimeError, match="all members failed; first error: RuntimeError"):
         ensemble.predict(ROWS[:, :63])
     assert not ensemble.predict(ROWS).failed
 
 
-def test_a_member_that_is_not_a_number_spoils_no_combination() -> None:
+def test_no_combination_is_returned_when_member_predicts_nan() -> None:
     ensemble = whole([placed(network(0)), placed(NotANumber())])
     found = ensemble.predict(ROWS)
     assert found.combined is None and not found.failed
     assert np.isfinite(found.predictions[0]).all() and np.isnan(found.predictions[1]).all()
 
 
-def test_a_plan_that_raises_where_the_loop_works_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plan_is_discarded_when_it_raises_but_loop_works(monkeypatch: pytest.MonkeyPatch) -> None:
     ensemble = warmed(whole([placed(network(0)), placed(network(1))]))
     (running,) = ensemble._groups
 
@@ -231,14 +231,14 @@ def test_a_plan_that_raises_where_the_loop_works_is_given_up(monkeypatch: pytest
     assert {choice.plan for choice in running.choices.values()} == {Plan.LOOP}
 
 
-def test_a_plan_is_kept_when_a_member_is_to_blame() -> None:
+def test_plan_is_kept_when_a_member_fails() -> None:
     ensemble = warmed(whole([placed(network(0)), placed(network(1))]))
     with pytest.raises(RuntimeError, match="all members failed"):
         ensemble.predict(ROWS[:, :60])
     assert ensemble.plan()["groups"][0]["fell_back"] == ""
 
 
-def test_a_member_that_raises_on_the_warm_up_rows_is_no_reason_not_to_start() -> None:
+def test_ensemble_starts_when_member_raises_on_warm_up_rows() -> None:
     first = plan_selection.samples(64, torch.device("cpu"))[1][0, 0]
     ensemble = warmed(whole([placed(network(0)), placed(Fussy(network(1), float(first)))]))
     assert [group["fell_back"] for group in ensemble.plan()["groups"]] == [
@@ -247,7 +247,7 @@ def test_a_member_that_raises_on_the_warm_up_rows_is_no_reason_not_to_start() ->
     assert not ensemble.predict(ROWS).failed
 
 
-def test_an_ensemble_that_cannot_compute_at_all_does_not_start() -> None:
+def test_ensemble_does_not_start_when_no_member_computes() -> None:
     with pytest.raises(RuntimeError, match="all members failed"):
         whole([placed(network(0)), placed(network(1))]).warm(63)
 
@@ -267,7 +267,7 @@ def actor(monkeypatch: pytest.MonkeyPatch) -> WorkerActor:
 
 
 @pytest.mark.parametrize("whole_ensemble", [False, True], ids=["between graph", "in graph"])
-def test_an_actor_serves_once_warm_and_says_the_same_when_asked_again(
+def test_actor_serves_after_warm_up_and_is_deterministic(
     tmp_path: Path, actor: WorkerActor, whole_ensemble: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(in_graph, "WARM_S", 0.5)
@@ -298,7 +298,7 @@ def test_an_actor_serves_once_warm_and_says_the_same_when_asked_again(
     actor._server.close()
 
 
-def test_an_actor_names_the_file_that_it_cannot_load(tmp_path: Path, actor: WorkerActor) -> None:
+def test_actor_names_file_that_cannot_be_loaded(tmp_path: Path, actor: WorkerActor) -> None:
     file = replace(saved(tmp_path, 0), sha256="0" * 64)
     with pytest.raises(EnsembleError, match=r"mlp-0\.safetensors is damaged"):
         actor.start(
@@ -308,7 +308,7 @@ def test_an_actor_names_the_file_that_it_cannot_load(tmp_path: Path, actor: Work
     assert actor.health() == "{}"
 
 
-def test_the_plan_is_plain_and_says_what_was_chosen_for_each_size() -> None:
+def test_plan_is_serializable_and_lists_choice_for_each_size() -> None:
     ensemble = warmed(whole([placed(network(0)), placed(network(1, "cnn")), placed(network(2))]))
     report = json.loads(json.dumps(ensemble.plan()))
     assert [group["members"] for group in report["groups"]] == [[0, 2], [1]]
@@ -319,7 +319,7 @@ def test_the_plan_is_plain_and_says_what_was_chosen_for_each_size() -> None:
 
 
 @pytest.mark.parametrize(("rows", "size"), [(1, 1), (2, 64), (64, 64), (65, 1024), (5000, 1024)])
-def test_a_batch_belongs_to_the_first_size_that_holds_it(rows: int, size: int) -> None:
+def test_batch_uses_first_size_that_fits(rows: int, size: int) -> None:
     assert in_graph.size_of(rows) == size
 
 
@@ -361,9 +361,7 @@ WRONG: dict[str, Callable[[Path], Any]] = {
 
 @pytest.mark.parametrize("in_graph", [False, True], ids=["between graph", "in graph"])
 @pytest.mark.parametrize("spoil", (HASH_TELLS | WRONG).values(), ids=HASH_TELLS | WRONG)
-def test_a_file_that_is_not_the_one_recorded_is_refused_by_name(
-    tmp_path: Path, spoil: Callable[[Path], Any], in_graph: bool
-) -> None:
+def test_file_with_other_hash_is_refused_by_name(tmp_path: Path, spoil: Callable[[Path], Any], in_graph: bool) -> None:
     good, bad = saved(tmp_path, 0), saved(tmp_path, 1)
     spoil(Path(bad.path))
     with pytest.raises(EnsembleError, match=Path(bad.path).name):
@@ -371,16 +369,14 @@ def test_a_file_that_is_not_the_one_recorded_is_refused_by_name(
 
 
 @pytest.mark.parametrize("spoil", WRONG.values(), ids=WRONG)
-def test_a_file_that_is_the_one_recorded_but_no_model_of_ours_is_refused_by_name(
-    tmp_path: Path, spoil: Callable[[Path], Any]
-) -> None:
+def test_file_that_is_not_a_podium_model_is_refused_by_name(tmp_path: Path, spoil: Callable[[Path], Any]) -> None:
     path = Path(saved(tmp_path, 1).path)
     spoil(path)
     with pytest.raises(EnsembleError, match=path.name):
         loaded([ModelFile(str(path), sha256_of(path), 0)])
 
 
-def test_a_checkpoint_is_the_old_one_or_the_whole_new_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checkpoint_is_replaced_atomically(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "checkpoint.safetensors"
     checkpoints.save_weights(network(1), path, {"epoch": "1"})
     before = path.read_bytes()
@@ -398,7 +394,7 @@ def test_a_checkpoint_is_the_old_one_or_the_whole_new_one(tmp_path: Path, monkey
     assert checkpoints.load_weights(path)[1] == {"epoch": "2"}
 
 
-def test_arrays_come_back_as_they_were_saved(tmp_path: Path) -> None:
+def test_arrays_are_loaded_as_saved(tmp_path: Path) -> None:
     path = tmp_path / "predictions.safetensors"
     checkpoints.save_arrays({"validation": ROWS}, path, {"trial": "7"})
     tensors, metadata = checkpoints.load_weights(path, sha256_of(path))
@@ -419,16 +415,14 @@ CNNS = [
 
 
 @pytest.mark.parametrize("settings", MLPS, ids=lambda s: "-".join(map(str, s.values())))
-def test_every_mlp_maps_rows_to_finite_logits(settings: dict[str, Any]) -> None:
+def test_mlp_maps_rows_to_finite_logits(settings: dict[str, Any]) -> None:
     logits = network(0, settings=settings)(torch.from_numpy(ROWS))
     assert logits.shape == (17, 4) and torch.isfinite(logits).all()
 
 
 @pytest.mark.parametrize("image", [(1, 8, 8), (1, 7, 5), (3, 3, 3), (1, 1, 1)], ids=str)
 @pytest.mark.parametrize("settings", CNNS, ids=lambda s: "-".join(map(str, s.values())))
-def test_every_cnn_maps_rows_of_any_image_to_finite_logits(
-    settings: dict[str, Any], image: tuple[int, int, int]
-) -> None:
+def test_cnn_maps_images_of_any_size_to_finite_logits(settings: dict[str, Any], image: tuple[int, int, int]) -> None:
     built = models.build(architecture("cnn", settings, image=image)).eval()
     logits = built(torch.zeros(2, int(np.prod(image))))
     assert logits.shape == (2, 4) and torch.isfinite(logits).all()
@@ -442,6 +436,6 @@ def test_rows_are_standardized_inside_the_model() -> None:
     torch.testing.assert_close(built(rows.to(torch.uint8)), linear((rows.to(torch.uint8).float() - 2.0) / 4.0))
 
 
-def test_a_model_that_is_not_built_in_is_refused() -> None:
+def test_model_that_is_not_built_in_is_refused() -> None:
     with pytest.raises(EnsembleError, match="unknown model 'rnn'"):
         models.build(architecture("mlp") | {"model": "rnn"})

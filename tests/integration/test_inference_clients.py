@@ -164,7 +164,7 @@ def parameters(result: triton.InferResult) -> dict[str, Any]:
 # Servers and models.
 
 
-def test_the_server_lives_is_ready_and_has_a_name(client: triton.InferenceServerClient) -> None:
+def test_server_is_live_ready_and_named(client: triton.InferenceServerClient) -> None:
     assert client.is_server_live()
     assert client.is_server_ready()
     about = client.get_server_metadata()
@@ -172,7 +172,7 @@ def test_the_server_lives_is_ready_and_has_a_name(client: triton.InferenceServer
     assert "binary_tensor_data" in about["extensions"]
 
 
-def test_models_are_ensembles_and_their_versions(client: triton.InferenceServerClient) -> None:
+def test_ensembles_and_versions_are_listed_as_models(client: triton.InferenceServerClient) -> None:
     index = {(row["name"], row["version"], row["state"]) for row in client.get_model_repository_index()}
     assert index == {("digits-1", "1", "READY"), ("digits-1", "2", "READY"), (ODD, "1", "READY"),
                      ("house", "1", "READY"), ("slow", "1", "READY")}  # fmt: skip
@@ -184,7 +184,7 @@ def test_models_are_ensembles_and_their_versions(client: triton.InferenceServerC
     assert client.get_model_config("digits-1")["input"][0]["dims"] == [-1, 3]
 
 
-def test_models_and_versions_are_ready_or_not(client: triton.InferenceServerClient) -> None:
+def test_readiness_is_reported_by_model_and_version(client: triton.InferenceServerClient) -> None:
     assert client.is_model_ready("digits-1")
     assert client.is_model_ready("digits-1", "2")
     assert not client.is_model_ready("digits-1", "3")
@@ -196,7 +196,7 @@ def test_models_and_versions_are_ready_or_not(client: triton.InferenceServerClie
 
 @pytest.mark.parametrize("binary_out", [True, False])
 @pytest.mark.parametrize("binary_in", [True, False])
-def test_rows_go_in_and_answers_come_out_in_both_forms(
+def test_json_and_binary_tensors_are_supported(
     client: triton.InferenceServerClient, binary_in: bool, binary_out: bool
 ) -> None:
     result = client.infer(
@@ -211,7 +211,7 @@ def test_rows_go_in_and_answers_come_out_in_both_forms(
     assert (answer["model_name"], answer["model_version"], answer["id"]) == ("digits-1", "1", "42")
 
 
-def test_an_answer_says_what_each_member_did(client: triton.InferenceServerClient) -> None:
+def test_response_lists_status_of_each_member(client: triton.InferenceServerClient) -> None:
     found = parameters(client.infer("digits-1", [given()]))
     assert (found["outcome"], found["requested"], found["answered"], found["quorum"]) == ("ok", 3, 3, 2)
     assert [member["status"] for member in json.loads(found["members"])] == ["ok"] * 3
@@ -219,14 +219,14 @@ def test_an_answer_says_what_each_member_did(client: triton.InferenceServerClien
     assert 0 < found["total_ms"] < found["deadline_ms"] == 20_000
 
 
-def test_without_a_list_every_output_comes_as_bytes(client: triton.InferenceServerClient) -> None:
+def test_all_outputs_are_binary_without_output_list(client: triton.InferenceServerClient) -> None:
     result = client.infer("digits-1", [given()])
     assert [output["name"] for output in result.get_response()["outputs"]] == OUTPUTS
     assert all("binary_data_size" in output["parameters"] for output in result.get_response()["outputs"])
     assert result.as_numpy("LABEL").tolist() == [b"dog", b"cat"]
 
 
-def test_only_what_is_asked_for_comes(client: triton.InferenceServerClient) -> None:
+def test_only_requested_outputs_are_returned(client: triton.InferenceServerClient) -> None:
     outputs = [*wanted("LABEL", binary=False), *wanted("PROBABILITIES")]
     result = client.infer("digits-1", [given()], outputs=outputs)
     assert [output["name"] for output in result.get_response()["outputs"]] == ["LABEL", "PROBABILITIES"]
@@ -250,9 +250,7 @@ def test_every_numeric_datatype_is_converted(client: triton.InferenceServerClien
     assert result.as_numpy("PROBABILITIES").tolist() == [[1, 0], [0, 1]]
 
 
-def test_an_ensemble_may_be_given_by_its_id_or_its_name_on_every_route(
-    serving: Serving, client: triton.InferenceServerClient
-) -> None:
+def test_ensemble_id_and_name_work_on_every_route(serving: Serving, client: triton.InferenceServerClient) -> None:
     assert client.infer("3", [given()]).get_response()["model_name"] == "house"
     assert client.get_model_metadata("3")["name"] == "house"
     assert client.is_model_ready("3")
@@ -263,7 +261,7 @@ def test_an_ensemble_may_be_given_by_its_id_or_its_name_on_every_route(
         assert (answer.status_code, answer.json()["ensemble"]) == (200, ODD)
 
 
-def test_numpys_format_goes_both_ways(client: triton.InferenceServerClient) -> None:
+def test_numpy_format_is_supported_in_both_directions(client: triton.InferenceServerClient) -> None:
     content = io.BytesIO()
     np.save(content, ROWS.astype(np.float64))
     answer = httpx2.post(
@@ -280,37 +278,37 @@ def test_numpys_format_goes_both_ways(client: triton.InferenceServerClient) -> N
     np.testing.assert_array_equal(np.load(io.BytesIO(answer.content)), np.array([[0.25, 0.75], [1, 0]], np.float32))
 
 
-def test_values_come_with_their_variance(client: triton.InferenceServerClient) -> None:
+def test_regression_values_have_variance(client: triton.InferenceServerClient) -> None:
     result = client.infer("house", [given()])
     np.testing.assert_array_equal(result.as_numpy("VALUES"), np.array([[0.25, 0.75], [1, 0]], np.float32))
     assert result.as_numpy("VARIANCE") == pytest.approx(np.full((2, 2), 0.5))
 
 
-def test_a_version_may_be_asked_for(client: triton.InferenceServerClient) -> None:
+def test_version_can_be_requested(client: triton.InferenceServerClient) -> None:
     assert client.infer("digits-1", [given()], model_version="2").get_response()["model_version"] == "2"
 
 
-def test_a_name_may_be_anything(client: triton.InferenceServerClient) -> None:
+def test_ensemble_name_may_contain_any_characters(client: triton.InferenceServerClient) -> None:
     assert client.get_model_metadata(ODD)["name"] == ODD
     assert client.is_model_ready(ODD, "1")
     assert client.infer(ODD, [given()], model_version="1").get_response()["model_name"] == ODD
 
 
-def test_many_rows_keep_their_order(client: triton.InferenceServerClient) -> None:
+def test_row_order_is_preserved(client: triton.InferenceServerClient) -> None:
     rows = np.random.default_rng(1).random((8_192, 3), np.float32)
     result = client.infer("digits-1", [given(rows)], outputs=wanted("PROBABILITIES"))
     np.testing.assert_allclose(result.as_numpy("PROBABILITIES")[:, 0], rows[:, 0], rtol=1e-6)
 
 
 @pytest.mark.parametrize("algorithm", ["gzip", "deflate"])
-def test_bodies_may_be_compressed(client: triton.InferenceServerClient, algorithm: str) -> None:
+def test_compressed_bodies_are_accepted(client: triton.InferenceServerClient, algorithm: str) -> None:
     result = client.infer(
         "digits-1", [given()], request_compression_algorithm=algorithm, response_compression_algorithm=algorithm
     )
     assert result.as_numpy("LABEL").tolist() == [b"dog", b"cat"]
 
 
-def test_many_at_once_each_get_their_own_answer(client: triton.InferenceServerClient) -> None:
+def test_concurrent_requests_receive_their_own_responses(client: triton.InferenceServerClient) -> None:
     rows = np.random.default_rng(2).random((40, 1, 3), np.float32)
     waiting = [client.async_infer("digits-1", [given(one)], request_id=str(n)) for n, one in enumerate(rows)]
     for number, (one, each) in enumerate(zip(rows, waiting, strict=True)):
@@ -319,7 +317,7 @@ def test_many_at_once_each_get_their_own_answer(client: triton.InferenceServerCl
         assert result.as_numpy("PROBABILITIES")[0, 0] == pytest.approx(one[0, 0])
 
 
-def test_the_asyncio_client_works_too(serving: Serving) -> None:
+def test_asyncio_client_is_supported(serving: Serving) -> None:
     async def main() -> None:
         async with triton_aio.InferenceServerClient(f"127.0.0.1:{serving.port('gateway')}") as client:
             client.register_plugin(Bearer())
@@ -362,7 +360,7 @@ def standing(networks: list[FakeNetwork]) -> Iterator[None]:
             network.gate.set()
 
 
-def test_bad_input_is_400_and_names_the_tensor(client: triton.InferenceServerClient) -> None:
+def test_invalid_input_is_400_and_names_tensor(client: triton.InferenceServerClient) -> None:
     refused(client, 400, "INPUT", "[rows, 3]", inputs=[given(np.ones((2, 4), np.float32))])
     refused(client, 400, "INPUT", "not finite", inputs=[given(np.full((1, 3), np.nan, np.float32))])
     refused(client, 400, "at least one row", inputs=[given(np.ones((0, 3), np.float32))])
@@ -382,7 +380,7 @@ def test_bad_input_is_400_and_names_the_tensor(client: triton.InferenceServerCli
     refused(client, 400, "PROBABILITIES, LABEL", outputs=wanted("SCORES"))
 
 
-def test_what_is_not_there_is_404(client: triton.InferenceServerClient) -> None:
+def test_unknown_model_or_version_is_404(client: triton.InferenceServerClient) -> None:
     refused(client, 404, "'absent'", model_name="absent")
     refused(client, 404, "version 3", model_version="3")
     refused(client, 404, "'latest'", model_version="latest")
@@ -397,7 +395,7 @@ def test_what_is_not_there_is_404(client: triton.InferenceServerClient) -> None:
         assert caught.value.status() == "404"
 
 
-def test_without_a_token_health_alone_is_told(serving: Serving, client: triton.InferenceServerClient) -> None:
+def test_only_health_is_available_without_token(serving: Serving, client: triton.InferenceServerClient) -> None:
     with triton.InferenceServerClient(f"127.0.0.1:{serving.port('gateway')}") as stranger:
         assert stranger.is_server_live()
         assert stranger.is_server_ready()
@@ -407,7 +405,7 @@ def test_without_a_token_health_alone_is_told(serving: Serving, client: triton.I
         assert stranger.infer("digits-1", [given()], headers=headers).as_numpy("LABEL").tolist() == [b"dog", b"cat"]
 
 
-def test_a_timeout_is_kept_and_the_late_are_named(
+def test_timeout_is_enforced_and_late_members_are_named(
     client: triton.InferenceServerClient, slow: list[FakeNetwork]
 ) -> None:
     with standing(slow[1:2]):
@@ -418,7 +416,7 @@ def test_a_timeout_is_kept_and_the_late_are_named(
         refused(client, 504, "0 of 3 members answered", "late", model_name="slow", timeout=50_000)
 
 
-def test_below_the_quorum_is_503(client: triton.InferenceServerClient, slow: list[FakeNetwork]) -> None:
+def test_prediction_below_quorum_is_503(client: triton.InferenceServerClient, slow: list[FakeNetwork]) -> None:
     slow[0].fails = slow[1].fails = True
     refused(client, 503, "1 of 3 members answered, the quorum is 2", "error", model_name="slow")
     slow[0].fails = slow[1].fails = False
@@ -427,9 +425,7 @@ def test_below_the_quorum_is_503(client: triton.InferenceServerClient, slow: lis
 # Everybody else.
 
 
-def test_guarantee_15_prometheus_can_read_what_was_counted(
-    serving: Serving, client: triton.InferenceServerClient
-) -> None:
+def test_guarantee_15_metrics_are_valid_for_prometheus(serving: Serving, client: triton.InferenceServerClient) -> None:
     client.infer("digits-1", [given()])
     url = f"http://127.0.0.1:{serving.port('gateway')}/metrics"
     answer = httpx2.get(url, headers={"Authorization": f"Bearer {TOKEN}"}, trust_env=False)
@@ -445,7 +441,7 @@ def test_guarantee_15_prometheus_can_read_what_was_counted(
     assert sums["podium_ensemble_request_duration_seconds_count"] == sums["podium_ensemble_requests_total"]
 
 
-def test_a_client_that_leaves_frees_its_place(
+def test_disconnected_client_frees_its_place(
     serving: Serving, client: triton.InferenceServerClient, slow: list[FakeNetwork]
 ) -> None:
     body = {"inputs": [{"name": "INPUT", "shape": [1, 3], "datatype": "FP32", "data": [1, 2, 3]}]}

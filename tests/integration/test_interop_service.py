@@ -23,7 +23,7 @@ def objective(trial):
 """
 
 
-def test_studies_go_out_and_come_in_while_trials_run(service: AuditedService, tmp_path: Path) -> None:
+def test_studies_are_exported_and_imported_while_trials_run(service: AuditedService, tmp_path: Path) -> None:
     code = tmp_path / "code"
     code.mkdir()
     (code / "train.py").write_text(CODE)

@@ -16,7 +16,7 @@ def _program(function: str = "objective") -> dict[str, Any]:
     return {"function": f"with_lightning:{function}", "preload": ["lightning"]}
 
 
-def test_every_epoch_is_reported_and_what_else_was_logged(slot: SlotDriver) -> None:
+def test_every_epoch_and_other_logged_metrics_are_reported(slot: SlotDriver) -> None:
     events = slot.events(_program())
     ended = events[-1]
     assert isinstance(ended, Ended)
@@ -27,7 +27,7 @@ def test_every_epoch_is_reported_and_what_else_was_logged(slot: SlotDriver) -> N
     assert [set(event.values) for event in events if isinstance(event, Logged)] == [{"error"}] * 4
 
 
-def test_a_training_is_pruned(slot: SlotDriver) -> None:
+def test_training_is_pruned(slot: SlotDriver) -> None:
     events = slot.exchange(run(slot.assignment(_program(), prunable=True)))
     steps: list[int] = []
     while not isinstance(events[-1], Ended):
@@ -37,7 +37,7 @@ def test_a_training_is_pruned(slot: SlotDriver) -> None:
     assert (events[-1].state, steps) == (TrialState.PRUNED, [0, 1])
 
 
-def test_a_monitor_that_nobody_logs_is_named(slot: SlotDriver) -> None:
+def test_monitor_that_is_never_logged_is_named(slot: SlotDriver) -> None:
     ended = slot.result(_program("monitors_nothing"))
     assert (ended.state, ended.cause) == (TrialState.FAILED, Cause.USER_ERROR)
     assert "monitor='accuracy': not among the logged metrics (error, score)" in ended.message

@@ -57,7 +57,7 @@ def processes(ensemble: EnsembleInfo) -> list[ReplicaInfo]:
     return [replica for member in ensemble["members"] for replica in member["replicas"]]
 
 
-def test_every_trial_of_the_sweep_is_accounted_for(service: RunningService, sweep: SweepInfo) -> None:
+def test_every_trial_of_sweep_is_accounted_for(service: RunningService, sweep: SweepInfo) -> None:
     assert sweep["state"] == "finished"
     counted = sweep["counts"].get("finished", 0) + sweep["counts"].get("pruned", 0)
     assert counted == SWEEP["run_cap"]
@@ -65,7 +65,7 @@ def test_every_trial_of_the_sweep_is_accounted_for(service: RunningService, swee
     assert [trial["number"] for trial in trials] == list(range(len(trials)))
 
 
-def test_a_trial_has_curves_a_log_and_one_attempt_on_one_device(service: RunningService, sweep: SweepInfo) -> None:
+def test_trial_has_curves_log_and_one_attempt_on_one_device(service: RunningService, sweep: SweepInfo) -> None:
     best = service.client.best(sweep["id"])[0]
     trial = service.client.trial(best["trial_id"])
     assert [attempt["state"] for attempt in trial["attempts"]] == ["finished"]
@@ -77,7 +77,7 @@ def test_a_trial_has_curves_a_log_and_one_attempt_on_one_device(service: Running
     assert service.client.log(trial["id"]) == ""
 
 
-def test_both_modes_give_the_same_probabilities(service: RunningService, ensembles: dict[str, EnsembleInfo]) -> None:
+def test_both_modes_give_equal_probabilities(service: RunningService, ensembles: dict[str, EnsembleInfo]) -> None:
     probabilities, scores = [], []
     for ensemble in ensembles.values():
         evaluation = service.client.evaluate(ensemble["id"])
@@ -90,7 +90,7 @@ def test_both_modes_give_the_same_probabilities(service: RunningService, ensembl
     assert scores[0]["members"] == scores[1]["members"]
 
 
-def test_members_stand_beside_the_slots_one_a_device_while_there_are_enough(
+def test_members_are_placed_one_per_device_next_to_slots(
     service: RunningService, ensembles: dict[str, EnsembleInfo]
 ) -> None:
     between, in_graph = (processes(ensembles[mode]) for mode in ("between_graph", "in_graph"))
@@ -105,7 +105,7 @@ def test_members_stand_beside_the_slots_one_a_device_while_there_are_enough(
 
 
 @pytest.mark.parametrize("mode", ["in_graph", "between_graph"])
-def test_a_prediction_reports_every_member(
+def test_prediction_reports_every_member(
     service: RunningService, ensembles: dict[str, EnsembleInfo], rows: list[list[float]], mode: str
 ) -> None:
     answer = service.client.predict(ensembles[mode]["id"], rows)
@@ -116,7 +116,7 @@ def test_a_prediction_reports_every_member(
     assert len(answer["labels"]) == len(answer["entropy"]) == len(answer["mutual_information"]) == 5
 
 
-def test_the_gateway_answers_on_its_own_port_and_wants_a_token(
+def test_gateway_serves_on_its_own_port_and_requires_token(
     service: RunningService, ensembles: dict[str, EnsembleInfo], rows: list[list[float]]
 ) -> None:
     import json
@@ -129,7 +129,7 @@ def test_the_gateway_answers_on_its_own_port_and_wants_a_token(
     assert answer.status_code == 200
 
 
-def test_bad_rows_are_refused_before_any_member_is_asked(
+def test_invalid_rows_are_refused_before_members_are_called(
     service: RunningService, ensembles: dict[str, EnsembleInfo]
 ) -> None:
     ensemble_id = ensembles["between_graph"]["id"]
@@ -138,7 +138,7 @@ def test_bad_rows_are_refused_before_any_member_is_asked(
             service.client.predict(ensemble_id, bad)
 
 
-def test_a_stopped_member_is_named_late_and_the_rest_answer(
+def test_stopped_member_is_reported_late_and_others_answer(
     service: RunningService, ensembles: dict[str, EnsembleInfo], rows: list[list[float]]
 ) -> None:
     ensemble = ensembles["between_graph"]
@@ -154,7 +154,7 @@ def test_a_stopped_member_is_named_late_and_the_rest_answer(
     wait_for("it answers again", lambda: service.client.predict(ensemble["id"], rows)["outcome"] == "ok")
 
 
-def test_a_killed_member_is_started_again_and_no_request_fails(
+def test_killed_member_is_restarted_and_no_request_fails(
     service: RunningService, ensembles: dict[str, EnsembleInfo], rows: list[list[float]]
 ) -> None:
     ensemble_id = ensembles["between_graph"]["id"]
@@ -172,7 +172,7 @@ def test_a_killed_member_is_started_again_and_no_request_fails(
     assert after["epoch"] == before["epoch"] + 1 and after["pid"] != before["pid"]
 
 
-def test_a_killed_host_finds_its_members_again(
+def test_restarted_host_finds_its_members(
     service: RunningService, ensembles: dict[str, EnsembleInfo], rows: list[list[float]]
 ) -> None:
     ensemble_id = ensembles["in_graph"]["id"]
@@ -183,7 +183,7 @@ def test_a_killed_host_finds_its_members_again(
     assert service.client.predict(ensemble_id, rows)["outcome"] == "ok"
 
 
-def test_a_killed_gateway_answers_again(
+def test_killed_gateway_recovers(
     service: RunningService, ensembles: dict[str, EnsembleInfo], rows: list[list[float]]
 ) -> None:
     service.kill("gateway")
@@ -191,12 +191,12 @@ def test_a_killed_gateway_answers_again(
     wait_for("all members answer", lambda: service.client.predict(ensemble_id, rows)["outcome"] == "ok")
 
 
-def test_too_few_finished_trials_for_k_is_an_error_that_says_so(service: RunningService, sweep: SweepInfo) -> None:
+def test_too_few_finished_trials_for_k_is_reported(service: RunningService, sweep: SweepInfo) -> None:
     with pytest.raises(PodiumError, match="k is 200, but only"):
         service.client.build_ensemble(sweep["id"], k=200)
 
 
-def test_a_stopped_ensemble_gives_its_devices_back(service: RunningService, sweep: SweepInfo) -> None:
+def test_stopped_ensemble_releases_its_devices(service: RunningService, sweep: SweepInfo) -> None:
     ensemble = service.client.wait_ensemble(service.client.build_ensemble(sweep["id"], k=1)["id"])
     pid = processes(ensemble)[0]["pid"]
     assert pid is not None

@@ -52,7 +52,7 @@ TRIALS = [
 
 @pytest.mark.filterwarnings("ignore:.*noload.*")
 @pytest.mark.parametrize("target", ["mlflow.db", "mlruns"])
-def test_a_run_for_the_sweep_and_one_below_it_for_each_trial(
+def test_sweep_is_parent_run_with_nested_run_for_each_trial(
     tmp_path: Path, target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mlflow_export, "METRICS_A_BATCH", 2)
@@ -78,11 +78,11 @@ def test_a_run_for_the_sweep_and_one_below_it_for_each_trial(
     assert len(client.search_runs([experiment.experiment_id])) == 6, "a second export is a second run"
 
 
-def test_what_mlflow_refuses_is_said() -> None:
+def test_refusal_of_mlflow_is_reported() -> None:
     with pytest.raises(PodiumError, match=r"^MLflow at nosuch://host refused: "):
         mlflow_export.write(SWEEP, TRIALS, "nosuch://host", "tries")
 
 
 @pytest.mark.parametrize("uri", ["http://host:5000", "databricks://x", "file:/x", "sqlite:////x"])
-def test_a_uri_stays_as_it_is(uri: str) -> None:
+def test_uri_is_kept_unchanged(uri: str) -> None:
     assert mlflow_export.tracking_uri(uri) == uri

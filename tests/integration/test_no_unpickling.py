@@ -65,13 +65,13 @@ def canary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> bytes:
 
 
 @pytest.mark.parametrize("unpickler", ["loads", "_loads"])
-def test_a_canary_is_heard_where_it_is_unpickled(canary: bytes, environment: dict[str, str], unpickler: str) -> None:
+def test_canary_is_triggered_by_unpickling(canary: bytes, environment: dict[str, str], unpickler: str) -> None:
     program = f"import pickle; pickle.{unpickler}({canary!r})"
     subprocess.run([sys.executable, "-P", "-c", program], env={**os.environ, **environment}, check=True)
     assert Path(environment["CANARY_LOG"]).read_text() == "other begins here\nother canary sing\n"
 
 
-def test_nothing_of_a_client_or_a_trial_is_unpickled(
+def test_no_component_unpickles_data_of_clients_or_trials(
     tmp_path: Path, canary: bytes, environment: dict[str, str]
 ) -> None:
     with RunningService(tmp_path / "data", environment=environment) as service:

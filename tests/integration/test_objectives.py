@@ -53,7 +53,7 @@ def several(code: Path, **changes: Any) -> dict[str, Any]:
     return document
 
 
-def test_two_objectives_are_pruned_by_one_and_end_in_a_front(service: AuditedService, code: Path) -> None:
+def test_two_objectives_are_pruned_by_one_and_form_pareto_front(service: AuditedService, code: Path) -> None:
     early = {"type": "median", "metric": "near", "min_iter": 2, "min_trials": 2}
     client = service.client
     sweep = client.wait(client.submit(several(code, run_cap=16, early_terminate=early))["id"], 120)
@@ -77,7 +77,7 @@ def test_two_objectives_are_pruned_by_one_and_end_in_a_front(service: AuditedSer
     assert "Pareto front" in shown.stdout
 
 
-def test_a_sweep_starts_from_another_also_when_its_scheduler_is_killed(service: AuditedService, code: Path) -> None:
+def test_warm_start_works_when_scheduler_is_killed(service: AuditedService, code: Path) -> None:
     client = service.client
     earlier = client.wait(client.submit(function_sweep(code, "several:slow", run_cap=12))["id"], 120)
     document = function_sweep(code, "several:slow", method="tpe", run_cap=12, warm_start=[earlier["id"]])
@@ -99,7 +99,7 @@ def test_a_sweep_starts_from_another_also_when_its_scheduler_is_killed(service: 
         ("sleeps", "timeout", "limits.trial_s"),
     ],
 )
-def test_what_goes_wrong_is_said_and_what_was_noted_stays(
+def test_invalid_reports_are_explained_and_attributes_are_kept(
     service: AuditedService, code: Path, function: str, cause: str, said: str
 ) -> None:
     document = several(code, run_cap=1, limits={"trial_s": 2}, retries={"max_consecutive_failures": 1})

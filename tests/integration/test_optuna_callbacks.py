@@ -65,7 +65,7 @@ def _end(events: list[Event]) -> Ended:
         ("with_keras_callback", "optuna", 5),
     ],
 )
-def test_a_pruning_callback_reports_and_prunes(slot: SlotDriver, function: str, package: str, reports: int) -> None:
+def test_pruning_callback_reports_and_prunes(slot: SlotDriver, function: str, package: str, reports: int) -> None:
     pytest.importorskip(package)
     pytest.importorskip("optuna_integration")
     events = _events(slot, _callbacks(slot, function))
@@ -77,7 +77,7 @@ def test_a_pruning_callback_reports_and_prunes(slot: SlotDriver, function: str, 
     assert [event.step for event in pruned if isinstance(event, Reported)] == [0, 1]
 
 
-def test_a_callback_whose_metric_goes_the_other_way_is_refused_by_its_own_words(slot: SlotDriver) -> None:
+def test_callback_with_opposite_direction_is_refused_with_its_own_message(slot: SlotDriver) -> None:
     pytest.importorskip("lightgbm")
     program = {"function": "callbacks:with_lightgbm", "argument": None}
     ended = _end(_events(slot, slot.assignment(program, goals=("minimize",))))
@@ -85,11 +85,11 @@ def test_a_callback_whose_metric_goes_the_other_way_is_refused_by_its_own_words(
     assert "inconsistent with the objective values in terms of study directions" in ended.message
 
 
-def test_a_callback_may_note_in_the_storage(slot: SlotDriver) -> None:
+def test_callback_may_write_attributes_to_storage(slot: SlotDriver) -> None:
     assert _end(_events(slot, _callbacks(slot, "notes_in_the_storage"))).value == 0.5
 
 
-def test_a_trial_reads_its_study(slot: SlotDriver) -> None:
+def test_trial_reads_its_study(slot: SlotDriver) -> None:
     assignment = _callbacks(slot, "reads_its_study")
     ended = _end(_events(slot, assignment))
     assert (ended.state, ended.value, ended.message) == (FINISHED, 0.75, "")
@@ -97,26 +97,26 @@ def test_a_trial_reads_its_study(slot: SlotDriver) -> None:
     assert log == "[(1, 0.75, {'x': 0.5}, {'note': 'good'})]\n"
 
 
-def test_an_answer_larger_than_the_sockets_buffer_arrives_whole(slot: SlotDriver) -> None:
+def test_response_larger_than_socket_buffer_is_complete(slot: SlotDriver) -> None:
     many = [_record(number, values=[0.5], user_attrs={"text": "x" * 10_000}) for number in range(500)]  # 5 MB
     pages = ANSWERS | {"trials": {"trials": [TRIALS[0], *many, TRIALS[2]], "next": None}}
     ended = _end(_events(slot, _callbacks(slot, "reads_its_study"), pages))
     assert (ended.state, ended.message) == (FINISHED, "")
 
 
-def test_without_a_finished_trial_the_best_value_is_a_value_error(slot: SlotDriver) -> None:
+def test_best_value_is_value_error_without_finished_trial(slot: SlotDriver) -> None:
     none: dict[str, dict[str, Any]] = {"best": {"trials": [], "next": None}}
     ended = _end(_events(slot, _callbacks(slot, "has_no_best_yet"), none))
     assert (ended.state, ended.value) == (FINISHED, 0.25)
 
 
-def test_stop_is_asked_once(slot: SlotDriver) -> None:
+def test_stop_is_requested_once(slot: SlotDriver) -> None:
     events = _events(slot, _callbacks(slot, "stops_its_study"))
     assert len([event for event in events if isinstance(event, StopAsked)]) == 1
     assert _end(events).state is FINISHED
 
 
-def test_what_a_trial_may_not_do_with_its_study_says_what_to_do(slot: SlotDriver) -> None:
+def test_unsupported_study_operation_suggests_alternative(slot: SlotDriver) -> None:
     ended = _end(_events(slot, _callbacks(slot, "optimizes_its_study")))
     assert (ended.state, ended.cause) == (FAILED, Cause.USER_ERROR)
     assert "trial.study.optimize is not available in a trial: the service runs the trials" in ended.message

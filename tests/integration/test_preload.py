@@ -32,7 +32,7 @@ def _lives(slot: SlotDriver) -> int:
     return len(slot.fork_servers())
 
 
-def test_a_package_is_there_before_the_trial_and_only_for_who_wants_it(slot: SlotDriver) -> None:
+def test_package_is_preloaded_only_for_its_sweep(slot: SlotDriver) -> None:
     has = [slot.result(_program(*names)).value for names in (["optuna"], [], ["optuna"])]
     assert has == [1.0, 0.0, 1.0]
     assert _lives(slot) == 2
@@ -47,16 +47,14 @@ def test_a_package_is_there_before_the_trial_and_only_for_who_wants_it(slot: Slo
         ("crashes", "program.preload: the process exited while it imported crashes"),
     ],
 )
-def test_a_package_that_cannot_be_preloaded_is_the_sweeps_error_and_the_slot_works_on(
-    slot: SlotDriver, name: str, message: str
-) -> None:
+def test_failed_preload_is_user_error_and_slot_stays_usable(slot: SlotDriver, name: str, message: str) -> None:
     ended = slot.result(_program(name))
     assert (ended.state, ended.cause) == (TrialState.FAILED, Cause.USER_ERROR)
     assert message in ended.message
     assert slot.result("good").state is TrialState.FINISHED
 
 
-def test_an_import_that_takes_too_long_is_given_up(slot: SlotDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_import_is_aborted(slot: SlotDriver, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fork_server_client, "PRELOAD_S", 0.5)
     ended = slot.result(_program("takes_long"))
     assert (ended.state, ended.cause) == (TrialState.FAILED, Cause.USER_ERROR)
@@ -65,9 +63,7 @@ def test_an_import_that_takes_too_long_is_given_up(slot: SlotDriver, monkeypatch
     assert (again.cause, again.message) == (Cause.USER_ERROR, ended.message)
 
 
-def test_a_template_that_cannot_start_is_the_end_of_the_attempt_alone(
-    slot: SlotDriver, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_template_that_cannot_start_fails_only_its_attempt(slot: SlotDriver, monkeypatch: pytest.MonkeyPatch) -> None:
     async def cannot(*_: Any) -> None:
         raise RuntimeError("as planned")
 
@@ -80,7 +76,7 @@ def test_a_template_that_cannot_start_is_the_end_of_the_attempt_alone(
     assert slot.result("good").state is TrialState.FINISHED
 
 
-def test_only_so_many_templates_are_kept_and_what_runs_is_not_disturbed(slot: SlotDriver) -> None:
+def test_number_of_templates_is_limited_without_affecting_running_attempts(slot: SlotDriver) -> None:
     for name in ("wave", "colorsys", "cmd"):
         slot.result(_program(name))
     running: Assignment = slot.begin(_program("cmd", function="sleeps"))
@@ -89,7 +85,7 @@ def test_only_so_many_templates_are_kept_and_what_runs_is_not_disturbed(slot: Sl
     assert ended.state is TrialState.CANCELLED
 
 
-def test_a_template_that_was_killed_comes_back(slot: SlotDriver) -> None:
+def test_killed_template_is_restarted(slot: SlotDriver) -> None:
     slot.result(_program("optuna"))
     slot.kill_fork_server()
     while slot.fork_servers():
@@ -98,7 +94,7 @@ def test_a_template_that_was_killed_comes_back(slot: SlotDriver) -> None:
     assert slot.result("good").state is TrialState.FINISHED
 
 
-def test_the_imports_of_user_code_are_measured_unless_they_are_preloaded(slot: SlotDriver) -> None:
+def test_import_time_of_user_code_is_measured_unless_preloaded(slot: SlotDriver) -> None:
     def started(*names: str) -> Started:
         program = {"function": "slow_to_import:objective", "preload": list(names)}
         return next(event for event in slot.events(program) if isinstance(event, Started))

@@ -60,7 +60,7 @@ print(children(os.getpid()), descendants(os.getpid()))
 """
 
 
-def test_every_descendant_is_killed_daemons_too() -> None:
+def test_every_descendant_is_killed_including_daemons() -> None:
     output, _ = _python(TREE).communicate(timeout=30)
     assert output.splitlines() == ["True", "[] []"]
 
@@ -75,7 +75,7 @@ sys.stdin.read()
 """
 
 
-def test_a_child_dies_with_its_parent() -> None:
+def test_child_dies_with_its_parent() -> None:
     with _python(DYING_PARENT) as parent:
         assert parent.stdout is not None
         child = int(parent.stdout.readline())
@@ -84,13 +84,13 @@ def test_a_child_dies_with_its_parent() -> None:
         _wait_until_gone(child)
 
 
-def test_a_child_whose_parent_is_gone_already_ends_at_once() -> None:
+def test_child_exits_immediately_when_parent_is_already_dead() -> None:
     with _python("die_with_parent(1 if os.getppid() != 1 else 2)\nprint('lives')") as orphan:
         output, _ = orphan.communicate(timeout=30)
         assert (output, orphan.returncode) == ("", 1)
 
 
-def test_a_process_that_is_gone_has_no_children() -> None:
+def test_dead_process_has_no_children() -> None:
     with _python("") as done:
         done.communicate(timeout=30)
     assert children(done.pid) == [] and not Path(f"/proc/{done.pid}").exists()
@@ -101,7 +101,7 @@ def test_a_process_that_is_gone_has_no_children() -> None:
     [("sys.exit(0)", "0"), ("sys.exit(3)", "3"), ("os.kill(os.getpid(), 9)", "SIGKILL"),
      ("os.kill(os.getpid(), signal.SIGRTMIN + 1)", "SIG35")],
 )  # fmt: skip
-def test_the_end_of_a_process_has_a_name(ending: str, name: str) -> None:
+def test_exit_of_process_is_named(ending: str, name: str) -> None:
     pid = os.fork()
     if pid == 0:
         exec(ending, {"os": os, "sys": _Exit, "signal": signal})

@@ -76,7 +76,7 @@ def only(processes: list[psutil.Process], name: str) -> psutil.Process:
     return found
 
 
-def test_all_of_it_listens_on_loopback_alone(listening: Listening, of_ray: Listening) -> None:
+def test_service_listens_only_on_loopback(listening: Listening, of_ray: Listening) -> None:
     assert len(of_ray) >= 8, "the store, two of the node, its agent for environments, scheduler, host, slots, members"
     for process, address, port in listening:
         # A socket for both versions of IP says of an address of the older one that it is mapped.
@@ -84,7 +84,7 @@ def test_all_of_it_listens_on_loopback_alone(listening: Listening, of_ray: Liste
         assert shown.is_loopback, f"{process.name()} listens on {address}:{port}"
 
 
-def test_no_port_of_ray_does_anything_for_one_without_its_token(of_ray: Listening) -> None:
+def test_ray_ports_require_token(of_ray: Listening) -> None:
     for process, _, port in of_ray:
         if process.cmdline()[:1] == [RUNTIME_ENVIRONMENTS]:
             answer = httpx2.post(f"http://127.0.0.1:{port}/get_runtime_envs_info", content=b"")
@@ -95,7 +95,7 @@ def test_no_port_of_ray_does_anything_for_one_without_its_token(of_ray: Listenin
         assert set(known.values()) == {UNAUTHENTICATED}, f"{process.name()} at {port}: {said}"
 
 
-def test_ray_runs_no_dashboard_no_agent_of_it_and_no_client_server(processes: list[psutil.Process]) -> None:
+def test_ray_runs_no_dashboard_agent_or_client_server(processes: list[psutil.Process]) -> None:
     """Whichever extras of Ray are installed: the whole of what Ray itself runs below `ray start`."""
     raylet = only(processes, "raylet")
     start = raylet.parent()
@@ -110,16 +110,14 @@ def test_ray_runs_no_dashboard_no_agent_of_it_and_no_client_server(processes: li
     assert [program for program in programs if "dashboard" in program or "ray.util.client" in program] == []
 
 
-def test_a_raylet_without_an_option_for_its_agent_is_refused() -> None:
+def test_raylet_without_agent_option_is_refused() -> None:
     kept = ["raylet", "--head", "--runtime_env_agent_command=python agent.py"]
     assert with_idle_agent([*kept, "--dashboard_agent_command=python agent.py --port=0"]) == [*kept, IDLE_AGENT]
     with pytest.raises(RuntimeError, match=r"has no option --dashboard_agent_command=.*constraints\.txt"):
         with_idle_agent(kept)
 
 
-def test_every_socket_file_is_in_a_folder_for_this_user_alone(
-    service: RunningService, processes: list[psutil.Process]
-) -> None:
+def test_socket_files_are_in_private_folders(service: RunningService, processes: list[psutil.Process]) -> None:
     """ZeroMQ's among them: they ask nobody who they are."""
     own = RuntimeDirectory.of(service.data).root
     status = own.lstat()
@@ -136,14 +134,14 @@ def test_every_socket_file_is_in_a_folder_for_this_user_alone(
     }
 
 
-def test_what_the_service_keeps_is_for_this_user_alone(service: RunningService) -> None:
+def test_data_directory_is_private(service: RunningService) -> None:
     """Tokens, database, code, weights, logs."""
     root = service.data.root
     open_to_others = [path for path in (root, *root.iterdir()) if path.lstat().st_mode & 0o077]
     assert open_to_others == []
 
 
-def test_no_process_has_a_token_in_its_environment(service: RunningService, processes: list[psutil.Process]) -> None:
+def test_no_process_has_token_in_environment(service: RunningService, processes: list[psutil.Process]) -> None:
     """Ray's actors neither: they are told the file that has it. `serve` itself has what it was started with."""
     secrets = [path.read_text().strip() for path in (service.data.admin_token, service.data.ray_token)]
     secrets.append(OF_ANOTHER_RAY["RAY_AUTH_TOKEN"])

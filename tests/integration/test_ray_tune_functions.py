@@ -32,7 +32,7 @@ def _tune(function: str) -> dict[str, Any]:
         ("returns_its_last_result", 2.0, [(1, 1.0)]),
     ],
 )
-def test_reports_reach_the_sweep_and_the_last_one_is_the_value(
+def test_reports_are_recorded_and_last_one_is_value(
     slot: SlotDriver, function: str, value: float, reports: list[tuple[int, float]]
 ) -> None:
     events = slot.events(_tune(function))
@@ -43,35 +43,33 @@ def test_reports_reach_the_sweep_and_the_last_one_is_the_value(
 
 
 @pytest.mark.parametrize(("rule", "score"), [("last", 0.5), ("max", 0.9)])
-def test_what_a_function_returns_only_in_part_is_completed_by_the_rule(
-    slot: SlotDriver, rule: str, score: float
-) -> None:
+def test_missing_returned_objectives_are_completed_from_reports(slot: SlotDriver, rule: str, score: float) -> None:
     program = _tune("returns_a_part_of_its_result")
     assert slot.result(program, objectives=("score", "loss"), objective=rule).values == (score, 0.5)
 
 
-def test_a_condition_of_stop_may_name_an_epoch_that_is_reported_with_a_step(slot: SlotDriver) -> None:
+def test_stop_condition_may_name_reported_epoch(slot: SlotDriver) -> None:
     ended = slot.result(_tune("reports_epochs_for_ever"), stop=(("epoch", 3),))
     assert (ended.state, ended.value, ended.message) == (FINISHED, 3.0, "stop: epoch 3 reached 3")
 
 
 @pytest.mark.parametrize("function", ["reports_through_train", "continues_with_train", "looks_around"])
-def test_all_of_it_works_with_ray_train_v1_too(slot: SlotDriver, function: str) -> None:
+def test_ray_train_v1_is_supported(slot: SlotDriver, function: str) -> None:
     ended = slot.result({"function": f"with_tune_v1:{function}"}, sweep_name="tuned")
     assert (ended.state, ended.message) == (FINISHED, "")
 
 
-def test_other_metrics_are_curves_and_those_within_a_dict_have_rays_names(slot: SlotDriver) -> None:
+def test_other_metrics_are_curves_and_nested_ones_have_ray_names(slot: SlotDriver) -> None:
     logged = [event for event in slot.events(_tune("reports")) if isinstance(event, Logged)]
     assert logged[0].step == 1 and logged[0].values == {"loss": 1.0, "time/train": 0.5}
 
 
-def test_several_objectives_are_the_last_value_of_each(slot: SlotDriver) -> None:
+def test_several_objectives_use_last_value_of_each(slot: SlotDriver) -> None:
     ended = slot.result(_tune("returns_its_last_result"), objectives=("score", "loss"))
     assert ended.values == (2.0, 0.5)
 
 
-def test_a_pruned_trial_ends_inside_its_report(slot: SlotDriver) -> None:
+def test_pruned_trial_ends_inside_report(slot: SlotDriver) -> None:
     new = slot.exchange(run(slot.assignment(_tune("reports"), prunable=True)))
     events = new
     while not isinstance(events[-1], Ended):
@@ -91,15 +89,13 @@ def test_a_pruned_trial_ends_inside_its_report(slot: SlotDriver) -> None:
         ("asks_for_a_shard", Cause.USER_ERROR, "load the data in the function"),
     ],
 )
-def test_what_cannot_be_is_said(slot: SlotDriver, function: str, cause: Cause, message: str) -> None:
+def test_invalid_report_is_explained(slot: SlotDriver, function: str, cause: Cause, message: str) -> None:
     ended = slot.result(_tune(function))
     assert (ended.state, ended.cause) == (FAILED, cause)
     assert message in ended.message
 
 
-def test_a_repeated_attempt_continues_from_the_checkpoint_that_was_reported_last(
-    slot: SlotDriver, tmp_path: Path
-) -> None:
+def test_repeated_attempt_continues_from_last_reported_checkpoint(slot: SlotDriver, tmp_path: Path) -> None:
     first = slot.assignment(_tune("continues"), directory=str(tmp_path / "1"))
     ended = slot.end(run(first))
     assert (ended.state, "the first attempt ends here" in ended.message) == (FAILED, True)
@@ -115,7 +111,7 @@ def test_a_repeated_attempt_continues_from_the_checkpoint_that_was_reported_last
     assert AttemptDirectory(tmp_path / "2").log.read_text().endswith("began at 3\n")
 
 
-def test_a_trial_that_counts_keeps_no_checkpoint_folder(slot: SlotDriver, tmp_path: Path) -> None:
+def test_completed_trial_keeps_no_checkpoint_folder(slot: SlotDriver, tmp_path: Path) -> None:
     assignment = slot.assignment(_tune("continues_with_train"), directory=str(tmp_path / "1"))
     assert slot.end(run(assignment)).state is FINISHED
     directory = AttemptDirectory(tmp_path / "1")
@@ -130,6 +126,6 @@ async def _gone(path: Path) -> None:
             await asyncio.sleep(0.005)
 
 
-def test_the_context_is_that_of_the_trial_and_no_cluster_is_connected_to(slot: SlotDriver) -> None:
+def test_context_is_of_trial_and_no_cluster_is_connected(slot: SlotDriver) -> None:
     ended = slot.result(_tune("looks_around"), sweep_name="tuned", trial_id=1)
     assert (ended.state, ended.message) == (FINISHED, "")

@@ -66,7 +66,7 @@ def searching() -> Iterator[Searching]:
     made.thread.close()
 
 
-def test_gp_chooses_as_it_would_here_and_goes_on_when_its_process_was_killed(searching: Searching) -> None:
+def test_gp_proposes_same_parameters_in_process_and_survives_its_kill(searching: Searching) -> None:
     searched, past = _searched()
     here = Search(searched, past)
     for turn in range(2):
@@ -80,7 +80,7 @@ def test_gp_chooses_as_it_would_here_and_goes_on_when_its_process_was_killed(sea
         process.wait(10)
 
 
-def test_the_process_ends_with_its_search(searching: Searching) -> None:
+def test_process_ends_with_its_search(searching: Searching) -> None:
     searching.ask()
     process = searching.process()
     searching.thread.close()
@@ -97,7 +97,7 @@ SCRIPT = """
 """
 
 
-def test_torch_stays_there_and_the_process_dies_with_a_scheduler_that_is_killed() -> None:
+def test_torch_is_imported_only_in_process_which_dies_with_scheduler() -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(SCRIPT)],

@@ -200,7 +200,7 @@ def _files(*folders: Path) -> Iterator[tuple[str, bytes]]:
                     yield str(path), path.read_bytes()
 
 
-def test_a_trial_finds_no_secret_but_the_setting_it_was_given(scene: Scene) -> None:
+def test_trial_finds_no_secret_except_its_own_setting(scene: Scene) -> None:
     """It has read its memory, its environment, its files, those that its environment names, and all command lines."""
     log = scene.service.client.log(1)
     found = {line.removeprefix("FOUND ") for line in log.splitlines() if line.startswith("FOUND")}
@@ -211,13 +211,13 @@ def test_a_trial_finds_no_secret_but_the_setting_it_was_given(scene: Scene) -> N
     assert "PODIUM_" not in environment
 
 
-def test_no_answer_and_no_page_has_a_secret(scene: Scene) -> None:
+def test_no_response_contains_secret(scene: Scene) -> None:
     """Those of requests that had one in them neither."""
     assert len(scene.answers) > 60
     assert scene.found_in(scene.answers) == []
 
 
-def test_nothing_that_is_kept_has_a_secret(scene: Scene) -> None:
+def test_no_stored_file_contains_secret(scene: Scene) -> None:
     """Database and its backup, logs of parts, of Ray and of trials, code, files of trials: but the two token files."""
     data = scene.service.data
     kept = [
@@ -231,14 +231,14 @@ def test_nothing_that_is_kept_has_a_secret(scene: Scene) -> None:
     assert scene.found_in(kept) == []
 
 
-def test_the_command_line_prints_no_secret(scene: Scene) -> None:
+def test_command_line_prints_no_secret(scene: Scene) -> None:
     assert scene.found_in(scene.printed) == []
     said = scene.service.data.root.with_name("data.log").read_bytes()
     assert said.count(scene.secrets[SHOWN_ONCE].encode()) == 1
     assert scene.found_in([("what `podium serve` said", said)], but=SHOWN_ONCE) == []
 
 
-def test_no_process_shows_a_secret(scene: Scene) -> None:
+def test_no_process_exposes_secret(scene: Scene) -> None:
     """To who lists the processes, and to who may read their environments: parts, Ray, slots, members, ourselves."""
     service = psutil.Process(scene.service.process.pid)
     shown = [

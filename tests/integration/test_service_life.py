@@ -72,7 +72,7 @@ def counted_once(client: Client, sweep_id: int, run_cap: int) -> None:
         assert attempts[-1]["number"] == trial["attempt"]
 
 
-def test_trials_outlive_a_killed_scheduler_and_count_once(lasting: AuditedService, code: Path) -> None:
+def test_trials_survive_killed_scheduler_and_count_once(lasting: AuditedService, code: Path) -> None:
     sweep = lasting.client.submit(function_sweep(code, "naps:nap", run_cap=12))
     for _ in range(2):
         wait_for("trials run", lambda: lasting.client.sweep(sweep["id"])["counts"].get("running"))
@@ -83,7 +83,7 @@ def test_trials_outlive_a_killed_scheduler_and_count_once(lasting: AuditedServic
     assert all(len(each) == 1 for each in attempts), [each for each in attempts if len(each) > 1]
 
 
-def test_a_scheduler_that_hangs_is_not_shown_as_ready(lasting: AuditedService) -> None:
+def test_hanging_scheduler_is_not_ready(lasting: AuditedService) -> None:
     scheduler, pid = lasting.component("scheduler"), lasting.pid("scheduler")
     os.kill(pid, signal.SIGSTOP)
     try:
@@ -96,7 +96,7 @@ def test_a_scheduler_that_hangs_is_not_shown_as_ready(lasting: AuditedService) -
     assert lasting.component("scheduler") == scheduler
 
 
-def test_killed_ray_repeats_only_what_was_in_flight(lasting: AuditedService, code: Path) -> None:
+def test_killed_ray_repeats_only_trials_in_flight(lasting: AuditedService, code: Path) -> None:
     sweep = lasting.client.submit(function_sweep(code, "naps:nap", run_cap=10))
     wait_for("some have finished", lambda: lasting.client.sweep(sweep["id"])["counts"].get("finished", 0) >= 2)
     lasting.kill("ray")
@@ -106,7 +106,7 @@ def test_killed_ray_repeats_only_what_was_in_flight(lasting: AuditedService, cod
     assert sum(trial["attempt"] > 1 for trial in trials) <= 2
 
 
-def test_sigterm_leaves_nothing_running_and_the_next_start_goes_on(tmp_path: Path, code: Path) -> None:
+def test_sigterm_stops_everything_and_next_start_continues(tmp_path: Path, code: Path) -> None:
     document = function_sweep(code, "naps:nap", run_cap=30)  # more than end while the service is being told to stop
     with AuditedService(tmp_path / "data") as service:
         sweep_id = service.client.submit(document)["id"]
@@ -123,7 +123,7 @@ def test_sigterm_leaves_nothing_running_and_the_next_start_goes_on(tmp_path: Pat
         counted_once(service.client, sweep_id, 30)
 
 
-def test_when_serve_is_killed_everything_it_started_goes_too(tmp_path: Path, code: Path) -> None:
+def test_components_end_when_serve_is_killed(tmp_path: Path, code: Path) -> None:
     with AuditedService(tmp_path / "data") as service:
         sweep_id = service.client.submit(function_sweep(code, "naps:nap", run_cap=8))["id"]
         wait_for("trials run", lambda: service.client.sweep(sweep_id)["counts"].get("running"))
@@ -136,7 +136,7 @@ def test_when_serve_is_killed_everything_it_started_goes_too(tmp_path: Path, cod
 
 
 @pytest.mark.slow
-def test_when_serve_and_rays_guardian_are_killed_together_nothing_stays(tmp_path: Path, code: Path) -> None:
+def test_components_end_when_serve_and_ray_guardian_are_killed(tmp_path: Path, code: Path) -> None:
     with AuditedService(tmp_path / "data") as service:
         sweep_id = service.client.submit(function_sweep(code, "naps:nap", run_cap=20))["id"]
         wait_for("trials run", lambda: service.client.sweep(sweep_id)["counts"].get("running"))
@@ -146,7 +146,7 @@ def test_when_serve_and_rays_guardian_are_killed_together_nothing_stays(tmp_path
         wait_for("nothing of the service is left", lambda: not service.processes(), 15.0)
 
 
-def test_a_daemonized_grandchild_ends_with_its_attempt(lasting: AuditedService, code: Path) -> None:
+def test_daemonized_grandchild_ends_with_its_attempt(lasting: AuditedService, code: Path) -> None:
     sweep = lasting.client.submit(function_sweep(code, "naps:daemonize", run_cap=2))
     assert lasting.client.wait(sweep["id"], 60)["state"] == "finished"
     written = list((lasting.data.bundles).glob("*/pid-*"))
@@ -154,7 +154,7 @@ def test_a_daemonized_grandchild_ends_with_its_attempt(lasting: AuditedService, 
     assert not any(psutil.pid_exists(int(file.read_text())) for file in written)
 
 
-def test_pretended_gpus_show_each_trial_its_slots_device_and_never_two_at_once(tmp_path: Path, code: Path) -> None:
+def test_fake_gpu_runs_one_trial_at_a_time_which_sees_only_it(tmp_path: Path, code: Path) -> None:
     with AuditedService(tmp_path / "data", "pretend-gpu:2") as service:
         assert {device["visible"] for device in service.client.devices()} == {"0", "1"}
         sweep = service.client.submit(function_sweep(code, "naps:nap", run_cap=8))
@@ -171,7 +171,7 @@ def test_pretended_gpus_show_each_trial_its_slots_device_and_never_two_at_once(t
             assert all(earlier[1] <= later[0] for earlier, later in itertools.pairwise(spans))
 
 
-def test_ctrl_c_on_sweep_run_cancels_the_sweep_and_leaves_nothing(tmp_path: Path, code: Path) -> None:
+def test_ctrl_c_on_sweep_run_cancels_sweep_and_leaves_no_processes(tmp_path: Path, code: Path) -> None:
     file = tmp_path / "sweep.yaml"
     file.write_text(
         "name: naps\nmethod: random\nmetric: {name: score, goal: maximize}\nparameters: {x: {min: 0.0, max: 1.0}}\n"
@@ -204,7 +204,7 @@ def _command_line(process: psutil.Process) -> list[str]:
         return []
 
 
-def test_a_second_service_on_the_same_directory_is_refused(lasting: AuditedService, tmp_path: Path) -> None:
+def test_second_service_on_same_directory_is_refused(lasting: AuditedService, tmp_path: Path) -> None:
     second = podium("serve", "--data-dir", str(lasting.data.root), "--port", "0", "--gateway-port", "0")
     assert second.returncode == 3
     assert f"process {lasting.process.pid}" in second.stderr
@@ -222,7 +222,7 @@ def test_a_second_service_on_the_same_directory_is_refused(lasting: AuditedServi
         (b"SQLite format 3\0" + b"\xff" * 5000, "is damaged"),
     ],
 )
-def test_a_file_that_is_no_database_of_ours_is_left_as_it_is(tmp_path: Path, content: bytes, says: str) -> None:
+def test_foreign_database_file_is_left_unchanged(tmp_path: Path, content: bytes, says: str) -> None:
     database = tmp_path / "podium.sqlite3"
     database.write_bytes(content)
     result = podium("serve", "--data-dir", str(tmp_path), "--port", "0", "--gateway-port", "0")
@@ -231,7 +231,7 @@ def test_a_file_that_is_no_database_of_ours_is_left_as_it_is(tmp_path: Path, con
     assert database.read_bytes() == content
 
 
-def test_a_gpu_service_on_a_machine_without_one_says_so_and_leaves_nothing(tmp_path: Path) -> None:
+def test_gpu_service_without_gpu_fails_with_reason_and_leaves_no_processes(tmp_path: Path) -> None:
     result = podium(
         "serve", "--data-dir", str(tmp_path / "d"), "--port", "0", "--gateway-port", "0", "--devices", "gpu"
     )
@@ -241,7 +241,7 @@ def test_a_gpu_service_on_a_machine_without_one_says_so_and_leaves_nothing(tmp_p
     assert "there is no GPU on this machine" in result.stderr
 
 
-def test_a_scheduler_that_dies_while_ray_ends_does_not_end_serve(lasting: AuditedService, code: Path) -> None:
+def test_serve_continues_when_scheduler_dies_while_ray_ends(lasting: AuditedService, code: Path) -> None:
     sweep_id = lasting.client.submit(function_sweep(code, "naps:nap", run_cap=8))["id"]
     guardian, scheduler = lasting.pid("ray"), lasting.pid("scheduler")
     (raylet,) = [p for p in psutil.Process(guardian).children(recursive=True) if p.name() == "raylet"]
@@ -255,7 +255,7 @@ def test_a_scheduler_that_dies_while_ray_ends_does_not_end_serve(lasting: Audite
 
 
 @pytest.mark.slow
-def test_serve_that_is_started_again_at_once_waits_for_what_its_predecessor_left(tmp_path: Path, code: Path) -> None:
+def test_restarted_serve_waits_for_processes_of_predecessor(tmp_path: Path, code: Path) -> None:
     with AuditedService(tmp_path / "data") as first:
         sweep_id = first.client.submit(function_sweep(code, "naps:nap", run_cap=8))["id"]
         wait_for("trials run", lambda: first.client.sweep(sweep_id)["counts"].get("running"))
@@ -312,7 +312,7 @@ def _drained(terminal: int, process: subprocess.Popen[bytes]) -> bytes:
     return said
 
 
-def test_ctrl_c_while_it_starts_ends_it_and_leaves_nothing(tmp_path: Path) -> None:
+def test_ctrl_c_during_start_ends_service_and_leaves_no_processes(tmp_path: Path) -> None:
     data, said = tmp_path / "data", b""
     ours, theirs = pty.openpty()
     # A shell without job control starts background jobs with SIGINT ignored, and so the tests that it runs there.

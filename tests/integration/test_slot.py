@@ -25,7 +25,7 @@ def _log(slot: SlotDriver, program: str) -> str:
 # How attempts end.
 
 
-def test_a_good_trial_tells_its_story_in_order(slot: SlotDriver) -> None:
+def test_finished_trial_emits_events_in_order(slot: SlotDriver) -> None:
     started, logged, reported, ended = slot.events("good")
     assert isinstance(started, Started) and (started.visible_devices, started.torch_device) == ("", "cpu")
     assert isinstance(logged, Logged) and logged.values == {"loss": 0.75}
@@ -61,7 +61,7 @@ def test_a_good_trial_tells_its_story_in_order(slot: SlotDriver) -> None:
         ("talks_nonsense", Cause.BAD_REPORT, "0", "invalid message"),
     ],
 )
-def test_a_failed_trial_is_told_apart_and_the_slot_works_on(
+def test_failed_trial_has_its_cause_and_slot_stays_usable(
     slot: SlotDriver, function: str, cause: Cause, exit: str, message: str
 ) -> None:
     ended = slot.result(function)
@@ -79,13 +79,13 @@ def test_a_failed_trial_is_told_apart_and_the_slot_works_on(
         ("broken:objective", "ZeroDivisionError"),
     ],
 )
-def test_a_module_that_cannot_be_used_is_a_user_error(slot: SlotDriver, function: str, message: str) -> None:
+def test_unusable_module_is_user_error(slot: SlotDriver, function: str, message: str) -> None:
     ended = slot.result({"function": function})
     assert (ended.state, ended.cause) == (FAILED, Cause.USER_ERROR)
     assert message in ended.message
 
 
-def test_a_user_error_comes_with_its_traceback(slot: SlotDriver) -> None:
+def test_user_error_includes_traceback(slot: SlotDriver) -> None:
     traceback = slot.result("fails").traceback
     assert "train.py" in traceback and 'raise ValueError("as planned")' in traceback
 
@@ -100,9 +100,7 @@ def test_a_user_error_comes_with_its_traceback(slot: SlotDriver) -> None:
         ({"function": "endless:objective"}, Limits(start_s=0.3, grace_s=0.1), Cause.START_TIMEOUT, "143"),
     ],
 )
-def test_an_attempt_ends_when_its_clock_runs_out(
-    slot: SlotDriver, program: Any, limits: Limits, cause: Cause, exit: str
-) -> None:
+def test_attempt_ends_at_time_limit(slot: SlotDriver, program: Any, limits: Limits, cause: Cause, exit: str) -> None:
     ended = slot.result(program, limits=limits)
     assert (ended.state, ended.cause, ended.exit) == (FAILED, cause, exit)
     assert ended.message.split()[-1].startswith("limits.")
@@ -112,19 +110,19 @@ def test_an_attempt_ends_when_its_clock_runs_out(
 
 
 @pytest.mark.parametrize(("function", "exit"), [("sleeps", "143"), ("never_ends", "SIGKILL")])
-def test_a_stopped_attempt_is_cancelled(slot: SlotDriver, function: str, exit: str) -> None:
+def test_stopped_attempt_is_cancelled(slot: SlotDriver, function: str, exit: str) -> None:
     assignment = slot.begin(function, limits=Limits(grace_s=0.1))
     ended = slot.end(stop(key_of(assignment)))
     assert (ended.state, ended.cause, ended.exit) == (CANCELLED, Cause.CANCELLED, exit)
 
 
-def test_an_attempt_that_finishes_in_its_grace_has_finished(slot: SlotDriver) -> None:
+def test_attempt_that_finishes_within_grace_is_finished(slot: SlotDriver) -> None:
     assignment = slot.begin("finishes_though_asked_to_stop")
     ended = slot.end(stop(key_of(assignment)))
     assert (ended.state, ended.value) == (FINISHED, 0.5)
 
 
-def test_a_stop_for_another_attempt_stops_nothing(slot: SlotDriver) -> None:
+def test_stop_of_other_attempt_has_no_effect(slot: SlotDriver) -> None:
     assignment = slot.begin("finishes_though_asked_to_stop")
     other = key_of(slot.assignment("good"))
     ended = slot.end(stop(other), stop(key_of(assignment)))
@@ -132,9 +130,7 @@ def test_a_stop_for_another_attempt_stops_nothing(slot: SlotDriver) -> None:
 
 
 @pytest.mark.parametrize(("prune_at", "state", "steps"), [(2, TrialState.PRUNED, 3), (9, FINISHED, 5)])
-def test_a_trial_gives_up_when_its_answer_says_so(
-    slot: SlotDriver, prune_at: int, state: TrialState, steps: int
-) -> None:
+def test_trial_is_pruned_when_answer_is_prune(slot: SlotDriver, prune_at: int, state: TrialState, steps: int) -> None:
     events = slot.exchange(run(slot.assignment("gives_up_when_told", prunable=True)))
     reports = 0
     while not isinstance(events[-1], Ended):
@@ -144,12 +140,12 @@ def test_a_trial_gives_up_when_its_answer_says_so(
     assert (events[-1].state, reports, events[-1].late_prune_answers) == (state, steps, 0)
 
 
-def test_an_answer_that_does_not_come_means_go_on(slot: SlotDriver) -> None:
+def test_trial_continues_when_pruning_answer_does_not_arrive(slot: SlotDriver) -> None:
     ended = slot.result("gives_up_when_told", prunable=True, params={"steps": 1})
     assert (ended.state, ended.late_prune_answers) == (FINISHED, 1)
 
 
-def test_a_saved_model_is_there_whole(slot: SlotDriver) -> None:
+def test_saved_model_is_complete(slot: SlotDriver) -> None:
     assignment = slot.assignment("saves_a_model")
     events = slot.until(lambda event: isinstance(event, Ended), run(assignment))
     (saved,) = [event for event in events if isinstance(event, Saved)]
@@ -160,15 +156,15 @@ def test_a_saved_model_is_there_whole(slot: SlotDriver) -> None:
 # What an attempt gets, and what is left of it.
 
 
-def test_the_log_has_what_process_and_children_wrote(slot: SlotDriver) -> None:
+def test_log_includes_output_of_process_and_children(slot: SlotDriver) -> None:
     assert sorted(_log(slot, "says").splitlines()) == ["children too", "errors too", "to the log"]
 
 
-def test_the_log_of_a_crash_says_where(slot: SlotDriver) -> None:
+def test_log_of_crash_includes_location(slot: SlotDriver) -> None:
     assert "Fatal Python error: Segmentation fault" in _log(slot, "segfaults")
 
 
-def test_the_working_and_temporary_directories_are_its_own_and_go_with_it(slot: SlotDriver) -> None:
+def test_working_and_temporary_directories_are_private_and_removed(slot: SlotDriver) -> None:
     assignment = slot.assignment("looks_around")
     slot.end(run(assignment))
     directory = AttemptDirectory(Path(assignment.directory))
@@ -179,22 +175,22 @@ def test_the_working_and_temporary_directories_are_its_own_and_go_with_it(slot: 
     assert not directory.work.exists() and not directory.temporary.exists()
 
 
-def test_a_daemonized_grandchild_is_killed_before_the_slot_is_free(slot: SlotDriver) -> None:
+def test_daemonized_grandchild_is_killed_before_slot_is_free(slot: SlotDriver) -> None:
     ended = slot.result("leaves_a_daemon")
     assert ended.value is not None and not Path(f"/proc/{int(ended.value)}").exists()
     assert ended.orphans_killed == 1
 
 
-def test_no_attempt_sees_what_another_has_done_to_its_modules(slot: SlotDriver) -> None:
+def test_module_changes_do_not_reach_other_attempts(slot: SlotDriver) -> None:
     assert [slot.result("counts_calls").value for _ in range(2)] == [1.0, 1.0]
 
 
-def test_the_seed_fixes_all_chance(slot: SlotDriver) -> None:
+def test_seed_fixes_all_random_generators(slot: SlotDriver) -> None:
     first, again, other = (slot.result("draws", seed=seed).value for seed in (1, 1, 2))
     assert first == again != other
 
 
-def test_torch_works_in_parallel_after_the_fork(slot: SlotDriver) -> None:
+def test_torch_runs_in_parallel_after_fork(slot: SlotDriver) -> None:
     assert slot.result("multiplies_in_parallel", threads=2).value == 2.0
     assert slot.result("multiplies_in_parallel").value == 1.0
 
@@ -202,12 +198,12 @@ def test_torch_works_in_parallel_after_the_fork(slot: SlotDriver) -> None:
 @pytest.mark.parametrize(
     ("function", "value"), [("uses_its_own_db_and_api", 42.0), ("imports_nothing_of_the_service", 1.0)]
 )
-def test_the_services_modules_do_not_reach_a_trial(slot: SlotDriver, function: str, value: float) -> None:
+def test_service_modules_are_not_visible_to_trial(slot: SlotDriver, function: str, value: float) -> None:
     ended = slot.result(function)
     assert ended.value == value, ended.message
 
 
-def test_the_built_in_program_gives_the_same_numbers_for_the_same_seed(slot: SlotDriver) -> None:
+def test_builtin_program_is_deterministic_for_same_seed(slot: SlotDriver) -> None:
     def curve(seed: int) -> list[float]:
         events = slot.events(
             DIGITS, metric="val_accuracy", seed=seed, params={"epochs": 2, "lr": 0.01}, code=None, threads=2

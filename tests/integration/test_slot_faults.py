@@ -21,14 +21,12 @@ FINISHED, FAILED, CANCELLED = TrialState.FINISHED, TrialState.FAILED, TrialState
 # What a trial says, or its end, is too much for the slot.
 
 
-def test_a_deep_note_is_not_kept_and_the_slot_is_free(slot: SlotDriver) -> None:
+def test_deeply_nested_attribute_is_dropped_and_slot_is_free(slot: SlotDriver) -> None:
     assert slot.result("notes_what_is_deep").user_attrs == {}
     assert slot.result("good").state is FINISHED
 
 
-def test_an_end_that_cannot_be_told_is_told_without_its_details(
-    slot: SlotDriver, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unserializable_end_is_reported_without_details(slot: SlotDriver, monkeypatch: pytest.MonkeyPatch) -> None:
     def unclear(*args: Any, **kwargs: Any) -> Any:
         raise RuntimeError("as planned")
 
@@ -44,7 +42,7 @@ def test_an_end_that_cannot_be_told_is_told_without_its_details(
 # The fork server dies.
 
 
-def test_a_killed_fork_server_takes_its_attempt_along_and_a_new_one_works(slot: SlotDriver) -> None:
+def test_killed_fork_server_ends_its_attempt_and_is_replaced(slot: SlotDriver) -> None:
     assignment = slot.assignment("sleeps")
     events = slot.until(lambda event: isinstance(event, Started), run(assignment))
     slot.kill_fork_server()
@@ -55,14 +53,14 @@ def test_a_killed_fork_server_takes_its_attempt_along_and_a_new_one_works(slot: 
     assert slot.result("good").state is FINISHED
 
 
-def test_a_fork_server_killed_between_two_attempts_is_replaced(slot: SlotDriver) -> None:
+def test_fork_server_killed_between_attempts_is_replaced(slot: SlotDriver) -> None:
     slot.kill_fork_server()
     while slot.fork_servers():
         slot.wait(asyncio.sleep(0.01))
     assert slot.result("good").state is FINISHED
 
 
-def test_a_stop_waits_for_a_fork_server_that_restarts(slot: SlotDriver) -> None:
+def test_stop_waits_for_restarting_fork_server(slot: SlotDriver) -> None:
     slot.clear()
     slot.kill_fork_server()
     while slot.fork_servers():
@@ -72,7 +70,7 @@ def test_a_stop_waits_for_a_fork_server_that_restarts(slot: SlotDriver) -> None:
     _assert_cancelled(slot, assignment)
 
 
-def test_a_new_session_hears_of_what_the_one_before_is_starting(slot: SlotDriver) -> None:
+def test_new_session_reports_attempt_that_previous_one_is_starting(slot: SlotDriver) -> None:
     slot.clear()
     slot.kill_fork_server()
     while slot.fork_servers():
@@ -90,7 +88,7 @@ def test_a_new_session_hears_of_what_the_one_before_is_starting(slot: SlotDriver
     assert SlotDescription.from_json(slot.wait(both())).running == assignment.key
 
 
-def test_requests_that_pile_up_at_a_slow_fork_server_are_taken_one_by_one(slot: SlotDriver) -> None:
+def test_requests_to_slow_fork_server_are_processed_in_sequence(slot: SlotDriver) -> None:
     slot.begin("never_ends", limits=Limits(trial_s=0.2, grace_s=0.05))
     (fork_server,) = slot.fork_servers()
     os.kill(fork_server, signal.SIGSTOP)
@@ -100,9 +98,7 @@ def test_requests_that_pile_up_at_a_slow_fork_server_are_taken_one_by_one(slot: 
     assert slot.fork_servers() == [fork_server]
 
 
-def test_a_fork_server_that_hangs_does_not_keep_an_attempt_alive(
-    slot: SlotDriver, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_attempt_ends_when_fork_server_hangs(slot: SlotDriver, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("podium.sweep.slots.slot.FORK_SERVER_S", 0.3)
     slot.begin("never_ends", limits=Limits(trial_s=0.2, grace_s=0.05))
     (fork_server,) = slot.fork_servers()
@@ -115,7 +111,7 @@ def test_a_fork_server_that_hangs_does_not_keep_an_attempt_alive(
 # Who may talk to it.
 
 
-def test_calls_that_arrive_out_of_order_are_taken_in_order(slot: SlotDriver) -> None:
+def test_calls_out_of_order_are_processed_in_order(slot: SlotDriver) -> None:
     slot.clear()
     assignment = slot.assignment("sleeps", limits=Limits(grace_s=0.1))
     commands: dict[int, list[SlotCommand]] = {1: [run(assignment)], 2: [], 3: [stop(key_of(assignment))]}
@@ -124,7 +120,7 @@ def test_calls_that_arrive_out_of_order_are_taken_in_order(slot: SlotDriver) -> 
     _assert_cancelled(slot, assignment)
 
 
-def test_a_newer_call_ends_an_older_one_with_nothing(slot: SlotDriver) -> None:
+def test_newer_call_ends_older_one_with_empty_result(slot: SlotDriver) -> None:
     slot.clear()
     answers = slot.wait(_call_all(slot, {1: [], 2: [run(slot.assignment("good"))]}))
     assert answers[1] == SUPERSEDED
@@ -146,7 +142,7 @@ async def _call_all(slot: SlotDriver, commands: dict[int, list[SlotCommand]]) ->
     return dict(zip(commands, answers, strict=True))
 
 
-def test_an_old_session_gets_nothing_and_changes_nothing(slot: SlotDriver) -> None:
+def test_old_session_receives_and_changes_nothing(slot: SlotDriver) -> None:
     old = slot.session
     slot.open()
     late = slot.slot.exchange(old, slot.call + 1, 0, encode_commands([run(slot.assignment("good"))]))
@@ -154,7 +150,7 @@ def test_an_old_session_gets_nothing_and_changes_nothing(slot: SlotDriver) -> No
     assert slot.open().running is None
 
 
-def test_a_new_session_finds_what_runs_and_what_happened_meanwhile(slot: SlotDriver) -> None:
+def test_new_session_receives_running_attempts_and_missed_events(slot: SlotDriver) -> None:
     assignment = slot.begin("finishes_though_asked_to_stop")
     assert slot.open().running == assignment.key
     ended = slot.end(stop(key_of(assignment)))
@@ -165,7 +161,7 @@ def test_a_new_session_finds_what_runs_and_what_happened_meanwhile(slot: SlotDri
     assert all(event.key.trial_id > assignment.trial_id for _, event in slot.open().events)
 
 
-def test_a_second_attempt_beside_the_first_is_refused(slot: SlotDriver) -> None:
+def test_second_concurrent_attempt_is_refused(slot: SlotDriver) -> None:
     first = slot.begin("sleeps")
     second = slot.assignment("good")
     refused = slot.end(run(first), run(second))

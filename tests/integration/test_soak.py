@@ -216,7 +216,7 @@ class Soak:
 
 
 @pytest.mark.timeout(120 + REQUESTS // 50)
-def test_stalls_and_kills_leave_memory_sockets_and_requests_under_way_flat(
+def test_memory_sockets_and_requests_in_flight_stay_constant_under_stalls_and_kills(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     soak, warm, end = uvloop.run(_soak(tmp_path))

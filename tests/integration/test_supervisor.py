@@ -74,7 +74,7 @@ def _part(data: DataDirectory, name: str = "scheduler") -> dict[str, Any]:
     return next(part for part in service_state.parts(data) if part["name"] == name)
 
 
-def test_a_part_that_hangs_is_silent_then_killed_and_started_again(
+def test_hanging_component_is_unresponsive_then_killed_and_restarted(
     supervisor: subprocess.Popen[str], data: DataDirectory
 ) -> None:
     before = _part(data)
@@ -86,7 +86,7 @@ def test_a_part_that_hangs_is_silent_then_killed_and_started_again(
     wait_for("another is ready", lambda: _part(data)["state"] == "ready" and _part(data)["pid"] != before["pid"])
 
 
-def test_a_part_that_goes_on_is_ready_again(supervisor: subprocess.Popen[str], data: DataDirectory) -> None:
+def test_component_is_ready_when_heartbeat_resumes(supervisor: subprocess.Popen[str], data: DataDirectory) -> None:
     before = _part(data, "host")
     os.kill(before["pid"], signal.SIGSTOP)
     _said(supervisor, "host: missed heartbeat")
@@ -95,7 +95,7 @@ def test_a_part_that_goes_on_is_ready_again(supervisor: subprocess.Popen[str], d
     wait_for("it is ready", lambda: _part(data, "host") == before)
 
 
-def test_a_part_that_dies_while_serve_is_stopped_is_not_shown_as_ready(
+def test_component_that_dies_while_serve_is_suspended_is_not_ready(
     supervisor: subprocess.Popen[str], data: DataDirectory
 ) -> None:
     supervisor.send_signal(signal.SIGSTOP)
@@ -104,7 +104,7 @@ def test_a_part_that_dies_while_serve_is_stopped_is_not_shown_as_ready(
     assert json.loads(data.service_file.read_text())["parts"][0]["state"] == "ready"
 
 
-def test_a_file_that_cannot_be_written_is_said_once(tmp_path: Path, data: DataDirectory) -> None:
+def test_unwritable_file_is_reported_once(tmp_path: Path, data: DataDirectory) -> None:
     said: list[str] = []
     supervisor = Supervisor(ServiceSettings(str(data.root), str(tmp_path / "run")), said.append)
     data.service_file.mkdir()

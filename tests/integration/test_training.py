@@ -56,9 +56,7 @@ def dataset(name: str, assignment: Assignment) -> datasets.Dataset:
     ("model", "params"),
     [("mlp", {"hidden": 32, "lr": 0.01, "epochs": 4}), ("cnn", {"channels": 4, "lr": 0.01, "epochs": 3})],
 )
-def test_a_model_learns_and_the_best_epoch_is_what_it_leaves(
-    slot: SlotDriver, model: str, params: dict[str, Any]
-) -> None:
+def test_model_learns_and_best_epoch_is_kept(slot: SlotDriver, model: str, params: dict[str, Any]) -> None:
     events, value, assignment = fit(slot, model, **params)
     curve = reported(events)
     assert value == max(curve) > 0.8
@@ -72,14 +70,14 @@ def test_a_model_learns_and_the_best_epoch_is_what_it_leaves(
     assert float((predicted == targets).mean()) == pytest.approx(value)
 
 
-def test_patience_ends_a_trial_that_gets_no_better(slot: SlotDriver) -> None:
+def test_patience_ends_trial_without_improvement(slot: SlotDriver) -> None:
     events, value, _ = fit(slot, "mlp", lr=1e-9, epochs=10, patience=2)
     curve = reported(events)
     assert len(curve) == 3 and value == curve[0]
 
 
 @pytest.mark.parametrize("metric", ["val_rmse", "val_mae", "val_loss"])
-def test_values_are_learned_in_the_units_of_the_target(slot: SlotDriver, metric: str) -> None:
+def test_regression_is_learned_in_units_of_target(slot: SlotDriver, metric: str) -> None:
     events, value, assignment = fit(slot, "mlp", "diabetes", metric, **QUICK)
     curve = reported(events)
     assert value == min(curve) and not logged(events, metric)
@@ -93,7 +91,7 @@ def test_values_are_learned_in_the_units_of_the_target(slot: SlotDriver, metric:
     assert rmse < 0.85 * float(targets.std())
 
 
-def test_the_loss_of_values_is_in_deviations_of_the_training_targets(slot: SlotDriver) -> None:
+def test_regression_loss_is_in_std_of_training_targets(slot: SlotDriver) -> None:
     events, _, assignment = fit(slot, "mlp", "diabetes", "val_loss", **QUICK)
     _, targets = dataset("diabetes", assignment).split("train")
     in_units = np.array(logged(events, "val_rmse")) / float(targets.std())
@@ -102,7 +100,7 @@ def test_the_loss_of_values_is_in_deviations_of_the_training_targets(slot: SlotD
 
 
 @pytest.mark.parametrize(("name", "metric"), [("digits", "val_accuracy"), ("diabetes", "val_rmse")])
-def test_the_kept_model_gives_the_kept_predictions_row_by_row(slot: SlotDriver, name: str, metric: str) -> None:
+def test_saved_model_reproduces_saved_predictions_row_by_row(slot: SlotDriver, name: str, metric: str) -> None:
     _, _, assignment = fit(slot, "mlp", name, metric, hidden=16, lr=0.01, epochs=2, dropout=0.2)
     files = AttemptDirectory(Path(assignment.directory))
     weights, metadata = checkpoints.load_weights(files.model)
@@ -119,7 +117,7 @@ def test_the_kept_model_gives_the_kept_predictions_row_by_row(slot: SlotDriver, 
         np.testing.assert_allclose(predictions, expected.numpy(), rtol=1e-5, atol=1e-6)
 
 
-def test_a_model_of_values_says_what_it_answers(slot: SlotDriver) -> None:
+def test_regression_model_names_its_outputs(slot: SlotDriver) -> None:
     _, _, assignment = fit(slot, "mlp", "diabetes", "val_rmse", epochs=1)
     _, metadata = checkpoints.load_weights(AttemptDirectory(Path(assignment.directory)).model)
     architecture = checkpoints.architecture_of(metadata)
@@ -128,14 +126,14 @@ def test_a_model_of_values_says_what_it_answers(slot: SlotDriver) -> None:
     assert architecture["mean"] == pytest.approx(dataset("diabetes", assignment).mean)
 
 
-def test_values_too_are_the_same_from_the_same_seed(slot: SlotDriver) -> None:
+def test_regression_is_deterministic_for_same_seed(slot: SlotDriver) -> None:
     first, other = (fit(slot, "mlp", "diabetes", "val_rmse", **QUICK, dropout=0.1) for _ in range(2))
     assert reported(first[0]) == reported(other[0])
     one, two = (load_file(AttemptDirectory(Path(trial[2].directory)).predictions) for trial in (first, other))
     assert all(np.array_equal(one[split], two[split]) for split in one)
 
 
-def test_patience_goes_by_the_metric_of_values(slot: SlotDriver) -> None:
+def test_patience_uses_regression_metric(slot: SlotDriver) -> None:
     events, value, _ = fit(slot, "mlp", "diabetes", "val_rmse", hidden=64, lr=0.05, epochs=60, patience=2)
     curve = reported(events)
     assert len(curve) < 60 and value == min(curve) == curve[-3]
@@ -155,7 +153,7 @@ def _interrupted(slot: SlotDriver, assignment: Assignment) -> list[Event]:
     return events
 
 
-def test_a_trial_that_was_killed_goes_on_to_the_same_numbers(slot: SlotDriver, tmp_path: Path) -> None:
+def test_killed_trial_resumes_with_identical_results(slot: SlotDriver, tmp_path: Path) -> None:
     params: dict[str, Any] = {"hidden": 32, "lr": 0.003, "epochs": 200, "dropout": 0.3, "patience": 150}
     whole_events, value, whole = fit(slot, "mlp", **params)
     first = slot.assignment(

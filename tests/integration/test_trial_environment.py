@@ -107,7 +107,7 @@ def _said(service: RunningService, code: Path, program: dict[str, Any]) -> dict[
     return {match[1]: json.loads(match[2]) for match in found}
 
 
-def test_a_script_has_the_users_environment_and_the_documented_list(
+def test_script_has_environment_of_user_and_documented_variables(
     service: RunningService, folder: Path, given: dict[str, str]
 ) -> None:
     program = {
@@ -127,7 +127,7 @@ def test_a_script_has_the_users_environment_and_the_documented_list(
     assert str(HOOK_FOLDER) not in said["path"] and said["path"][1] == given["PYTHONPATH"]
 
 
-def test_a_function_has_the_users_environment_and_the_documented_list(
+def test_function_has_environment_of_user_and_documented_variables(
     service: RunningService, folder: Path, given: dict[str, str]
 ) -> None:
     program = {"function": "functions:objective", "env": {"OWN": "x is ${x}", "OMP_NUM_THREADS": "3"}}
@@ -137,6 +137,6 @@ def test_a_function_has_the_users_environment_and_the_documented_list(
     assert environment["OMP_NUM_THREADS"] == "3" and environment["OWN"].startswith("x is 0.")
 
 
-def test_the_list_is_documented() -> None:
+def test_variables_are_documented() -> None:
     text = DOCS.read_text()
     assert [name for name in sorted(OF_EVERY_TRIAL | OF_A_SCRIPT) if f"`{name}`" not in text] == []

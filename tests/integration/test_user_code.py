@@ -49,7 +49,7 @@ def _answered(slot: SlotDriver, assignment: Assignment, values: dict[str, Any], 
         (_shape("yields_numbers"), 0.25, [(0, 1.0), (1, 0.25)]),
     ],
 )
-def test_a_function_of_any_of_these_shapes_works(
+def test_function_signature_is_supported(
     slot: SlotDriver, program: dict[str, Any], value: float, reports: list[tuple[int, float]]
 ) -> None:
     events = slot.events(program)
@@ -59,7 +59,7 @@ def test_a_function_of_any_of_these_shapes_works(
     assert _reports(events) == reports
 
 
-def test_a_dotted_parameter_is_in_a_config_flat_and_nested(slot: SlotDriver) -> None:
+def test_dotted_parameter_is_in_config_flat_and_nested(slot: SlotDriver) -> None:
     ended = slot.result(_shape("of_nested_config"), params={"optimizer.lr": 0.5, "optimizer.name": "sgd"})
     assert (ended.state, ended.value, ended.message) == (FINISHED, 1.0, "")
 
@@ -68,7 +68,7 @@ def test_a_dotted_parameter_is_in_a_config_flat_and_nested(slot: SlotDriver) -> 
     ("env", "threads", "counted"),
     [({}, None, 1.11), ({}, 2, 2.22), ({"LOKY_MAX_CPU_COUNT": "2", "OMP_NUM_THREADS": "3"}, 1, 2.23)],
 )
-def test_joblib_starts_as_many_workers_as_the_trial_has_threads(
+def test_joblib_starts_one_worker_per_thread_of_trial(
     slot: SlotDriver, env: dict[str, str], threads: int | None, counted: float
 ) -> None:
     program = {"function": "train:counts_jobs", "env": env}
@@ -78,27 +78,27 @@ def test_joblib_starts_as_many_workers_as_the_trial_has_threads(
     assert slot.result(program, threads=threads).value == pytest.approx(counted)
 
 
-def test_the_environment_of_a_function_has_its_parameters(slot: SlotDriver) -> None:
+def test_environment_of_function_has_its_parameters(slot: SlotDriver) -> None:
     assert slot.result(_shape("reads_its_environment", env={"RATE": "${x}", "ABSENT": "${envvar:PATH}"})).value == 0.25
     ended = slot.result(_shape("reads_its_environment", env={"RATE": "${envvar:NOWHERE}"}))
     assert (ended.cause, "environment variable 'NOWHERE'" in ended.message) == (Cause.USER_ERROR, True)
 
 
-def test_what_a_generator_yields_beside_the_metric_is_logged(slot: SlotDriver) -> None:
+def test_other_values_yielded_by_generator_are_logged(slot: SlotDriver) -> None:
     logged = [event for event in slot.events(_shape("yields")) if isinstance(event, Logged)]
     assert [(event.step, event.values) for event in logged] == [(step, {"loss": 0.5}) for step in range(3)]
 
 
-def test_a_generator_may_have_several_objectives(slot: SlotDriver) -> None:
+def test_generator_may_have_several_objectives(slot: SlotDriver) -> None:
     assert slot.result(_shape("yields"), objectives=("score", "loss")).values == (2.25, 0.5)
 
 
-def test_optunas_own_exception_prunes(slot: SlotDriver) -> None:
+def test_trial_pruned_exception_of_optuna_prunes(slot: SlotDriver) -> None:
     ended = slot.result(_shape("gives_up_as_optuna_does"))
     assert (ended.state, ended.cause) == (PRUNED, None)
 
 
-def test_a_generator_is_closed_when_its_trial_is_pruned(slot: SlotDriver) -> None:
+def test_generator_is_closed_when_trial_is_pruned(slot: SlotDriver) -> None:
     assignment = slot.assignment(_shape("yields"), prunable=True)
     events = _answered(slot, assignment, {}, prune_at=1)
     assert isinstance(events[-1], Ended) and events[-1].state is PRUNED
@@ -119,7 +119,7 @@ def test_a_generator_is_closed_when_its_trial_is_pruned(slot: SlotDriver) -> Non
         ("chooses_a_list", Cause.USER_ERROR, "strings, numbers, booleans or None, got [1, 2]"),
     ],
 )
-def test_a_function_that_cannot_work_is_told_why(slot: SlotDriver, function: str, cause: Cause, message: str) -> None:
+def test_unusable_function_fails_with_reason(slot: SlotDriver, function: str, cause: Cause, message: str) -> None:
     ended = slot.result(_shape(function))
     assert (ended.state, ended.cause) == (FAILED, cause)
     assert message in ended.message
@@ -133,13 +133,13 @@ def test_a_function_that_cannot_work_is_told_why(slot: SlotDriver, function: str
         ("api.nowhere:objective", "no module named 'api.nowhere' in the code folder"),
     ],
 )
-def test_a_module_that_cannot_be_used_is_told_why(slot: SlotDriver, function: str, message: str) -> None:
+def test_unusable_module_fails_with_reason(slot: SlotDriver, function: str, message: str) -> None:
     ended = slot.result({"function": function})
     assert (ended.state, ended.cause) == (FAILED, Cause.USER_ERROR)
     assert message in ended.message
 
 
-def test_a_traceback_begins_with_the_users_code(slot: SlotDriver) -> None:
+def test_traceback_starts_in_user_code(slot: SlotDriver) -> None:
     lines = slot.result(_shape("fails_inside")).traceback.splitlines()
     assert lines[0] == "Traceback (most recent call last):"
     assert [line.split('"')[1].rsplit("/", 1)[1] for line in lines if "File" in line] == ["shapes.py", "shapes.py"]
@@ -151,7 +151,7 @@ def test_a_traceback_begins_with_the_users_code(slot: SlotDriver) -> None:
 # Define-by-run.
 
 
-def test_what_the_sweep_file_does_not_name_is_chosen_by_the_search(slot: SlotDriver) -> None:
+def test_search_chooses_parameters_missing_from_sweep_file(slot: SlotDriver) -> None:
     assignment = slot.assignment(_shape("defines"))
     events = _answered(slot, assignment, {"layers": 2, "width 0": 8, "width 1": 16, "kind": "a"})
     wanted = {event.name: event.distribution for event in events if isinstance(event, Wanted)}
@@ -164,13 +164,13 @@ def test_what_the_sweep_file_does_not_name_is_chosen_by_the_search(slot: SlotDri
     assert isinstance(events[-1], Ended) and events[-1].value == 25.25
 
 
-def test_an_enqueued_value_outside_the_range_fails_the_trial_at_its_suggestion(slot: SlotDriver) -> None:
+def test_enqueued_value_out_of_range_fails_trial_at_suggestion(slot: SlotDriver) -> None:
     ended = slot.result(_shape("defines"), params={"x": 0.5}, enqueued={"layers": 9})
     assert (ended.state, ended.cause) == (FAILED, Cause.USER_ERROR)
     assert "layers was enqueued as 9, not between 1 and 3; correct or remove the value" in ended.message
 
 
-def test_enqueued_values_that_the_code_does_not_suggest_are_said(slot: SlotDriver) -> None:
+def test_enqueued_values_never_suggested_are_reported(slot: SlotDriver) -> None:
     enqueued = {"layers": 2, "depth": 3, "kind": "a"}
     assignment = slot.assignment(_shape("defines"), params={"x": 0.25}, enqueued=enqueued)
     ended = _answered(slot, assignment, {"layers": 2, "width 0": 8, "width 1": 16, "kind": "a"})[-1]
@@ -179,21 +179,21 @@ def test_enqueued_values_that_the_code_does_not_suggest_are_said(slot: SlotDrive
     assert AttemptDirectory(Path(assignment.directory)).log.read_text().endswith(f"podium: {words}\n")
 
 
-def test_a_repeated_attempt_has_its_values_and_asks_for_none(slot: SlotDriver) -> None:
+def test_repeated_attempt_reuses_its_values(slot: SlotDriver) -> None:
     params = {"x": 0.5, "layers": 1, "width 0": 8, "kind": None}
     events = slot.events(_shape("defines"), params=params, defined=("layers", "width 0", "kind"), attempt=2)
     assert not [event for event in events if isinstance(event, Wanted)]
     assert isinstance(events[-1], Ended) and events[-1].value == 8.5
 
 
-def test_an_answer_that_came_early_is_there_when_it_is_asked_for(slot: SlotDriver) -> None:
+def test_early_answer_is_used_when_requested(slot: SlotDriver) -> None:
     values = {"late 0": 0.5, "late 1": 0.5}
     ended = _answered(slot, slot.assignment(_shape("asks_twice"), prunable=True), values, prune_at=1)[-1]
     assert isinstance(ended, Ended)
     assert (ended.state, ended.late_prune_answers) == (PRUNED, 0)
 
 
-def test_a_refusal_of_the_search_is_the_users_error(slot: SlotDriver) -> None:
+def test_refusal_of_search_is_user_error(slot: SlotDriver) -> None:
     assignment = slot.assignment(_shape("defines"))
     events = slot.until(lambda event: isinstance(event, Wanted), run(assignment))
     ended = slot.end(suggested(events[-1], None, "method: grid needs all parameters"))
@@ -201,6 +201,6 @@ def test_a_refusal_of_the_search_is_the_users_error(slot: SlotDriver) -> None:
     assert "method: grid needs all parameters" in ended.message
 
 
-def test_a_trial_that_is_told_nothing_is_stopped_all_the_same(slot: SlotDriver) -> None:
+def test_trial_waiting_for_answer_can_be_stopped(slot: SlotDriver) -> None:
     ended = slot.result(_shape("defines"), limits=Limits(trial_s=0.5))
     assert (ended.state, ended.cause) == (FAILED, Cause.TIMEOUT)

@@ -38,7 +38,7 @@ def expected(service: RunningService, sweep_id: int, number: int, kind: str) -> 
 
 
 @pytest.mark.parametrize("mode", ["in_graph", "between_graph"])
-def test_each_answers_as_it_does_alone(service: RunningService, sweep_id: int, mode: str) -> None:
+def test_member_predicts_as_it_does_alone(service: RunningService, sweep_id: int, mode: str) -> None:
     trials = {trial["id"]: trial for trial in service.client.trials(sweep_id)}
     name = f"kinds-{mode.replace('_', '-')}"
     built = service.client.build_ensemble(trial_ids=sorted(trials), mode=mode, name=name, deadline_ms=5000.0)
@@ -52,7 +52,7 @@ def test_each_answers_as_it_does_alone(service: RunningService, sweep_id: int, m
     service.client.retire_ensemble(built["id"])
 
 
-def test_the_best_are_chosen_by_what_they_said_and_measured_on_rows_of_one_s_own(
+def test_best_are_selected_by_saved_predictions_and_evaluated_on_custom_rows(
     service: RunningService, sweep_id: int
 ) -> None:
     built = service.client.build_ensemble(

@@ -63,7 +63,7 @@ def loaded(files: list[ModelFile], *, in_graph: bool, precision: Precision = Pre
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_three_of_a_kind_answer_as_each_does_by_itself_in_both_modes(rig: UserRig, kind: str) -> None:
+def test_three_networks_of_one_kind_predict_as_alone_in_both_modes(rig: UserRig, kind: str) -> None:
     bundle = rig.bundle(NETS)
     files = [rig.finished(bundle, {"kind": kind, "width": width}, n) for n, width in enumerate(WIDTHS)]
     expected = np.stack([direct(file, kind, width) for file, width in zip(files, WIDTHS, strict=True)])
@@ -75,7 +75,7 @@ def test_three_of_a_kind_answer_as_each_does_by_itself_in_both_modes(rig: UserRi
         np.testing.assert_allclose(loaded([file], in_graph=False).predict(ROWS).predictions[0], alone, atol=1e-5)
 
 
-def test_all_five_kinds_beside_each_other(rig: UserRig) -> None:
+def test_five_kinds_predict_together(rig: UserRig) -> None:
     bundle = rig.bundle(NETS)
     files = [rig.finished(bundle, {"kind": kind, "width": 4}, number) for number, kind in enumerate(KINDS)]
     found = loaded(files, in_graph=True).predict(ROWS)
@@ -83,7 +83,7 @@ def test_all_five_kinds_beside_each_other(rig: UserRig) -> None:
     np.testing.assert_allclose(found.predictions, expected, atol=1e-5)
 
 
-def test_networks_of_one_shape_are_computed_as_one(rig: UserRig) -> None:
+def test_networks_of_one_shape_are_batched(rig: UserRig) -> None:
     bundle = rig.bundle(NETS)
     files = [rig.finished(bundle, {"kind": "batch_norm", "width": 4}, number) for number in range(3)]
     network = load(files, in_graph=True, combination=combination([1.0] * 3), precision=Precision.FLOAT32)
@@ -96,7 +96,7 @@ def test_networks_of_one_shape_are_computed_as_one(rig: UserRig) -> None:
         torch.testing.assert_close(stacked, running._plans.loop(rows), atol=1e-6, rtol=0)
 
 
-def test_words_out_of_range_fail_their_own_request(rig: UserRig) -> None:
+def test_token_ids_out_of_range_fail_only_their_request(rig: UserRig) -> None:
     files = [rig.finished(rig.bundle(NETS), {"kind": "embedding", "width": 4}, number) for number in range(2)]
     network = loaded(files, in_graph=True)
     with pytest.raises(RuntimeError, match="all members failed"):
@@ -105,7 +105,7 @@ def test_words_out_of_range_fail_their_own_request(rig: UserRig) -> None:
 
 
 @pytest.mark.parametrize("value", [2.5, -(2.0**63) * 2, 2.0**63])
-def test_words_that_int64_would_change_are_refused(rig: UserRig, value: float) -> None:
+def test_token_ids_that_int64_would_change_are_refused(rig: UserRig, value: float) -> None:
     files = [rig.finished(rig.bundle(NETS), {"kind": "embedding", "width": 4}, number) for number in range(2)]
     rows = ROWS.copy()
     rows[3, 7] = value
@@ -114,7 +114,7 @@ def test_words_that_int64_would_change_are_refused(rig: UserRig, value: float) -
             network.predict(rows)
 
 
-def test_a_network_of_floats_goes_on_where_one_of_integers_cannot(rig: UserRig) -> None:
+def test_float_network_answers_when_integer_network_cannot(rig: UserRig) -> None:
     kinds = ["embedding", "dropout"]
     files = [rig.finished(rig.bundle(NETS), {"kind": kind, "width": 4}, n) for n, kind in enumerate(kinds)]
     found = loaded(files, in_graph=True).predict(ROWS + np.float32(0.5))
@@ -127,7 +127,7 @@ def test_a_network_of_floats_goes_on_where_one_of_integers_cannot(rig: UserRig) 
     ("dtype", "wrong", "right"),
     [(torch.uint8, [-1, 256, 0.5], [0, 255]), (torch.int8, [-129, 128], [-128, 127]), (torch.bool, [2, -1], [0, 1])],
 )
-def test_the_range_of_each_integer_type_is_kept(dtype: torch.dtype, wrong: list[float], right: list[float]) -> None:
+def test_range_of_each_integer_type_is_enforced(dtype: torch.dtype, wrong: list[float], right: list[float]) -> None:
     network = RowsIn(torch.nn.Flatten(), (1,), dtype, Outputs.VALUES)
     for value in right:
         check_rows(network, torch.tensor([[value]], dtype=torch.float32))
@@ -136,7 +136,7 @@ def test_the_range_of_each_integer_type_is_kept(dtype: torch.dtype, wrong: list[
             check_rows(network, torch.tensor([[value]], dtype=torch.float32))
 
 
-def test_a_gpu_is_never_asked_for_words_out_of_range() -> None:
+def test_gpu_receives_no_token_ids_out_of_range() -> None:
     words = torch.nn.Sequential(torch.nn.Embedding(10, 4))
     guard_embeddings(words)
     assert words(torch.tensor([[9]])).shape == (1, 1, 4)
@@ -145,7 +145,7 @@ def test_a_gpu_is_never_asked_for_words_out_of_range() -> None:
             words(torch.tensor([[wrong]]))
 
 
-def test_an_example_of_a_network_is_what_it_is_warmed_and_probed_with(rig: UserRig) -> None:
+def test_example_of_network_is_used_for_warm_up_and_probe(rig: UserRig) -> None:
     file = rig.finished(rig.bundle(NETS), {"kind": "embedding", "width": 4}, 0)
     known = nets.rows_and_targets("embedding")[0][:4].numpy()
     for in_graph in (False, True):
@@ -153,7 +153,7 @@ def test_an_example_of_a_network_is_what_it_is_warmed_and_probed_with(rig: UserR
         np.testing.assert_array_equal(network.known_rows(6, 16), np.vstack([known, known[:2]]))
 
 
-def test_the_parameters_may_be_others_than_the_trial_s(rig: UserRig) -> None:
+def test_build_parameters_may_differ_from_trial(rig: UserRig) -> None:
     bundle = rig.bundle(NETS)
     module = rig.module(bundle, "nets")
     params = {"kind": "dropout", "width": 5}
@@ -206,7 +206,7 @@ def both(files: list[ModelFile]) -> Any:
     return load(files, in_graph=True, combination=how, precision=Precision.FLOAT32).predict(rows).predictions
 
 
-def test_modules_of_one_name_from_two_bundles_are_not_confused(rig: UserRig) -> None:
+def test_modules_of_same_name_from_two_bundles_are_separate(rig: UserRig) -> None:
     files = [scaled(rig, 1.0, 0), scaled(rig, 100.0, 1), scaled(rig, 1.0, 2)]
     assert len({rig.header(number)["bundle"] for number in range(3)}) == 2
     alone = []
@@ -219,7 +219,7 @@ def test_modules_of_one_name_from_two_bundles_are_not_confused(rig: UserRig) -> 
     assert sys.path == before and "helper" not in sys.modules
 
 
-def test_code_that_imports_as_it_runs_needs_a_process_of_its_own_beside_other_code(rig: UserRig) -> None:
+def test_code_that_imports_lazily_needs_its_own_process(rig: UserRig) -> None:
     files = [scaled(rig, 1.0, 0, "from helper import FACTOR"), scaled(rig, 100.0, 1)]
     rig.forget()
     with pytest.raises(EnsembleError, match=r"No module named 'helper'; .* use mode between_graph"):
@@ -257,7 +257,7 @@ def build(params):
 
 
 @pytest.mark.parametrize(("body", "words"), FAULTS.values(), ids=FAULTS)
-def test_a_build_that_does_not_give_the_network_fails_in_the_trial(rig: UserRig, body: str, words: str) -> None:
+def test_build_that_does_not_return_network_fails_trial(rig: UserRig, body: str, words: str) -> None:
     bundle = rig.bundle(nets=FAULTY.format(body=body))
     rig.module(bundle, "nets")
     with pytest.raises(UserCodeError, match=words):
@@ -297,12 +297,12 @@ class Odd(torch.nn.Linear):
         ("turned", "the first dimension must be the rows"),
     ],
 )
-def test_a_network_whose_answers_are_none(rig: UserRig, how: str, words: str) -> None:
+def test_network_with_invalid_outputs_is_refused(rig: UserRig, how: str, words: str) -> None:
     with pytest.raises(UserCodeError, match=words):
         user_trial(rig, LINEAR).save_model(Odd(how), example=torch.ones(4, 16))
 
 
-def test_answers_that_depend_on_the_rows_beside_are_found(rig: UserRig) -> None:
+def test_dependence_on_other_rows_of_batch_is_detected(rig: UserRig) -> None:
     text = "from torch import nn\ndef build(params): return nn.BatchNorm2d(3, track_running_stats=False)"
     batch = torch.randn(4, 3, 2, 2)
     with pytest.raises(UserCodeError, match="depends on the other rows of the batch"):
@@ -323,17 +323,17 @@ CALLS: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("call", "words"), CALLS.values(), ids=CALLS)
-def test_what_cannot_be_meant_is_refused(rig: UserRig, call: dict[str, Any], words: str) -> None:
+def test_invalid_arguments_of_save_model_are_refused(rig: UserRig, call: dict[str, Any], words: str) -> None:
     with pytest.raises(UserCodeError, match=words):
         user_trial(rig, LINEAR).save_model(torch.nn.Linear(16, 3), **call)
 
 
-def test_a_build_named_in_the_sweep_file_must_be_there(rig: UserRig) -> None:
+def test_build_named_in_sweep_file_must_exist(rig: UserRig) -> None:
     with pytest.raises(UserCodeError, match=r"program\.build: nets has no function 'make'"):
         user_trial(rig, LINEAR, build="nets:make").save_model(torch.nn.Linear(16, 3))
 
 
-def test_one_output_must_be_said_to_be_a_value_or_a_class(rig: UserRig) -> None:
+def test_single_output_requires_outputs_argument(rig: UserRig) -> None:
     text = "from torch import nn\ndef build(params): return nn.Linear(16, 1)"
     model = torch.nn.Linear(16, 1)
     with pytest.raises(UserCodeError, match="outputs='values', 'logits' or 'probabilities'"):
@@ -360,7 +360,7 @@ UNFIT: dict[str, tuple[str, torch.nn.Module, str]] = {
 
 
 @pytest.mark.parametrize(("text", "model", "words"), UNFIT.values(), ids=UNFIT)
-def test_the_trial_goes_on_and_the_log_and_the_ensemble_say_why(
+def test_trial_continues_and_log_and_ensemble_give_reason(
     rig: UserRig, capsys: pytest.CaptureFixture[str], text: str, model: torch.nn.Module, words: str
 ) -> None:
     trial = user_trial(rig, text)
@@ -374,7 +374,7 @@ def test_the_trial_goes_on_and_the_log_and_the_ensemble_say_why(
     assert set(load_file(rig.file(0).path)) == set(model.state_dict())
 
 
-def test_training_goes_on_as_if_nothing_had_been_saved(rig: UserRig) -> None:
+def test_saving_model_does_not_affect_training(rig: UserRig) -> None:
     model = torch.nn.Sequential(torch.nn.Linear(16, 3), torch.nn.Dropout(0.5))
     model[1].eval()
     text = "from torch import nn\ndef build(params): return nn.Sequential(nn.Linear(16, 3), nn.Dropout(0.5))"
@@ -388,7 +388,7 @@ def test_training_goes_on_as_if_nothing_had_been_saved(rig: UserRig) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*script_method:DeprecationWarning")
-def test_a_compiled_network_has_the_names_of_its_own(rig: UserRig) -> None:
+def test_compiled_network_keeps_parameter_names(rig: UserRig) -> None:
     user_trial(rig, LINEAR).save_model(torch.compile(torch.nn.Linear(16, 3)))  # type: ignore[arg-type]
     assert {"weight", "bias"} < set(load_file(rig.file(0).path))
 
@@ -396,7 +396,7 @@ def test_a_compiled_network_has_the_names_of_its_own(rig: UserRig) -> None:
 # What is found later.
 
 
-def test_code_that_was_changed_is_refused_when_building_and_when_loading(rig: UserRig) -> None:
+def test_changed_code_is_refused_when_building_and_loading(rig: UserRig) -> None:
     bundle = rig.bundle(NETS)
     file = rig.finished(bundle, {"kind": "dropout", "width": 4}, 0)
     code = rig.data.bundle(bundle) / "nets.py"
@@ -411,7 +411,7 @@ def test_code_that_was_changed_is_refused_when_building_and_when_loading(rig: Us
         loaded([file], in_graph=False)
 
 
-def test_weights_of_another_build_are_refused(rig: UserRig) -> None:
+def test_weights_of_other_build_are_refused(rig: UserRig) -> None:
     bundle = rig.bundle(NETS)
     files = [rig.finished(bundle, {"kind": kind, "width": 4}, n) for n, kind in enumerate(("dropout", "batch_norm"))]
     from safetensors import safe_open
@@ -426,7 +426,7 @@ def test_weights_of_another_build_are_refused(rig: UserRig) -> None:
         loaded([replace(files[0], sha256=sha256_of(Path(files[0].path)))], in_graph=False)
 
 
-def test_a_network_that_reads_what_is_not_its_code_is_found(rig: UserRig, tmp_path: Path) -> None:
+def test_network_that_reads_external_file_is_detected(rig: UserRig, tmp_path: Path) -> None:
     beside = tmp_path / "scale.txt"
     beside.write_text("1.0")
     factor = f"from pathlib import Path; FACTOR = float(Path({str(beside)!r}).read_text())"
@@ -438,7 +438,7 @@ def test_a_network_that_reads_what_is_not_its_code_is_found(rig: UserRig, tmp_pa
         both([file])
 
 
-def test_a_member_that_says_nan_is_left_out(rig: UserRig) -> None:
+def test_no_in_graph_combination_is_returned_when_member_predicts_nan(rig: UserRig) -> None:
     bundle = rig.bundle(NETS)
     files = [rig.finished(bundle, {"kind": "dropout", "width": 4}, 0)]
     module = rig.module(bundle, "nets")
@@ -464,7 +464,7 @@ def three(rig: UserRig) -> None:
         rig.finished(bundle, {"kind": kind, "width": 4}, number)
 
 
-def test_trials_with_data_of_their_own_are_selected_and_fitted(rig: UserRig) -> None:
+def test_trials_with_own_data_are_selected_and_fitted(rig: UserRig) -> None:
     three(rig)
     for options in ({"select": Select.GREEDY}, {"select": Select.DIVERSE}, {"combine": Rule.STACKING}):
         version = built(rig, [0, 1, 2], k=2, mode=Mode.IN_GRAPH, **options)
@@ -474,7 +474,7 @@ def test_trials_with_data_of_their_own_are_selected_and_fitted(rig: UserRig) -> 
     assert sum(weights) == pytest.approx(1)
 
 
-def test_other_targets_are_other_rows(rig: UserRig) -> None:
+def test_predictions_with_other_targets_are_refused(rig: UserRig) -> None:
     three(rig)
     said = torch.full((20, 3), 1 / 3)
     trial = rig.trial(rig.bundle(NETS), {"kind": "lstm", "width": 4}, number=2)
@@ -487,7 +487,7 @@ def test_other_targets_are_other_rows(rig: UserRig) -> None:
     built(rig, [0, 1, 2], k=2)
 
 
-def test_what_was_not_saved_is_said(rig: UserRig) -> None:
+def test_missing_predictions_are_reported(rig: UserRig) -> None:
     three(rig)
     trial = rig.trial(rig.bundle(NETS), {"kind": "lstm", "width": 4}, number=2)
     trial.save_predictions({"validation": np.full((4, 3), 1 / 3)}, targets={"validation": [0, 1, 2, 0]})
@@ -498,7 +498,7 @@ def test_what_was_not_saved_is_said(rig: UserRig) -> None:
         built(rig, [2], k=1, select=Select.GREEDY)
 
 
-def test_with_shared_data_the_targets_are_known(rig: UserRig) -> None:
+def test_shared_data_provides_targets(rig: UserRig) -> None:
     trial = user_trial(rig, "", data={"name": "digits"})
     with pytest.raises(UserCodeError, match="omit targets"):
         trial.save_predictions({"validation": np.ones((1, 10))}, targets={"validation": [0]})
@@ -531,7 +531,7 @@ def params_of(trial):
 """
 
 
-def test_a_network_must_say_of_the_shared_rows_what_was_saved(rig: UserRig) -> None:
+def test_network_must_reproduce_saved_predictions_on_shared_rows(rig: UserRig) -> None:
     bundle = rig.bundle(nets=DIGITS)
     module = rig.module(bundle, "nets")
     module.objective(rig.trial(bundle, {"by": 1.0}, data={"name": "digits"}))
@@ -580,21 +580,19 @@ WRONG: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("said", "how", "words"), WRONG.values(), ids=WRONG)
-def test_predictions_that_do_not_fit_are_refused(
-    rig: UserRig, said: dict[str, Any], how: dict[str, Any], words: str
-) -> None:
+def test_invalid_predictions_are_refused(rig: UserRig, said: dict[str, Any], how: dict[str, Any], words: str) -> None:
     with pytest.raises(UserCodeError) as caught:
         user_trial(rig, "").save_predictions(said, **how)
     assert words in str(caught.value)
 
 
-def test_values_may_be_whole_numbers(rig: UserRig) -> None:
+def test_regression_targets_may_be_integers(rig: UserRig) -> None:
     trial = user_trial(rig, "")
     trial.save_predictions({"validation": [1.5, 2.5]}, targets={"validation": [1, 3]}, outputs="values")
     found = json.dumps(load_file(trial.directory.predictions)["targets.validation"].tolist())
     assert found == "[[1.0], [3.0]]"
 
 
-def test_single_networks_are_single(rig: UserRig) -> None:
+def test_single_member_is_loaded_as_single_network(rig: UserRig) -> None:
     file = rig.finished(rig.bundle(NETS), {"kind": "dropout", "width": 4}, 0)
     assert isinstance(loaded([file], in_graph=False), SingleNetwork)

@@ -42,14 +42,14 @@ def _log(assignment: Assignment) -> str:
     return AttemptDirectory(Path(assignment.directory)).log.read_text()
 
 
-def test_a_script_that_reads_its_config_gets_the_sampled_values(slot: SlotDriver) -> None:
+def test_script_reads_sampled_values_from_config(slot: SlotDriver) -> None:
     events = slot.events(code=CODE, program=_script("uses_config"), params={"x": 1e-05, "act": "relu"})
     assert _reports(events) == [(0, 1e-05), (10, 1.00001), (20, 2.00001)]
     assert _logs(events) == {"nested.loss": [(0, 1.0), (10, 0.5), (20, 1 / 3)]}
     assert (_ended(events).state, _ended(events).value) == (FINISHED, 2.00001)
 
 
-def test_a_script_with_arguments_gets_the_sampled_values(slot: SlotDriver) -> None:
+def test_script_receives_sampled_values_as_arguments(slot: SlotDriver) -> None:
     events = slot.events(code=CODE, program=_script("uses_argparse", "${args}"))
     assert _reports(events) == [(0, 0.25), (1, 0.25), (2, 0.25)]
     assert _logs(events) == {"loss": [(0, 0.5), (1, 0.5), (2, 0.5)]}
@@ -66,7 +66,7 @@ def test_a_script_with_arguments_gets_the_sampled_values(slot: SlotDriver) -> No
         ("logs_many", ("score", "metric 5"), (0.25, 7.0)),
     ],
 )
-def test_what_a_script_logs_last_or_sums_up_is_its_value(
+def test_value_is_last_logged_or_summary_value(
     slot: SlotDriver, what: str, objectives: tuple[str, ...], values: tuple[float, ...]
 ) -> None:
     ended = slot.result(code=CODE, program=_script(what), objectives=objectives)
@@ -74,12 +74,12 @@ def test_what_a_script_logs_last_or_sums_up_is_its_value(
 
 
 @pytest.mark.parametrize("mode", ["offline", "disabled"])
-def test_defaults_that_a_script_sets_later_do_not_replace_the_sampled_values(slot: SlotDriver, mode: str) -> None:
+def test_later_defaults_do_not_replace_sampled_values(slot: SlotDriver, mode: str) -> None:
     ended = slot.result(code=CODE, program=_script("sets_defaults_later", mode))
     assert (ended.state, ended.value, ended.message) == (FINISHED, 0.25, "")
 
 
-def test_a_nested_parameter_is_nested_in_the_config(slot: SlotDriver) -> None:
+def test_nested_parameter_is_nested_in_config(slot: SlotDriver) -> None:
     code = (
         "import wandb; run = wandb.init(config={'optimizer': {'lr': 9}}); c = run.config;"
         "run.log({'score': c['optimizer']['lr'] + c['optimizer.lr']})"
@@ -88,12 +88,12 @@ def test_a_nested_parameter_is_nested_in_the_config(slot: SlotDriver) -> None:
     assert slot.result(code=CODE, program=program, params={"optimizer.lr": 0.25}).value == 0.5
 
 
-def test_a_value_that_is_not_finite_fails_the_trial_at_once(slot: SlotDriver) -> None:
+def test_non_finite_value_fails_trial_immediately(slot: SlotDriver) -> None:
     ended = slot.result(code=CODE, program=_script("diverges"))
     assert (ended.state, ended.cause, ended.value) == (FAILED, Cause.NON_FINITE, None)
 
 
-def test_a_script_is_pruned_by_what_it_logs(slot: SlotDriver) -> None:
+def test_script_is_pruned_by_logged_values(slot: SlotDriver) -> None:
     assignment = slot.assignment(code=CODE, program=_script("logs_for_ever"), prunable=True)
     events = slot.exchange(run(assignment))
     while not isinstance(events[-1], Ended):
@@ -101,13 +101,13 @@ def test_a_script_is_pruned_by_what_it_logs(slot: SlotDriver) -> None:
     assert events[-1].state is PRUNED
 
 
-def test_a_run_is_offline_and_leaves_nothing_in_the_working_directory(slot: SlotDriver) -> None:
+def test_run_is_offline_and_leaves_no_files_in_working_directory(slot: SlotDriver) -> None:
     assignment = slot.assignment(code=CODE, program=_script("shows_where"))
     assert slot.until(lambda event: isinstance(event, Ended), run(assignment))
     assert "offline: True beside the script: False" in _log(assignment)
 
 
-def test_what_the_user_set_stays(slot: SlotDriver, tmp_path: Path) -> None:
+def test_settings_of_user_are_kept(slot: SlotDriver, tmp_path: Path) -> None:
     assignment = slot.assignment(
         code=CODE, program=_script("shows_where", WANDB_MODE="offline", WANDB_DIR=str(tmp_path))
     )
@@ -116,7 +116,7 @@ def test_what_the_user_set_stays(slot: SlotDriver, tmp_path: Path) -> None:
     assert "wandb: Run data is saved locally" in _log(assignment)  # its console is not quiet either
 
 
-def test_a_script_without_wandb_shows_its_own_error(slot: SlotDriver, tmp_path: Path) -> None:
+def test_script_without_wandb_shows_its_own_error(slot: SlotDriver, tmp_path: Path) -> None:
     (tmp_path / "python").symlink_to(Path("/usr/bin/python3"))
     program = {**_script(""), "command": ["/usr/bin/env", "-S", "/usr/bin/python3", "-c", "import wandb"]}
     if not Path("/usr/bin/python3").exists():
@@ -138,7 +138,7 @@ def _function(name: str) -> dict[str, Any]:
         ("logs_from_a_thread", 2.0, [(0, 2.0)]),
     ],
 )
-def test_functions_that_log_to_wandb(
+def test_function_that_logs_to_wandb_is_recorded(
     slot: SlotDriver, name: str, value: float, reports: list[tuple[int, float]]
 ) -> None:
     events = slot.events(code=CODE, program=_function(name))
@@ -146,12 +146,12 @@ def test_functions_that_log_to_wandb(
     assert _reports(events) == reports
 
 
-def test_a_function_that_logs_infinity_fails(slot: SlotDriver) -> None:
+def test_function_that_logs_infinity_fails(slot: SlotDriver) -> None:
     ended = slot.result(code=CODE, program=_function("diverges"))
     assert (ended.cause, "wandb.log({'score': inf}): not finite" in ended.message) == (Cause.NON_FINITE, True)
 
 
-def test_a_function_is_pruned_by_what_it_logs(slot: SlotDriver) -> None:
+def test_function_is_pruned_by_logged_values(slot: SlotDriver) -> None:
     assignment = slot.assignment(code=CODE, program=_function("logs_for_ever"), prunable=True)
     events = slot.exchange(run(assignment))
     while not isinstance(events[-1], Ended):

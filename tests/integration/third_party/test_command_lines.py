@@ -35,7 +35,7 @@ def document(folder: str, script: str, arguments: str, **more: Any) -> dict[str,
 
 
 @pytest.mark.parametrize("parser", PARSERS)
-def test_a_script_that_imports_its_siblings_gives_what_it_gives_by_itself(
+def test_script_with_sibling_imports_gives_same_result_as_alone(
     service: RunningService, parser: str, tmp_path: Path
 ) -> None:
     script = f"train_{parser}.py"
@@ -58,7 +58,7 @@ def test_a_script_that_imports_its_siblings_gives_what_it_gives_by_itself(
         assert trial["value"] == pytest.approx(expected[-1], rel=1e-12)
 
 
-def test_hydra_takes_a_list_of_overrides(service: RunningService, tmp_path: Path) -> None:
+def test_hydra_receives_list_of_overrides(service: RunningService, tmp_path: Path) -> None:
     trials = swept(
         service,
         document(

@@ -57,7 +57,7 @@ def gateway(service: RunningService) -> str:
 
 
 @pytest.mark.parametrize("datatype", ["FP64", "FP32", "FP16", "BF16", "INT64", "UINT8"])
-def test_tritons_client_says_what_podiums_says(
+def test_triton_client_agrees_with_podium_client(
     service: RunningService, asked: Prediction, token: str, datatype: str
 ) -> None:
     rows = triton.InferInput("INPUT", ROWS.shape, datatype)
@@ -69,7 +69,7 @@ def test_tritons_client_says_what_podiums_says(
 
 
 @pytest.mark.skipif(KSERVE not in os.environ, reason=f"{KSERVE} names no Python with kserve; `make kserve` does")
-def test_kserves_client_says_what_podiums_says(service: RunningService, asked: Prediction, token: str) -> None:
+def test_kserve_client_agrees_with_podium_client(service: RunningService, asked: Prediction, token: str) -> None:
     done = subprocess.run(
         [
             str(Path(os.environ[KSERVE]).absolute()), str(PROGRAMS / "clients" / "kserve_client.py"),

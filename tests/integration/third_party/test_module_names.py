@@ -15,7 +15,7 @@ OWN = {
 
 
 @pytest.mark.parametrize("program", OWN.values(), ids=OWN)
-def test_modules_of_the_user_are_not_hidden(service: RunningService, program: dict[str, object]) -> None:
+def test_user_modules_are_not_shadowed(service: RunningService, program: dict[str, object]) -> None:
     trials = swept(
         service,
         {

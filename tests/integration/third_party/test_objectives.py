@@ -45,7 +45,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_every_round_is_reported_and_the_value_is_the_objectives(
+def test_every_round_is_reported_and_objective_returns_value(
     service: RunningService, case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trials = swept(service, case.document())
@@ -61,7 +61,7 @@ def test_every_round_is_reported_and_the_value_is_the_objectives(
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_a_callback_ends_a_trial_that_is_pruned(service: RunningService, case: Case) -> None:
+def test_callback_ends_pruned_trial(service: RunningService, case: Case) -> None:
     rule = {"type": "threshold", "min_iter": 1, **case.bound}
     trials = swept(service, case.document(early_terminate=rule), ended="failed")  # since no trial has finished
     assert [trial["state"] for trial in trials] == ["pruned"] * 2

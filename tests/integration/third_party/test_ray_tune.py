@@ -26,7 +26,7 @@ def loss_after(iteration: int, params: dict[str, Any]) -> float:
     return float(1 / (1 + params["lr"] * (iteration + 1)) + 0.1 * (params["layers"] - 2) ** 2)
 
 
-def test_reports_of_an_unchanged_function_arrive(service: RunningService) -> None:
+def test_reports_of_unchanged_function_are_recorded(service: RunningService) -> None:
     for trial in swept(service, document("train")):
         expected = [loss_after(iteration, trial["params"]) for iteration in range(4)]
         assert values(trial, "loss") == pytest.approx(expected)
@@ -34,7 +34,7 @@ def test_reports_of_an_unchanged_function_arrive(service: RunningService) -> Non
         assert trial["value"] == pytest.approx(expected[-1])
 
 
-def test_an_attempt_that_failed_goes_on_from_its_checkpoint(service: RunningService) -> None:
+def test_failed_attempt_resumes_from_checkpoint(service: RunningService) -> None:
     for trial in swept(service, document("train_with_checkpoints", retries={"user": 1})):
         assert [attempt["state"] for attempt in trial["attempts"]] == ["failed", "finished"]
         expected = [loss_after(iteration, trial["params"]) for iteration in (2, 3)]

@@ -24,7 +24,7 @@ def _net() -> ModuleType:
     return module
 
 
-def test_the_script_trains_with_the_sampled_values_and_what_it_logs_arrives(service: RunningService) -> None:
+def test_script_uses_sampled_values_and_logged_metrics_are_recorded(service: RunningService) -> None:
     accuracy_after: Callable[[int, float, int], float] = _net().accuracy_after
     trials = swept_file(service, FOLDER / "sweep.yaml")
     assert len(trials) == 3
