@@ -1,6 +1,6 @@
-"""What must come of requests, in plain Python: no clock, no sockets, no bounds but those it is told of.
+"""A reference model of the aggregator in plain Python: no clock, no sockets, only the limits passed to it.
 
-It is told each event after it happened, and what was sent because of it, and says who must have been answered what.
+It receives each event after it happened, with what was sent, and returns the expected responses.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _COUNTED_AS = {
 
 @dataclass(eq=False)
 class Line:
-    """A connection: what the worker there owes."""
+    """A connection, and the requests that its worker has to answer."""
 
     connection: FakeConnection
     replica_id: int
@@ -43,7 +43,7 @@ class Line:
     draining: bool = False
     owed: dict[int, Request] = field(default_factory=dict)
     answered: set[int] = field(default_factory=set)
-    probe: tuple[int, float] | None = None  # its id, and when it is given up
+    probe: tuple[int, float] | None = None  # its id, and its deadline
     seen: int = 0  # of what was sent
 
     def is_probed(self, now_s: float) -> bool:
@@ -52,7 +52,7 @@ class Line:
 
 @dataclass(eq=False)
 class Slot:
-    """What one request wants of one worker."""
+    """The share of one request that goes to one worker."""
 
     positions: tuple[int, ...]
     replica_ids: tuple[int, ...]
@@ -64,7 +64,7 @@ class Slot:
 
 @dataclass(eq=False)
 class Asked:
-    """A request under way."""
+    """A request in flight."""
 
     request_id: int
     snapshot: Snapshot
@@ -75,7 +75,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Expected:
-    """What the client must hear."""
+    """The response that the client must receive."""
 
     outcome: Outcome
     statuses: tuple[MemberStatus, ...]
@@ -84,7 +84,7 @@ class Expected:
 
 
 class Model:
-    """Requests, connections, and the accounts of both."""
+    """Requests, connections, and the statistics of both."""
 
     def __init__(self) -> None:
         self.live: dict[int, Asked] = {}
@@ -94,7 +94,7 @@ class Model:
         self.admitted: Counter[tuple[int, int]] = Counter()  # by ensemble and version
         self.outcomes: dict[tuple[int, int], Counter[Outcome]] = {}
         self.dropped: Counter[str] = Counter()
-        self.over: dict[int, Expected] = {}  # since it was last looked at
+        self.over: dict[int, Expected] = {}  # since the last check
 
     # Requests.
 
@@ -128,14 +128,14 @@ class Model:
         self.counts[line.replica_id]["probes"] += 1
 
     def slot_of(self, line: Line, request_id: int) -> tuple[Asked, Slot] | None:
-        """Where somebody waits for this line's answer."""
+        """The slot that waits for the answer of this line."""
         asked = self.live.get(request_id)
         slots = [] if asked is None else [slot for slot in asked.slots if line in slot.waiting]
         assert len(slots) <= 1
         return (asked, slots[0]) if asked is not None and slots else None
 
     def pending(self, line: Line) -> list[tuple[Asked, Slot]]:
-        """In the order in which it was asked."""
+        """The pending requests, in order."""
         return [found for request_id in line.owed if (found := self.slot_of(line, request_id)) is not None]
 
     def shed(self, asked: Asked) -> None:
@@ -156,7 +156,7 @@ class Model:
         self.end_if_all_said(asked)
 
     def hear(self, line: Line, reply: Reply, now_s: float) -> tuple[Asked, Slot] | None:
-        """An answer. Returns the slot, where another replica is to take over."""
+        """Process an answer. Returns the slot if another replica has to take over."""
         if reply.epoch != line.epoch:
             self.dropped["stale_epoch"] += 1
             return None
@@ -175,7 +175,7 @@ class Model:
         return found if self.said(line, *found, reply) else None
 
     def said(self, line: Line, asked: Asked, slot: Slot, reply: Reply | None) -> bool:
-        """One replica has answered or (None) died; whether another one is to take over."""
+        """One replica has answered or (None) died; whether another one has to take over."""
         status = MemberStatus.DIED if reply is None else judge(reply, asked, slot)
         slot.waiting.remove(line)
         self.counts[line.replica_id][_COUNTED_AS.get(status, "dropped")] += 1
@@ -227,7 +227,7 @@ class Model:
         self.counts.setdefault(line.replica_id, Counter())
 
     def forget(self, replica_ids: set[int], versions: set[tuple[int, int]]) -> None:
-        """Accounts of what is gone and has nothing under way."""
+        """Remove the statistics of what is gone and has nothing in flight."""
         keep = replica_ids | {line.replica_id for line in self.drained}
         for replica_id in [r for r in self.counts if r not in keep and not self.pending_count(r)]:
             del self.counts[replica_id]
@@ -240,7 +240,7 @@ class Model:
 
 
 def judge(reply: Reply, asked: Asked, slot: Slot) -> MemberStatus:
-    """What a reply is worth: OK where at least one of the worker's members counts."""
+    """The status of a reply: OK if at least one of the worker's members counts."""
     if reply.status != "ok":
         return _STATUS.get(reply.status, MemberStatus.INVALID)
     shape = len(slot.positions), asked.rows, asked.snapshot.outputs

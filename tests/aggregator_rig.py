@@ -1,4 +1,4 @@
-"""An aggregator on fakes: the test advances the time and decides every message."""
+"""An aggregator on fakes: the test advances the time and controls every message."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _Call:
 
 
 class FakeTimer:
-    """Time stands still until the test moves it; what is due runs then, in order."""
+    """A timer that the test advances; due calls then run in order."""
 
     def __init__(self) -> None:
         self._now_s = _START_S
@@ -53,7 +53,7 @@ class FakeTimer:
 
     @property
     def waiting(self) -> int:
-        """How many calls are to come."""
+        """The number of scheduled calls."""
         return sum(not call.cancelled for call in self._calls)
 
     def advance(self, seconds: float) -> None:
@@ -67,7 +67,7 @@ class FakeTimer:
         self._now_s += seconds
 
     def step(self, until_s: float) -> bool:
-        """Go to the next call that is due by then, and run it; False: there is none, and it is then."""
+        """Advance to the next call due by then and run it; False: there is none, and the time has passed."""
         while self._calls and self._calls[0].due_s <= until_s:
             call = heapq.heappop(self._calls)
             if not call.cancelled:
@@ -79,9 +79,9 @@ class FakeTimer:
 
 
 class FakeConnection:
-    """A connection to a worker. What was sent lies in `sent` until the test has the worker answer, or not.
+    """A connection to a worker. `sent` contains the requests until the test makes the worker answer.
 
-    `send` never calls the listener, as with sockets: what comes, comes later.
+    `send` never calls the listener, as with sockets: replies arrive later.
     """
 
     def __init__(self, endpoint: str, listener: Listener) -> None:
@@ -102,22 +102,22 @@ class FakeConnection:
         self.closed = True
 
     def answer(self, reply: Reply | list[bytes]) -> None:
-        """The worker sends this; nobody hears it once the connection is closed."""
+        """The worker sends this; it is lost once the connection is closed."""
         if not self.closed:
             frames = reply.frames() if isinstance(reply, Reply) else reply
             self._listener.on_message([bytes(frame) for frame in frames])
 
     def say(self, first: float = 0.5, **changes: object) -> None:
-        """A sound answer, but for `changes`, to the last request."""
+        """A valid answer to the last request, except for `changes`."""
         self.answer(replace(ok(self.sent[-1], first), **changes))  # type: ignore[arg-type]
 
     def disconnect(self) -> None:
-        """The worker's process is gone."""
+        """The worker's process has died."""
         if not self.closed:
             self._listener.on_disconnect()
 
     def reconnect(self) -> None:
-        """It can be reached again."""
+        """The worker is reachable again."""
         if not self.closed:
             self._listener.on_reconnect()
 
@@ -141,7 +141,7 @@ class FakeTransport:
 
 
 class AggregatorRig:
-    """An aggregator, all that it touches, and what it answered."""
+    """An aggregator, its fakes, and its responses."""
 
     def __init__(self, *traffic: Traffic, limits: AggregatorLimits | None = None) -> None:
         self.timer = FakeTimer()
@@ -172,14 +172,14 @@ class AggregatorRig:
         return self.aggregator.counts.members[replica_id]
 
     def assert_identities(self) -> None:
-        """Admitted = outcomes + in flight; sent = what became of it."""
+        """Assert that admitted = outcomes + in flight, and sent = the results of what was sent."""
         for ensemble in self.aggregator.counts.ensembles.values():
             assert ensemble.admitted == sum(ensemble.outcomes.values()) + ensemble.in_flight
         for counts in self.aggregator.counts.members.values():
             assert counts.sent == counts.pending + sum(ended(counts))
 
     def assert_nothing_left(self) -> None:
-        """No request, no slot of one, no call that is to come."""
+        """Assert that no request, slot or scheduled call is left."""
         self.assert_identities()
         assert not any(each.in_flight for each in self.aggregator.counts.ensembles.values())
         assert not any(each.pending for each in self.aggregator.counts.members.values())
@@ -189,7 +189,7 @@ class AggregatorRig:
 
 
 def ended(counts: MemberCounts) -> Iterable[int]:
-    """What became of the requests that are not pending."""
+    """The outcomes of the requests that are not pending."""
     return counts.ok, counts.late, counts.error, counts.died, counts.dropped
 
 
@@ -198,7 +198,7 @@ def statuses(prediction: Prediction) -> list[MemberStatus]:
 
 
 def firsts(prediction: Prediction) -> Sequence[float]:
-    """What each member that answered said of the first class, in the first row."""
+    """The probability of the first class in the first row, for each member that answered."""
     assert prediction.member_outputs is not None
     found: list[float] = prediction.member_outputs[:, 0, 0].tolist()
     return found

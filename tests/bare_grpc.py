@@ -1,4 +1,4 @@
-"""One call over gRPC from somebody without a token, byte by byte: what a server of Ray says to it."""
+"""One gRPC call without a token, byte by byte, and the response of a Ray server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UNIMPLEMENTED, UNAUTHENTICATED = 12, 16
 
 
 def status_without_token(address: tuple[str, int], method: str, timeout_s: float = 10.0) -> int:
-    """The status that `method`, as `/package.Service/Method`, ends with when nobody says who calls."""
+    """The gRPC status of `method`, as `/package.Service/Method`, without credentials."""
     headers = {
         ":method": "POST",
         ":scheme": "http",

@@ -1,4 +1,4 @@
-"""A part of a service that does nothing but go on: for tests of who watches it."""
+"""A component that only sends heartbeats, for tests of the supervisor."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from podium.sweep.runtime import component
 
 
 def main() -> None:
-    """Beat until SIGTERM."""
+    """Send heartbeats until SIGTERM."""
     component.begin()
     component.BEAT_S = 0.1
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))

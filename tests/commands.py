@@ -1,4 +1,4 @@
-"""`podium` in the test's process: its exit code and output."""
+"""`podium` in the test process: its exit code and output."""
 
 from __future__ import annotations
 

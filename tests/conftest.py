@@ -1,4 +1,4 @@
-"""Fixtures that more than one tier uses."""
+"""Fixtures shared by several kinds of tests."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tests.rig import Rig
 
 SHARING = ("tests/browser/", "tests/integration/third_party/")  # folders whose tests share one service
 
-# Everywhere new examples each time; in CI always the same ones, so that a run says something about the change alone.
+# New examples in each run; in CI always the same ones, so that a result depends only on the change.
 settings.register_profile("podium", deadline=None, database=None, derandomize="CI" in os.environ)
 settings.load_profile("podium")
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Half a million objects are there for good once all is collected: looking through them took a fifth of the run."""
+    """Freeze the half million objects that exist after collection: scanning them took a fifth of the run."""
     gc.disable()
     try:
         return (yield)
@@ -36,7 +36,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """How files are handed to workers: whole, and those of a folder together that share one service."""
+    """Assign whole files to workers, and folders that share one service as a unit."""
     from xdist.scheduler import LoadFileScheduling
 
     class Files(LoadFileScheduling):  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""What every fault test ends with: nothing that must hold is broken."""
+"""The final check of every fault test: the invariants of the data directory hold."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from podium.sweep.runtime.layout import DataDirectory
 
 
 def assert_sound(data: DataDirectory, *, artifacts: bool = True) -> Report:
-    """Raises `AssertionError` naming every breach; gives the report."""
+    """Raises `AssertionError` naming every violation; returns the report."""
     report = audit(data, artifacts=artifacts)
     said = "\n".join(f"{breach.invariant} {breach.rows}: {breach.wrong}" for breach in report.breaches)
     assert not report.breaches, f"{data.root} is not sound:\n{said}"

@@ -1,4 +1,4 @@
-"""Drives a real slot as the scheduler does, without Ray: real processes, real sockets, an event loop held by hand."""
+"""Drives a real slot as the scheduler does, without Ray: real processes, real sockets, an event loop run manually."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ DIGITS = {"model": "mlp", "data": {"name": "digits"}}
 class SlotDriver:
     """One slot, its session, and the numbers of its calls and events.
 
-    A slot kills whatever its process has forked, and this process is the tests' own: one slot at a time.
+    A slot kills everything that its process has forked, and this is the test process: one slot at a time.
     """
 
     def __init__(self, folder: Path, code: Path) -> None:
@@ -54,26 +54,26 @@ class SlotDriver:
         self.open()
 
     def open(self) -> SlotDescription:
-        """Open a session; the description of the slot, with the events that are not acknowledged."""
+        """Open a session; returns the description of the slot with the unacknowledged events."""
         description = SlotDescription.from_json(self.wait(self.slot.open()))
         self.session, self.call = description.session, 0
         self.acknowledged = max((number for number, _ in description.events), default=0)
         return description
 
     def close(self) -> None:
-        """End the fork server, and what it runs."""
+        """End the fork server and its attempts."""
         self.kill_fork_server()
         while self.fork_servers():
             self.wait(asyncio.sleep(0.01))  # the slot reaps it
         self._runner.close()
-        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)  # the tests' process adopts nobody any more
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)  # the test process no longer adopts orphans
 
     def kill_fork_server(self) -> None:
         for pid in self.fork_servers():
             os.kill(pid, signal.SIGKILL)
 
     def wait(self, awaitable: Any) -> Any:
-        """The result of something the slot does."""
+        """Run a coroutine of the slot; its result."""
 
         async def awaited() -> Any:
             return await awaitable
@@ -115,7 +115,7 @@ class SlotDriver:
         return numbered
 
     def until(self, done: Callable[[Event], bool], *commands: SlotCommand) -> list[Event]:
-        """Everything that the slot says up to the call in which `done` is met."""
+        """All events up to the call in which `done` holds."""
         events = self.exchange(*commands)
         while not any(done(event) for event in events):
             events += self.exchange()
@@ -128,7 +128,7 @@ class SlotDriver:
         return assignment
 
     def end(self, *commands: SlotCommand) -> Ended:
-        """Wait for the end of what runs."""
+        """Wait for the end of the running attempt."""
         ended = self.until(lambda event: isinstance(event, Ended), *commands)[-1]
         assert isinstance(ended, Ended)
         return ended

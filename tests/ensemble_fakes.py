@@ -1,4 +1,4 @@
-"""Stand-ins for the workers of an ensemble: a scripted one on a real socket, and a network of plain arithmetic."""
+"""Fake workers of an ensemble: a scripted one on a real socket, and a network of plain arithmetic."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ ROWS = np.arange(6, dtype=np.float32).reshape(2, FEATURES)
 
 
 def probabilities(first: float, rows: int = 2, members: int = 1) -> NDArray[np.float32]:
-    """(members, rows, 2): every row says `first` of the first class."""
+    """(members, rows, 2): `first` is the probability of the first class in every row."""
     return np.tile(np.array([first, 1 - first], dtype=np.float32), (members, rows, 1))
 
 
 def ok(request: Request, first: float = 0.5, members: int = 1) -> Reply:
-    """What a sound worker answers."""
+    """The answer of a healthy worker."""
     return Reply(
         request.request_id,
         request.epoch,
@@ -53,7 +53,7 @@ def ok(request: Request, first: float = 0.5, members: int = 1) -> Reply:
 def replica(
     endpoint: str | None, replica_id: int = 20, *, state: MemberState = MemberState.READY, epoch: int = 1
 ) -> Replica:
-    """A process that is up."""
+    """A running replica."""
     return Replica(replica_id, state, epoch, endpoint)
 
 
@@ -88,7 +88,7 @@ Script = Callable[[Request], Sequence[Reply | list[bytes]]]
 
 
 class FakeWorker:
-    """A worker whose every answer the test decides: by `script` at once, or by `send` when it likes."""
+    """A worker whose answers the test controls: immediately by `script`, or at any time by `send`."""
 
     def __init__(self, folder: Path, number: int = 0, script: Script | None = None, *, epoch: int = 1) -> None:
         self.endpoint = f"ipc://{folder / f'w{number}-{epoch}'}"
@@ -122,12 +122,12 @@ class FakeWorker:
 
 
 def answers(first: float = 0.5) -> Script:
-    """A sound worker's script."""
+    """The script of a healthy worker."""
     return lambda request: [ok(request, first)]
 
 
 def alters(**changes: object) -> Script:
-    """Sound but for some fields of the reply."""
+    """The script of a healthy worker with some fields of the reply changed."""
     return lambda request: [replace(ok(request), **changes)]  # type: ignore[arg-type]
 
 
@@ -137,15 +137,15 @@ def silent(_: Request) -> list[Reply]:
 
 
 class FakeNetwork:
-    """Says `inputs[:, 0]` of the first class, as each of `members`; stands still while `gate` is shut.
+    """Predicts `inputs[:, 0]` for the first class, as each of `members`; blocks while `gate` is closed.
 
-    Fails on NaN, and on everything once `fails` is set; members that are in `broken` fail alone.
+    Fails on NaN, and always once `fails` is set; members in `broken` fail individually.
     """
 
     def __init__(self, members: int = 1, *, in_graph: bool = False) -> None:
         self.batches: list[int] = []  # rows of each computation, failed ones too
         self.fails = False
-        self.broken: dict[int, str] = {}  # position -> why
+        self.broken: dict[int, str] = {}  # position -> reason
         self.gate = threading.Event()
         self.gate.set()
         self.entered = threading.Semaphore(0)  # released at each computation

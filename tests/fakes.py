@@ -1,4 +1,4 @@
-"""Fakes of the scheduler's ports: a clock to move, slots to play, a search without threads."""
+"""Fakes of the scheduler's ports: a manual clock, controllable slots, and a search without threads."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from podium.sweep.values.trial import (
 
 
 class FakeClock:
-    """Stands still until it is moved; see `podium.sweep.runtime.clock.Clock`."""
+    """A manual clock; see `podium.sweep.runtime.clock.Clock`."""
 
     def __init__(self) -> None:
         self.now_s = 1000.0
@@ -64,7 +64,7 @@ class FakeClock:
 
 @dataclass
 class FakeSlot:
-    """What the real slot remembers: the attempt on it, and the events that nobody has acknowledged."""
+    """The state of a slot: its attempt, and the unacknowledged events."""
 
     device: Device
     running: Assignment | None = None
@@ -73,7 +73,7 @@ class FakeSlot:
     stops: list[Cause] = field(default_factory=list)
     answers: list[tuple[int, bool]] = field(default_factory=list)
     suggestions: list[tuple[str, Scalar, str]] = field(default_factory=list)  # name, value, error
-    study: list[dict[str, Any]] = field(default_factory=list)  # what it asked of its study, answered
+    study: list[dict[str, Any]] = field(default_factory=list)  # answers to its study queries
 
     @property
     def key(self) -> AttemptKey | None:
@@ -132,18 +132,18 @@ class FakePool:
         else:
             slot.stops.append(command.cause)
 
-    # What a test has happen.
+    # Actions of a test.
 
     def busy(self) -> list[str]:
         """The devices with an attempt on them."""
         return [device_id for device_id, slot in self.slots.items() if slot.running is not None]
 
     def found(self) -> list[SlotOpened]:
-        """Every slot as a scheduler finds it that has just started."""
+        """Every slot as a newly started scheduler finds it."""
         return [SlotOpened(slot.device, slot.key, tuple(slot.events)) for slot in self.slots.values()]
 
     def say_nothing(self, device_id: str) -> None:
-        """The slot shows that it lives, as it does every few seconds."""
+        """The slot sends a heartbeat without events."""
         self.inbox.put(SlotNews(device_id, ()))
 
     def start(self, device_id: str) -> None:
@@ -197,12 +197,12 @@ class FakePool:
         return self.end(device_id, TrialState.FAILED, cause=cause, message=message)
 
     def kill(self, device_id: str) -> None:
-        """What a scheduler does to a slot that does not speak."""
+        """Kill a slot, as a scheduler does with one that does not respond."""
         self.killed.append(device_id)
         self.lose(device_id)
 
     def lose(self, device_id: str) -> None:
-        """The slot's process dies, with all that it ran and remembered; the pool brings a new one."""
+        """The slot's process dies with its attempt and its state; the pool creates a new one."""
         self.slots[device_id] = FakeSlot(self.slots[device_id].device)
         self.inbox.put(SlotLost(device_id, "worker lost: as played"))
         self.inbox.put(SlotOpened(self.slots[device_id].device))
@@ -213,7 +213,7 @@ class FakePool:
         return key
 
     def _tell(self, device_id: str, event: Event) -> None:
-        """All that is not acknowledged goes out again, as the real slot has it."""
+        """Send all unacknowledged events again, as the real slot does."""
         self.slots[device_id].add(event)
         self.inbox.put(SlotNews(device_id, tuple(self.slots[device_id].events)))
 
@@ -223,7 +223,7 @@ def _device(position: int) -> Device:
 
 
 class InlineSearcher:
-    """Searches at once, in the caller's thread; see `podium.sweep.lifecycle.scheduler_messages.Searcher`."""
+    """Searches synchronously, in the caller's thread; see `podium.sweep.lifecycle.scheduler_messages.Searcher`."""
 
     def __init__(self, sweep_id: int, search_generation: int, search: Search, inbox: Inbox) -> None:
         self._sweep_id = sweep_id
@@ -264,7 +264,7 @@ class InlineSearcher:
 
 
 class InlineSearchers:
-    """Opens them; `opened` has the last one of each sweep."""
+    """Opens searchers; `opened` contains the last one of each sweep."""
 
     def __init__(self, inbox: Inbox) -> None:
         self._inbox = inbox
@@ -276,7 +276,7 @@ class InlineSearchers:
 
 
 class InlineStudies:
-    """Answers at once what trials ask of their studies; see `podium.sweep.scheduling.study_queries.StudyReader`."""
+    """Answers study queries of trials synchronously; see `podium.sweep.scheduling.study_queries.StudyReader`."""
 
     def __init__(self, inbox: Inbox, answer: Callable[[int, StudyAsked], dict[str, Any]]) -> None:
         self._inbox = inbox

@@ -1,4 +1,4 @@
-"""A host on fakes, stepped by hand: a real database, a clock to move, workers that do what the test says."""
+"""A host on fakes, stepped manually: a real database, a manual clock, and workers that the test controls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.service_rig import AT, ServiceRig, new_version
 
 
 class FakeWorkerHandle:
-    """Is seen as the test has set it; see `podium.ensemble.host.worker_launcher.WorkerHandle`."""
+    """Has the status that the test has set; see `podium.ensemble.host.worker_launcher.WorkerHandle`."""
 
     def __init__(self, config: WorkerConfig, pid: int) -> None:
         self._config = config
@@ -64,7 +64,7 @@ class FakeWorkerLauncher:
 
     @property
     def living(self) -> list[FakeWorkerHandle]:
-        """Those that nobody has ended and that did not end by themselves."""
+        """The workers that have not ended."""
         return [w for w in self.placed if not w.killed and w.status.phase is not Phase.EXITED]
 
     @property
@@ -89,18 +89,18 @@ class HostRig:
         self.restart()
 
     def restart(self) -> None:
-        """Another host comes up; what the one before it had in memory is gone."""
+        """Start a new host; the in-memory state of the previous one is lost."""
         self.host = HostLoop(self.service.settings, self.service.database, self.workers, self.clock)
 
     def device(self, device_id: str, state: str = "ready", reason: str = "") -> None:
-        """What the scheduler writes of a device."""
+        """The record that the scheduler writes about a device."""
         kind, position = device_id.split("-")
         visible = "" if kind == "cpu" else position
         changed = DeviceChanged(device_id, kind, int(position), "node", visible, None, 99, state, reason, AT)
         self.service.commit(changed)
 
     def build(self, **options: Any) -> EnsembleRow:
-        """An ensemble of all trials, before the host has seen it."""
+        """Create an ensemble of all trials, before the host has seen it."""
         return self.row(self.service.ensemble(self.sweep_id, self.trial_ids, **options))
 
     def add_version(self, canary_share: float | None = None, **options: Any) -> int:
@@ -108,17 +108,17 @@ class HostRig:
             return ensemble_changes.add_version(connection, 1, new_version(self.trial_ids, **options), canary_share, AT)
 
     def change(self, what: str) -> None:
-        """A client has the ensemble: stop, start, retire, roll_back, promote."""
+        """A client command on the ensemble: stop, start, retire, roll_back, promote."""
         with self.service.database.write() as connection:
             getattr(ensemble_changes, what)(connection, 1, AT)
 
     def step(self, seconds: float = 0.0) -> None:
-        """Some time passes, and the host looks."""
+        """Advance the time and run one step of the host."""
         self.clock.advance(seconds)
         self.host.step()
 
     def come_up(self) -> None:
-        """Every worker that is starting gets ready, and the host hears of it."""
+        """Make every starting worker ready, and run a step of the host."""
         self.step()
         for worker in self.workers.living:
             if worker.status.phase in (Phase.STARTING, Phase.WARMING):

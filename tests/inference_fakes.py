@@ -1,4 +1,4 @@
-"""An app with the routes of the Open Inference Protocol on an aggregator whose predictions the test decides."""
+"""An app with the routes of the Open Inference Protocol on an aggregator whose predictions the test controls."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def traffic(active: Snapshot, canary: Snapshot | None = None, state: EnsembleSta
 
 
 class Nowhere:
-    """A transport whose wires lead nowhere."""
+    """A transport without connections."""
 
     def open(self, endpoint: str, listener: Listener) -> Connection:
         return self
@@ -88,7 +88,7 @@ class Standstill:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One prediction that was asked for."""
+    """One requested prediction."""
 
     snapshot: Snapshot
     inputs: NDArray[np.float32]
@@ -96,9 +96,9 @@ class Asked:
 
 
 class ScriptedAggregator(Aggregator):
-    """Knows ensembles, versions and counts as the real one does; every member says `inputs[:, 0]` of the first column.
+    """Has ensembles, versions and counters like the real one; every member predicts `inputs[:, 0]` in the first column.
 
-    `outcome` is what becomes of a request, `states` are those of replicas that are not as the links say.
+    `outcome` is the result of a request; `states` overrides the states of replicas.
     """
 
     def __init__(self, *known: Traffic) -> None:
@@ -143,7 +143,7 @@ def _reports(snapshot: Snapshot, answered: Sequence[int]) -> tuple[MemberReport,
 
 
 class OneToken:
-    """An authenticator that knows one token, a viewer's."""
+    """An authenticator with one token, of a viewer."""
 
     cookie = "podium_session_8300"
 

@@ -1,4 +1,4 @@
-"""What every test of a running service ends with: of what it leaves, only the token files have its tokens."""
+"""The final check of every running service: only the token files contain its tokens."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LARGE_BYTES = 64 << 20  # arrays and weights
 
 
 def assert_no_token_left(data: DataDirectory) -> None:
-    """Raises `AssertionError` naming each file that has the admin's token or Ray's in it."""
+    """Raises `AssertionError` naming each file that contains the admin token or Ray's token."""
     tokens = [path for path in (data.admin_token, data.ray_token) if path.is_file()]
     secrets = {path.name: path.read_bytes().strip() for path in tokens}
     found = [

@@ -1,6 +1,6 @@
-"""A worker in a process of its own, on a network of plain arithmetic: `python -m tests.member_process ENDPOINT EPOCH`.
+"""A worker in its own process, on a network of plain arithmetic: `python -m tests.member_process ENDPOINT EPOCH`.
 
-It says `ready` once it serves, and ends when its standard input does.
+It prints `ready` once it serves, and ends when its standard input closes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from podium.ensemble.worker.worker_server import MemberServer
 
 
 class Repeats:
-    """Says `inputs[:, 0]` of the first class, and fails on NaN."""
+    """Predicts `inputs[:, 0]` for the first class, and fails on NaN."""
 
     def predict(self, inputs: NDArray[np.float32]) -> NetworkOutputs:
         if np.isnan(inputs).any():

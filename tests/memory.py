@@ -1,4 +1,4 @@
-"""A recorder that keeps everything in dictionaries; the contract tests hold it to what the real one does."""
+"""A recorder that stores everything in dictionaries; contract tests compare it with the real one."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from podium.sweep.values.trial import (
 
 @dataclass
 class MemoryTrial:
-    """A trial as the memory recorder keeps it."""
+    """A trial as the memory recorder stores it."""
 
     trial_id: int
     sweep_id: int
@@ -72,7 +72,7 @@ class MemoryTrial:
     distributions: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def stored(self, spec: SweepSpec) -> StoredTrial:
-        """As the scheduler needs it: all reports for a pruner, else the last where it did not finish."""
+        """The trial for the scheduler: all reports for a pruner, else the last one if it did not finish."""
         reports = dict(self.reports)
         if spec.early_terminate.type == "none":
             reports = {} if self.state is TrialState.FINISHED else dict(sorted(reports.items())[-1:])
@@ -92,7 +92,7 @@ class MemoryTrial:
 
 @dataclass
 class MemorySweep:
-    """A sweep as the memory recorder keeps it."""
+    """A sweep as the memory recorder stores it."""
 
     sweep_id: int
     spec: SweepSpec
@@ -111,10 +111,10 @@ class MemorySweep:
 
 
 class MemoryRecorder:
-    """Keeps it all in dictionaries; see `podium.sweep.lifecycle.scheduler_messages.Recorder`.
+    """Stores everything in dictionaries; see `podium.sweep.lifecycle.scheduler_messages.Recorder`.
 
-    `full`: it can be read, not written. `fenced`: another scheduler has taken over. `cannot_write`: a change that holds
-    what no table takes.
+    `full`: read-only for lack of space. `fenced`: another scheduler has taken over. `cannot_write`: a change with
+    values that no table accepts.
     """
 
     def __init__(self) -> None:
@@ -128,7 +128,7 @@ class MemoryRecorder:
         self.fenced = False
         self.cannot_write: Callable[[Change], bool] = lambda change: False
 
-    # What a client does.
+    # Actions of clients.
 
     def accept(self, spec: SweepSpec, at: float) -> int:
         sweep_id = len(self.sweeps) + 1
@@ -143,7 +143,7 @@ class MemoryRecorder:
         self._change(SweepChanged(sweep_id, sweep.state, state, reason, at))
 
     def extend(self, sweep_id: int, **terms: Any) -> None:
-        """Change its terms; one that is over is queued again."""
+        """Change the limits of a sweep; an ended one is queued again."""
         sweep = self.sweeps[sweep_id]
         sweep.terms = Terms.read(sweep.terms).changed(Terms(**terms)).to_json()
 
@@ -158,7 +158,7 @@ class MemoryRecorder:
         self.enqueued[enqueued_id] = Enqueued(enqueued_id, sweep_id, params)
         return enqueued_id
 
-    # What the scheduler does.
+    # Actions of the scheduler.
 
     def commit(self, changes: Sequence[Change]) -> None:
         if self.full:

@@ -1,4 +1,4 @@
-"""Small networks as the fit loop leaves them, and members that misbehave."""
+"""Small networks as the fit loop saves them, and faulty members."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def architecture(model: str = "mlp", settings: dict[str, Any] | None = None, **c
 
 
 def network(seed: int, model: str = "mlp", **changes: Any) -> nn.Module:
-    """A network with weights of its own, its batch norms fed, so that they hold something."""
+    """A network with its own weights, and batch norms with running statistics."""
     torch.manual_seed(seed)
     built = models.build(architecture(model, **changes))
     built.train()(torch.from_numpy(ROWS * (1 + seed)))
@@ -40,7 +40,7 @@ def network(seed: int, model: str = "mlp", **changes: Any) -> nn.Module:
 
 
 def saved(folder: Path, seed: int, model: str = "mlp", **changes: Any) -> ModelFile:
-    """A network as the fit loop leaves it."""
+    """A network as the fit loop saves it."""
     path = folder / f"{model}-{seed}.safetensors"
     known = {"architecture": json.dumps(architecture(model, **changes))}
     checkpoints.save_weights(network(seed, model, **changes), path, known)
@@ -60,7 +60,7 @@ def whole(members: Sequence[PlacedNetwork], weights: Sequence[float] | None = No
 
 
 class Fussy(nn.Module):
-    """Raises at a row that begins with `at`, like a network whose index is out of range for some input."""
+    """Raises for rows that start with `at`, like a network with an index out of range for some inputs."""
 
     at: torch.Tensor
 
@@ -77,7 +77,7 @@ class Fussy(nn.Module):
 
 
 class NotANumber(nn.Module):
-    """A network whose weights were lost in training."""
+    """A network whose weights diverged to NaN."""
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
         return torch.full((len(rows), 4), torch.nan)

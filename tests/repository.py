@@ -1,4 +1,4 @@
-"""Where the repository lies, for tests that read or run its files."""
+"""The root of the repository, for tests that read or run its files."""
 
 from __future__ import annotations
 

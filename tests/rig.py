@@ -1,4 +1,4 @@
-"""A scheduler on fakes, stepped by hand: submit, play the slots, settle, restart."""
+"""A scheduler on fakes, stepped manually: submit, control the slots, settle, restart."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.specs import spec
 
 
 class Rig:
-    """One scheduler after another over the same slots and the same recorder."""
+    """A scheduler, and its successors, on the same slots and the same recorder."""
 
     def __init__(self, slots: int = 1) -> None:
         self.clock = FakeClock()
@@ -30,7 +30,7 @@ class Rig:
         self.start()
 
     def start(self) -> None:
-        """A scheduler comes up, finds the slots, and settles; what the one before it had in memory is gone."""
+        """Start a new scheduler and settle; the in-memory state of the previous one is lost."""
         self.inbox = self.pool.inbox = Inbox()
         self.searchers = InlineSearchers(self.inbox)
         self.scheduler = Scheduler(
@@ -56,18 +56,18 @@ class Rig:
         return {"trials": [(trial.number, trial.state.value) for trial in self.recorder.of(sweep_id)]}
 
     def submit(self, **changes: Any) -> MemorySweep:
-        """A client submits a sweep, and the scheduler takes it up."""
+        """A client submits a sweep, and the scheduler starts it."""
         sweep = self.recorder.sweeps[self.recorder.accept(spec(**changes), self.clock.wall_s())]
         self.settle()
         return self.sweep(sweep.sweep_id)
 
     def cancel(self, sweep_id: int) -> None:
-        """A client cancels a sweep, and the scheduler hears of it."""
+        """A client cancels a sweep, and the scheduler reads the command."""
         self.recorder.cancel(sweep_id)
         self.settle()
 
     def settle(self) -> None:
-        """Let the scheduler handle everything that is under way."""
+        """Let the scheduler handle everything that is pending."""
         self.inbox.put(Wake())
         while messages := self.receive():
             assert not any(isinstance(message, SearchFailed) for message in messages), messages
@@ -86,7 +86,7 @@ class Rig:
             return messages
 
     def finish_all(self, value: float = 0.5, *, rounds: int = 100) -> None:
-        """Finish whatever runs, and what comes after it, until nothing does."""
+        """Finish all running trials and their successors, until none runs."""
         for _ in range(rounds):
             for device_id in self.pool.busy():
                 self.pool.finish(device_id, value)
@@ -96,7 +96,7 @@ class Rig:
         raise AssertionError(f"still busy after {rounds} rounds")
 
     def search(self, sweep_id: int = 1) -> Search:
-        """The search of a sweep that was opened last."""
+        """The search of a sweep that was last opened."""
         return self.searchers.opened[sweep_id].search
 
     def sweep(self, sweep_id: int = 1) -> MemorySweep:
@@ -113,7 +113,7 @@ class Rig:
         return sum(state in COUNTED for state in self.states(sweep_id))
 
     def assert_over(self, state: SweepState, sweep_id: int = 1) -> None:
-        """The sweep ended so, and nothing of it is left running or waiting."""
+        """Assert that the sweep ended in this state and no trial of it runs or waits."""
         assert self.sweep(sweep_id).state is state, self.sweep(sweep_id).reason
         assert all(trial_state in TRIAL_OVER for trial_state in self.states(sweep_id))
         assert all(end is not None for trial in self.trials(sweep_id) for end in trial.attempts.values())

@@ -68,7 +68,7 @@ ARCHITECTURE = {
 
 @functools.cache
 def _migrated() -> bytes:
-    """An empty database of today's schema: migrated once a test run, copied for each test."""
+    """An empty database of the current schema: migrated once per test run, copied for each test."""
     with tempfile.TemporaryDirectory() as folder:
         migrate(Path(folder) / "empty.sqlite3")
         return (Path(folder) / "empty.sqlite3").read_bytes()
@@ -118,11 +118,11 @@ class ServiceRig:
         return create_app(self.settings, self.database)
 
     def gateway(self, limits: AggregatorLimits | None = None) -> FastAPI:
-        """The gateway on this database; it follows it while a `with` block around its client lasts."""
+        """The gateway on this database, which it follows during a `with` block of its client."""
         return main.create_app(self.settings, self.database, limits)
 
     def client(self, role: Role | None = Role.ADMIN, app: FastAPI | None = None) -> TestClient:
-        """A client of that role; what the server did not expect is a 500, as for any client."""
+        """A client with this role; unexpected server errors are a 500, as for any client."""
         headers = {} if role is None else {"Authorization": f"Bearer token-of-{role.value}"}
         return TestClient(app or self.app(), self.settings.url, headers=headers, raise_server_exceptions=False)
 
@@ -195,7 +195,7 @@ class ServiceRig:
             return sweeps.get(connection, sweep_id).objectives
 
     def _save_model(self, sweep_id: int, number: int, architecture: dict[str, Any]) -> str:
-        """A model file whose header says what an ensemble must know; returns its SHA-256."""
+        """Save a model file with the header that an ensemble needs; returns its SHA-256."""
         folder = AttemptDirectory(self.data.attempt(sweep_id, number, 1))
         folder.prepare()
         header = json.dumps({**ARCHITECTURE, **architecture})
@@ -219,7 +219,7 @@ class ServiceRig:
             return ensemble_changes.create(connection, name, sweep_id, version, AT, requested=requested)
 
     def ready(self, ensemble_id: int, endpoints: list[str]) -> None:
-        """What the host writes when all members of the active version are up: each at an endpoint, in epoch 1."""
+        """Write what the host writes when all members of the active version are ready: an endpoint each, epoch 1."""
         with self.database.write() as connection:
             members = ensembles.get(connection, ensemble_id).active.members
             for member, endpoint in zip(members, endpoints, strict=True):
@@ -230,17 +230,17 @@ class ServiceRig:
             ensemble_changes.change(connection, ensemble_id, EnsembleState.READY, "", AT)
 
     def finish_evaluation(self, evaluation_id: int, result: dict[str, Any] | None, reason: str = "") -> None:
-        """What the host writes when it has measured, or could not."""
+        """Write what the host writes when an evaluation has finished or failed."""
         with self.database.write() as connection:
             evaluations.finish(connection, evaluation_id, result, reason, AT)
 
     def evaluation(self, ensemble_id: int) -> int:
-        """An evaluation that nobody has taken up."""
+        """An evaluation that no host has started."""
         with self.database.write() as connection:
             return evaluations.queue(connection, ensemble_id, 1, "test", forced=False, at=AT)
 
     def stored(self, sweep_id: int) -> StoredSweep:
-        """A sweep as the scheduler finds it."""
+        """A sweep as the scheduler reads it."""
         return next(sweep for sweep in self._recorder.open_sweeps(frozenset()) if sweep.sweep_id == sweep_id)
 
     def commit(self, *changes: Change) -> None:
@@ -248,7 +248,7 @@ class ServiceRig:
 
 
 def assert_problem(response: Response, status: int, *words: str) -> dict[str, Any]:
-    """The answer is problem+json with this status, and its detail says these words; returns it."""
+    """Assert that the response is problem+json with this status and these words in its detail; returns it."""
     assert response.status_code == status, response.text
     assert response.headers["content-type"] == "application/problem+json"
     body: dict[str, Any] = response.json()

@@ -1,4 +1,4 @@
-"""Clients that come, say a byte now and then, stay, and come again: `python -m tests.slow_clients HOST PORT COUNT`."""
+"""Clients that connect, send a byte now and then, and reconnect: `python -m tests.slow_clients HOST PORT COUNT`."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ SAID = (
     b"POST /api/v1/sweeps HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n",
 )
 TURN_S = 0.1
-TURNS = 30  # in which each says a byte
+TURNS = 30  # in which each sends a byte
 AWAY_S = 1.0
 AT_ONCE = 500  # that are on their way to be accepted
 
 
 class SlowClients:
-    """So many of them, in one process; `ready` when each has come once."""
+    """`count` clients in one process; `ready` once each has connected."""
 
     def __init__(self, host: str, port: int, count: int) -> None:
         self._address = (host, port)
@@ -35,11 +35,11 @@ class SlowClients:
         self._poll = select.epoll()
         self._there: dict[int, tuple[socket.socket, bytes]] = {}
         self._coming: dict[int, socket.socket] = {}
-        self._away: deque[float] = deque()  # when each of those who were sent off comes again
+        self._away: deque[float] = deque()  # when each disconnected client reconnects
         self.came = 0
 
     def turn(self) -> None:
-        """Have all of them there; hear who was sent off."""
+        """Connect all clients, and find those that were disconnected."""
         while self._away and self._away[0] < time.monotonic():
             self._away.popleft()
         while len(self._there) + len(self._coming) + len(self._away) < self._count and len(self._coming) < AT_ONCE:
@@ -51,7 +51,7 @@ class SlowClients:
                 self._leave(number)
 
     def say(self, among: int, which: int) -> None:
-        """Another byte of one in `among`."""
+        """Send another byte of one client in `among`."""
         for number, (client, said) in list(self._there.items()):
             if said and number % among == which:
                 try:
@@ -91,7 +91,7 @@ class SlowClients:
 
 
 def main() -> None:
-    """Say `all came` when each has come once; go on until killed."""
+    """Print `all came` once each has connected; run until killed."""
     allow_many_files()
     clients = SlowClients(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
     said_s, turns, announced = time.monotonic(), 0, False

@@ -1,4 +1,4 @@
-"""Tables of the sweep file's keys for docs/sweep-file.md; `python -m tests.sweep_file_tables` updates them."""
+"""The tables of keys in docs/reference/sweep-file.md; `python -m tests.sweep_file_tables` updates them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _default(about: dict[str, Any]) -> str:
 
 
 def _type(about: dict[str, Any], blocks: dict[str, Any]) -> str:
-    """The type of a value, in a few words."""
+    """A short name of the type of a value."""
     if "$ref" in about:
         target = blocks[about["$ref"].rpartition("/")[2]]
         return _type(target, blocks) if "enum" in target else "block"

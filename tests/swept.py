@@ -1,4 +1,4 @@
-"""Sweeps of the programs of others, run to their end on a real service, and what came of each trial."""
+"""Sweeps of third-party programs, run to their end on a real service, and the results of their trials."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ WAIT_S = 120.0
 
 
 def swept(service: RunningService, document: dict[str, Any], *, ended: str = "finished") -> list[dict[str, Any]]:
-    """The trials of a sweep, which must end so, by number, each with its `metrics`; none of them may have failed."""
+    """The trials of a sweep by number, each with its `metrics`; asserts its final state and that no trial failed."""
     return _trials(service, service.client.submit(document)["id"], ended)
 
 
 def swept_file(service: RunningService, path: Path) -> list[dict[str, Any]]:
-    """The same of a sweep file that must finish."""
+    """The same for a sweep file; asserts that the sweep finishes."""
     return _trials(service, service.client.submit_file(path)["id"], "finished")
 
 
@@ -34,7 +34,7 @@ def _trials(service: RunningService, sweep_id: int, ended: str) -> list[dict[str
 
 
 def _end_of_log(service: RunningService, trial_id: int) -> str:
-    with suppress(NotFoundError):  # it has printed nothing
+    with suppress(NotFoundError):  # it printed nothing
         return service.client.log(trial_id)[-2_000:]
     return ""
 
@@ -44,5 +44,5 @@ def _number(trial: TrialInfo) -> int:
 
 
 def values(trial: dict[str, Any], metric: str) -> list[float]:
-    """One of its curves, without the steps."""
+    """The values of one curve, without steps."""
     return [point[1] for point in trial["metrics"][metric]]

@@ -1,4 +1,4 @@
-"""The rules of the house that a machine can check: names, first lines, and who loads what."""
+"""Checks of code conventions: names, first docstring lines, and imports at run time."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ MODULES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 VAGUE = {"utils", "util", "common", "helpers", "helper", "manager", "core", "base", "misc"}
 
-# Who may not load what, in a process of its own: a trial or a member must not wait for a web server's libraries, nor
-# may the gateway wait for torch.
+# Modules that a component must not load, in a separate process: a trial or a member must not wait for web server
+# libraries, and the gateway must not wait for torch.
 NOT_FOR_TRIALS = ("podium.api", "podium.db", "optuna", "sqlalchemy", "fastapi")
 LIGHT = {
     "podium": ("podium.api", "podium.db", "podium.sweep", "podium.ensemble", "numpy", "pydantic", "httpx2"),

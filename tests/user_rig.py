@@ -1,4 +1,4 @@
-"""Users' trials without a service: code in a bundle's folder, a trial in the test's own process, what it left."""
+"""User trials without a service: code in a bundle's folder, a trial in the test process, and its files."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class UserRig:
         self._open: list[socket.socket] = []
 
     def bundle(self, *sources: Path, **modules: str) -> str:
-        """Code as if it had been uploaded: folders as they are, or modules by name; returns the hash it is found by."""
+        """Store code as if it had been uploaded: folders unchanged, or modules by name; returns its hash."""
         name = hashlib.sha256(repr((sources, modules)).encode()).hexdigest()
         folder = self.data.bundle(name)
         folder.mkdir(exist_ok=True)
@@ -74,7 +74,7 @@ class UserRig:
         return Trial(assignment, Channel(ours), self._device)
 
     def finished(self, bundle: str, params: Mapping[str, Any], number: int, value: float = 0.5) -> ModelFile:
-        """Run the objective of `nets`; what it left, as a worker is given it."""
+        """Run the objective of `nets`; its model file as a worker receives it."""
         torch.manual_seed(number)
         module = self.module(bundle, "nets")
         module.objective(self.trial(bundle, params, number=number))
@@ -94,7 +94,7 @@ class UserRig:
         )  # fmt: skip
 
     def header(self, number: int) -> dict[str, Any]:
-        """What the model's file says of the network."""
+        """The header of the model file."""
         from safetensors import safe_open
 
         with safe_open(AttemptDirectory(self.data.attempt(1, number, 1)).model, framework="numpy") as file:
@@ -107,7 +107,7 @@ class UserRig:
         self.forget()
 
     def forget(self) -> None:
-        """What was imported from bundles: as in a new process."""
+        """Forget modules imported from bundles, as in a new process."""
         sys.path[:] = [path for path in sys.path if not path.startswith(str(self.data.bundles))]
         for name in [name for name, module in sys.modules.items() if self._is_ours(module)]:
             del sys.modules[name]

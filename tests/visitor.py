@@ -1,7 +1,7 @@
-"""A person at the dashboard: Debian's Chromium, one window, and what must hold in it whatever is looked at.
+"""A user of the dashboard: Debian's Chromium, one window, and the checks that apply to every page.
 
-Used by the tests in `tests/browser` and by the screenshots. What a page asks of another origin, what it prints as an
-error and what it throws is kept, so that `assert_clean` can judge it in the end.
+Used by the tests in `tests/browser` and by the screenshots. Requests to other origins, messages printed as an
+error and exceptions are recorded, so that `assert_clean` can check them at the end.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ _FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
-# Chromium says so of every answer above 399 and of every refused connection; the page says it itself, in words.
+# Chromium prints this for every status above 399 and every refused connection; the page shows its own message.
 _SAID_BY_THE_NETWORK = re.compile(r"Failed to load resource|net::ERR_|EventSource")
 
 
 def chromium() -> str | None:
-    """The browser of this system, or the one that PODIUM_CHROMIUM names."""
+    """The browser of this system, or the one in PODIUM_CHROMIUM."""
     named = os.environ.get("PODIUM_CHROMIUM")
     return named or next((found for name in _NAMES if (found := shutil.which(name))), None)
 
 
 def missing() -> str | None:
-    """Why no page can be looked at here, or None."""
+    """Why no browser is available, or None."""
     if chromium() is None:
         return "no Chromium here; on Debian: apt install chromium"
     if not BUILD.exists():
@@ -58,7 +58,7 @@ def missing() -> str | None:
 
 @contextmanager
 def browser() -> Iterator[Browser]:
-    """Chromium without a screen, and nothing of anybody's settings in it."""
+    """Headless Chromium with a fresh profile."""
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=chromium(), args=list(_FLAGS))
         yield opened
@@ -66,7 +66,7 @@ def browser() -> Iterator[Browser]:
 
 
 class Visitor:
-    """One window, signed in when it has followed a login link; closes with its `with` block."""
+    """One window, signed in once it has followed a login link; closes with its `with` block."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class Visitor:
         state: Any = None,
         scale: float = 1,
     ) -> None:
-        """`state`: what another visitor's window kept, its cookie for one."""
+        """`state`: the stored state of another visitor's window, including its cookie."""
         self.url = url
         self.strangers: list[str] = []
         self.complaints: list[str] = []
@@ -102,22 +102,22 @@ class Visitor:
             self.complaints.append(message.text)
 
     def follow(self, link: str) -> Page:
-        """Open a login link; the page when it has let the visitor in."""
+        """Open a login link; returns the page after the login."""
         self.page.goto(link)
         self.page.get_by_role("navigation").first.wait_for()
         return self.page
 
     def open(self, path: str) -> Page:
-        """A page of the dashboard, as far as the browser waits for it."""
+        """Open a page of the dashboard and wait for its load event."""
         self.page.goto(self.url + path)
         return self.page
 
     def state(self) -> Any:
-        """What this window keeps, for another one."""
+        """The stored state of this window, for another one."""
         return self._context.storage_state()
 
     def described(self, picture: Path) -> str:
-        """What the window shows, in words; `picture` is where it is drawn, too."""
+        """A description of the window; `picture` is the path of a screenshot."""
         with suppress(PlaywrightError):
             self.page.screenshot(path=picture, timeout=5_000)
             read = self.page.locator("body").aria_snapshot(timeout=5_000)
@@ -128,7 +128,7 @@ class Visitor:
         self._context.close()
 
     def assert_clean(self) -> None:
-        """Nothing was asked of another origin; nothing was refused by the policy, thrown, or printed as an error."""
+        """Assert no requests to other origins, and no policy violations, exceptions or printed errors."""
         assert self.strangers == [], "requests that left the origin"
         assert self.complaints == [], "the page threw, or printed errors"
 
@@ -142,7 +142,7 @@ class Visitor:
 
 
 def serious(page: Page) -> list[str]:
-    """What axe finds serious or critical on the page as it stands, each with the elements it is about."""
+    """Serious and critical axe findings on the current page, each with its elements."""
     page.evaluate(_AXE.read_text("utf-8"))
     found = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
     return [
@@ -154,6 +154,6 @@ def serious(page: Page) -> list[str]:
 
 
 def overflow_px(page: Page) -> int:
-    """How far the page is wider than its window: a phone would scroll sideways."""
+    """By how many pixels the page is wider than its window."""
     found: int = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
     return found

@@ -1,1 +1,1 @@
-"""The dashboard in a real browser, on a real service. A package, so that its browser ends with its last test."""
+"""The dashboard in a real browser, on a real service. A package, so that the browser closes after its last test."""

@@ -16,7 +16,7 @@ from tests.visitor import Visitor, browser, missing
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where no page can be looked at, these tests are skipped; in CI they fail instead."""
+    """Skip these tests where no browser is available; in CI they fail instead."""
     reason = missing()
     for item in items:
         if "tests/browser/" in item.path.as_posix():
@@ -27,7 +27,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A test that failed says what was in its window: the address, the page as it is read aloud, and a picture."""
+    """Add the content of the window to a failed test: URL, accessibility tree, and screenshot."""
     report = yield
     visitor = getattr(item, "funcargs", {}).get("visitor")
     if report.when == "call" and report.failed and visitor is not None:
@@ -40,7 +40,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 @pytest.fixture(scope="package")
 def chrome() -> Iterator[Browser]:
-    """The browser. It ends with this package: while it lives, an event loop runs in this thread."""
+    """The browser. It closes with this package: while it is open, an event loop runs in this thread."""
     reason = missing()
     assert reason is None, reason
     with browser() as opened:
@@ -56,7 +56,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory, chrome: Browser) -> Iterator
 
 @pytest.fixture
 def visitor(stage: Stage) -> Iterator[Visitor]:
-    """A window of the usual size, signed in; in the end nothing may have left the origin or gone wrong in it."""
+    """A signed-in window of the default size; at the end, `assert_clean` must hold."""
     with stage.visitor() as opened:
         yield opened
 

@@ -1,4 +1,4 @@
-"""Every page of the dashboard by its address, for what must hold on all of them."""
+"""Every page of the dashboard by its path, for checks that apply to all pages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TABS = ("table", "curves", "analysis", "devices", "ensemble", "configuration")
 
 
 def of_sweep(stage: Stage, sweep: int) -> Mapping[str, str]:
-    """Name to path of every page that is about one sweep, its first trial with it."""
+    """The paths by name of all pages about one sweep and its first trial."""
     trials = list(stage.client.trials(sweep))[:3]
     numbers = ",".join(str(trial["number"]) for trial in trials)
     return {
@@ -24,7 +24,7 @@ def of_sweep(stage: Stage, sweep: int) -> Mapping[str, str]:
 
 
 def at_rest(page: Page) -> Page:
-    """The page, when it says no more that it loads."""
+    """The page, once it no longer shows that it is loading."""
     page.get_by_role("main").get_by_role("heading").first.wait_for()
     page.wait_for_function("() => !document.querySelector('.state-loading, [aria-busy=true]')")
     return page

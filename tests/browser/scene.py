@@ -1,4 +1,4 @@
-"""What the screenshots show: a service with sweeps that really ran, one under way, and an ensemble under load."""
+"""The content of the screenshots: a service with finished sweeps, a running one, and an ensemble under load."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ WATCHED: dict[str, Any] = {
 
 
 class Scene:
-    """The service, and what is on it; the ensemble is asked twenty times a second while the scene lasts."""
+    """The service and its content; the ensemble receives twenty requests per second while the scene lasts."""
 
     def __init__(self, folder: Path) -> None:
         self.service = RunningService(folder / "data")

@@ -1,6 +1,6 @@
-"""Every page as PNG, of sweeps that really ran, dark, light and on a phone: `python -m tests.browser.screenshots DIR`.
+"""Every page of a real service as PNG, dark, light and on a phone: `python -m tests.browser.screenshots DIR`.
 
-`make screenshots` writes them into docs/images. `--only NAME` takes those whose name contains NAME.
+`make screenshots` writes them into docs/images. `--only NAME` takes the shots whose name contains NAME.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ def from_heading(name: str) -> Callable[[Page], None]:
 
 
 def judged(page: Page) -> None:
-    """The importance of the parameters is there."""
+    """Wait until parameter importance is shown."""
     page.get_by_text("Computing…").wait_for(state="hidden", timeout=60_000)
     page.wait_for_timeout(REST_MS)
 
 
 @dataclass(frozen=True)
 class Shot:
-    """One picture: its name, the path of the page, and what is done there first."""
+    """One screenshot: its name, the path of the page, and the actions before it."""
 
     name: str
     path: str
@@ -86,7 +86,7 @@ def shots(scene: Scene) -> Iterator[Shot]:
 
 
 def take(chrome: Browser, scene: Scene, folder: Path, only: str) -> None:
-    """Each page in each look; what overflows a window is said."""
+    """Take each page in each look; pages that overflow the window are printed."""
     with Visitor(chrome, scene.client.url) as first:
         first.open("/login")
         settle(first.page)
@@ -102,7 +102,7 @@ def take(chrome: Browser, scene: Scene, folder: Path, only: str) -> None:
 
 
 def snap(visitor: Visitor, shot: Shot, file: Path) -> None:
-    """One picture, when the page has come to rest."""
+    """Take one screenshot once the page has settled."""
     page = visitor.open(shot.path)
     settle(page)
     shot.do(page)
@@ -112,7 +112,7 @@ def snap(visitor: Visitor, shot: Shot, file: Path) -> None:
 
 
 def settle(page: Page) -> None:
-    """Wait until nothing says that it loads, and what was drawn is drawn."""
+    """Wait until nothing is loading and all canvases are drawn."""
     page.get_by_role("heading").first.wait_for()
     page.wait_for_function("() => !document.querySelector('.state-loading, [aria-busy=true]')")
     page.wait_for_timeout(REST_MS)
@@ -126,7 +126,7 @@ def arguments() -> Any:
 
 
 def main() -> None:
-    """Play the scene, and take every picture of it."""
+    """Play the scene and take every screenshot of it."""
     asked = arguments()
     if (reason := missing()) is not None:
         raise SystemExit(f"no screenshots: {reason}")

@@ -1,4 +1,4 @@
-"""What the browser tests look at: one service, with sweeps that are finished, under way, and full of HTML."""
+"""The service of the browser tests, with sweeps that are finished, running, and full of HTML."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SPACE = {
 
 
 class Stage:
-    """One service and the cookie of an administrator; its sweeps are made when a test first asks for them."""
+    """One service and the cookie of an administrator; sweeps are created on first use."""
 
     def __init__(self, folder: Path, chrome: Browser) -> None:
         self.service = RunningService(folder / "data")
@@ -49,7 +49,7 @@ class Stage:
         return printed_link(self._log)
 
     def fresh_link(self) -> str:
-        """Another one."""
+        """A new login link."""
         return fresh_link(self.service.data.root)
 
     def visitor(self, *, signed_in: bool = True, **options: Any) -> Visitor:
@@ -65,7 +65,7 @@ class Stage:
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
-        """The whole service has ended while the block lasts, and starts again at the same addresses."""
+        """Stops the whole service for the duration of the block; it then starts at the same addresses."""
         about = json.loads(self.service.data.service_file.read_text())
         ports = (urlsplit(about["url"]).port or 0, urlsplit(about["gateway_url"]).port or 0)
         self.service.__exit__(None, None, None)
@@ -88,24 +88,24 @@ class Stage:
 
     @functools.cached_property
     def ensemble(self) -> int:
-        """Three of those networks, ready to answer."""
+        """An ensemble of three of those networks, ready."""
         best = [trial["trial_id"] for trial in self.client.best(self.digits, 3)]
         built = self.client.build_ensemble(trial_ids=best, name="three digits", deadline_ms=500.0)
         return int(self.client.wait_ensemble(built["id"], 60)["id"])
 
     @functools.cached_property
     def planted(self) -> int:
-        """A sweep whose every text is HTML; its trial 1 fails."""
+        """A sweep whose strings all contain HTML; its trial 1 fails."""
         choice = {"<b>choice</b>": {"values": [PLANTED, "other"]}, PLANTED: {"value": PLANTED}}
         first = [{"<b>choice</b>": PLANTED}] * 2
         return self._run(self._curves("planted", name=PLANTED, run_cap=3, parameters=choice, enqueue=first))
 
     def quick(self, **changes: Any) -> dict[str, Any]:
-        """A sweep file of trials that end at once, each with a curve."""
+        """A sweep file of trials that end immediately, each with a curve."""
         return self._curves("quick", **{"parameters": SPACE, **changes})
 
     def going(self, **changes: Any) -> int:
-        """A new sweep whose trials go on until somebody stops them."""
+        """A new sweep whose trials run until they are stopped."""
         return int(self.client.submit(self._curves("going", **{"name": "going", **changes}))["id"])
 
     def _curves(self, function: str, **changes: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Who gets in, and how: the link that the service prints, a token, and back to where one was."""
+"""Access: the printed login link, a token, redirects after login, and logout."""
 
 from __future__ import annotations
 

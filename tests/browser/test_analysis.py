@@ -1,4 +1,4 @@
-"""The charts of a sweep: brushed by keys and by the pointer, linked to the filter, and the same after a reload."""
+"""The charts of a sweep: brushes by keyboard and pointer, linked to the filter and kept on reload."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SOON_MS = 20_000.0
 
 
 def brushed(page: Page) -> int:
-    """How many of the 40 trials are in the brushes, as the chart says."""
+    """The number of the 40 trials inside the brushes, as the chart shows it."""
     said = page.locator(".parallel-count").inner_text()
     found = re.fullmatch(r"(\d+) of \d+ trials", said)
     assert found is not None, said

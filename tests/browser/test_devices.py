@@ -1,4 +1,4 @@
-"""The devices: one is drained with a reason and returned, and the timeline says what they did, as a table too."""
+"""The page of devices: draining with a reason, return, and the timeline with its table view."""
 
 from __future__ import annotations
 

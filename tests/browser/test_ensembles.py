@@ -1,4 +1,4 @@
-"""The page of an ensemble: a prediction, an evaluation, and a member that dies while one looks."""
+"""The page of an ensemble: predictions, evaluations, canaries, and a member that dies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold on every page: axe finds nothing serious in either theme, and a phone need not scroll sideways."""
+"""Checks of every page: no serious axe finding in either theme, and no horizontal scrolling on a phone."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PAGES: Mapping[str, Paths] = {
 
 
 def assert_readable(page: Page, look: str) -> None:
-    """Axe finds nothing serious in it."""
+    """Assert that axe has no serious finding."""
     if found := serious(page):
         pytest.fail(f"{page.url}, {look}:\n" + "\n".join(found))
 
@@ -52,7 +52,7 @@ def test_page_is_accessible_in_both_themes_and_fits_a_phone(stage: Stage, visito
     assert_readable(page, "phone")
 
 
-@pytest.mark.parametrize("way", ["Escape", "Enter"])  # Enter: on the button that closes it, which has the focus
+@pytest.mark.parametrize("way", ["Escape", "Enter"])  # Enter: the button that closes the dialog has the focus
 def test_focus_returns_when_dialog_closes(visitor: Visitor, way: str) -> None:
     visitor.open("/")
     keys = visitor.page.get_by_role("button", name="Keyboard shortcuts (?)")

@@ -1,4 +1,4 @@
-"""What users write is shown as text, wherever it is shown: names, choices, notes, tags, logs, errors."""
+"""User content is always rendered as text: names, choices, notes, tags, logs, errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.visitor import Visitor
 
 
 def assert_is_text(page: Page) -> None:
-    """It stands there to be read, and nothing of it became an element or ran."""
+    """Assert that the content is visible and neither became an element nor ran."""
     at_rest(page)
     expect(page.get_by_text(PLANTED).first).to_be_attached()
     assert page.locator("img[src=x], b").count() == 0, page.url

@@ -1,4 +1,4 @@
-"""The page follows the service: what happens appears by itself, also after the service was gone for a while."""
+"""Live updates: pages follow the service, and recover when it was unavailable."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SOON_MS = 10_000.0
 
 
 def live(page: Page, word: str = "Live", timeout_ms: float = SOON_MS) -> None:
-    """The mark in the bar says so."""
+    """Assert that the top bar shows the state."""
     expect(page.get_by_role("banner").get_by_role("status")).to_have_text(word, timeout=timeout_ms)
 
 
@@ -31,7 +31,7 @@ def test_page_follows_sweep_without_reload(stage: Stage, visitor: Visitor) -> No
 
     page.get_by_role("link", name=re.compile(name)).click()
     expect(page).to_have_url(re.compile(rf"/sweeps/{sweep}\b"))
-    # Of the sweep itself: how many trials are finished is on the page before it is over.
+    # The page shows the number of finished trials before the sweep ends.
     expect(page.locator(".sweep-state")).to_contain_text("finished", timeout=BACK_MS)
     assert stage.client.sweep(sweep)["state"] == "finished"
     assert page.evaluate("() => window.loadedOnce"), "the page was loaded once"

@@ -1,4 +1,4 @@
-"""A sweep from nothing to its best trial, without the terminal: form and file side by side, errors where they are."""
+"""Creating a sweep without the terminal: form and file in sync, and problems at their lines."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_form_edits_rare_blocks_and_keeps_text_on_reload(stage: Stage, visitor: 
     page.get_by_label("momentum depends on").select_option("optimizer")
     condition = page.get_by_role("group", name="Parameter momentum")
     expect(condition.get_by_label("adam")).to_be_checked(timeout=SOON_MS)
-    condition.get_by_label("sgd").click()  # it is ticked when the file says so
+    condition.get_by_label("sgd").click()  # checked once the file contains it
     expect(file).to_have_value(re.compile(r"when: \{optimizer: \[adam, ?sgd\]\}"))
     condition.get_by_label("adam").click()
     expect(file).to_have_value(re.compile(r"when: \{optimizer: sgd\}"))

@@ -1,4 +1,4 @@
-"""What a sweep can be told from its page: pause, resume, stop, extend, cancel, and all of it on a phone."""
+"""Commands on a sweep's page: pause, resume, stop, extend, cancel, also on a phone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SOON_MS = 20_000.0
 
 
 def state(page: Page) -> Locator:
-    """What the head says of the sweep."""
+    """The state in the header of the sweep."""
     return page.locator(".sweep-state")
 
 

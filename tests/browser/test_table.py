@@ -1,4 +1,4 @@
-"""The table of trials: one filter, sorting, keys, a choice of several; and the same view after a reload."""
+"""The table of trials: filter, sorting, keyboard, selection, and the same view after a reload."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.visitor import Visitor
 
 
 def rows(page: Page) -> Locator:
-    """The trials in view, without the head."""
+    """The rows in view, without the header."""
     return page.get_by_role("table", name="Trials of the sweep").get_by_role("row").filter(has=page.get_by_role("link"))
 
 
@@ -56,7 +56,7 @@ def test_filter_is_counted_stored_in_url_and_kept_on_reload(stage: Stage, visito
 
     page.get_by_role("button", name="width").click()
     expect(page.get_by_role("columnheader", name="width")).to_have_attribute("aria-sort", re.compile("ending"))
-    # The head says the new order at once, the rows follow when the service has answered.
+    # The header shows the new order immediately, the rows follow when the service has responded.
     widths = {trial["number"]: trial["params"]["width"] for trial in stage.client.trials(stage.finished)}
     wait_for("the rows are in order of width", lambda: in_order([widths[number] for number in numbers(page)]))
     before = rows(page).all_inner_texts()

@@ -1,4 +1,4 @@
-"""The page of a trial: watched while it runs, stopped, repeated, cloned, and written about."""
+"""The page of a trial: live updates, stop, retry, clone, notes and tags."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ INTERRUPTED = 130
 
 
 def main() -> int:
-    """Run the campaign in a folder of its own, which stays if it failed."""
+    """Run the campaign in its own folder, which is kept if it failed."""
     options = _parser().parse_args()
     plan = Plan(options.server_kills, options.trial_kills, options.seed, options.slots, history=options.history)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # `kill` and `timeout` end it as Ctrl-C does

@@ -1,4 +1,4 @@
-"""The campaign: a service at work, killed in parts and whole at random moments, and what became of its promises."""
+"""The campaign: kills components and the whole service at random times, then checks what clients were promised."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ from tests.faults.service_under_fire import NotHealthyError, ServiceUnderFire
 from tests.faults.victims import KINDS, ON_RAY, ON_SLOT
 from tests.faults.workload import Workload
 
-# How often each is killed, of 100. A service that is killed whole takes ten seconds: so not more often.
+# How often each is killed, of 100. A kill of the whole service takes ten seconds, so it is rare.
 WEIGHTS = {
     "scheduler": 24, "api": 15, "gateway": 8, "host": 12, "slot": 8, "fork server": 8,
     "raylet": 4, "gcs": 3, "guardian": 3, "serve": 15,
 }  # fmt: skip
 AIM_S = {kind: 12.0 if kind in (*ON_RAY, "serve") else 5.0 for kind in KINDS} | {"trial": 2.0}
-SECOND_SHARE = 0.2  # of the kills are followed by another while the first is being recovered from
+SECOND_SHARE = 0.2  # share of the kills that are followed by another during recovery
 SECOND_WITHIN_S = 2.0
 PAUSE_S = 0.8  # mean time between health and the next kill
 SETTLE_S = 180.0  # for the sweeps that are open at the end
-RAY_NOTICES_S = 5.0  # Ray's own processes are checked once a second, and end one after the other
+RAY_NOTICES_S = 5.0  # Ray's own processes are checked once a second and end in sequence
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to do; the same seed gives the same victims and pauses."""
+    """The parameters of a campaign; the same seed gives the same victims and pauses."""
 
     server_kills: int = 200
     trial_kills: int = 200
     seed: int = 7
     slots: int = 2
     trials: int = 30  # of a sweep
-    history: int = 0  # finished trials that are there before
+    history: int = 0  # finished trials that exist in advance
     each_kind_once: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """Something was killed."""
+    """One kill."""
 
     kind: str  # one of `KINDS`, or "trial"
     at: float
@@ -56,7 +56,7 @@ class Kill:
 
     @property
     def felt(self) -> tuple[float, float]:
-        """From when until when what runs may go down with it."""
+        """The interval in which running attempts may be lost with it."""
         return self.at, self.at + (RAY_NOTICES_S if self.kind in (*ON_RAY, *ON_SLOT, "serve") else 0.0)
 
 
@@ -69,8 +69,8 @@ class Outcome:
     verdict: Verdict
     breaches: tuple[str, ...]  # by `podium doctor`
     orphans: tuple[str, ...]
-    unhealthy: str  # why it was ended early
-    unanswered: int  # requests of the client that got no answer
+    unhealthy: str  # why the campaign ended early
+    unanswered: int  # requests of the client without a response
     took_s: float
 
     @property
@@ -83,7 +83,7 @@ class Outcome:
 
 @dataclass(slots=True)
 class Snipe:
-    """Kills the processes of trials, one after another, until told to end."""
+    """Kills the processes of trials in sequence until it is stopped."""
 
     service: ServiceUnderFire
     wanted: int
@@ -106,7 +106,7 @@ class Snipe:
 
 
 def run(plan: Plan, folder: Path, say: Callable[[str], None]) -> Outcome:
-    """The whole campaign; however it ends, nothing is left running."""
+    """Run the whole campaign; however it ends, no process is left running."""
     with ServiceUnderFire(folder / "data", plan.slots) as service:
         service.wait_ready()
         return Campaign(plan, service, say).run()
@@ -124,7 +124,7 @@ class Campaign:
         self._kills: list[Kill] = []
 
     def run(self) -> Outcome:
-        """Work, kill, let it all come to its end, and judge."""
+        """Run the workload with kills, wait until everything has ended, and compare."""
         began, service = time.monotonic(), self._service
         history = History(service, self._plan.history, self._journal)
         workload = Workload(service.url, service.token, self._journal, trials=self._plan.trials, seed=self._plan.seed)
@@ -136,7 +136,7 @@ class Campaign:
             history.close()
         else:
             unhealthy = f"sweeps are not over {SETTLE_S:g} s after the last kill"
-        orphans = [f"{trial.pid} of a trial that is over" for trial in service.census().trials()]
+        orphans = [f"{trial.pid} of a trial that has ended" for trial in service.census().trials()]
         service.stop()
         orphans += [f"{process.pid} {' '.join(process.cmdline())[:80]}" for process in service.processes()]
         ended = ends_of_killed(service.data)
@@ -174,14 +174,14 @@ class Campaign:
         return ""
 
     def _wait_for(self, snipe: Snipe, thread: threading.Thread) -> None:
-        """The trials that are still to be killed."""
+        """Wait for the trials that are still to be killed."""
         snipe.pause_s = 0.2
         end = time.monotonic() + SETTLE_S
         while thread.is_alive() and time.monotonic() < end:
             thread.join(1.0)
 
     def _victims(self) -> list[tuple[str, str | None]]:
-        """Whom to kill, and whom during the recovery from it."""
+        """What to kill, and what to kill during the recovery."""
         wanted = self._plan.server_kills
         kinds = self._random.choices(list(WEIGHTS), list(WEIGHTS.values()), k=wanted)
         if self._plan.each_kind_once:
@@ -208,7 +208,7 @@ class Campaign:
         self._service.wait_healthy(second, also_pid)
 
     def _kill(self, kind: str) -> tuple[float, int]:
-        """Kill one of a kind, as soon as there is one. Raises `NotHealthyError`."""
+        """Kill one process of a kind, as soon as one exists. Raises `NotHealthyError`."""
         end = time.monotonic() + 60.0
         while time.monotonic() < end:
             pids = self._service.census().of(kind, self._service.data)
@@ -243,7 +243,7 @@ def recovery_of(kills: tuple[Kill, ...]) -> dict[str, dict[str, float]]:
 
 
 def table(outcome: Outcome) -> str:
-    """The outcome as people read it."""
+    """The outcome as a readable table."""
     lines = [f"{'killed':<12} {'times':>5} {'measured':>8} {'median':>8} {'p95':>8} {'max':>8} {'aim':>6}"]
     for kind, row in recovery_of(outcome.kills).items():
         times = [f"{row[name]:6.2f} s" if name in row else f"{'-':>8}" for name in ("median_s", "p95_s", "max_s")]

@@ -1,4 +1,4 @@
-"""Thousands of finished trials in a sweep that goes on, so that who recovers has something to rebuild."""
+"""Thousands of finished trials in a running sweep, so that recovery has state to rebuild."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MORE = 100_000  # trials that the sweep would still run
 
 
 class History:
-    """A sweep with `trials` finished trials; the service is stopped to put them in. Nothing for none."""
+    """A sweep with `trials` finished trials, inserted while the service is stopped; nothing for 0."""
 
     def __init__(self, service: ServiceUnderFire, trials: int, journal: Journal) -> None:
         self._service = service
@@ -26,12 +26,12 @@ class History:
             self._write_down(journal)
 
     def close(self) -> None:
-        """End the sweep, so that nothing is left to do."""
+        """End the sweep."""
         if self._sweep_id is None:
             return
         with Client(self._service.url, self._service.token) as client:
             client.cancel_sweep(self._sweep_id)
-            wait_for("the history's sweep is over", lambda: client.sweep(self._sweep_id or 0)["state"] in OVER)
+            wait_for("the history's sweep has ended", lambda: client.sweep(self._sweep_id or 0)["state"] in OVER)
             wait_for("its last trials are over", lambda: not client.sweep(self._sweep_id or 0)["counts"].get("running"))
 
     def _submit(self, journal: Journal) -> int:

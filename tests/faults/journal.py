@@ -1,4 +1,4 @@
-"""What a client of the service was promised, as it heard it, compared with what is there at the end."""
+"""What the service acknowledged to a client, compared with the database at the end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from podium.sweep.runtime.layout import DataDirectory
 
-SLACK_S = 0.1  # between the clock of who kills and the moment that the scheduler writes down
+SLACK_S = 0.1  # between the time of the kill and the time that the scheduler records
 
 
 @dataclass(slots=True)
@@ -18,9 +18,9 @@ class Journal:
     """Sweeps that were acknowledged and trials that were shown as finished: both must stay as they are."""
 
     sweeps: dict[int, str] = field(default_factory=dict)  # name by id
-    over: dict[int, str] = field(default_factory=dict)  # state of sweeps shown as over, by id
+    over: dict[int, str] = field(default_factory=dict)  # state of sweeps shown as ended, by id
     trials: dict[int, tuple[int, int, float]] = field(default_factory=dict)  # sweep, number and value by id
-    contradictions: list[str] = field(default_factory=list)  # what was said differently later
+    contradictions: list[str] = field(default_factory=list)  # facts that later changed
 
     def acknowledged(self, sweep_id: int, name: str) -> None:
         if self.sweeps.setdefault(sweep_id, name) != name:
@@ -38,16 +38,16 @@ class Journal:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What of the promises was kept; each list names what was not."""
+    """The result of the comparison; each list names violations."""
 
     sweeps: int
     trials: int
     attempts: int
     repeated: int  # attempts after the first of a trial
-    in_flight: int  # attempts that were under way at one of the kills, or were killed themselves
+    in_flight: int  # attempts that ran during a kill, or were killed themselves
     lost: tuple[str, ...]
     double: tuple[str, ...]
-    unexplained: tuple[str, ...]  # repeated although nothing was killed meanwhile
+    unexplained: tuple[str, ...]  # repeated although nothing was killed
 
     @property
     def kept(self) -> bool:
@@ -91,10 +91,10 @@ class Attempt:
 
 
 def compare(journal: Journal, data: DataDirectory, kills: list[tuple[float, float]]) -> Verdict:
-    """Judge the database of a service that has nothing to do any more.
+    """Compare with the database of a service that is idle.
 
-    `kills`: when something was killed, and until when it could be felt: slots work on until Ray notices that it is
-    without its raylet, and only then go down with all that they run.
+    `kills`: the time of each kill, and until when it has effects: slots continue until Ray notices that it is
+    without its raylet, and only then die with their attempts.
     """
     with closing(sqlite3.connect(f"file:{data.database}?mode=ro", uri=True)) as connection:
         sweeps = {row[0]: Sweep(*row) for row in connection.execute("SELECT id, name, state, run_cap FROM sweeps")}
@@ -166,7 +166,7 @@ def _double(trials: dict[int, Trial], attempts: list[Attempt], sweeps: dict[int,
 
 
 def _run_twice(bundles: Path) -> list[str]:
-    """Attempts that user code saw more than once, by the lines that it left."""
+    """Attempts that user code saw more than once, by the lines that it wrote."""
     runs: Counter[str] = Counter()
     for file in bundles.glob("*/runs"):
         runs.update(line.split()[0] for line in file.read_text().splitlines())
@@ -174,7 +174,7 @@ def _run_twice(bundles: Path) -> list[str]:
 
 
 def ends_of_killed(data: DataDirectory) -> dict[int, list[float]]:
-    """When the attempts ended that a signal has ended, by process id."""
+    """The end times of attempts that were ended by a signal, by process id."""
     ends: dict[int, list[float]] = {}
     with closing(sqlite3.connect(f"file:{data.database}?mode=ro", uri=True)) as connection:
         for pid, at in connection.execute("SELECT pid, ended_at FROM attempts WHERE exit = 'SIGKILL' AND pid > 0"):
@@ -183,6 +183,6 @@ def ends_of_killed(data: DataDirectory) -> dict[int, list[float]]:
 
 
 def noticed_s(ends: dict[int, list[float]], pid: int, killed_at: float) -> float | None:
-    """From the kill of a trial's process until its whole tree was gone and its slot free; None if its slot went too."""
+    """Seconds from the kill of a trial's process until its tree is gone and its slot free; None if the slot died."""
     later = [at - killed_at for at in ends.get(pid, ()) if at >= killed_at]
     return min(later, default=None)

@@ -1,4 +1,4 @@
-"""A real service that is killed in parts and whole, and how long it takes until it is healthy again."""
+"""A real service whose processes are killed, and how long it takes to recover."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ STOP_S = 30.0
 
 
 class NotHealthyError(Exception):
-    """The service does not come back."""
+    """The service does not recover."""
 
 
 class ServiceUnderFire:
-    """`podium serve` on ports that stay the same, however often it is started again."""
+    """`podium serve` on fixed ports, across restarts."""
 
     def __init__(self, data_dir: Path, slots: int) -> None:
         self.data = DataDirectory(data_dir)
@@ -46,7 +46,7 @@ class ServiceUnderFire:
         self.wait_ready()
 
     def wait_ready(self) -> None:
-        """Wait until every part is ready."""
+        """Wait until every component is ready."""
         self._until(self.all_ready, "the service")
 
     @property
@@ -57,7 +57,7 @@ class ServiceUnderFire:
         return Census(self.process.pid)
 
     def kill(self, kind: str, pid: int) -> None:
-        """SIGKILL; `serve` is started again at once, since that is what an operator's supervisor does."""
+        """SIGKILL; `serve` is restarted immediately, as an operator's supervisor would."""
         if kind in ON_RAY:
             self._ray_before = shown_parts(self.data).get("ray")
         os.kill(pid, signal.SIGKILL)
@@ -66,7 +66,7 @@ class ServiceUnderFire:
             self.process = self._start()
 
     def wait_healthy(self, kind: str, pid: int) -> float:
-        """Wait until what was killed does its work again; when that was. Raises `NotHealthyError`."""
+        """Wait until what was killed works again; returns the time. Raises `NotHealthyError`."""
         conditions: dict[str, Callable[[], bool]] = {
             **dict.fromkeys(PARTS, lambda: self._is_back(kind, pid)),
             **dict.fromkeys(ON_RAY, self._ray_is_new),
@@ -78,11 +78,11 @@ class ServiceUnderFire:
         return time.time()
 
     def wait_whole(self) -> None:
-        """Wait until every part is ready, and trials run on every slot."""
+        """Wait until every component is ready and trials run on every slot."""
         self._until(lambda: self.all_ready() and self._slots_work(but=0), "the whole service")
 
     def all_ready(self) -> bool:
-        """Whether the service itself says so, over HTTP; it is not asked before its file says the same."""
+        """Whether the service reports readiness over HTTP; requested only once its status file does."""
         shown = shown_parts(self.data)
         if not shown or not all(part.ready for part in shown.values()):
             return False
@@ -103,7 +103,7 @@ class ServiceUnderFire:
             return self.process.wait()
 
     def processes(self) -> list[psutil.Process]:
-        """Every living process of this service, with what its trials left behind."""
+        """Every live process of this service, including those that trials left behind."""
         marks = service_marks(self.data)
         return [process for process in psutil.process_iter() if mentions(process, marks)]
 
@@ -115,7 +115,7 @@ class ServiceUnderFire:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                start_new_session=True,  # Ctrl-C is for the campaign alone
+                start_new_session=True,  # Ctrl-C must reach only the campaign
             )
 
     def _is_back(self, part: str, pid: int) -> bool:
@@ -123,13 +123,13 @@ class ServiceUnderFire:
         return shown is not None and shown.ready and shown.pid != pid
 
     def _ray_is_new(self) -> bool:
-        """Without raylet, control service or guardian the whole of Ray is started again."""
+        """Whether Ray was restarted: it is, if raylet, control service or guardian die."""
         shown = shown_parts(self.data).get("ray")
         before = self._ray_before
         return shown is not None and before is not None and shown.pid != before.pid and self.all_ready()
 
     def _slots_work(self, *, but: int) -> bool:
-        """Whether every slot has a trial at this moment; one with the process `but` above it does not count."""
+        """Whether every slot runs a trial; one below the process `but` does not count."""
         census = self.census()
         above = {census.slot_of(trial) for trial in census.trials() if but not in (trial.parent, census.slot_of(trial))}
         return len(above) >= self.slots

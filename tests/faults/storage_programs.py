@@ -1,8 +1,8 @@
-"""Programs that the storage tests run as processes of their own, to be refused, traced or killed."""
+"""Programs that the storage tests run in separate processes, to be refused, traced or killed."""
 
 from __future__ import annotations
 
-# Writes numbered events, each durable, and says of each what became of it.
+# Writes numbered events, each durable, and prints the result of each.
 WRITE = """
 import sys
 from pathlib import Path
@@ -21,7 +21,7 @@ for number in range(12):
 database.close()
 """
 
-# Commits 150 numbered events (SQLite would empty its log after some more), says each, and waits for a line.
+# Commits 150 numbered events (SQLite would reset its log after more), prints each, and waits for a line.
 COMMIT = """
 import sys
 from pathlib import Path
@@ -37,7 +37,7 @@ sys.stdin.readline()
 database.close()
 """
 
-# Holds the database until a line comes.
+# Locks the database until it reads a line.
 LOCK = """
 import contextlib, sys
 from pathlib import Path
@@ -49,7 +49,7 @@ with contextlib.closing(connect(Path(sys.argv[1]), "rw")) as connection:
     sys.stdin.readline()
 """
 
-# Migrates, and is killed before the statement of that number.
+# Migrates, and is killed before the statement with this number.
 MIGRATE = """
 import os, signal, sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The campaign in short: one of each kind killed, and trials meanwhile; `make faults` is the long one."""
+"""A short campaign: one kill of each kind, and of trials; `make faults` runs the long one."""
 
 from __future__ import annotations
 

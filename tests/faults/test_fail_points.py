@@ -1,4 +1,4 @@
-"""Killed exactly before or after each commit and each hand-over: it comes back, and every trial counts once."""
+"""Kills at fail points, before and after each commit and hand-over: the service recovers, and trials count once."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ class ArmedService(RunningService):
         (self.points / name).write_text(str(passings))
 
     def wait_dead(self, name: str) -> None:
-        """Wait until the process that passes there has killed itself."""
+        """Wait until the process that reaches the fail point has killed itself."""
         wait_for(f"somebody dies at {name}", lambda: not (self.points / name).exists())
 
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ArmedService]:
-    """One service for all; when it has stopped, everything is as it must be."""
+    """One service for all tests; its data is checked when it has stopped."""
     with ArmedService(tmp_path_factory.mktemp("armed")) as running:
         yield running
     assert_sound(running.data)
@@ -68,7 +68,7 @@ def sweep(**changes: Any) -> dict[str, Any]:
 
 
 def assert_counted_once(client: Client, sweep_id: int) -> None:
-    """All trials finished, each in its last attempt and in no other."""
+    """Assert that all trials finished, each only in its last attempt."""
     assert client.wait(sweep_id, 60)["state"] == "finished"
     trials = list(client.trials(sweep_id))
     assert [trial["state"] for trial in trials] == ["finished"] * TRIALS
@@ -102,7 +102,7 @@ def test_only_best_weights_are_kept_when_scheduler_is_killed_at_fail_point(servi
 @pytest.mark.parametrize("name", IN_THE_API)
 def test_sweep_is_accepted_once_when_api_is_killed_at_fail_point(service: ArmedService, name: str) -> None:
     document = sweep()
-    service.client.submit(sweep())  # its code is there from now on: the next commit is the one below
+    service.client.submit(sweep())  # uploads the code, so that the next commit is the one below
     service.arm(name, passings=1)
     client = Client.of(service.data.root, retry_s=0)
     with pytest.raises(ServiceError):

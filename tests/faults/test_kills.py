@@ -1,4 +1,4 @@
-"""Kills and freezes that the campaign leaves to chance: twice in a row, during recovery, two schedulers at once."""
+"""Single kills and suspensions: twice in a row, during recovery, and two schedulers at once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TRIALS = 16
 
 
 class Promised:
-    """A sweep, and what a client was told of it."""
+    """A sweep, and what its client was told."""
 
     def __init__(self, service: RunningService, name: str, seconds: float = 0.3) -> None:
         parameters = {"x": {"min": 0.0, "max": 1.0}, "seconds": {"value": seconds}}
@@ -38,14 +38,14 @@ class Promised:
         wait_for("some trials are over", lambda: len(self.look()) >= 2)
 
     def look(self) -> dict[int, tuple[int, int, float]]:
-        """The trials that are finished, all that were ever seen so."""
+        """The finished trials; asserts that none seen earlier is missing."""
         for trial in self._client.trials(self.id):
             if trial["state"] == "finished":
                 self.journal.seen_finished(trial["id"], self.id, trial["number"], trial["value"])
         return self.journal.trials
 
     def assert_kept(self, *kills: float) -> None:
-        """It runs to its end, and nothing that was promised is gone."""
+        """Assert that the sweep finishes and nothing acknowledged is lost."""
         self.journal.seen_over(self.id, self._client.wait(self.id, 60)["state"])
         assert len(self.look()) == TRIALS
         verdict = compare(self.journal, self._data, [(at, at) for at in kills])
@@ -58,7 +58,7 @@ class Promised:
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """One service for all; when it has stopped, everything is as it must be."""
+    """One service for all tests; its data is checked when it has stopped."""
     with RunningService(tmp_path_factory.mktemp("kills") / "data") as running:
         yield running
     assert_sound(running.data)
@@ -68,7 +68,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
 def test_component_killed_again_during_recovery_loses_nothing(service: RunningService, part: str) -> None:
     promised = Promised(service, f"twice-{part}")
     kills = [_kill(service, part)]
-    second = wait_for(f"another {part} has begun", lambda: _pid_of(service, part, but=kills[0][1]))
+    second = wait_for(f"another {part} has started", lambda: _pid_of(service, part, but=kills[0][1]))
     time.sleep(0.4)  # well into its imports, and not ready
     kills.append(_kill(service, part, second))
     wait_for("all parts are ready", lambda: _ready(service))
@@ -92,7 +92,7 @@ def test_suspended_scheduler_continues_when_resumed(service: RunningService) -> 
     promised = Promised(service, "frozen")
     frozen = _pid_of(service, "scheduler")
     os.kill(frozen, signal.SIGSTOP)
-    time.sleep(1.5)  # trials end meanwhile, and nobody hears of it
+    time.sleep(1.5)  # trials end meanwhile without being noticed
     os.kill(frozen, signal.SIGCONT)
     promised.assert_kept()
     assert _pid_of(service, "scheduler") == frozen
@@ -123,7 +123,7 @@ def test_second_scheduler_on_same_data_is_refused(service: RunningService) -> No
 
 
 def _kill(service: RunningService, part: str, pid: int = 0) -> tuple[float, int]:
-    """SIGKILL; when, and who it was."""
+    """SIGKILL; returns the time and the process id."""
     pid, at = pid or _pid_of(service, part), time.time()
     os.kill(pid, signal.SIGKILL)
     return at, pid
@@ -135,7 +135,7 @@ def _stop_between_writes(pid: int, database: Database) -> None:
     def is_stopped_without_lock() -> bool:
         os.kill(pid, signal.SIGSTOP)
         wait_for("every thread has stopped", lambda: all(state == "T" for state in _thread_states(pid)))
-        connection = connect(database.path, "rw", busy_s=1.0)  # others than this process write for less than that
+        connection = connect(database.path, "rw", busy_s=1.0)  # transactions of other processes are shorter
         try:
             connection.execute("BEGIN IMMEDIATE")
             connection.execute("ROLLBACK")
@@ -153,13 +153,13 @@ def _thread_states(pid: int) -> list[str]:
     """A letter for each thread, as in proc(5): T is stopped."""
     states = []
     for path in Path(f"/proc/{pid}/task").glob("*/stat"):
-        with contextlib.suppress(OSError):  # the thread has ended meanwhile
+        with contextlib.suppress(OSError):  # the thread has ended
             states.append(path.read_text().rpartition(")")[2].split()[0])
     return states
 
 
 def _pid_of(service: RunningService, part: str, *, but: int = 0) -> int:
-    """The process of a part; 0 when it has none, or still has `but`."""
+    """The process id of a component; 0 if it has none, or still has `but`."""
     shown = shown_parts(service.data)[part]
     return 0 if shown.pid in (None, but) else int(shown.pid or 0)
 

@@ -1,4 +1,4 @@
-"""Storage that fails for real: a full disk, a failing one, locks, torn logs, files that vanish, a killed migration."""
+"""Real storage failures: full and failing disks, locks, truncated logs, deleted files, killed migrations."""
 
 from __future__ import annotations
 
@@ -115,12 +115,12 @@ def test_service_on_full_disk_refuses_new_work_and_recovers_by_itself(tmp_path: 
         assert client.ready()["storage"] == {"free_bytes": 0, "enough": False}
         with pytest.raises(PodiumError, match=r"no space left in .* MB are required to start new work; free disk"):
             client.submit(function_sweep(code, "naps:nap"))
-        held = wait_for("what ran has ended", lambda: _held(client, sweep_id), 20.0)
+        held = wait_for("running trials have ended", lambda: _held(client, sweep_id), 20.0)
         (disk / "filler").unlink()
-        wait_for("the sweep is over", lambda: client.sweep(sweep_id)["state"] not in ("queued", "running"))
+        wait_for("the sweep has ended", lambda: client.sweep(sweep_id)["state"] not in ("queued", "running"))
         assert client.sweep(sweep_id)["counts"] == {"finished": 16}
         assert held < 16
-        assert client.ready()["parts"] == before  # nothing has ended and been started again
+        assert client.ready()["parts"] == before  # no component was restarted
         service.stop()
 
 
@@ -138,7 +138,7 @@ def test_full_file_system_of_trial_does_not_affect_other_sweeps(tmp_path: Path) 
         full = client.submit(function_sweep(code, "fills:fill", run_cap=1, retries=retries, resources=limits))["id"]
         other = client.submit(function_sweep(code, "naps:nap", run_cap=30, resources=limits))["id"]
         wait_for("the sweep with the full file system has failed", lambda: client.sweep(full)["state"] == "failed")
-        wait_for("the other sweep is over", lambda: client.sweep(other)["state"] == "finished")
+        wait_for("the other sweep has ended", lambda: client.sweep(other)["state"] == "finished")
         assert f"no space left on the file system of {own} (the data disk is not full)" in client.sweep(full)["reason"]
         (trial,) = client.trials(full)
         assert trial["cause"] == "disk_full"
@@ -175,7 +175,7 @@ def _finished(client: Client, sweep_id: int) -> int:
 
 
 def _held(client: Client, sweep_id: int) -> int | None:
-    """How many are finished, once every device says that it is idle for want of room or waits to be written."""
+    """The number of finished trials, once every device is idle for lack of disk space or waits for writes."""
     counts = [_finished(client, sweep_id) for _ in range(40)]
     return counts[0] if len(set(counts)) == 1 else None
 
@@ -215,7 +215,7 @@ def test_lock_of_other_process_is_awaited_or_reported(database: Database) -> Non
         _add(hasty, 1)
     waiting = threading.Thread(target=_add, args=(patient, 2))
     waiting.start()
-    waiting.join(timeout=3.0)  # as long as the other holds it
+    waiting.join(timeout=3.0)  # while the other process holds it
     assert waiting.is_alive()
     holder.communicate("go\n", timeout=30)
     waiting.join(timeout=30)
@@ -225,7 +225,7 @@ def test_lock_of_other_process_is_awaited_or_reported(database: Database) -> Non
     assert _numbers(database.path) == [2, 3]
 
 
-# A torn log.
+# A truncated log.
 
 
 def test_database_with_truncated_log_holds_prefix_of_commits(database: Database, tmp_path: Path) -> None:
@@ -234,7 +234,7 @@ def test_database_with_truncated_log_holds_prefix_of_commits(database: Database,
     database.close()
     writer = _python(COMMIT, database.path)
     assert writer.stdin is not None and writer.stdout is not None
-    for line in writer.stdout:  # each is a commit that was acknowledged
+    for line in writer.stdout:  # each line is an acknowledged commit
         frames = Path(f"{database.path}-wal").read_bytes()
         content = database.path.read_bytes()
         assert _opened(tmp_path, content, frames) > int(line), "what was acknowledged is gone"
@@ -248,7 +248,7 @@ def test_database_with_truncated_log_holds_prefix_of_commits(database: Database,
 
 
 def _opened(folder: Path, content: bytes, frames: bytes) -> int:
-    """How many commits are there after a power failure that left these files; they must be the first ones."""
+    """The number of commits after a power failure that left these files; asserts that they are the first ones."""
     path = folder / "torn.sqlite3"
     for suffix in ("-wal", "-shm"):
         Path(f"{path}{suffix}").unlink(missing_ok=True)
@@ -259,7 +259,7 @@ def _opened(folder: Path, content: bytes, frames: bytes) -> int:
     return len(found)
 
 
-# Files that vanish under an open database.
+# Files deleted under an open database.
 
 
 def _remove(path: Path) -> None:
@@ -323,7 +323,7 @@ def old(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def second(tmp_path: Path, old: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of migrations with one more than there is."""
+    """A folder with one more migration."""
     folder = tmp_path / "migrations"
     shutil.copytree(str(alembic_config().get_main_option("script_location")), folder)
     (folder / "versions" / "next.py").write_text(SECOND.replace("BEFORE", newest_schema()))

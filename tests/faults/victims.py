@@ -1,4 +1,4 @@
-"""The processes of a service by what they do, as the kernel shows them, so that one of each can be killed."""
+"""The processes of a service by role, as the kernel shows them, so that one of each can be killed."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class ShownPart:
-    """A part as `serve` shows it in its file."""
+    """A component as `serve` shows it in its status file."""
 
     pid: int | None
     ready: bool
 
 
 class Census:
-    """Every process of a service at one moment."""
+    """Every process of a service at one time."""
 
     def __init__(self, serve_pid: int) -> None:
         self.serve = serve_pid
@@ -44,7 +44,7 @@ class Census:
         return [p for p in self._found.values() if _is_fork_server(p) and self._parent_is(p, _is_fork_server)]
 
     def fork_servers(self) -> list[Process]:
-        """One for each slot, those that are still warming up too."""
+        """One for each slot, including those that are still warming up."""
         return [p for p in self._found.values() if _is_fork_server(p) and not self._parent_is(p, _is_fork_server)]
 
     def slots(self) -> list[Process]:
@@ -52,7 +52,7 @@ class Census:
         return [p for p in self._found.values() if _is_slot(p) and not self._parent_is(p, _is_slot)]
 
     def of(self, kind: str, data: DataDirectory) -> list[int]:
-        """The process ids of one of `KINDS`; a part that is not there now has none."""
+        """The process ids of one of `KINDS`; a component that does not run has none."""
         if kind == "serve":
             return [self.serve]
         if kind in (*PARTS, "guardian"):
@@ -75,7 +75,7 @@ class Census:
 
 
 def shown_parts(data: DataDirectory) -> dict[str, ShownPart]:
-    """The parts by name; {} when there is no service, or none that is up yet."""
+    """The components by name; {} if no service is up."""
     try:
         parts = json.loads(data.service_file.read_text())["parts"]
     except (OSError, ValueError, KeyError):

@@ -1,4 +1,4 @@
-"""A client that keeps the service busy with sweeps of short trials, whatever happens, and notes what it is told."""
+"""A client that keeps the service busy with sweeps of short trials and records the responses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KINDS: tuple[dict[str, Any], ...] = (
 
 
 def sweep_of(number: int, trials: int, seed: int) -> dict[str, Any]:
-    """The sweep with that number: trials of 0.1 to 0.5 s, repeated as often as they are killed."""
+    """The sweep with this number: trials of 0.1 to 0.5 s, repeated as often as they are killed."""
     kind = dict(KINDS[number % len(KINDS)])
     return function_sweep(
         CODE,
@@ -42,7 +42,7 @@ def sweep_of(number: int, trials: int, seed: int) -> dict[str, Any]:
 
 
 class Workload(threading.Thread):
-    """See the module. What is not answered is asked again, with the same key."""
+    """See the module. Requests without a response are repeated with the same key."""
 
     def __init__(self, url: str, token: str, journal: Journal, *, trials: int, seed: int) -> None:
         super().__init__(name="workload", daemon=True)
@@ -56,13 +56,13 @@ class Workload(threading.Thread):
         self.unanswered = 0
 
     def finish(self, timeout_s: float) -> bool:
-        """Submit nothing more and wait until all is over; whether it is, in time."""
+        """Stop submitting and wait until all sweeps have ended; whether they did in time."""
         self._enough.set()
         self.join(timeout_s)
         return not self.is_alive()
 
     def give_up(self) -> None:
-        """Ask nothing more: the service is gone."""
+        """Stop sending requests: the service is gone."""
         self._enough.set()
         self._open.clear()
         self.join(2 * TIMEOUT_S)
@@ -100,7 +100,7 @@ class Workload(threading.Thread):
             self._open.discard(sweep_id)
 
     def _return_devices(self) -> None:
-        """A device whose slot is killed three times running is set aside, as it should; here it was not its fault."""
+        """Return devices that were drained because their slots were killed three times in a row."""
         for device in self._client.devices():
             if device["state"] == "set aside":
                 self._client.return_device(device["id"])

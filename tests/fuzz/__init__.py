@@ -1,1 +1,1 @@
-"""Requests that nobody would write, thousands of them, made from the API's own description."""
+"""Thousands of fuzzed requests, generated from the OpenAPI document."""

@@ -1,4 +1,4 @@
-"""`python -m tests.fuzz`: the campaign from the command line; exits 1 when an answer was not as described."""
+"""`python -m tests.fuzz`: the campaign from the command line; exits 1 if a response does not match the document."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ INTERRUPTED = 130
 
 
 def main() -> int:
-    """Fuzz a service of its own; what schemathesis printed stays in the folder if something was wrong."""
+    """Fuzz a new service; the output of schemathesis is kept in the folder if something failed."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--cases", type=int, default=20_000, help="requests to send, at least")
     parser.add_argument("--seed", type=int, default=1)

@@ -1,4 +1,4 @@
-"""One campaign: a real service with something on it, and rounds of schemathesis until there were enough cases."""
+"""One campaign: a real service with data, and rounds of schemathesis until enough cases were sent."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ CHECKS = (
     "response_schema_conformance",
     "unsupported_method",
 )
-# A stream never ends; too many wrong logins of one address are refused, right ones too. Both have tests of their own.
+# A stream never ends, and too many failed logins block an address. Both have separate tests.
 LEFT_OUT = ("/api/v1/events", "/api/v1/session")
-# Of these addresses another route takes the last word for an id, and says what is wrong with that.
+# Another route takes the last segment of these paths for an id and refuses it.
 SHADOWED = frozenset(
     f"Wrong response to undeclared method: {operation}"
     for operation in ("GET /api/v1/ensembles/preview", "PATCH /api/v1/sweeps/import")
 )
-# An ensemble that is still warming, or whose members are late, says 503 or 504, as its description does.
+# An ensemble that is warming up or has late members responds 503 or 504, as documented.
 CONFIG = """
 [[operations]]
 include-path = "/api/v1/ensembles/{ensemble_id}/predict"
@@ -45,13 +45,13 @@ ROUND_S = 1_200
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of it."""
+    """The result of a campaign."""
 
     cases: int = 0
     rounds: int = 0
-    failures: Counter[str] = field(default_factory=Counter)  # what was wrong, and where
-    restarts: int = 0  # parts that had to be started again
-    grown_bytes: int = 0  # of the api's memory
+    failures: Counter[str] = field(default_factory=Counter)  # the failures and their routes
+    restarts: int = 0  # components that had to be restarted
+    grown_bytes: int = 0  # growth of the api's memory
     log: list[str] = field(default_factory=list)
 
     @property
@@ -66,7 +66,7 @@ class Outcome:
 
 
 def run(cases: int, seed: int, folder: Path, say: Callable[[str], None]) -> Outcome:
-    """Fuzz until `cases` were sent; the service must be up and sound after it."""
+    """Fuzz until `cases` requests were sent; the service must then be up and its data consistent."""
     outcome = Outcome()
     with RunningService(folder / "data") as service:
         _furnish(service)
@@ -84,7 +84,7 @@ def run(cases: int, seed: int, folder: Path, say: Callable[[str], None]) -> Outc
 
 
 def _furnish(service: RunningService) -> None:
-    """A finished sweep with an ensemble of it, so that ids that are guessed hit something."""
+    """Create a finished sweep with an ensemble, so that guessed ids exist."""
     sweep = service.client.submit({**TINY, "ensemble": {"k": 2, "name": "furniture"}})
     service.client.wait(sweep["id"])
     wait_for("the ensemble is ready", lambda: _ready(service), 90)
@@ -105,7 +105,7 @@ def _memory(service: RunningService) -> int:
 
 
 def _quiet(service: RunningService) -> None:
-    """End what the requests began."""
+    """End what the requests started."""
     for sweep in service.client.sweeps():
         if sweep["state"] not in ("finished", "cancelled", "failed"):
             service.client.cancel_sweep(sweep["id"])

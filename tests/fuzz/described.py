@@ -1,4 +1,4 @@
-"""What the API says of itself, read for the fuzzer: valid examples for what it could not guess; pure."""
+"""The OpenAPI document, prepared for the fuzzer: valid examples for what it cannot guess; pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "post /api/v1/ensembles/{ensemble_id}/predict": {"inputs": [[0.0] * 64]},
     "post /api/v1/ensembles/{ensemble_id}/evaluate": {"split": "test"},
 }
-# What a created thing's id is good for: the stateful phase goes from one to the next.
+# The routes that use the id of a created resource; the stateful phase follows these links.
 LINKS = {
     "post /api/v1/sweeps": ("sweep_id", "/api/v1/sweeps/{sweep_id}"),
     "post /api/v1/ensembles": ("ensemble_id", "/api/v1/ensembles/{ensemble_id}"),
@@ -31,9 +31,9 @@ _YAML = "application/yaml"
 
 
 def for_fuzzing(document: dict[str, Any]) -> dict[str, Any]:
-    """The OpenAPI document with examples and links, without what the fuzzer reads in a way of its own.
+    """The OpenAPI document with examples and links, without what the fuzzer interprets differently.
 
-    That is tuples, and bodies in YAML, which it holds against the schema of their text.
+    These are tuples, and bodies in YAML, whose text it compares with the schema.
     """
     paths = {path: dict(operations) for path, operations in document["paths"].items()}
     for key, example in EXAMPLES.items():

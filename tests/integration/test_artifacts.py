@@ -1,4 +1,4 @@
-"""Files that functions and scripts save, in a real trial process: kept in the attempt's folder, and said."""
+"""Artifacts of functions and scripts in a real trial process: kept in the attempt's folder and reported."""
 
 from __future__ import annotations
 

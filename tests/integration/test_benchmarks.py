@@ -1,4 +1,4 @@
-"""The benchmarks run: small ones end to end, and the files with results that are kept are whole."""
+"""Benchmarks: small runs end to end, and the completeness of stored results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FIELDS = {
 
 
 def check(row: dict[str, Any]) -> None:
-    """A row that people can trust: nothing is missing, and each figure is within its own spread."""
+    """Assert that a row is complete and each figure is within its own spread."""
     assert set(row) == FIELDS
     assert row["podium"]
     assert row["reached"] is all(target["reached"] for target in row["target"])
@@ -153,7 +153,7 @@ def test_load_ends_at_first_response_of_all_members(told_s: float) -> None:
             return await asyncio.to_thread(asking.wait)
 
     heard = asyncio.run(under_load())
-    assert heard.seconds < 200, "it did not go on until its time was over"
+    assert heard.seconds < 200, "it ended before its time limit"
     assert heard.answers[-1].answered == 3
     if told_s == 0.0:
         assert [answer.answered for answer in heard.answers] == [2] * 20 + [3]
@@ -180,9 +180,9 @@ def test_process_has_no_kind_when_it_ends_during_inspection() -> None:
 
 
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize("number", [7, 8])  # each trains its networks, and starts two services and Ray Serve
+@pytest.mark.parametrize("number", [7, 8])  # trains networks, and starts two services and Ray Serve
 def test_ensembles_run_against_ray_serve(tmp_path: Path, number: int) -> None:
-    pytest.importorskip("ray.serve", exc_type=ImportError)  # the bench extra
+    pytest.importorskip("ray.serve", exc_type=ImportError)  # needs the extra `bench`
     benchmarks.main(["--quick", "--only", str(number), "--output", str(tmp_path)])
     (row,) = results.load(tmp_path)
     check(row)

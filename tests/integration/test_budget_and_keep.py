@@ -1,4 +1,4 @@
-"""A sweep that ends with its budget and keeps the best of what its trials leave, also when its scheduler is killed."""
+"""Budget and retention of a sweep, also when its scheduler is killed."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ def test_plateau_ends_sweep_and_best_models_are_kept(service: AuditedService) ->
     with pytest.raises(PodiumError, match=r"raise budget\.plateau\.trials above"):
         client.extend_sweep(sweep_id, 201)
     client.extend_sweep(sweep_id, budget={"plateau": {"trials": 14, "min_delta": 1.0}})
-    wait_for("it goes on", lambda: client.sweep(sweep_id)["counts"].get("finished", 0) > counted + 2)
+    wait_for("the extended sweep continues", lambda: client.sweep(sweep_id)["counts"].get("finished", 0) > counted + 2)
     service.kill("scheduler")
     assert client.wait(sweep_id, 120)["counts"]["finished"] >= 15
-    wait_for("two are kept", lambda: left(service, sweep_id, "model.safetensors") == best(client, sweep_id, 2))
+    wait_for("two models are kept", lambda: left(service, sweep_id, "model.safetensors") == best(client, sweep_id, 2))
     assert len(left(service, sweep_id, "predictions.safetensors")) == client.sweep(sweep_id)["counts"]["finished"]
 
     kept = best(client, sweep_id, 2)

@@ -1,4 +1,4 @@
-"""Sampler and pruner classes in real processes: checked before a sweep is accepted, and asked beside the scheduler."""
+"""Sampler and pruner classes in real processes: checked on submission, and run outside the scheduler."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ MODULE = """
 
 @pytest.fixture(autouse=True)
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Modules of a package that is on the path of the service's Python, and of all that it starts."""
+    """Modules of a package on the Python path of the service and its child processes."""
     folder = tmp_path / "installed"
     folder.mkdir()
     (folder / "their_samplers.py").write_text(textwrap.dedent(MODULE))
@@ -61,7 +61,7 @@ def _searched(name: str, **args: Any) -> SweepSpec:
 
 def test_usable_classes_pass() -> None:
     check_classes(_searched("their_samplers:Fine", last=3))
-    check_classes(_searched("their_samplers:Chatty"))  # what it prints is not the answer
+    check_classes(_searched("their_samplers:Chatty"))  # its output is not the answer
     check_classes(spec(early_terminate={"pruner": "optuna.pruners:WilcoxonPruner", "args": {"p_threshold": 0.2}}))
     check_classes(spec())
 

@@ -77,7 +77,7 @@ def test_script_runs_in_copy_of_code_with_trial_environment(slot: SlotDriver) ->
     names = ["PODIUM_ARTIFACTS", "PODIUM_METRICS", "PODIUM_OBJECTIVES", "PODIUM_PARAMS", "PODIUM_SEED", "PODIUM_TRIAL"]
     work = AttemptDirectory(Path(assignment.directory)).work
     assert f"here: True {work} {names} {{'x': 0.25, 'act': 'relu'}} x is 0.25" in _log(assignment)
-    assert not (slot.code / "beside.txt").exists() and not work.exists()
+    assert not (slot.code / "sibling.txt").exists() and not work.exists()
 
 
 def test_program_without_interpreter_is_made_executable(slot: SlotDriver) -> None:
@@ -191,7 +191,7 @@ def test_stopped_script_is_killed_before_trial_process_saves_artifacts(slot: Slo
     slot.until(lambda event: isinstance(event, Reported), run(assignment))
     *events, ended = slot.until(lambda event: isinstance(event, Ended), stop(key_of(assignment)))
     assert isinstance(ended, Ended) and (ended.state, ended.cause) == (CANCELLED, Cause.CANCELLED)
-    assert ended.exit == "143"  # and not SIGKILL: the script alone was killed
+    assert ended.exit == "143"  # not SIGKILL: only the script was killed
     assert [event.name for event in events if isinstance(event, Saved)] == ["artifacts/begun.txt"]
     assert ("cleaned up" in _log(assignment)) == (what == "cleans_up")
 

@@ -1,4 +1,4 @@
-"""`program.constraints` in a real trial process: called with finished and pruned trials, never silently left out."""
+"""`program.constraints` in a real trial process: called with finished and pruned trials, never skipped silently."""
 
 from __future__ import annotations
 

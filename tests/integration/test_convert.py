@@ -1,4 +1,4 @@
-"""`podium sweep convert` with the real Ray Tune and Optuna: the same values can be drawn from what it writes."""
+"""`podium sweep convert` with the real Ray Tune and Optuna: the converted space has the same values."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def podium() -> Podium:
     return run
 
 
-# Bounds, by drawing.
+# Bounds, measured on samples.
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Folds in real trial processes: their mean is reported, one network is left; and what user code gets of the data."""
+"""Cross-validation in real trial processes: the mean is reported, one network is kept, and user code receives folds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`podium demo` as people run it: a shortened run on the real Fashion-MNIST, and what it says to bad folders."""
+"""`podium demo` end to end: a shortened run on Fashion-MNIST, and messages for invalid folders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trials that end early and finish with what they have reported: at a condition of `stop`, and at the time limit."""
+"""Trials that finish early with their reports: at a stop condition, and at the time limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`podium sweep run` with an `ensemble:` block and `podium ensemble`, as people use them, on a real service."""
+"""`podium sweep run` with an `ensemble:` block, and `podium ensemble`, on a real service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Members of a real ensemble stopped, killed, damaged and replaced under load: what a client sees of it."""
+"""Members of a real ensemble that are stopped, killed, damaged and replaced under load, as a client sees it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def ensemble(service: RunningService, trials: list[TrialInfo]) -> int:
 
 
 class Load:
-    """A client that asks one thing after another while a `with` block lasts, and keeps every answer and error."""
+    """A client that sends requests in sequence during a `with` block and records every response and error."""
 
     def __init__(self, service: RunningService, ensemble: int) -> None:
         self.answers: list[Prediction] = []
@@ -64,12 +64,12 @@ class Load:
         return self.answers_from(len(self.answers), count)
 
     def answers_from(self, start: int, count: int) -> list[Prediction]:
-        """So many answers, from number `start` on, as soon as they are there."""
+        """N responses from number `start` on, as soon as they have arrived."""
         wait_for(f"{count} answers; errors: {self.errors}", lambda: len(self.answers) >= start + count)
         return self.answers[start : start + count]
 
     def wait_version(self, number: int) -> None:
-        """Until that version alone answers: the gateway reads of a change after the database has it."""
+        """Wait until only that version answers: the gateway reads a change after the database has it."""
         start = len(self.answers)
         wait_for(
             f"version {number} alone answers; errors: {self.errors}",
@@ -96,7 +96,7 @@ def pids(service: RunningService, ensemble: int) -> list[int | None]:
 
 
 def statuses(answer: Prediction) -> list[str]:
-    """What became of each member, by position."""
+    """The status of each member, by position."""
     return [member["status"] for member in answer["members"]]
 
 
@@ -107,7 +107,7 @@ def test_stopped_member_is_reported_and_delays_no_prediction(service: RunningSer
         load.wait_answers(5)
         os.kill(stopped, signal.SIGSTOP)
         try:
-            answers = load.answers_from(len(load.answers) + 1, 30)  # the next one was under way
+            answers = load.answers_from(len(load.answers) + 1, 30)  # the next one was in flight
         finally:
             os.kill(stopped, signal.SIGCONT)
         wait_for("it is asked again", lambda: statuses(load.answers[-1]) == ["ok"] * 3, 20)

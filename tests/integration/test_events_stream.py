@@ -1,4 +1,4 @@
-"""The stream of events over real sockets: live, resumed, bounded, and over when the service is told to stop."""
+"""The event stream over real sockets: live, resumed, bounded, and closed on shutdown."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def serving(rig: ServiceRig, cache_s: float = CACHE_S) -> Iterator[tuple[str, Re
 
 @contextmanager
 def following(url: str, token: str = "token-of-viewer", last: str | None = None, **query: int) -> Iterator[Any]:
-    """The messages of a stream, one after the other, pings left out."""
+    """The messages of a stream in order, without pings."""
     headers = {"Authorization": f"Bearer {token}"} | ({} if last is None else {"Last-Event-ID": last})
     with httpx2.Client(base_url=url, headers=headers, timeout=30) as client:  # noqa: SIM117
         with client.stream("GET", EVENTS, params=query) as response:
@@ -96,7 +96,7 @@ def messages(lines: Iterator[str]) -> Iterator[Message]:
 
 
 def ended(stream: Iterator[Message]) -> bool:
-    """Whether nothing comes any more."""
+    """Whether the stream has ended."""
     return next(stream, None) is None
 
 
@@ -187,7 +187,7 @@ def test_stream_over_limit_is_503_until_another_closes(rig: ServiceRig, monkeypa
             assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
             assert "event-stream limit reached (1)" in refused.json()["detail"]
         wait_for("the page has left", lambda: feed.streams == 0)
-        assert feed._tasks == []  # nobody looks for nobody
+        assert feed._tasks == []  # no client is waiting
         with following(url) as stream:
             assert next(stream).id == "0"
 
@@ -204,7 +204,7 @@ def test_one_token_cannot_use_all_streams(rig: ServiceRig, monkeypatch: pytest.M
 
 
 def test_stream_ends_within_seconds_of_token_expiry(rig: ServiceRig) -> None:
-    """By the real times: a token holds until it expires, and the first check after that ends its streams."""
+    """With real times: a token is valid until it expires, and the next check ends its streams."""
     with rig.database.write() as connection:
         connection.exec_driver_sql("UPDATE tokens SET expires_at = ? WHERE role = 'viewer'", (time.time() + 3,))
     with serving(rig) as (url, _), following(url) as stream:
@@ -253,7 +253,7 @@ def test_stream_requires_token_and_valid_parameters(rig: ServiceRig) -> None:
 
 
 def test_streams_end_on_sigterm(rig: ServiceRig) -> None:
-    """A real process: without an end of its streams it would wait for the pages, and then cut them off."""
+    """In a real process: if streams did not end, shutdown would wait for the pages and then disconnect them."""
     rig.data.admin_token.write_text("token-of-admin-2")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]

@@ -1,4 +1,4 @@
-"""The examples run, as they are, on one service."""
+"""The examples, run unchanged on one service."""
 
 from __future__ import annotations
 

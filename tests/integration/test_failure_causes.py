@@ -1,4 +1,4 @@
-"""The closed list of causes: for each a real fault in a real process, its name, and what is left of it: nothing."""
+"""The closed list of failure causes: a real fault for each, in a real process, which leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def _nothing_left(slot: SlotDriver, directory: AttemptDirectory) -> None:
     (fork_server,) = slot.fork_servers()
     assert descendants(fork_server) == []
     for folder in (directory.work, directory.temporary):
-        slot.wait(_gone(folder))  # of many files the last go a moment later
+        slot.wait(_gone(folder))  # the last of many files are removed a moment later
     assert not list(directory.root.glob(".*"))
 
 
 @pytest.mark.parametrize(
     ("fault", "limits", "cause", "message"),
     [
-        # What it said of itself.
+        # Failures that the trial reports.
         ("train:fails", QUICK, Cause.USER_ERROR, "ValueError: as planned"),
         ("raises_ten_megabytes", QUICK, Cause.USER_ERROR, r"ValueError: \ud800"),
         ("raises_what_cannot_be_shown", QUICK, Cause.USER_ERROR, "Unshowable: <exception str() failed>"),
@@ -63,12 +63,12 @@ def _nothing_left(slot: SlotDriver, directory: AttemptDirectory) -> None:
         ("fills_the_device", QUICK, Cause.DEVICE_MEMORY, "CUDA out of memory"),
         ("train:no_memory", QUICK, Cause.HOST_MEMORY, "MemoryError"),
         ("finds_the_disk_full", QUICK, Cause.DISK_FULL, "OSError: [Errno 28] No space left on device"),
-        # How it died.
+        # Failures by exit.
         ("train:leaves", QUICK, Cause.EXITED, "exited with status 0 before its function returned"),
         ("train:leaves_politely", QUICK, Cause.EXITED, "exited with status 3"),
         ("train:segfaults", QUICK, Cause.SIGNAL, "terminated by SIGSEGV"),
         ("kills_itself_hard", QUICK, Cause.SIGNAL, "terminated by SIGKILL"),
-        # What the slot found.
+        # Failures that the slot detects.
         ("train:never_ends", Limits(trial_s=0.4, grace_s=0.1), Cause.TIMEOUT, "exceeded limits.trial_s"),
         ("loops_in_c", Limits(trial_s=0.4, grace_s=0.1), Cause.TIMEOUT, "exceeded limits.trial_s"),
         ("ignores_all_with_daemons", Limits(trial_s=0.6, grace_s=0.1), Cause.TIMEOUT, "exceeded limits.trial_s"),
@@ -134,7 +134,7 @@ async def _gone(path: Path) -> None:
 
 
 def test_checkpoints_are_kept_until_result_is_recorded(slot: SlotDriver, tmp_path: Path) -> None:
-    """Else a trial whose slot dies before that would begin from nothing."""
+    """Otherwise, a trial whose slot dies before that would start from scratch."""
     folders = [AttemptDirectory(tmp_path / name) for name in ("1", "2", "3")]
     for folder in folders:
         folder.root.mkdir()
@@ -142,7 +142,7 @@ def test_checkpoints_are_kept_until_result_is_recorded(slot: SlotDriver, tmp_pat
     slot.result("fails", directory=str(folders[1].root), attempt=2)
     slot.result("good", directory=str(folders[2].root), attempt=3)
     assert all(folder.checkpoint.exists() for folder in folders)
-    slot.result("good")  # its first call acknowledges what was heard
+    slot.result("good")  # its first call acknowledges the received events
     for folder in folders:
         slot.wait(_gone(folder.checkpoint))
 
@@ -166,7 +166,7 @@ def test_death_of_fork_server_is_infrastructure_failure(slot: SlotDriver) -> Non
 def test_out_of_memory_kill_is_distinguished_from_other_kills(
     slot: SlotDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The counter is a file here; what reads it is what reads the kernel's."""
+    """The kernel's counter is replaced by a file; the code that reads it is the same."""
     counter = tmp_path / "memory.events"
     counter.write_text("low 0\noom 3\noom_kill 2\n")
     monkeypatch.setattr(slot.slot, "oom_counter", counter)
@@ -179,7 +179,7 @@ def test_out_of_memory_kill_is_distinguished_from_other_kills(
 
 
 def test_stop_is_applied_when_sent_with_start(slot: SlotDriver) -> None:
-    """At once with the request for the process, which has no session of its own then."""
+    """The stop arrives with the start, when the process does not have its own session yet."""
     for _ in range(20):
         assignment = slot.assignment(_program("train:sleeps"), limits=Limits(grace_s=60))
         ended = slot.end(run(assignment), stop(key_of(assignment)))
@@ -204,7 +204,7 @@ def test_memory_shared_by_children_counts_once(slot: SlotDriver) -> None:
     assert (ended.state, ended.value) == (TrialState.FINISHED, 0.0), ended
 
 
-# Floods.
+# Large output.
 
 
 def test_log_size_is_bounded(slot: SlotDriver) -> None:
@@ -250,7 +250,7 @@ def test_last_point_is_kept_when_trial_is_stopped(slot: SlotDriver) -> None:
 
 
 def test_unfetched_events_are_held_back_in_trial_process(slot: SlotDriver) -> None:
-    limits = Limits(silence_s=0.5, grace_s=0.1)  # not its own silence
+    limits = Limits(silence_s=0.5, grace_s=0.1)  # not the silence of the trial
     assignment = slot.begin(_program("reports_far_more_than_anyone_fetches"), limits=limits)
     slot.wait(asyncio.sleep(1.5))
     assert 10_000 <= len(slot.open().events) < 12_000

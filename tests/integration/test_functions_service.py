@@ -1,4 +1,4 @@
-"""Functions on a real service: a study that is read and stopped, Ray Tune, constraints, enqueued values, artifacts."""
+"""Functions on a real service: `trial.study`, Ray Tune, constraints, enqueued values, artifacts."""
 
 from __future__ import annotations
 

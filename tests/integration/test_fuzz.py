@@ -1,4 +1,4 @@
-"""A short cut of `make fuzz`: a real service answers what nobody would send, as its description says."""
+"""A short version of `make fuzz`: responses to fuzzed requests match the OpenAPI document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clients that are slow, mute, endless or too many, on real sockets: everybody else is answered, memory stays flat."""
+"""Slow, idle, endless and too many clients on real sockets: others are served, and memory is bounded."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.repository import ROOT
 from tests.running_service import RunningService, wait_for
 from tests.service_rig import ServiceRig
 
-CAMPAIGN = "PODIUM_SLOW_CLIENTS" in os.environ  # on a machine that does nothing else
+CAMPAIGN = "PODIUM_SLOW_CLIENTS" in os.environ  # on an otherwise idle machine
 SLOW_CLIENTS = int(os.environ.get("PODIUM_SLOW_CLIENTS", "1000"))
 HEAD = b"Host: localhost\r\nAuthorization: Bearer token-of-admin\r\n"
 POST = b"POST /api/v1/sweeps HTTP/1.1\r\n" + HEAD
@@ -85,7 +85,7 @@ def health(server: ReadyServer) -> int:
 
 
 def everything(connection: socket.socket) -> bytes:
-    """What still comes until the other side ends it, one way or another."""
+    """Everything received until the other side closes the connection."""
     found = b""
     with contextlib.suppress(ConnectionError):
         while chunk := connection.recv(1 << 16):
@@ -94,7 +94,7 @@ def everything(connection: socket.socket) -> bytes:
 
 
 def pour(connection: socket.socket, piece: bytes, most: int = PLENTY) -> int:
-    """Send the same again and again until the other side has had enough."""
+    """Send the same bytes repeatedly until the other side closes the connection."""
     sent = 0
     with contextlib.suppress(ConnectionError):
         while sent < most:
@@ -105,7 +105,7 @@ def pour(connection: socket.socket, piece: bytes, most: int = PLENTY) -> int:
 
 @contextmanager
 def flat_memory(most_bytes: int = 50 << 20) -> Iterator[None]:
-    """This process, in which the server is, does not grow by more."""
+    """Assert that this process, which runs the server, does not grow by more."""
     gc.collect()
     process = psutil.Process()
     before, peak = process.memory_info().rss, 0
@@ -270,14 +270,14 @@ def test_total_size_of_request_bodies_is_bounded(server: ReadyServer) -> None:
         for sender in senders:
             sender.sendall(part)
         said = [sender for sender in senders if _answers(sender)]
-        assert len(said) >= 2  # those whose next piece came while there was too much
+        assert len(said) >= 2  # those whose next chunk arrived above the limit
         assert {int(sender.recv(4096).split()[1]) for sender in said} == {429}
     wait_for("nobody is left", lambda: server.bounds.clients == 0)
     assert incoming(server).received_bytes == 0
 
 
 def incoming(server: ReadyServer) -> IncomingBodies:
-    """The bodies that the server is receiving."""
+    """The request bodies that the server is receiving."""
     found: IncomingBodies = cast(FastAPI, server.config.app).state.incoming_bodies
     return found
 
@@ -290,7 +290,7 @@ def _answers(sender: socket.socket) -> bool:
         return False
 
 
-# All of it, against a real service; `PODIUM_SLOW_CLIENTS=10000 pytest -s` for the figure.
+# All limits together, on a real service; `PODIUM_SLOW_CLIENTS=10000 pytest -s` for the figure.
 
 
 @pytest.mark.slow
@@ -315,7 +315,7 @@ def _healthz(host: str, port: int) -> int:
 
 
 def _besiege(url: str) -> float:
-    """The slowest of many looks at /healthz: while so many clients come, and for a while when they are there."""
+    """The slowest of many requests to /healthz while N clients connect, and for a while afterwards."""
     at = httpx2.URL(url)
     command = [sys.executable, "-m", "tests.slow_clients", at.host, str(at.port), str(SLOW_CLIENTS)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as siege:

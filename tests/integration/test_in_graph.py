@@ -1,4 +1,4 @@
-"""All networks as one program give the loop's numbers, and files that are not ours or not whole are refused by name."""
+"""In-graph ensembles: predictions equal the loop over members, and invalid files are refused by name."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_saved_network_predicts_the_same_after_loading(tmp_path: Path) -> None:
 
 
 def test_prediction_does_not_depend_on_other_rows_of_batch(tmp_path: Path) -> None:
-    """Batch norm and dropout are at rest."""
+    """Batch norm and dropout are in evaluation mode."""
     ensemble = loaded([saved(tmp_path, 1, "cnn"), saved(tmp_path, 2, "mlp")], in_graph=True)
     together = ensemble.predict(ROWS).predictions
     single = np.concatenate([ensemble.predict(ROWS[n : n + 1]).predictions for n in range(len(ROWS))], axis=1)
@@ -145,7 +145,7 @@ def test_read_only_rows_are_accepted(tmp_path: Path) -> None:
         assert found.predictions.shape == (1, 17, 4)
 
 
-# Several devices: two CPU slots stand in for them.
+# Several devices, represented by two CPU slots.
 
 
 @pytest.mark.parametrize("at_once", [False, True], ids=["one after the other", "at once"])
@@ -261,7 +261,7 @@ def actor(monkeypatch: pytest.MonkeyPatch) -> WorkerActor:
         "CUDA_VISIBLE_DEVICES",
         "OMP_NUM_THREADS",
         "OMP_WAIT_POLICY",
-    ):  # it sets them for its process, which is ours here
+    ):  # it sets them for its process, which is the test process here
         monkeypatch.setenv(name, "")
     return WorkerActor("", 1)
 
@@ -323,7 +323,7 @@ def test_batch_uses_first_size_that_fits(rows: int, size: int) -> None:
     assert in_graph.size_of(rows) == size
 
 
-# Files that are not what they should be.
+# Invalid files.
 
 
 def _flip(path: Path, at: int = -5) -> None:

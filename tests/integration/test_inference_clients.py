@@ -1,4 +1,4 @@
-"""Triton's public client, unchanged, against real gateway and api processes, with real workers behind them."""
+"""Triton's public client, unchanged, with real gateway and api processes and real workers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tests.service_rig import AT, ServiceRig, new_version
 TOKEN = "token-of-viewer"
 ROWS = np.array([[0.25, 2, 3], [1, 5, 6]], np.float32)
 OUTPUTS = ["PROBABILITIES", "LABEL", "ENTROPY", "MUTUAL_INFORMATION"]
-ODD = "dög/ 100% ?#"  # a name that every part of a path must carry
+ODD = "dög/ 100% ?#"  # a name that every path segment must support
 REGRESSION = Combination(Task.REGRESSION, Rule.MEAN, (1 / 3,) * 3, noise_variance=(0.5, 0.5))
 
 
@@ -130,7 +130,7 @@ def serving(tmp_path_factory: pytest.TempPathFactory, slow: list[FakeNetwork]) -
 
 @pytest.fixture(params=["gateway", "api"])
 def client(serving: Serving, request: pytest.FixtureRequest) -> Iterator[triton.InferenceServerClient]:
-    """Triton's client, at the gateway's own port and at the api's, with every link to the workers up."""
+    """Triton's client on the gateway's port and on the api's, with all workers connected."""
     with triton.InferenceServerClient(f"127.0.0.1:{serving.port(request.param)}", concurrency=4) as opened:
         opened.register_plugin(Bearer())
         wait_for("the service answers", lambda: _is_up(opened))
@@ -337,7 +337,7 @@ def _listens(port: int) -> bool:
     return False
 
 
-# What goes wrong.
+# Errors.
 
 
 def refused(client: triton.InferenceServerClient, status: int, *words: str, **call: Any) -> None:
@@ -350,7 +350,7 @@ def refused(client: triton.InferenceServerClient, status: int, *words: str, **ca
 
 @contextmanager
 def standing(networks: list[FakeNetwork]) -> Iterator[None]:
-    """These compute nothing meanwhile."""
+    """These networks compute nothing during the block."""
     for network in networks:
         network.gate.clear()
     try:
@@ -422,7 +422,7 @@ def test_prediction_below_quorum_is_503(client: triton.InferenceServerClient, sl
     slow[0].fails = slow[1].fails = False
 
 
-# Everybody else.
+# Other clients.
 
 
 def test_guarantee_15_metrics_are_valid_for_prometheus(serving: Serving, client: triton.InferenceServerClient) -> None:
@@ -452,7 +452,7 @@ def test_disconnected_client_frees_its_place(
                 f"http://127.0.0.1:{door}/v2/models/slow/infer", json=body, timeout=0.2, trust_env=False,
                 headers={"Authorization": f"Bearer {TOKEN}"},
             )  # fmt: skip
-        wait_for("its request is over", lambda: _in_flight(serving) == 0, 10)
+        wait_for("its request has ended", lambda: _in_flight(serving) == 0, 10)
 
 
 def _in_flight(serving: Serving) -> float:

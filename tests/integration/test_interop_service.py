@@ -1,4 +1,4 @@
-"""A study out of a real service, into it while it works, and started from; a client over the api's death."""
+"""Export, import and warm start of studies on a real service, with a client that survives the api's death."""
 
 from __future__ import annotations
 

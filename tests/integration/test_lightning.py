@@ -1,4 +1,4 @@
-"""Lightning's Trainer in a trial: it reports, it is pruned, and it says what is missing."""
+"""Lightning's Trainer in a trial: reports, pruning, and missing metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sweeps in MLflow itself: a database of its own and a folder, read back by its client."""
+"""Export to MLflow: a database and a folder, read back by MLflow's client."""
 
 from __future__ import annotations
 

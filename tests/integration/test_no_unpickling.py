@@ -1,6 +1,6 @@
-"""Nothing that a client or a trial wrote is unpickled in api, gateway, scheduler or host: canaries everywhere.
+"""No component unpickles data of clients or trials: canaries in every file and request.
 
-An audit hook in every process of the service writes down what pickles look up, Python's and C's unpickler alike.
+An audit hook in every process of the service logs what pickles look up, in Python's and C's unpicklers.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ PARTS = {"api", "gateway", "scheduler", "host"}
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """What makes a process of Python write down what it unpickles, in `CANARY_LOG`."""
+    """The environment in which a Python process logs what it unpickles to `CANARY_LOG`."""
     (tmp_path / "hook").mkdir()
     (tmp_path / "hook" / "sitecustomize.py").write_text(HOOK)
     (tmp_path / "hook" / "canary.py").write_text(CANARY)
@@ -56,7 +56,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def canary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> bytes:
-    """A pickle that looks `canary.sing` up."""
+    """A pickle that looks up `canary.sing`."""
     (tmp_path / "canary").mkdir()
     (tmp_path / "canary" / "canary.py").write_text(CANARY)
     monkeypatch.syspath_prepend(str(tmp_path / "canary"))
@@ -84,12 +84,12 @@ def test_no_component_unpickles_data_of_clients_or_trials(
     looked_up = {(part, module, name) for part, module, name in heard if module != "begins"}
     assert {each for each in looked_up if "canary" in each[1]} == set()
     assert {each for each in looked_up if each[0] in ("api", "gateway")} == set()
-    of_ray = "ray.exceptions"  # how Ray itself says to the scheduler, or the host, that an actor is gone
+    of_ray = "ray.exceptions"  # how Ray reports a dead actor to the scheduler or host
     assert {each for each in looked_up if each[0] in PARTS and each[1] != of_ray} == set()
 
 
 def _trials(service: RunningService) -> list[TrialInfo]:
-    """Trials that plant what they can: finished ones, and ones that failed in each way."""
+    """Trials that plant canaries: finished ones, and failed ones of each kind."""
     found: list[TrialInfo] = []
     for function in ("plants", "reports", "returns", "raises"):
         document = function_sweep(HERE / "user_code", f"plants:{function}", run_cap=2)
@@ -104,7 +104,7 @@ def _trials(service: RunningService) -> list[TrialInfo]:
 
 
 def _read_all(service: RunningService, trials: list[TrialInfo]) -> None:
-    """Everything that there is to read, by whatever route."""
+    """Read everything by every route."""
     with _http(service) as client:
         for trial in trials:
             for what in ("", "/log/whole", "/metrics", "/artifacts", "/attempts", "/files/model.safetensors"):
@@ -115,7 +115,7 @@ def _read_all(service: RunningService, trials: list[TrialInfo]) -> None:
 
 
 def _send_all(service: RunningService, canary: bytes, trials: list[TrialInfo]) -> None:
-    """Canaries in every body, and an ensemble of trials whose models and predictions are canaries."""
+    """Send canaries in every body, and build an ensemble of trials whose models and predictions are canaries."""
     finished = [trial["id"] for trial in trials if trial["state"] == "finished"]
     objects = io.BytesIO()
     plants = importlib.import_module("plants")

@@ -1,4 +1,4 @@
-"""Several objectives pruned by one of them, constraints, notes and a warm start, on a real service."""
+"""Several objectives with pruning, constraints, attributes and a warm start, on a real service."""
 
 from __future__ import annotations
 

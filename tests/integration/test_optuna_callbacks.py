@@ -1,4 +1,4 @@
-"""`trial.study` and the callbacks of optuna-integration in a real trial process; the scheduler is played."""
+"""`trial.study` and the callbacks of optuna-integration in a real trial process, with a simulated scheduler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packages that are imported before the fork: there at once, apart from other sweeps, and told when they cannot be."""
+"""Preloaded packages: imported before the fork, separate for each sweep, and reported if they fail."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PACKAGES = Path(__file__).parent / "packages"
 
 @pytest.fixture(autouse=True)
 def _packages(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """For fork servers that start now: packages that are installed, as it were."""
+    """Makes packages importable for fork servers that start from now on."""
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(PACKAGES), os.environ.get("PYTHONPATH", "")]))
     yield
 
@@ -59,7 +59,7 @@ def test_slow_import_is_aborted(slot: SlotDriver, monkeypatch: pytest.MonkeyPatc
     ended = slot.result(_program("takes_long"))
     assert (ended.state, ended.cause) == (TrialState.FAILED, Cause.USER_ERROR)
     assert "importing takes_long took longer than 0.5 s" in ended.message
-    again = slot.result(_program("takes_long"))  # at once, while the one before is dying
+    again = slot.result(_program("takes_long"))  # immediately, while the previous one is dying
     assert (again.cause, again.message) == (Cause.USER_ERROR, ended.message)
 
 
@@ -99,7 +99,7 @@ def test_import_time_of_user_code_is_measured_unless_preloaded(slot: SlotDriver)
         program = {"function": "slow_to_import:objective", "preload": list(names)}
         return next(event for event in slot.events(program) if isinstance(event, Started))
 
-    slot.kill_fork_server()  # one that was started before these packages were there does not find them
+    slot.kill_fork_server()  # a template started before these packages existed does not find them
     while slot.fork_servers():
         slot.wait(asyncio.sleep(0.01))
     imports = started().imports

@@ -1,4 +1,4 @@
-"""Process trees that end whole: every descendant is killed, and a child does not outlive its parent."""
+"""Process trees: every descendant is killed, and a child does not outlive its parent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GONE_S = 10
 
 
 def _python(script: str) -> subprocess.Popen[str]:
-    """A process of its own, since what is tested kills everything below it."""
+    """A separate process, since the tested code kills everything below it."""
     head = "import os, signal, sys, time\nfrom podium.sweep.runtime.process_trees import *\n"
     return subprocess.Popen(
         [sys.executable, "-P", "-c", head + script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -25,7 +25,7 @@ def _python(script: str) -> subprocess.Popen[str]:
 
 
 def _wait_until_gone(pid: int) -> None:
-    """Return when the process has ended, which the kernel tells through its pidfd."""
+    """Return when the process has ended, as its pidfd shows."""
     try:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:

@@ -1,4 +1,4 @@
-"""What others on the network, and other users of the machine, find of a running service: Ray's ports, and sockets."""
+"""Exposure of a running service to the network and to other users: ports of Ray, sockets and files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.bare_grpc import UNAUTHENTICATED, UNIMPLEMENTED, status_without_token
 from tests.running_service import RunningService
 from tests.specs import builtin_document
 
-# One of each of Ray's services: with them one reads and runs all there is.
+# One method of each gRPC service of Ray; they can read and run everything.
 METHODS = (
     "/ray.rpc.NodeInfoGcsService/GetAllNodeInfo",
     "/ray.rpc.InternalKVGcsService/InternalKVKeys",
@@ -27,7 +27,7 @@ METHODS = (
     "/ray.rpc.CoreWorkerService/PushTask",
 )
 PARTS = {"api", "gateway"}
-# Somebody who starts Podium may use another Ray, too.
+# The user may have another Ray cluster.
 OF_ANOTHER_RAY = {"RAY_AUTH_TOKEN": "0f" * 32, "RAY_ADDRESS": "127.0.0.1:1", "RAY_AUTH_MODE": "disabled"}
 RUNTIME_ENVIRONMENTS = "ray::RuntimeEnvAgent"  # the one that speaks HTTP
 
@@ -36,7 +36,7 @@ Listening = list[tuple[psutil.Process, str, int]]
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A service with an ensemble of two that answers: all kinds of its processes run."""
+    """A service with a ready ensemble of two members, so that all kinds of processes run."""
     folder = tmp_path_factory.mktemp("service")
     with RunningService(folder / "data", environment=OF_ANOTHER_RAY) as running:
         sweep = running.client.submit(builtin_document(run_cap=2, parameters={"epochs": {"value": 1}}))
@@ -48,13 +48,13 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
 
 @pytest.fixture(scope="module")
 def processes(service: RunningService) -> list[psutil.Process]:
-    """All of the service: `serve` and what lives below it."""
+    """All processes of the service: `serve` and its descendants."""
     return [psutil.Process(service.process.pid), *psutil.Process(service.process.pid).children(recursive=True)]
 
 
 @pytest.fixture(scope="module")
 def listening(processes: list[psutil.Process]) -> Listening:
-    """Each process that listens for TCP or hears UDP, with the address and the port."""
+    """Each process that listens for TCP or receives UDP, with the address and port."""
     return [
         (process, connection.laddr.ip, connection.laddr.port)
         for process in processes
@@ -65,7 +65,7 @@ def listening(processes: list[psutil.Process]) -> Listening:
 
 @pytest.fixture(scope="module")
 def of_ray(service: RunningService, listening: Listening) -> Listening:
-    """The ports that are not ours."""
+    """The ports that belong to Ray."""
     ours = {service.pid(name) for name in PARTS}
     return [found for found in listening if found[0].pid not in ours]
 
@@ -79,7 +79,7 @@ def only(processes: list[psutil.Process], name: str) -> psutil.Process:
 def test_service_listens_only_on_loopback(listening: Listening, of_ray: Listening) -> None:
     assert len(of_ray) >= 8, "the store, two of the node, its agent for environments, scheduler, host, slots, members"
     for process, address, port in listening:
-        # A socket for both versions of IP says of an address of the older one that it is mapped.
+        # A dual-stack socket shows IPv4 addresses as mapped.
         shown = ipaddress.ip_address(address.removeprefix("::ffff:"))
         assert shown.is_loopback, f"{process.name()} listens on {address}:{port}"
 
@@ -96,7 +96,7 @@ def test_ray_ports_require_token(of_ray: Listening) -> None:
 
 
 def test_ray_runs_no_dashboard_agent_or_client_server(processes: list[psutil.Process]) -> None:
-    """Whichever extras of Ray are installed: the whole of what Ray itself runs below `ray start`."""
+    """Whichever extras of Ray are installed: the complete list of processes below `ray start`."""
     raylet = only(processes, "raylet")
     start = raylet.parent()
     assert start is not None and "podium.sweep.slots.ray_start" in start.cmdline()
@@ -106,7 +106,7 @@ def test_ray_runs_no_dashboard_agent_or_client_server(processes: list[psutil.Pro
     titles = {child.cmdline()[0] for child in raylet.children()}
     assert RUNTIME_ENVIRONMENTS in titles
     assert "ray::DashboardAgent" not in titles
-    programs = [" ".join(process.cmdline()[:4]) for process in processes]  # later words are commands for others
+    programs = [" ".join(process.cmdline()[:4]) for process in processes]  # later arguments are commands for others
     assert [program for program in programs if "dashboard" in program or "ray.util.client" in program] == []
 
 
@@ -118,7 +118,7 @@ def test_raylet_without_agent_option_is_refused() -> None:
 
 
 def test_socket_files_are_in_private_folders(service: RunningService, processes: list[psutil.Process]) -> None:
-    """ZeroMQ's among them: they ask nobody who they are."""
+    """Including ZeroMQ's, which do not authenticate clients."""
     own = RuntimeDirectory.of(service.data).root
     status = own.lstat()
     assert (stat.S_IMODE(status.st_mode), status.st_uid) == (0o700, os.getuid())
@@ -142,7 +142,7 @@ def test_data_directory_is_private(service: RunningService) -> None:
 
 
 def test_no_process_has_token_in_environment(service: RunningService, processes: list[psutil.Process]) -> None:
-    """Ray's actors neither: they are told the file that has it. `serve` itself has what it was started with."""
+    """Not even Ray's actors, which read the token file. `serve` itself has the environment of its user."""
     secrets = [path.read_text().strip() for path in (service.data.admin_token, service.data.ray_token)]
     secrets.append(OF_ANOTHER_RAY["RAY_AUTH_TOKEN"])
     for process in processes[1:]:

@@ -116,7 +116,7 @@ def test_completed_trial_keeps_no_checkpoint_folder(slot: SlotDriver, tmp_path: 
     assert slot.end(run(assignment)).state is FINISHED
     directory = AttemptDirectory(tmp_path / "1")
     assert directory.log.read_text().endswith("found None new\n")
-    slot.result(_tune("reports_by_a_bound_name"))  # its first call acknowledges what was heard
+    slot.result(_tune("reports_by_a_bound_name"))  # its first call acknowledges the received events
     slot.wait(_gone(directory.checkpoint_folders))
 
 

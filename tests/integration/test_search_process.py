@@ -1,4 +1,4 @@
-"""The real process beside the search: GP chooses there, torch stays there, and it ends with those who need it."""
+"""The search process: GP proposals, isolation of torch, and its end with the search or the scheduler."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _searched() -> tuple[SweepSpec, list[PastTrial]]:
 
 
 class Searching:
-    """One search in its thread, and the process beside it."""
+    """One search in its thread, with its search process."""
 
     def __init__(self) -> None:
         self.inbox: Inbox = Inbox()

@@ -1,4 +1,4 @@
-"""Secrets are planted, all of the service is used once, and then they are looked for wherever they must not be."""
+"""No secret leaks: secrets are planted, the whole service is used, and every other place is searched for them."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from tests.specs import builtin_document
 LOOKING = Path(__file__).parent / "looking"
 SHOWN_ONCE = "the admin's token"  # `podium serve` prints it when it makes it
 VIEWER = "a viewer's token"
-DECOY = "somebody's setting"  # in the environment that `serve` is started in, which trials get: it must be found there
+DECOY = "somebody's setting"  # in the environment of `serve`, which trials inherit: it must be found there
 
 
 @dataclass
 class Scene:
-    """A service that was used, what is secret about it, and what it has answered."""
+    """A used service, its secrets, and its responses."""
 
     service: RunningService
     secrets: dict[str, str]
-    answers: list[tuple[str, bytes]] = field(default_factory=list)  # by what was asked, headers and all
+    answers: list[tuple[str, bytes]] = field(default_factory=list)  # by request, headers included
     printed: list[tuple[str, bytes]] = field(default_factory=list)  # by command
 
     @property
@@ -44,14 +44,14 @@ class Scene:
         return url
 
     def found_in(self, places: Iterable[tuple[str, bytes]], *, but: str = "") -> list[str]:
-        """Each secret that is in one of these places, except the one that may be."""
+        """Each secret found in these places, except the allowed one."""
         needles = {name: value.encode() for name, value in self.secrets.items() if name != but}
         return [
             f"{name} in {where}" for where, content in places for name, value in needles.items() if value in content
         ]
 
     def ask(self, method: str, path: str, token: str = SHOWN_ONCE, **more: Any) -> httpx2.Response:
-        """Ask with a token, and keep the answer."""
+        """Send a request with a token and record the response."""
         headers = {"Authorization": f"Bearer {self.secrets[token]}"}
         answer = httpx2.request(method, self.service.client.url + path, headers=headers, timeout=60, **more)
         self.answers.append(
@@ -62,7 +62,7 @@ class Scene:
 
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    """Everything was used once, and still runs."""
+    """A service on which everything was used once and which still runs."""
     folder = tmp_path_factory.mktemp("secrets")
     decoy = secrets.token_urlsafe(32)
     with RunningService(folder / "data", environment={"SETTING_OF_SOMEBODY": decoy}) as service:
@@ -79,7 +79,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
 
 
 def _let_people_in(scene: Scene) -> None:
-    """Tokens of each kind, sessions and links, and those that are over."""
+    """Create tokens, sessions and login links of each kind, expired ones included."""
     client = scene.service.client
     for name, role in (
         ("a viewer's token", "viewer"),
@@ -88,7 +88,7 @@ def _let_people_in(scene: Scene) -> None:
     ):
         scene.secrets[name] = client.create_token(name.replace(" ", "-").replace("'", ""), role)["token"]
     client.revoke_token("a-revoked-token")
-    for name in ("a session", "a session that is over"):
+    for name in ("a session", "an expired session"):
         code = scene.secrets[f"the code of {name}"] = _code(scene)
         answer = httpx2.post(f"{client.url}/api/v1/session", json={"code": code})
         scene.secrets[name] = next(iter(answer.cookies.values()))
@@ -104,7 +104,7 @@ def _code(scene: Scene) -> str:
 
 
 def _be_careless(scene: Scene) -> None:
-    """Secrets where they do not belong: in addresses, bodies and headers of requests that are refused."""
+    """Send secrets in URLs, bodies and headers of requests that are refused."""
     for name in (VIEWER, "a session", "a revoked token", "a code that nobody has used"):
         secret = scene.secrets[name]
         scene.ask("GET", f"/api/v1/sweeps?token={secret}&limit=nonsense")
@@ -116,12 +116,12 @@ def _be_careless(scene: Scene) -> None:
         scene.ask("POST", "/api/v1/sweeps", content=f'{{"name": "{secret}'.encode())
         scene.ask("GET", "/api/v1/sweeps", token="a revoked token")
         httpx2.get(f"{scene.service.client.url}/api/v1/sweeps", headers={"Host": secret})
-        # Whoever asks for a model by a name that there is not is told that name: logs are of interest here.
+        # The response names the unknown model; only the logs matter here.
         httpx2.get(f"{scene.gateway}/v2/models/{secret}", headers={"Authorization": f"Bearer {scene.secrets[VIEWER]}"})
 
 
 def _train(scene: Scene, folder: Path, decoy: str) -> None:
-    """Trials that look for what they must not have, one that fails, and networks for an ensemble."""
+    """Run trials that search for secrets, one that fails, and networks for an ensemble."""
     code = folder / "code"
     shutil.copytree(LOOKING, code, ignore=shutil.ignore_patterns("__pycache__"))
     known = {
@@ -151,7 +151,7 @@ def _predict(scene: Scene) -> None:
 
 
 def _look_at_everything(scene: Scene) -> None:
-    """Every page and every address that gives something."""
+    """Request every page and every route with a response."""
     for path, operations in scene.ask("GET", "/openapi.json").json()["paths"].items():
         if "get" in operations and path != "/api/v1/events":
             scene.ask("GET", re.sub(r"\{[^}]+\}", "1", path))
@@ -176,7 +176,7 @@ def _use_the_command_line(scene: Scene, folder: Path) -> None:
 
 @contextlib.contextmanager
 def _watching(scene: Scene) -> Iterator[None]:
-    """The stream of events, from the beginning to the end."""
+    """Read the event stream from start to end."""
     heard: list[bytes] = []
     address = f"{scene.service.client.url}/api/v1/events?sweep=1&trial=1&ensemble=1"
     headers = {"Authorization": f"Bearer {scene.secrets[SHOWN_ONCE]}"}
@@ -201,7 +201,7 @@ def _files(*folders: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def test_trial_finds_no_secret_except_its_own_setting(scene: Scene) -> None:
-    """It has read its memory, its environment, its files, those that its environment names, and all command lines."""
+    """It has read its memory, environment, files, files named in its environment, and all command lines."""
     log = scene.service.client.log(1)
     found = {line.removeprefix("FOUND ") for line in log.splitlines() if line.startswith("FOUND")}
     assert f"{DECOY} in the environment" in found, log[-2000:]
@@ -212,13 +212,13 @@ def test_trial_finds_no_secret_except_its_own_setting(scene: Scene) -> None:
 
 
 def test_no_response_contains_secret(scene: Scene) -> None:
-    """Those of requests that had one in them neither."""
+    """Not even responses to requests that contained one."""
     assert len(scene.answers) > 60
     assert scene.found_in(scene.answers) == []
 
 
 def test_no_stored_file_contains_secret(scene: Scene) -> None:
-    """Database and its backup, logs of parts, of Ray and of trials, code, files of trials: but the two token files."""
+    """Database, backup, logs of components, Ray and trials, code and files of trials, except the two token files."""
     data = scene.service.data
     kept = [
         (path, content)
@@ -239,7 +239,7 @@ def test_command_line_prints_no_secret(scene: Scene) -> None:
 
 
 def test_no_process_exposes_secret(scene: Scene) -> None:
-    """To who lists the processes, and to who may read their environments: parts, Ray, slots, members, ourselves."""
+    """In command lines or environments of any process: components, Ray, slots, members, the test itself."""
     service = psutil.Process(scene.service.process.pid)
     shown = [
         (process.name(), "\0".join([*process.cmdline(), *process.environ().values()]).encode())

@@ -1,4 +1,4 @@
-"""The service as a whole: crashes, stops and restarts, and what is left of it afterwards: nothing."""
+"""Life cycle of the whole service: crashes, stops and restarts, which leave no process behind."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def lasting(service: AuditedService) -> AuditedService:
 
 
 def counted_once(client: Client, sweep_id: int, run_cap: int) -> None:
-    """Every trial finished, at its cap, and with one counting attempt each."""
+    """Assert that all trials up to the cap finished, each with one counting attempt."""
     trials = list(client.trials(sweep_id))
     assert [trial["state"] for trial in trials] == ["finished"] * run_cap
     for trial in trials:
@@ -107,7 +107,7 @@ def test_killed_ray_repeats_only_trials_in_flight(lasting: AuditedService, code:
 
 
 def test_sigterm_stops_everything_and_next_start_continues(tmp_path: Path, code: Path) -> None:
-    document = function_sweep(code, "naps:nap", run_cap=30)  # more than end while the service is being told to stop
+    document = function_sweep(code, "naps:nap", run_cap=30)  # more than finish while the service is stopping
     with AuditedService(tmp_path / "data") as service:
         sweep_id = service.client.submit(document)["id"]
         wait_for("trials run", lambda: service.client.sweep(sweep_id)["counts"].get("running"))
@@ -183,7 +183,7 @@ def test_ctrl_c_on_sweep_run_cancels_sweep_and_leaves_no_processes(tmp_path: Pat
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background run ignores it
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background job of a shell ignores it
     )
     assert process.stdout is not None
     assert any("running" in line for line in process.stdout)
@@ -260,7 +260,7 @@ def test_restarted_serve_waits_for_processes_of_predecessor(tmp_path: Path, code
         sweep_id = first.client.submit(function_sweep(code, "naps:nap", run_cap=8))["id"]
         wait_for("trials run", lambda: first.client.sweep(sweep_id)["counts"].get("running"))
         guardian = psutil.Process(first.pid("ray"))
-        guardian.suspend()  # it cannot end what is below it yet
+        guardian.suspend()  # it cannot end its descendants yet
         first.process.kill()
         first.process.wait()
         with subprocess.Popen(
@@ -295,13 +295,13 @@ def _ready(data_dir: Path) -> bool:
 
 
 def _drained(terminal: int, process: subprocess.Popen[bytes]) -> bytes:
-    """All that is written to a terminal until nobody holds its other end; a process that does not end is killed.
+    """Everything written to a terminal until its other end is closed; a process that does not end is killed.
 
-    A terminal that nobody reads takes a few kilobytes, and then stops who writes to it.
+    An unread terminal buffers a few kilobytes and then blocks its writer.
     """
     said = b""
     end_s = time.monotonic() + 60
-    with contextlib.suppress(OSError):  # nobody holds the other end any more
+    with contextlib.suppress(OSError):  # the other end is closed
         while True:
             readable, _, _ = select.select([terminal], [], [], 1)
             more = os.read(terminal, 4096) if readable else b""
@@ -315,7 +315,7 @@ def _drained(terminal: int, process: subprocess.Popen[bytes]) -> bytes:
 def test_ctrl_c_during_start_ends_service_and_leaves_no_processes(tmp_path: Path) -> None:
     data, said = tmp_path / "data", b""
     ours, theirs = pty.openpty()
-    # A shell without job control starts background jobs with SIGINT ignored, and so the tests that it runs there.
+    # A shell without job control starts background jobs, and so these tests, with SIGINT ignored.
     command = ["env", "--default-signal=INT", *PODIUM, "serve", "--data-dir", str(data), "--devices", "cpu:1"]
     command += ["--port", "0", "--gateway-port", "0"]
     try:

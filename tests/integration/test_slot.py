@@ -1,4 +1,4 @@
-"""A slot with real processes and torch: how attempts end, what they get, and what is left of them."""
+"""A slot with real processes and torch: how attempts end, what they receive, and what they leave behind."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_saved_model_is_complete(slot: SlotDriver) -> None:
     assert (saved.sha256, saved.size_bytes) == (sha256_of(file), file.stat().st_size)
 
 
-# What an attempt gets, and what is left of it.
+# What an attempt receives and leaves behind.
 
 
 def test_log_includes_output_of_process_and_children(slot: SlotDriver) -> None:

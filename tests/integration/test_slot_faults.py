@@ -1,4 +1,4 @@
-"""A slot whose fork server dies or dawdles, whose calls come late or in another order, and whose scheduler is new."""
+"""Faults of a slot: a dead or slow fork server, calls late or out of order, and a new scheduler."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.driver import SlotDriver, key_of, run, stop
 FINISHED, FAILED, CANCELLED = TrialState.FINISHED, TrialState.FAILED, TrialState.CANCELLED
 
 
-# What a trial says, or its end, is too much for the slot.
+# Messages of a trial that the slot cannot forward.
 
 
 def test_deeply_nested_attribute_is_dropped_and_slot_is_free(slot: SlotDriver) -> None:
@@ -108,7 +108,7 @@ def test_attempt_ends_when_fork_server_hangs(slot: SlotDriver, monkeypatch: pyte
     assert fork_server not in slot.fork_servers()
 
 
-# Who may talk to it.
+# Sessions and calls.
 
 
 def test_calls_out_of_order_are_processed_in_order(slot: SlotDriver) -> None:

@@ -1,6 +1,6 @@
-"""Many requests, while members' processes stand still and are killed: nothing grows, nothing is left, nothing is lost.
+"""Many requests while member processes are stopped and killed: nothing grows, leaks or is lost.
 
-`make soak` sends 100,000; `make test` only so many that a leak of one a request would show. PODIUM_SOAK says how many.
+`make soak` sends 100,000; `make test` only enough to show a leak of one per request. PODIUM_SOAK sets the number.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ REQUESTS = int(os.environ.get("PODIUM_SOAK", "3000"))
 CLIENTS = 32
 MEMBERS = 3
 DEADLINE_MS = 300.0
-WARM_SHARE = 0.2  # of the requests, after which nothing may grow any more
+WARM_SHARE = 0.2  # share of the requests after which nothing may grow
 MAX_GROWTH_BYTES = 16 << 20
 
 
 class Worker:
-    """One member's process, which the test stops, kills and starts again."""
+    """The process of one member, which the test stops, kills and restarts."""
 
     def __init__(self, folder: Path, number: int) -> None:
         self.number = number
@@ -56,7 +56,7 @@ class Worker:
         return psutil.Process(self._process.pid)
 
     async def start(self) -> None:
-        """The next epoch."""
+        """Start the process with the next epoch."""
         self.epoch += 1
         self._process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "tests.member_process", self.endpoint, str(self.epoch),
@@ -91,7 +91,7 @@ class Sizes:
 
 
 class Soak:
-    """Clients that ask, and somebody who does the members harm."""
+    """Clients that send requests, and a thread that stops and kills members."""
 
     def __init__(self, folder: Path, requests: int) -> None:
         self.requests = requests
@@ -106,14 +106,14 @@ class Soak:
         self._random = Random(7)
 
     async def run(self) -> tuple[Sizes, Sizes]:
-        """What there was when it was warm, and at the end."""
+        """The sizes after warm-up and at the end."""
         await asyncio.gather(*(worker.start() for worker in self.workers))
         self.update()
         warm = await self._phase(int(self.requests * (1 - WARM_SHARE)))
         return warm, await self._phase(0)
 
     async def _phase(self, left: int) -> Sizes:
-        """Requests until so many are left, and what there is when all is quiet and well again."""
+        """Send requests until N are left; the sizes once all members are healthy and idle."""
         self._harming = True
         harm = asyncio.create_task(self._do_harm())
         await asyncio.gather(*(self._client(Random(number + left), left) for number in range(CLIENTS)))
@@ -165,13 +165,13 @@ class Soak:
         self.statuses.update(report.status for report in found.reports)
         if found.outputs is not None:
             assert found.outputs.shape == (len(rows), len(CLASSES))
-            np.testing.assert_allclose(found.outputs[:, 0], rows[:, 0], atol=1e-6)  # its own rows, and nobody else's
+            np.testing.assert_allclose(found.outputs[:, 0], rows[:, 0], atol=1e-6)  # its own rows only
         return found.outcome
 
-    # Harm.
+    # Faults.
 
     async def _do_harm(self) -> None:
-        """One is killed for every four that stand still; never the first, so that it can be seen whether it grows."""
+        """Kill one member for every four stops; never the first, whose growth is measured."""
         while self._harming:
             await asyncio.sleep(self._random.uniform(0.1, 0.5))
             if 4 * self.harm["killed"] <= self.harm["stood still"]:
@@ -182,7 +182,7 @@ class Soak:
                 self.harm["stood still"] += 1
 
     async def _replace(self, worker: Worker) -> None:
-        """As the host does it: a moment after the gateway has seen it die."""
+        """Replace a worker as the host does: a moment after the gateway has seen it die."""
         deaths = self.deaths
         await worker.kill()
         with contextlib.suppress(TimeoutError):
@@ -197,9 +197,9 @@ class Soak:
         self.deaths += 1
 
     async def _heal(self) -> None:
-        """Until every member answers."""
+        """Wait until every member answers."""
         for _ in range(300):
-            self.update()  # sends probes, where they are due
+            self.update()  # sends probes that are due
             found = await self.aggregator.predict(self.snapshot(), np.ones((1, FEATURES), np.float32))
             self.requests += 1
             self.seen[found.outcome] += 1
@@ -209,7 +209,7 @@ class Soak:
         pytest.fail(f"no answer of every member: {found.reports}")
 
     async def _sizes(self) -> Sizes:
-        """Once what was closed is closed: ZeroMQ does that in a thread of its own."""
+        """The sizes once closed sockets are gone: ZeroMQ closes them in its own thread."""
         await asyncio.sleep(0.5)
         me, first = psutil.Process(), self.workers[0].process
         return Sizes(me.memory_info().rss, me.num_fds(), first.memory_info().rss, first.num_fds())
@@ -244,12 +244,12 @@ async def _soak(folder: Path) -> tuple[Soak, Sizes, Sizes]:
 
 
 def _assert_accounts(soak: Soak) -> None:
-    """Every request has had the one outcome that its client saw; nothing is under way, nothing is left."""
+    """Assert that every request has the outcome that its client saw, and nothing is in flight."""
     counts = soak.aggregator.counts
     ensemble = counts.ensembles[(1, 1)]
     assert ensemble.in_flight == soak.aggregator.in_flight == soak.aggregator.in_flight_bytes == 0
     assert ensemble.admitted == soak.requests == soak.seen.total()
-    left_too_late = soak.seen[Outcome.CANCELLED] - ensemble.outcomes[Outcome.CANCELLED]  # their answer was there
+    left_too_late = soak.seen[Outcome.CANCELLED] - ensemble.outcomes[Outcome.CANCELLED]  # their response had arrived
     differences = Counter(ensemble.outcomes) - soak.seen
     assert sum(differences.values()) == left_too_late
     assert left_too_late <= soak.seen[Outcome.CANCELLED]

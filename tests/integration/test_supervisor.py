@@ -1,4 +1,4 @@
-"""The supervisor with parts that only beat: one that hangs is shown, ended and started again."""
+"""The supervisor with components that only send heartbeats: one that hangs is shown, killed and restarted."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def data(tmp_path: Path) -> DataDirectory:
 
 @pytest.fixture
 def supervisor(tmp_path: Path, data: DataDirectory) -> Iterator[subprocess.Popen[str]]:
-    """`serve`, up, with parts that beat."""
+    """A running `serve` with components that send heartbeats."""
     runtime = RuntimeDirectory(tmp_path / "run")
     runtime.prepare()
     address = ray_head.address_file(runtime)
@@ -65,7 +65,7 @@ def supervisor(tmp_path: Path, data: DataDirectory) -> Iterator[subprocess.Popen
 
 
 def _said(process: subprocess.Popen[str], words: str) -> str:
-    """The next line that says so."""
+    """The next log line with this message."""
     assert process.stdout is not None
     return next(line for line in process.stdout if words in line)
 

@@ -28,7 +28,7 @@ QUICK = {"hidden": 16, "lr": 0.01, "epochs": 12}
 def fit(
     slot: SlotDriver, model: str, data: str = "digits", metric: str = "val_accuracy", **params: Any
 ) -> tuple[list[Event], float, Assignment]:
-    """What the trial said, its value, and its assignment."""
+    """The events of the trial, its value, and its assignment."""
     program = {"model": model, "data": {"name": data}}
     assignment = slot.assignment(program, metric=metric, params=params, code=None, split=SPLIT)
     events = slot.until(lambda event: isinstance(event, Ended), run(assignment))
@@ -43,12 +43,12 @@ def reported(events: list[Event]) -> list[float]:
 
 
 def logged(events: list[Event], name: str) -> list[float]:
-    """The curve of another one; of the metric itself there is none, since a log of it is a report."""
+    """The curve of another metric; the objective has none, since logging it is a report."""
     return [event.values[name] for event in events if isinstance(event, Logged) and name in event.values]
 
 
 def dataset(name: str, assignment: Assignment) -> datasets.Dataset:
-    """The data set that the trial learned from."""
+    """The data set of the trial."""
     return datasets.load({"name": name, "root": None}, SPLIT, Path(assignment.data_cache))
 
 
@@ -166,7 +166,7 @@ def test_killed_trial_resumes_with_identical_results(slot: SlotDriver, tmp_path:
     ended = events[-1]
     assert isinstance(ended, Ended) and (ended.state, ended.value) == (TrialState.FINISHED, value), ended
     steps = [event.step for event in events if isinstance(event, Reported)]
-    assert 0 < steps[0] <= len(before)  # it did not begin again
+    assert 0 < steps[0] <= len(before)  # it did not start from scratch
     curve = reported(whole_events)
     assert before == curve[: len(before)] and reported(events) == curve[steps[0] :]
     ours, theirs = (AttemptDirectory(Path(assignment.directory)) for assignment in (second, whole))

@@ -34,7 +34,7 @@ OF_EVERY_TRIAL = {"CUDA_VISIBLE_DEVICES", "TMPDIR", *THREAD_VARIABLES, *WANDB_VA
 OF_A_SCRIPT = {"PATH", "PYTHONPATH", "PYTHONUNBUFFERED", *PODIUM_VARIABLES}
 LISTED = OF_EVERY_TRIAL | OF_A_SCRIPT - {"PATH", "PYTHONPATH"}
 MAIN = """import json, os, sys
-from parts.inner import NAME  # a package beside the script
+from parts.inner import NAME  # a package next to the script
 import sibling
 print("environment:", json.dumps(dict(os.environ)))
 print("path:", json.dumps(sys.path))
@@ -69,7 +69,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def given(folder: Path) -> dict[str, str]:
-    """The environment that the user starts the service in."""
+    """The environment in which the user starts the service."""
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -97,7 +97,7 @@ def service(tmp_path_factory: pytest.TempPathFactory, given: dict[str, str]) -> 
 
 
 def _said(service: RunningService, code: Path, program: dict[str, Any]) -> dict[str, Any]:
-    """What the one trial of a sweep printed as JSON, by its name."""
+    """The JSON that the only trial of a sweep printed."""
     document = {**function_sweep(code, ""), "run_cap": 1, "program": {**program, "code": str(code)}}
     sweep = service.client.submit(document)
     assert service.client.wait(sweep["id"], 120)["state"] == "finished"

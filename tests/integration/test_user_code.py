@@ -1,4 +1,4 @@
-"""The shapes of users' functions in a real trial process: what they get, what they may return, what they are told."""
+"""Signatures of user functions in a real trial process: arguments, return values and error messages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _reports(events: list[Event]) -> list[tuple[int, float]]:
 
 
 def _answered(slot: SlotDriver, assignment: Assignment, values: dict[str, Any], prune_at: int = 99) -> list[Event]:
-    """Run an attempt, choosing `values` for what it wants."""
+    """Run an attempt, answering its suggestions with `values`."""
     new = slot.exchange(run(assignment))
     events = new
     while not isinstance(events[-1], Ended):

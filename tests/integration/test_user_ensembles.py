@@ -1,4 +1,4 @@
-"""Five kinds of a user's networks on a real service: trained, chosen, served in both modes, measured."""
+"""Five kinds of user networks on a real service: trained, selected, served in both modes, evaluated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Networks of users' own code in ensembles: five kinds in both modes, what is refused in the trial, and what later."""
+"""User networks in ensembles: five kinds in both modes, and what is refused in the trial or later."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def rig(tmp_path: Path) -> Iterator[UserRig]:
 
 
 def direct(file: ModelFile, kind: str, width: int) -> np.ndarray:
-    """What the network says without anything of ours."""
+    """The outputs of the network without Podium."""
     model = nets.build({"kind": kind, "width": width})
     weights = {name: tensor for name, tensor in load_file(file.path).items() if not name.startswith("podium.")}
     model.load_state_dict(weights)
@@ -170,7 +170,7 @@ def test_bfloat16_is_close(rig: UserRig) -> None:
         np.testing.assert_allclose(rough, direct(file, kind, 4), atol=0.1)
 
 
-# Two codes beside each other.
+# Two bundles in one ensemble.
 
 SCALED = """
 import torch
@@ -228,7 +228,7 @@ def test_code_that_imports_lazily_needs_its_own_process(rig: UserRig) -> None:
     both(files[:1])
 
 
-# What is refused in the trial.
+# Refused in the trial.
 
 FAULTS: dict[str, tuple[str, str]] = {
     "build that raises": ("raise KeyError('depth')", r"nets:build raised KeyError: 'depth' \(with kind="),
@@ -347,7 +347,7 @@ def test_single_output_requires_outputs_argument(rig: UserRig) -> None:
     np.testing.assert_allclose(found, model(torch.from_numpy(ROWS)).detach().numpy(), rtol=1e-5)
 
 
-# What is kept, but cannot join.
+# Kept, but cannot join an ensemble.
 
 UNFIT: dict[str, tuple[str, torch.nn.Module, str]] = {
     "no build": ("x = 1", torch.nn.Linear(16, 3), r"nets has no function build\(params\)"),
@@ -393,7 +393,7 @@ def test_compiled_network_keeps_parameter_names(rig: UserRig) -> None:
     assert {"weight", "bias"} < set(load_file(rig.file(0).path))
 
 
-# What is found later.
+# Detected when building or loading.
 
 
 def test_changed_code_is_refused_when_building_and_loading(rig: UserRig) -> None:

@@ -104,7 +104,7 @@ def test_script_is_pruned_by_logged_values(slot: SlotDriver) -> None:
 def test_run_is_offline_and_leaves_no_files_in_working_directory(slot: SlotDriver) -> None:
     assignment = slot.assignment(code=CODE, program=_script("shows_where"))
     assert slot.until(lambda event: isinstance(event, Ended), run(assignment))
-    assert "offline: True beside the script: False" in _log(assignment)
+    assert "offline: True next to the script: False" in _log(assignment)
 
 
 def test_settings_of_user_are_kept(slot: SlotDriver, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A user's networks, of five kinds, each over rows of sixteen small whole numbers, and a function that trains them."""
+"""Five kinds of user networks, each over rows of sixteen small integers, and a function that trains them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Recurrent(nn.Module):
 
 
 class Words(nn.Module):
-    """Its words are embedded by the weights that the last layer has, too."""
+    """The embedding shares its weights with the last layer."""
 
     def __init__(self, width: int) -> None:
         super().__init__()

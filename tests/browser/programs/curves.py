@@ -1,4 +1,4 @@
-"""Trials with curves: quick ones, and ones that go on until they are stopped."""
+"""Trials with curves: quick ones, and ones that run until they are stopped."""
 
 import math
 import time
@@ -17,7 +17,7 @@ def quick(trial: Any) -> float:
 
 
 def going(trial: Any) -> float:
-    """Says a line and reports a point ten times a second, for as long as it may."""
+    """Prints a line and reports a point ten times a second, until it is stopped."""
     for step in range(100_000):
         print(f"step {step} of trial {trial.number}", flush=True)
         trial.report(1 - 1 / (step + 2), step=step)

@@ -1,4 +1,4 @@
-"""A network on digits that is slow on purpose, so that it can be watched, and fails now and then as code does."""
+"""A deliberately slow network on digits, so that it can be followed; some trials fail."""
 
 import time
 from typing import Any

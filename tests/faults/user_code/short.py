@@ -1,4 +1,4 @@
-"""Programs of the trials that are killed: short, and each run of one leaves a line, so that none can hide."""
+"""Programs of the trials that are killed: short; each run writes a line, so that every run is known."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def saves(trial: Any) -> float:
 
 
 def litters(trial: Any) -> float:
-    """Leaves a process behind that wants to live on."""
+    """Leaves a process behind that tries to survive."""
     _leave_a_line(trial)
     left = subprocess.Popen(["sleep", "600"], start_new_session=True)
     time.sleep(trial.params["seconds"])
     assert left.poll() is None
-    left.returncode = 0  # nobody waits for it: Python is not to warn
+    left.returncode = 0  # never awaited: avoids a warning of Python
     return float(trial.params["x"])
 
 

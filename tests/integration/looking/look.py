@@ -1,4 +1,4 @@
-"""Trials that look for secrets wherever what they were given leads them; they know them by their digests alone."""
+"""Trials that search everything they can reach for secrets, which they know only by digest."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 _HERE = Path(__file__).parent
-_WORDS = re.compile(rb"(?<![\w-])[\w-]{43,71}(?![\w-])")  # as long as a secret of ours may be
+_WORDS = re.compile(rb"(?<![\w-])[\w-]{43,71}(?![\w-])")  # the maximum length of a secret
 _LARGE_BYTES = 1 << 20
 _LARGEST_MAPPING_BYTES = 64 << 20
 
 
 def everywhere(trial: Any) -> float:
-    """How many secrets it found; where, it prints, with all that a careless program would."""
+    """Return the number of secrets found; prints where, like a careless program."""
     known = json.loads((_HERE / "digests.json").read_text())
     print("environment:", dict(os.environ))
     found = set()
@@ -57,7 +57,7 @@ def _places(trial: Any) -> Iterator[tuple[str, bytes]]:
 
 
 def _memory() -> Iterator[tuple[str, bytes]]:
-    """All of this process that it could have written, and so all that was in the one it was forked from."""
+    """The writable memory of this process, which includes that of the process it was forked from."""
     with Path("/proc/self/mem").open("rb", buffering=0) as memory:
         for line in Path("/proc/self/maps").read_text().splitlines():
             span, rights = line.split()[:2]

@@ -1,4 +1,4 @@
-"""A package that starts a thread when it is imported, which no fork has."""
+"""A package that starts a thread on import; forked processes do not have that thread."""
 
 from __future__ import annotations
 

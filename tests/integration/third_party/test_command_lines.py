@@ -17,7 +17,7 @@ PARSERS = ["argparse", "click", "fire", "jsonargparse"]
 
 
 def printed(folder: Path, script: str, words: list[str], pattern: str, where: Path) -> list[float]:
-    """What the script prints where Podium is not there."""
+    """The output of the script without Podium."""
     done = subprocess.run(
         [sys.executable, str(folder / script), *words], cwd=where, capture_output=True, text=True, check=True
     )

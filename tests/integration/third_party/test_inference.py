@@ -1,7 +1,7 @@
-"""An ensemble of a real sweep, asked through Triton's and KServe's clients: they say what Podium's own client says.
+"""An ensemble of a real sweep: Triton's and KServe's clients agree with Podium's own client.
 
-KServe needs an environment of its own, since it wants older versions of psutil, protobuf and pandas than Podium: `make
-kserve` makes it and runs its test, which is skipped where `PODIUM_KSERVE_PYTHON` names no Python.
+KServe needs its own environment, since it requires older versions of psutil, protobuf and pandas than Podium: `make
+kserve` creates it and runs its test, which is skipped unless `PODIUM_KSERVE_PYTHON` is set.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ DIGITS = {
 
 @pytest.fixture(scope="module")
 def asked(service: RunningService) -> Prediction:
-    """What Podium's client says of the rows; the ensemble's name is in it, and nothing is late."""
+    """The response of Podium's client for the rows; asserts that no member is late."""
     trials = swept(service, DIGITS)
     ids = [trial["id"] for trial in trials]
     built = service.client.build_ensemble(trial_ids=ids, mode="in_graph", deadline_ms=30_000.0)
@@ -51,7 +51,7 @@ def token(service: RunningService) -> str:
 
 
 def gateway(service: RunningService) -> str:
-    """Where it listens: host and port."""
+    """The gateway's address: host and port."""
     about = json.loads(service.data.service_file.read_text())
     return str(about["gateway_url"]).partition("://")[2]
 

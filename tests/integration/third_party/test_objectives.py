@@ -14,7 +14,7 @@ from tests.swept import PROGRAMS, swept
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """An objective, and a bound that no value of its metric is within."""
+    """An objective, and a bound that no value of its metric satisfies."""
 
     folder: str
     function: str

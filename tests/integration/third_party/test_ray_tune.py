@@ -1,4 +1,4 @@
-"""Functions of Ray Tune's function API: what they report arrives, and checkpoints come back after a failure."""
+"""Functions of Ray Tune's function API: reports are recorded, and checkpoints are restored after a failure."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""Has a mistake on line 3."""
+"""Has a syntax error on line 3."""
 
 nothing = 1 / 0

@@ -1,4 +1,4 @@
-"""Callables that are no plain functions: instances, partials, bound methods, and classes by mistake."""
+"""Callables that are not plain functions: instances, partials, bound methods, and classes by mistake."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Yields:
 
 
 class TakesTwo:
-    """Wants more than there is."""
+    """Requires more arguments than a trial."""
 
     def __call__(self, trial: Any, data: Any) -> float:
         return 0.0

@@ -25,7 +25,7 @@ def fails(trial: Any) -> float:
 
 
 def of_the_trial(trial: optuna.trial.FrozenTrial) -> list[float]:
-    """Reads all that Optuna's own has."""
+    """Reads every attribute that Optuna's own trial has."""
     assert trial.state in (optuna.trial.TrialState.COMPLETE, optuna.trial.TrialState.PRUNED)
     assert trial.number == 0 and trial.intermediate_values == {0: 0.5, 4: 0.75} and trial.last_step == 4
     assert trial.duration is not None and trial.distributions["x"] == {"min": 0.0, "max": 1.0}

@@ -1,4 +1,4 @@
-"""Programs that report and would go on: for the tests of `stop` and `limits.on_timeout`."""
+"""Programs that report and do not return by themselves: for the tests of `stop` and `limits.on_timeout`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def reports_nothing(trial: Any) -> float:
 
 
 def reports_much(trial: Any) -> float:
-    """The best of all is a point that is left out of the curve."""
+    """The best point is omitted from the thinned curve."""
     for step in range(20_000):
         trial.report(2.0 if step == 19_001 else step / 20_000, step)
     time.sleep(1000)
@@ -76,7 +76,7 @@ def cleans_up(trial: Any) -> float:
 
 
 def swallows(trial: Any) -> float:
-    """Whatever is raised, and whatever signal it gets: the slot has to end it."""
+    """Swallows every exception and signal: the slot has to kill it."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     while True:
         try:

@@ -1,4 +1,4 @@
-"""What goes wrong in trials: each function is the program of one trial in `test_failure_causes.py`."""
+"""Faults of trials: each function is the program of one trial in `test_failure_causes.py`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def kills_itself_hard(trial: Any) -> None:
 
 
 def loops_in_c(trial: Any) -> None:
-    """Holds the interpreter, so that no handler of a signal runs."""
+    """Holds the interpreter, so that no signal handler runs."""
     while True:
         ctypes.PyDLL(None).sleep(1000)
 
@@ -69,7 +69,7 @@ def fills_memory(trial: Any) -> None:
 
 
 def fills_memory_under_a_strange_name(trial: Any) -> None:
-    """As that of a thread, cut within a character."""
+    """A thread name that is truncated within a character."""
     ctypes.CDLL(None).prctl(15, b"\xff\xfe", 0, 0, 0)
     fills_memory(trial)
 
@@ -120,13 +120,13 @@ def finds_the_disk_full_after_filling_it(trial: Any) -> None:
 
 
 def sends_a_line_without_end(trial: Any) -> None:
-    """Past the handle, which would refuse: user code can reach the socket."""
+    """Bypasses the trial handle, which would refuse: user code can reach the socket."""
     _socket().sendall(b"x" * (1 << 22))
     time.sleep(1000)
 
 
 def logs_too_much_at_once(trial: Any) -> None:
-    """As many names as may be, as long as they may be, each letter six bytes of JSON."""
+    """The maximum number of names of the maximum length; each letter takes six bytes of JSON."""
     trial.log({f"{number:0>200}".replace("0", "\N{LATIN SMALL LETTER E WITH ACUTE}"): 1.0 for number in range(1000)}, 0)
 
 
@@ -151,7 +151,7 @@ def _socket() -> socket.socket:
 
 
 def floods_the_log(trial: Any) -> float:
-    """100 MB of bytes, no line among them, between a beginning and an end."""
+    """100 MB without a line break, between a start and an end marker."""
     os.write(1, b"the beginning")
     for _ in range(100):
         piece = memoryview(b"\xff\0\x80\x01" * (1 << 18))
@@ -173,7 +173,7 @@ def floods_the_metrics(trial: Any) -> float:
 
 
 def reports_far_more_than_anyone_fetches(trial: Any) -> float:
-    """Past the thinning."""
+    """Bypasses the thinning of points."""
     line = json.dumps({"kind": "reported", "step": 0, "value": 1.0, "at": 0.0}).encode() + b"\n"
     with _socket() as found:
         for _ in range(30_000):
@@ -182,7 +182,7 @@ def reports_far_more_than_anyone_fetches(trial: Any) -> float:
 
 
 def makes_folders_in_folders(trial: Any) -> float:
-    """Deeper than anything that calls itself can go, and than a path can say."""
+    """Deeper than recursion and path lengths allow."""
     for _ in range(3000):
         Path("d").mkdir()
         os.chdir("d")

@@ -1,4 +1,4 @@
-"""The name of a module that is there already, in every process."""
+"""Has the name of a module that every process has already imported."""
 
 
 def objective(trial: object) -> float:

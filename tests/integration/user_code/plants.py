@@ -1,4 +1,4 @@
-"""What a trial may leave to those who would unpickle it: `CANARY` in every file and in every answer."""
+"""What a trial may leave for components to unpickle: `CANARY` in every file and message."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 
 class Canary:
-    """Whoever unpickles it looks `canary.sing` up."""
+    """Unpickling it looks up `canary.sing`."""
 
     def __reduce__(self) -> tuple[Any, tuple[str, ...]]:
         return importlib.import_module("canary").sing, ("unpickled",)
 
 
 class PlantedError(ValueError):
-    """An error that is a canary, where errors are sent as pickles."""
+    """An exception that is a canary, in case errors are sent as pickles."""
 
     __reduce__ = Canary.__reduce__
 

@@ -1,4 +1,4 @@
-"""A script that knows nothing of Podium: `script.py WHAT --x=0.5 …`; each function is what one trial runs."""
+"""A script that does not use Podium: `script.py WHAT --x=0.5 …`; each function is what one trial runs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def fails_in_a_line(x: float) -> None:
 
 def looks_around(x: float) -> None:
     Path("written.txt").write_text("in its own folder")
-    Path(__file__).with_name("beside.txt").write_text("beside itself")
+    Path(__file__).with_name("sibling.txt").write_text("next to the script")
     names = sorted(name for name in os.environ if name.startswith(("RAY_", "PODIUM_")))
     given = json.loads(os.environ["PODIUM_PARAMS"])
     print(f"here: {Path('helper.txt').exists()} {Path.cwd()} {names} {given} {os.environ['GREETING']}")

@@ -1,4 +1,4 @@
-"""The shapes that a user's function may have, good and bad: each is the program of one trial."""
+"""Signatures of user functions, valid and invalid: each is the program of one trial."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def gives_up_as_optuna_does(trial: Any) -> float:
 
 
 def defines(trial: Any) -> float:
-    """Define-by-run, but for `x`."""
+    """Define-by-run, except for `x`."""
     x = trial.suggest_float("x", 0.0, 1.0)
     layers = trial.suggest_int("layers", 1, 3)
     widths = [trial.suggest_int(f"width {layer}", 8, 64, log=True) for layer in range(layers)]
@@ -115,7 +115,7 @@ def chooses_a_list(trial: Any) -> float:
 
 
 def asks_twice(trial: Any) -> float:
-    """Reports, suggests before it has looked whether to give up, and then looks."""
+    """Reports, suggests before it checks for pruning, and then checks."""
     for step in range(2):
         trial.report(0.5, step)
         time.sleep(0.2)
@@ -125,7 +125,7 @@ def asks_twice(trial: Any) -> float:
     return 1.0
 
 
-RATE = os.environ.get("RATE")  # as it is on import
+RATE = os.environ.get("RATE")  # its value on import
 
 
 def reads_its_environment(trial: Any) -> float:

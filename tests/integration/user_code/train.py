@@ -1,4 +1,4 @@
-"""What users may write, good and bad: each function is the program of one trial in `test_slot.py`."""
+"""User programs, valid and invalid: each function is the program of one trial in `test_slot.py`."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def finishes_though_asked_to_stop(trial: Any) -> float:
 
 
 def leaves_a_daemon(trial: Any) -> float:
-    """A grandchild in a session of its own, whose parent is gone."""
+    """A grandchild in its own session, whose parent has exited."""
     reading, writing = os.pipe()
     if (child := os.fork()) == 0:
         os.setsid()
@@ -177,7 +177,7 @@ def saves_a_model(trial: Any) -> float:
 
 
 def talks_nonsense(trial: Any) -> float:
-    """Writes into every socket it finds, as no program should."""
+    """Writes to every socket it finds."""
     for number in range(3, 64):
         try:
             if stat.S_ISSOCK(os.fstat(number).st_mode):
@@ -189,7 +189,7 @@ def talks_nonsense(trial: Any) -> float:
 
 
 def notes_what_is_deep(trial: Any) -> float:
-    """By itself past the trial's own check."""
+    """Bypasses the trial's own check."""
     value: Any = 1
     for _ in range(600):
         value = [value]
@@ -198,7 +198,7 @@ def notes_what_is_deep(trial: Any) -> float:
 
 
 def on_data(trial: Any) -> float:
-    """The number of folds, if all of the data is as promised."""
+    """The number of folds, if the data is as documented."""
     inputs, targets = trial.data.split("train")
     seen_rows = sum(len(x) for x, _ in trial.batches("train", 100, shuffle=True))
     first = next(trial.batches("train", 7))
@@ -210,5 +210,5 @@ def on_data(trial: Any) -> float:
 
 
 def imported(trial: Any) -> float:
-    """Whether Optuna was there before anybody imported it."""
+    """Whether Optuna was imported before the user code."""
     return float("optuna" in sys.modules)

@@ -1,4 +1,4 @@
-"""A LightningModule, and objectives that train it; what Lightning itself would say and write is off."""
+"""A LightningModule, and objectives that train it; Lightning's own output and files are disabled."""
 
 from __future__ import annotations
 

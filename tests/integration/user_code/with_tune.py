@@ -35,7 +35,7 @@ def imports_late(config: dict[str, Any]) -> None:
     import ray.tune as late
 
     late.report({"score": 4.0, "epoch": 7})
-    late.report({"score": 5.0, "epoch": 7})  # no new step: it counts all the same
+    late.report({"score": 5.0, "epoch": 7})  # not a new step, but it counts
 
 
 def returns_its_last_result(config: dict[str, Any]) -> dict[str, float]:

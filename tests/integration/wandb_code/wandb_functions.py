@@ -22,7 +22,7 @@ def train_with_config(config: Any = None) -> float:
 
 
 def objective(trial: Any) -> float:
-    """It reports by itself: then W&B's values are not reports."""
+    """It reports by itself, so W&B's values are not reports."""
     run = wandb.init(config=trial.params)
     for epoch in range(3):
         trial.report(0.5, epoch)

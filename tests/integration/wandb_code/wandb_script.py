@@ -1,4 +1,4 @@
-"""Scripts shaped like those of wandb/examples, which know nothing of Podium: `wandb_script.py WHAT …`."""
+"""Scripts shaped like those of wandb/examples, which do not use Podium: `wandb_script.py WHAT …`."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def logs_many() -> None:
 def shows_where() -> None:
     run = wandb.init(config=DEFAULTS)
     run.log({"score": 1.0})
-    print("offline:", run.offline, "beside the script:", Path("wandb").exists())
+    print("offline:", run.offline, "next to the script:", Path("wandb").exists())
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""`make test` in two parts: every test in one of them, a failure in either is one of the whole, Ctrl-C ends it."""
+"""`make test` and `make test-all`: what they run, the status of several parts, and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -22,10 +22,19 @@ def statuses(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return answers
 
 
-def test_what_the_first_part_leaves_out_is_what_the_second_runs() -> None:
-    beside, alone = whole.PARTS.values()
-    assert {word.removeprefix("--ignore=") for word in beside if word.startswith("--ignore=")} == set(alone)
+def test_all_runs_every_test_in_one_of_its_parts() -> None:
+    in_parallel, alone = whole.ALL.values()
+    assert "-m" not in in_parallel, "a marker deselects tests"
+    assert {word.removeprefix("--ignore=") for word in in_parallel if word.startswith("--ignore=")} == set(alone)
     assert all((ROOT / path).is_file() for path in alone)
+
+
+def test_only_slow_tests_are_deselected_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Sequence[str]] = []
+    monkeypatch.setattr(whole, "pytest", lambda arguments: calls.append(arguments) or 0)
+    assert whole.main([]) == 0
+    (call,) = calls
+    assert call[call.index("-m") + 1] == "not slow"
 
 
 @pytest.mark.parametrize(("answers", "status"), [([0, 0], 0), ([1, 0], 1), ([0, 1], 1), ([1, 5], 1)])
@@ -33,13 +42,13 @@ def test_both_parts_run_and_both_must_pass(
     statuses: list[int], answers: list[int], status: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     statuses[:] = answers
-    assert whole.main() == status
+    assert whole.main(["--all"]) == status
     assert statuses == []
     summary = capsys.readouterr().out.splitlines()[-2:]
     assert ["FAILED" in line for line in summary] == [answer != 0 for answer in answers]
 
 
-def test_nothing_more_is_run_once_it_is_interrupted(statuses: list[int]) -> None:
+def test_no_part_runs_after_an_interruption(statuses: list[int]) -> None:
     statuses[:] = [whole.INTERRUPTED, 0]
-    assert whole.main() == 1
+    assert whole.main(["--all"]) == 1
     assert statuses == [0]

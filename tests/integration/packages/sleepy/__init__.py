@@ -1,1 +1,1 @@
-"""A package whose part takes half a second to import."""
+"""A package whose module takes half a second to import."""

@@ -1,4 +1,4 @@
-"""Asks an ensemble through KServe's client; prints what it says as JSON. For an environment of its own, with kserve.
+"""Sends rows to an ensemble through KServe's client and prints the response as JSON; needs kserve.
 
 python kserve_client.py URL MODEL TOKEN < rows.json
 """
