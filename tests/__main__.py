@@ -21,6 +21,9 @@ ALONE = ("tests/faults/test_campaign.py", "tests/integration/test_soak.py")
 # Tests wait for processes about a third of their time. More than four services at once need too much memory.
 WORKERS = min(4, (os.cpu_count() or 1) + 1)
 PARALLEL = ("-n", str(WORKERS), "--dist=loadfile", "--no-loadscope-reorder")
+NOT_ALONE = tuple(f"--ignore={path}" for path in ALONE)
+FAST = {"tests": (*PARALLEL, "-m", "not slow", *NOT_ALONE)}
+ALL = {"tests in parallel": (*PARALLEL, *NOT_ALONE), "tests that run alone": ALONE}
 INTERRUPTED = 2
 
 
@@ -38,16 +41,12 @@ class Part:
         return f"{self.name}: {result}, {self.duration_s / 60:.1f} min"
 
 
-def main() -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Run each part, also if an earlier one failed; 1 unless all passed."""
     parser = argparse.ArgumentParser(prog="python -m tests", description=__doc__)
     parser.add_argument("--all", action="store_true", help="run the tests marked `slow` as well")
-    ignored = [f"--ignore={path}" for path in ALONE]
-    parts: dict[str, Sequence[str]] = {"tests": (*PARALLEL, "-m", "not slow", *ignored)}
-    if parser.parse_args().all:
-        parts = {"tests in parallel": (*PARALLEL, *ignored), "tests that run alone": ALONE}
     done = []
-    for name, arguments in parts.items():
+    for name, arguments in (ALL if parser.parse_args(argv).all else FAST).items():
         print(f"\n== {name}", flush=True)
         started = time.monotonic()
         done.append(Part(name, pytest(arguments), time.monotonic() - started))

@@ -31,7 +31,12 @@ def test_all_runs_every_test_in_one_of_its_parts() -> None:
 
 def test_only_slow_tests_are_deselected_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[Sequence[str]] = []
-    monkeypatch.setattr(whole, "pytest", lambda arguments: calls.append(arguments) or 0)
+
+    def record(arguments: Sequence[str]) -> int:
+        calls.append(arguments)
+        return 0
+
+    monkeypatch.setattr(whole, "pytest", record)
     assert whole.main([]) == 0
     (call,) = calls
     assert call[call.index("-m") + 1] == "not slow"
