@@ -51,7 +51,7 @@ def _open() -> OpenSearch:
     return OpenSearch(3, 8, lambda: SearchInputs(spec()))
 
 
-def test_actions_reach_the_search_in_order_until_it_is_closed() -> None:
+def test_actions_reach_search_in_order_until_it_is_closed() -> None:
     bench = Bench()
     bench.executor.execute([_open(), AskTrial(3), TellTrial(3, 0, TrialState.FAILED), RetryTrial(3, 0), AskTrial(3)])
     proposals = [bench.inbox.get_nowait() for _ in range(2)]
@@ -61,14 +61,14 @@ def test_actions_reach_the_search_in_order_until_it_is_closed() -> None:
     assert bench.inbox.empty()
 
 
-def test_a_search_that_cannot_be_opened_fails_its_sweep_alone() -> None:
+def test_search_that_cannot_be_opened_fails_only_its_sweep() -> None:
     bench = Bench(BrokenSearchers())
     bench.executor.execute([_open(), AskTrial(3), CloseSearch(3)])
     assert bench.inbox.get_nowait() == SearchFailed(3, "RuntimeError: can't start new thread", 8)
     assert bench.inbox.empty()
 
 
-def test_the_sweep_of_a_search_that_cannot_be_opened_has_failed(rig: Rig) -> None:
+def test_sweep_fails_when_its_search_cannot_be_opened(rig: Rig) -> None:
     rig.submit(run_cap=1)
     rig.scheduler.step([SearchFailed(1, "RuntimeError: can't start new thread", 1)])
     assert "can't start new thread" in rig.sweep().reason
@@ -77,7 +77,7 @@ def test_the_sweep_of_a_search_that_cannot_be_opened_has_failed(rig: Rig) -> Non
     assert rig.counted(2) == 1
 
 
-def test_retention_waits_for_the_commit_and_is_applied_once_for_each_sweep() -> None:
+def test_retention_runs_after_commit_once_per_sweep() -> None:
     bench = Bench()
     bench.executor.execute([ApplyRetention(4), CleanUpAttempt(Path("a")), ApplyRetention(5), ApplyRetention(4)])
     assert (bench.cleaned_up, bench.retained) == ([Path("a")], [])

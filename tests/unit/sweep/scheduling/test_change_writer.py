@@ -1,4 +1,4 @@
-"""One change that no table takes: its sweep fails and says why, and all else is written, in order, once."""
+"""A change that cannot be written fails its sweep; all other changes are written once, in order."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MakeRig = Callable[..., Rig]
 
 
 class Recorder(MemoryRecorder):
-    """Notes what is written; refuses now and then, and always what is negative."""
+    """Records what is written. Rejects writes during outages, and always rejects negative values."""
 
     def __init__(self, outages: Sequence[bool] = ()) -> None:
         super().__init__()
@@ -35,10 +35,10 @@ class Recorder(MemoryRecorder):
 
     def commit(self, changes: Sequence[Change]) -> None:
         if changes and self.outages and self.outages.pop(0):
-            raise DatabaseError("the disk is full, as played")
+            raise DatabaseError("the disk is full (simulated)")
         for change in changes:
             if isinstance(change, MetricPoint) and change.value < 0:
-                raise OverflowError("as played")
+                raise OverflowError("simulated")
         self.written += changes
 
 
@@ -50,7 +50,7 @@ def _point(trial: int, value: float, step: int) -> MetricPoint:
     points=st.lists(st.tuples(st.integers(1, 4), st.sampled_from([1.0, 1.0, 1.0, -1.0])), max_size=30),
     outages=st.lists(st.booleans(), max_size=10),
 )
-def test_what_can_be_written_is_in_its_order_and_once(points: list[tuple[int, float]], outages: list[bool]) -> None:
+def test_writable_changes_are_written_once_in_order(points: list[tuple[int, float]], outages: list[bool]) -> None:
     changes: list[Change] = [_point(trial, value, step) for step, (trial, value) in enumerate(points)]
     expected, spoiled = [], set()
     for change in changes:
@@ -71,15 +71,15 @@ def test_what_can_be_written_is_in_its_order_and_once(points: list[tuple[int, fl
     assert writer.failed.keys() == {10 * trial for trial in spoiled if trial}
 
 
-def test_what_is_no_changes_fault_is_raised() -> None:
-    class Broken(MemoryRecorder):
+def test_error_unrelated_to_a_change_is_raised() -> None:
+    class BrokenRecorder(MemoryRecorder):
         def commit(self, changes: Sequence[Change]) -> None:
-            raise RuntimeError("as planned")
+            raise RuntimeError("simulated")
 
     changes: list[Change] = [_point(1, 1.0, 0), _point(2, 1.0, 0)]
-    writer = ChangeWriter(Broken(), lambda trial: trial)
+    writer = ChangeWriter(BrokenRecorder(), lambda trial: trial)
     writer.add(changes)
-    with pytest.raises(RuntimeError, match="as planned"):
+    with pytest.raises(RuntimeError, match="simulated"):
         writer.write()
     assert writer.pending == len(changes)
 
@@ -96,7 +96,7 @@ def _of_sweep_2(rig: Rig, kind: type[Change]) -> Callable[[Change], bool]:
 
 
 @pytest.mark.parametrize("kind", [TrialPlanned, AttemptPlaced, MetricPoint, AttemptEnded])
-def test_its_sweep_fails_and_the_other_goes_on(make_rig: MakeRig, kind: type[Change]) -> None:
+def test_unwritable_change_fails_only_its_sweep(make_rig: MakeRig, kind: type[Change]) -> None:
     rig = make_rig(2)
     rig.submit(run_cap=4, resources={"max_concurrent": 1})
     rig.recorder.cannot_write = _of_sweep_2(rig, kind)
@@ -114,7 +114,7 @@ def test_its_sweep_fails_and_the_other_goes_on(make_rig: MakeRig, kind: type[Cha
     assert rig.pool.busy() == []
 
 
-def test_results_of_its_sweep_in_the_same_breath_are_kept(make_rig: MakeRig) -> None:
+def test_results_in_the_same_step_are_kept_when_sweep_fails(make_rig: MakeRig) -> None:
     rig = make_rig(3)
     rig.submit(run_cap=9)
     rig.recorder.cannot_write = lambda change: isinstance(change, AttemptEnded) and change.event.value == 0.1
@@ -127,7 +127,7 @@ def test_results_of_its_sweep_in_the_same_breath_are_kept(make_rig: MakeRig) -> 
     assert all(len(t.attempts) <= 1 for t in rig.trials())
 
 
-def test_it_waits_for_a_database_that_refuses(make_rig: MakeRig) -> None:
+def test_unwritable_change_waits_while_database_rejects_writes(make_rig: MakeRig) -> None:
     rig = make_rig(2)
     rig.submit(run_cap=9)
     rig.recorder.cannot_write = lambda change: isinstance(change, AttemptEnded) and change.event.value == 0.1
@@ -142,7 +142,7 @@ def test_it_waits_for_a_database_that_refuses(make_rig: MakeRig) -> None:
     assert [t.value for t in rig.trials() if t.value is not None] == [0.7]
 
 
-def test_the_scheduler_after_finds_all_of_it_over(make_rig: MakeRig) -> None:
+def test_restarted_scheduler_finds_failed_sweep_terminal(make_rig: MakeRig) -> None:
     rig = make_rig(2)
     rig.recorder.cannot_write = lambda change: isinstance(change, TrialPlanned) and change.number == 2
     rig.submit(run_cap=9)

@@ -1,4 +1,4 @@
-"""What attempts leave behind when their slot dies: removed, but for what was to be kept and what still runs."""
+"""Files of attempts whose slot died are removed, except kept files and those of running attempts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def data(tmp_path: Path) -> DataDirectory:
 
 
 def attempt(data: DataDirectory, number: int, touched_at: float) -> AttemptDirectory:
-    """The folder of an attempt that was cut short."""
+    """The folder of an interrupted attempt."""
     directory = AttemptDirectory(data.attempt(1, number, 1))
     directory.prepare()
     (directory.work / "big").write_text("x")
@@ -33,28 +33,28 @@ def attempt(data: DataDirectory, number: int, touched_at: float) -> AttemptDirec
     return directory
 
 
-def left(directory: AttemptDirectory) -> set[str]:
+def remaining(directory: AttemptDirectory) -> set[str]:
     return {path.name for path in directory.root.iterdir()}
 
 
-def test_what_was_to_be_kept_stays(data: DataDirectory) -> None:
+def test_cleanup_keeps_the_log(data: DataDirectory) -> None:
     directory = attempt(data, 0, BEFORE)
     clean_up_attempt(directory.root)
-    assert left(directory) == {"log"}
+    assert remaining(directory) == {"log"}
 
 
-def test_cleaning_up_a_missing_folder_does_nothing(tmp_path: Path) -> None:
+def test_cleanup_of_missing_folder_does_nothing(tmp_path: Path) -> None:
     clean_up_attempt(tmp_path / "nothing")
 
 
-def test_what_runs_or_came_later_is_not_touched(data: DataDirectory) -> None:
+def test_cleanup_skips_running_and_later_attempts(data: DataDirectory) -> None:
     old, running, new = (attempt(data, number, at) for number, at in enumerate((BEFORE, BEFORE, AFTER)))
     clean_up_before(data.trials, START, frozenset({running.root}))
-    assert left(old) == {"log"}
-    assert left(running) == left(new) == {"log", "work", "tmp", ".model.safetensors.5.tmp"}
+    assert remaining(old) == {"log"}
+    assert remaining(running) == remaining(new) == {"log", "work", "tmp", ".model.safetensors.5.tmp"}
 
 
-def test_the_scheduler_names_the_folders_of_lost_attempts_and_of_those_in_use(rig: Rig) -> None:
+def test_scheduler_cleans_up_lost_attempts_and_lists_folders_in_use(rig: Rig) -> None:
     rig.submit(run_cap=3)
     first = rig.scheduler.folders_in_use()
     rig.pool.lose("cpu-0")
@@ -63,4 +63,4 @@ def test_the_scheduler_names_the_folders_of_lost_attempts_and_of_those_in_use(ri
     assert rig.scheduler.folders_in_use() == {Path("data/trials/1/0/2")}
     rig.pool.fail("cpu-0", Cause.USER_ERROR)
     rig.settle()
-    assert rig.cleaned_up == list(first), "the slot has cleaned up behind it"
+    assert rig.cleaned_up == list(first), "the slot has already cleaned up"

@@ -1,4 +1,4 @@
-"""Decisions are pure: they follow from state, message and instant, and only owners change the state."""
+"""Decisions are pure functions of state, message and time, and only its owner changes a state."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _ended(state: TrialState = TrialState.FINISHED, cause: Cause | None = None) 
     return Ended(KEY, state, 1000.0, 1001.0, value=0.5 if state is TrialState.FINISHED else None, cause=cause)
 
 
-def test_a_new_sweep_opens_its_search_and_asks_ahead() -> None:
+def test_new_sweep_opens_its_search_and_asks_ahead() -> None:
     state = SchedulerState(DATA, threads=1, last_trial_id=7)
     stored = StoredSweep(1, SweepState.QUEUED, spec().to_json(), 900.0, ())
     decision = CommandHandler(state).activate(stored, NOW)
@@ -95,7 +95,7 @@ def test_a_new_sweep_opens_its_search_and_asks_ahead() -> None:
     assert plan_asks(state).actions == [], "pending asks were sent again"
 
 
-def test_a_proposal_becomes_a_trial_and_gets_the_free_slot() -> None:
+def test_proposal_becomes_trial_and_gets_free_slot() -> None:
     state = _state()
     (planned,) = decide(state, _proposal(), NOW).changes
     assert isinstance(planned, TrialPlanned) and (planned.trial_id, planned.at) == (8, NOW.wall_s)
@@ -105,7 +105,7 @@ def test_a_proposal_becomes_a_trial_and_gets_the_free_slot() -> None:
     assert [type(command) for command in state.ledger["cpu-0"].commands] == [StartAttempt]
 
 
-def test_a_report_is_written_and_goes_to_the_search_once() -> None:
+def test_report_is_written_and_reaches_search_once() -> None:
     state = _running()
     report = _event(1, Reported(KEY, 3, 0.25, 1000.5))
     decision = decide(state, report, NOW)
@@ -113,7 +113,7 @@ def test_a_report_is_written_and_goes_to_the_search_once() -> None:
     assert decide(state, report, NOW) == Decision(), "an event that was not acknowledged was handled twice"
 
 
-def test_an_end_is_written_and_told_to_the_search() -> None:
+def test_end_is_written_and_told_to_search() -> None:
     state = _running()
     decision = decide(state, _event(1, _ended()), NOW)
     assert [change.state for change in decision.changes if isinstance(change, AttemptEnded)] == [TrialState.FINISHED]
@@ -123,7 +123,7 @@ def test_an_end_is_written_and_told_to_the_search() -> None:
     assert state.ledger["cpu-0"].free
 
 
-def test_a_lost_slot_is_written_with_the_end_of_its_attempt() -> None:
+def test_lost_slot_is_written_with_end_of_its_attempt() -> None:
     state = _running()
     decision = decide(state, SlotLost("cpu-0", "its process died"), NOW)
     device, attempt = decision.changes
@@ -133,7 +133,7 @@ def test_a_lost_slot_is_written_with_the_end_of_its_attempt() -> None:
     assert decide(state, SlotLost("cpu-0", "its process died"), NOW) == Decision()
 
 
-def test_a_stop_is_a_command_to_each_busy_slot() -> None:
+def test_stop_becomes_a_command_to_each_busy_slot() -> None:
     state = _running()
     assert decide(state, Stop(), NOW) == Decision()
     assert state.stopping
@@ -151,7 +151,7 @@ def test_a_stop_is_a_command_to_each_busy_slot() -> None:
         (TrialState.FAILED, "", "", ""),
     ],
 )
-def test_a_full_data_disk_pauses_placement(state_of_end: TrialState, shortage: str, reason: str, later: str) -> None:
+def test_full_data_disk_pauses_placement(state_of_end: TrialState, shortage: str, reason: str, later: str) -> None:
     state, message = _running(), _event(1, _ended(state_of_end, Cause.DISK_FULL))
     assert reports_full_disk(message)
     decide(state, message, Instant(NOW.wall_s, NOW.monotonic_s, shortage))
@@ -161,7 +161,7 @@ def test_a_full_data_disk_pauses_placement(state_of_end: TrialState, shortage: s
     assert not reports_full_disk(_event(2, _ended()))
 
 
-def test_the_same_messages_give_the_same_decisions() -> None:
+def test_same_messages_give_same_decisions() -> None:
     messages: list[Message] = [
         _proposal(), Wake(), _proposal(1), _event(1, Reported(KEY, 3, 0.25, 1000.5)), _event(2, _ended()), Stop(),
     ]  # fmt: skip
@@ -176,12 +176,12 @@ def test_the_same_messages_give_the_same_decisions() -> None:
     assert replay() == replay()
 
 
-def test_each_message_and_event_has_a_handler() -> None:
+def test_every_message_and_event_has_a_handler() -> None:
     assert MESSAGE_HANDLERS.keys() == set(get_args(Message))
     assert EVENT_HANDLERS.keys() == set(get_args(Event))
 
 
-# The shape of the code.
+# Structure of the code.
 
 PURE = (
     "active_sweeps", "ask_pacing", "assignments", "attempts", "command_handler", "decide", "decisions", "device_health",
@@ -192,17 +192,17 @@ IMPURE = ("time", "threading", "queue", "os", "subprocess", "random", "podium.db
 
 
 @pytest.mark.parametrize("module", PURE)
-def test_a_pure_module_imports_no_clock_thread_or_database(module: str) -> None:
+def test_pure_module_imports_no_clock_thread_or_database(module: str) -> None:
     assert [name for name in _imports(SCHEDULING / f"{module}.py") if name.startswith(IMPURE)] == []
 
 
 @pytest.mark.parametrize("module", [*PURE, "scheduler", "action_executor", "change_writer"])
-def test_only_an_owner_assigns_its_attributes(module: str) -> None:
+def test_only_owner_assigns_its_attributes(module: str) -> None:
     """No assignment to attributes of anything but `self`; a class method may set up what it has just constructed."""
     assert list(_foreign_assignments(ast.parse((SCHEDULING / f"{module}.py").read_text()))) == []
 
 
-def test_the_loop_is_small() -> None:
+def test_scheduler_loop_is_under_300_lines() -> None:
     assert len((SCHEDULING / "scheduler.py").read_text().splitlines()) < 300
 
 

@@ -1,4 +1,4 @@
-"""Devices that an ensemble has to itself: no trial goes there, none is cut short, and who waits says why."""
+"""Devices dedicated to an ensemble get no new trial, interrupt none, and are named in wait reasons."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WHY = "dedicated to member 0 of ensemble digits-1"
 
 
 def dedicate(rig: Rig, *device_ids: str) -> None:
-    """The host has written down that these are an ensemble's, and woken the scheduler."""
+    """The host has recorded that these devices are dedicated to an ensemble, and woken the scheduler."""
     rig.recorder.dedicated = dict.fromkeys(device_ids, WHY)
     rig.settle()
 
@@ -23,7 +23,7 @@ def shown(rig: Rig, device_id: str) -> tuple[str, str]:
     return rig.recorder.devices[device_id].state, rig.recorder.devices[device_id].reason
 
 
-def test_a_dedicated_device_takes_no_trial_and_the_others_take_them_all(make_rig: MakeRig) -> None:
+def test_dedicated_device_gets_no_trial_and_others_run_all(make_rig: MakeRig) -> None:
     rig = make_rig(2)
     dedicate(rig, "cpu-1")
     assert shown(rig, "cpu-0") == ("ready", "no sweep is running")
@@ -34,7 +34,7 @@ def test_a_dedicated_device_takes_no_trial_and_the_others_take_them_all(make_rig
     assert {device_id for device_id, _ in rig.pool.placed} == {"cpu-0"}
 
 
-def test_a_trial_that_runs_there_goes_on_to_its_end(make_rig: MakeRig) -> None:
+def test_running_trial_on_dedicated_device_finishes(make_rig: MakeRig) -> None:
     rig = make_rig(2)
     rig.submit(run_cap=4)
     assert rig.pool.busy() == ["cpu-0", "cpu-1"]
@@ -48,7 +48,7 @@ def test_a_trial_that_runs_there_goes_on_to_its_end(make_rig: MakeRig) -> None:
     assert [device_id for device_id, _ in rig.pool.placed].count("cpu-1") == 1
 
 
-def test_a_released_device_takes_trials_again(make_rig: MakeRig) -> None:
+def test_released_device_gets_trials_again(make_rig: MakeRig) -> None:
     rig = make_rig(2)
     dedicate(rig, "cpu-1")
     rig.submit(run_cap=6)
@@ -58,7 +58,7 @@ def test_a_released_device_takes_trials_again(make_rig: MakeRig) -> None:
     assert rig.pool.busy() == ["cpu-0", "cpu-1"]
 
 
-def test_it_stays_dedicated_when_its_slot_or_the_scheduler_is_replaced(make_rig: MakeRig) -> None:
+def test_device_stays_dedicated_when_slot_or_scheduler_is_replaced(make_rig: MakeRig) -> None:
     rig = make_rig(2)
     dedicate(rig, "cpu-1")
     rig.pool.lose("cpu-1")
@@ -69,14 +69,14 @@ def test_it_stays_dedicated_when_its_slot_or_the_scheduler_is_replaced(make_rig:
     assert rig.pool.busy() == ["cpu-0"]
 
 
-def test_a_lost_device_is_not_shown_as_dedicated(make_rig: MakeRig) -> None:
+def test_lost_device_is_not_shown_as_dedicated(make_rig: MakeRig) -> None:
     rig = make_rig(2)
-    rig.scheduler.step([SlotLost("cpu-1", "as played")])
+    rig.scheduler.step([SlotLost("cpu-1", "simulated")])
     dedicate(rig, "cpu-1")
-    assert shown(rig, "cpu-1") == ("lost", "as played"), "the pool reports when it is back"
+    assert shown(rig, "cpu-1") == ("lost", "simulated"), "the pool reports the device when it returns"
 
 
-def test_a_sweep_with_no_device_left_says_why_until_there_is_one(make_rig: MakeRig) -> None:
+def test_sweep_without_device_reports_reason_until_one_is_released(make_rig: MakeRig) -> None:
     rig = make_rig(2)
     dedicate(rig, "cpu-0", "cpu-1")
     sweep = rig.submit(run_cap=2)
@@ -89,7 +89,7 @@ def test_a_sweep_with_no_device_left_says_why_until_there_is_one(make_rig: MakeR
     rig.assert_over(SweepState.FINISHED)
 
 
-def test_a_running_sweep_says_so_only_when_its_last_trial_has_ended(make_rig: MakeRig) -> None:
+def test_running_sweep_reports_reason_after_its_last_trial_ended(make_rig: MakeRig) -> None:
     rig = make_rig(1)
     rig.submit(run_cap=3)
     dedicate(rig, "cpu-0")

@@ -1,4 +1,4 @@
-"""Which sweep gets the free slot: shares by priority in device-seconds, nobody starves, limits hold."""
+"""Which sweep gets the free slot: device-seconds are shared by priority, no sweep starves, limits are enforced."""
 
 from __future__ import annotations
 
@@ -33,29 +33,29 @@ class Load:
     trial_s: float
     priority: float = 1.0
     max_concurrent: int | None = None
-    comes_s: float = 0.0
+    arrives_s: float = 0.0
 
 
 def share(loads: dict[int, Load], slots: int, until_s: float) -> tuple[dict[int, float], dict[int, list[float]]]:
-    """Device-seconds that each sweep has had by `until_s`, and when its trials began; slots as a queue of events."""
+    """Device-seconds of each sweep until `until_s`, and when its trials started, from an event simulation."""
     fair = FairShare()
     used = dict.fromkeys(loads, 0.0)
-    begun: dict[int, list[float]] = {sweep_id: [] for sweep_id in loads}
+    started: dict[int, list[float]] = {sweep_id: [] for sweep_id in loads}
     running: list[tuple[float, int, float]] = []  # end, sweep, start
     now, free = 0.0, slots
     while now < until_s:
         while free and (chosen := fair.choose(_claims(loads, running, now))) is not None:
             heapq.heappush(running, (now + loads[chosen].trial_s, chosen, now))
-            begun[chosen].append(now)
+            started[chosen].append(now)
             free -= 1
-        arrivals = [load.comes_s for load in loads.values() if load.comes_s > now]
+        arrivals = [load.arrives_s for load in loads.values() if load.arrives_s > now]
         now = min([running[0][0]] * bool(running) + arrivals)
         while running and running[0][0] <= now:
             end, sweep_id, start = heapq.heappop(running)
             fair.charge(sweep_id, end - start, loads[sweep_id].priority)
             used[sweep_id] += end - start
             free += 1
-    return used, begun
+    return used, started
 
 
 def _claims(loads: dict[int, Load], running: list[tuple[float, int, float]], now: float) -> list[Claim]:
@@ -64,22 +64,22 @@ def _claims(loads: dict[int, Load], running: list[tuple[float, int, float]], now
     return [
         Claim(i, len(held[i]), load.max_concurrent, load.priority, used[i], sum(held[i]))
         for i, load in loads.items()
-        if load.comes_s <= now
+        if load.arrives_s <= now
     ]
 
 
-def test_a_slot_goes_to_the_sweep_that_holds_the_least_and_to_the_older_one_in_a_tie() -> None:
+def test_slot_goes_to_sweep_that_holds_least_and_to_older_one_in_tie() -> None:
     claims = [Claim(1, 2, held_s=2.0), Claim(2, 1, held_s=1.0), Claim(3, 1, held_s=1.0)]
     assert FairShare().choose(claims) == 2
 
 
-def test_nobody_is_chosen_where_nobody_may_have_more() -> None:
+def test_no_sweep_is_chosen_when_all_are_at_their_limit() -> None:
     assert FairShare().choose([]) is None
     assert FairShare().choose([Claim(1, 2, 2), Claim(2, ready=False)]) is None
 
 
 @given(_CLAIMS)
-def test_the_chosen_may_have_more(claims: list[Claim]) -> None:
+def test_chosen_sweep_is_allowed_more(claims: list[Claim]) -> None:
     chosen = FairShare().choose(claims)
     allowed = {claim.sweep_id for claim in claims if claim.allowed}
     assert chosen in allowed if allowed else chosen is None
@@ -89,11 +89,11 @@ def test_the_chosen_may_have_more(claims: list[Claim]) -> None:
     st.lists(st.builds(Load, trial_s=st.floats(1, 50), priority=st.floats(0.25, 4)), min_size=2, max_size=5),
     st.integers(1, 8),
 )
-def test_device_seconds_are_shared_by_priority_however_long_the_trials_are(sweeps: list[Load], slots: int) -> None:
+def test_device_seconds_are_shared_by_priority_for_any_trial_length(sweeps: list[Load], slots: int) -> None:
     loads = dict(enumerate(sweeps, 1))
     used, _ = share(loads, slots, until_s=3000.0)
     weights = sum(load.priority for load in loads.values())
-    # What one trial more or less makes, on each slot and for each sweep.
+    # The effect of one trial more or less on each slot and for each sweep.
     slack = (slots + len(loads)) * max(load.trial_s for load in loads.values()) * max(
         load.priority for load in loads.values()
     ) / min(load.priority for load in loads.values())  # fmt: skip
@@ -106,24 +106,24 @@ def test_device_seconds_are_shared_by_priority_however_long_the_trials_are(sweep
     st.integers(1, 4),
     st.floats(1, 20),
 )
-def test_nobody_starves_however_many_come_later(sweeps: list[Load], slots: int, trial_s: float) -> None:
-    """The first sweep goes on getting slots while others come, one after another, each with a clean account."""
-    late = [replace(load, comes_s=400.0 * position) for position, load in enumerate(sweeps, 1)]
+def test_first_sweep_does_not_starve_when_others_arrive_later(sweeps: list[Load], slots: int, trial_s: float) -> None:
+    """The first sweep continues to get slots while others arrive one after another, each with an empty account."""
+    late = [replace(load, arrives_s=400.0 * position) for position, load in enumerate(sweeps, 1)]
     loads = {0: Load(trial_s)} | dict(enumerate(late, 1))
-    _, begun = share(loads, slots, until_s=400.0 * (len(sweeps) + 2))
-    gaps = [later - earlier for earlier, later in zip(begun[0], begun[0][1:], strict=False)]
+    _, started = share(loads, slots, until_s=400.0 * (len(sweeps) + 2))
+    gaps = [later - earlier for earlier, later in zip(started[0], started[0][1:], strict=False)]
     longest = max(load.trial_s for load in loads.values())
     assert max(gaps) <= 3 * longest * sum(load.priority for load in loads.values()) / loads[0].priority
 
 
-def test_a_sweep_that_comes_late_gets_its_share_and_not_what_it_missed() -> None:
-    used, begun = share({1: Load(1.0), 2: Load(1.0, comes_s=1000.0)}, slots=2, until_s=1100.0)
+def test_late_sweep_gets_its_share_but_no_compensation() -> None:
+    used, started = share({1: Load(1.0), 2: Load(1.0, arrives_s=1000.0)}, slots=2, until_s=1100.0)
     assert abs(used[2] - 100.0) <= 4.0
-    assert sum(1000.0 <= at < 1010.0 for at in begun[1]) >= 8
+    assert sum(1000.0 <= at < 1010.0 for at in started[1]) >= 8
 
 
-def test_a_sweep_held_back_by_its_own_limit_saves_up_nothing_for_itself_or_for_others() -> None:
-    loads = {1: Load(1.0), 2: Load(1.0, max_concurrent=1), 3: Load(1.0, comes_s=1000.0)}
-    _, begun = share(loads, slots=4, until_s=1100.0)
-    assert sum(at < 1000.0 for at in begun[2]) in range(990, 1001)
-    assert sum(1000.0 <= at < 1020.0 for at in begun[1]) >= 20
+def test_sweep_at_its_own_limit_accumulates_no_credit() -> None:
+    loads = {1: Load(1.0), 2: Load(1.0, max_concurrent=1), 3: Load(1.0, arrives_s=1000.0)}
+    _, started = share(loads, slots=4, until_s=1100.0)
+    assert sum(at < 1000.0 for at in started[2]) in range(990, 1001)
+    assert sum(1000.0 <= at < 1020.0 for at in started[1]) >= 20

@@ -1,4 +1,4 @@
-"""The life of sweeps and trials as clients steer it: pause, resume, stop, extend; stop, retry, clone; and who waits."""
+"""Client commands on sweeps (pause, resume, stop, extend) and trials (stop, retry, clone), and wait reasons."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ FAILED, CANCELLED = TrialState.FAILED, TrialState.CANCELLED
 
 
 def steer(rig: Rig, state: SweepState, sweep_id: int = 1) -> None:
-    """A client sets a state, and the scheduler hears of it."""
+    """A client sets a state, and the scheduler reads it."""
     rig.recorder.set_state(sweep_id, state)
     rig.settle()
 
 
 def ask(rig: Rig, trial_id: int, request: TrialRequest) -> None:
-    """A client wants something of a trial, and the scheduler hears of it."""
+    """A client sends a request for a trial, and the scheduler reads it."""
     rig.recorder.request(trial_id, request)
     rig.settle()
 
 
 def tick(rig: Rig, times: int = 1) -> None:
-    """Time goes on, and the scheduler looks."""
+    """Advance the clock by one tick, and let the scheduler run."""
     for _ in range(times):
         rig.clock.advance(TICK_S)
         rig.settle()
@@ -47,7 +47,7 @@ def tick(rig: Rig, times: int = 1) -> None:
 # Sweeps.
 
 
-def test_a_paused_sweep_starts_nothing_new_and_what_runs_goes_on(make_rig: MakeRig) -> None:
+def test_paused_sweep_starts_no_trial_and_running_ones_continue(make_rig: MakeRig) -> None:
     rig = make_rig(2)
     rig.submit(run_cap=6)
     steer(rig, SweepState.PAUSED)
@@ -64,7 +64,7 @@ def test_a_paused_sweep_starts_nothing_new_and_what_runs_goes_on(make_rig: MakeR
     rig.assert_over(SweepState.FINISHED)
 
 
-def test_a_paused_sweep_whose_last_trials_end_is_finished(make_rig: MakeRig) -> None:
+def test_paused_sweep_finishes_when_its_last_trials_end(make_rig: MakeRig) -> None:
     rig = make_rig(2)
     rig.submit(run_cap=2)
     steer(rig, SweepState.PAUSED)
@@ -72,7 +72,7 @@ def test_a_paused_sweep_whose_last_trials_end_is_finished(make_rig: MakeRig) -> 
     rig.assert_over(SweepState.FINISHED)
 
 
-def test_a_stopped_sweep_lets_its_trials_end_and_keeps_its_reason_through_a_restart(make_rig: MakeRig) -> None:
+def test_stopped_sweep_finishes_its_trials_and_keeps_reason_over_restart(make_rig: MakeRig) -> None:
     rig = make_rig(2)
     rig.submit(run_cap=9)
     rig.recorder.set_state(1, SweepState.STOPPING, "stopped on request")
@@ -85,7 +85,7 @@ def test_a_stopped_sweep_lets_its_trials_end_and_keeps_its_reason_through_a_rest
     assert rig.states().count(FINISHED) == 2
 
 
-def test_a_stopped_sweep_repeats_a_trial_that_lost_its_slot(rig: Rig) -> None:
+def test_stopped_sweep_repeats_trial_that_lost_its_slot(rig: Rig) -> None:
     rig.submit(run_cap=9)
     steer(rig, SweepState.STOPPING)
     rig.pool.lose("cpu-0")
@@ -96,7 +96,7 @@ def test_a_stopped_sweep_repeats_a_trial_that_lost_its_slot(rig: Rig) -> None:
     assert rig.states()[0] is FINISHED
 
 
-def test_a_stopped_sweep_of_which_nothing_had_begun_is_finished(rig: Rig) -> None:
+def test_stopped_sweep_without_started_trials_is_finished(rig: Rig) -> None:
     rig.recorder.accept(spec(), rig.clock.wall_s())
     rig.recorder.set_state(1, SweepState.STOPPING, "stopped on request")
     rig.settle()
@@ -104,7 +104,7 @@ def test_a_stopped_sweep_of_which_nothing_had_begun_is_finished(rig: Rig) -> Non
     assert rig.trials() == []
 
 
-def test_a_finished_sweep_that_is_extended_goes_on_with_all_it_knows(rig: Rig) -> None:
+def test_extended_finished_sweep_continues_with_its_trials(rig: Rig) -> None:
     rig.submit(run_cap=2)
     rig.finish_all()
     rig.assert_over(SweepState.FINISHED)
@@ -116,7 +116,7 @@ def test_a_finished_sweep_that_is_extended_goes_on_with_all_it_knows(rig: Rig) -
     assert rig.states() == [FINISHED] * 4
 
 
-def test_a_sweep_extended_at_the_moment_of_its_end_goes_on(rig: Rig) -> None:
+def test_sweep_extended_while_ending_continues(rig: Rig) -> None:
     rig.submit(run_cap=1)
     rig.pool.finish("cpu-0")
     rig.sweep().run_cap = 2
@@ -129,7 +129,7 @@ def test_a_sweep_extended_at_the_moment_of_its_end_goes_on(rig: Rig) -> None:
     assert rig.counted() == 2
 
 
-def test_a_running_sweep_that_is_extended_runs_on(rig: Rig) -> None:
+def test_extended_running_sweep_runs_more_trials(rig: Rig) -> None:
     rig.submit(run_cap=2)
     rig.sweep().run_cap = 3
     rig.settle()
@@ -137,7 +137,7 @@ def test_a_running_sweep_that_is_extended_runs_on(rig: Rig) -> None:
     assert rig.counted() == 3
 
 
-def test_what_a_client_wants_beats_what_the_scheduler_decided_at_the_same_moment(rig: Rig) -> None:
+def test_client_state_change_is_kept_when_scheduler_decides_simultaneously(rig: Rig) -> None:
     rig.submit(run_cap=1)
     rig.pool.finish("cpu-0")
     rig.recorder.set_state(1, SweepState.PAUSED)
@@ -148,7 +148,7 @@ def test_what_a_client_wants_beats_what_the_scheduler_decided_at_the_same_moment
     assert rig.counted() == 1
 
 
-def test_a_higher_priority_gets_more_of_the_devices(make_rig: MakeRig) -> None:
+def test_higher_priority_gets_larger_share_of_devices(make_rig: MakeRig) -> None:
     rig = make_rig(4)
     rig.submit(run_cap=1000, priority=1)
     rig.submit(run_cap=1000, priority=3)
@@ -163,7 +163,7 @@ def test_a_higher_priority_gets_more_of_the_devices(make_rig: MakeRig) -> None:
 # Trials.
 
 
-def test_a_stopped_trial_is_cancelled_and_not_repeated(make_rig: MakeRig) -> None:
+def test_stopped_trial_is_cancelled_and_not_repeated(make_rig: MakeRig) -> None:
     rig = make_rig(2)
     rig.submit(run_cap=4, retries={"infrastructure": 3})
     ask(rig, 1, TrialRequest.STOP)
@@ -177,7 +177,7 @@ def test_a_stopped_trial_is_cancelled_and_not_repeated(make_rig: MakeRig) -> Non
     assert rig.counted() == 4
 
 
-def test_a_stopped_trial_that_waits_never_starts(rig: Rig) -> None:
+def test_stopped_waiting_trial_never_starts(rig: Rig) -> None:
     rig.submit(run_cap=4)
     waiting = next(trial for trial in rig.trials() if trial.state is WAITING)
     ask(rig, waiting.trial_id, TrialRequest.STOP)
@@ -187,7 +187,7 @@ def test_a_stopped_trial_that_waits_never_starts(rig: Rig) -> None:
     assert rig.counted() == 4
 
 
-def test_a_trial_stopped_while_the_scheduler_was_away_is_stopped_when_it_is_back(rig: Rig) -> None:
+def test_trial_stopped_during_scheduler_downtime_is_stopped_after_restart(rig: Rig) -> None:
     rig.submit(run_cap=2)
     rig.recorder.request(1, TrialRequest.STOP)
     rig.restart()
@@ -198,7 +198,7 @@ def test_a_trial_stopped_while_the_scheduler_was_away_is_stopped_when_it_is_back
     assert rig.states()[0] is CANCELLED and rig.counted() == 2
 
 
-def test_a_stop_that_comes_too_late_changes_nothing(rig: Rig) -> None:
+def test_late_stop_of_finished_trial_changes_nothing(rig: Rig) -> None:
     rig.submit(run_cap=2)
     rig.pool.finish("cpu-0")
     rig.recorder.request(1, TrialRequest.STOP)
@@ -210,7 +210,7 @@ def test_a_stop_that_comes_too_late_changes_nothing(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("restarted", [False, True])
-def test_a_retried_trial_runs_again_with_the_same_number_and_values(rig: Rig, restarted: bool) -> None:
+def test_retried_trial_runs_again_with_same_number_and_values(rig: Rig, restarted: bool) -> None:
     rig.submit(run_cap=2)
     params = rig.trials()[0].params
     rig.pool.fail("cpu-0")
@@ -225,7 +225,7 @@ def test_a_retried_trial_runs_again_with_the_same_number_and_values(rig: Rig, re
     assert (trial.state, trial.attempt, trial.params) == (FINISHED, 2, params)
 
 
-def test_a_retried_trial_has_a_clean_account(rig: Rig) -> None:
+def test_retried_trial_starts_with_no_counted_failures(rig: Rig) -> None:
     rig.submit(run_cap=2, retries={"infrastructure": 0})
     rig.pool.fail("cpu-0", Cause.USER_ERROR)
     rig.settle()
@@ -236,7 +236,7 @@ def test_a_retried_trial_has_a_clean_account(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("over", [SweepState.FINISHED, SweepState.FAILED])
-def test_a_retry_in_a_sweep_that_is_over_makes_it_go_on(rig: Rig, over: SweepState) -> None:
+def test_retry_in_terminal_sweep_continues_it(rig: Rig, over: SweepState) -> None:
     rig.submit(run_cap=2, retries={"max_consecutive_failures": 2})
     rig.pool.fail("cpu-0")
     rig.settle()
@@ -253,7 +253,7 @@ def test_a_retry_in_a_sweep_that_is_over_makes_it_go_on(rig: Rig, over: SweepSta
 
 
 @pytest.mark.parametrize("method", ["random", "grid"])
-def test_a_clone_has_the_values_it_is_given_and_the_search_goes_on_beside_it(rig: Rig, method: str) -> None:
+def test_clone_has_given_values_and_search_continues(rig: Rig, method: str) -> None:
     rig.submit(run_cap=5, method=method, parameters={"x": {"values": [1, 2, 3, 4]}})
     rig.recorder.enqueue(1, {"x": 3})
     rig.settle()
@@ -267,7 +267,7 @@ def test_a_clone_has_the_values_it_is_given_and_the_search_goes_on_beside_it(rig
         assert sorted(map(str, others)) == ["1", "2", "3", "4"]
 
 
-def test_a_clone_is_planned_once_whatever_happens_to_the_scheduler(rig: Rig) -> None:
+def test_clone_is_planned_once_over_restarts(rig: Rig) -> None:
     rig.submit(run_cap=4)
     rig.recorder.enqueue(1, {"x": 0.125})
     rig.recorder.full = True
@@ -282,7 +282,7 @@ def test_a_clone_is_planned_once_whatever_happens_to_the_scheduler(rig: Rig) -> 
 # Devices.
 
 
-def test_a_device_that_fails_three_trials_in_a_row_is_set_aside_until_it_is_returned(make_rig: MakeRig) -> None:
+def test_device_is_set_aside_after_three_consecutive_failures_until_returned(make_rig: MakeRig) -> None:
     rig = make_rig(2)
     rig.submit(run_cap=20)
     for _ in range(3):
@@ -298,10 +298,10 @@ def test_a_device_that_fails_three_trials_in_a_row_is_set_aside_until_it_is_retu
     assert rig.pool.busy() == ["cpu-0", "cpu-1"]
     rig.pool.fail("cpu-1", Cause.INFRASTRUCTURE)
     rig.settle()
-    assert rig.recorder.aside == {}, "it starts with a clean account"
+    assert rig.recorder.aside == {}, "it starts with no counted failures"
 
 
-def test_trials_that_fail_by_themselves_are_no_fault_of_the_device(rig: Rig) -> None:
+def test_trial_failures_are_not_counted_against_device(rig: Rig) -> None:
     rig.submit(run_cap=20, retries={"max_consecutive_failures": 100})
     infrastructure = Cause.INFRASTRUCTURE
     for cause in (
@@ -317,7 +317,7 @@ def test_trials_that_fail_by_themselves_are_no_fault_of_the_device(rig: Rig) -> 
     assert rig.recorder.aside == {}
 
 
-def test_one_trial_that_fails_again_and_again_is_no_fault_of_the_device(rig: Rig) -> None:
+def test_one_repeatedly_failing_trial_does_not_set_device_aside(rig: Rig) -> None:
     rig.submit(run_cap=20, retries={"infrastructure": 10})
     for _ in range(5):
         rig.pool.fail("cpu-0", Cause.INFRASTRUCTURE)
@@ -325,7 +325,7 @@ def test_one_trial_that_fails_again_and_again_is_no_fault_of_the_device(rig: Rig
     assert rig.recorder.aside == {}
 
 
-def test_memory_failures_have_a_budget_of_their_own_and_teach_the_search(rig: Rig) -> None:
+def test_memory_failures_have_own_retries_and_mark_values_infeasible(rig: Rig) -> None:
     rig.submit(run_cap=3, retries={"memory": 1, "user": 0, "infrastructure": 0})
     rig.pool.fail("cpu-0", Cause.DEVICE_MEMORY)
     rig.settle()
@@ -338,7 +338,7 @@ def test_memory_failures_have_a_budget_of_their_own_and_teach_the_search(rig: Ri
     assert rig.search().remembered(0).infeasible
 
 
-def test_a_slot_that_does_not_speak_is_ended_and_its_trial_repeated(rig: Rig) -> None:
+def test_unresponsive_slot_is_ended_and_its_trial_repeated(rig: Rig) -> None:
     rig.submit(run_cap=2)
     rig.pool.start("cpu-0")
     rig.settle()
@@ -347,7 +347,7 @@ def test_a_slot_that_does_not_speak_is_ended_and_its_trial_repeated(rig: Rig) ->
     assert rig.pool.placed[-1][1].attempt == 2
 
 
-def test_an_attempt_that_outlives_its_slots_clocks_ends_with_the_slot(rig: Rig) -> None:
+def test_attempt_beyond_its_time_limit_ends_with_its_slot(rig: Rig) -> None:
     rig.submit(run_cap=2, limits={"trial_s": 5.0, "grace_s": 1.0})
     for _ in range(int(5 + 1 + MARGIN_S) + 2):
         rig.pool.say_nothing("cpu-0")
@@ -355,7 +355,7 @@ def test_an_attempt_that_outlives_its_slots_clocks_ends_with_the_slot(rig: Rig) 
     assert rig.pool.killed == ["cpu-0"]
 
 
-def test_a_slot_lost_with_its_node_says_so(rig: Rig) -> None:
+def test_slot_lost_with_its_node_has_cause_node_lost(rig: Rig) -> None:
     rig.submit(run_cap=2)
     rig.inbox.put(SlotLost("cpu-0", "its node has died", Cause.NODE_LOST))
     rig.settle()
@@ -363,7 +363,7 @@ def test_a_slot_lost_with_its_node_says_so(rig: Rig) -> None:
     assert end is not None and end.cause is Cause.NODE_LOST
 
 
-def test_a_repeated_trial_waits_for_another_device_but_not_for_ever(make_rig: MakeRig) -> None:
+def test_repeated_trial_waits_for_another_device_for_limited_time(make_rig: MakeRig) -> None:
     rig = make_rig(2)
     rig.submit(run_cap=2)
     rig.pool.fail("cpu-1", Cause.START_TIMEOUT)
@@ -376,7 +376,7 @@ def test_a_repeated_trial_waits_for_another_device_but_not_for_ever(make_rig: Ma
     assert rig.pool.busy() == ["cpu-0", "cpu-1"]
 
 
-# Who waits says why.
+# Wait reasons.
 
 
 def reason(rig: Rig, sweep_id: int = 1) -> str:
@@ -389,7 +389,7 @@ def idle(rig: Rig, device_id: str) -> str:
     return rig.recorder.devices[device_id].reason
 
 
-def test_a_sweep_that_waits_says_why(rig: Rig) -> None:
+def test_waiting_sweep_reports_reason(rig: Rig) -> None:
     rig.submit(run_cap=4, resources={"device": "gpu"})
     assert reason(rig) == "it requires a gpu, and there is none"
     rig.submit(run_cap=4)
@@ -403,7 +403,7 @@ def test_a_sweep_that_waits_says_why(rig: Rig) -> None:
     assert reason(rig, 3) == "no device is available for trials: cpu-0 is set aside (drained on request)"
 
 
-def test_a_sweep_that_is_stopping_says_what_its_last_trials_wait_for(make_rig: MakeRig) -> None:
+def test_stopping_sweep_reports_what_its_last_trials_wait_for(make_rig: MakeRig) -> None:
     rig = make_rig(2)
     rig.submit(run_cap=4)
     rig.recorder.aside |= {"cpu-0": "it is hot", "cpu-1": "it is loud"}
@@ -415,7 +415,7 @@ def test_a_sweep_that_is_stopping_says_what_its_last_trials_wait_for(make_rig: M
     rig.clock.advance(WAITS_S)
     left = "no device is available for trials: cpu-0 is set aside (it is hot); cpu-1 is set aside (it is loud)"
     assert reason(rig) == f"{own}; its last trials wait: {left}"
-    assert reason(rig) == f"{own}; its last trials wait: {left}", "said once"
+    assert reason(rig) == f"{own}; its last trials wait: {left}", "reported once"
     del rig.recorder.aside["cpu-1"]
     tick(rig)
     assert rig.pool.busy() == ["cpu-1"]
@@ -425,7 +425,7 @@ def test_a_sweep_that_is_stopping_says_what_its_last_trials_wait_for(make_rig: M
     assert rig.sweep().reason == own
 
 
-def test_an_idle_device_says_why(make_rig: MakeRig) -> None:
+def test_idle_device_reports_reason(make_rig: MakeRig) -> None:
     rig = make_rig(2)
     assert idle(rig, "cpu-0") == "no sweep is running"
     rig.submit(run_cap=9, resources={"max_concurrent": 1})
@@ -435,13 +435,15 @@ def test_an_idle_device_says_why(make_rig: MakeRig) -> None:
     assert idle(rig, "cpu-1") == "sweep 1 is paused"
 
 
-def test_what_a_device_idled_for_is_over_as_soon_as_it_has_a_trial(rig: Rig) -> None:
+def test_idle_reason_is_cleared_when_device_gets_a_trial(rig: Rig) -> None:
     assert idle(rig, "cpu-0") == "no sweep is running"
     rig.submit(run_cap=4)
-    assert rig.recorder.devices["cpu-0"].reason == "", "not at the next look: a short trial would be over by then"
+    assert rig.recorder.devices["cpu-0"].reason == "", (
+        "not cleared at once: a short trial would have ended by the next tick"
+    )
 
 
-def test_a_device_that_waits_for_a_stopped_trial_to_end_says_so(rig: Rig) -> None:
+def test_device_waiting_for_stopped_trial_reports_reason(rig: Rig) -> None:
     rig.submit(run_cap=4)
     rig.cancel(1)
     assert idle(rig, "cpu-0") == "a stopped trial is ending"
@@ -450,29 +452,29 @@ def test_a_device_that_waits_for_a_stopped_trial_to_end_says_so(rig: Rig) -> Non
     assert idle(rig, "cpu-0") == "no sweep is running"
 
 
-def test_while_nothing_could_be_written_devices_idled_for_that(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_idle_reason_is_rejected_writes_while_database_rejects_them(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     rig.recorder.full = True
     rig.settle()
     rig.submit(run_cap=1)
     began = rig.clock.wall_s()
     rig.clock.advance(30)
     rig.recorder.full = False
-    said: list[Change] = []
+    written: list[Change] = []
     commit = rig.recorder.commit
 
     def note(changes: Sequence[Change]) -> None:
-        said.extend(changes)
+        written.extend(changes)
         commit(changes)
 
     monkeypatch.setattr(rig.recorder, "commit", note)
     rig.settle()
-    devices = [change for change in said if isinstance(change, DeviceChanged)]
+    devices = [change for change in written if isinstance(change, DeviceChanged)]
     first = next(change for change in devices if change.reason.startswith("the database rejected writes: "))
     assert first.at == began
     assert devices[-1].reason == ""
 
 
-def test_without_room_on_the_disk_nothing_new_starts_and_all_say_so(rig: Rig) -> None:
+def test_no_trial_starts_and_reason_is_reported_when_disk_is_full(rig: Rig) -> None:
     full = "the disk has 3 MB left"
     rig.disk_shortage = full
     rig.settle()
@@ -485,7 +487,7 @@ def test_without_room_on_the_disk_nothing_new_starts_and_all_say_so(rig: Rig) ->
     rig.assert_over(SweepState.FINISHED)
 
 
-def test_a_scheduler_that_another_has_taken_over_from_ends(rig: Rig) -> None:
+def test_fenced_scheduler_ends(rig: Rig) -> None:
     rig.submit(run_cap=2)
     rig.recorder.fenced = True
     rig.pool.finish("cpu-0")
@@ -494,37 +496,35 @@ def test_a_scheduler_that_another_has_taken_over_from_ends(rig: Rig) -> None:
     assert rig.states()[0] is RUNNING
 
 
-# When the scheduler itself was away, or the database.
+# Unavailable scheduler or database.
 
 
-def test_a_retry_that_comes_between_two_reads_of_one_look_is_not_lost(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_retry_between_two_reads_of_one_tick_is_not_lost(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     rig.submit(run_cap=1, retries={"max_consecutive_failures": 1})
     rig.pool.fail("cpu-0")
     rig.settle()
     rig.assert_over(SweepState.FAILED)
     found = rig.recorder.open_sweeps
 
-    def and_then_a_client_writes(known: frozenset[int]) -> list[StoredSweep]:
+    def read_before_client_writes(known: frozenset[int]) -> list[StoredSweep]:
         before = found(known)
         rig.recorder.set_state(1, SweepState.QUEUED)
         rig.recorder.request(1, TrialRequest.RETRY)
         return before
 
     with monkeypatch.context() as patch:
-        patch.setattr(rig.recorder, "open_sweeps", and_then_a_client_writes)
+        patch.setattr(rig.recorder, "open_sweeps", read_before_client_writes)
         rig.clock.advance(TICK_S)
         rig.scheduler.step([])
     tick(rig)
     assert [key.trial_id for _, key in rig.pool.placed] == [1, 1]
 
 
-def test_a_scheduler_that_cannot_read_at_its_start_does_nothing(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scheduler_that_cannot_read_at_start_does_nothing(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     rig.submit(run_cap=4)
 
     def locked(known: frozenset[int]) -> list[StoredSweep]:
-        raise DatabaseError("locked, as played")
+        raise DatabaseError("locked (simulated)")
 
     with monkeypatch.context() as patch:
         patch.setattr(rig.recorder, "open_sweeps", locked)
@@ -535,7 +535,7 @@ def test_a_scheduler_that_cannot_read_at_its_start_does_nothing(rig: Rig, monkey
     assert rig.states()[0] is FINISHED
 
 
-def test_a_sweep_that_cannot_be_read_fails_and_the_others_go_on(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_sweep_fails_and_others_continue(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     rig.submit(run_cap=2)
     monkeypatch.setattr(rig.sweep(), "spec", spec(name="x").model_copy(update={"name": ""}))
     rig.submit(run_cap=2)
@@ -549,7 +549,7 @@ def test_a_sweep_that_cannot_be_read_fails_and_the_others_go_on(rig: Rig, monkey
     rig.assert_over(SweepState.FINISHED, 2)
 
 
-def test_a_scheduler_that_was_frozen_hears_first_what_its_slots_have_said(rig: Rig) -> None:
+def test_frozen_scheduler_handles_pending_events_before_killing_slots(rig: Rig) -> None:
     rig.submit(run_cap=2)
     rig.pool.say_nothing("cpu-0")
     rig.settle()
@@ -560,7 +560,7 @@ def test_a_scheduler_that_was_frozen_hears_first_what_its_slots_have_said(rig: R
     assert rig.pool.killed == []
 
 
-def test_the_clock_of_an_attempt_begins_when_its_slot_is_told(rig: Rig) -> None:
+def test_attempt_clock_starts_when_slot_receives_command(rig: Rig) -> None:
     rig.submit(run_cap=3, limits={"trial_s": 60})
     rig.recorder.full = True
     rig.pool.finish("cpu-0")
@@ -575,7 +575,7 @@ def test_the_clock_of_an_attempt_begins_when_its_slot_is_told(rig: Rig) -> None:
     assert rig.pool.busy() == ["cpu-0"] and rig.pool.killed == []
 
 
-def test_a_stopped_trial_whose_slot_dies_is_cancelled(rig: Rig) -> None:
+def test_stopped_trial_is_cancelled_when_its_slot_dies(rig: Rig) -> None:
     rig.submit(run_cap=3)
     ask(rig, 1, TrialRequest.STOP)
     rig.pool.lose("cpu-0")
@@ -585,7 +585,7 @@ def test_a_stopped_trial_whose_slot_dies_is_cancelled(rig: Rig) -> None:
     assert end is not None and end.cause is Cause.INFRASTRUCTURE
 
 
-def test_a_value_that_no_search_takes_back_does_not_end_the_scheduler(rig: Rig) -> None:
+def test_value_rejected_by_search_does_not_end_scheduler(rig: Rig) -> None:
     rig.submit(run_cap=3, parameters={"x": {"min": 0.0, "max": 1.0, "step": 0.25}})
     rig.trials()[0].params["x"] = 0.3
     rig.restart()
@@ -593,7 +593,7 @@ def test_a_value_that_no_search_takes_back_does_not_end_the_scheduler(rig: Rig) 
     rig.assert_over(SweepState.FINISHED)
 
 
-def test_a_search_that_was_closed_is_not_heard_by_the_one_after_it(rig: Rig) -> None:
+def test_messages_of_closed_search_are_ignored_by_its_successor(rig: Rig) -> None:
     rig.submit(run_cap=2, retries={"max_consecutive_failures": 1})
     late = TrialProposed(
         1, Planned(1, {"x": 0.5}, "random", {}), 0.0, search_generation=rig.searchers.opened[1].search_generation
@@ -610,7 +610,7 @@ def test_a_search_that_was_closed_is_not_heard_by_the_one_after_it(rig: Rig) -> 
     rig.assert_over(SweepState.FINISHED)
 
 
-def test_a_sweep_that_failed_for_memory_and_goes_on_still_keeps_away_from_such_values(rig: Rig) -> None:
+def test_infeasible_values_are_kept_when_failed_sweep_continues(rig: Rig) -> None:
     rig.submit(run_cap=2, retries={"memory": 0, "max_consecutive_failures": 1})
     rig.pool.fail("cpu-0", Cause.DEVICE_MEMORY)
     rig.settle()
@@ -619,7 +619,7 @@ def test_a_sweep_that_failed_for_memory_and_goes_on_still_keeps_away_from_such_v
     assert rig.search().remembered(0).infeasible
 
 
-def test_a_retried_trial_is_in_the_study_once(rig: Rig) -> None:
+def test_retried_trial_is_in_study_once(rig: Rig) -> None:
     rig.submit(run_cap=3, retries={"memory": 0})
     rig.pool.fail("cpu-0", Cause.DEVICE_MEMORY)
     rig.settle()
@@ -631,7 +631,7 @@ def test_a_retried_trial_is_in_the_study_once(rig: Rig) -> None:
     rig.assert_over(SweepState.FINISHED)
 
 
-def test_what_goes_down_with_the_service_is_no_failure_unless_it_does_so_for_ever(rig: Rig) -> None:
+def test_service_stop_is_not_a_failure_up_to_limit(rig: Rig) -> None:
     rig.submit(run_cap=1, retries={"infrastructure": 0})
     for _ in range(MAX_INTERRUPTIONS):
         rig.pool.lose("cpu-0")
@@ -642,7 +642,7 @@ def test_what_goes_down_with_the_service_is_no_failure_unless_it_does_so_for_eve
     assert rig.states()[0] is FAILED
 
 
-def test_a_stopped_sweep_starts_no_trial_that_waits_to_be_retried(rig: Rig) -> None:
+def test_stopped_sweep_does_not_start_trial_waiting_for_retry(rig: Rig) -> None:
     rig.submit(run_cap=4)
     rig.pool.fail("cpu-0")
     rig.settle()
@@ -653,7 +653,7 @@ def test_a_stopped_sweep_starts_no_trial_that_waits_to_be_retried(rig: Rig) -> N
     assert rig.states()[0] is CANCELLED
 
 
-def test_clones_run_in_their_order_before_what_the_search_chose(rig: Rig) -> None:
+def test_clones_run_in_order_before_proposed_trials(rig: Rig) -> None:
     rig.submit(run_cap=6)
     for x in (0.1, 0.2, 0.3):
         rig.recorder.enqueue(1, {"x": x})
@@ -663,14 +663,14 @@ def test_clones_run_in_their_order_before_what_the_search_chose(rig: Rig) -> Non
     assert [trial.params["x"] for trial in ran if trial.sampler == "clone"] == [0.1, 0.2, 0.3]
 
 
-def test_a_full_data_disk_is_no_failure_of_trial_or_device_and_the_next_one_waits_a_moment(rig: Rig) -> None:
+def test_full_data_disk_fails_no_trial_or_device_and_delays_placement(rig: Rig) -> None:
     rig.submit(run_cap=3, retries={"infrastructure": 0})
     for round_ in range(5):
         rig.pool.end("cpu-0", CANCELLED, cause=Cause.DISK_FULL)
         rig.settle()
         assert rig.pool.busy() == [] and rig.recorder.aside == {}
         if round_ == 3:
-            rig.restart()  # what it was interrupted by counts no more afterwards
+            rig.restart()  # the count of interruptions starts again
         tick(rig, int(FULL_S) + 1)
         assert rig.pool.busy() == ["cpu-0"]
     rig.finish_all()
@@ -678,7 +678,7 @@ def test_a_full_data_disk_is_no_failure_of_trial_or_device_and_the_next_one_wait
     assert FAILED not in rig.states()
 
 
-def test_a_trial_that_the_full_data_disk_interrupts_again_and_again_fails(rig: Rig) -> None:
+def test_trial_fails_when_full_data_disk_interrupts_it_repeatedly(rig: Rig) -> None:
     rig.submit(run_cap=1, retries={"infrastructure": 0})
     for _ in range(MAX_INTERRUPTIONS + 1):
         rig.pool.end("cpu-0", CANCELLED, cause=Cause.DISK_FULL)
@@ -688,7 +688,7 @@ def test_a_trial_that_the_full_data_disk_interrupts_again_and_again_fails(rig: R
     assert rig.states()[0] is FAILED
 
 
-def test_a_full_file_system_of_one_trial_stops_no_other_sweep_and_is_counted(rig: Rig) -> None:
+def test_full_trial_file_system_counts_as_failure_and_stops_no_other_sweep(rig: Rig) -> None:
     rig.submit(run_cap=1, retries={"infrastructure": 2, "max_consecutive_failures": 1})
     rig.pool.fail("cpu-0", Cause.DISK_FULL, "no space left on the file system of /dev/shm")
     rig.submit(run_cap=50)
@@ -710,7 +710,7 @@ def test_a_full_file_system_of_one_trial_stops_no_other_sweep_and_is_counted(rig
     assert rig.counted(2) > 20
 
 
-def test_a_full_file_system_of_one_trial_pauses_the_others_where_the_data_disk_is_short_too(rig: Rig) -> None:
+def test_full_trial_file_system_pauses_placement_when_data_disk_is_short(rig: Rig) -> None:
     rig.submit(run_cap=2)
     rig.disk_shortage = "the disk has 3 MB left"
     rig.pool.fail("cpu-0", Cause.DISK_FULL)
@@ -721,7 +721,7 @@ def test_a_full_file_system_of_one_trial_pauses_the_others_where_the_data_disk_i
     assert rig.pool.busy() == ["cpu-0"]
 
 
-def test_a_device_that_fails_to_pin_three_trials_is_set_aside(rig: Rig) -> None:
+def test_device_is_set_aside_when_pinning_fails_for_three_trials(rig: Rig) -> None:
     rig.submit(run_cap=5, retries={"infrastructure": 0})
     for _ in range(3):
         rig.pool.fail("cpu-0", Cause.PINNING, "PinningError: pinning failed")
@@ -729,7 +729,7 @@ def test_a_device_that_fails_to_pin_three_trials_is_set_aside(rig: Rig) -> None:
     assert "pinning failed" in rig.recorder.aside["cpu-0"]
 
 
-def test_two_sweeps_that_take_turns_do_not_write_of_each_turn(rig: Rig) -> None:
+def test_alternating_sweeps_do_not_write_wait_reason_per_turn(rig: Rig) -> None:
     rig.submit(run_cap=200)
     rig.submit(run_cap=200)
     tick(rig, 10)

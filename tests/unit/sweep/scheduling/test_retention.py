@@ -1,4 +1,4 @@
-"""What of trials is removed: weights beyond the best, checkpoints; at which point a kill leaves what to whom."""
+"""Removal of trials' weights, checkpoints and artifacts, and what remains when it is interrupted."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def model(service: ServiceRig, number: int, sweep_id: int = 1) -> Path:
 
 
 def kept(service: ServiceRig, sweep_id: int = 1) -> list[int]:
-    """The numbers of the trials whose weights are there, in the books and on the disk."""
+    """The numbers of the trials whose weights exist, in the database and on the disk."""
     with service.database.read() as connection:
         found = [t.number for t in candidates.of_sweep(connection, sweep_id) if t.model_sha256 is not None]
     on_disk = [int(path.parts[-3]) for path in service.data.trials.glob(f"{sweep_id}/*/1/model.safetensors")]
@@ -48,7 +48,7 @@ def kept(service: ServiceRig, sweep_id: int = 1) -> list[int]:
 
 
 def wrong(report: audit.Report) -> list[str]:
-    """What the auditor says of files and members. The rows of this rig are not sound in all else."""
+    """Findings of the audit about files and members. Other rows of this rig are incomplete."""
     about = ("the model is not retained", "a member", "a file of", "is missing", "is not there")
     return [breach.wrong for breach in report.breaches if any(words in breach.wrong for words in about)]
 
@@ -62,19 +62,19 @@ def finished_sweep(service: ServiceRig, *, models: int = 2, goal: str = "maximiz
 
 
 @pytest.mark.parametrize(("goal", "best"), [("maximize", [1, 3]), ("minimize", [0, 4])])
-def test_the_weights_of_the_best_stay(service: ServiceRig, retention: Retention, goal: str, best: list[int]) -> None:
+def test_weights_of_best_trials_are_kept(service: ServiceRig, retention: Retention, goal: str, best: list[int]) -> None:
     sweep_id = finished_sweep(service, goal=goal)
     predictions = AttemptDirectory(service.data.attempt(sweep_id, 2, 1)).predictions
-    predictions.write_bytes(b"said")
+    predictions.write_bytes(b"content")
     assert retention.apply(sweep_id)
     assert kept(service) == best
-    assert predictions.read_bytes() == b"said"
+    assert predictions.read_bytes() == b"content"
     assert wrong(audit.audit(service.data, settle_s=0)) == []
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(values=st.lists(st.sampled_from([0.1, 0.2, 0.3]), min_size=1, max_size=6), models=st.integers(1, 4))
-def test_of_equals_the_earlier_is_the_better(service: ServiceRig, values: list[float], models: int) -> None:
+def test_earlier_trial_ranks_higher_among_equal_values(service: ServiceRig, values: list[float], models: int) -> None:
     sweep_id = service.sweep(keep={"models": models})
     for number, value in enumerate(values):
         service.trial(sweep_id, number, value)
@@ -84,12 +84,10 @@ def test_of_equals_the_earlier_is_the_better(service: ServiceRig, values: list[f
 
 
 SEVERAL = [{"name": "val_accuracy", "goal": "maximize"}, {"name": "val_loss", "goal": "minimize"}]
-POINTS = [(0.9, 0.9), (0.8, 0.95), (0.1, 0.1), (0.5, 0.6)]  # the second is dominated by the first alone
+POINTS = [(0.9, 0.9), (0.8, 0.95), (0.1, 0.1), (0.5, 0.6)]  # the second is dominated only by the first
 
 
-def test_with_several_objectives_the_front_stays_before_better_first_values(
-    service: ServiceRig, retention: Retention
-) -> None:
+def test_pareto_front_is_kept_before_better_first_values(service: ServiceRig, retention: Retention) -> None:
     sweep_id = service.sweep(metric=None, metrics=SEVERAL, keep={"models": 3, "checkpoints": "best"})
     for number, values in enumerate(POINTS):
         service.trial(sweep_id, number, values)
@@ -100,7 +98,7 @@ def test_with_several_objectives_the_front_stays_before_better_first_values(
     assert sorted(on_disk) == [0, 2, 3]
 
 
-def test_who_may_run_again_keeps_weights_until_its_sweep_is_over(service: ServiceRig, retention: Retention) -> None:
+def test_trial_that_may_be_retried_keeps_weights_until_sweep_ends(service: ServiceRig, retention: Retention) -> None:
     sweep_id = service.sweep(keep={"models": 1})
     service.trial(sweep_id, 0, 0.5)
     service.trial(sweep_id, 1, None, cause=Cause.USER_ERROR)
@@ -112,7 +110,7 @@ def test_who_may_run_again_keeps_weights_until_its_sweep_is_over(service: Servic
 
 
 @pytest.mark.parametrize("removed", [True, False])
-def test_weights_that_a_retried_trial_saves_are_others_than_those_that_were_removed(
+def test_weights_of_retried_trial_are_distinct_from_removed_ones(
     service: ServiceRig, retention: Retention, client: TestClient, removed: bool
 ) -> None:
     sweep_id = service.sweep(keep={"models": 1})
@@ -144,7 +142,7 @@ def test_weights_that_a_retried_trial_saves_are_others_than_those_that_were_remo
     assert not second.model.exists()
 
 
-def test_a_trial_that_runs_or_failed_keeps_its_weights_and_a_pruned_one_does_not(
+def test_running_and_failed_trials_keep_weights_and_pruned_ones_do_not(
     service: ServiceRig, retention: Retention
 ) -> None:
     sweep_id = service.sweep(keep={"models": 1})
@@ -158,7 +156,7 @@ def test_a_trial_that_runs_or_failed_keeps_its_weights_and_a_pruned_one_does_not
     assert [number for number in range(4) if model(service, number).exists()] == [0, 1, 3]
 
 
-def test_what_violates_a_constraint_is_worse_than_all_that_do_not(service: ServiceRig, retention: Retention) -> None:
+def test_constraint_violation_ranks_below_all_feasible_trials(service: ServiceRig, retention: Retention) -> None:
     sweep_id = service.sweep(keep={"models": 2})
     for number, (value, size) in enumerate([(0.9, 1.0), (0.1, 0.0), (0.2, -1.0)]):
         trial_id = service.trial(sweep_id, number, None)
@@ -168,7 +166,7 @@ def test_what_violates_a_constraint_is_worse_than_all_that_do_not(service: Servi
     assert kept(service) == [1, 2]
 
 
-def test_the_weights_of_all_attempts_go(service: ServiceRig, retention: Retention) -> None:
+def test_weights_of_all_attempts_are_removed(service: ServiceRig, retention: Retention) -> None:
     sweep_id = service.sweep(keep={"models": 1})
     service.trial(sweep_id, 0, 0.9)
     service.trial(sweep_id, 1, None)
@@ -186,9 +184,7 @@ def test_the_weights_of_all_attempts_go(service: ServiceRig, retention: Retentio
     assert not model(service, 1).exists() and not second.model.exists()
 
 
-def test_members_keep_their_weights_in_any_version_until_the_ensemble_is_retired(
-    service: ServiceRig, retention: Retention
-) -> None:
+def test_members_keep_weights_until_their_ensemble_is_retired(service: ServiceRig, retention: Retention) -> None:
     sweep_id = finished_sweep(service)
     first, second = service.ensemble(sweep_id, [1, 3]), service.ensemble(sweep_id, [5])
     retention.apply(sweep_id)
@@ -204,7 +200,7 @@ def test_members_keep_their_weights_in_any_version_until_the_ensemble_is_retired
     assert kept(service) == [1, 3]
 
 
-def test_nothing_goes_while_an_ensemble_is_being_built(service: ServiceRig, retention: Retention) -> None:
+def test_nothing_is_removed_while_an_ensemble_is_built(service: ServiceRig, retention: Retention) -> None:
     sweep_id = finished_sweep(service)
     with building(service.data), building(service.data):
         assert not retention.apply(sweep_id)
@@ -213,12 +209,12 @@ def test_nothing_goes_while_an_ensemble_is_being_built(service: ServiceRig, rete
     assert kept(service) == [1, 3]
 
 
-def test_nobody_begins_to_build_while_weights_go(service: ServiceRig) -> None:
+def test_building_lock_is_exclusive_during_removal(service: ServiceRig) -> None:
     with nobody_builds(service.data) as free, nobody_builds(service.data) as other:
         assert (free, other) == (True, False)
 
 
-def test_who_becomes_a_member_meanwhile_is_not_let_go(service: ServiceRig) -> None:
+def test_new_member_is_excluded_from_removal(service: ServiceRig) -> None:
     sweep_id = finished_sweep(service)
     with service.database.read() as connection:
         left = retention_plan.surplus(connection, sweep_id, 2)
@@ -229,7 +225,7 @@ def test_who_becomes_a_member_meanwhile_is_not_let_go(service: ServiceRig) -> No
 
 
 @pytest.mark.parametrize("removed", [False, True])
-def test_who_is_killed_in_between_leaves_a_sound_directory_that_the_next_start_clears(
+def test_interrupted_removal_leaves_consistent_directory_and_resumes(
     service: ServiceRig, retention: Retention, removed: bool
 ) -> None:
     sweep_id = finished_sweep(service)
@@ -248,7 +244,7 @@ def test_who_is_killed_in_between_leaves_a_sound_directory_that_the_next_start_c
         assert retention_plan.leaving(connection) == []
 
 
-def test_whom_another_scheduler_has_taken_over_from_removes_nothing(service: ServiceRig, retention: Retention) -> None:
+def test_fenced_scheduler_removes_nothing(service: ServiceRig, retention: Retention) -> None:
     sweep_id = finished_sweep(service)
     DatabaseRecorder(service.database)
     with pytest.raises(FencedError):
@@ -256,10 +252,10 @@ def test_whom_another_scheduler_has_taken_over_from_removes_nothing(service: Ser
     assert kept(service) == [0, 1, 2, 3, 4]
 
 
-# What is said of it.
+# Reports of removed weights.
 
 
-def test_a_trial_says_that_its_weights_were_not_kept(
+def test_trial_reports_that_its_weights_were_not_kept(
     service: ServiceRig, retention: Retention, client: TestClient
 ) -> None:
     retention.apply(finished_sweep(service))
@@ -268,7 +264,7 @@ def test_a_trial_says_that_its_weights_were_not_kept(
     assert [(file["name"], file["removed"]) for file in found[1]] == [("model.safetensors", None)]
 
 
-def test_an_ensemble_cannot_have_it_by_its_id_and_does_not_choose_it(
+def test_trial_without_weights_cannot_become_a_member(
     service: ServiceRig, retention: Retention, client: TestClient
 ) -> None:
     sweep_id = finished_sweep(service)
@@ -287,7 +283,9 @@ def test_an_ensemble_cannot_have_it_by_its_id_and_does_not_choose_it(
 
 
 @pytest.mark.parametrize(("keep", "left"), [("best", [1]), ("all", [0, 1, 2])])
-def test_the_checkpoints_that_stay(service: ServiceRig, retention: Retention, keep: str, left: list[int]) -> None:
+def test_checkpoints_are_kept_as_configured(
+    service: ServiceRig, retention: Retention, keep: str, left: list[int]
+) -> None:
     sweep_id = service.sweep(keep={"checkpoints": keep})
     paths = []
     for number, value in enumerate([0.5, 0.9, 0.7]):
@@ -302,7 +300,7 @@ def test_the_checkpoints_that_stay(service: ServiceRig, retention: Retention, ke
     assert kept(service) == [0, 1, 2]
 
 
-def test_only_the_best_and_what_ended_since_is_looked_at_for_checkpoints(
+def test_only_best_and_recently_ended_trials_are_read_for_checkpoints(
     service: ServiceRig, retention: Retention, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sweep_id = service.sweep(keep={"checkpoints": "best"})
@@ -318,19 +316,19 @@ def test_only_the_best_and_what_ended_since_is_looked_at_for_checkpoints(
     monkeypatch.setattr("podium.db.stores.retention_plan.finished", counted)
     for number, value in enumerate([0.1, 0.2, 0.5, 0.4]):
         service.trial(sweep_id, number, value)
-    for look in range(4):
+    for turn in range(4):
         retention.apply(sweep_id)
-        service.trial(other, look, 0.9)
-        if look:
-            service.trial(sweep_id, 3 + look, 0.3 + look / 10)
-            AttemptDirectory(service.data.attempt(sweep_id, 3 + look, 1)).checkpoint.write_bytes(b"state")
+        service.trial(other, turn, 0.9)
+        if turn:
+            service.trial(sweep_id, 3 + turn, 0.3 + turn / 10)
+            AttemptDirectory(service.data.attempt(sweep_id, 3 + turn, 1)).checkpoint.write_bytes(b"state")
     retention.apply(sweep_id)
     assert read == [4, 2, 2, 2]
     on_disk = [int(path.parts[-3]) for path in service.data.trials.glob("1/*/1/checkpoint.safetensors")]
     assert on_disk == [6]
 
 
-def test_the_slot_leaves_a_checkpoint_that_may_be_kept(rig: Rig) -> None:
+def test_slot_keeps_checkpoint_when_configured(rig: Rig) -> None:
     for keep in (None, {"checkpoints": "none"}, {"checkpoints": "best"}, {"checkpoints": "all"}):
         rig.submit(keep=keep, run_cap=1)
         running = rig.pool["cpu-0"].running
@@ -339,81 +337,79 @@ def test_the_slot_leaves_a_checkpoint_that_may_be_kept(rig: Rig) -> None:
         rig.finish_all()
 
 
-# When it is looked.
+# When retention is applied.
 
 
-def test_retention_is_applied_when_the_end_of_a_trial_is_written(rig: Rig) -> None:
-    looked = rig.retained
+def test_retention_is_applied_when_end_of_trial_is_written(rig: Rig) -> None:
+    applied = rig.retained
     rig.submit(run_cap=1)
     rig.submit(run_cap=1, keep={"models": 1})
     rig.finish_all()
-    assert set(looked) == {2}
-    looked.clear()
+    assert set(applied) == {2}
+    applied.clear()
     rig.submit(run_cap=2, keep={"checkpoints": "best"})
     rig.recorder.full = True
     rig.pool.finish("cpu-0")
     rig.settle()
-    assert looked == []
+    assert applied == []
     rig.recorder.full = False
     rig.settle()
-    assert looked == [3]
+    assert applied == [3]
 
 
-def test_retention_is_applied_when_a_sweep_ends(rig: Rig) -> None:
-    looked = rig.retained
+def test_retention_is_applied_when_sweep_ends(rig: Rig) -> None:
+    applied = rig.retained
     rig.submit(run_cap=1, keep={"models": 1}, retries={"max_consecutive_failures": 1})
     rig.pool.fail("cpu-0")
     rig.settle()
-    assert looked == [1]
+    assert applied == [1]
 
 
-def test_retention_is_applied_again_until_it_is_complete() -> None:
+def test_retention_is_repeated_until_complete() -> None:
     done = threading.Event()
     answers = [False, False, True, True]
-    looked: list[int] = []
+    applied: list[int] = []
 
-    def look(sweep_id: int) -> bool:
-        looked.append(sweep_id)
-        if len(looked) == 4:
+    def apply(sweep_id: int) -> bool:
+        applied.append(sweep_id)
+        if len(applied) == 4:
             done.set()
-        return answers[len(looked) - 1]
+        return answers[len(applied) - 1]
 
-    CleanupThread(retry_s=0.0).resume_retention(lambda: [7, 8], look)
+    CleanupThread(retry_s=0.0).resume_retention(lambda: [7, 8], apply)
     assert done.wait(10)
-    assert sorted(looked) in ([7, 7, 8, 8], [7, 7, 7, 8], [7, 8, 8, 8])
+    assert sorted(applied) in ([7, 7, 8, 8], [7, 7, 7, 8], [7, 8, 8, 8])
 
 
-@pytest.mark.parametrize(("failures", "looks"), [(2, 3), (9, 4)])
-def test_the_cleanup_thread_retries_a_limited_number_of_times_while_the_database_rejects_access(
-    failures: int, looks: int
-) -> None:
+@pytest.mark.parametrize(("failures", "tries"), [(2, 3), (9, 4)])
+def test_cleanup_thread_retries_limited_times_while_database_rejects_access(failures: int, tries: int) -> None:
     done = threading.Event()
-    looked: list[int] = []
+    applied: list[int] = []
     others: list[int] = []
 
-    def look(sweep_id: int) -> bool:
-        looked.append(sweep_id)
-        if len(looked) == looks:
+    def apply(sweep_id: int) -> bool:
+        applied.append(sweep_id)
+        if len(applied) == tries:
             done.set()
-        if len(looked) <= failures:
+        if len(applied) <= failures:
             raise DatabaseError("database or disk is full")
         return True
 
-    def look_at_another(sweep_id: int) -> bool:
-        others.append(len(looked))
+    def apply_to_another(sweep_id: int) -> bool:
+        others.append(len(applied))
         another.set()
         return True
 
     another = threading.Event()
     cleanup = CleanupThread(retry_s=0.0, max_tries=4)
-    cleanup.apply_retention(7, look)
+    cleanup.apply_retention(7, apply)
     assert done.wait(10)
-    cleanup.apply_retention(8, look_at_another)
+    cleanup.apply_retention(8, apply_to_another)
     assert another.wait(10)
-    assert (looked, others) == ([7] * looks, [looks])
+    assert (applied, others) == ([7] * tries, [tries])
 
 
-def test_a_trial_without_weights_takes_no_place(service: ServiceRig, retention: Retention) -> None:
+def test_trial_without_weights_does_not_count(service: ServiceRig, retention: Retention) -> None:
     sweep_id = service.sweep(keep={"models": 1})
     service.trial(sweep_id, 0, 0.9, model=False)
     service.trial(sweep_id, 1, 0.5)
@@ -436,7 +432,7 @@ def _artifact(service: ServiceRig, sweep_id: int, number: int, *names: str) -> P
     return folder
 
 
-def test_only_the_best_trials_keep_their_artifacts_and_all_keep_their_weights(
+def test_only_best_trials_keep_artifacts_and_all_keep_weights(
     service: ServiceRig, retention: Retention, client: TestClient
 ) -> None:
     sweep_id = service.sweep(keep={"artifacts": 1})
@@ -457,7 +453,7 @@ def test_only_the_best_trials_keep_their_artifacts_and_all_keep_their_weights(
     assert_problem(client.get("/api/v1/trials/1/files/artifacts/plot.png"), 404, reason)
 
 
-def test_artifacts_that_are_on_their_way_out_go_at_the_next_start(service: ServiceRig, retention: Retention) -> None:
+def test_artifacts_marked_for_removal_are_removed_at_next_start(service: ServiceRig, retention: Retention) -> None:
     sweep_id = service.sweep(keep={"artifacts": 1, "models": 1})
     for number, value in enumerate([0.5, 0.9]):
         service.trial(sweep_id, number, value)

@@ -26,7 +26,7 @@ def test_exactly_run_cap_trials_run(make_rig: MakeRig, slots: int, run_cap: int)
     assert len(rig.pool.placed) == run_cap
 
 
-def test_every_slot_works_while_trials_are_left(make_rig: MakeRig) -> None:
+def test_every_slot_is_busy_while_trials_remain(make_rig: MakeRig) -> None:
     rig = make_rig(3)
     rig.submit(run_cap=9)
     for finished in range(6):
@@ -36,7 +36,7 @@ def test_every_slot_works_while_trials_are_left(make_rig: MakeRig) -> None:
     assert len(rig.pool.busy()) == 3
 
 
-def test_the_assignment_carries_the_trial_and_the_sweeps_settings(rig: Rig) -> None:
+def test_assignment_carries_trial_and_sweep_settings(rig: Rig) -> None:
     rig.submit(
         seed=5,
         resources={"threads": 3},
@@ -65,7 +65,7 @@ def test_pruned_trials_count_and_failed_ones_do_not(rig: Rig) -> None:
     assert rig.states() == [FAILED, PRUNED, FAILED, FINISHED, FINISHED]
 
 
-def test_a_sweep_without_a_finished_trial_fails_and_says_why(rig: Rig) -> None:
+def test_sweep_without_finished_trial_fails_with_reason(rig: Rig) -> None:
     rig.submit(run_cap=1)
     rig.pool.end("cpu-0", PRUNED)
     rig.settle()
@@ -73,7 +73,7 @@ def test_a_sweep_without_a_finished_trial_fails_and_says_why(rig: Rig) -> None:
     assert "no trial finished" in rig.sweep().reason
 
 
-def test_reports_are_written_and_the_trial_gets_its_answer(rig: Rig) -> None:
+def test_reports_are_written_and_answered(rig: Rig) -> None:
     rig.submit(run_cap=3, early_terminate={"type": "asha", "min_iter": 1, "eta": 2})
     for value in (0.9, 0.1):
         for step in (0, 1, 2):
@@ -89,19 +89,19 @@ def test_reports_are_written_and_the_trial_gets_its_answer(rig: Rig) -> None:
     assert rig.trials()[1].reports == {0: 0.1, 1: 0.1, 2: 0.1}
 
 
-def test_an_event_that_is_told_twice_is_heard_once(rig: Rig) -> None:
+def test_event_delivered_twice_is_handled_once(rig: Rig) -> None:
     rig.submit()
     rig.pool.report("cpu-0", 0, 0.1)
-    rig.pool.report("cpu-0", 1, 0.2)  # the slot tells both, since nobody has acknowledged the first
+    rig.pool.report("cpu-0", 1, 0.2)  # the slot sends both, because the first was not acknowledged
     rig.settle()
     assert rig.pool["cpu-0"].answers == [(0, False), (1, False)]
 
 
-def test_the_pruners_notes_are_kept_when_the_trial_ends_before_its_answer(rig: Rig) -> None:
-    """Else a rebuilt study would not know the rung that the trial reached."""
+def test_pruner_attributes_are_kept_when_trial_ends_before_its_answer(rig: Rig) -> None:
+    """Without them, a rebuilt study would not contain the rung that the trial reached."""
     rig.submit(early_terminate={"type": "asha", "min_iter": 1})
     rig.pool.report("cpu-0", 1, 0.7)
-    rig.pool.finish("cpu-0", 0.7)  # heard in the same step as the report
+    rig.pool.finish("cpu-0", 0.7)  # handled in the same step as the report
     rig.settle()
     assert 0.7 in rig.trials()[0].attributes.values()
 
@@ -110,7 +110,7 @@ def test_the_pruners_notes_are_kept_when_the_trial_ends_before_its_answer(rig: R
 
 
 @pytest.mark.parametrize("cause", [Cause.INFRASTRUCTURE, Cause.NODE_LOST, Cause.START_TIMEOUT])
-def test_an_infrastructure_failure_is_retried_on_another_slot(make_rig: MakeRig, cause: Cause) -> None:
+def test_infrastructure_failure_is_retried_on_another_slot(make_rig: MakeRig, cause: Cause) -> None:
     rig = make_rig(2)
     rig.submit(run_cap=2)
     rig.pool.fail("cpu-0", cause)
@@ -125,14 +125,14 @@ def test_an_infrastructure_failure_is_retried_on_another_slot(make_rig: MakeRig,
     assert rig.trials()[0].devices == ["cpu-0", "cpu-1"]
 
 
-def test_the_only_slot_retries_what_failed_on_it(rig: Rig) -> None:
+def test_only_slot_retries_its_failed_trial(rig: Rig) -> None:
     rig.submit(run_cap=1)
     rig.pool.fail("cpu-0", Cause.INFRASTRUCTURE)
     rig.settle()
     assert rig.pool.placed[-1] == ("cpu-0", AttemptKey(1, 2))
 
 
-def test_every_attempt_of_a_trial_has_the_same_seed_and_values(rig: Rig) -> None:
+def test_every_attempt_of_a_trial_has_same_seed_and_values(rig: Rig) -> None:
     rig.submit(run_cap=1)
     first = rig.pool["cpu-0"].running
     rig.pool.fail("cpu-0", Cause.INFRASTRUCTURE)
@@ -143,7 +143,7 @@ def test_every_attempt_of_a_trial_has_the_same_seed_and_values(rig: Rig) -> None
     assert first.directory != second.directory
 
 
-def test_a_slot_that_a_trial_avoids_serves_another_sweep(make_rig: MakeRig) -> None:
+def test_slot_that_a_trial_avoids_serves_another_sweep(make_rig: MakeRig) -> None:
     rig = make_rig(2)
     rig.submit(run_cap=1)
     rig.submit(run_cap=2)
@@ -165,7 +165,7 @@ def test_a_slot_that_a_trial_avoids_serves_another_sweep(make_rig: MakeRig) -> N
         (Cause.SIGNAL, {"user": 1, "infrastructure": 0}, 2),
     ],
 )
-def test_a_failure_is_retried_as_often_as_its_kind_allows(
+def test_failure_is_retried_as_often_as_its_kind_allows(
     rig: Rig, cause: Cause, retries: dict[str, int], attempts: int
 ) -> None:
     rig.submit(retries=retries)
@@ -176,7 +176,7 @@ def test_a_failure_is_retried_as_often_as_its_kind_allows(
     assert sorted(rig.trials()[0].attempts) == list(range(1, attempts + 1))
 
 
-def test_a_repeated_attempts_known_steps_are_answered_without_asking_the_search(rig: Rig) -> None:
+def test_known_steps_of_repeated_attempt_are_answered_without_search(rig: Rig) -> None:
     rig.submit(early_terminate={"type": "median"})
     rig.pool.report("cpu-0", 0, 0.4)
     rig.pool.fail("cpu-0", Cause.INFRASTRUCTURE)
@@ -187,7 +187,7 @@ def test_a_repeated_attempts_known_steps_are_answered_without_asking_the_search(
     assert rig.trials()[0].reports == {0: 0.4}
 
 
-def test_too_many_failures_in_a_row_fail_the_sweep(make_rig: MakeRig) -> None:
+def test_consecutive_failures_above_limit_fail_sweep(make_rig: MakeRig) -> None:
     rig = make_rig(2)
     rig.submit(run_cap=20, retries={"max_consecutive_failures": 3})
     for failed in (True, True, False, True, True, True):
@@ -204,12 +204,12 @@ def test_too_many_failures_in_a_row_fail_the_sweep(make_rig: MakeRig) -> None:
     assert rig.pool.busy() == []
 
 
-def test_a_search_that_raises_fails_its_sweep_and_no_other(make_rig: MakeRig) -> None:
+def test_failing_search_fails_only_its_sweep(make_rig: MakeRig) -> None:
     rig = make_rig(2)
     rig.submit()
     rig.submit()
-    rig.scheduler.step([SearchFailed(1, "ValueError: as played", search_generation=1)])
-    assert rig.sweep(1).state is SweepState.FAILED and "ValueError: as played" in rig.sweep(1).reason
+    rig.scheduler.step([SearchFailed(1, "ValueError: simulated", search_generation=1)])
+    assert rig.sweep(1).state is SweepState.FAILED and "ValueError: simulated" in rig.sweep(1).reason
     rig.pool.end("cpu-0", CANCELLED, cause=Cause.CANCELLED)
     rig.finish_all()
     rig.assert_over(SweepState.FINISHED, 2)
@@ -219,7 +219,7 @@ def test_a_search_that_raises_fails_its_sweep_and_no_other(make_rig: MakeRig) ->
 
 
 @pytest.mark.parametrize(("goal", "miss", "hit"), [("maximize", 0.8, 0.95), ("minimize", 0.95, 0.8)])
-def test_a_reached_target_ends_the_sweep_and_lets_running_trials_finish(
+def test_reached_target_ends_sweep_and_lets_running_trials_finish(
     make_rig: MakeRig, goal: str, miss: float, hit: float
 ) -> None:
     rig = make_rig(2)
@@ -238,7 +238,7 @@ def test_a_reached_target_ends_the_sweep_and_lets_running_trials_finish(
     assert rig.counted() == 3
 
 
-def test_an_exhausted_grid_ends_the_sweep(make_rig: MakeRig) -> None:
+def test_exhausted_grid_ends_sweep(make_rig: MakeRig) -> None:
     rig = make_rig(2)
     rig.submit(method="grid", parameters={"x": {"values": [1, 2, 3]}}, run_cap=60)
     rig.finish_all()
@@ -247,7 +247,7 @@ def test_an_exhausted_grid_ends_the_sweep(make_rig: MakeRig) -> None:
     assert rig.sweep().reason == "the grid is exhausted"
 
 
-def test_a_cancelled_sweep_is_killed_and_its_slot_free_only_when_the_process_is_gone(make_rig: MakeRig) -> None:
+def test_slot_of_cancelled_sweep_is_free_after_its_process_ended(make_rig: MakeRig) -> None:
     rig = make_rig(1)
     rig.submit()
     rig.submit()
@@ -255,7 +255,7 @@ def test_a_cancelled_sweep_is_killed_and_its_slot_free_only_when_the_process_is_
     rig.assert_over(SweepState.CANCELLED, 1)
     assert rig.pool["cpu-0"].stops == [Cause.CANCELLED]
     assert len(rig.pool.placed) == 1
-    rig.pool.report("cpu-0", 3, 0.3)  # what the dying process still says
+    rig.pool.report("cpu-0", 3, 0.3)  # a late report of the ending process
     rig.settle()
     assert len(rig.pool.placed) == 1
     rig.pool.end("cpu-0", FINISHED, value=0.99)
@@ -266,7 +266,7 @@ def test_a_cancelled_sweep_is_killed_and_its_slot_free_only_when_the_process_is_
     rig.assert_over(SweepState.FINISHED, 2)
 
 
-def test_events_of_an_attempt_that_is_not_current_are_dropped(make_rig: MakeRig) -> None:
+def test_events_of_superseded_attempt_are_dropped(make_rig: MakeRig) -> None:
     rig = make_rig(2)
     rig.submit(run_cap=2)
     stale = rig.pool.fail("cpu-0", Cause.INFRASTRUCTURE)
@@ -282,7 +282,7 @@ def test_events_of_an_attempt_that_is_not_current_are_dropped(make_rig: MakeRig)
 # Sharing.
 
 
-def test_two_sweeps_share_the_slots(make_rig: MakeRig) -> None:
+def test_two_sweeps_share_slots(make_rig: MakeRig) -> None:
     rig = make_rig(4)
     rig.submit(run_cap=40)
     rig.submit(run_cap=40)
@@ -293,7 +293,7 @@ def test_two_sweeps_share_the_slots(make_rig: MakeRig) -> None:
     assert sorted(running) == [1, 1, 2, 2]
 
 
-def test_max_concurrent_is_kept(make_rig: MakeRig) -> None:
+def test_max_concurrent_is_enforced(make_rig: MakeRig) -> None:
     rig = make_rig(4)
     rig.submit(run_cap=6, resources={"max_concurrent": 2})
     while busy := rig.pool.busy():
@@ -303,7 +303,7 @@ def test_max_concurrent_is_kept(make_rig: MakeRig) -> None:
     rig.assert_over(SweepState.FINISHED)
 
 
-def test_a_sweep_for_gpus_gets_no_cpu_slot(rig: Rig) -> None:
+def test_gpu_sweep_gets_no_cpu_slot(rig: Rig) -> None:
     rig.submit(resources={"device": "gpu"})
     rig.submit(resources={"device": "cpu"})
     rig.finish_all()
@@ -311,7 +311,7 @@ def test_a_sweep_for_gpus_gets_no_cpu_slot(rig: Rig) -> None:
     rig.assert_over(SweepState.FINISHED, 2)
 
 
-def test_a_trial_is_pruned_by_the_metric_that_the_file_names(rig: Rig) -> None:
+def test_trial_is_pruned_by_configured_metric(rig: Rig) -> None:
     by_loss = {"type": "threshold", "upper": 2.0, "metric": "loss", "goal": "minimize"}
     rig.submit(run_cap=2, early_terminate=by_loss)
     assert rig.pool["cpu-0"].running is not None
@@ -325,7 +325,7 @@ def test_a_trial_is_pruned_by_the_metric_that_the_file_names(rig: Rig) -> None:
     assert rig.trials()[0].reports == {0: 1.0, 1: 3.0}
 
 
-def test_trials_of_several_objectives_are_pruned_too(rig: Rig) -> None:
+def test_trials_of_several_objectives_are_pruned(rig: Rig) -> None:
     two = [{"name": "score", "goal": "maximize"}, {"name": "size", "goal": "minimize"}]
     rig.submit(run_cap=2, metric=None, metrics=two, early_terminate={"type": "threshold", "lower": 0.5})
     rig.pool.report("cpu-0", 1, 0.1)

@@ -1,4 +1,4 @@
-"""The scheduler when things break: slots lost, a database that refuses, restarts at any moment."""
+"""The scheduler under faults: lost slots, rejected writes, and restarts at any time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MakeRig = Callable[..., Rig]
 FINISHED, CANCELLED, WAITING = TrialState.FINISHED, TrialState.CANCELLED, TrialState.WAITING
 
 
-def test_a_lost_slots_trial_is_tried_again_and_the_new_slot_works(rig: Rig) -> None:
+def test_trial_of_lost_slot_is_repeated_on_new_slot(rig: Rig) -> None:
     rig.submit(run_cap=1)
     rig.pool.lose("cpu-0")
     rig.settle()
@@ -24,7 +24,7 @@ def test_a_lost_slots_trial_is_tried_again_and_the_new_slot_works(rig: Rig) -> N
     rig.assert_over(SweepState.FINISHED)
 
 
-def test_a_slot_lost_while_its_cancelled_trial_is_dying_is_free_again(rig: Rig) -> None:
+def test_slot_lost_while_its_cancelled_trial_ends_is_free_again(rig: Rig) -> None:
     rig.submit()
     rig.submit(run_cap=1)
     rig.cancel(1)
@@ -33,10 +33,10 @@ def test_a_slot_lost_while_its_cancelled_trial_is_dying_is_free_again(rig: Rig) 
     rig.assert_over(SweepState.FINISHED, 2)
 
 
-# The database refuses writes.
+# The database rejects writes.
 
 
-def test_nothing_is_done_while_the_database_refuses_and_nothing_is_lost(make_rig: MakeRig) -> None:
+def test_scheduler_waits_and_loses_nothing_while_database_rejects_writes(make_rig: MakeRig) -> None:
     rig = make_rig(2)
     rig.submit(run_cap=3)
     rig.recorder.full = True
@@ -55,7 +55,7 @@ def test_nothing_is_done_while_the_database_refuses_and_nothing_is_lost(make_rig
     assert rig.states() == [FINISHED] * 3
 
 
-def test_a_scheduler_that_dies_while_the_database_refuses_loses_nothing(rig: Rig) -> None:
+def test_restart_while_database_rejects_writes_loses_nothing(rig: Rig) -> None:
     rig.submit(run_cap=2)
     rig.recorder.full = True
     rig.pool.finish("cpu-0", 0.7)
@@ -66,10 +66,10 @@ def test_a_scheduler_that_dies_while_the_database_refuses_loses_nothing(rig: Rig
     assert len(rig.trials()[0].attempts) == 1
 
 
-# A scheduler comes back.
+# The scheduler restarts.
 
 
-def test_attempts_that_run_go_on_after_a_restart(make_rig: MakeRig) -> None:
+def test_running_attempts_continue_after_restart(make_rig: MakeRig) -> None:
     rig = make_rig(2)
     rig.submit(run_cap=2)
     rig.restart()
@@ -80,10 +80,10 @@ def test_attempts_that_run_go_on_after_a_restart(make_rig: MakeRig) -> None:
     assert rig.trials()[0].reports == {0: 0.2}
 
 
-def test_what_finished_while_the_scheduler_was_away_counts_once(rig: Rig) -> None:
+def test_trial_finished_during_scheduler_downtime_counts_once(rig: Rig) -> None:
     rig.submit(run_cap=2)
     rig.pool.finish("cpu-0", 0.8)
-    rig.restart()  # nobody had heard of it
+    rig.restart()  # the end was not yet handled
     rig.restart()
     assert rig.trials()[0].value == 0.8
     rig.finish_all()
@@ -91,7 +91,7 @@ def test_what_finished_while_the_scheduler_was_away_counts_once(rig: Rig) -> Non
     assert rig.states() == [FINISHED, FINISHED]
 
 
-def test_an_end_that_was_written_but_not_acknowledged_counts_once(rig: Rig) -> None:
+def test_unacknowledged_end_counts_once(rig: Rig) -> None:
     rig.submit(run_cap=3)
     ended = rig.pool.finish("cpu-0", 0.8)
     rig.settle()
@@ -102,7 +102,7 @@ def test_an_end_that_was_written_but_not_acknowledged_counts_once(rig: Rig) -> N
     assert rig.states() == [FINISHED] * 3
 
 
-def test_a_failure_that_was_written_but_not_acknowledged_is_retried_once(make_rig: MakeRig) -> None:
+def test_unacknowledged_failure_is_retried_once(make_rig: MakeRig) -> None:
     rig = make_rig(2)
     rig.submit(run_cap=2, retries={"infrastructure": 1})
     failed = rig.pool.fail("cpu-0", Cause.INFRASTRUCTURE)
@@ -115,7 +115,7 @@ def test_a_failure_that_was_written_but_not_acknowledged_is_retried_once(make_ri
     assert sorted(rig.trials()[0].attempts) == [1, 2]
 
 
-def test_an_attempt_that_no_slot_knows_is_tried_again_after_a_restart(make_rig: MakeRig) -> None:
+def test_attempt_unknown_to_all_slots_is_repeated_after_restart(make_rig: MakeRig) -> None:
     rig = make_rig(2)
     rig.submit(run_cap=2)
     rig.pool.lose("cpu-0")
@@ -161,7 +161,7 @@ def test_cancelled_attempt_that_its_slot_did_not_receive_is_not_sent(rig: Rig) -
     assert rig.pool.placed == []
 
 
-def test_failures_before_a_restart_count_against_the_retries(rig: Rig) -> None:
+def test_failures_before_restart_count_against_retries(rig: Rig) -> None:
     rig.submit(run_cap=1, retries={"infrastructure": 1, "max_consecutive_failures": 1})
     rig.pool.fail("cpu-0", Cause.INFRASTRUCTURE)
     rig.settle()
@@ -172,7 +172,7 @@ def test_failures_before_a_restart_count_against_the_retries(rig: Rig) -> None:
     assert sorted(rig.trials()[0].attempts) == [1, 2]
 
 
-def test_a_sweep_that_fails_during_the_restart_leaves_nothing_running(make_rig: MakeRig) -> None:
+def test_sweep_that_fails_during_restart_leaves_nothing_running(make_rig: MakeRig) -> None:
     rig = make_rig(2)
     rig.submit(retries={"max_consecutive_failures": 1})
     rig.pool.fail("cpu-0")
@@ -181,7 +181,7 @@ def test_a_sweep_that_fails_during_the_restart_leaves_nothing_running(make_rig: 
     rig.assert_over(SweepState.FAILED)
 
 
-def test_a_sweep_cancelled_while_the_scheduler_was_away_is_killed(make_rig: MakeRig) -> None:
+def test_sweep_cancelled_during_scheduler_downtime_is_killed(make_rig: MakeRig) -> None:
     rig = make_rig(2)
     rig.submit()
     rig.submit(run_cap=1)
@@ -197,13 +197,13 @@ def test_a_sweep_cancelled_while_the_scheduler_was_away_is_killed(make_rig: Make
 # The service stops.
 
 
-def test_a_stop_ends_what_runs_and_the_next_start_goes_on(make_rig: MakeRig) -> None:
+def test_stop_ends_running_attempts_and_next_start_continues(make_rig: MakeRig) -> None:
     rig = make_rig(2)
     rig.submit(run_cap=4, retries={"infrastructure": 0})
     rig.scheduler.step([Stop()])
     assert [rig.pool[device].stops for device in ("cpu-0", "cpu-1")] == [[Cause.CANCELLED]] * 2
     rig.pool.end("cpu-0", CANCELLED, cause=Cause.CANCELLED)
-    rig.pool.finish("cpu-1", 0.9)  # it was just done
+    rig.pool.finish("cpu-1", 0.9)  # it had just finished
     rig.scheduler.run()
     assert rig.sweep().state is SweepState.QUEUED
     assert rig.states()[:2] == [WAITING, FINISHED]
@@ -215,7 +215,7 @@ def test_a_stop_ends_what_runs_and_the_next_start_goes_on(make_rig: MakeRig) -> 
     assert rig.states() == [FINISHED] * 4
 
 
-def test_a_stop_that_no_slot_answers_leaves_nothing_running_and_fails_no_trial(rig: Rig) -> None:
+def test_unanswered_stop_leaves_nothing_running_and_fails_no_trial(rig: Rig) -> None:
     rig.submit(run_cap=1, retries={"infrastructure": 0})
     rig.inbox.put(Stop())
     rig.scheduler.run(stop_within_s=-1)
@@ -223,11 +223,13 @@ def test_a_stop_that_no_slot_answers_leaves_nothing_running_and_fails_no_trial(r
     assert rig.sweep().state is SweepState.QUEUED
 
 
-# All of it at once.
+# Arbitrary sequences of faults.
 
-_HAPPENINGS = st.lists(
+_FAULTS = st.lists(
     st.tuples(
-        st.sampled_from(["finish", "prune", "crash", "lose", "unheard", "restart", "outage", "back", "report"]),
+        st.sampled_from(
+            ["finish", "prune", "crash", "lose", "finish_unhandled", "restart", "outage", "back", "report"]
+        ),
         st.integers(0, 2),
     ),
     max_size=25,
@@ -235,15 +237,13 @@ _HAPPENINGS = st.lists(
 
 
 @settings(max_examples=40)
-@given(happenings=_HAPPENINGS, run_cap=st.integers(1, 6))
-def test_whatever_happens_the_sweep_ends_with_exactly_what_it_was_to_run(
-    happenings: list[tuple[str, int]], run_cap: int
-) -> None:
-    """The fake slots fail the test when two attempts meet on one device, or one trial runs on two."""
+@given(faults=_FAULTS, run_cap=st.integers(1, 6))
+def test_sweep_ends_with_exactly_run_cap_trials_after_any_faults(faults: list[tuple[str, int]], run_cap: int) -> None:
+    """The fake slots fail the test if two attempts run on one device, or one trial on two devices."""
     rig = Rig(slots=3)
     rig.submit(run_cap=run_cap, retries={"infrastructure": 100, "max_consecutive_failures": 1000})
-    for what, position in happenings:
-        _happen(rig, what, f"cpu-{position}")
+    for what, position in faults:
+        _inject(rig, what, f"cpu-{position}")
         assert rig.counted() <= run_cap
     rig.recorder.full = False
     rig.settle()
@@ -252,7 +252,7 @@ def test_whatever_happens_the_sweep_ends_with_exactly_what_it_was_to_run(
     assert rig.counted() == run_cap
 
 
-def _happen(rig: Rig, what: str, device_id: str) -> None:
+def _inject(rig: Rig, what: str, device_id: str) -> None:
     runs = rig.pool[device_id].running is not None
     if what == "finish" and runs:
         rig.pool.finish(device_id)
@@ -262,7 +262,7 @@ def _happen(rig: Rig, what: str, device_id: str) -> None:
         rig.pool.fail(device_id, Cause.INFRASTRUCTURE)
     elif what == "report" and runs:
         rig.pool.report(device_id, 0, 0.5)
-    elif what == "unheard" and runs:
+    elif what == "finish_unhandled" and runs:
         rig.pool.finish(device_id)
         rig.restart()
     elif what == "lose":
@@ -274,5 +274,5 @@ def _happen(rig: Rig, what: str, device_id: str) -> None:
     rig.settle()
 
 
-def test_slots_are_waited_for(make_rig: MakeRig) -> None:
+def test_scheduler_waits_for_slots(make_rig: MakeRig) -> None:
     make_rig(3).scheduler.wait_for_slots(3)

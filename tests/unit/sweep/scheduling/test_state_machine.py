@@ -1,7 +1,7 @@
-"""Sweeps and trials under everything that clients, slots and the database may do, against what was promised.
+"""Stateful test of sweeps and trials under arbitrary actions of clients, slots and the database.
 
-The model is what clients were told: which trials they saw counted and with which value, how far a sweep was to go,
-and what they asked for last. The fake slots fail the test when two attempts meet on one device.
+The model is what clients have observed: which trials counted and with which value, the run cap of each sweep,
+and the last request. The fake slots fail the test if two attempts run on one device.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ STEERED = [SweepState.PAUSED, SweepState.RUNNING, SweepState.STOPPING, SweepStat
 
 
 class LifeCycle(RuleBasedStateMachine):
-    """See the module."""
+    """Rules are actions; invariants are checked after each one."""
 
     def __init__(self) -> None:
         super().__init__()
         self.rig = Rig(slots=SLOTS)
-        self.seen: dict[int, tuple[TrialState, float | None]] = {}  # counted trials, as clients saw them
-        self.begun: dict[int, int] = {}  # attempts of a paused sweep's trials when it was paused
+        self.seen: dict[int, tuple[TrialState, float | None]] = {}  # counted trials, as clients observed them
+        self.started: dict[int, int] = {}  # attempts of a paused sweep's trials when it was paused
 
     def can_write(self) -> bool:
-        """Whether clients can: they are refused with 507 as long as the disk is full."""
+        """Whether clients can write: with a full disk, the API rejects writes with 507."""
         return not self.rig.recorder.full
 
-    # What clients do.
+    # Actions of clients.
 
     @precondition(lambda self: self.can_write() and len(self.rig.recorder.sweeps) < 4)
     @rule(run_cap=st.integers(1, 5), priority=st.sampled_from([0.5, 1.0, 4.0]), limit=st.none() | st.integers(1, 2))
@@ -110,7 +110,7 @@ class LifeCycle(RuleBasedStateMachine):
             aside[device_id] = "drained on request"
         self.rig.settle()
 
-    # What slots and the machine do.
+    # Actions of slots and the machine.
 
     @rule(device_id=DEVICES, state=st.sampled_from([TrialState.FINISHED, TrialState.PRUNED]), value=st.floats(0, 1))
     def end_well(self, device_id: str, state: TrialState, value: float) -> None:
@@ -125,8 +125,8 @@ class LifeCycle(RuleBasedStateMachine):
             self.rig.settle()
 
     @rule()
-    def obey(self) -> None:
-        """The slots that were told to end an attempt have ended it."""
+    def end_stopped_attempts(self) -> None:
+        """Slots that were told to end an attempt have ended it."""
         for device_id in self.rig.pool.busy():
             if self.rig.pool[device_id].stops:
                 self.rig.pool[device_id].stops.clear()
@@ -139,7 +139,7 @@ class LifeCycle(RuleBasedStateMachine):
         self.rig.settle()
 
     @rule(device_id=DEVICES, value=st.floats(0, 1))
-    def restart_before_the_end_is_heard(self, device_id: str, value: float) -> None:
+    def restart_before_the_end_is_handled(self, device_id: str, value: float) -> None:
         if self.rig.pool[device_id].running:
             self.rig.pool.finish(device_id, value)
         self.rig.restart()
@@ -156,22 +156,22 @@ class LifeCycle(RuleBasedStateMachine):
         self.rig.clock.advance(TICK_S)
         self.rig.settle()
 
-    # What was promised.
+    # Invariants.
 
     @invariant()
-    def what_counts_is_never_lost_or_changed(self) -> None:
+    def counted_trials_are_never_lost_or_changed(self) -> None:
         trials = self.rig.recorder.trials
         for trial_id, told in self.seen.items():
             assert (trials[trial_id].state, trials[trial_id].value) == told
         self.seen |= {i: (t.state, t.value) for i, t in trials.items() if t.state in COUNTED}
 
     @invariant()
-    def no_sweep_goes_beyond_its_cap(self) -> None:
+    def no_sweep_exceeds_its_run_cap(self) -> None:
         for sweep_id, sweep in self.rig.recorder.sweeps.items():
             assert self.rig.counted(sweep_id) <= sweep.run_cap
 
     @invariant()
-    def what_is_over_has_nothing_open(self) -> None:
+    def terminal_sweeps_have_no_open_trials(self) -> None:
         if self.rig.recorder.full:
             return
         for sweep_id, sweep in self.rig.recorder.sweeps.items():
@@ -179,21 +179,21 @@ class LifeCycle(RuleBasedStateMachine):
                 assert all(state in TRIAL_OVER for state in self.rig.states(sweep_id))
 
     @invariant()
-    def a_paused_sweep_starts_nothing(self) -> None:
+    def paused_sweeps_start_no_attempts(self) -> None:
         paused = {i for i, s in self.rig.recorder.sweeps.items() if s.state is SweepState.PAUSED}
         now = {i: sum(t.attempt for t in self.rig.trials(i)) for i in paused}
-        assert all(now[i] == attempts for i, attempts in self.begun.items() if i in now)
-        self.begun = now
+        assert all(now[i] == attempts for i, attempts in self.started.items() if i in now)
+        self.started = now
 
     @invariant()
-    def attempts_are_numbered_without_gaps_and_one_is_current(self) -> None:
+    def attempt_numbers_have_no_gaps_and_one_attempt_is_current(self) -> None:
         for trial in self.rig.recorder.trials.values():
             assert sorted(trial.attempts) == list(range(1, trial.attempt + 1))
             open_ones = [number for number, end in trial.attempts.items() if end is None]
             assert open_ones == ([trial.attempt] if trial.state is TrialState.RUNNING else [])
 
     def teardown(self) -> None:
-        """Whatever happened: with the disk and the devices back, every sweep comes to its end."""
+        """When the disk and the devices are available again, every sweep ends."""
         rig = self.rig
         rig.recorder.full = False
         rig.recorder.aside.clear()
@@ -202,7 +202,7 @@ class LifeCycle(RuleBasedStateMachine):
             if sweep.state is SweepState.PAUSED:
                 rig.recorder.set_state(sweep_id, SweepState.RUNNING)
         for _ in range(200):
-            self.obey()
+            self.end_stopped_attempts()
             for device_id in rig.pool.busy():
                 rig.pool.finish(device_id)
             self.wait()
@@ -211,7 +211,7 @@ class LifeCycle(RuleBasedStateMachine):
         for sweep_id, sweep in rig.recorder.sweeps.items():
             assert sweep.state in SWEEP_OVER, (sweep_id, sweep.state, sweep.reason)
             assert all(state in TRIAL_OVER for state in rig.states(sweep_id))
-        self.what_counts_is_never_lost_or_changed()
+        self.counted_trials_are_never_lost_or_changed()
 
 
 TestLifeCycle = LifeCycle.TestCase

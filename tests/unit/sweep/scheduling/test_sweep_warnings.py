@@ -1,4 +1,4 @@
-"""Warnings of sweeps: set, withdrawn, rebuilt after a restart, and shown by REST and on the command line."""
+"""Warnings of sweeps: set, withdrawn, rebuilt after a restart, and shown by REST and the command line."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def finish(rig: Rig, *values: float) -> None:
         rig.settle()
 
 
-def test_five_trials_with_one_value_and_different_parameters_are_suspicious(rig: Rig) -> None:
+def test_identical_results_of_different_parameters_give_warning(rig: Rig) -> None:
     rig.submit(run_cap=20)
     finish(rig, *[0.5] * (MIN_TRIALS - 1))
     assert rig.sweep().warnings == {}
@@ -35,7 +35,7 @@ def test_five_trials_with_one_value_and_different_parameters_are_suspicious(rig:
     assert rig.sweep().warnings == {CODE: SAME_VALUE}
 
 
-def test_a_value_that_differs_withdraws_the_warning_for_good(rig: Rig) -> None:
+def test_different_value_withdraws_warning_permanently(rig: Rig) -> None:
     rig.submit(run_cap=20)
     finish(rig, *[0.5] * 6, 0.6)
     assert rig.sweep().warnings == {}
@@ -44,7 +44,7 @@ def test_a_value_that_differs_withdraws_the_warning_for_good(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("restarted_after", [3, 5, 6])
-def test_the_check_goes_on_after_a_restart(rig: Rig, restarted_after: int) -> None:
+def test_check_continues_after_restart(rig: Rig, restarted_after: int) -> None:
     rig.submit(run_cap=20)
     finish(rig, *[0.5] * restarted_after)
     rig.restart()
@@ -55,13 +55,13 @@ def test_the_check_goes_on_after_a_restart(rig: Rig, restarted_after: int) -> No
     assert rig.sweep().warnings == {}
 
 
-def test_one_configuration_may_give_one_value(rig: Rig) -> None:
+def test_identical_parameters_with_identical_results_give_no_warning(rig: Rig) -> None:
     rig.submit(run_cap=20, parameters={"x": {"value": 0.5}})
     finish(rig, *[0.5] * 8)
     assert rig.sweep().warnings == {}
 
 
-def test_pruned_and_failed_trials_are_not_looked_at(rig: Rig) -> None:
+def test_pruned_and_failed_trials_are_ignored(rig: Rig) -> None:
     rig.submit(run_cap=20)
     finish(rig, *[0.5] * 4)
     rig.pool.fail("cpu-0")
@@ -69,7 +69,7 @@ def test_pruned_and_failed_trials_are_not_looked_at(rig: Rig) -> None:
     assert rig.sweep().warnings == {}
 
 
-def test_a_metric_of_stop_that_no_trial_reports_is_warned_of_until_one_does(rig: Rig) -> None:
+def test_unreported_metric_of_stop_gives_warning_until_reported(rig: Rig) -> None:
     rig.submit(run_cap=20, stop={"acuracy": 0.9, "step": 100})
     finish(rig, 0.5)
     (message,) = rig.sweep().warnings.values()
@@ -93,7 +93,7 @@ def _warned(service: ServiceRig, message: str = SAME_VALUE) -> int:
     return sweep_id
 
 
-def test_rest_has_the_warnings_and_an_event_tells_of_them(service: ServiceRig) -> None:
+def test_rest_and_events_contain_warnings(service: ServiceRig) -> None:
     sweep_id = _warned(service)
     client = service.client()
     expected = [{"code": "identical_results", "message": SAME_VALUE, "at": "2023-11-14T22:13:20Z"}]
@@ -105,10 +105,10 @@ def test_rest_has_the_warnings_and_an_event_tells_of_them(service: ServiceRig) -
     assert last["payload"] == {"code": "identical_results", "message": SAME_VALUE}
 
 
-def test_the_command_line_says_a_warning_once(service: ServiceRig) -> None:
+def test_command_line_prints_warning_once(service: ServiceRig) -> None:
     sweep: Any = {"id": 1, "warnings": [{"code": CODE, "message": SAME_VALUE}]}
-    said: set[tuple[int, str]] = set()
+    printed: set[tuple[int, str]] = set()
     with terminal_output.console.capture() as captured:
         for _ in range(2):
-            sweep_progress._print_warnings(sweep, "sweep 1: ", said)
+            sweep_progress._print_warnings(sweep, "sweep 1: ", printed)
     assert captured.get() == f"sweep 1: warning: {SAME_VALUE}\n"
