@@ -1,4 +1,4 @@
-"""Room: a reserve that fits the file system, and a refusal that says what, where and what to do."""
+"""Free disk space: the reserve depends on the file system, and the error names the folder and the amounts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _play(monkeypatch: pytest.MonkeyPatch, size: int, free: int) -> None:
         (200 << 20, 9 << 20, 10 << 20, False),
     ],
 )
-def test_the_reserve_is_64_mb_or_a_twentieth_of_what_is_smaller(
+def test_reserve_is_64_mb_or_a_twentieth_of_a_smaller_file_system(
     monkeypatch: pytest.MonkeyPatch, size: int, free: int, needed: int, enough: bool
 ) -> None:
     _play(monkeypatch, size, free)
@@ -36,11 +36,11 @@ def test_the_reserve_is_64_mb_or_a_twentieth_of_what_is_smaller(
     assert (found, found.enough) == (Room("/data", free, needed), enough)
 
 
-def test_a_folder_that_is_not_there_has_no_room(tmp_path: Path) -> None:
+def test_missing_folder_has_no_room(tmp_path: Path) -> None:
     assert not room(tmp_path / "gone").enough
 
 
-def test_the_refusal_says_what_is_wrong_where_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_error_names_folder_and_amounts(monkeypatch: pytest.MonkeyPatch) -> None:
     _play(monkeypatch, 100 * GB, 3_000_000 // 4096 * 4096)
     with pytest.raises(StorageFullError, match=r"no space left in /data: 3 MB are free, but 67 MB are required"):
         check_room(Path("/data"))

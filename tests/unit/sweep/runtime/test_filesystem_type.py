@@ -1,4 +1,4 @@
-"""File systems: which one holds a path, and none of a network's for the database."""
+"""File systems: which one contains a path; network file systems are rejected for the database."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ MOUNTS = """\
         ("/twice/over", "tmpfs"),
     ],
 )
-def test_the_nearest_mount_holds_a_path(path: str, kind: str) -> None:
+def test_nearest_mount_contains_path(path: str, kind: str) -> None:
     assert kind_of(Path(path), MOUNTS) == kind
 
 
-def test_only_local_mounts_that_can_be_written_to_are_asked_how_full_they_are() -> None:
+def test_only_local_writable_mounts_are_listed() -> None:
     read_only = "35 21 0:45 / /ro ro - ext4 /dev/vdc ro\n36 21 0:46 / /proc rw - proc proc rw\n"
     assert writable_local(MOUNTS + read_only) == ["/", "/srv/local", "/twice"]
 
 
-def test_this_machine_tells_what_holds_a_folder(tmp_path: Path) -> None:
+def test_filesystem_type_of_existing_folder_is_known(tmp_path: Path) -> None:
     assert kind_of(tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["nfs", "nfs4", "cifs", "smb3", "fuse.sshfs"])
-def test_a_network_file_system_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str) -> None:
+def test_network_file_system_is_rejected(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str) -> None:
     monkeypatch.setattr(filesystem_type, "kind_of", lambda _: kind)
     with pytest.raises(DataDirectoryError, match=rf"is on a network file system \({kind}\).*Choose a local disk"):
         refuse_network(tmp_path)
 
 
-def test_a_local_file_system_is_not(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_local_file_system_is_accepted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(filesystem_type, "kind_of", lambda _: "ext4")
     refuse_network(tmp_path)

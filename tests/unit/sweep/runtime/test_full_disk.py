@@ -1,4 +1,4 @@
-"""Whose a full file system is: everybody's when it is the data disk, else the trial's own."""
+"""A full file system: if it is the data disk, the attempt is interrupted; otherwise the trial fails."""
 
 from __future__ import annotations
 
@@ -29,32 +29,28 @@ def _play_room(monkeypatch: pytest.MonkeyPatch, free_bytes: int) -> None:
     monkeypatch.setattr(full_disk, "room", lambda path: Room(str(path), free_bytes, 64 * MB))
 
 
-def test_the_full_data_disk_interrupts_the_attempt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_data_disk_interrupts_attempt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _play_room(monkeypatch, 0)
     cause, message, interrupted = full_disk.blame(FULL, "OSError: x", _assignment(tmp_path))
     assert (cause, interrupted) == (Cause.DISK_FULL, True)
     assert message == "no space left on the disk of the data directory: OSError: x"
 
 
-def test_another_full_file_system_is_the_trials_own_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_full_file_system_fails_trial_and_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _play_room(monkeypatch, 500 * MB)
     cause, message, interrupted = full_disk.blame(FULL, "OSError: x", _assignment(tmp_path))
     assert (cause, interrupted) == (Cause.DISK_FULL, False)
     assert message == "no space left on the file system of /dev/shm (the data disk is not full): OSError: x"
 
 
-def test_a_full_file_system_that_nothing_names_is_still_the_trials_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unknown_full_file_system_fails_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _play_room(monkeypatch, 500 * MB)
     monkeypatch.setattr(full_disk, "writable_local", list)
     _, message, _ = full_disk.blame(RuntimeError("No space left on device"), "RuntimeError: x", _assignment(tmp_path))
     assert message.startswith("no space left on an unknown file system (the data disk is not full)")
 
 
-def test_a_data_disk_that_the_trials_own_files_fill_is_its_own_failure(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_data_disk_filled_by_trial_fails_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assignment = _assignment(tmp_path)
     (tmp_path / "work" / "big").write_bytes(bytes(2 * MB))
     monkeypatch.setattr(full_disk, "room", lambda path: Room(str(path), 0, MB))
@@ -63,7 +59,7 @@ def test_a_data_disk_that_the_trials_own_files_fill_is_its_own_failure(
     assert "where this trial's own files use 2 MB" in message
 
 
-def test_more_than_its_quota_is_its_quota_also_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exceeded_quota_is_reported_on_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assignment = _assignment(tmp_path, work_dir_mb=1)
     (tmp_path / "work" / "big").write_bytes(bytes(2 * MB))
     _play_room(monkeypatch, 0)
@@ -72,13 +68,13 @@ def test_more_than_its_quota_is_its_quota_also_on_a_full_disk(tmp_path: Path, mo
 
 
 @pytest.mark.parametrize(("interrupted", "state"), [(True, TrialState.CANCELLED), (False, TrialState.FAILED)])
-def test_an_interrupted_attempt_is_no_failure(interrupted: bool, state: TrialState) -> None:
+def test_interrupted_attempt_is_not_a_failure(interrupted: bool, state: TrialState) -> None:
     report = ChildReport("failed", cause="disk_full", message="x", interrupted=interrupted)
     verdict = judge(report, "0", None)
     assert (verdict["state"], verdict["cause"]) == (state, Cause.DISK_FULL)
 
 
-def test_a_file_system_without_free_inodes_has_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_system_without_free_inodes_has_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
     from podium.sweep.runtime.disk_space import room
 
     found = os.statvfs_result((4096, 4096, 1 << 20, 1 << 19, 1 << 19, 100_000, 10, 10, 0, 255))

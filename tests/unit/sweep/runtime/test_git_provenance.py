@@ -1,4 +1,4 @@
-"""Where a sweep comes from: git, the command line without secrets, the installed packages; sent, stored and shown."""
+"""Provenance of a sweep: git commit, command line without secrets, and packages; sent, stored and shown."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def repository(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_commit_and_whether_all_is_committed(repository: Path) -> None:
+def test_provenance_contains_commit_and_dirty_flag(repository: Path) -> None:
     found = provenance_of(repository, ["podium"])
     assert found.git_commit is not None and len(found.git_commit) == 40
     assert found.git_dirty is False
@@ -48,26 +48,26 @@ def test_the_commit_and_whether_all_is_committed(repository: Path) -> None:
     assert provenance_of(repository, ["podium"]) == found.model_copy(update={"git_dirty": True})
 
 
-def test_a_new_file_is_a_change_too(repository: Path) -> None:
+def test_untracked_file_makes_repository_dirty(repository: Path) -> None:
     (repository / "new.py").touch()
     assert provenance_of(repository).git_dirty is True
 
 
-def test_what_running_leaves_is_no_change(repository: Path) -> None:
+def test_generated_files_do_not_make_repository_dirty(repository: Path) -> None:
     for name in ("podium-data", "__pycache__"):
         (repository / name).mkdir()
         (repository / name / "file").touch()
     assert provenance_of(repository).git_dirty is False
 
 
-def test_without_git_nothing_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_provenance_is_unknown_without_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for code in (tmp_path, tmp_path / "missing", None):
         assert (provenance_of(code).git_commit, provenance_of(code).git_dirty) == (None, None)
     monkeypatch.setenv("PATH", "/nowhere")
     assert provenance_of(tmp_path).git_commit is None
 
 
-def test_a_git_that_hangs_does_not_hold_up_a_submission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hanging_git_does_not_delay_submission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "git").write_text("#!/bin/sh\nexec sleep 60\n")
     (tmp_path / "git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
@@ -87,11 +87,11 @@ def test_a_git_that_hangs_does_not_hold_up_a_submission(tmp_path: Path, monkeypa
         ([], []),
     ],
 )
-def test_the_command_line_has_no_secrets(argv: list[str], shown: list[str]) -> None:
+def test_secrets_in_command_line_are_redacted(argv: list[str], shown: list[str]) -> None:
     assert redacted(argv) == shown
 
 
-def test_a_long_command_line_is_cut(repository: Path) -> None:
+def test_long_command_line_is_truncated(repository: Path) -> None:
     found = provenance_of(None, ["podium", *["\N{SNOWMAN}" * 1000] * 1000])
     assert len(found.command) == MAX_WORDS + 1
     header = found.to_header()
@@ -100,13 +100,13 @@ def test_a_long_command_line_is_cut(repository: Path) -> None:
     assert read is not None and read.command == found.command[: len(read.command)]
 
 
-def test_a_sweep_has_what_its_client_said_and_the_packages(service: ServiceRig) -> None:
+def test_sweep_shows_client_provenance_and_packages(service: ServiceRig) -> None:
     client = service.client()
-    said = Provenance(git_commit=COMMIT, git_dirty=True, command=["podium", "sweep", "run"])
-    sent = client.post("/api/v1/sweeps", json=builtin_document(), headers={HEADER: said.to_header()})
+    sent_by_client = Provenance(git_commit=COMMIT, git_dirty=True, command=["podium", "sweep", "run"])
+    sent = client.post("/api/v1/sweeps", json=builtin_document(), headers={HEADER: sent_by_client.to_header()})
     assert sent.status_code == 201
     shown = sent.json()["provenance"]
-    assert shown == {**said.model_dump(), "packages_sha256": environment().sha256}
+    assert shown == {**sent_by_client.model_dump(), "packages_sha256": environment().sha256}
     packages = client.get(f"/api/v1/sweeps/{sent.json()['id']}/packages")
     assert packages.headers["content-type"].startswith("text/plain")
     assert packages.text == environment().packages
@@ -117,7 +117,7 @@ def test_a_sweep_has_what_its_client_said_and_the_packages(service: ServiceRig) 
     ]
 
 
-def test_the_packages_are_stored_once(service: ServiceRig) -> None:
+def test_equal_packages_are_stored_once(service: ServiceRig) -> None:
     client = service.client()
     ids = [client.post("/api/v1/sweeps", json=builtin_document()).json()["id"] for _ in range(2)]
     assert len({client.get(f"/api/v1/sweeps/{sweep_id}/packages").text for sweep_id in ids}) == 1
@@ -125,7 +125,7 @@ def test_the_packages_are_stored_once(service: ServiceRig) -> None:
         assert connection.exec_driver_sql("SELECT count(*) FROM environments").scalar_one() == 1
 
 
-def test_without_a_word_of_the_client_nothing_is_known(service: ServiceRig) -> None:
+def test_provenance_is_unknown_without_client_header(service: ServiceRig) -> None:
     shown = service.client().post("/api/v1/sweeps", json=builtin_document()).json()["provenance"]
     assert (shown["git_commit"], shown["git_dirty"], shown["command"]) == (None, None, [])
     seeded = service.sweep()
@@ -133,14 +133,14 @@ def test_without_a_word_of_the_client_nothing_is_known(service: ServiceRig) -> N
     assert service.client().get("/api/v1/sweeps/99/packages").status_code == 404
 
 
-@pytest.mark.parametrize("said", ["x", "[]", '{"git_commit": "not hex"}', '{"more": 1}'])
-def test_what_is_no_provenance_is_refused(service: ServiceRig, said: str) -> None:
-    answer = service.client().post("/api/v1/sweeps", json=builtin_document(), headers={HEADER: said})
+@pytest.mark.parametrize("sent_by_client", ["x", "[]", '{"git_commit": "not hex"}', '{"more": 1}'])
+def test_invalid_provenance_header_is_rejected(service: ServiceRig, sent_by_client: str) -> None:
+    answer = service.client().post("/api/v1/sweeps", json=builtin_document(), headers={HEADER: sent_by_client})
     assert (answer.status_code, HEADER in answer.json()["detail"]) == (400, True)
 
 
-def test_the_client_says_where_the_code_of_a_sweep_comes_from(repository: Path) -> None:
+def test_client_sends_provenance_of_code(repository: Path) -> None:
     headers = _provenance({"program": {"function": "train:objective", "code": str(repository)}})
-    said = Provenance.from_header(headers[HEADER])
-    assert said is not None and said.git_commit is not None and said.command
+    sent_by_client = Provenance.from_header(headers[HEADER])
+    assert sent_by_client is not None and sent_by_client.git_commit is not None and sent_by_client.command
     assert "git_commit" not in _provenance({"program": {"model": "mlp"}})[HEADER]

@@ -1,4 +1,4 @@
-"""Imports that cost more than the trial: measured, warned of with the line to write, and foreseen by validation."""
+"""Slow imports: measured in the first trial, reported with the fix, and found by validation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FUNCTION = {"function": "train:objective", "preload": ["lightning"]}
 
 
 def play(rig: Rig, imports: dict[str, float], seconds: float) -> None:
-    """A trial whose program took so long to load, and that ran so long after it."""
+    """One trial with these import times, which ran for `seconds` after them."""
     running = rig.pool["cpu-0"].running
     assert running is not None
     key, now = AttemptKey(running.trial_id, running.attempt), rig.clock.wall_s()
@@ -29,7 +29,7 @@ def play(rig: Rig, imports: dict[str, float], seconds: float) -> None:
     rig.settle()
 
 
-def test_a_sweep_whose_imports_cost_more_than_its_trial_says_what_to_write() -> None:
+def test_imports_slower_than_trial_give_warning_with_fix() -> None:
     rig = Rig()
     rig.submit(program=FUNCTION)
     play(rig, {"sklearn.ensemble": 1.5, "pandas": 0.7}, 0.5)
@@ -39,7 +39,7 @@ def test_a_sweep_whose_imports_cost_more_than_its_trial_says_what_to_write() -> 
     )
 
 
-def test_only_the_first_trial_is_measured() -> None:
+def test_only_first_trial_is_measured() -> None:
     rig = Rig()
     rig.submit(program=FUNCTION)
     play(rig, {"pandas": 0.7}, 5.0)
@@ -51,18 +51,18 @@ def test_only_the_first_trial_is_measured() -> None:
     ("imports", "rest_s"),
     [({}, 0.1), ({"pandas": 0.2}, 0.1), ({"pandas": 0.7}, 0.8), ({"tensorflow": 16.0}, 1.0)],
 )
-def test_without_much_to_save_nothing_is_said(imports: dict[str, float], rest_s: float) -> None:
+def test_small_savings_give_no_warning(imports: dict[str, float], rest_s: float) -> None:
     assert warning_of(imports, rest_s, []) == ""
 
 
 @pytest.mark.parametrize("imports", ["[]", '{"a b": 1.0}', '{"pandas": "x"}'])
-def test_what_a_process_says_of_its_imports_is_checked(imports: str) -> None:
-    said = (
+def test_reported_import_times_are_validated(imports: str) -> None:
+    message = (
         '{"kind": "started", "pid": 1, "at": 1.0, "visible_devices": "", "torch_device": "cpu", '
         f'"imports": {imports}}}'
     )
     with pytest.raises(ValueError, match="invalid value"):
-        parse_from_trial(said.encode(), AttemptKey(1, 1))
+        parse_from_trial(message.encode(), AttemptKey(1, 1))
 
 
 def test_installed_modules_are_measured_and_own_ones_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +86,7 @@ def test_installed_modules_are_measured_and_own_ones_are_not(tmp_path: Path, mon
         sys.modules.pop(name, None)
 
 
-def test_validation_reads_what_the_code_imports(tmp_path: Path) -> None:
+def test_validation_lists_slow_imports_of_code(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(
         "import torch\nfrom sklearn.ensemble import RandomForestClassifier\nimport mine\n"
         "def objective(trial):\n    import xgboost\n"
@@ -99,7 +99,7 @@ def test_validation_reads_what_the_code_imports(tmp_path: Path) -> None:
     assert slow_imports("not_there:objective", tmp_path, []) == []
 
 
-def test_validation_names_the_submodule_that_is_imported(tmp_path: Path) -> None:
+def test_validation_names_imported_submodule(tmp_path: Path) -> None:
     (tmp_path / "nets").mkdir()
     (tmp_path / "nets" / "mlp.py").write_text("import pandas\n")
     (tmp_path / "train.py").write_text("from sklearn import datasets\nfrom nets import mlp\nfrom __main__ import x\n")

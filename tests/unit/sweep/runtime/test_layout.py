@@ -1,4 +1,4 @@
-"""Where things lie: paths of numbers and hashes only, folders closed to others, sockets short enough."""
+"""The layout of the data directory: private folders, one per attempt, and short socket paths."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_the_data_directory_is_made_for_its_owner_alone(tmp_path: Path) -> None:
+def test_data_directory_is_private_to_its_owner(tmp_path: Path) -> None:
     data = DataDirectory(tmp_path / "deep" / "data")
     data.prepare()
     data.prepare()
@@ -27,20 +27,20 @@ def test_the_data_directory_is_made_for_its_owner_alone(tmp_path: Path) -> None:
         assert _mode(folder) == 0o700
 
 
-def test_a_data_directory_that_is_a_file_is_refused_with_what_to_do(tmp_path: Path) -> None:
+def test_data_directory_that_is_a_file_is_rejected_with_fix(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("a file")
     with pytest.raises(DataDirectoryError, match=r"cannot write to .*/data: .*; choose another with --data-dir"):
         DataDirectory(tmp_path / "data").prepare()
 
 
-def test_every_attempt_has_a_folder_of_its_own() -> None:
+def test_every_attempt_has_its_own_folder() -> None:
     data = DataDirectory(Path("data"))
     folders = {data.attempt(sweep, number, attempt) for sweep in (1, 11) for number in (1, 11) for attempt in (1, 11)}
     assert len(folders) == 8
     assert data.attempt(1, 2, 3) == data.trials / data.attempt_key(1, 2, 3)
 
 
-def test_an_attempts_folder_has_what_its_process_needs(tmp_path: Path) -> None:
+def test_attempt_folder_contains_all_paths_of_its_process(tmp_path: Path) -> None:
     attempt = AttemptDirectory(tmp_path / "1" / "2" / "3")
     attempt.prepare()
     attempt.prepare()
@@ -57,32 +57,32 @@ def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RuntimeDirectory
     return RuntimeDirectory.of(DataDirectory(tmp_path / "data"))
 
 
-def test_a_data_directory_has_one_runtime_directory(runtime: RuntimeDirectory, tmp_path: Path) -> None:
+def test_data_directory_has_one_runtime_directory(runtime: RuntimeDirectory, tmp_path: Path) -> None:
     assert RuntimeDirectory.of(DataDirectory(tmp_path / "x" / ".." / "data")) == runtime
     assert RuntimeDirectory.of(DataDirectory(tmp_path / "other")) != runtime
 
 
-def test_socket_paths_are_short_however_long_the_data_directory_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_socket_paths_are_short_for_long_data_directory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", f"/run/user/{2**31}")
     runtime = RuntimeDirectory.of(DataDirectory(Path("/" + "long/" * 60)))
     for path in (runtime.gateway_socket, runtime.wake_socket("scheduler"), runtime.replica_socket(10**9, 10**9)):
         assert len(os.fsencode(path)) <= _SOCKET_PATH_BYTES
 
 
-def test_the_runtime_directory_is_ours_alone(runtime: RuntimeDirectory) -> None:
+def test_runtime_directory_is_private(runtime: RuntimeDirectory) -> None:
     runtime.prepare()
     runtime.prepare()
     assert _mode(runtime.root) == 0o700
 
 
-def test_a_runtime_directory_open_to_others_is_refused(runtime: RuntimeDirectory) -> None:
+def test_runtime_directory_accessible_to_others_is_rejected(runtime: RuntimeDirectory) -> None:
     runtime.root.mkdir()
     runtime.root.chmod(0o755)
     with pytest.raises(DataDirectoryError, match="is owned by or accessible to other users"):
         runtime.prepare()
 
 
-def test_a_link_in_place_of_the_runtime_directory_is_refused(runtime: RuntimeDirectory, tmp_path: Path) -> None:
+def test_link_as_runtime_directory_is_rejected(runtime: RuntimeDirectory, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir(mode=0o700)
     runtime.root.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(DataDirectoryError, match="is owned by or accessible to other users"):
@@ -90,12 +90,14 @@ def test_a_link_in_place_of_the_runtime_directory_is_refused(runtime: RuntimeDir
 
 
 @pytest.mark.parametrize(("variable", "expected"), [("/somewhere", "/somewhere"), ("", "podium-data")])
-def test_the_default_data_directory(monkeypatch: pytest.MonkeyPatch, variable: str, expected: str) -> None:
+def test_default_data_directory_comes_from_environment(
+    monkeypatch: pytest.MonkeyPatch, variable: str, expected: str
+) -> None:
     monkeypatch.setenv("PODIUM_DATA_DIR", variable)
     assert default_data_directory() == Path(expected)
 
 
-def test_a_file_appears_whole_with_its_mode(tmp_path: Path) -> None:
+def test_file_is_written_atomically_with_its_mode(tmp_path: Path) -> None:
     path = tmp_path / "token"
     write_whole(path, b"old")
     write_whole(path, b"new", mode=0o600)
@@ -104,7 +106,7 @@ def test_a_file_appears_whole_with_its_mode(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+def test_failed_write_keeps_old_file_and_leaves_no_other(tmp_path: Path) -> None:
     target = tmp_path / "folder"
     (target / "inside").mkdir(parents=True)
     with pytest.raises(OSError, match="folder"):

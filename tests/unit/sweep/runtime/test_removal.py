@@ -1,4 +1,4 @@
-"""What a trial left is removed, whatever it has made of it, and nothing else."""
+"""Removal of a trial's files: any kind of file is removed, and nothing outside its folders."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from podium.sweep.runtime.removal import advance, finish, removing, unfinished
 
 
 def deep(folder: Path, depth: int) -> None:
-    """A file at the end of a path that is longer than a path may be."""
+    """A file at the end of a path that is longer than the maximum path length."""
     folder.mkdir()
     where = os.open(folder, os.O_RDONLY)
     for _ in range(depth):
@@ -23,13 +23,13 @@ def deep(folder: Path, depth: int) -> None:
     os.close(where)
 
 
-def test_a_folder_goes_however_deep_it_is(tmp_path: Path) -> None:
+def test_deep_folder_is_removed(tmp_path: Path) -> None:
     deep(tmp_path / "work", 3000)
     finish(removing([tmp_path / "work"]))
     assert list(tmp_path.iterdir()) == []
 
 
-def test_whatever_was_made_of_a_path_goes_and_what_it_points_to_stays(tmp_path: Path) -> None:
+def test_any_file_type_is_removed_and_link_targets_remain(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     kept.mkdir()
     (kept / "file").touch()
@@ -44,7 +44,7 @@ def test_whatever_was_made_of_a_path_goes_and_what_it_points_to_stays(tmp_path: 
     assert list(tmp_path.iterdir()) == [kept] and (kept / "file").exists()
 
 
-def test_closed_folders_go_too(tmp_path: Path) -> None:
+def test_folders_without_permissions_are_removed(tmp_path: Path) -> None:
     inner = tmp_path / "work" / "inner" / "most"
     inner.mkdir(parents=True)
     for folder in (inner, inner.parent, inner.parent.parent):
@@ -53,7 +53,7 @@ def test_closed_folders_go_too(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_cannot_be_removed_keeps_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failure_to_remove_one_file_does_not_stop_removal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folders = [tmp_path / "one", tmp_path / "two"]
     for folder in folders:
         folder.mkdir()
@@ -71,20 +71,20 @@ def test_what_cannot_be_removed_keeps_nothing_else(tmp_path: Path, monkeypatch: 
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["one", "stuck", "stuck", "two"]
 
 
-def test_it_goes_step_by_step(tmp_path: Path) -> None:
+def test_removal_advances_step_by_step(tmp_path: Path) -> None:
     for number in range(10):
         (tmp_path / str(number)).touch()
-    going = removing([tmp_path])
-    assert advance(going, 4)
+    steps = removing([tmp_path])
+    assert advance(steps, 4)
     assert len(list(tmp_path.iterdir())) in (6, 7)
-    assert not advance(going, 100) and not tmp_path.exists()
+    assert not advance(steps, 100) and not tmp_path.exists()
 
 
-def test_an_empty_folder_takes_no_step(tmp_path: Path) -> None:
+def test_empty_folder_takes_no_step(tmp_path: Path) -> None:
     assert not advance(removing([tmp_path]), 1)
 
 
-def test_unfinished_files_are_told_apart(tmp_path: Path) -> None:
+def test_unfinished_files_are_recognized(tmp_path: Path) -> None:
     for name in (".model.5.tmp", "model", ".hidden", "a.tmp"):
         (tmp_path / name).touch()
     assert unfinished(tmp_path) == [tmp_path / ".model.5.tmp"]

@@ -1,4 +1,4 @@
-"""How a service is set up: the device plan is parsed or refused, and settings reach every part unchanged."""
+"""Settings of a service: the device plan is parsed or rejected, and settings survive the JSON round trip."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from podium.sweep.values.errors import ServiceError
         ("pretend-gpu:2", DevicePlan("pretend-gpu", 2)),
     ],
 )
-def test_a_device_plan_is_read(text: str, plan: DevicePlan) -> None:
+def test_device_plan_is_parsed(text: str, plan: DevicePlan) -> None:
     assert DevicePlan.parse(text) == plan
 
 
 @pytest.mark.parametrize("text", ["", "tpu", "cpu:0", "cpu:-1", "cpu:x", "cpu:", "gpu:2", "auto:1", "CPU", "cpu:99999"])
-def test_another_device_plan_is_refused_with_what_is_possible(text: str) -> None:
+def test_invalid_device_plan_is_rejected_with_valid_forms(text: str) -> None:
     with pytest.raises(ServiceError, match="must be auto, gpu, cpu, cpu:N or pretend-gpu:N"):
         DevicePlan.parse(text)
 
 
-def test_cpu_slots_are_as_many_as_asked_or_as_there_are_cores() -> None:
+def test_cpu_slots_default_to_number_of_cores() -> None:
     assert DevicePlan("cpu", 20).cpu_slots == 20
     assert DevicePlan("cpu").cpu_slots == min(cores(), MAX_DEFAULT_CPU_SLOTS)
 
 
-def test_settings_reach_every_part_unchanged() -> None:
+def test_settings_survive_json_round_trip() -> None:
     settings = ServiceSettings(
         "data",
         "run",
@@ -48,6 +48,6 @@ def test_settings_reach_every_part_unchanged() -> None:
     assert settings.data.database.parent == settings.data.root
 
 
-def test_an_address_of_ipv6_stands_in_brackets_and_a_cookie_has_the_port() -> None:
+def test_ipv6_address_is_bracketed_and_cookie_contains_port() -> None:
     settings = ServiceSettings("data", "run", host="::1", port=9)
     assert (settings.url, settings.session_cookie) == ("http://[::1]:9", "podium_session_9")
