@@ -33,20 +33,20 @@ def test_one_mean_for_all_pixels_equals_the_same_mean_for_each() -> None:
     assert torch.equal(one(ROWS), each(ROWS))
 
 
-def test_values_come_out_in_the_units_of_the_target() -> None:
+def test_outputs_are_in_the_units_of_the_target() -> None:
     network = models.build(VALUES)
     standardized = network.get_submodule("1")(network.get_submodule("0")(ROWS))
     torch.testing.assert_close(network(ROWS), standardized * torch.tensor([77.0, 0.1]) + torch.tensor([150.0, -1.0]))
 
 
-def test_an_untrained_regression_network_starts_near_the_mean_of_the_targets() -> None:
+def test_untrained_regression_network_starts_near_the_target_mean() -> None:
     network = models.build(VALUES)
     for parameter in network.parameters():
         torch.nn.init.zeros_(parameter)
     torch.testing.assert_close(network(ROWS), torch.tensor([[150.0, -1.0]] * 2))
 
 
-def test_a_regression_network_is_rebuilt_from_json() -> None:
+def test_regression_network_is_rebuilt_from_json() -> None:
     network, again = models.build(VALUES), models.build(json.loads(json.dumps(VALUES)))
     again.load_state_dict(network.state_dict())
     assert torch.equal(network(ROWS), again(ROWS))

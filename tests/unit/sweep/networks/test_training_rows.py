@@ -39,7 +39,7 @@ def test_training_on_gathered_rows_equals_training_on_resident_rows(
     assert losses(data) == few
 
 
-def test_rows_are_numbered_in_their_order(data: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_taken_in_requested_order(data: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = torch.tensor([5, 0, 3])
     rows = data.rows["validation"]
     for most in (training_rows.ON_CPU_BYTES, 0):
