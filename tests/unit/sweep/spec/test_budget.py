@@ -1,4 +1,4 @@
-"""Sweeps that use up their budget: they start nothing more, let what runs end, and say what was spent."""
+"""Sweeps whose budget is spent start no more trials, finish the running ones, and report which limit was reached."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def metric(**fields: Any) -> dict[str, Any]:
     return {"name": "score", "goal": "maximize", **fields}
 
 
-def test_device_time_is_that_of_all_devices_together_and_of_what_runs(make_rig: MakeRig) -> None:
+def test_device_time_sums_all_devices_and_running_trials(make_rig: MakeRig) -> None:
     rig = make_rig(2)
     rig.submit(run_cap=50, budget={"device_s": 100})
     finish(rig, "cpu-0", after_s=30)
@@ -42,7 +42,7 @@ def test_device_time_is_that_of_all_devices_together_and_of_what_runs(make_rig: 
     assert rig.sweep().device_s == 100
 
 
-def test_failed_attempts_take_device_time_too(rig: Rig) -> None:
+def test_failed_attempts_use_device_time(rig: Rig) -> None:
     rig.submit(run_cap=50, budget={"device_s": 60}, retries={"infrastructure": 9})
     for _ in range(2):
         rig.clock.advance(25)
@@ -53,7 +53,7 @@ def test_failed_attempts_take_device_time_too(rig: Rig) -> None:
     assert rig.sweep().reason == "budget.device_s of 60 s is spent"
 
 
-def test_wall_time_begins_with_the_first_trial_and_pauses_count(rig: Rig) -> None:
+def test_wall_time_starts_with_first_trial_and_includes_pauses(rig: Rig) -> None:
     rig.clock.advance(500)
     rig.submit(run_cap=50, budget={"wall_s": 100})
     finish(rig, after_s=40)
@@ -69,7 +69,7 @@ def test_wall_time_begins_with_the_first_trial_and_pauses_count(rig: Rig) -> Non
 
 
 @pytest.mark.parametrize("which", ["wall_s", "device_s"])
-def test_what_was_used_is_known_after_a_restart(rig: Rig, which: str) -> None:
+def test_used_budget_is_known_after_restart(rig: Rig, which: str) -> None:
     rig.submit(run_cap=50, budget={which: 100})
     finish(rig, after_s=40)
     rig.clock.advance(30)
@@ -84,7 +84,7 @@ def test_what_was_used_is_known_after_a_restart(rig: Rig, which: str) -> None:
     assert rig.sweep().device_s == 100
 
 
-def test_an_attempt_that_ended_while_the_scheduler_was_away_held_its_device_until_then(rig: Rig) -> None:
+def test_attempt_ended_during_scheduler_downtime_uses_time_until_its_end(rig: Rig) -> None:
     rig.submit(run_cap=50, budget={"device_s": 100})
     rig.clock.advance(20)
     rig.pool.finish("cpu-0")
@@ -94,7 +94,7 @@ def test_an_attempt_that_ended_while_the_scheduler_was_away_held_its_device_unti
     assert rig.sweep().state is SweepState.RUNNING
 
 
-def test_a_lost_attempt_held_its_device_as_long_as_something_was_heard_of_it(rig: Rig) -> None:
+def test_lost_attempt_uses_time_until_its_last_event(rig: Rig) -> None:
     rig.submit(run_cap=50, budget={"device_s": 100})
     rig.clock.advance(20)
     rig.pool.report("cpu-0", 0, 0.1)
@@ -106,14 +106,14 @@ def test_a_lost_attempt_held_its_device_as_long_as_something_was_heard_of_it(rig
     assert rig.sweep().state is SweepState.RUNNING
 
 
-def test_the_clock_that_people_set_changes_nothing(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wall_clock_change_does_not_affect_budget(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     rig.submit(run_cap=50, budget={"wall_s": 100, "device_s": 100})
     monkeypatch.setattr(rig.clock, "wall_s", lambda: rig.clock.now_s + 1e6)
     finish(rig, after_s=10)
     assert rig.sweep().state is SweepState.RUNNING
 
 
-def test_a_plateau_ends_a_sweep(rig: Rig) -> None:
+def test_plateau_ends_sweep(rig: Rig) -> None:
     rig.submit(run_cap=50, budget={"plateau": {"trials": 3, "min_delta": 0.01}})
     for value in (0.5, 0.505, 0.6, 0.601, 0.602):
         finish(rig, value=value)
@@ -123,7 +123,7 @@ def test_a_plateau_ends_a_sweep(rig: Rig) -> None:
     assert rig.sweep().reason == "no better value by more than 0.01 in 3 trials"
 
 
-def test_a_plateau_is_remembered_over_a_restart(rig: Rig) -> None:
+def test_plateau_is_kept_over_restart(rig: Rig) -> None:
     rig.submit(run_cap=50, budget={"plateau": {"trials": 3}})
     for value in (0.5, 0.4, 0.3):
         finish(rig, value=value, after_s=1)
@@ -134,14 +134,14 @@ def test_a_plateau_is_remembered_over_a_restart(rig: Rig) -> None:
     assert rig.sweep().reason == "no better value in 3 trials"
 
 
-def test_the_first_that_is_spent_ends_the_sweep(rig: Rig) -> None:
+def test_first_reached_limit_ends_sweep(rig: Rig) -> None:
     rig.submit(run_cap=50, budget={"wall_s": 100, "device_s": 10}, metric=metric(target=0.9))
     finish(rig, value=0.95, after_s=5)
     rig.assert_over(SweepState.FINISHED)
     assert rig.sweep().reason == "target 0.9 reached by trial 0: 0.95"
 
 
-def test_a_spent_sweep_of_which_nothing_finished_has_failed(rig: Rig) -> None:
+def test_spent_sweep_without_finished_trial_has_failed(rig: Rig) -> None:
     rig.submit(run_cap=50, budget={"device_s": 10})
     rig.clock.advance(20)
     rig.pool.fail("cpu-0")
@@ -150,7 +150,7 @@ def test_a_spent_sweep_of_which_nothing_finished_has_failed(rig: Rig) -> None:
     assert rig.sweep().reason == "no trial finished; budget.device_s of 10 s is spent; user_error: as played"
 
 
-def test_a_trial_that_lost_its_attempt_ends_though_the_budget_is_spent(rig: Rig) -> None:
+def test_trial_of_lost_attempt_is_repeated_when_budget_is_spent(rig: Rig) -> None:
     rig.submit(run_cap=50, budget={"device_s": 10})
     rig.clock.advance(20)
     rig.settle()
@@ -163,7 +163,7 @@ def test_a_trial_that_lost_its_attempt_ends_though_the_budget_is_spent(rig: Rig)
     assert rig.states()[0] is TrialState.FINISHED
 
 
-def test_a_running_sweep_may_be_given_more(rig: Rig) -> None:
+def test_running_sweep_budget_can_be_extended(rig: Rig) -> None:
     rig.submit(run_cap=50, budget={"device_s": 100})
     rig.recorder.extend(1, device_s=200)
     rig.clock.advance(150)
@@ -174,7 +174,7 @@ def test_a_running_sweep_may_be_given_more(rig: Rig) -> None:
     assert rig.sweep().reason == "budget.device_s of 200 s is spent"
 
 
-def test_a_sweep_extended_at_the_moment_of_its_end_goes_on(rig: Rig) -> None:
+def test_sweep_extended_while_ending_continues(rig: Rig) -> None:
     rig.submit(run_cap=50, budget={"device_s": 100})
     rig.clock.advance(100)
     rig.recorder.extend(1, device_s=200)
@@ -187,7 +187,7 @@ def test_a_sweep_extended_at_the_moment_of_its_end_goes_on(rig: Rig) -> None:
     assert rig.pool.busy() == ["cpu-0"]
 
 
-def test_a_finished_sweep_goes_on_and_the_time_when_it_was_over_does_not_count(rig: Rig) -> None:
+def test_extended_finished_sweep_excludes_terminal_time(rig: Rig) -> None:
     rig.submit(run_cap=50, budget={"wall_s": 100})
     finish(rig, after_s=100)
     rig.assert_over(SweepState.FINISHED)
@@ -203,7 +203,7 @@ def test_a_finished_sweep_goes_on_and_the_time_when_it_was_over_does_not_count(r
 
 
 @pytest.mark.parametrize("restarted", [False, True])
-def test_a_clone_runs_though_the_budget_is_spent_and_nothing_beside_it(make_rig: MakeRig, restarted: bool) -> None:
+def test_only_clone_runs_when_budget_is_spent(make_rig: MakeRig, restarted: bool) -> None:
     rig = make_rig(2)
     rig.submit(run_cap=50, budget={"device_s": 100})
     rig.clock.advance(100)
@@ -223,7 +223,7 @@ def test_a_clone_runs_though_the_budget_is_spent_and_nothing_beside_it(make_rig:
     assert len(rig.trials()) == before + 1 and clone.trial_id in {key.trial_id for _, key in rig.pool.placed}
 
 
-def test_a_trial_is_retried_though_the_budget_is_spent(rig: Rig) -> None:
+def test_trial_is_retried_when_budget_is_spent(rig: Rig) -> None:
     rig.submit(run_cap=50, budget={"device_s": 100})
     rig.pool.fail("cpu-0")
     rig.settle()
@@ -237,7 +237,7 @@ def test_a_trial_is_retried_though_the_budget_is_spent(rig: Rig) -> None:
     assert rig.states()[0] is TrialState.FINISHED
 
 
-def test_a_device_that_idles_while_a_spent_sweep_ends_says_why(make_rig: MakeRig) -> None:
+def test_idle_device_reports_spent_sweep(make_rig: MakeRig) -> None:
     rig = make_rig(2)
     rig.submit(run_cap=50, budget={"device_s": 100})
     rig.clock.advance(50)
@@ -249,7 +249,7 @@ def test_a_device_that_idles_while_a_spent_sweep_ends_says_why(make_rig: MakeRig
 
 
 @pytest.mark.parametrize("restarted", [False, True])
-def test_a_trial_that_violates_a_constraint_reaches_no_target(rig: Rig, restarted: bool) -> None:
+def test_trial_that_violates_constraint_does_not_reach_target(rig: Rig, restarted: bool) -> None:
     rig.submit(run_cap=50, metric=metric(target=0.9))
     rig.pool.end("cpu-0", TrialState.FINISHED, value=0.95, constraints={"size": 1.0})
     rig.settle()

@@ -1,4 +1,4 @@
-"""The macros of a script's command, and what is refused before anything runs."""
+"""Macros of a script's command, and programs that are rejected before a trial runs."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ def _meaning(tmp_path: Path, params: Params = PARAMS) -> Meaning:
         (["--momentum=${momentum}", "b"], ["b"]),
     ],
 )
-def test_macros_become_words(tmp_path: Path, command: list[str], words: list[str]) -> None:
+def test_macros_expand_to_words(tmp_path: Path, command: list[str], words: list[str]) -> None:
     assert expanded(command, _meaning(tmp_path)) == words
 
 
-def test_a_value_is_never_taken_for_a_macro(tmp_path: Path) -> None:
+def test_value_is_never_expanded_as_macro(tmp_path: Path) -> None:
     meaning = _meaning(tmp_path, {"a": "${b}", "b": "x"})
     assert expanded(["${a}", "${args}"], meaning) == ["${b}", "--a=${b}", "--b=x"]
 
 
-def test_all_parameters_as_json(tmp_path: Path) -> None:
+def test_args_json_contains_all_parameters(tmp_path: Path) -> None:
     word, path = expanded(["${args_json}", "${args_json_file}"], _meaning(tmp_path))
     assert json.loads(word) == json.loads(Path(path).read_text()) == PARAMS
 
 
-def test_a_variable_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_missing_environment_variable_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserCodeError, match="environment variable 'NOWHERE' is not set"):
         filled_in("${envvar:NOWHERE}", _meaning(tmp_path))
 
@@ -61,7 +61,7 @@ def test_a_variable_that_is_not_there_is_named(tmp_path: Path) -> None:
         ("--all=${args}", "must be a word of its own"),
     ],
 )
-def test_a_macro_that_means_nothing_is_refused(word: str, message: str) -> None:
+def test_unknown_macro_is_rejected(word: str, message: str) -> None:
     complaint = complaint_about_word(word, ["lr"])
     assert complaint is not None and message in complaint
 
@@ -70,13 +70,13 @@ def _program(**changes: Any) -> dict[str, Any]:
     return {"command": ["python", "train.py", "${args}"], "code": ".", **changes}
 
 
-def test_a_script_is_a_program() -> None:
+def test_script_is_a_program() -> None:
     spec = parse_spec(document(program=_program(metrics={"score": "score ([0-9.]+)"}, env={"A": "${x}"})))
     assert isinstance(spec.program, CommandProgram)
     assert parse_spec(json.loads(spec.to_json())) == spec
 
 
-def test_a_script_alone_gets_the_command_of_wandb() -> None:
+def test_script_without_command_gets_wandb_default() -> None:
     program = parse_spec(document(program={"script": "train.py", "code": "."})).program
     assert isinstance(program, CommandProgram) and tuple(program.command) == DEFAULT_COMMAND
 
@@ -103,7 +103,7 @@ def test_a_script_alone_gets_the_command_of_wandb() -> None:
         ({"preload": ["torch"]}, "program.preload", "cannot be combined with the other keys"),
     ],
 )
-def test_what_cannot_run_is_refused_with_its_key(changes: dict[str, Any], key: str, message: str) -> None:
+def test_invalid_script_program_is_rejected_with_key(changes: dict[str, Any], key: str, message: str) -> None:
     with pytest.raises(InvalidSpecError) as caught:
         parse_spec(document(program=_program(**changes)))
     (problem,) = caught.value.problems
@@ -118,20 +118,20 @@ def test_what_cannot_run_is_refused_with_its_key(changes: dict[str, Any], key: s
         ({"argument": "both"}, "program.argument", "one of trial, config"),
     ],
 )
-def test_what_a_function_cannot_have_is_refused(changes: dict[str, Any], key: str, message: str) -> None:
+def test_invalid_function_program_is_rejected_with_key(changes: dict[str, Any], key: str, message: str) -> None:
     with pytest.raises(InvalidSpecError) as caught:
         parse_spec(document(program={"function": "train:objective", **changes}))
     (problem,) = caught.value.problems
     assert problem.key == key and message in problem.message
 
 
-def test_only_a_function_may_do_without_parameters() -> None:
+def test_only_function_may_have_no_parameters() -> None:
     assert parse_spec(document(parameters={})).parameters == {}
     for changes in ({"program": _program(command=["a"])}, {"method": "grid"}):
         with pytest.raises(InvalidSpecError, match=r"at least (1|one)"):
             parse_spec(document(parameters={}, **changes))
 
 
-def test_a_script_has_no_ensemble() -> None:
+def test_script_with_ensemble_is_rejected() -> None:
     with pytest.raises(InvalidSpecError, match="save no networks"):
         parse_spec(document(program=_program(), ensemble={"k": 2}))

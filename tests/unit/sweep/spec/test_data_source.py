@@ -1,4 +1,4 @@
-"""The block `program.data`: what goes together, and what is found out from the files."""
+"""The block `program.data`: valid combinations, and what is derived from the files."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ BAD: list[tuple[str, dict[str, Any], str, str]] = [
 
 
 @pytest.mark.parametrize(("data", "key", "message"), [case[1:] for case in BAD], ids=[case[0] for case in BAD])
-def test_what_does_not_go_together_is_refused(data: dict[str, Any], key: str, message: str) -> None:
+def test_conflicting_keys_are_rejected(data: dict[str, Any], key: str, message: str) -> None:
     with pytest.raises(InvalidSpecError, match=message) as caught:
         of(data)
     assert caught.value.problems[0].location == ("program", "data", key)
 
 
-def test_a_metric_goes_with_the_task() -> None:
+def test_metric_must_match_task() -> None:
     file = {"file": "a.csv", "target": "y"}
     of(file), of(file, **VALUES)
     of({**file, "task": "regression"}, **VALUES)
@@ -52,12 +52,12 @@ def test_a_metric_goes_with_the_task() -> None:
 
 
 @pytest.mark.parametrize("file", ["a.csv", "a.parquet"])
-def test_a_cnn_needs_images(file: str) -> None:
+def test_cnn_requires_images(file: str) -> None:
     with pytest.raises(InvalidSpecError, match="cnn needs images, but mine is tabular; use mlp"):
         of({"file": file, "target": "y", "name": "mine"}, model="cnn")
 
 
-def test_folds_are_several_and_of_data() -> None:
+def test_folds_are_at_least_two_and_require_data() -> None:
     assert of({"name": "digits"}, validation={"folds": 5}).validation.folds == 5
     with pytest.raises(InvalidSpecError, match=r"must be 0 .no cross-validation. or at least 2"):
         of({"name": "digits"}, validation={"folds": 1})
@@ -67,7 +67,7 @@ def test_folds_are_several_and_of_data() -> None:
     assert parse_spec(document(program=program, validation={"folds": 5})).validation.folds == 5
 
 
-# What the files say.
+# What is derived from the files.
 
 
 @pytest.fixture
@@ -76,14 +76,14 @@ def file(tmp_path: Path) -> dict[str, Any]:
     return {"file": str(tmp_path / "rows.csv"), "target": "y"}
 
 
-def test_the_task_is_written_down(file: dict[str, Any]) -> None:
+def test_task_is_recorded_in_spec(file: dict[str, Any]) -> None:
     spec = as_found(of(file, **VALUES))
     assert isinstance(spec.program, BuiltinProgram) and spec.program.data.task == "regression"
     assert spec_from_json(spec.to_json()) == spec
     assert as_found(spec) is spec
 
 
-def test_the_state_of_the_files_is_written_down(file: dict[str, Any]) -> None:
+def test_file_state_is_recorded_in_spec(file: dict[str, Any]) -> None:
     spec = as_found(of({**file, "source": "somebody's"}, **VALUES))
     assert isinstance(spec.program, BuiltinProgram) and len(spec.program.data.source or "") == 16
     with Path(file["file"]).open("a") as rows:
@@ -93,7 +93,7 @@ def test_the_state_of_the_files_is_written_down(file: dict[str, Any]) -> None:
     assert as_found(built_in) is built_in
 
 
-def test_the_trials_of_a_sweep_have_the_rows_of_its_start(file: dict[str, Any], tmp_path: Path) -> None:
+def test_trials_use_rows_of_sweep_start(file: dict[str, Any], tmp_path: Path) -> None:
     split = {"split": [0.25, 0.25, 0.25, 0.25], "seed": 0}
     path = Path(file["file"])
     path.write_text("a,y\n" + "1,0.5\n" * 20)
@@ -107,7 +107,7 @@ def test_the_trials_of_a_sweep_have_the_rows_of_its_start(file: dict[str, Any], 
     assert len(datasets.load(accepted, split, tmp_path / "cache").inputs) == 20
 
 
-def test_files_that_change_while_they_are_read_are_refused(
+def test_files_changed_while_read_are_rejected(
     file: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = Path(file["file"])
@@ -123,25 +123,25 @@ def test_files_that_change_while_they_are_read_are_refused(
         datasets.load(accepted, {"split": [0.25, 0.25, 0.25, 0.25], "seed": 0}, tmp_path / "cache")
 
 
-def test_what_was_found_out_must_go_with_the_metric(file: dict[str, Any]) -> None:
+def test_derived_task_must_match_metric(file: dict[str, Any]) -> None:
     with pytest.raises(InvalidSpecError, match="built-in models report val_rmse"):
         as_found(of(file))
 
 
-def test_functions_have_data_too(file: dict[str, Any]) -> None:
+def test_function_program_has_data(file: dict[str, Any]) -> None:
     program = {"function": "train:objective", "data": file}
     found = as_found(parse_spec(document(program=program)))
     assert found.program.model_dump()["data"]["task"] == "regression"
 
 
-def test_what_is_wrong_has_its_key(file: dict[str, Any], tmp_path: Path) -> None:
+def test_data_error_has_its_key(file: dict[str, Any], tmp_path: Path) -> None:
     for change, key in (({"target": "z"}, "target"), ({"features": ["b"]}, "features"), ({"file": "none.csv"}, "file")):
         with pytest.raises(InvalidSpecError) as caught:
             as_found(of({**file, **change}, **VALUES))
         assert caught.value.problems[0].location == ("program", "data", key)
 
 
-def test_a_cnn_on_columns_of_an_npz_is_refused(tmp_path: Path) -> None:
+def test_cnn_on_npz_columns_is_rejected(tmp_path: Path) -> None:
     np.savez(tmp_path / "rows.npz", x=np.ones((9, 4)), y=np.arange(9) % 2)
     data = {"file": str(tmp_path / "rows.npz"), "target": "y", "task": "classification"}
     with pytest.raises(InvalidSpecError, match=r"cnn needs images, but .* is tabular; use mlp"):

@@ -1,4 +1,4 @@
-"""Early termination: what each type prunes, which keys it takes, and by which metric."""
+"""Early termination: when each type prunes, its keys, and its metric."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TWO = [{"name": "score", "goal": "maximize"}, {"name": "size", "goal": "minimize
 
 
 def _search(early: dict[str, Any], *curves: list[float], **changes: Any) -> Search:
-    """A search that knows trials that finished with these curves, higher is better, and one that runs."""
+    """A search with trials that finished with these curves (maximized), and one running trial."""
     past = [
         PastTrial(n, TrialState.FINISHED, {"x": 0.5}, value=curve[-1], reports=dict(enumerate(curve)))
         for n, curve in enumerate(curves)
@@ -29,11 +29,11 @@ def _search(early: dict[str, Any], *curves: list[float], **changes: Any) -> Sear
 
 
 def _pruned_at(search: Search, curve: list[float]) -> int | None:
-    """The step at which the trial that runs is given up."""
+    """The step at which the running trial is pruned."""
     number = len(search) - 1
     for step, value in enumerate(curve):
         verdict = search.report(number, step, value)
-        json.dumps(asdict(verdict))  # no numpy's truth: it goes to the database and to the slot
+        json.dumps(asdict(verdict))  # not a NumPy boolean: the verdict is stored and sent to the slot
         if verdict.prune:
             return step
     return None
@@ -62,14 +62,14 @@ GOOD = [[0.1, 0.2, 0.3, 0.4, 0.5], [0.2, 0.3, 0.4, 0.5, 0.6], [0.3, 0.4, 0.5, 0.
         ({"type": "none"}, [0.0, 0.0, 0.0], None),
     ],
 )
-def test_each_type_prunes_what_it_says(early: dict[str, Any], curve: list[float], step: int | None) -> None:
+def test_each_type_prunes_at_expected_step(early: dict[str, Any], curve: list[float], step: int | None) -> None:
     assert _pruned_at(_search(early, *GOOD), curve) == step
 
 
 @pytest.mark.parametrize("type_", ["median", "asha", "hyperband"])
-def test_a_verdict_crosses_to_the_slot_as_json(type_: str) -> None:
+def test_verdict_is_json_serializable(type_: str) -> None:
     verdicts = [_search({"type": type_}, *GOOD).report(len(GOOD), step, 0.0).prune for step in (0, 1, 2)]
-    assert set(map(type, verdicts)) == {bool}, "numpy's own bools are none in JSON"
+    assert set(map(type, verdicts)) == {bool}, "NumPy booleans are not JSON serializable"
 
 
 @pytest.mark.parametrize(
@@ -82,14 +82,14 @@ def test_a_verdict_crosses_to_the_slot_as_json(type_: str) -> None:
         ({"type": "hyperband", "max_iter": 10, "s": 2}, [1, 3]),
     ],
 )
-def test_one_bracket_judges_at_its_rungs(early: dict[str, Any], rungs: list[int]) -> None:
+def test_one_bracket_evaluates_at_its_rungs(early: dict[str, Any], rungs: list[int]) -> None:
     search = Search(spec(early_terminate=early))
     search.ask()
     noted = [step for step in range(30) if search.report(0, step, 0.5).attributes]
     assert noted == rungs
 
 
-def test_brackets_of_hyperband_begin_ever_later() -> None:
+def test_hyperband_brackets_start_at_increasing_steps() -> None:
     search = Search(spec(early_terminate={"type": "hyperband", "min_iter": 1, "max_iter": 9, "eta": 3}, run_cap=50))
     first = set()
     for number in range(20):
@@ -98,11 +98,11 @@ def test_brackets_of_hyperband_begin_ever_later() -> None:
     assert first == {1, 3, 9}
 
 
-def test_a_report_that_is_not_finite_judges_nothing() -> None:
+def test_non_finite_report_does_not_prune() -> None:
     assert not _search({"type": "threshold", "lower": 0.5}).report(0, 0, float("nan")).prune
 
 
-def test_several_objectives_are_pruned_by_the_one_that_is_named() -> None:
+def test_several_objectives_are_pruned_by_named_metric() -> None:
     early = {"type": "threshold", "upper": 5.0, "metric": "size"}
     search = Search(spec(metric=None, metrics=TWO, early_terminate=early))
     search.ask()
@@ -110,14 +110,14 @@ def test_several_objectives_are_pruned_by_the_one_that_is_named() -> None:
     assert _pruned_at(search, [1.0, 6.0]) == 1
 
 
-def test_the_goal_of_a_metric_that_is_no_objective_is_given_beside_it() -> None:
+def test_metric_that_is_not_an_objective_has_its_own_goal() -> None:
     early = {"type": "patient", "patience": 1, "metric": "loss", "goal": "minimize"}
     search = Search(spec(early_terminate=early))
     search.ask()
     assert _pruned_at(search, [0.1, 0.2, 0.3]) == 2
 
 
-def test_the_built_in_loop_says_which_way_its_metrics_are_better() -> None:
+def test_built_in_loop_knows_goals_of_its_metrics() -> None:
     from podium.sweep.spec.sweep_spec import parse_spec
 
     parsed = parse_spec(builtin_document(early_terminate={"type": "asha", "metric": "val_loss"}))
@@ -165,7 +165,7 @@ def _early(**early: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_what_does_not_fit_is_refused_with_what_to_write(refused: dict[str, Any], key: str, words: str) -> None:
+def test_invalid_combination_is_rejected_with_fix(refused: dict[str, Any], key: str, words: str) -> None:
     from podium.sweep.spec.sweep_spec import parse_spec
 
     with pytest.raises(InvalidSpecError) as caught:
@@ -175,5 +175,5 @@ def test_what_does_not_fit_is_refused_with_what_to_write(refused: dict[str, Any]
     assert words in problem.message
 
 
-def test_what_is_switched_off_keeps_its_keys() -> None:
+def test_disabled_early_termination_accepts_other_keys() -> None:
     assert spec(early_terminate={"type": "none", "min_iter": 3, "eta": 2}).early_terminate.type == "none"

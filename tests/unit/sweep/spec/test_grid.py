@@ -1,4 +1,4 @@
-"""Grids by index: the same points as an enumeration gives, each once, however many there are."""
+"""Grids by index: the same points as an enumeration, each once, for any number of points."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _choice(values: list[int]) -> dict[str, Any]:
 
 @st.composite
 def _spaces(draw: st.DrawFn) -> dict[str, Any]:
-    """Up to five parameters, each of which may depend on any before it."""
+    """Up to five parameters, each of which may depend on any earlier one."""
     space: dict[str, Any] = {}
     kinds: st.SearchStrategy[dict[str, Any]] = st.sampled_from(
         [{"min": 1, "max": 4}, {"min": 0.0, "max": 1.0, "step": 0.25}, {"min": 2, "max": 9, "step": 3}]
@@ -57,7 +57,7 @@ def _spaces(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @given(_spaces())
-def test_a_grid_has_the_points_of_an_enumeration_each_once(space: dict[str, Any]) -> None:
+def test_grid_has_each_point_of_enumeration_once(space: dict[str, Any]) -> None:
     searched = spec(method="grid", parameters=space)
     grid = Grid(searched.parameters)
     points = [frozenset(grid.point(index).items()) for index in range(grid.size)]
@@ -66,21 +66,21 @@ def test_a_grid_has_the_points_of_an_enumeration_each_once(space: dict[str, Any]
 
 
 @given(st.integers(1, 300), st.integers(0, 2**63 - 1))
-def test_the_order_is_a_permutation(size: int, seed: int) -> None:
+def test_shuffled_order_is_a_permutation(size: int, seed: int) -> None:
     assert sorted(shuffled(index, size, seed) for index in range(size)) == list(range(size))
 
 
-def test_a_huge_grid_is_not_listed() -> None:
+def test_huge_grid_is_not_enumerated() -> None:
     tracemalloc.start()
     search = Search(spec(method="grid", parameters=HUGE, run_cap=50))
     first = [planned.params for _ in range(50) if (planned := search.ask()) is not None]
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert len({tuple(params.items()) for params in first}) == 50
-    assert peak < 10_000_000  # bytes; a list of its 10**15 points has no place on any machine
+    assert peak < 10_000_000  # bytes; a list of its 10**15 points would not fit in memory
 
 
-def test_a_huge_grid_goes_on_after_a_restart() -> None:
+def test_huge_grid_continues_after_restart() -> None:
     searched = spec(method="grid", parameters=HUGE, run_cap=50)
     never = Search(searched)
     points = [planned.params for _ in range(20) if (planned := never.ask()) is not None]
@@ -90,8 +90,8 @@ def test_a_huge_grid_goes_on_after_a_restart() -> None:
     assert rest == points[12:]
 
 
-def test_parameters_that_rarely_take_part_do_not_slow_the_next_point() -> None:
-    """Ten optimizers with a hundred settings each: 10**21 combinations, of which a thousand are different points."""
+def test_rarely_active_parameters_do_not_slow_next_point() -> None:
+    """Ten optimizers with a hundred settings each: 10**21 combinations, but only a thousand distinct points."""
     names = [f"o{number}" for number in range(10)]
     space: dict[str, Any] = {"optimizer": {"values": names}}
     space |= {f"{name}_lr": {"min": 1, "max": 100, "when": {"optimizer": name}} for name in names}
@@ -100,7 +100,7 @@ def test_parameters_that_rarely_take_part_do_not_slow_the_next_point() -> None:
     assert len({tuple(grid.shuffled(index, 0).items()) for index in range(1000)}) == 1000
 
 
-def test_conditions_that_cannot_be_counted_are_refused() -> None:
+def test_uncountable_conditions_are_rejected() -> None:
     parents = {f"a{number}": {"values": [0, 1]} for number in range(36)}
     pairs = itertools.product(range(18), range(18, 36))
     children = {f"b{one}-{other}": {"value": 0, "when": {f"a{one}": 1, f"a{other}": 1}} for one, other in pairs}

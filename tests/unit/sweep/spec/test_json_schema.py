@@ -1,4 +1,4 @@
-"""JSON Schema of the sweep file: what the models accept it accepts, and every key says what it is for."""
+"""JSON Schema of the sweep file: it accepts what the models accept, and describes every key."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EXAMPLES = sorted(ROOT.glob("examples/**/*.yaml"))
 VALIDATOR = Draft202012Validator(sweep_schema())
 
 
-def test_it_is_a_schema_of_its_draft() -> None:
+def test_sweep_schema_is_valid_json_schema() -> None:
     Draft202012Validator.check_schema(sweep_schema())
 
 
@@ -38,49 +38,49 @@ def test_every_example_is_valid(file: Path) -> None:
 
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: f"{file.parent.name}/{file.name}")
-def test_the_code_of_every_example_is_there(file: Path) -> None:
+def test_code_of_every_example_exists(file: Path) -> None:
     read = read_sweep_file(file)
     assert (check_code(read.document["program"], file.parent) is None) == ("model" in read.document["program"])
 
 
 GOOD: dict[str, dict[str, Any]] = {
-    "the least": document(),
+    "minimal": document(),
     "built in": builtin_document(),
-    "W&B's word": document(method="bayes"),
+    "W&B's method name": document(method="bayes"),
     "several objectives": document(
         metric=None, metrics=[{"name": "a", "goal": "maximize"}, {"name": "b", "goal": "minimize"}]
     ),
     "a condition": document(parameters={"a": {"values": ["x", 1, None]}, "b": {"value": 2, "when": {"a": ["x"]}}}),
     "a distribution": document(parameters={"a": {"distribution": "normal", "mu": 0.0, "sigma": 2.0}}),
-    "shares": builtin_document(validation={"split": [0.4, 0.2, 0.2, 0.2]}),
+    "split fractions": builtin_document(validation={"split": [0.4, 0.2, 0.2, 0.2]}),
 }
 BAD: dict[str, dict[str, Any]] = {
     "an unknown key": {**document(), "run_kap": 3},
     "an unknown key below": document(limits={"trial": 3}),
     "no metric": document(metric=None),
     "a parameter of no kind": document(parameters={"a": {}}),
-    "half a range": document(parameters={"a": {"min": 1}}),
+    "min without max": document(parameters={"a": {"min": 1}}),
     "an unknown method": document(method="best"),
-    "text for a number": document(run_cap="60"),
+    "a string for a number": document(run_cap="60"),
     "a number below its bound": document(run_cap=0),
     "a list for a block": document(limits=[]),
-    "three shares": document(validation={"split": [0.4, 0.2, 0.4]}),
+    "three split fractions": document(validation={"split": [0.4, 0.2, 0.4]}),
     "no program": document(program=None),
 }
 
 
 @pytest.mark.parametrize("plain", GOOD.values(), ids=GOOD)
-def test_what_the_models_take_it_takes(plain: dict[str, Any]) -> None:
+def test_schema_accepts_what_models_accept(plain: dict[str, Any]) -> None:
     parse_spec(plain)
     VALIDATOR.validate(plain)
 
 
 @pytest.mark.parametrize("plain", BAD.values(), ids=BAD)
-def test_what_is_wrong_by_itself_it_refuses(plain: dict[str, Any]) -> None:
+def test_schema_rejects_invalid_document(plain: dict[str, Any]) -> None:
     assert list(VALIDATOR.iter_errors(plain))
 
 
-def test_every_key_says_what_it_is_for() -> None:
+def test_every_key_has_a_description() -> None:
     assert [key for key, about in _keys(sweep_schema()) if not about.get("description")] == []
 
 
@@ -98,7 +98,7 @@ def _keys(schema: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
             yield f"{block}.{name}", described
 
 
-def test_it_is_printed_and_served_to_editors_which_send_no_token(podium: Podium, client: TestClient) -> None:
+def test_schema_is_printed_and_served_without_token(podium: Podium, client: TestClient) -> None:
     code, out, _ = podium("schema")
     assert (code, json.loads(out)) == (0, sweep_schema())
     del client.headers["Authorization"]

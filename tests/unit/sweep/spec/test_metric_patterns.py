@@ -1,4 +1,4 @@
-"""How metrics are found in what a script prints, and in the file that it appends to."""
+"""Metrics in the output of a script, and in the file that it appends to."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ def _found(patterns: dict[str, str], *lines: str) -> list[tuple[int, str, float]
     return [found for line in lines for found in finder.found_in(line)]
 
 
-def test_a_metric_counts_its_values_where_nothing_says_the_step() -> None:
+def test_values_are_numbered_without_explicit_step() -> None:
     assert _found({"loss": "loss ([0-9.]+)"}, "loss 0.5", "nothing", "the loss 0.25.") == [
         (0, "loss", 0.5),
         (1, "loss", 0.25),
     ]
 
 
-def test_a_group_says_the_step_of_its_line() -> None:
+def test_group_gives_step_of_its_line() -> None:
     pattern = r"epoch (?P<step>\d+).*acc=(?P<value>[-+0-9.e]+)%"
     assert _found({"acc": pattern}, "epoch 3: acc=97.5%", "epoch 5: acc=1e1%") == [(3, "acc", 97.5), (5, "acc", 10.0)]
 
 
-def test_a_pattern_says_the_step_of_all_lines_that_follow() -> None:
+def test_pattern_gives_step_of_following_lines() -> None:
     patterns = {"step": r"epoch (\d+)", "loss": "loss ([0-9.]+)", "acc": "acc ([0-9.]+)"}
     lines = ("epoch 1: loss 0.5", "acc 0.9", "epoch 2:", "loss 0.4")
     assert _found(patterns, *lines) == [(1, "loss", 0.5), (1, "acc", 0.9), (2, "loss", 0.4)]
@@ -48,29 +48,29 @@ def test_a_pattern_says_the_step_of_all_lines_that_follow() -> None:
         ({"step": "at (.*)", "loss": "(no)"}, "at -3", "step must be a non-negative integer, got '-3'"),
     ],
 )
-def test_what_is_no_number_is_shown_with_its_line(patterns: dict[str, str], line: str, message: str) -> None:
+def test_match_that_is_not_a_number_is_shown_with_its_line(patterns: dict[str, str], line: str, message: str) -> None:
     with pytest.raises(BadReportError) as caught:
         _found(patterns, line)
     assert message in str(caught.value) and line in str(caught.value)
 
 
-def test_only_the_beginning_of_a_long_line_is_looked_at() -> None:
+def test_only_beginning_of_long_line_is_searched() -> None:
     assert _found({"loss": "loss ([0-9.]+)"}, "x" * MAX_LINE + " loss 1") == []
 
 
-def test_a_pattern_may_not_be_endless() -> None:
+def test_long_pattern_is_rejected() -> None:
     assert complaint_about_pattern("(a)" * 400) is not None
     assert complaint_about_pattern("loss ([0-9.]+)") is None
 
 
-@pytest.mark.parametrize("wide", ["[\x01-\uffff]", r"[\x01-\uffff]", r"[\0-\U0000ffff]"])
-def test_a_pattern_that_takes_seconds_to_compile_is_refused(wide: str) -> None:
-    for text in (f"({wide * 50})", f"(?i)({wide * 50})"):
+@pytest.mark.parametrize("character_range", ["[\x01-\uffff]", r"[\x01-\uffff]", r"[\0-\U0000ffff]"])
+def test_pattern_that_compiles_slowly_is_rejected(character_range: str) -> None:
+    for text in (f"({character_range * 50})", f"(?i)({character_range * 50})"):
         assert "must have at most 3 character ranges beyond Latin-1" in (complaint_about_pattern(text) or "")
-    assert complaint_about_pattern(f"(?i)({wide})") is None
+    assert complaint_about_pattern(f"(?i)({character_range})") is None
 
 
-def test_patterns_are_compiled_once_when_a_sweep_is_submitted() -> None:
+def test_patterns_are_validated_only_at_submission() -> None:
     program = {"script": "train.py", "metrics": {"score": "(no"}}
     with pytest.raises(InvalidSpecError, match="invalid regular expression"):
         parse_spec(document(program=program))
@@ -81,14 +81,14 @@ PIECES = st.lists(st.text(st.sampled_from("ab\r\n"), max_size=8).map(str.encode)
 
 
 @given(PIECES)
-def test_lines_are_the_same_however_they_come(pieces: list[bytes]) -> None:
+def test_lines_are_independent_of_chunking(pieces: list[bytes]) -> None:
     lines = LineSplitter()
     found = [line for piece in pieces for line in lines.feed(piece)] + list(lines.rest())
     whole = b"".join(pieces).decode().replace("\r", "\n")
     assert found == [line for line in whole.split("\n") if line]
 
 
-def test_a_line_is_kept_within_bounds_and_without_colours() -> None:
+def test_lines_are_truncated_and_stripped_of_colors() -> None:
     lines = LineSplitter()
     assert list(lines.feed(b"x" * 10_000)) == []
     assert [len(line) for line in lines.feed(b"y" * 10_000 + b"\n\x1b[32mgreen\x1b[0m\n")] == [MAX_LINE, 5]
@@ -99,7 +99,7 @@ def _append(path: Path, text: str) -> None:
         file.write(text)
 
 
-def test_json_lines_are_read_as_they_come(tmp_path: Path) -> None:
+def test_json_lines_are_read_incrementally(tmp_path: Path) -> None:
     path = tmp_path / "metrics"
     file = JsonLines(path)
     assert list(file.new()) == []
@@ -109,7 +109,7 @@ def test_json_lines_are_read_as_they_come(tmp_path: Path) -> None:
     assert list(file.new()) == [(4, {"loss": 1.0})]
 
 
-def test_a_summary_gives_final_values(tmp_path: Path) -> None:
+def test_summary_gives_final_values(tmp_path: Path) -> None:
     path = tmp_path / "metrics"
     _append(path, '{"loss": 1}\n{"summary": {"loss": 0.5, "note": "x"}}\n{"loss": 2, "summary": {"best": 3}}\n')
     assert list(JsonLines(path).new()) == [
@@ -122,7 +122,7 @@ def test_a_summary_gives_final_values(tmp_path: Path) -> None:
     assert list(JsonLines(path).new()) == [(0, {"summary": 4.0})]
 
 
-def test_a_value_that_is_not_finite_is_one_in_any_spelling(tmp_path: Path) -> None:
+def test_non_finite_values_are_read_in_any_spelling(tmp_path: Path) -> None:
     path = tmp_path / "metrics"
     _append(
         path, '{"a": Infinity, "b": "-inf", "c": "Infinity", "d": "infinite", "e": null}\n{"f": NaN}\n{"f": "nan"}\n'
@@ -132,7 +132,7 @@ def test_a_value_that_is_not_finite_is_one_in_any_spelling(tmp_path: Path) -> No
     assert [math.isnan(values["f"]) for _, values in others] == [True, True]
 
 
-def test_the_last_json_line_needs_no_end(tmp_path: Path) -> None:
+def test_last_json_line_needs_no_newline(tmp_path: Path) -> None:
     path = tmp_path / "metrics"
     file = JsonLines(path)
     _append(path, '{"loss": 1}\n{"loss": 0.5}')
@@ -153,7 +153,7 @@ def test_the_last_json_line_needs_no_end(tmp_path: Path) -> None:
         ("x" * (MAX_JSON_LINE + 1), "is longer than"),
     ],
 )
-def test_a_line_that_is_no_report_is_an_error(tmp_path: Path, text: str, message: str) -> None:
+def test_invalid_json_line_is_an_error(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "metrics").write_text(text)
     with pytest.raises(BadReportError) as caught:
         list(JsonLines(tmp_path / "metrics").new())

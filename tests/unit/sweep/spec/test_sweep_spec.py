@@ -1,4 +1,4 @@
-"""The sweep spec: what is valid survives a round trip; what is not is refused with its key and what to write."""
+"""The sweep spec: a valid one survives a round trip; an invalid one is rejected with its key and a fix."""
 
 from __future__ import annotations
 
@@ -63,29 +63,29 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @given(documents())
-def test_a_spec_survives_the_database_and_the_wire(plain: dict[str, Any]) -> None:
+def test_spec_survives_json_round_trips(plain: dict[str, Any]) -> None:
     parsed = parse_spec(plain)
     assert spec_from_json(parsed.to_json()) == parsed
     assert parse_spec(json.loads(json.dumps(plain))) == parsed
     assert parsed.to_json() == spec_from_json(parsed.to_json()).to_json()
 
 
-def test_the_defaults_are_those_that_are_documented() -> None:
+def test_defaults_match_documentation() -> None:
     parsed = parse_spec(document(method=None, run_cap=None))
     assert (parsed.method, parsed.seed, parsed.run_cap, parsed.early_terminate.type) == ("tpe", 0, 60, "none")
     assert parsed.validation.split == (0.7, 0.1, 0.1, 0.1)
     assert (parsed.retries.infrastructure, parsed.retries.user) == (3, 0)
 
 
-def test_bayes_is_another_word_for_tpe() -> None:
+def test_bayes_is_an_alias_of_tpe() -> None:
     assert spec(method="bayes").method == "tpe"
 
 
-def test_the_json_schema_can_be_made() -> None:
+def test_json_schema_has_required_keys() -> None:
     assert set(SweepSpec.model_json_schema()["required"]) == {"name", "metric", "program"}
 
 
-# What is refused.
+# Invalid specs.
 
 
 def _x(**parameter: Any) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def _values_combined(**ensemble: Any) -> dict[str, Any]:
 _DIGITS = {"model": "mlp", "data": {"name": "digits"}}
 _DIABETES = {"program": {"model": "mlp", "data": {"name": "diabetes"}}}
 _RMSE = {"name": "val_rmse", "goal": "minimize"}
-_CIRCLE = {"a": {"value": 1, "when": {"b": 1}}, "b": {"value": 1, "when": {"a": 1}}}
+_CYCLE = {"a": {"value": 1, "when": {"b": 1}}, "b": {"value": 1, "when": {"a": 1}}}
 _BIG = {name: {"min": 0, "max": 10**9} for name in "xyz"}
 _NORMAL = {"x": {"distribution": "normal"}}
 _CONDITIONAL: dict[str, Any] = {
@@ -119,7 +119,7 @@ BAD: list[tuple[str, dict[str, Any], str, str]] = [
     ("no metric", document(metric=None), "metric", "is required"),
     ("no parameters", builtin_document(parameters={}), "parameters", "at least one"),
     ("no goal", document(metric={"name": "m"}), "metric.goal", "is required"),
-    ("a wrong word", document(metric={"name": "m", "goal": "max"}), "metric.goal", "did you mean 'maximize'?"),
+    ("a wrong goal", document(metric={"name": "m", "goal": "max"}), "metric.goal", "did you mean 'maximize'?"),
     ("a wrong type", document(run_cap="12"), "run_cap", "must be an integer, got '12'; remove the quotes"),
     ("a bool for a number", document(run_cap=True), "run_cap", "must be an integer"),
     ("run_cap too small", document(run_cap=0), "run_cap", "must be at least 1, got 0"),
@@ -128,7 +128,7 @@ BAD: list[tuple[str, dict[str, Any], str, str]] = [
     ("seed too big", document(seed=2**63), "seed", "must be less than"),
     ("min above max", _x(min=2, max=1), "parameters.x.min", "min (2) must not exceed max (1)"),
     ("log from 0", _x(min=0.0, max=1.0, log=True), "parameters.x.min", "must be greater than 0 on a log scale"),
-    ("half a range", _x(min=0), "parameters.x", "min requires max, which is missing"),
+    ("min without max", _x(min=0), "parameters.x", "min requires max, which is missing"),
     ("an infinite end", _x(min=0.0, max=math.inf), "parameters.x.max", "must be a finite number, got inf"),
     ("no kind", _x(), "parameters.x", "exactly one of"),
     ("two kinds", _x(value=1, values=[1]), "parameters.x", "exactly one of"),
@@ -136,7 +136,7 @@ BAD: list[tuple[str, dict[str, Any], str, str]] = [
     ("log on a list", _x(values=[1], log=True), "parameters.x", "log and step are only valid with min and max"),
     ("log and step", _x(min=1, max=9, log=True, step=2), "parameters.x.step", "mutually exclusive"),
     ("step of 0", _x(min=1, max=9, step=0), "parameters.x.step", "must be greater than 0, got 0"),
-    ("half a whole step", _x(min=1, max=9, step=0.5), "parameters.x.step",
+    ("a fractional step of integers", _x(min=1, max=9, step=0.5), "parameters.x.step",
      "must be an integer in an integer range, got 0.5"),
     ("unknown model", builtin_document(program={"model": "mpl", "data": {"name": "digits"}}), "program.model",
      "unknown model 'mpl'; did you mean 'mlp'?"),
@@ -150,7 +150,7 @@ BAD: list[tuple[str, dict[str, Any], str, str]] = [
      "parameters.dropout", "must be at most 0.95, got 2.0"),
     ("a wrong choice", builtin_document(parameters={"optimizer": {"values": ["adm"]}}), "parameters.optimizer",
      "must be one of adam, adamw, sgd; got 'adm'"),
-    ("a metric that nobody reports", builtin_document(metric={"name": "acc", "goal": "maximize"}), "metric.name",
+    ("a metric that is not reported", builtin_document(metric={"name": "acc", "goal": "maximize"}), "metric.name",
      "built-in models report val_accuracy, val_loss on digits; got 'acc'"),
     ("a metric of classes for values", builtin_document(**_DIABETES), "metric.name",
      "built-in models report val_rmse, val_mae, val_loss on diabetes; got 'val_accuracy'"),
@@ -166,7 +166,7 @@ BAD: list[tuple[str, dict[str, Any], str, str]] = [
      "hard_vote needs classification, but diabetes is regression; supported: mean, median, stacking"),
     ("a temperature of values", _values_combined(calibrate=True), "ensemble.calibrate",
      "needs classification, but diabetes is regression"),
-    ("a circle", document(parameters=_CIRCLE), "parameters", "form a cycle"),
+    ("a cycle", document(parameters=_CYCLE), "parameters", "form a cycle"),
     ("its own condition", _x(value=1, when={"x": 1}), "parameters", "form a cycle"),
     ("an unknown condition", _x(value=1, when={"xx": 1}), "parameters.x.when",
      "unknown parameter 'xx'; did you mean 'x'?"),
@@ -178,25 +178,25 @@ BAD: list[tuple[str, dict[str, Any], str, str]] = [
     ("enqueued out of range", document(enqueue=[{"x": 0.5}, {"x": 1.5}]), "enqueue.1.x",
      "must be between 0 and 1, got 1.5"),
     ("enqueued text", document(enqueue=[{"x": "big"}]), "enqueue.0.x", "must be a number, got 'big'"),
-    ("enqueued beyond all", document(parameters=_NORMAL, enqueue=[{"x": 10**400}]), "enqueue.0.x", "2**"),
+    ("enqueued, huge", document(parameters=_NORMAL, enqueue=[{"x": 10**400}]), "enqueue.0.x", "2**"),
     ("enqueued, not exact", document(parameters=_NORMAL, enqueue=[{"x": 2**54}]), "enqueue.0.x", "2**53"),
     ("enqueued infinity", document(parameters=_NORMAL, enqueue=[{"x": math.inf}]), "enqueue.0.x",
      "must be a finite number, got inf"),
     ("enqueued NaN", document(enqueue=[{"x": math.nan}]), "enqueue.0.x", "must be a finite number, got nan"),
-    ("a condition beyond all", document(parameters=_NORMAL | {"y": {"value": 1, "when": {"x": 2**54}}}),
+    ("a condition on a huge value", document(parameters=_NORMAL | {"y": {"value": 1, "when": {"x": 2**54}}}),
      "parameters.y.when", "2**"),
-    ("enqueued, taking no part", document(parameters=_CONDITIONAL, enqueue=[{"o": "adam", "m": 0.9}]), "enqueue.0.m",
+    ("enqueued, inactive", document(parameters=_CONDITIONAL, enqueue=[{"o": "adam", "m": 0.9}]), "enqueue.0.m",
      "active only if o is 'sgd', but o is 'adam' here; remove it or change o"),
-    ("enqueued, taking no part as another does not", document(parameters=_CONDITIONAL, enqueue=[{"o": "adam", "n": 1}]),
+    ("enqueued, inactive with another", document(parameters=_CONDITIONAL, enqueue=[{"o": "adam", "n": 1}]),
      "enqueue.0.n", "active only if m is one of [0.5, 0.9], but m is inactive here; remove it"),
     ("enqueued, between others", document(parameters=_CONDITIONAL, enqueue=[{"n": 1, "m": 0.7}]), "enqueue.0.n",
      "active only if m is one of [0.5, 0.9], but m is 0.7 here"),
     ("a condition on nothing", document(parameters=_CONDITIONAL | {"p": {"value": 1, "when": {"o": []}}}),
      "parameters.p.when.o", "must not be empty"),
     ("enqueued unknown", builtin_document(enqueue=[{"lrr": 1.0}]), "enqueue.0.lrr", "did you mean 'lr'?"),
-    ("shares that do not sum to 1", document(validation={"split": [0.5, 0.1, 0.1, 0.1]}), "validation.split",
+    ("fractions that do not sum to 1", document(validation={"split": [0.5, 0.1, 0.1, 0.1]}), "validation.split",
      "sum to 1, got a sum of 0.8"),
-    ("a share of 0", document(validation={"split": [1.0, 0.0, 0.0, 0.0]}), "validation.split",
+    ("a fraction of 0", document(validation={"split": [1.0, 0.0, 0.0, 0.0]}), "validation.split",
      "must be greater than 0"),
     ("eta of 1", document(early_terminate={"type": "asha", "eta": 1}), "early_terminate.eta", "2"),
     ("more rungs than steps", document(early_terminate=_HYPERBAND | {"s": 2**60}), "early_terminate.s",
@@ -205,72 +205,72 @@ BAD: list[tuple[str, dict[str, Any], str, str]] = [
     ("no rung below", document(early_terminate=_HYPERBAND | {"s": 1, "eta": 82}), "early_terminate.s", "lower eta"),
     ("rungs of a wrapped rule", document(early_terminate=_PATIENT | {"wrap": _HYPERBAND | {"s": 5}}),
      "early_terminate.wrap.s", "write s: 4 or less"),
-    ("a step beyond all", document(early_terminate={"type": "asha", "min_iter": 2**54}), "early_terminate.min_iter",
+    ("a huge step", document(early_terminate={"type": "asha", "min_iter": 2**54}), "early_terminate.min_iter",
      "at most"),
     ("no bound on starting", document(limits={"start_s": math.inf}), "limits.start_s",
      "must be a finite number, got inf"),
     ("infinite memory", document(limits={"memory_mb": math.inf}), "limits.memory_mb", "must be a finite number"),
-    ("shares of NaN", document(validation={"split": [math.nan] * 4}), "validation.split.0", "must be a finite number"),
+    ("a split of NaN", document(validation={"split": [math.nan] * 4}), "validation.split.0", "must be a finite number"),
     ("a priority of NaN", document(priority=math.nan), "priority", "must be a finite number"),
     ("a condition on NaN", document(parameters=_NORMAL | {"y": {"value": 1, "when": {"x": math.nan}}}),
      "parameters.y.when.x", "must be a finite number"),
     ("too large to be stored", document(budget={"plateau": {"trials": 2**64}}), "budget.plateau.trials",
      "must be at most 2**63 in absolute value, got 18446744073709551616"),
-    ("too long to be shown", document(keep={"models": 10**9999}), "keep.models", "a number with about 10000 digits"),
+    ("too many digits", document(keep={"models": 10**9999}), "keep.models", "a number with about 10000 digits"),
     ("lone surrogate", _x(values=["a", "\ud800"]), "parameters.x.values.1", "contains a lone surrogate, '\\ud800'"),
     ("a lone surrogate as a name", document(parameters={"\ud800": {"value": 1}}), "parameters", "lone surrogate"),
     ("a lone surrogate elsewhere", document(program={"script": "a.py", "env": {"A": "\ud800"}}), "program.env.A",
      "lone surrogate"),
     ("too wide a range", _x(min=-1.7e308, max=1.7e308), "parameters.x.max", "too wide"),
     ("an infinite step", _x(min=0.0, max=1.0, step=math.inf), "parameters.x.step", "must be a finite number"),
-    ("a step beyond all", _x(min=0.0, max=1.0, step=10**400), "parameters.x.step", "401 digits"),
+    ("a huge step", _x(min=0.0, max=1.0, step=10**400), "parameters.x.step", "401 digits"),
     ("a step that is not exact", _x(min=0.0, max=1.0, step=2**54), "parameters.x.step", "at most 2**53"),
-    ("shares of no data", document(validation={"split": [0.7, 0.1, 0.1, 0.1]}), "validation.split",
+    ("split without data", document(validation={"split": [0.7, 0.1, 0.1, 0.1]}), "validation.split",
      "only valid with program.data; remove it"),
-    ("a seed of no data", document(validation={"seed": 1}), "validation.seed",
+    ("split seed without data", document(validation={"seed": 1}), "validation.seed",
      "only valid with program.data; remove it"),
-    ("shares for a script", document(program=_SCRIPT, validation={"split": [0.7, 0.1, 0.1, 0.1]}), "validation.split",
+    ("split for a script", document(program=_SCRIPT, validation={"split": [0.7, 0.1, 0.1, 0.1]}), "validation.split",
      "program.data"),
     ("weights of a script", document(program=_SCRIPT, keep={"models": 3}), "keep.models",
      "not valid for scripts, which save no models or checkpoints"),
     ("checkpoints of a script", document(program=_SCRIPT, keep={"checkpoints": "best"}), "keep.checkpoints",
      "remove it"),
-    ("no time at all", document(limits={"trial_s": 0}), "limits.trial_s", "must be greater than 0"),
+    ("a time limit of 0", document(limits={"trial_s": 0}), "limits.trial_s", "must be greater than 0"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("plain", "key", "message"), [case[1:] for case in BAD], ids=[case[0] for case in BAD])
-def test_a_bad_spec_is_refused_with_its_key_and_what_to_write(plain: dict[str, Any], key: str, message: str) -> None:
+def test_invalid_spec_is_rejected_with_key_and_fix(plain: dict[str, Any], key: str, message: str) -> None:
     with pytest.raises(InvalidSpecError) as caught:
         parse_spec(plain)
     assert [problem.key for problem in caught.value.problems] == [key]
     assert message in caught.value.problems[0].message
 
 
-def test_all_problems_are_told_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     with pytest.raises(InvalidSpecError) as caught:
         parse_spec(document(run_cap=0, seed=-1, metric=None))
     assert {problem.key for problem in caught.value.problems} == {"run_cap", "seed", "metric"}
 
 
 @pytest.mark.parametrize("plain", [None, [], "name: x", 3, {}])
-def test_a_document_that_is_no_mapping_is_refused(plain: Any) -> None:
+def test_document_that_is_not_a_mapping_is_rejected(plain: Any) -> None:
     with pytest.raises(InvalidSpecError):
         parse_spec(plain)
 
 
 @pytest.mark.parametrize("metric", ["val_rmse", "val_mae", "val_loss"])
-def test_a_sweep_may_minimize_any_error_of_values(metric: str) -> None:
+def test_regression_sweep_may_minimize_any_error_metric(metric: str) -> None:
     parsed = parse_spec(builtin_document(**_DIABETES, metric={"name": metric, "goal": "minimize"}))
     assert parsed.metric.name == metric
 
 
 @pytest.mark.parametrize("goal", ["maximize", "minimize"])
-def test_a_function_of_your_own_may_call_its_metric_what_it_likes(goal: str) -> None:
+def test_function_may_use_any_metric_name_and_goal(goal: str) -> None:
     assert spec(metric={"name": "val_rmse", "goal": goal}).metric.goal == goal
 
 
-# What the pieces mean.
+# Properties of valid specs.
 
 
 @pytest.mark.parametrize(
@@ -290,12 +290,12 @@ def test_a_function_of_your_own_may_call_its_metric_what_it_likes(goal: str) -> 
         ({"min": 1, "max": 100, "log": True}, None),
     ],
 )
-def test_the_choices_of_a_parameter(parameter: dict[str, Any], choices: list[Any] | None) -> None:
+def test_choices_of_parameter(parameter: dict[str, Any], choices: list[Any] | None) -> None:
     assert Parameter.model_validate(parameter).choices() == choices
 
 
 @given(st.data())
-def test_every_choice_of_a_parameter_is_allowed_by_it(data: st.DataObject) -> None:
+def test_every_choice_of_a_parameter_is_valid(data: st.DataObject) -> None:
     parameter = Parameter.model_validate(data.draw(_PARAMETERS))
     choices = parameter.choices() or []
     assert len(choices) == (parameter.count() or 0)
@@ -303,7 +303,7 @@ def test_every_choice_of_a_parameter_is_allowed_by_it(data: st.DataObject) -> No
         assert parameter.complaint(choice) is None
 
 
-def test_parameters_come_after_those_that_their_conditions_name() -> None:
+def test_parameters_are_ordered_after_those_in_their_conditions() -> None:
     parsed = spec(parameters={"b": {"value": 1, "when": {"a": 2}}, "a": {"values": [2, 3]}, "c": {"value": 0}})
     names = [name for name, _ in parsed.ordered()]
     assert names.index("a") < names.index("b") and sorted(names) == ["a", "b", "c"]
@@ -320,11 +320,11 @@ def test_parameters_come_after_those_that_their_conditions_name() -> None:
         ({"a": 1, "b": 1}, {"a": 1, "b": 2}, False),
     ],
 )
-def test_a_parameter_takes_part_only_where_its_conditions_hold(when: Any, params: Any, active: bool) -> None:
+def test_parameter_is_active_only_when_its_conditions_hold(when: Any, params: Any, active: bool) -> None:
     assert Parameter.model_validate({"value": 0, "when": when}).active(params) is active
 
 
-def test_a_bundle_goes_with_the_program() -> None:
+def test_program_may_have_a_bundle() -> None:
     program = spec(program={"function": "a.b:c", "code": "src", "bundle": "0" * 64}).program
     assert isinstance(program, FunctionProgram) and program.bundle == "0" * 64
 
@@ -332,15 +332,15 @@ def test_a_bundle_goes_with_the_program() -> None:
 @pytest.mark.parametrize(
     "params", [{}, {"m": 0.5}, {"n": 1}, {"m": 0.5, "n": 1}, {"o": "sgd", "m": 0.9, "n": 2}, {"o": "adam"}], ids=str
 )
-def test_an_enqueued_value_may_wait_for_what_the_search_chooses(params: dict[str, Any]) -> None:
+def test_enqueued_value_may_depend_on_proposed_values(params: dict[str, Any]) -> None:
     assert spec(parameters=_CONDITIONAL, enqueue=[params]).enqueue == [params]
 
 
-def test_no_folds_may_be_written_where_there_is_no_data() -> None:
+def test_zero_folds_are_valid_without_data() -> None:
     assert spec(validation={"folds": 0}).validation.folds == 0
 
 
-def test_a_long_chain_of_conditions_is_ordered_in_one_pass() -> None:
+def test_long_chain_of_conditions_is_ordered() -> None:
     last = MAX_PARAMETERS - 1
     chain: dict[str, Any] = {f"p{n}": {"values": [1, 2], "when": {f"p{n + 1}": 1}} for n in range(last)}
     parsed = parse_spec(document(parameters=chain | {f"p{last}": {"values": [1, 2]}}))
@@ -355,7 +355,7 @@ def test_a_long_chain_of_conditions_is_ordered_in_one_pass() -> None:
     ],
     ids=list,
 )
-def test_there_are_only_so_many(changes: dict[str, Any]) -> None:
+def test_number_of_parameters_and_enqueued_is_limited(changes: dict[str, Any]) -> None:
     with pytest.raises(InvalidSpecError) as caught:
         parse_spec(document(**changes))
     (problem,) = caught.value.problems
@@ -363,20 +363,20 @@ def test_there_are_only_so_many(changes: dict[str, Any]) -> None:
     assert "must have at most" in problem.message
 
 
-def test_of_many_problems_the_first_are_said_and_the_rest_counted() -> None:
+def test_many_problems_are_truncated_with_count() -> None:
     with pytest.raises(InvalidSpecError) as caught:
         parse_spec(document(**{f"key{n}": n for n in range(4000)}))
     *problems, last = caught.value.problems
     assert (len(problems), last.message) == (20, "3,980 more problems are not shown")
 
 
-def test_a_huge_grid_is_refused_before_its_size_is_known() -> None:
+def test_huge_grid_is_rejected_without_computing_its_size() -> None:
     ranges = {f"p{n}": {"min": 0, "max": 2**50, "step": 1} for n in range(300)}
     with pytest.raises(InvalidSpecError, match="the grid has more than 1,000,000,000,000,000,000 points"):
         parse_spec(document(method="grid", parameters=ranges))
 
 
-def test_what_is_wrong_with_the_first_of_several_objectives_is_said_once() -> None:
+def test_problem_of_first_objective_is_reported_once() -> None:
     several = [{"name": "val_accuracy", "goal": "maximize", "target": "high"}, {"name": "val_loss", "goal": "minimize"}]
     with pytest.raises(InvalidSpecError) as caught:
         parse_spec(builtin_document(metric=None, metrics=several))

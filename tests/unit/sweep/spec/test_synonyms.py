@@ -1,4 +1,4 @@
-"""Words of Optuna, Ray Tune or W&B in a sweep file, and values in place of blocks: what to write instead."""
+"""Hints for keys of Optuna, Ray Tune or W&B in a sweep file, and for values in place of blocks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _x(block: Any) -> dict[str, Any]:
     return {"parameters": {"x": block}}
 
 
-SAID = [
+HINTS = [
     ({"n_trials": 3}, "n_trials: unknown key 'n_trials'; did you mean 'run_cap'?"),
     ({"num_samples": 3}, "did you mean 'run_cap'?"),
     ({"direction": "maximize"}, "direction: unknown key 'direction'; did you mean 'metric.goal'?"),
@@ -64,8 +64,8 @@ SAID = [
 ]
 
 
-@pytest.mark.parametrize(("changes", "words"), SAID, ids=lambda given: str(given)[:40])
-def test_what_to_write_instead_is_said(changes: dict[str, Any], words: str) -> None:
+@pytest.mark.parametrize(("changes", "words"), HINTS, ids=lambda given: str(given)[:40])
+def test_synonym_gets_hint_with_replacement(changes: dict[str, Any], words: str) -> None:
     with pytest.raises(InvalidSpecError) as caught:
         parse_spec({**BASE, **changes})
     assert words in str(caught.value)
@@ -73,7 +73,7 @@ def test_what_to_write_instead_is_said(changes: dict[str, Any], words: str) -> N
 
 @pytest.mark.parametrize("place", [(), *((block,) for block in synonyms._BELOW)])
 def test_every_hint_is_a_key_and_no_key_is_a_synonym(place: tuple[str, ...]) -> None:
-    """A table that names what is not there would send people the wrong way."""
+    """A hint for a key that does not exist would mislead users."""
     table = synonyms._BELOW[place[0]] if place else synonyms._TOP
     inner = [*place, "x"] if place and place[0] in ("parameters", "metrics") else list(place)
     for ours, theirs in table.items():
@@ -82,12 +82,12 @@ def test_every_hint_is_a_key_and_no_key_is_a_synonym(place: tuple[str, ...]) -> 
         assert not set(theirs.split()) & set(known_keys(SweepSpec, inner)), theirs
 
 
-def test_the_words_are_words_of_the_sweep_file() -> None:
+def test_hint_values_are_choices_of_sweep_file() -> None:
     choices = {*get_args(Name), "maximize", "minimize", "gpu", "asha", "median", "hyperband", "wilcoxon"}
     assert set(synonyms._WORDS) <= choices | set(get_args(Method))
 
 
-def test_a_line_without_a_colon_is_said_with_its_own_line(tmp_path: Path) -> None:
+def test_line_without_colon_is_reported_with_its_line(tmp_path: Path) -> None:
     file = tmp_path / "s.yaml"
     file.write_text("name: a\nseed 7\nrun_cap: 3\n")
     with pytest.raises(InvalidSpecError) as caught:

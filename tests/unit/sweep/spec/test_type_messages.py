@@ -1,4 +1,4 @@
-"""What is said of a value of the wrong kind: what it is to be, what it is, and what to write instead."""
+"""Messages for values of the wrong type: the expected type, the value, and what to write instead."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EXAMPLE = "{lr: {min: 1e-4, max: 0.1, log: true}}"
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "messages"),
     [
         ({"run_cap": "60"}, ["run_cap: must be an integer, got '60'; remove the quotes"]),
         ({"run_cap": 60.0}, ["run_cap: must be an integer, got 60.0; write 60"]),
@@ -42,7 +42,7 @@ EXAMPLE = "{lr: {min: 1e-4, max: 0.1, log: true}}"
     ],
     ids=str,
 )  # fmt: skip
-def test_it_is_said_once_and_in_plain_words(changes: dict[str, Any], said: list[str]) -> None:
+def test_wrong_type_is_reported_once_with_fix(changes: dict[str, Any], messages: list[str]) -> None:
     with pytest.raises(InvalidSpecError) as caught:
         parse_spec(document(**changes))
-    assert [f"{problem.key}: {problem.message}" for problem in caught.value.problems] == said
+    assert [f"{problem.key}: {problem.message}" for problem in caught.value.problems] == messages
