@@ -1,4 +1,4 @@
-"""Reading sweep files: YAML, JSON and TOML say the same, and every error names file and line."""
+"""Reading sweep files: YAML, JSON and TOML are equivalent, and every error names file and line."""
 
 from __future__ import annotations
 
@@ -99,17 +99,17 @@ def test_each_format_gives_the_same_spec(write: Write, name: str, text: str) -> 
         ("train:objective", "train", 15, "program.function"),
     ],
 )
-def test_a_problem_names_the_line_of_its_key(write: Write, old: str, new: str, line: int, key: str) -> None:
+def test_problem_names_line_of_its_key(write: Write, old: str, new: str, line: int, key: str) -> None:
     problems = _problems(write("s.yaml", YAML.replace(old, new, 1)))
     assert (line, key) in [(problem.line, problem.key) for problem in problems]
 
 
-def test_what_is_missing_has_the_line_of_the_key_above_it(write: Write) -> None:
+def test_missing_key_has_line_of_its_parent(write: Write) -> None:
     (problem,) = _problems(write("s.yaml", YAML.replace("  goal: maximize\n", "")))
     assert (problem.key, problem.line) == ("metric.goal", 3)
 
 
-def test_json_and_toml_have_lines_too(write: Write) -> None:
+def test_json_and_toml_problems_have_lines(write: Write) -> None:
     (in_json,) = _problems(write("s.json", JSON.replace('"maximize"', '"most"')))
     assert (in_json.key, in_json.line) == ("metric.goal", 5)
     (in_toml,) = _problems(write("s.toml", TOML.replace('"maximize"', '"most"')))
@@ -121,7 +121,7 @@ def test_json_may_be_indented_by_tabs(write: Write) -> None:
     assert (problem.key, problem.line) == ("metric.goal", 5)
 
 
-def test_an_unknown_key_has_its_line_and_what_was_meant_in_each_format(write: Write) -> None:
+def test_unknown_key_has_line_and_hint_in_each_format(write: Write) -> None:
     for name, text, line in (("s.yaml", YAML, 2), ("s.json", JSON, 2), ("s.toml", TOML, 1)):
         problems = _problems(write(name, text.replace("name", "nmae", 1)))
         assert (line, "unknown key 'nmae'; did you mean 'name'?") in [(p.line, p.message) for p in problems]
@@ -153,7 +153,7 @@ def test_an_unknown_key_has_its_line_and_what_was_meant_in_each_format(write: Wr
         ("s.yaml", "a: &a [1,1,1,1,1,1,1,1,1,1]\n" + _BOMB, "must have at most 100,000 values", None),
     ],
 )
-def test_a_file_that_cannot_be_parsed_says_where(
+def test_unparsable_file_is_rejected_with_line(
     write: Write, name: str, text: str, message: str, line: int | None
 ) -> None:
     (problem,) = _problems(write(name, text))
@@ -161,33 +161,33 @@ def test_a_file_that_cannot_be_parsed_says_where(
     assert problem.line == line
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
+def test_missing_file_is_named(tmp_path: Path) -> None:
     (problem,) = _problems(tmp_path / "none.yaml")
     assert "No such file" in problem.message
 
 
-def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
+def test_file_that_is_not_text_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "s.yaml"
     path.write_bytes(b"name: \xff\xfe")
     (problem,) = _problems(path)
     assert "not UTF-8 text (byte 6)" in problem.message
 
 
-def test_a_yaml_tag_runs_nothing(write: Write, tmp_path: Path) -> None:
+def test_yaml_tag_executes_nothing(write: Write, tmp_path: Path) -> None:
     tag = f"!!python/object/apply:os.mkdir [{tmp_path / 'made'}]"
     assert _problems(write("s.yaml", YAML.replace("name: small", f"name: {tag}")))
     assert not (tmp_path / "made").exists()
 
 
 @pytest.mark.parametrize("number", [".inf", "-.inf", ".nan"])
-def test_a_number_that_is_not_finite_is_refused(write: Write, number: str) -> None:
+def test_non_finite_number_is_rejected(write: Write, number: str) -> None:
     (problem,) = _problems(write("s.yaml", YAML.replace("lr: 0.02", f"lr: {number}")))
     assert (problem.key, problem.line) == ("enqueue.1.lr", 12)
     assert "must be a finite number" in problem.message
 
 
-def test_one_among_values_is_refused_in_each_format(write: Write) -> None:
-    """As text it would be a choice that nobody meant."""
+def test_non_finite_number_among_values_is_rejected_in_each_format(write: Write) -> None:
+    """Read as a string, it would be an unintended choice."""
     for name, text, number in (("s.yaml", YAML, ".inf"), ("s.json", JSON, "NaN"), ("s.toml", TOML, "inf")):
         old = "1,\n    2" if name == "s.json" else "[1, 2]"
         new = f"1,\n    {number}" if name == "s.json" else f"[1, {number}]"
@@ -195,12 +195,12 @@ def test_one_among_values_is_refused_in_each_format(write: Write) -> None:
         assert (problem.key, problem.line is not None) == ("parameters.depth.values.1", True)
 
 
-def test_text_that_looks_like_one_is_text(write: Write) -> None:
+def test_quoted_non_finite_number_is_a_string(write: Write) -> None:
     _, plain = read_spec_file(write("s.yaml", YAML.replace("values: [1, 2]", "values: [1, 2, 'inf']")))
     assert plain["parameters"]["depth"]["values"] == [1, 2, "inf"]
 
 
-def test_the_mark_that_some_editors_begin_a_file_with_is_none_of_the_text(tmp_path: Path) -> None:
+def test_byte_order_mark_is_ignored(tmp_path: Path) -> None:
     for name, text in (("s.yaml", YAML), ("s.json", JSON), ("s.toml", TOML)):
         path = tmp_path / name
         path.write_text(text, encoding="utf-8-sig")
@@ -214,24 +214,24 @@ def test_windows_line_ends_count_as_lines(write: Write) -> None:
         assert _problems(path)[0].line == line
 
 
-def test_another_encoding_is_named(tmp_path: Path) -> None:
+def test_other_encoding_is_named(tmp_path: Path) -> None:
     path = tmp_path / "s.yaml"
     path.write_text(YAML, encoding="utf-16")
     assert "has the encoding UTF-16; save it as UTF-8" in _problems(path)[0].message
 
 
-def test_a_huge_file_is_not_read_in_full(tmp_path: Path) -> None:
+def test_huge_file_is_not_read_completely(tmp_path: Path) -> None:
     path = tmp_path / "s.yaml"
     with path.open("wb") as file:
         file.truncate(1 << 40)
     assert "exceeds 1 MB, too large for a sweep file" in _problems(path)[0].message
 
 
-def test_a_folder_is_no_file(tmp_path: Path) -> None:
+def test_folder_is_rejected(tmp_path: Path) -> None:
     assert "is a folder, not a file" in _problems(tmp_path)[0].message
 
 
-def test_what_an_alias_brings_has_the_line_of_what_it_names(write: Write) -> None:
+def test_merged_key_has_line_of_its_anchor_or_use(write: Write) -> None:
     text = YAML.replace("lr: {min: 1e-4", "lr: &lr {min: 1e-4").replace(
         "  depth:\n    values: [1, 2]\n", "  depth: {<<: *lr, stepp: 1}\n"
     )

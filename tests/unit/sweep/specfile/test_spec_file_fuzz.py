@@ -1,4 +1,4 @@
-"""Whatever a file holds, reading it ends with a sweep or with problems in plain words, and never otherwise."""
+"""Reading arbitrary sweep files gives a sweep or a list of problems, and raises no other exception."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _read(file: Path) -> None:
 @FOLDER_SHARED
 @given(SUFFIXES, TEXTS | st.text(max_size=40))
 @example(".yaml", "!!set")
-def test_any_text(tmp_path: Path, suffix: str, text: str) -> None:
+def test_arbitrary_text_gives_sweep_or_problems(tmp_path: Path, suffix: str, text: str) -> None:
     file = tmp_path / f"sweep{suffix}"
     file.write_bytes(text.encode(errors="replace"))
     _read(file)
@@ -70,7 +70,7 @@ def test_any_text(tmp_path: Path, suffix: str, text: str) -> None:
 
 @FOLDER_SHARED
 @given(SUFFIXES, st.binary(max_size=40))
-def test_any_bytes(tmp_path: Path, suffix: str, content: bytes) -> None:
+def test_arbitrary_bytes_give_sweep_or_problems(tmp_path: Path, suffix: str, content: bytes) -> None:
     file = tmp_path / f"sweep{suffix}"
     file.write_bytes(content)
     _read(file)
@@ -81,7 +81,9 @@ def test_any_bytes(tmp_path: Path, suffix: str, content: bytes) -> None:
     st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=6),
     st.dictionaries(st.text(max_size=3), PARAMETER, max_size=2),
 )
-def test_any_document_of_theirs(tmp_path: Path, plain: dict[str, Any], parameters: dict[str, Any]) -> None:
+def test_arbitrary_wandb_document_gives_sweep_or_problems(
+    tmp_path: Path, plain: dict[str, Any], parameters: dict[str, Any]
+) -> None:
     file = tmp_path / "sweep.json"
     theirs = {"program": "train.py", "metric": {"name": "a"}, "metrics": {}, "parameters": parameters, **plain}
     file.write_text(json.dumps(theirs))
@@ -91,7 +93,7 @@ def test_any_document_of_theirs(tmp_path: Path, plain: dict[str, Any], parameter
 @pytest.mark.parametrize("suffix", [".yaml", ".json"])
 @FOLDER_SHARED
 @given(key=st.sampled_from(sorted(document())), value=VALUES)
-def test_any_value_of_a_key(tmp_path: Path, suffix: str, key: str, value: Any) -> None:
+def test_arbitrary_value_of_a_key_gives_sweep_or_problems(tmp_path: Path, suffix: str, key: str, value: Any) -> None:
     file = tmp_path / f"sweep{suffix}"
     file.write_text(json.dumps({**document(), key: value}))
     _read(file)

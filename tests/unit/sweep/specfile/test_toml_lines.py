@@ -1,4 +1,4 @@
-"""Which line each key of a TOML text is on."""
+"""The line of each key in a TOML document."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_each_key_and_element_has_its_line() -> None:
     assert lines_of(TEXT) == LINES
 
 
-def test_they_are_the_keys_that_the_standard_reader_finds() -> None:
+def test_keys_match_those_of_tomllib() -> None:
     assert set(lines_of(TEXT)) == set(_locations(tomllib.loads(TEXT), ()))
 
 
@@ -66,7 +66,7 @@ def test_they_are_the_keys_that_the_standard_reader_finds() -> None:
         unique_by=lambda pair: pair[0],
     )
 )
-def test_any_text_of_plain_keys_is_walked_to_its_end(pairs: list[tuple[str, str]]) -> None:
+def test_arbitrary_plain_keys_match_those_of_tomllib(pairs: list[tuple[str, str]]) -> None:
     text = "".join(f"{key} = {value}\n" for key, value in pairs)
     assert set(lines_of(text)) == set(_locations(tomllib.loads(text), ()))
 

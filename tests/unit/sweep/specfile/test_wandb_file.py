@@ -1,4 +1,4 @@
-"""W&B's sweep files as ours: every kind of parameter, hyperband, macros, nesting; errors have the file's own lines."""
+"""Conversion of W&B sweep files: parameters, hyperband, macros, nesting; errors have the lines of the file."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ def _refused(tmp_path: Path, text: str, script: str = "PODIUM_METRICS") -> tuple
     ],
     ids=str,
 )
-def test_a_file_is_known_by_its_program(plain: dict[str, Any], is_theirs: bool) -> None:
+def test_wandb_file_is_recognized_by_its_program(plain: dict[str, Any], is_theirs: bool) -> None:
     assert is_wandb(plain) == is_theirs
 
 
-def test_the_least_file_gets_defaults() -> None:
+def test_minimal_file_gets_defaults() -> None:
     found = _converted("minimal.yaml")
     assert found.document == {
         "name": "minimal",
@@ -62,11 +62,11 @@ def test_the_least_file_gets_defaults() -> None:
     assert [note.split(":")[0] for note in found.notes] == ["method", "run_cap", "metric"]
 
 
-def test_what_podium_does_not_keep_is_said() -> None:
+def test_dropped_keys_are_noted() -> None:
     found = _converted("every_kind.yaml")
     assert not {"project", "entity", "description"} & found.document.keys()
-    said = [note.split(":")[0] for note in found.notes]
-    assert said[:3] == ["project", "entity", "description"]
+    reported = [note.split(":")[0] for note in found.notes]
+    assert reported[:3] == ["project", "entity", "description"]
     assert "parameters.k_log_uniform: the bounds of log_uniform are exponents of e, as in W&B" in found.notes
 
 
@@ -91,7 +91,7 @@ def test_every_kind_of_parameter_is_read(samples_of_every_kind: list[Params]) ->
         ("w_q_beta", 0, 1),
     ],
 )
-def test_samples_are_what_the_distribution_says(
+def test_samples_are_in_range_of_distribution(
     samples_of_every_kind: list[Params], name: str, low: float, high: float
 ) -> None:
     values = [params[name] for params in samples_of_every_kind]
@@ -100,13 +100,13 @@ def test_samples_are_what_the_distribution_says(
 
 @pytest.fixture(scope="module")
 def samples_of_every_kind() -> list[Params]:
-    """What `podium sweep validate` would show of it."""
+    """The samples that `podium sweep validate` would show."""
     from podium.sweep.specfile.random_configurations import samples
 
     return samples(read_sweep_file(FILES / "every_kind.yaml").spec, 200)
 
 
-def test_samples_on_steps_are_multiples(samples_of_every_kind: list[Params]) -> None:
+def test_quantized_samples_are_multiples(samples_of_every_kind: list[Params]) -> None:
     for name, q in (("j_q_uniform", 32), ("m_q_log_uniform", 4), ("n_q_log_uniform_values", 8), ("s_q_normal", 5)):
         assert all(float(params[name] or 0) % q == 0 for params in samples_of_every_kind), name
 
@@ -118,12 +118,12 @@ def test_samples_on_steps_are_multiples(samples_of_every_kind: list[Params]) -> 
         ("hyperband_max_iter.yaml", {"type": "hyperband", "max_iter": 27, "s": 2, "eta": 3}),
     ],
 )
-def test_hyperband_is_theirs(name: str, block: dict[str, Any]) -> None:
+def test_hyperband_block_is_kept(name: str, block: dict[str, Any]) -> None:
     assert _converted(name).document["early_terminate"] == block
     assert read_sweep_file(FILES / name).spec.early_terminate.type == "hyperband"
 
 
-def test_a_grid_runs_to_its_end() -> None:
+def test_grid_gets_run_cap_of_its_size() -> None:
     assert _converted("grid.yaml").document["run_cap"] == 12
 
 
@@ -135,7 +135,7 @@ def test_a_grid_runs_to_its_end() -> None:
         ("a: {min: 1, max: 3000}, b: {min: 1, max: 3000}", 1_000_000),
     ],
 )
-def test_a_grid_above_ten_thousand_points_runs_too(tmp_path: Path, space: str, run_cap: int) -> None:
+def test_grid_above_ten_thousand_points_is_accepted(tmp_path: Path, space: str, run_cap: int) -> None:
     file = tmp_path / "sweep.yaml"
     (tmp_path / "train.py").write_text("print('val_loss=0.5')\n")
     metric = "metric: {name: val_loss, goal: minimize}\nmetrics: {val_loss: 'val_loss=([0-9.]+)'}"
@@ -150,13 +150,13 @@ def test_nested_parameters_have_dotted_names() -> None:
     assert "parameters: nested parameters have dotted names: optimizer.name, optimizer.schedule.lr" in found.notes
 
 
-def test_every_macro_of_theirs_is_known() -> None:
+def test_every_wandb_macro_is_known() -> None:
     program = read_sweep_file(FILES / "macros.yaml").document["program"]
     assert program["command"][:4] == ["${env}", "${interpreter}", "-u", "${program}"]
     assert program["script"] == "train.py"
 
 
-def test_blocks_of_ours_may_stand_in_it() -> None:
+def test_podium_blocks_are_valid_in_wandb_file() -> None:
     spec = read_sweep_file(FILES / "printed.yaml").spec
     assert (spec.limits.trial_s, spec.seed) == (60, 3)
 
@@ -202,20 +202,20 @@ START = "program: train.py\nmethod: random\nmetric: {name: loss, goal: minimize}
     ],
     ids=str,
 )
-def test_errors_are_at_the_keys_of_the_file(tmp_path: Path, text: str, line: int, key: str, words: str) -> None:
+def test_errors_are_at_keys_of_the_file(tmp_path: Path, text: str, line: int, key: str, words: str) -> None:
     found = _refused(tmp_path, START + text)
     assert found[:2] == (line, key)
     assert words in found[2]
 
 
-def test_a_metric_that_nothing_says_is_refused_with_what_to_write(tmp_path: Path) -> None:
+def test_unreported_metric_is_rejected_with_fix(tmp_path: Path) -> None:
     text = START + "parameters: {lr: {value: 1}}\n"
     line, key, words = _refused(tmp_path, text, script="import wandb, and more about wandb.log")
     assert (line, key) == (3, "metric")
     assert "metrics: {loss: auto}" in words and "PODIUM_METRICS" in words and "metrics: {}" in words
 
 
-def test_what_else_is_wrong_is_said_too(tmp_path: Path) -> None:
+def test_other_problems_are_reported_as_well(tmp_path: Path) -> None:
     with pytest.raises(InvalidSpecError) as caught:
         _read(tmp_path, START + "parameters: {lr: {min: 2, max: 1}}\nrun_kap: 1\n", script="no wandb")
     assert [(problem.line, problem.key) for problem in caught.value.problems] == [
@@ -225,7 +225,7 @@ def test_what_else_is_wrong_is_said_too(tmp_path: Path) -> None:
     ]
 
 
-def test_the_pattern_that_is_proposed_works(tmp_path: Path) -> None:
+def test_proposed_pattern_is_accepted(tmp_path: Path) -> None:
     text = START + "parameters: {lr: {value: 1}}\nmetrics: {loss: auto}\n"
     assert _read(tmp_path, text, script="").document["program"]["metrics"] == {"loss": "auto"}
 
@@ -240,13 +240,13 @@ def test_the_pattern_that_is_proposed_works(tmp_path: Path) -> None:
         "\nArguments(report_to='wandb')",
     ],
 )
-def test_a_script_that_logs_to_wandb_needs_no_metrics(tmp_path: Path, script: str) -> None:
+def test_script_that_logs_to_wandb_needs_no_metrics(tmp_path: Path, script: str) -> None:
     found = _read(tmp_path, START + "parameters: {lr: {value: 1}}\n", script=script)
     assert found.document["program"]["metrics"] == {}
     assert any("is read from wandb.log in the script" in note for note in found.notes)
 
 
-def test_env_is_taken_over(tmp_path: Path) -> None:
+def test_env_is_kept(tmp_path: Path) -> None:
     text = START + "parameters: {lr: {value: 1}}\nenv: {MODE: fast, SEED: 1, RATE: 1e-3, DEBUG: true}\n"
     found = _read(tmp_path, text).document["program"]["env"]
     assert found == {"MODE": "fast", "SEED": "1", "RATE": "0.001", "DEBUG": "true"}
@@ -254,7 +254,7 @@ def test_env_is_taken_over(tmp_path: Path) -> None:
     assert _refused(tmp_path, text)[:2] == (6, "env.A")
 
 
-def test_a_launch_job_is_refused_in_one_sentence(tmp_path: Path) -> None:
+def test_launch_job_is_rejected_with_one_problem(tmp_path: Path) -> None:
     text = "job: me/project/job:latest\nmethod: bayess\nparameters: {lr: 3}\n"
     with pytest.raises(InvalidSpecError) as caught:
         _read(tmp_path, text)
@@ -265,12 +265,12 @@ def test_a_launch_job_is_refused_in_one_sentence(tmp_path: Path) -> None:
     ) and "replace `job` by `program: train.py`" in problem.message
 
 
-def test_both_kinds_of_problems_are_said_at_once(tmp_path: Path) -> None:
+def test_conversion_and_spec_problems_are_reported_together(tmp_path: Path) -> None:
     text = "program: train:run\nmethod: bayess\nparameters:\n  lr: 3\n  width: {min: 5, max: 1}\nrun_kap: 3\n"
     with pytest.raises(InvalidSpecError) as caught:
         _read(tmp_path, text)
-    said = [(problem.line, problem.key, problem.message) for problem in caught.value.problems]
-    assert [key for _, key, _ in said] == [
+    reported = [(problem.line, problem.key, problem.message) for problem in caught.value.problems]
+    assert [key for _, key, _ in reported] == [
         "method",
         "metric",
         "parameters.lr",
@@ -278,7 +278,7 @@ def test_both_kinds_of_problems_are_said_at_once(tmp_path: Path) -> None:
         "parameters.width.min",
         "run_kap",
     ]
-    assert "did you mean 'bayes'?" in said[0][2]
+    assert "did you mean 'bayes'?" in reported[0][2]
 
 
 @pytest.mark.parametrize(
@@ -302,13 +302,13 @@ def test_both_kinds_of_problems_are_said_at_once(tmp_path: Path) -> None:
         ("project: p\nmetric: {name: a}\nparameters: {lr: {value: 1}}\n", "program", "such as train.py"),
     ],
 )
-def test_what_is_missing_is_said(tmp_path: Path, text: str, key: str, words: str) -> None:
+def test_missing_key_is_reported_with_example(tmp_path: Path, text: str, key: str, words: str) -> None:
     _, where, message = _refused(tmp_path, text)
     assert where == key
     assert words in message
 
 
-def test_a_metric_that_is_misspelt_gets_a_hint(tmp_path: Path) -> None:
+def test_misspelt_metric_gets_hint(tmp_path: Path) -> None:
     text = "program: train.py\nmetric: {name: val_los, goal: minimize}\nparameters: {lr: {value: 1}}\n"
     text += "metrics: {val_loss: 'val_loss=(.*)'}\n"
     line, key, message = _refused(tmp_path, text, script="nothing")

@@ -1,4 +1,4 @@
-"""Sweep files changed key by key: what did not change stays as it was written, and the result says what it should."""
+"""Edits of sweep files by key: unchanged lines are kept as written, and the result has the edited values."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def lines_that_differ(one: str, other: str) -> list[str]:
     return [line for line in other.splitlines() if line not in before]
 
 
-def test_a_value_is_replaced_where_it_stands() -> None:
+def test_value_is_replaced_in_place() -> None:
     text = DIGITS.read_text()
     found = changed(text, [set_("parameters.lr.max", "1.0"), set_("seed", "8")])
     assert lines_that_differ(text, found) == ["seed: 8", "  lr:        {min: 3e-4, max: 1.0, log: true}"]
     assert found.count("#") == text.count("#")
 
 
-def test_keys_are_added_and_removed_without_a_word_of_the_others() -> None:
+def test_keys_are_added_and_removed_without_changing_others() -> None:
     text = DIGITS.read_text()
     added = changed(
         text, [set_("parameters.weight_decay", "{min: 1e-5, max: 0.1, log: true}"), set_("budget.wall_s", "60")]
@@ -54,48 +54,48 @@ def test_keys_are_added_and_removed_without_a_word_of_the_others() -> None:
     assert "momentum" not in plain(removed)["parameters"]
 
 
-def test_a_block_that_is_empty_goes_with_its_last_key() -> None:
+def test_empty_block_is_removed_with_its_last_key() -> None:
     assert changed("a: 1\nbudget: {wall_s: 3}\n", [set_("budget.wall_s", None)]) == "a: 1\n"
     assert plain(changed("parameters:\n  lr: {value: 1}\n", [set_("parameters.lr", None)])) == {"parameters": {}}
 
 
-def test_a_whole_number_becomes_another_and_is_still_told_from_a_fraction() -> None:
+def test_integer_and_float_are_distinguished() -> None:
     assert changed("a: 1\n", [set_("a", "1.0")]) == "a: 1.0\n"
     assert changed("a: 1 # one\nb:\n# two\nc: 3\n", [set_("b.d", "2")]) == "a: 1 # one\nb: {d: 2}\n# two\nc: 3\n"
     assert numbers_of("a: {b/c: 1e-3, d: [0x10, text]}") == {"/a/b~1c": "1e-3", "/a/d/0": "0x10"}
 
 
 @pytest.mark.parametrize("text", ["a: &x {k: 1}\nb: *x\n", "a: |\n  some\n  text\nb: 2\n", "{a: 1, b: {c: 2}}", "- 1"])
-def test_where_nothing_can_be_replaced_it_is_written_anew(text: str) -> None:
+def test_document_is_rewritten_when_value_cannot_be_replaced(text: str) -> None:
     if text == "- 1":
         with pytest.raises(InvalidSpecError, match="mapping"):
             changed(text, [set_("a", "3")])
         return
-    wanted = {**plain(text), "a": 3}
-    assert plain(changed(text, [set_("a", "3")])) == wanted
+    expected = {**plain(text), "a": 3}
+    assert plain(changed(text, [set_("a", "3")])) == expected
 
 
 @pytest.mark.parametrize("separator", ["\u2028", "\u2029"])
-def test_only_yaml_says_where_a_line_of_a_value_ends(separator: str) -> None:
+def test_line_separators_in_values_are_kept(separator: str) -> None:
     text = f"a{separator}b"
     assert plain(changed("a: 1\n", [set_("a", f'"{text}"')])) == {"a": text}
     assert plain(changed("a: 1\n", [set_("a", '"a\\u0085b"')])) == {"a": "a\x85b"}
 
 
-def test_a_character_that_yaml_does_not_print_is_no_end_of_a_line() -> None:
+def test_unprintable_character_is_rejected() -> None:
     with pytest.raises(InvalidSpecError, match="is not valid YAML"):
         changed("a: 1\n", [set_("a", '"a\x1cb"')])
 
 
 @pytest.mark.parametrize("value", ["{", "a: b: c", "[1, 2", "*no"])
-def test_a_value_that_is_no_yaml_is_refused_with_its_key(value: str) -> None:
+def test_invalid_yaml_value_is_rejected_with_key(value: str) -> None:
     with pytest.raises(InvalidSpecError) as caught:
         changed("a: 1\n", [set_("b.c", value)])
     assert caught.value.problems[0].location == ("b", "c")
 
 
 @pytest.mark.parametrize("place", ["b", "2", "-1", "9999999"])
-def test_a_list_has_places_up_to_its_end(place: str) -> None:
+def test_list_index_beyond_end_is_rejected(place: str) -> None:
     with pytest.raises(InvalidSpecError, match="is not an index of a list with 1 items"):
         changed("a: [1]\n", [set_(f"a.{place}", "1")])
     with pytest.raises(InvalidSpecError, match="a is not a mapping"):
@@ -116,7 +116,7 @@ run_cap: 8
 """
 
 
-def test_items_of_lists_are_changed_where_they_stand() -> None:
+def test_list_items_are_changed_in_place() -> None:
     found = changed(LISTS, [set_("metrics.1.goal", "maximize"), set_("enqueue.0.lr", "2.0e-3")])
     assert lines_that_differ(LISTS, found) == ["    goal: maximize", "- {lr: 2.0e-3}  # the old default"]
     found = changed(LISTS, [set_("metrics.0.target", "9e-1"), set_("enqueue.2", "{lr: 5e-5}")])
@@ -128,12 +128,12 @@ def test_items_of_lists_are_changed_where_they_stand() -> None:
     assert found.index("5e-5") < found.index("# the end")
 
 
-def test_objectives_and_known_configurations_have_a_line_each() -> None:
+def test_objectives_and_enqueued_configurations_have_a_line_each() -> None:
     found = changed("a: 1\n", [set_("enqueue", "[{}]"), set_("enqueue.0.lr", "1e-3"), set_("enqueue.1", "{lr: 2}")])
     assert found == "a: 1\nenqueue:\n  - {lr: 1e-3}\n  - {lr: 2}\n"
 
 
-def test_an_item_goes_alone_and_an_empty_list_with_its_last() -> None:
+def test_removed_item_keeps_others_and_empty_list_is_removed() -> None:
     found = changed(LISTS, [set_("enqueue.0", None)])
     assert found == LISTS.replace("- {lr: 1e-3}  # the old default\n", "")
     found = changed(LISTS, [set_("metrics.0", None), set_("enqueue.1", None), set_("enqueue.0", None)])
@@ -142,27 +142,27 @@ def test_an_item_goes_alone_and_an_empty_list_with_its_last() -> None:
     assert plain(changed(LISTS, [set_("enqueue.0.lr", None)]))["enqueue"] == [{}, {"lr": 0.01}]
 
 
-def test_what_comes_stands_where_the_other_went() -> None:
+def test_added_key_replaces_removed_one_in_place() -> None:
     text = "a: 1\nmetric: {name: x, goal: maximize}  # by hand\nb: 1e-4\n"
     found = changed(text, [set_("metric", None), set_("metrics", "[{name: x, goal: maximize, target: 1e-2}]")])
     assert found == "a: 1\nmetrics:  # by hand\n  - {name: x, goal: maximize, target: 1e-2}\nb: 1e-4\n"
 
 
-def test_numbers_keep_their_spelling_where_their_block_is_written_anew() -> None:
+def test_numbers_keep_spelling_when_block_is_rewritten() -> None:
     text = "p:\n  lr: {min: 1e-4, max: 1.0e-1, log: true}  # wide\n  w: &w {value: 0x10}\n"
     found = changed(text, [set_("p.lr.log", None), set_("p.lr.step", "1e-5")])
     assert "lr: {min: 1e-4, max: 1.0e-1, step: 1e-5}  # wide" in found
     assert plain(found)["p"]["w"] == {"value": 16}
 
 
-def test_the_rest_keeps_its_comments_where_a_block_loses_all() -> None:
+def test_other_comments_are_kept_when_block_is_emptied() -> None:
     text = "a: 1  # one\nparameters:  # of what\n  lr: {value: 1}\nb: |  # more\n  two\n  lines\nc: 3  # three\n"
     found = changed(text, [set_("parameters.lr", None), set_("b", "one line")])
     assert found == 'a: 1  # one\nparameters: {}\nb: "one line"\nc: 3  # three\n'
 
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=str)
-def test_an_example_written_anew_says_the_same(file: Path) -> None:
+def test_rewritten_example_is_equal(file: Path) -> None:
     document = read_document(file).plain
     assert plain(yaml_of(document)) == document
     assert rewritten(file.read_text(), document) == file.read_text()
@@ -180,12 +180,12 @@ DOCUMENTS = st.dictionaries(NAMES, VALUES, min_size=1, max_size=4)
 
 
 @given(st.text(st.characters(codec="utf-8") | st.sampled_from("\x7f\x85\u2028\ufeff"), min_size=1, max_size=12))
-def test_a_text_of_any_characters_is_set_as_it_is(text: str) -> None:
+def test_string_of_any_characters_round_trips(text: str) -> None:
     assert plain(changed("a: 1\n", [set_("b", scalar(text))]))["b"] == text
 
 
 @given(DOCUMENTS, DOCUMENTS)
-def test_whatever_was_there_it_says_what_it_should(old: dict[str, Any], new: dict[str, Any]) -> None:
+def test_rewritten_document_has_new_values(old: dict[str, Any], new: dict[str, Any]) -> None:
     text = yaml_of(old)
     assert plain(text) == old
     assert plain(rewritten(text, new)) == new
