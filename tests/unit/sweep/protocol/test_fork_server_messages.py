@@ -21,13 +21,13 @@ from podium.sweep.protocol.fork_server_messages import (
 
 
 @pytest.mark.parametrize("request_", [ForkAttempt(), SignalAttempt(15)])
-def test_requests(request_: ForkServerRequest) -> None:
+def test_request_is_unchanged_after_round_trip(request_: ForkServerRequest) -> None:
     assert decode_request(encode_request(request_)) == request_
 
 
 @pytest.mark.parametrize(
     "reply", [ForkServerReady(7), ForkServerFailed("no such package"), AttemptForked(8), AttemptExited(8, "SIGKILL", 2)]
 )
-def test_replies_are_lines(reply: ForkServerReply) -> None:
+def test_reply_is_one_line_and_unchanged_after_round_trip(reply: ForkServerReply) -> None:
     line = encode_reply(reply)
     assert line.endswith(b"\n") and decode_reply(line) == reply

@@ -74,21 +74,21 @@ COMMANDS: list[SlotCommand] = [
 
 
 @given(st.lists(_EVENTS, max_size=3))
-def test_events_are_the_same_after_a_call(events: list[Event]) -> None:
+def test_events_are_unchanged_after_round_trip(events: list[Event]) -> None:
     numbered = tuple(enumerate(events, start=1))
     assert decode_events(join_events(encode_event(number, event) for number, event in numbered)) == numbered
 
 
-def test_commands_are_the_same_after_a_call() -> None:
+def test_commands_are_unchanged_after_round_trip() -> None:
     assert decode_commands(encode_commands(COMMANDS)) == COMMANDS
 
 
-def test_every_command_and_every_event_has_a_kind() -> None:
+def test_every_command_and_event_has_a_kind() -> None:
     assert {type(command) for command in COMMANDS} == set(COMMAND_KINDS.values())
     assert set(EVENT_KINDS.values()) == set(get_args(Event))
 
 
-def test_a_superseded_call_has_no_events() -> None:
+def test_superseded_call_has_no_events() -> None:
     assert decode_events(SUPERSEDED) is None
     assert decode_events(join_events([])) == ()
 
@@ -96,7 +96,7 @@ def test_a_superseded_call_has_no_events() -> None:
 @given(
     st.builds(SlotDescription, running=st.none() | _KEYS, events=st.lists(st.tuples(st.integers(), _EVENTS)).map(tuple))
 )
-def test_a_description_is_the_same_after_encoding(description: SlotDescription) -> None:
+def test_description_is_unchanged_after_round_trip(description: SlotDescription) -> None:
     assert SlotDescription.from_json(description.to_json()) == description
 
 
@@ -105,6 +105,6 @@ def test_a_description_is_the_same_after_encoding(description: SlotDescription) 
     [b"3", b"[3]", b'[{"kind": "stop"}]', b'[{"kind": "stop_attempt", "key": [1], "cause": "cancelled"}]',
      b'[{"kind": "stop_attempt", "key": [1, 1], "cause": "boredom"}]', b'[{"kind": "stop_attempt", "key": [1, 1]}]'],
 )  # fmt: skip
-def test_an_invalid_command_is_refused(commands: bytes) -> None:
+def test_invalid_command_is_rejected(commands: bytes) -> None:
     with pytest.raises((TypeError, ValueError)):
         decode_commands(commands)

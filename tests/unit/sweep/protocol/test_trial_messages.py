@@ -69,11 +69,11 @@ _NAMES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0
         st.builds(ChildReport, st.sampled_from(["finished", "failed"]), _FINITE, message=st.text()),
     )
 )
-def test_a_message_is_the_same_after_encoding_and_parsing(message: TrialMessage) -> None:
+def test_message_is_unchanged_after_round_trip(message: TrialMessage) -> None:
     assert parse_from_trial(encode_from_trial(message), KEY) == message
 
 
-def test_a_message_counts_for_the_attempt_of_its_process() -> None:
+def test_message_counts_for_the_attempt_of_its_process() -> None:
     line = encode_from_trial(Reported(AttemptKey(99, 1), 1, 0.5, 9.0))
     message = parse_from_trial(line, KEY)
     assert isinstance(message, Reported) and message.key == KEY
@@ -81,7 +81,7 @@ def test_a_message_counts_for_the_attempt_of_its_process() -> None:
         _parse(REPORTED | {"key": [99, 1]})
 
 
-def test_a_message_over_the_limit_is_not_sent() -> None:
+def test_message_over_the_limit_is_not_sent() -> None:
     with pytest.raises(BadReportError, match=r"at most 1,048,576 bytes"):
         encode_from_trial(AttrsReported(user_attrs={"note": "x" * MAX_LINE_BYTES}))
 
@@ -139,12 +139,12 @@ def test_a_message_over_the_limit_is_not_sent() -> None:
         VALUE | {"constrained": 1},
     ],
 )
-def test_any_other_message_is_refused(message: Any) -> None:
+def test_invalid_message_is_rejected(message: Any) -> None:
     with pytest.raises(ValueError):
         _parse(message)
 
 
 @pytest.mark.parametrize("line", [b"", b"nonsense", b"\xff\xfe", b"[" * 100_000])
-def test_a_line_that_is_no_json_is_refused(line: bytes) -> None:
+def test_line_that_is_not_json_is_rejected(line: bytes) -> None:
     with pytest.raises(ValueError):
         parse_from_trial(line, KEY)
