@@ -23,7 +23,7 @@ def _numbers(content: bytes) -> list[int]:
     return [number for number, _ in decode_events(content) or ()]
 
 
-def test_events_stay_until_they_are_acknowledged() -> None:
+def test_events_are_kept_until_acknowledged() -> None:
     queue = EventQueue()
     _fill(queue, 3)
     assert _numbers(queue.oldest()) == _numbers(queue.oldest()) == [1, 2, 3]
@@ -33,7 +33,7 @@ def test_events_stay_until_they_are_acknowledged() -> None:
     assert (len(queue), queue.size_bytes, queue.last_number) == (0, 0, 3)
 
 
-def test_a_call_returns_a_limited_number_of_events_and_at_least_one() -> None:
+def test_call_returns_a_limited_number_of_events_and_at_least_one() -> None:
     queue = EventQueue()
     _fill(queue, MAX_EVENTS_PER_CALL + 1)
     assert queue.is_urgent and len(_numbers(queue.oldest())) == MAX_EVENTS_PER_CALL
@@ -43,7 +43,7 @@ def test_a_call_returns_a_limited_number_of_events_and_at_least_one() -> None:
     assert queue.is_urgent and _numbers(queue.oldest()) == [1]
 
 
-def test_an_event_is_urgent_until_it_is_acknowledged() -> None:
+def test_event_is_urgent_until_acknowledged() -> None:
     queue = EventQueue()
     _fill(queue, 1)
     assert not queue.is_urgent
@@ -54,7 +54,7 @@ def test_an_event_is_urgent_until_it_is_acknowledged() -> None:
     assert not queue.is_urgent and len(queue) == 1
 
 
-def test_it_is_full_by_number_or_by_size() -> None:
+def test_queue_is_full_by_number_or_by_size() -> None:
     queue = EventQueue()
     _fill(queue, MAX_EVENTS - 1)
     assert not queue.is_full

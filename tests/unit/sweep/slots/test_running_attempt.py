@@ -45,7 +45,7 @@ def test_attributes_are_collected_until_the_end(running: RunningAttempt) -> None
         {"user_attrs": {"note": "x" * MAX_USER_ATTRS_BYTES}},
     ],
 )
-def test_attributes_that_the_trial_handle_refuses_are_refused(running: RunningAttempt, message: dict[str, Any]) -> None:
+def test_attributes_rejected_by_the_trial_handle_are_rejected(running: RunningAttempt, message: dict[str, Any]) -> None:
     line = json.dumps({"kind": "attrs_reported", **message}).encode()
     reported = parse_from_trial(line, AttemptKey(1, 1))
     assert isinstance(reported, AttrsReported)
