@@ -1,4 +1,4 @@
-"""How an attempt ended: the table of what it said, how it died, and what the slot did to it."""
+"""The outcome of an attempt, from its report, its exit status, and the action of the slot."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from podium.sweep.values.trial import Cause, TrialState
 
 FINISHED, PRUNED, FAILED, CANCELLED = TrialState.FINISHED, TrialState.PRUNED, TrialState.FAILED, TrialState.CANCELLED
 DONE = ChildReport("finished", 0.5)
-GAVE_UP = ChildReport("pruned")
+WAS_PRUNED = ChildReport("pruned")
 RAISED = ChildReport("failed", cause="user_error", message="ValueError: x", traceback="Traceback …")
 
 
@@ -22,8 +22,8 @@ RAISED = ChildReport("failed", cause="user_error", message="ValueError: x", trac
         (DONE, "SIGSEGV", None, FINISHED, None),  # in the teardown: its result was complete
         (DONE, "SIGKILL", Cause.TIMEOUT, FINISHED, None),
         (DONE, "SIGKILL", Cause.CANCELLED, FINISHED, None),
-        (GAVE_UP, "0", None, PRUNED, None),
-        (GAVE_UP, "SIGKILL", Cause.STALLED, PRUNED, None),
+        (WAS_PRUNED, "0", None, PRUNED, None),
+        (WAS_PRUNED, "SIGKILL", Cause.STALLED, PRUNED, None),
         (RAISED, "0", None, FAILED, Cause.USER_ERROR),
         (RAISED, "SIGKILL", Cause.TIMEOUT, FAILED, Cause.TIMEOUT),
         (RAISED, "143", Cause.CANCELLED, CANCELLED, Cause.CANCELLED),
@@ -40,7 +40,7 @@ RAISED = ChildReport("failed", cause="user_error", message="ValueError: x", trac
         (ChildReport("finished", math.inf), "0", None, FAILED, Cause.BAD_REPORT),
     ],
 )
-def test_the_judgement(
+def test_outcome_follows_from_report_exit_and_kill(
     report: ChildReport | None, exit: str, killed_for: Cause | None, state: TrialState, cause: Cause | None
 ) -> None:
     verdict = judge(report, exit, None if killed_for is None else Kill(killed_for))
@@ -58,7 +58,7 @@ SO_FAR = Chosen((0.5,))
         (STOPPED, None, "SIGKILL", None, FINISHED, None),  # killed after the decision
         (STOPPED, RAISED, "0", None, FINISHED, None),
         (STOPPED, ChildReport("finished", 0.1), "0", None, FINISHED, None),
-        (STOPPED, GAVE_UP, "0", None, FINISHED, None),
+        (STOPPED, WAS_PRUNED, "0", None, FINISHED, None),
         (STOPPED, None, "143", Cause.CANCELLED, FINISHED, None),
         (Chosen(None, "stop: step 3 reached 3"), None, "0", None, FAILED, Cause.BAD_REPORT),
         (SO_FAR, None, "SIGKILL", Cause.TIMEOUT, FINISHED, None),
@@ -71,7 +71,7 @@ SO_FAR = Chosen((0.5,))
         (Chosen((math.nan,)), None, "SIGKILL", Cause.TIMEOUT, FAILED, Cause.TIMEOUT),
     ],
 )
-def test_what_was_reported_counts_at_a_condition_of_stop_and_at_the_time_limit(
+def test_reported_values_count_at_stop_condition_and_time_limit(
     chosen: Chosen, report: ChildReport | None, exit: str, killed_for: Cause | None, state: TrialState,
     cause: Cause | None,
 ) -> None:  # fmt: skip
@@ -93,7 +93,7 @@ def test_what_was_reported_counts_at_a_condition_of_stop_and_at_the_time_limit(
         (Chosen((0.5,), constrained=True), None, Cause.TIMEOUT, FINISHED, "finished with the values reported before"),
     ],
 )
-def test_with_constraints_nothing_finishes_early_before_they_are_known(
+def test_early_finish_requires_evaluated_constraints(
     chosen: Chosen, report: ChildReport | None, killed_for: Cause | None, state: TrialState, message: str
 ) -> None:
     kill = None if killed_for is None else Kill(killed_for)
@@ -102,13 +102,13 @@ def test_with_constraints_nothing_finishes_early_before_they_are_known(
     assert message in verdict["message"]
 
 
-def test_what_a_stopped_trial_adds_to_its_reason_is_kept() -> None:
+def test_message_and_late_answers_of_stopped_trial_are_kept() -> None:
     report = ChildReport("finished", 0.5, message=f"{STOPPED.reason}; without effect: y", late_prune_answers=2)
     verdict = judge(report, "0", None, chosen=STOPPED)
     assert (verdict["message"], verdict["late_prune_answers"]) == (report.message, 2)
 
 
-def test_without_on_timeout_what_was_reported_does_not_count_at_the_time_limit() -> None:
+def test_reported_values_do_not_count_at_time_limit_without_on_timeout() -> None:
     verdict = judge(None, "SIGKILL", Kill(Cause.TIMEOUT), chosen=SO_FAR)
     assert (verdict["state"], verdict["cause"]) == (FAILED, Cause.TIMEOUT)
 
@@ -122,7 +122,7 @@ def test_without_on_timeout_what_was_reported_does_not_count_at_the_time_limit()
         ((0.5, math.nan), 2, FAILED),
     ],
 )
-def test_a_result_has_a_finite_value_for_each_objective(
+def test_result_requires_a_finite_value_per_objective(
     values: tuple[float, ...], objectives: int, state: TrialState
 ) -> None:
     verdict = judge(ChildReport("finished", values=values), "0", None, objectives=objectives)
@@ -132,22 +132,22 @@ def test_a_result_has_a_finite_value_for_each_objective(
 
 
 @pytest.mark.parametrize("killed_for", [cause for cause in Cause if cause is not Cause.CANCELLED])
-def test_whoever_is_killed_is_told_why(killed_for: Cause) -> None:
+def test_every_kill_has_a_message(killed_for: Cause) -> None:
     assert judge(None, "SIGKILL", Kill(killed_for))["message"]
 
 
-def test_what_the_process_said_is_kept() -> None:
+def test_message_and_traceback_of_process_are_kept() -> None:
     verdict = judge(RAISED, "0", None)
     assert (verdict["message"], verdict["traceback"]) == ("ValueError: x", "Traceback …")
 
 
 @pytest.mark.parametrize(("exit", "word"), [("SIGSEGV", "SIGSEGV"), ("3", "status 3")])
-def test_how_it_died_is_named(exit: str, word: str) -> None:
+def test_exit_status_is_named_in_message(exit: str, word: str) -> None:
     assert word in judge(None, exit, None)["message"]
 
 
 @pytest.mark.parametrize(
-    "garbage",
+    "fields",
     [
         {"state": "failed", "cause": "no such cause"},
         {"state": "finished", "value": "high"},
@@ -158,12 +158,12 @@ def test_how_it_died_is_named(exit: str, word: str) -> None:
         {"state": "failed", "late_prune_answers": -1},
     ],
 )
-def test_a_report_that_only_user_code_could_have_written_is_refused(garbage: dict[str, object]) -> None:
+def test_malformed_report_is_rejected(fields: dict[str, object]) -> None:
     with pytest.raises((TypeError, ValueError)):
-        ChildReport(**garbage)  # type: ignore[arg-type]
+        ChildReport(**fields)  # type: ignore[arg-type]
 
 
-def test_what_the_slot_found_is_the_message() -> None:
+def test_finding_of_slot_is_the_message() -> None:
     verdict = judge(None, "SIGKILL", Kill(Cause.HOST_MEMORY, "used 3 MB"))
     assert (verdict["cause"], verdict["message"]) == (Cause.HOST_MEMORY, "used 3 MB")
 
@@ -177,11 +177,11 @@ def test_what_the_slot_found_is_the_message() -> None:
         ("0", None, Cause.EXITED),
     ],
 )
-def test_a_kill_of_the_kernels_is_told_from_others(exit: str, kill: Kill | None, cause: Cause) -> None:
+def test_kernel_out_of_memory_kill_is_distinguished(exit: str, kill: Kill | None, cause: Cause) -> None:
     assert judge(None, exit, kill, out_of_memory=True)["cause"] is cause
 
 
-def test_texts_are_bounded_and_storable() -> None:
+def test_messages_are_bounded_and_storable() -> None:
     verdict = judge(ChildReport("failed", message="\ud800\0" * 5000, traceback="a\udfff" * 50_000), "0", None)
     for text in (verdict["message"], verdict["traceback"]):
         assert "\0" not in text and len(text.encode()) < 200_000

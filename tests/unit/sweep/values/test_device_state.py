@@ -16,7 +16,7 @@ from podium.sweep.values.device_state import (
 from podium.sweep.values.errors import IllegalTransitionError
 
 
-def test_the_stored_values_do_not_change() -> None:
+def test_stored_values_are_stable() -> None:
     assert sorted(STORED_DEVICE_STATES) == ["dedicated", "lost", "ready", "set aside"]
 
 
@@ -45,7 +45,7 @@ def test_only_listed_transitions_are_allowed(old: DeviceState, new: DeviceState)
             check_device_transition(old, new)
 
 
-def test_every_state_can_be_lost_and_recovered() -> None:
+def test_every_state_can_become_lost_and_recover() -> None:
     for state in STORED_DEVICE_STATES - {DeviceState.LOST}:
         assert DeviceState.LOST in DEVICE_TRANSITIONS[state]
         assert state in DEVICE_TRANSITIONS[DeviceState.LOST]

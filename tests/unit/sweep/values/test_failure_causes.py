@@ -1,4 +1,4 @@
-"""Which cause an exception is: by its class, by what it wraps, and by the words of those that have no class for it."""
+"""The cause of an exception: by its class, the exception it wraps, or its message."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def wrapped(error: BaseException) -> BaseException:
         (OSError(errno.EROFS, "Read-only file system"), Cause.INFRASTRUCTURE),
     ],
 )
-def test_an_error_is_its_cause_wrapped_or_not(error: Exception, cause: Cause) -> None:
+def test_error_has_its_cause_also_when_wrapped(error: Exception, cause: Cause) -> None:
     assert cause_of(error) is cause
     if cause not in (Cause.NON_FINITE, Cause.PINNING):
         assert cause_of(wrapped(error)) is cause

@@ -1,4 +1,4 @@
-"""`auto`, `${number}`, and numbers that a pattern cuts or passes over."""
+"""`auto`, `${number}`, and patterns that match only part of a number."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _values(name: str, pattern: str, *lines: str) -> list[float]:
         "val_loss: tensor(0.3, device='cuda:0')",
     ],
 )
-def test_auto_finds_a_metric_in_the_forms_that_people_print(line: str) -> None:
+def test_auto_finds_metric_in_common_formats(line: str) -> None:
     assert _values("val_loss", "auto", line) == [0.3]
 
 
@@ -55,11 +55,11 @@ def test_auto_finds_a_metric_in_the_forms_that_people_print(line: str) -> None:
         "val_loss: infinite",
     ],
 )
-def test_auto_finds_nothing_in_what_is_another_metric_or_no_number(line: str) -> None:
+def test_auto_ignores_other_metrics_and_non_numbers(line: str) -> None:
     assert _values("val_loss", "auto", line) == []
 
 
-def test_a_short_name_is_not_found_inside_a_longer_one() -> None:
+def test_short_name_is_not_found_inside_longer_one() -> None:
     lines = ("train loss 0.5, val loss 0.4", "val_loss 0.3", "best loss: 0.1")
     assert _values("loss", "auto", *lines) == []
     assert _values("loss", "auto", "Loss: 0.5 - val_loss: 0.6") == [0.5]
@@ -70,13 +70,13 @@ def test_a_short_name_is_not_found_inside_a_longer_one() -> None:
     [("1.2e-05", 1.2e-05), ("-3", -3.0), ("+.5E+2", 50.0), ("1.", 1.0), ("-inf", -math.inf), ("Infinity", math.inf)],
 )
 @pytest.mark.parametrize(("name", "pattern"), [("loss", "auto"), ("a", "loss ${number}"), ("a", r"loss (\S+)")])
-def test_a_number_is_taken_whole(name: str, pattern: str, text: str, value: float) -> None:
+def test_number_is_matched_completely(name: str, pattern: str, text: str, value: float) -> None:
     for line in (f"loss {text}", f"loss {text}, acc 2", f"loss {text}."):
         assert _values(name, pattern, line) == [value]
 
 
 @given(st.floats(), st.sampled_from(["{!r}", "{:e}", "{:+.3f}", "{:g}"]))
-def test_what_python_prints_is_what_is_found(number: float, form: str) -> None:
+def test_any_formatted_float_is_found(number: float, form: str) -> None:
     text = form.format(number)
     for pattern in ("auto", "loss: ${number}"):
         (found,) = _values("loss", pattern, f"epoch 3 loss: {text} acc: 1")
@@ -94,7 +94,7 @@ def test_what_python_prints_is_what_is_found(number: float, form: str) -> None:
         ("loss ([0-9.]+)", "loss 1,234.5", "matched '1', only part of '1,234.5',"),
     ],
 )
-def test_a_pattern_that_cuts_a_number_is_refused_with_what_to_write(pattern: str, line: str, message: str) -> None:
+def test_partial_number_match_is_rejected_with_fix(pattern: str, line: str, message: str) -> None:
     with pytest.raises(BadReportError) as caught:
         _values("loss", pattern, line)
     assert f"program.metrics.loss {message} in the line {line!r}" in str(caught.value)
@@ -102,7 +102,7 @@ def test_a_pattern_that_cuts_a_number_is_refused_with_what_to_write(pattern: str
     assert "${number}" in better and complaint_about_pattern(better) is None
 
 
-def test_a_thousands_separator_is_refused_for_every_pattern() -> None:
+def test_thousands_separator_is_rejected() -> None:
     for pattern in ("auto", "loss ${number}"):
         with pytest.raises(
             BadReportError, match=r"only part of '1,234.5', .* print the number without a thousands separator"
@@ -114,18 +114,18 @@ def test_a_thousands_separator_is_refused_for_every_pattern() -> None:
 @pytest.mark.parametrize(
     "pattern", ["loss ([0-9.]+)", "loss ([-+.0-9eE]+)", r"loss (?P<value>-?\d+)", r"loss ([\d.(]+)\)?"]
 )
-def test_a_pattern_of_digits_sees_a_loss_that_diverges(pattern: str) -> None:
+def test_digit_pattern_recognizes_nan_and_inf(pattern: str) -> None:
     first, *others = _values("loss", pattern, "loss nan", "loss inf", "loss -inf, acc 3")
     assert math.isnan(first) and others == [math.inf, -math.inf]
     assert _values("loss", pattern, "loss function", "loss information") == []
 
 
-def test_the_step_may_be_a_macro_too() -> None:
+def test_step_may_be_a_macro() -> None:
     finder = Patterns({"step": "epoch ${number}", "loss": "auto"})
     assert finder.found_in("epoch 3: loss 0.5") == [(3, "loss", 0.5)]
     assert Patterns({"step": "auto", "loss": "auto"}).found_in("Step: 7, loss=1e-3") == [(7, "loss", 0.001)]
 
 
-def test_a_pattern_without_a_group_is_refused_with_the_macro() -> None:
+def test_pattern_without_group_is_rejected_with_macro() -> None:
     assert complaint_about_pattern("auto") is None and complaint_about_pattern("loss ${number}") is None
     assert "use ${number} for the number in 'loss [0-9]+', or auto" in (complaint_about_pattern("loss [0-9]+") or "")

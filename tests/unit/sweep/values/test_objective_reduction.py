@@ -1,4 +1,4 @@
-"""Which reported value is a trial's, and when a condition of `stop` ends it; also as keys of the sweep file."""
+"""The value of a trial among its reports, and the conditions of `stop`; also as keys of the sweep file."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ ASSIGNMENT: dict[str, Any] = {
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1), st.sampled_from(["last", "min", "max"]))
-def test_the_rule_chooses_among_all_reported_values(curve: list[float], rule: str) -> None:
+def test_rule_selects_among_all_reported_values(curve: list[float], rule: str) -> None:
     reported = ReportedValues(["score"], rule)
     for step, value in enumerate(curve):
         reported.note(step, {"score": value, "other": 7.0})
     assert reported.values == ({"last": curve[-1], "min": min(curve), "max": max(curve)}[rule],)
 
 
-def test_nan_is_never_chosen() -> None:
+def test_nan_is_never_selected() -> None:
     reported = ReportedValues(["score"], "max")
     reported.note(0, {"score": float("nan")})
     assert reported.values is None
@@ -41,7 +41,7 @@ def test_nan_is_never_chosen() -> None:
 
 
 @pytest.mark.parametrize("size_first", [False, True])
-def test_other_objectives_are_those_of_the_best_step_whatever_the_order(size_first: bool) -> None:
+def test_other_objectives_are_from_the_best_step(size_first: bool) -> None:
     reported = ReportedValues(["score", "size"], "max")
     for step, (score, size) in enumerate([(0.1, 10.0), (0.9, 20.0), (0.5, 30.0)]):
         one, other = {"size": size}, {"score": score}
@@ -50,7 +50,7 @@ def test_other_objectives_are_those_of_the_best_step_whatever_the_order(size_fir
     assert reported.values == (0.9, 20.0)
 
 
-def test_an_objective_that_comes_late_completes_the_value() -> None:
+def test_late_objective_completes_the_value() -> None:
     reported = ReportedValues(["score", "size"], "max")
     reported.note(0, {"score": 0.9})
     assert (reported.values, reported.by_name) == (None, {"score": 0.9})
@@ -64,7 +64,7 @@ def early_finish(*stop: tuple[str, float], **changes: Any) -> tuple[EarlyFinish,
     return EarlyFinish(assignment, sent.append, lambda: None), sent
 
 
-def test_the_slot_has_the_decision_before_the_exception_is_raised() -> None:
+def test_slot_receives_decision_before_exception_is_raised() -> None:
     early, sent = early_finish(("step", 1))
     early.note(0, {"score": 0.1})
     assert sent == []
@@ -74,7 +74,7 @@ def test_the_slot_has_the_decision_before_the_exception_is_raised() -> None:
     assert early.decided
 
 
-def test_the_values_of_the_last_step_are_waited_for_until_the_next_one_begins() -> None:
+def test_last_step_waits_for_values_until_next_step_starts() -> None:
     early, sent = early_finish(("step", 1), objectives=("score", "size"))
     early.note(1, {"score": 0.2})
     early.before(1)
@@ -88,7 +88,7 @@ def test_the_values_of_the_last_step_are_waited_for_until_the_next_one_begins() 
     assert sent == [Chosen((0.2, 3.0), "stop: step 1 reached 1")]
 
 
-def test_a_loop_that_ends_itself_is_asked_to_after_the_step() -> None:
+def test_deferred_loop_ends_after_the_step() -> None:
     early, sent = early_finish(("score", 0.5))
     early.defer()
     early.note(0, {"score": 0.1})
@@ -97,7 +97,7 @@ def test_a_loop_that_ends_itself_is_asked_to_after_the_step() -> None:
     assert early.should_end() and sent == []
 
 
-def test_what_a_process_says_of_its_value_is_checked() -> None:
+def test_value_message_is_validated() -> None:
     line = b'{"kind": "value", "values": [0.5], "reason": ""}'
     assert parse_from_trial(line, AttemptKey(1, 1)) == Chosen((0.5,))
     for wrong in (
@@ -113,7 +113,7 @@ def test_what_a_process_says_of_its_value_is_checked() -> None:
     "written",
     [{"metric": "step", "at": 200}, [{"metric": "step", "at": 200}], {"step": 200}],
 )
-def test_conditions_may_be_written_in_three_ways(written: Any) -> None:
+def test_conditions_have_three_equivalent_forms(written: Any) -> None:
     (condition,) = spec(stop=written).stop
     assert (condition.metric, condition.at) == ("step", 200)
     assert spec_from_json(spec(stop=written).to_json()).stop == spec(stop=written).stop
@@ -128,7 +128,7 @@ def test_conditions_may_be_written_in_three_ways(written: Any) -> None:
         ({"limits": {"on_timeout": "finish"}}, "limits.on_timeout: only valid with limits.trial_s"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(changes: dict[str, Any], message: str) -> None:
+def test_invalid_objective_keys_are_rejected(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidSpecError, match=message):
         spec(**changes)
 
@@ -140,7 +140,7 @@ def test_what_cannot_be_meant_is_refused(changes: dict[str, Any], message: str) 
         ({"objective": "last"}, "which return their best epoch; remove it"),
     ],
 )
-def test_the_built_in_loop_knows_what_it_reports(changes: dict[str, Any], message: str) -> None:
+def test_built_in_loop_knows_its_metrics(changes: dict[str, Any], message: str) -> None:
     from podium.sweep.spec.sweep_spec import parse_spec
 
     with pytest.raises(InvalidSpecError, match=message):
@@ -148,6 +148,6 @@ def test_the_built_in_loop_knows_what_it_reports(changes: dict[str, Any], messag
 
 
 @pytest.mark.parametrize(("goal", "rule"), [("maximize", "max"), ("minimize", "min")])
-def test_the_best_is_by_the_goal(goal: str, rule: str) -> None:
+def test_best_follows_the_goal(goal: str, rule: str) -> None:
     assert spec(metric={"name": "score", "goal": goal}, objective="best").reported_rule == rule
     assert document()["metric"]["goal"] == "maximize"

@@ -1,4 +1,4 @@
-"""What a function may return, and what it is told of anything else."""
+"""Values that a function may return, and the errors for others."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ ONE, TWO = ("accuracy",), ("accuracy", "seconds")
 @pytest.mark.parametrize(
     "returned", [0.5, np.float32(0.5), torch.tensor(0.5), [0.5], (0.5,), {"accuracy": 0.5}, {"x": 1, "accuracy": 0.5}]
 )
-def test_a_single_value(returned: Any) -> None:
+def test_single_value_is_accepted_in_any_form(returned: Any) -> None:
     assert returned_values(returned, ONE) == (0.5,)
 
 
 @pytest.mark.parametrize("returned", [(0.5, 3), [0.5, 3], {"seconds": 3, "accuracy": 0.5, "loss": "none"}])
-def test_several_values_in_their_order(returned: Any) -> None:
+def test_several_values_are_ordered_by_objective(returned: Any) -> None:
     assert returned_values(returned, TWO) == (0.5, 3.0)
 
 
 @pytest.mark.parametrize(
-    ("returned", "objectives", "said"),
+    ("returned", "objectives", "message"),
     [
         (None, ONE, "returned nothing; return a number, or a dict with 'accuracy'"),
         ("high", ONE, "not a number"),
@@ -40,20 +40,20 @@ def test_several_values_in_their_order(returned: Any) -> None:
         ({"accuracy": None, "seconds": 1}, TWO, "its 'accuracy' is None: not a number"),
     ],
 )
-def test_anything_else_is_told_what_is_wanted(returned: Any, objectives: tuple[str, ...], said: str) -> None:
+def test_invalid_return_value_is_rejected_with_fix(returned: Any, objectives: tuple[str, ...], message: str) -> None:
     with pytest.raises(BadReportError) as caught:
         returned_values(returned, objectives)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert not isinstance(caught.value, NonFiniteError)
 
 
 @pytest.mark.parametrize("returned", [(0.5, float("nan")), {"accuracy": float("inf"), "seconds": 1}])
-def test_each_value_is_finite(returned: Any) -> None:
+def test_each_value_must_be_finite(returned: Any) -> None:
     with pytest.raises(NonFiniteError):
         returned_values(returned, TWO)
 
 
-def test_what_is_shown_of_a_huge_answer_is_bounded() -> None:
+def test_shown_value_is_truncated() -> None:
     with pytest.raises(BadReportError) as caught:
         returned_values(["x" * 100_000], TWO)
     assert len(str(caught.value)) < 1000

@@ -13,7 +13,7 @@ GOALS = st.sampled_from(["maximize", "minimize"])
 
 
 def dominates(one: Sequence[float], other: Sequence[float], goals: Sequence[str]) -> bool:
-    """By the book."""
+    """The definition of Pareto dominance."""
     gains = [a - b if goal == "maximize" else b - a for a, b, goal in zip(one, other, goals, strict=True)]
     return min(gains) >= 0 and max(gains) > 0
 
@@ -28,25 +28,25 @@ def problems(draw: st.DrawFn) -> tuple[list[list[float]], list[str]]:
 
 
 @given(problems())
-def test_the_first_front_is_what_nothing_dominates(problem: tuple[list[list[float]], list[str]]) -> None:
+def test_first_front_is_not_dominated(problem: tuple[list[list[float]], list[str]]) -> None:
     points, goals = problem
     expected = [i for i, point in enumerate(points) if not any(dominates(other, point, goals) for other in points)]
     assert fronts(points, goals) == ([expected] if points else [])
 
 
 @given(problems())
-def test_each_front_is_the_first_one_of_what_is_left(problem: tuple[list[list[float]], list[str]]) -> None:
+def test_each_front_is_first_front_of_remaining_points(problem: tuple[list[list[float]], list[str]]) -> None:
     points, goals = problem
-    left = list(range(len(points)))
+    remaining = list(range(len(points)))
     for front in fronts(points, goals, at_least=len(points)):
-        (expected,) = fronts([points[i] for i in left], goals)
-        assert front == [left[i] for i in expected]
-        left = [i for i in left if i not in front]
-    assert not left
+        (expected,) = fronts([points[i] for i in remaining], goals)
+        assert front == [remaining[i] for i in expected]
+        remaining = [i for i in remaining if i not in front]
+    assert not remaining
 
 
 @given(problems(), st.integers(1, 40))
-def test_no_more_fronts_than_asked_for(problem: tuple[list[list[float]], list[str]], at_least: int) -> None:
+def test_number_of_fronts_is_limited(problem: tuple[list[list[float]], list[str]], at_least: int) -> None:
     points, goals = problem
     found = fronts(points, goals, at_least)
     assert sum(map(len, found)) >= min(at_least, len(points))
@@ -55,7 +55,7 @@ def test_no_more_fronts_than_asked_for(problem: tuple[list[list[float]], list[st
 
 
 @given(problems())
-def test_the_best_by_each_objective_is_on_the_front(problem: tuple[list[list[float]], list[str]]) -> None:
+def test_best_of_each_objective_is_on_first_front(problem: tuple[list[list[float]], list[str]]) -> None:
     points, goals = problem
     (front,) = fronts(points, goals) or [[]]
     for index, goal in enumerate(goals if points else []):

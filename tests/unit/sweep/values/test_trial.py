@@ -45,12 +45,12 @@ def _reachable(transitions: Mapping[Any, frozenset[Any]], start: Any) -> set[Any
 
 @pytest.mark.parametrize(("states", "transitions", "over", "check"), TABLES, ids=["sweep", "trial"])
 class TestTransitions:
-    """The rules that both tables of transitions keep."""
+    """Properties of both tables of transitions."""
 
     def test_every_state_is_in_the_table(self, states: Any, transitions: Any, over: Any, check: Any) -> None:
         assert set(transitions) == set(states)
 
-    def test_what_is_over_goes_on_only_by_waiting_again(
+    def test_terminal_state_continues_only_as_first_state(
         self, states: Any, transitions: Any, over: Any, check: Any
     ) -> None:
         waiting = next(iter(states))
@@ -60,7 +60,7 @@ class TestTransitions:
     def test_every_state_can_be_reached(self, states: Any, transitions: Any, over: Any, check: Any) -> None:
         assert _reachable(transitions, next(iter(states))) == set(states)
 
-    def test_every_state_can_come_to_an_end(self, states: Any, transitions: Any, over: Any, check: Any) -> None:
+    def test_every_state_can_reach_a_terminal_one(self, states: Any, transitions: Any, over: Any, check: Any) -> None:
         assert all(_reachable(transitions, state) & over for state in states)
 
     def test_the_check_agrees_with_the_table(self, states: Any, transitions: Any, over: Any, check: Any) -> None:
@@ -73,14 +73,14 @@ class TestTransitions:
                         check(old, new)
 
 
-def test_an_illegal_transition_says_what_is_possible() -> None:
+def test_illegal_transition_error_lists_possible_ones() -> None:
     with pytest.raises(IllegalTransitionError, match="possible: cancelled, running"):
         check_trial_transition(TrialState.WAITING, TrialState.FINISHED)
     with pytest.raises(IllegalTransitionError, match=r"none .terminal state."):
         check_trial_transition(TrialState.FINISHED, TrialState.RUNNING)
 
 
-def test_what_counts_is_over_and_what_is_retried_is_a_cause() -> None:
+def test_counted_states_are_terminal_and_infrastructure_causes_are_causes() -> None:
     assert COUNTED < TRIAL_OVER
     assert set(Cause) > INFRASTRUCTURE_CAUSES
     assert Cause.USER_ERROR not in INFRASTRUCTURE_CAUSES
@@ -98,9 +98,9 @@ _FINITE = st.floats(allow_nan=False, allow_infinity=False)
         limits=st.builds(Limits, *[_FINITE] * len(fields(Limits))),
     )
 )
-def test_an_assignment_crosses_as_json_and_comes_back_the_same(assignment: Assignment) -> None:
+def test_assignment_is_unchanged_after_json_round_trip(assignment: Assignment) -> None:
     assert Assignment.from_dict(json.loads(json.dumps(assignment.to_dict()))) == assignment
 
 
-def test_a_trial_that_counts_never_changes() -> None:
+def test_counted_state_is_final() -> None:
     assert all(not TRIAL_TRANSITIONS[state] for state in COUNTED)

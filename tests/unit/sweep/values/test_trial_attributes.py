@@ -1,4 +1,4 @@
-"""Constraints and user attributes as a trial notes them: what is taken, what is refused, and how much."""
+"""Constraints and user attributes of a trial: valid values, rejected values, and limits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ JSON = st.recursive(
 
 
 @given(st.dictionaries(NAMES, JSON, max_size=4))
-def test_json_values_come_back_as_they_are(values: dict[str, Any]) -> None:
+def test_json_values_are_unchanged(values: dict[str, Any]) -> None:
     notes = Notes()
     for name, value in values.items():
         notes.set_user_attr(name, value)
@@ -30,7 +30,7 @@ def test_json_values_come_back_as_they_are(values: dict[str, Any]) -> None:
     assert json.loads(json.dumps(notes.user_attrs)) == values
 
 
-def test_the_last_value_under_a_name_counts() -> None:
+def test_last_value_of_a_name_counts() -> None:
     notes = Notes()
     for value in (1.0, -2):
         notes.set_constraint("size", value)
@@ -38,14 +38,14 @@ def test_the_last_value_under_a_name_counts() -> None:
     assert (notes.constraints, notes.user_attrs) == ({"size": -2.0}, {"size": -2})
 
 
-def test_numbers_of_numpy_are_numbers() -> None:
+def test_numpy_numbers_are_converted() -> None:
     notes = Notes()
     notes.set_user_attr("loss", {"first": np.float32(0.5), "steps": np.int64(3)})
     assert notes.user_attrs == {"loss": {"first": 0.5, "steps": 3}}
 
 
 @pytest.mark.parametrize("value", [float("nan"), {"x": float("inf")}, object(), {1, 2}, b"x", "\ud800", np.zeros(3)])
-def test_what_is_no_json_value_is_refused(value: Any) -> None:
+def test_value_that_is_not_json_is_rejected(value: Any) -> None:
     notes = Notes()
     with pytest.raises(BadReportError, match="not a JSON value"):
         notes.set_user_attr("x", value)
@@ -53,7 +53,7 @@ def test_what_is_no_json_value_is_refused(value: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "x" * 201, "a\0b", "\ud800", 3, None])
-def test_names_are_texts_that_a_database_takes(name: Any) -> None:
+def test_invalid_name_is_rejected(name: Any) -> None:
     with pytest.raises(BadReportError):
         Notes().set_user_attr(name, 1)
     with pytest.raises(BadReportError):
@@ -67,7 +67,7 @@ def _nested(depth: int) -> Any:
     return value
 
 
-def test_an_attribute_nests_only_so_deep() -> None:
+def test_nesting_of_attribute_is_limited() -> None:
     notes = Notes()
     notes.set_user_attr("deep", _nested(MAX_DEPTH))
     with pytest.raises(BadReportError, match=f"nested more than {MAX_DEPTH} levels"):
@@ -76,13 +76,13 @@ def test_an_attribute_nests_only_so_deep() -> None:
 
 
 @pytest.mark.parametrize("depth", [260, 600, 5000])
-def test_what_cannot_even_be_shown_is_refused_too(depth: int) -> None:
+def test_very_deep_attribute_is_rejected(depth: int) -> None:
     with pytest.raises(BadReportError):
         Notes().set_user_attr("deep", _nested(depth))
 
 
 @given(JSON, st.integers(0, 40))
-def test_depth_is_counted(value: Any, more: int) -> None:
+def test_too_deep_agrees_with_definition(value: Any, more: int) -> None:
     def depth(of: Any) -> int:
         inner = of.values() if isinstance(of, dict) else of if isinstance(of, list) else None
         return 0 if inner is None else 1 + max(map(depth, inner), default=0)
@@ -92,23 +92,23 @@ def test_depth_is_counted(value: Any, more: int) -> None:
     assert too_deep(value) == (depth(value) > MAX_DEPTH)
 
 
-def test_attributes_are_bounded_together() -> None:
+def test_total_size_of_attributes_is_limited() -> None:
     notes = Notes()
     notes.set_user_attr("a", "x" * (MAX_USER_ATTRS_BYTES // 2))
-    notes.set_user_attr("a", "y" * (MAX_USER_ATTRS_BYTES // 2))  # in its place
+    notes.set_user_attr("a", "y" * (MAX_USER_ATTRS_BYTES // 2))  # replaces it
     with pytest.raises(BadReportError, match="write larger data to a file"):
         notes.set_user_attr("b", "x" * (MAX_USER_ATTRS_BYTES // 2))
     assert list(notes.user_attrs) == ["a"]
 
 
-def test_a_constraint_is_a_finite_number() -> None:
+def test_constraint_must_be_a_finite_number() -> None:
     with pytest.raises(NonFiniteError):
         Notes().set_constraint("size", float("nan"))
     with pytest.raises(BadReportError, match="not a number"):
         Notes().set_constraint("size", "large")
 
 
-def test_constraints_are_bounded() -> None:
+def test_number_of_constraints_is_limited() -> None:
     notes = Notes()
     for index in range(MAX_CONSTRAINTS):
         notes.set_constraint(str(index), 0)
