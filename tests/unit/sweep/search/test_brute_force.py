@@ -1,4 +1,4 @@
-"""Brute force: every configuration once, also of parameters that trials suggest by themselves, and then the end."""
+"""Brute force: every configuration once, including parameters that trials suggest, and then the search ends."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _nothing(search: Search, number: int, params: Params) -> Params:
 
 
 def _branching(search: Search, number: int, params: Params) -> Params:
-    """Suggests z, then either y (3 values) or w (2) and v (2), in an order that no alphabet has: 2 * (3 + 4)."""
+    """Suggests z, then either y (3 values) or w (2) and v (2), in an order that is not alphabetical: 2 * (3 + 4)."""
     found = {"z": search.suggest(number, Wanted(KEY, "z", {"values": ["three", "four"]}))}
     if found["z"] == "three":
         found["y"] = search.suggest(number, Wanted(KEY, "y", {"min": 1, "max": 3}))
@@ -51,20 +51,20 @@ def _distinct(found: list[Params]) -> int:
     return len({tuple(sorted(params.items())) for params in found})
 
 
-def test_every_configuration_of_the_file_once() -> None:
+def test_every_configuration_of_file_is_proposed_once() -> None:
     found = _run(Search(spec(method="brute_force", parameters=SPACE)), _nothing)
     assert len(found) == _distinct(found) == 3 * (1 + 3)
 
 
 @pytest.mark.parametrize("parameters", [{"a": {"values": ["x", "y"]}}, None])
-def test_every_configuration_that_the_code_suggests_once(parameters: Any) -> None:
+def test_every_suggested_configuration_is_proposed_once(parameters: Any) -> None:
     found = _run(Search(spec(method="brute_force", parameters=parameters)), _branching)
     assert len(found) == _distinct(found) == (2 if parameters else 1) * (3 + 4)
 
 
 @pytest.mark.parametrize("before", [1, 4, 9])
-def test_after_a_restart_it_goes_on_with_what_is_left(before: int) -> None:
-    """The database has the parameters of a trial by their names, and not in the order of the code."""
+def test_search_continues_with_remaining_configurations_after_restart(before: int) -> None:
+    """The database stores parameters by name, not in the order of the code."""
     searched = spec(method="brute_force", parameters={"a": {"values": ["x", "y"]}}, seed=5)
     search = Search(searched)
     first = _run(search, _branching, before)
@@ -84,15 +84,15 @@ def test_after_a_restart_it_goes_on_with_what_is_left(before: int) -> None:
     assert len(found) == _distinct(found) == 14
 
 
-def test_what_a_running_trial_may_yet_suggest_is_waited_for() -> None:
+def test_search_waits_for_suggestions_of_running_trial() -> None:
     search = Search(spec(method="brute_force", parameters=None))
     assert search.ask() is not None
-    assert search.ask() is None  # nobody knows what there is, until the first trial says so
+    assert search.ask() is None  # the space is unknown until the first trial suggests a parameter
     search.suggest(0, Wanted(KEY, "z", {"values": [1, 2]}))
     assert search.ask() is not None
 
 
-def test_a_trial_that_failed_before_it_suggested_anything_ends_nothing() -> None:
+def test_trial_failed_before_first_suggestion_does_not_end_search() -> None:
     search = Search(spec(method="brute_force", parameters=None))
     search.ask()
     search.tell(0, TrialState.FAILED, None)
@@ -101,14 +101,14 @@ def test_a_trial_that_failed_before_it_suggested_anything_ends_nothing() -> None
 
 
 @pytest.mark.parametrize("distribution", [{"min": 0.0, "max": 1.0}, {"min": 1, "max": 10**6}])
-def test_what_cannot_be_listed_fails_the_trial_with_a_sentence(distribution: dict[str, Any]) -> None:
+def test_infinite_distribution_fails_trial_with_message(distribution: dict[str, Any]) -> None:
     search = Search(spec(method="brute_force", parameters=None))
     search.ask()
     with pytest.raises(UserCodeError, match="brute_force"):
         search.suggest(0, Wanted(KEY, "x", distribution))
 
 
-def test_it_ends_the_sweep_and_says_so(make_rig: MakeRig) -> None:
+def test_exhausted_search_ends_sweep_with_reason(make_rig: MakeRig) -> None:
     rig = make_rig(slots=2)
     rig.submit(method="brute_force", parameters={"x": {"values": [1, 2, 3]}}, run_cap=60)
     while rig.pool.busy():

@@ -1,4 +1,4 @@
-"""Parameters that no sweep file names: chosen when a trial asks, kept with it, known to whatever comes after."""
+"""Parameters that only the code suggests: chosen on request, stored with the trial, and known to later ones."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _suggested(search: Search, number: int, name: str = "width", distribution: d
 
 
 @pytest.mark.parametrize("method", ["tpe", "random", "auto", "nsga2"])
-def test_a_value_within_its_bounds_is_chosen_and_stays(method: str) -> None:
+def test_suggested_value_is_within_bounds_and_stable(method: str) -> None:
     search = _search(method=method)
     for number in range(15):
         assert search.ask() is not None
@@ -54,7 +54,7 @@ def test_a_value_within_its_bounds_is_chosen_and_stays(method: str) -> None:
         search.tell(number, TrialState.FINISHED, [-abs(width - 20.0)])
 
 
-def test_it_learns() -> None:
+def test_tpe_learns_suggested_parameters() -> None:
     search = _search(method="tpe", seed=1)
     found = []
     for number in range(60):
@@ -65,7 +65,7 @@ def test_it_learns() -> None:
     assert sum(abs(x - 0.3) < 0.1 for x in found[30:]) > 15
 
 
-def test_a_search_that_is_rebuilt_knows_them_and_goes_on_the_same() -> None:
+def test_rebuilt_search_knows_suggested_parameters() -> None:
     search = _search(method="tpe")
     for number in range(12):
         search.ask()
@@ -77,7 +77,7 @@ def test_a_search_that_is_rebuilt_knows_them_and_goes_on_the_same() -> None:
     assert _suggested(search, 12) == _suggested(rebuilt, 12)
 
 
-def test_what_a_trial_drew_by_itself_counts_also_when_an_answer_was_under_way() -> None:
+def test_self_drawn_value_replaces_pending_answer() -> None:
     search = _search()
     search.ask()
     _suggested(search, 0)
@@ -85,7 +85,7 @@ def test_what_a_trial_drew_by_itself_counts_also_when_an_answer_was_under_way() 
     assert search.remembered(0).params == {"width": 9}
 
 
-def test_an_earlier_sweep_teaches_them() -> None:
+def test_earlier_sweep_informs_suggested_parameters() -> None:
     search = _search(method="tpe")
     for number in range(12):
         search.ask()
@@ -111,7 +111,7 @@ EARLIER_CHOICES = [
 
 @pytest.mark.parametrize("method", ["tpe", "nsga2", "cmaes"])
 @pytest.mark.parametrize(("was", "now"), EARLIER_CHOICES)
-def test_an_earlier_sweep_that_chose_it_from_something_else_stops_nobody(
+def test_other_distribution_in_earlier_sweep_does_not_fail_search(
     method: str, was: dict[str, Any], now: dict[str, Any]
 ) -> None:
     both = {"parameters": {"y": {"min": 0.0, "max": 1.0}}}
@@ -131,7 +131,7 @@ def test_an_earlier_sweep_that_chose_it_from_something_else_stops_nobody(
     assert _suggested(rebuilt, 15, "x", now) == _suggested(later, 15, "x", now)
 
 
-def test_what_an_earlier_sweep_chose_from_the_same_still_teaches() -> None:
+def test_same_distribution_in_earlier_sweep_informs_search() -> None:
     first = _search(method="random", seed=2)
     for number in range(60):
         first.ask()
@@ -145,9 +145,9 @@ def test_what_an_earlier_sweep_chose_from_the_same_still_teaches() -> None:
     assert sum(abs(x - 0.3) < 0.1 for x in found) > 10
 
 
-def test_a_sampler_that_fails_is_replaced_by_chance(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_sampler_falls_back_to_random_value(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: Any) -> Any:
-        raise RuntimeError("as planned")
+        raise RuntimeError("simulated")
 
     search = _search(method="tpe")
     search.ask()
@@ -158,7 +158,7 @@ def test_a_sampler_that_fails_is_replaced_by_chance(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(
-    ("changes", "wanted", "message"),
+    ("changes", "query", "message"),
     [
         ({}, Wanted(KEY, "width", {"low": 1}), "suggest width"),
         ({}, Wanted(KEY, "width", {"min": 2, "max": 1}), "min (2) must not exceed max (1)"),
@@ -181,56 +181,56 @@ def test_a_sampler_that_fails_is_replaced_by_chance(monkeypatch: pytest.MonkeyPa
         ),
     ],
 )
-def test_what_cannot_be_is_the_codes_own_error(changes: dict[str, Any], wanted: Wanted, message: str) -> None:
+def test_invalid_suggestion_is_a_user_code_error(changes: dict[str, Any], query: Wanted, message: str) -> None:
     search = _search(**changes)
     search.ask()
     if not changes:
         _suggested(search, 0, "kind", KIND)
         search.ask()
     with pytest.raises(UserCodeError) as caught:
-        search.suggest(len(search) - 1, wanted)
+        search.suggest(len(search) - 1, query)
     assert message in str(caught.value)
 
 
-# The whole path, but for the process.
+# From slot to search and back, without a trial process.
 
 
-def _want(rig: Rig, name: str = "width", distribution: dict[str, Any] = WIDTH, **drawn: Any) -> None:
+def _request(rig: Rig, name: str = "width", distribution: dict[str, Any] = WIDTH, **drawn: Any) -> None:
     rig.pool.want("cpu-0", name, distribution, **drawn)
     rig.settle()
 
 
-def test_a_trial_gets_its_value_and_it_is_written_down(rig: Rig) -> None:
+def test_suggested_value_is_answered_and_written(rig: Rig) -> None:
     rig.submit(**EMPTY)
-    _want(rig)
+    _request(rig)
     ((name, value, error),) = rig.pool["cpu-0"].suggestions
     assert (name, error) == ("width", "") and isinstance(value, int)
     assert rig.trials()[0].params == {"width": value}
     assert rig.trials()[0].distributions == {"width": WIDTH}
 
 
-def test_a_refusal_is_told_and_nothing_is_written(rig: Rig) -> None:
+def test_rejected_suggestion_is_answered_and_not_written(rig: Rig) -> None:
     rig.submit(**EMPTY)
-    _want(rig, distribution={"min": 2, "max": 1})
+    _request(rig, distribution={"min": 2, "max": 1})
     ((name, value, error),) = rig.pool["cpu-0"].suggestions
     assert (name, value) == ("width", None) and "min (2) must not exceed max (1)" in error
     assert rig.trials()[0].params == {}
 
 
-def test_what_a_trial_drew_by_itself_is_written_and_not_answered(rig: Rig) -> None:
+def test_self_drawn_value_is_written_and_not_answered(rig: Rig) -> None:
     rig.submit(**EMPTY)
-    _want(rig, drawn=True, value=9)
+    _request(rig, drawn=True, value=9)
     assert rig.pool["cpu-0"].suggestions == []
     assert rig.trials()[0].params == {"width": 9}
 
 
-@pytest.mark.parametrize("away", [False, True])
-def test_what_it_drew_is_there_when_it_ends_before_the_search_has_answered(rig: Rig, away: bool) -> None:
+@pytest.mark.parametrize("restarted", [False, True])
+def test_self_drawn_value_is_written_when_trial_ends_before_answer(rig: Rig, restarted: bool) -> None:
     rig.submit(**EMPTY, run_cap=1)
     rig.pool.want("cpu-0", "width", WIDTH)
     rig.pool.want("cpu-0", "width", WIDTH, drawn=True, value=9)
     rig.pool.finish("cpu-0")
-    if away:
+    if restarted:
         rig.restart()
     else:
         rig.settle()
@@ -238,7 +238,7 @@ def test_what_it_drew_is_there_when_it_ends_before_the_search_has_answered(rig: 
     assert (trial.state, trial.params, trial.distributions) == (TrialState.FINISHED, {"width": 9}, {"width": WIDTH})
 
 
-def test_an_answer_that_comes_after_it_drew_is_for_nobody(rig: Rig) -> None:
+def test_late_answer_after_self_drawn_value_is_dropped(rig: Rig) -> None:
     rig.submit(**EMPTY)
     rig.pool.want("cpu-0", "width", WIDTH)
     rig.pool.want("cpu-0", "width", WIDTH, drawn=True, value=9)
@@ -254,16 +254,16 @@ def test_an_answer_that_comes_after_it_drew_is_for_nobody(rig: Rig) -> None:
 @pytest.mark.parametrize(
     ("distribution", "value"), [({"min": 1, "max": 10**400}, 9), (WIDTH, 99), ({"values": ["x" * 20_000]}, 9)]
 )
-def test_what_it_drew_from_nothing_possible_is_not_written(rig: Rig, distribution: dict[str, Any], value: int) -> None:
+def test_invalid_self_drawn_value_is_not_written(rig: Rig, distribution: dict[str, Any], value: int) -> None:
     rig.submit(**EMPTY)
-    _want(rig, distribution=distribution, drawn=True, value=value)
+    _request(rig, distribution=distribution, drawn=True, value=value)
     assert rig.trials()[0].params == {}
     rig.finish_all()
 
 
-def test_the_next_attempt_has_the_values_of_the_one_before(rig: Rig) -> None:
+def test_next_attempt_has_values_of_previous_one(rig: Rig) -> None:
     rig.submit(**EMPTY)
-    _want(rig)
+    _request(rig)
     rig.pool.fail("cpu-0", Cause.INFRASTRUCTURE)
     rig.settle()
     assignment = rig.pool["cpu-0"].running
@@ -272,12 +272,12 @@ def test_the_next_attempt_has_the_values_of_the_one_before(rig: Rig) -> None:
     assert assignment.defined == ("width",)
 
 
-def test_they_outlive_the_scheduler(rig: Rig) -> None:
+def test_suggested_values_survive_restart(rig: Rig) -> None:
     rig.submit(**EMPTY)
-    _want(rig)
+    _request(rig)
     params = rig.trials()[0].params
     rig.restart()
-    _want(rig)
+    _request(rig)
     assert rig.pool["cpu-0"].suggestions[-1] == ("width", params["width"], "")
     rig.pool.finish("cpu-0")
     rig.settle()
@@ -285,9 +285,9 @@ def test_they_outlive_the_scheduler(rig: Rig) -> None:
     assert (past.params, past.distributions) == (params, {"width": WIDTH})
 
 
-def test_a_clone_has_them_all_from_the_start(rig: Rig) -> None:
+def test_clone_has_suggested_values_from_start(rig: Rig) -> None:
     rig.submit(**EMPTY, run_cap=2)
-    _want(rig)
+    _request(rig)
     enqueued = rig.recorder.enqueue(1, {"width": 9})
     rig.recorder.enqueued[enqueued] = replace(rig.recorder.enqueued[enqueued], distributions={"width": WIDTH})
     rig.settle()
@@ -297,7 +297,7 @@ def test_a_clone_has_them_all_from_the_start(rig: Rig) -> None:
     assert assignment is not None and (assignment.params, assignment.defined) == ({"width": 9}, ("width",))
 
 
-def test_a_clone_may_change_them_within_their_bounds() -> None:
+def test_clone_may_change_suggested_values_within_bounds() -> None:
     empty = spec(**EMPTY)
     assert cloned_params(empty, {"width": 9}, {"width": 10}, {"width": WIDTH}) == {"width": 10}
     with pytest.raises(InvalidSpecError, match="width: must be between 8 and 64, got 3"):
@@ -306,7 +306,7 @@ def test_a_clone_may_change_them_within_their_bounds() -> None:
         cloned_params(empty, {"width": 9}, {"widht": 10}, {"width": WIDTH})
 
 
-# What the trial asks for.
+# Distributions that a trial can request.
 
 LOW, WIDE = st.integers(1, 1000), st.integers(0, 1000)
 FLOATS = st.builds(
@@ -330,26 +330,24 @@ CHOICES = st.builds(
 
 
 @given(FLOATS | LOGS | INTS | INT_LOGS | CHOICES, st.randoms(use_true_random=False))
-def test_what_is_drawn_fits_what_was_asked_for_and_a_sweep_file_could_write_it(
-    wanted: dict[str, Any], chance: random.Random
-) -> None:
-    value = suggested_parameters.drawn(wanted, chance)
-    assert suggested_parameters.complaint(value, wanted) is None
-    assert Parameter.model_validate(wanted).complaint(value) is None
+def test_drawn_value_fits_request_and_sweep_file_parameter(distribution: dict[str, Any], chance: random.Random) -> None:
+    value = suggested_parameters.drawn(distribution, chance)
+    assert suggested_parameters.complaint(value, distribution) is None
+    assert Parameter.model_validate(distribution).complaint(value) is None
 
 
-def test_the_ends_of_a_log_range_of_whole_numbers_are_as_likely_as_in_optuna() -> None:
+def test_ends_of_integer_log_range_are_as_likely_as_in_optuna() -> None:
     chance = random.Random(1)
-    wanted = suggested_parameters.int_range("x", 1, 2, 1, log=True)
-    ones = sum(suggested_parameters.drawn(wanted, chance) == 1 for _ in range(4000)) / 4000
+    distribution = suggested_parameters.int_range("x", 1, 2, 1, log=True)
+    ones = sum(suggested_parameters.drawn(distribution, chance) == 1 for _ in range(4000)) / 4000
     assert ones == pytest.approx(math.log(1.5 / 0.5) / math.log(2.5 / 0.5), abs=0.03)  # the logarithm of its width
 
 
-def test_steps_lead_to_the_end_and_not_a_little_above() -> None:
-    wanted = suggested_parameters.float_range("x", 0, 0.3, 0.1, log=False)
-    assert wanted == {"min": 0.0, "max": 0.3, "step": 0.1}
+def test_steps_end_at_upper_bound() -> None:
+    distribution = suggested_parameters.float_range("x", 0, 0.3, 0.1, log=False)
+    assert distribution == {"min": 0.0, "max": 0.3, "step": 0.1}
     chance = random.Random(1)
-    assert {suggested_parameters.drawn(wanted, chance) for _ in range(50)} == {0.0, 0.1, 0.2, 0.3}
+    assert {suggested_parameters.drawn(distribution, chance) for _ in range(50)} == {0.0, 0.1, 0.2, 0.3}
 
 
 @pytest.mark.parametrize(
@@ -380,14 +378,14 @@ def test_steps_lead_to_the_end_and_not_a_little_above() -> None:
         (lambda: suggested_parameters.check_name("a\nb"), "parameter name must be a string"),
     ],
 )
-def test_what_cannot_be_asked_for_is_refused_at_once(ask: Callable[[], object], message: str) -> None:
+def test_invalid_request_is_rejected_immediately(ask: Callable[[], object], message: str) -> None:
     with pytest.raises(UserCodeError) as caught:
         ask()
     assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("value", "wanted", "message"),
+    ("value", "distribution", "message"),
     [
         (0.25, {"min": 0.0, "max": 1.0, "step": 0.1}, "not a multiple of step 0.1 from 0.0; set `step: 0.1`"),
         (2.5, {"min": 1, "max": 3}, "not an integer"),
@@ -395,18 +393,18 @@ def test_what_cannot_be_asked_for_is_refused_at_once(ask: Callable[[], object], 
         ("c", KIND, "not one of ['a', 'b', None]"),
     ],
 )
-def test_a_planned_value_that_the_code_would_not_take_is_refused(value: Any, wanted: Any, message: str) -> None:
-    complaint = suggested_parameters.complaint(value, wanted)
+def test_planned_value_outside_distribution_is_rejected(value: Any, distribution: Any, message: str) -> None:
+    complaint = suggested_parameters.complaint(value, distribution)
     assert complaint is not None and message in complaint
 
 
-# Enqueued values of what the sweep file does not name.
+# Enqueued values of parameters that are not in the sweep file.
 
 ENQUEUED: dict[str, Any] = {**EMPTY, "enqueue": [{"width": 9, "kind": "b"}, {"width": 64}]}
 
 
 @pytest.mark.parametrize("method", ["tpe", "random", "gp", "nsga2"])
-def test_an_enqueued_value_is_used_when_the_code_suggests_it(method: str) -> None:
+def test_enqueued_value_is_used_when_code_suggests_it(method: str) -> None:
     search = _search(**ENQUEUED, method=method)
     for number, width in ((0, 9), (1, 64)):
         planned = search.ask()
@@ -417,7 +415,7 @@ def test_an_enqueued_value_is_used_when_the_code_suggests_it(method: str) -> Non
     assert _suggested(search, 0, "kind", KIND) == "b"
 
 
-def test_it_is_kept_with_the_trial_and_known_after_a_restart() -> None:
+def test_enqueued_value_is_kept_after_restart() -> None:
     search = _search(**ENQUEUED)
     planned = search.ask()
     assert planned is not None and planned.attributes["podium:enqueued"] == {"width": 9, "kind": "b"}
@@ -426,28 +424,28 @@ def test_it_is_kept_with_the_trial_and_known_after_a_restart() -> None:
     assert rebuilt.ask() is not None and _suggested(rebuilt, 1) == 64
 
 
-def test_an_enqueued_value_outside_the_range_is_refused() -> None:
+def test_enqueued_value_outside_range_is_rejected() -> None:
     search = _search(**EMPTY, enqueue=[{"width": 100}])
     search.ask()
     with pytest.raises(UserCodeError, match="invalid enqueued value of width: must be"):
         _suggested(search, 0)
 
 
-def test_an_enqueued_value_has_the_type_of_its_range() -> None:
+def test_enqueued_value_has_type_of_its_range() -> None:
     search = _search(**EMPTY, enqueue=[{"x": 1, "n": 2.0}])
     search.ask()
     x, n = _suggested(search, 0, "x", {"min": 0.0, "max": 1.0}), _suggested(search, 0, "n", {"min": 1, "max": 3})
     assert (x, type(x), n, type(n)) == (1.0, float, 2, int)
 
 
-def test_the_trial_is_told_what_was_enqueued_also_when_it_is_repeated(rig: Rig) -> None:
+def test_repeated_trial_receives_enqueued_values(rig: Rig) -> None:
     rig.submit(**ENQUEUED)
     assignment = rig.pool["cpu-0"].running
     assert assignment is not None and assignment.enqueued == {"width": 9, "kind": "b"}
     rig.pool.lose("cpu-0")
     rig.settle()
     rig.restart()
-    _want(rig)
+    _request(rig)
     assignment = rig.pool["cpu-0"].running
     assert assignment is not None and (assignment.attempt, assignment.enqueued["width"]) == (2, 9)
     assert rig.pool["cpu-0"].suggestions[-1] == ("width", 9, "")
@@ -469,13 +467,13 @@ def test_the_trial_is_told_what_was_enqueued_also_when_it_is_repeated(rig: Rig) 
         ({"parameters": {"width": {"min": 0, "max": 1}}}, "must be between 0 and 1, got 9"),
     ],
 )
-def test_a_value_that_nothing_can_suggest_is_refused(changes: dict[str, Any], message: str) -> None:
+def test_enqueued_value_that_cannot_be_suggested_is_rejected(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidSpecError) as caught:
         spec(**{**EMPTY, "enqueue": [{"width": 9}], **changes})
     assert message in str(caught.value) and "known: (" not in str(caught.value)
 
 
-def test_validate_notes_what_only_the_code_can_use() -> None:
+def test_validate_notes_values_only_code_can_use() -> None:
     (note,) = search_notes(spec(parameters={"lr": {"min": 0.0, "max": 1.0}}, enqueue=[{"lrr": 0.5}]))
     assert note == (
         "enqueue: 'lrr' is not in parameters (did you mean 'lr'?); "
@@ -485,5 +483,5 @@ def test_validate_notes_what_only_the_code_can_use() -> None:
     assert "known" not in note and "did you mean" not in note
 
 
-def test_where_nothing_is_known_no_message_lists_it() -> None:
+def test_empty_suggestion_list_is_worded() -> None:
     assert suggestion("lr", []) == "none are defined"

@@ -1,4 +1,4 @@
-"""A search that starts from trials of earlier sweeps: it learns from them, and they take no numbers."""
+"""Warm starts: a search learns from trials of earlier sweeps, which get no trial numbers."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def score(x: float, y: float) -> float:
     return 1.0 - (x - BEST) ** 2 - (y - BEST) ** 2
 
 
-def lessons(count: int, **changes: Any) -> list[PastTrial]:
-    """Trials spread over the space, and told how good they are."""
+def evaluated_trials(count: int, **changes: Any) -> list[PastTrial]:
+    """Evaluated trials spread over the space."""
     draw = random.Random(3)
     points = [{"x": draw.random(), "y": draw.random()} for _ in range(count)]
     return [
@@ -54,8 +54,8 @@ def run(search: Search, count: int) -> list[Planned]:
 
 
 @pytest.mark.parametrize("method", LEARNING)
-def test_the_first_trials_are_near_the_best_of_the_earlier_ones(method: str) -> None:
-    warm = run(Search(searched(method), earlier=lessons(40)), 8)
+def test_warm_start_begins_near_best_earlier_trials(method: str) -> None:
+    warm = run(Search(searched(method), earlier=evaluated_trials(40)), 8)
     cold = run(Search(searched(method)), 8)
     worse, better = (statistics.mean(score(**t.params) for t in trials) for trials in (cold, warm))  # type: ignore[arg-type]
     assert better > worse
@@ -63,22 +63,22 @@ def test_the_first_trials_are_near_the_best_of_the_earlier_ones(method: str) -> 
 
 
 @pytest.mark.parametrize("method", LEARNING)
-def test_they_take_no_numbers_and_a_rebuilt_search_goes_on_the_same(method: str) -> None:
-    search = Search(searched(method), earlier=lessons(12))
+def test_earlier_trials_have_no_numbers_and_rebuilt_search_continues(method: str) -> None:
+    search = Search(searched(method), earlier=evaluated_trials(12))
     assert (len(search), search.is_fixed(None)) == (0, False)
     assert [planned.number for planned in run(search, 5)] == list(range(5))
     past = [search.remembered(number) for number in range(5)]
-    rebuilt = Search(searched(method), past, lessons(12))
+    rebuilt = Search(searched(method), past, evaluated_trials(12))
     assert asked(rebuilt).params == asked(search).params
 
 
 @pytest.mark.parametrize("method", LEARNING)
 @pytest.mark.parametrize("count", [1, 9])
-def test_few_are_enough(method: str, count: int) -> None:
-    assert len(run(Search(searched(method), earlier=lessons(count)), 3)) == 3
+def test_few_earlier_trials_are_sufficient(method: str, count: int) -> None:
+    assert len(run(Search(searched(method), earlier=evaluated_trials(count)), 3)) == 3
 
 
-def test_cmaes_starts_at_the_best_of_few() -> None:
+def test_cmaes_starts_at_best_of_few_trials() -> None:
     near = PastTrial(0, TrialState.FINISHED, {"x": BEST, "y": BEST}, 1.0)
     better = PastTrial(1, TrialState.FINISHED, {"x": 0.1, "y": 0.1}, 2.0, constraints={"size": 1.0})
     found = run(Search(searched("cmaes"), earlier=[near, better]), 5)
@@ -87,7 +87,7 @@ def test_cmaes_starts_at_the_best_of_few() -> None:
 
 @pytest.mark.parametrize("method", LEARNING)
 @pytest.mark.parametrize("count", [3, 15])
-def test_choices_and_what_is_not_always_active_stop_no_method(method: str, count: int) -> None:
+def test_categorical_and_conditional_parameters_fail_no_method(method: str, count: int) -> None:
     parameters: dict[str, Any] = {
         "x": {"min": 0.0, "max": 1.0},
         "kind": {"values": ["a", "b"]},
@@ -106,13 +106,13 @@ def test_choices_and_what_is_not_always_active_stop_no_method(method: str, count
 
 
 @pytest.mark.parametrize("method", ["tpe", "gp", "nsga2"])
-def test_several_objectives(method: str) -> None:
+def test_warm_start_with_several_objectives(method: str) -> None:
     several = searched(method, metric=None, metrics=METRICS)
     earlier = [
         PastTrial(
             trial.number, trial.state, trial.params, values=(1 - (trial.value or 0), float(trial.params["x"] or 0))
         )
-        for trial in lessons(15)
+        for trial in evaluated_trials(15)
     ]
     search = Search(several, earlier=earlier)
     for _ in range(4):
@@ -123,9 +123,9 @@ def test_several_objectives(method: str) -> None:
 
 @pytest.mark.parametrize("method", LEARNING)
 @pytest.mark.parametrize("whose", ["earlier", "own", "both"])
-def test_constraints_of_some_do_not_stop_the_others(method: str, whose: str) -> None:
-    earlier = lessons(12, constraints={"size": 1.0} if whose != "own" else {})
-    search = Search(searched(method), earlier=earlier + lessons(1))
+def test_partial_constraints_fail_no_method(method: str, whose: str) -> None:
+    earlier = evaluated_trials(12, constraints={"size": 1.0} if whose != "own" else {})
+    search = Search(searched(method), earlier=earlier + evaluated_trials(1))
     for _ in range(3):
         planned = asked(search)
         constraints = {"age": -1.0} if whose != "earlier" else {}
@@ -133,12 +133,12 @@ def test_constraints_of_some_do_not_stop_the_others(method: str, whose: str) -> 
     assert len(search) == 3
 
 
-def test_pruned_ones_teach_by_their_last_report() -> None:
-    earlier = [PastTrial(0, TrialState.PRUNED, {"x": 0.5, "y": 0.5}, reports={3: 0.4}), *lessons(12)]
+def test_pruned_trials_count_by_last_report() -> None:
+    earlier = [PastTrial(0, TrialState.PRUNED, {"x": 0.5, "y": 0.5}, reports={3: 0.4}), *evaluated_trials(12)]
     assert len(run(Search(searched("tpe"), earlier=earlier), 3)) == 3
 
 
-def test_what_is_no_trial_of_this_space_is_left_out() -> None:
+def test_trials_outside_space_are_ignored() -> None:
     outside = PastTrial(0, TrialState.FINISHED, {"x": 3.0, "y": 0.5}, 9.0)
     missing = PastTrial(1, TrialState.FINISHED, {"x": 0.5}, 9.0)
     failed = PastTrial(2, TrialState.FAILED, {"x": 0.5, "y": 0.5})

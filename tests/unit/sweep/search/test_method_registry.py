@@ -36,7 +36,7 @@ FINITE = {"x": {"values": [1, 2]}, "n": {"min": 1, "max": 3}}
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_each_method_builds_a_sampler_of_its_own(method: str) -> None:
+def test_each_method_builds_its_own_sampler(method: str) -> None:
     searched = spec(method=method, parameters=FINITE)
     built = sampler_of(AskContext(searched, 0, finished=100), method)
     assert isinstance(built, BaseSampler)
@@ -55,12 +55,12 @@ def test_each_method_builds_a_sampler_of_its_own(method: str) -> None:
         marks_of_earlier,
     ],
 )
-def test_an_unknown_method_is_an_error_everywhere(call: Any) -> None:
+def test_unknown_method_raises_lookup_error_everywhere(call: Any) -> None:
     with pytest.raises(LookupError, match="no sampler is registered for search method 'annealing'"):
         call("annealing")
 
 
-def test_a_search_by_an_unregistered_method_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_with_unregistered_method_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SweepSpec, "searched_by", "annealing")
     with pytest.raises(LookupError, match="annealing"):
         Search(spec())
@@ -75,28 +75,28 @@ def test_registry_and_builders_are_compared_at_import() -> None:
         register("tpe")(lambda context: RandomSampler())
 
 
-def test_the_import_fails_without_a_builder(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_import_fails_without_builder(monkeypatch: pytest.MonkeyPatch) -> None:
     source = (ROOT / "sweep" / "search" / "samplers.py").read_text()
     monkeypatch.setattr(search_methods, "METHODS", {**METHODS, "annealing": METHODS["tpe"]})
     with pytest.raises(RuntimeError, match="annealing"):
         exec(compile(source, samplers.__file__, "exec"), {"__name__": samplers.__name__})
 
 
-def test_the_sweep_file_accepts_the_registry_and_nothing_else() -> None:
+def test_sweep_file_accepts_only_registered_methods() -> None:
     assert get_args(search_methods.MethodName) == (*METHODS, AUTO)
     assert get_args(search_methods.Method) == (*METHODS, CUSTOM)
     with pytest.raises(InvalidSpecError, match=f"must be one of {', '.join([*METHODS, AUTO])}"):
         spec(method="annealing")
 
 
-def test_the_schema_lists_and_describes_each_method() -> None:
+def test_schema_describes_each_method() -> None:
     names = next(branch for branch in sweep_schema()["properties"]["method"]["oneOf"] if "enum" in branch)
     assert set(names["enum"]) == {*METHODS, AUTO, *search_methods.ACCEPTED_ALIASES}
     assert dict(zip(names["enum"], names["enumDescriptions"], strict=True)) == search_methods.descriptions()
     assert all(method.summary and method.best_for for method in METHODS.values())
 
 
-def test_aliases_name_one_method_each() -> None:
+def test_each_alias_names_one_method() -> None:
     aliases = [alias for method in METHODS.values() for alias in (*method.aliases, *method.accepted_aliases)]
     assert len(set(aliases)) == len(aliases) and not set(aliases) & METHODS.keys()
     for method in METHODS.values():
@@ -104,7 +104,7 @@ def test_aliases_name_one_method_each() -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_warm_start_is_refused_by_methods_that_ignore_results(method: str) -> None:
+def test_warm_start_is_rejected_by_methods_that_ignore_results(method: str) -> None:
     document = {"method": method, "parameters": FINITE, "warm_start": [1]}
     if METHODS[method].learns:
         assert spec(**document).warm_start == [1]
@@ -113,14 +113,14 @@ def test_warm_start_is_refused_by_methods_that_ignore_results(method: str) -> No
         spec(**document)
 
 
-def test_the_tables_of_the_documentation_list_each_method() -> None:
+def test_documentation_tables_list_each_method() -> None:
     """Tables whose first column is headed `method`: together they describe the registry, and each row is in it."""
     rows = list(_method_rows())
     assert {name for row in rows for name in row} >= METHODS.keys() | {AUTO, *search_methods.ACCEPTED_ALIASES}
     assert {name for row in rows for name in row} <= METHODS.keys() | {AUTO, *search_methods.ACCEPTED_ALIASES}
 
 
-def test_the_documentation_says_how_each_method_uses_a_warm_start() -> None:
+def test_documentation_describes_warm_start_of_each_method() -> None:
     counts = [name for row in _method_rows() for name in row if name in METHODS]
     assert {name for name in METHODS if counts.count(name) >= 2} == METHODS.keys()  # in the table of warm starts too
 

@@ -1,4 +1,4 @@
-"""W&B's names of distributions: what each means, what is drawn, and what is refused with the line to write instead."""
+"""W&B distribution names: their meaning, the drawn values, and errors with the fix."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def parameter(**keys: Any) -> Parameter:
         ({"distribution": "q_log_uniform", "min": 0, "max": 3, "q": 1}, {"min": 1, "max": 20, "log": True}),
     ],
 )
-def test_most_names_are_short_for_a_range_or_a_list(named: dict[str, Any], plain: dict[str, Any]) -> None:
+def test_most_names_are_shorthand_for_range_or_list(named: dict[str, Any], plain: dict[str, Any]) -> None:
     assert parameter(**named) == parameter(**plain)
     assert not parameter(**named).drawn
 
 
-def test_a_condition_stays() -> None:
+def test_condition_of_named_distribution_is_kept() -> None:
     parameters = {"o": {"values": ["a", "b"]}, "p": {"distribution": "uniform", "min": 0, "max": 1, "when": {"o": "a"}}}
     assert spec(parameters=parameters).parameters["p"].when == {"o": "a"}
 
@@ -79,7 +79,7 @@ DRAWN: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("keys", DRAWN, ids=lambda keys: keys.get("distribution", "weighted"))
-def test_what_optuna_has_not_is_drawn_and_fits_its_own_parameter(keys: dict[str, Any]) -> None:
+def test_distribution_unknown_to_optuna_is_drawn_and_valid(keys: dict[str, Any]) -> None:
     drawn = parameter(**keys)
     assert drawn.drawn
     assert distribution_of(drawn) is None
@@ -94,25 +94,25 @@ def _mean(keys: dict[str, Any]) -> float:
     return statistics.fmean(float(value or 0) for value in values)
 
 
-def test_draws_have_the_moments_of_their_distribution() -> None:
+def test_draws_have_moments_of_their_distribution() -> None:
     assert _mean(DRAWN[0]) == pytest.approx(3.0, abs=0.05)
     assert _mean(DRAWN[2]) == pytest.approx(math.exp(0.125), rel=0.05)
     assert _mean(DRAWN[4]) == pytest.approx(2 / 7, abs=0.02)
     assert _mean(DRAWN[7]) == pytest.approx(1.2, abs=0.05)
 
 
-def test_multiples_stay_within_their_bounds_and_whole() -> None:
+def test_multiples_are_integers_within_bounds() -> None:
     values = {draw(parameter(**DRAWN[6]), f"{number}") for number in range(500)}
     assert all(isinstance(value, int) and value % 8 == 0 and 8 <= value <= 256 for value in values)
 
 
-def test_multiples_that_are_not_exact_as_whole_numbers_are_no_whole_numbers() -> None:
+def test_multiples_beyond_exact_integers_are_floats() -> None:
     far = parameter(distribution="q_log_normal", mu=100.0, sigma=1.0, q=1)
     assert all(isinstance(draw(far, f"{number}"), float) for number in range(20))
 
 
 @pytest.mark.parametrize("method", ["random", "auto"])
-def test_a_sweep_draws_them_and_goes_on_the_same_after_a_restart(method: str) -> None:
+def test_drawn_values_are_reproducible_after_restart(method: str) -> None:
     drawn = spec(method=method, parameters={"x": {"min": 0.0, "max": 1.0}, "n": DRAWN[0], "w": DRAWN[7]}, seed=5)
     search = Search(drawn)
     asked = [search.ask() for _ in range(6)]
@@ -124,12 +124,12 @@ def test_a_sweep_draws_them_and_goes_on_the_same_after_a_restart(method: str) ->
 
 
 @given(st.sampled_from(DRAWN), st.integers(0, 2**63 - 1))
-def test_a_draw_is_settled_by_its_seed(keys: dict[str, Any], seed: int) -> None:
+def test_draw_is_determined_by_seed(keys: dict[str, Any], seed: int) -> None:
     assert draw(parameter(**keys), str(seed)) == draw(parameter(**keys), str(seed))
 
 
 @pytest.mark.parametrize("keys", DRAWN, ids=lambda keys: keys.get("distribution", "weighted"))
-def test_a_spec_with_them_survives_the_database(keys: dict[str, Any]) -> None:
+def test_spec_with_distribution_survives_json_round_trip(keys: dict[str, Any]) -> None:
     parsed = spec(parameters={"p": keys})
     assert spec_from_json(parsed.to_json()) == parsed
     json.loads(parsed.to_json())
@@ -191,7 +191,7 @@ def _one(method: str = "random", **keys: Any) -> dict[str, Any]:
         (_one("tpe", distribution="q_log_uniform_values", min=8, max=64, q=8), "", "{min: 8, max: 64, log: true}"),
     ],
 )
-def test_what_is_wrong_is_said_with_what_to_write(refused: dict[str, Any], key: str, words: str) -> None:
+def test_invalid_distribution_is_rejected_with_fix(refused: dict[str, Any], key: str, words: str) -> None:
     with pytest.raises(InvalidSpecError) as caught:
         parse_spec(refused)
     problem = caught.value.problems[0]
@@ -219,14 +219,14 @@ def test_every_name_has_its_keys() -> None:
         ({"run_cap": 60, "parameters": {f"x{n}": {"min": 0.0, "max": 1.0} for n in range(21)}}, "tpe"),
     ],
 )
-def test_auto_chooses_a_method_and_says_so_on_each_trial(changes: dict[str, Any], method: str) -> None:
+def test_auto_selects_method_and_records_it_on_each_trial(changes: dict[str, Any], method: str) -> None:
     search = Search(spec(method="auto", **changes))
     planned = search.ask()
     assert planned is not None and planned.sampler == method
 
 
 @pytest.mark.parametrize(("run_cap", "method"), [(60, "tpe"), (1000, "nsga2")])
-def test_auto_with_several_objectives(run_cap: int, method: str) -> None:
+def test_auto_selects_method_for_several_objectives(run_cap: int, method: str) -> None:
     two = [{"name": "score", "goal": "maximize"}, {"name": "size", "goal": "minimize"}]
     assert spec(method="auto", metric=None, metrics=two, run_cap=run_cap).searched_by == method
 
@@ -238,7 +238,7 @@ def test_auto_with_several_objectives(run_cap: int, method: str) -> None:
         ({"parameters": {"x": {"values": [1, 2]}}}, "cmaes needs a range or ordered values"),
     ],
 )
-def test_cmaes_is_refused_where_it_can_do_nothing(changes: dict[str, Any], words: str) -> None:
+def test_cmaes_is_rejected_when_unsupported(changes: dict[str, Any], words: str) -> None:
     with pytest.raises(InvalidSpecError, match=words):
         spec(method="cmaes", **changes)
 
@@ -250,7 +250,7 @@ _ANY = st.one_of(st.integers(-(2**70), 2**70), st.floats())
     st.sampled_from(sorted(name for name, keys in KEYS.items() if {"mu", "a", "q"} & set(keys))),
     st.fixed_dictionaries(dict.fromkeys(("min", "max", "mu", "sigma", "a", "b", "q"), _ANY)),
 )
-def test_what_is_accepted_can_be_drawn_and_taken_back(name: str, numbers: dict[str, Any]) -> None:
+def test_accepted_distribution_can_be_drawn_and_validated(name: str, numbers: dict[str, Any]) -> None:
     keys = {"distribution": name} | {key: value for key, value in numbers.items() if key in KEYS[name]}
     try:
         parsed = parse_spec(_one(**keys))

@@ -1,4 +1,4 @@
-"""Ordered values: samplers search their positions as integers, and everybody else sees the values."""
+"""Ordered values: samplers search positions as integers, and all other code uses the values."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _ask(search: Search) -> Planned:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_trial_has_the_value_and_the_sampler_its_position(method: str) -> None:
+def test_trial_has_value_and_sampler_has_position(method: str) -> None:
     searched = spec(method=method, parameters=SPACE, enqueue=[{"width": 64, "size": "large"}])
     search = Search(searched)
     for number in range(20):
@@ -53,19 +53,19 @@ def test_a_trial_has_the_value_and_the_sampler_its_position(method: str) -> None
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_rebuilt_search_goes_on_as_one_that_never_stopped(method: str) -> None:
+def test_rebuilt_search_continues_like_uninterrupted_one(method: str) -> None:
     searched = spec(method=method, seed=5, parameters=SPACE, run_cap=60)
     assert Sweep(searched, RESTARTS).play(45) == Sweep(searched).play(45)
 
 
-def test_a_grid_has_each_value() -> None:
+def test_grid_contains_each_ordered_value() -> None:
     search = Search(spec(method="grid", parameters={name: SPACE[name] for name in ("width", "size", "depth")}))
     points = list(itertools.takewhile(lambda planned: planned is not None, (search.ask() for _ in range(100))))
     assert len(points) == 8 * (1 + 2 * 3)
     assert {point.params["width"] for point in points if point is not None} == set(WIDTHS)
 
 
-def test_cmaes_moves_along_the_order() -> None:
+def test_cmaes_moves_along_order() -> None:
     values = [f"step-{number}" for number in range(64)]
     searched = spec(method="cmaes", parameters={name: {"values": values, "ordered": True} for name in "ab"}, run_cap=90)
     search, late = Search(searched), []
@@ -74,10 +74,10 @@ def test_cmaes_moves_along_the_order() -> None:
         positions = [values.index(str(params[name])) for name in "ab"]
         search.tell(number, TrialState.FINISHED, [-abs(positions[0] - 50) - abs(positions[1] - 50)])
         late.append(max(abs(position - 50) for position in positions))
-    assert sum(late[60:]) / 30 < 8  # at random it is some 25
+    assert sum(late[60:]) / 30 < 8  # about 25 at random
 
 
-def test_a_search_starts_from_values_of_earlier_sweeps_that_knew_no_order() -> None:
+def test_warm_start_maps_unordered_values_to_positions() -> None:
     earlier = [
         PastTrial(n, TrialState.FINISHED, {"width": WIDTHS[n % 8], "size": "small", "lr": 0.01}, value=float(n))
         for n in range(12)
@@ -87,24 +87,24 @@ def test_a_search_starts_from_values_of_earlier_sweeps_that_knew_no_order() -> N
     assert _ask(search).params["width"] in WIDTHS
 
 
-def test_what_the_code_suggests_by_itself_goes_beside_it() -> None:
+def test_suggested_parameters_are_combined_with_ordered_values() -> None:
     search = Search(spec(method="tpe", parameters=SPACE))
     planned = _ask(search)
-    wanted = Wanted(AttemptKey(1, 1), "momentum", {"min": 0.0, "max": 0.9})
-    value = search.suggest(0, wanted)
+    request = Wanted(AttemptKey(1, 1), "momentum", {"min": 0.0, "max": 0.9})
+    value = search.suggest(0, request)
     remembered = search.remembered(0)
     assert remembered.params == {**planned.params, "momentum": value}
     search.put(remembered)
     assert search.remembered(0).params == remembered.params
 
 
-def test_a_clone_keeps_its_values() -> None:
+def test_clone_keeps_ordered_values() -> None:
     wanted: Params = {"lr": 0.01, "width": 128, "size": "large", "depth": 2}
     planned = Search(spec(method="tpe", parameters=SPACE)).ask(wanted)
     assert planned is not None and planned.params == wanted
 
 
-def test_a_study_for_optuna_has_the_values() -> None:
+def test_exported_study_has_values() -> None:
     trial = {
         "number": 0, "state": "finished", "params": {"width": 64}, "values": {"score": 0.5}, "metrics": {},
         "created_at": "2026-01-01T00:00:00Z", "started_at": "2026-01-01T00:00:00Z", "ended_at": "2026-01-01T00:01:00Z",
@@ -115,12 +115,12 @@ def test_a_study_for_optuna_has_the_values() -> None:
     assert study.trials[0].distributions == {"width": CategoricalDistribution(WIDTHS)}
 
 
-def test_importance_is_judged_along_the_order() -> None:
+def test_importance_follows_order() -> None:
     chance = random.Random(1)
     trials = [{"params": {"width": chance.choice(WIDTHS), "noise": chance.random()}} for _ in range(60)]
-    told = [{**trial, "value": WIDTHS.index(int(trial["params"]["width"]))} for trial in trials]
+    evaluated = [{**trial, "value": WIDTHS.index(int(trial["params"]["width"]))} for trial in trials]
     parameters = {"width": SPACE["width"], "noise": {"min": 0.0, "max": 1.0}}
-    found = importances_of({"parameters": parameters, "trials": told})["importances"]
+    found = importances_of({"parameters": parameters, "trials": evaluated})["importances"]
     assert list(found) == ["width", "noise"] and found["width"] > 0.9
 
 
@@ -137,12 +137,12 @@ def test_importance_is_judged_along_the_order() -> None:
         ),
     ],
 )
-def test_what_has_no_order_is_refused(parameter: dict[str, Any], key: str, words: str) -> None:
+def test_values_without_order_are_rejected(parameter: dict[str, Any], key: str, words: str) -> None:
     with pytest.raises(InvalidSpecError) as caught:
         spec(parameters={"x": parameter})
     assert [problem.key for problem in caught.value.problems] == [key]
     assert words in caught.value.problems[0].message
 
 
-def test_wandbs_name_of_it_may_stand_beside() -> None:
+def test_wandb_categorical_may_be_ordered() -> None:
     assert Parameter.model_validate({"distribution": "categorical", "values": [1, 2], "ordered": True}).ordered

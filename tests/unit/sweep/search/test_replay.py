@@ -1,4 +1,4 @@
-"""A whole sweep, played through the scheduler and a restart, is replayed from what was written down of it."""
+"""A complete sweep, run by the scheduler with restarts, can be replayed from its stored trials."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ PARAMETERS: dict[str, Any] = {
 
 
 class Ends:
-    """The numbers of the trials of the sweep that are over, in the order in which they are."""
+    """The numbers of the ended trials of the sweep, in the order in which they ended."""
 
     def __init__(self, recorder: MemoryRecorder) -> None:
         self._recorder = recorder
         self.numbers: list[int] = []
 
-    def look(self) -> None:
+    def update(self) -> None:
         for trial in self._recorder.of(1):
             if trial.state in TRIAL_OVER and trial.number not in self.numbers:
                 self.numbers.append(trial.number)
 
 
 @pytest.mark.parametrize("method", ["tpe", "random", "qmc", "nsga2", "cmaes"])
-def test_a_sweep_is_replayed_from_what_was_written_down(method: str) -> None:
+def test_sweep_is_replayed_from_stored_trials(method: str) -> None:
     changes: dict[str, Any] = {"method": method, "parameters": PARAMETERS, "seed": 11, "run_cap": 40}
     rig = Rig(slots=3)
     rig.submit(**changes)
@@ -53,7 +53,7 @@ def test_a_sweep_is_replayed_from_what_was_written_down(method: str) -> None:
         else:
             rig.pool.finish(device, float(running.params["x"] or 0) + turn % 3)
         rig.settle()
-        ends.look()
+        ends.update()
         if turn in (9, 25):
             rig.restart()
         turn += 1
@@ -65,7 +65,7 @@ def test_a_sweep_is_replayed_from_what_was_written_down(method: str) -> None:
 
 
 def replayed(searched: Any, written: list[PastTrial], ends: list[int], trial: PastTrial) -> Any:
-    """What a search answers that knows as much as the sweep's did when it asked for this trial."""
+    """The proposal of a search with the knowledge that the sweep's search had for this trial."""
     over = set(ends[: trial.attributes[TOLD]])
     known = [
         each if each.number in over else replace(each, state=TrialState.RUNNING, value=None, values=None, reports={})

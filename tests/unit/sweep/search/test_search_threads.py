@@ -1,4 +1,4 @@
-"""The thread of a search and the process beside it: asks in order, deadlines, late answers, processes that end."""
+"""The search thread and the search process: order of asks, deadlines, late answers, and ending processes."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from tests.specs import spec
 
 ANSWER_S = 20
 LONG_S = 600.0  # a deadline that no test waits for
-PASSED_S = 0.0  # and one that is over at once
+PASSED_S = 0.0  # a deadline that has already passed
 
 
 class FakeProcess:
-    """Says what the test has it say; see `podium.sweep.search.search_client.Process`."""
+    """Sends the messages of the test; see `podium.sweep.search.search_client.Process`."""
 
     pid = 4321
 
@@ -46,18 +46,18 @@ class FakeProcess:
     def close(self) -> None:
         self.closed.set()
 
-    def say(self, **message: Any) -> None:
+    def send(self, **message: Any) -> None:
         self._on_message(message)
 
     def propose(self, x: float) -> int:
         """Answer the next request; returns its number."""
         number = self.asked.get(timeout=ANSWER_S)
-        self.say(kind="proposed", number=number, params={"x": x}, attributes={"podium:told": 0})
+        self.send(kind="proposed", number=number, params={"x": x}, attributes={"podium:told": 0})
         return number
 
 
 class Bench:
-    """A search of GP whose trials have begun to teach it, and the processes that it starts."""
+    """A GP search with finished trials, and the processes that it starts."""
 
     def __init__(self, **changes: Any) -> None:
         self.processes: queue.SimpleQueue[FakeProcess] = queue.SimpleQueue()
@@ -74,7 +74,7 @@ class Bench:
     def process(self, *, ready: bool = True) -> FakeProcess:
         process = self.processes.get(timeout=ANSWER_S)
         if ready:
-            process.say(kind="ready")
+            process.send(kind="ready")
         return process
 
     def answer(self) -> Planned:
@@ -90,14 +90,14 @@ def bench() -> Iterator[Bench]:
     made.thread.close()
 
 
-def test_what_the_process_proposes_is_the_next_trial(bench: Bench) -> None:
+def test_proposal_of_process_is_next_trial(bench: Bench) -> None:
     bench.thread.ask(deadline_s=LONG_S)
     assert bench.process().propose(0.25) == 12
     planned = bench.answer()
     assert (planned.number, planned.params, planned.sampler) == (12, {"x": 0.25}, "gp")
 
 
-def test_the_process_is_told_all_that_the_search_knows(bench: Bench) -> None:
+def test_process_receives_all_results(bench: Bench) -> None:
     bench.thread.ask(deadline_s=LONG_S)
     process = bench.process()
     process.propose(0.25)
@@ -115,7 +115,7 @@ def test_the_process_is_told_all_that_the_search_knows(bench: Bench) -> None:
     ]
 
 
-def test_a_slow_sampler_is_passed_over_and_its_answer_goes_to_the_next_trial(bench: Bench) -> None:
+def test_slow_sampler_is_skipped_and_its_answer_used_for_next_trial(bench: Bench) -> None:
     bench.thread.ask(deadline_s=PASSED_S)
     first = bench.answer()
     assert (first.number, first.sampler) == (12, "random, for gp was slow")
@@ -129,20 +129,20 @@ def test_a_slow_sampler_is_passed_over_and_its_answer_goes_to_the_next_trial(ben
     assert third.sampler == f"gp, asked for trial {late}"
 
 
-def test_while_the_process_thinks_others_are_judged_and_told() -> None:
+def test_other_trials_are_pruned_and_told_while_process_computes() -> None:
     bench = Bench(early_terminate={"type": "threshold", "lower": 0.1})
     bench.thread.ask(deadline_s=LONG_S)
     process = bench.process()
     bench.thread.retry(3)
     bench.thread.report(3, None, 4, 0.0)  # type: ignore[arg-type]
-    judged = bench.inbox.get(timeout=ANSWER_S)
-    assert judged.verdict.prune  # type: ignore[union-attr]
+    decision = bench.inbox.get(timeout=ANSWER_S)
+    assert decision.verdict.prune  # type: ignore[union-attr]
     process.propose(0.25)
     assert bench.answer().number == 12
     bench.thread.close()
 
 
-def test_what_clients_add_waits_for_those_before_it_and_needs_no_sampler(bench: Bench) -> None:
+def test_clone_waits_for_earlier_asks_and_needs_no_sampler(bench: Bench) -> None:
     from podium.sweep.lifecycle.state_changes import Enqueued
 
     bench.thread.ask(deadline_s=LONG_S)
@@ -153,27 +153,27 @@ def test_what_clients_add_waits_for_those_before_it_and_needs_no_sampler(bench: 
     assert (added.number, added.params, added.sampler) == (13, {"x": 0.125}, "clone")
 
 
-def test_a_proposal_that_fails_is_drawn_at_random(bench: Bench) -> None:
+def test_failed_proposal_is_drawn_at_random(bench: Bench) -> None:
     bench.thread.ask(deadline_s=LONG_S)
     process = bench.process()
-    process.say(kind="failed", number=process.asked.get(timeout=ANSWER_S), error="ValueError: no")
+    process.send(kind="failed", number=process.asked.get(timeout=ANSWER_S), error="ValueError: no")
     assert bench.answer().sampler == "random, for gp failed: ValueError: no"
     bench.thread.ask(deadline_s=LONG_S)
     process.propose(0.25)
     assert bench.answer().sampler == "gp"
 
 
-def test_a_process_that_ends_is_started_again_a_few_times(bench: Bench) -> None:
+def test_ended_process_is_restarted_limited_times(bench: Bench) -> None:
     bench.thread.ask(deadline_s=LONG_S)
     for _ in range(3):
-        bench.process().say(kind="gone")
+        bench.process().send(kind="gone")
     assert bench.answer().sampler == "random, for gp ended too often"
     bench.thread.ask(deadline_s=LONG_S)
     assert bench.answer().sampler == "random, for gp ended too often"
     assert bench.processes.empty()
 
 
-def test_the_process_ends_with_its_search() -> None:
+def test_process_ends_with_its_search() -> None:
     bench = Bench()
     bench.thread.ask(deadline_s=LONG_S)
     process = bench.process(ready=False)
@@ -181,7 +181,7 @@ def test_the_process_ends_with_its_search() -> None:
     assert process.closed.wait(ANSWER_S)
 
 
-def test_a_process_that_cannot_be_started_is_tried_again_for_the_next_trial() -> None:
+def test_process_start_is_retried_for_next_trial() -> None:
     tries: list[int] = []
 
     def full(search: Search, on_message: OnMessage) -> FakeProcess:
@@ -200,12 +200,12 @@ def test_a_process_that_cannot_be_started_is_tried_again_for_the_next_trial() ->
     assert tries == [12, 13, 14, 15, 16]
 
 
-def test_what_came_late_can_be_replayed_too() -> None:
-    """As of another trial: by what that one's search knew, which is kept with the trial that got the values."""
+def test_late_proposal_can_be_replayed() -> None:
+    """The replay uses what was known at the ask of the earlier trial; the trial with the values stores that number."""
     searched = spec(method="tpe", run_cap=50)
     past = [PastTrial(n, TrialState.FINISHED, {"x": n / 20}, value=n / 20, sampler="tpe") for n in range(15)]
-    beside, search = Search(searched, past), Search(searched, past)
-    late, again = beside.propose(15), Search(searched, past).propose(15)
+    process_search, search = Search(searched, past), Search(searched, past)
+    late, again = process_search.propose(15), Search(searched, past).propose(15)
     assert late is not None and again is not None
     passed_over = search.ask_at_random("random, for tpe was slow")
     search.tell(15, TrialState.FINISHED, [0.9])
@@ -215,14 +215,14 @@ def test_what_came_late_can_be_replayed_too() -> None:
     assert passed_over.params == Search(searched, past).ask_at_random("").params
 
 
-# The process itself, without a process.
+# The code of the search process, in the test's process.
 
 
 def _answers(searched: SweepSpec, *requests: dict[str, Any]) -> list[dict[str, Any]]:
-    said = io.StringIO()
+    output = io.StringIO()
     opening: dict[str, Any] = {"spec": searched.to_json(), "earlier": []}
-    serve(iter([json.dumps(request) for request in (opening, *requests)]), said)
-    return [json.loads(line) for line in said.getvalue().splitlines()]
+    serve(iter([json.dumps(request) for request in (opening, *requests)]), output)
+    return [json.loads(line) for line in output.getvalue().splitlines()]
 
 
 def _trial(past: PastTrial) -> dict[str, Any]:
@@ -230,7 +230,7 @@ def _trial(past: PastTrial) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("method", ["tpe", "cmaes", "nsga2", "qmc"])
-def test_the_process_proposes_what_the_search_itself_would(method: str) -> None:
+def test_process_proposes_same_as_search(method: str) -> None:
     searched = spec(method=method, run_cap=50)
     past = [
         PastTrial(n, TrialState.FINISHED, {"x": n / 20}, value=n / 20, sampler=method, attributes={}) for n in range(15)
@@ -243,7 +243,7 @@ def test_the_process_proposes_what_the_search_itself_would(method: str) -> None:
     assert proposed["attributes"].keys() == planned.attributes.keys()
 
 
-def test_the_process_says_what_went_wrong_and_goes_on() -> None:
+def test_process_reports_error_and_continues() -> None:
     past = [_trial(PastTrial(0, TrialState.RUNNING, {"x": 0.5}))]
     _, failed, proposed = _answers(
         spec(method="tpe"), {"kind": "ask", "number": 7}, *past, {"kind": "ask", "number": 1}
@@ -253,7 +253,7 @@ def test_the_process_says_what_went_wrong_and_goes_on() -> None:
     assert (proposed["kind"], proposed["number"]) == ("proposed", 1)
 
 
-def test_a_trial_passes_through_json_unchanged() -> None:
+def test_past_trial_is_unchanged_after_json_round_trip() -> None:
     past = PastTrial(
         4, TrialState.PRUNED, {"x": 0.1, "y": None}, reports={3: 0.5}, attributes={"a": [1]}, sampler="tpe",
         values=(0.1, 2.0), constraints={"size": -1.0}, distributions={"z": {"min": 1, "max": 2}},
@@ -262,7 +262,7 @@ def test_a_trial_passes_through_json_unchanged() -> None:
 
 
 CURVE = {step: step / 1000 for step in range(1000)}
-JUDGED = {"type": "median", "min_trials": 1}
+MEDIAN = {"type": "median", "min_trials": 1}
 
 
 def _with_curves() -> Search:
@@ -271,15 +271,15 @@ def _with_curves() -> Search:
         PastTrial(1, TrialState.FINISHED, {"x": 0.5}, value=0.5, reports=CURVE, sampler="gp"),
         PastTrial(2, TrialState.RUNNING, {"x": 0.75}, reports=CURVE, sampler="gp"),
     ]
-    return Search(spec(method="gp", early_terminate=JUDGED), past)
+    return Search(spec(method="gp", early_terminate=MEDIAN), past)
 
 
-def test_a_process_is_told_of_no_more_reports_than_a_sampler_learns_from() -> None:
+def test_process_receives_only_last_report_of_each_trial() -> None:
     lines = [json.loads(line) for line in _opening(_with_curves())]
     assert [line["trial"]["reports"] for line in lines[1:]] == [{"999": 0.999}, {}, {"999": 0.999}]
 
 
-def test_what_a_process_is_told_at_first_is_what_was_known_when_it_started() -> None:
+def test_opening_messages_are_a_snapshot() -> None:
     search = _with_curves()
     opening = _opening(search)
     search.tell(2, TrialState.FINISHED, [0.75])
@@ -288,14 +288,14 @@ def test_what_a_process_is_told_at_first_is_what_was_known_when_it_started() -> 
     assert states == ["pruned", "finished", "running"]
 
 
-def test_a_trial_that_ends_or_runs_again_is_still_judged_by_all_its_reports() -> None:
+def test_retried_trial_keeps_all_reports() -> None:
     search = _with_curves()
     search.tell(2, TrialState.PRUNED, None)
     search.retry(2)
     assert search.reports(2) == CURVE
 
 
-def test_a_search_that_only_proposes_judges_nobody() -> None:
+def test_search_without_pruner_prunes_nothing() -> None:
     search = Search(spec(early_terminate={"type": "threshold", "upper": 0.5}), judges=False)
     search.ask()
     assert not search.report(0, 0, 0.9).prune

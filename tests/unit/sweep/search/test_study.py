@@ -1,4 +1,4 @@
-"""A trial reads its study, and stops it: the way through the scheduler."""
+"""`trial.study` in the scheduler: queries and stops by a trial."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.rig import Rig
 MakeRig = Callable[..., Rig]
 
 
-def test_a_trial_is_answered_what_it_asks_of_its_own_sweep(make_rig: MakeRig) -> None:
+def test_trial_reads_its_own_sweep(make_rig: MakeRig) -> None:
     rig = make_rig(2)
     rig.submit(name="first")
     rig.pool.finish("cpu-0")
@@ -26,7 +26,7 @@ def test_a_trial_is_answered_what_it_asks_of_its_own_sweep(make_rig: MakeRig) ->
     assert rig.pool["cpu-1"].study == []
 
 
-def test_an_attempt_that_does_not_count_is_not_answered(rig: Rig) -> None:
+def test_query_of_cancelled_attempt_is_not_answered(rig: Rig) -> None:
     rig.submit()
     rig.cancel(1)
     rig.pool.ask_study("cpu-0", "trials")
@@ -34,7 +34,7 @@ def test_an_attempt_that_does_not_count_is_not_answered(rig: Rig) -> None:
     assert rig.pool["cpu-0"].study == []
 
 
-def test_stop_lets_what_runs_finish_and_starts_no_more(make_rig: MakeRig) -> None:
+def test_stop_finishes_running_trials_and_starts_no_more(make_rig: MakeRig) -> None:
     rig = make_rig(2)
     rig.submit(run_cap=20)
     rig.pool.ask_stop("cpu-1")
@@ -47,7 +47,7 @@ def test_stop_lets_what_runs_finish_and_starts_no_more(make_rig: MakeRig) -> Non
     assert rig.sweep().reason == "trial 1 called study.stop()"
 
 
-def test_stop_outlives_the_scheduler(rig: Rig) -> None:
+def test_stop_survives_restart(rig: Rig) -> None:
     rig.submit(run_cap=20)
     rig.pool.ask_stop("cpu-0")
     rig.settle()
@@ -57,7 +57,7 @@ def test_stop_outlives_the_scheduler(rig: Rig) -> None:
     assert (rig.counted(), rig.sweep().reason) == (1, "trial 0 called study.stop()")
 
 
-def test_stop_just_before_the_end_of_the_trial_counts(rig: Rig) -> None:
+def test_stop_immediately_before_end_of_trial_counts(rig: Rig) -> None:
     rig.submit(run_cap=20)
     rig.pool.ask_stop("cpu-0")
     rig.pool.end("cpu-0", TrialState.PRUNED)
@@ -66,7 +66,7 @@ def test_stop_just_before_the_end_of_the_trial_counts(rig: Rig) -> None:
     assert rig.counted() == 1 and not rig.pool.busy()
 
 
-def test_a_stop_of_a_sweep_that_is_stopping_changes_nothing(make_rig: MakeRig) -> None:
+def test_stop_of_stopping_sweep_changes_nothing(make_rig: MakeRig) -> None:
     rig = make_rig(2)
     rig.submit(run_cap=20)
     rig.pool.ask_stop("cpu-0")
@@ -76,7 +76,7 @@ def test_a_stop_of_a_sweep_that_is_stopping_changes_nothing(make_rig: MakeRig) -
     assert rig.sweep().reason == "trial 0 called study.stop()"
 
 
-def test_a_sweep_that_was_stopped_so_can_be_extended(rig: Rig) -> None:
+def test_stopped_sweep_can_be_extended(rig: Rig) -> None:
     rig.submit(run_cap=3)
     rig.pool.ask_stop("cpu-0")
     rig.settle()
@@ -88,17 +88,17 @@ def test_a_sweep_that_was_stopped_so_can_be_extended(rig: Rig) -> None:
     assert rig.counted() == 3
 
 
-def test_the_thread_answers_and_says_why_it_cannot() -> None:
+def test_study_thread_answers_or_reports_error() -> None:
     inbox: Inbox = queue.SimpleQueue()
 
     def read(sweep_id: int, asked: StudyAsked) -> dict[str, int]:
         if asked.number:
-            raise DatabaseError("the disk is full, as played")
+            raise DatabaseError("the disk is full(simulated)")
         return {"sweep": sweep_id}
 
     thread = StudyThread(inbox, read)
     asked = [StudyAsked(AttemptKey(1, 1), number, "trials", number) for number in (1, 0)]
     for each in asked:
         thread.read(5, each)
-    assert inbox.get(timeout=30) == StudyRead(asked[0], {}, "DatabaseError: the disk is full, as played")
+    assert inbox.get(timeout=30) == StudyRead(asked[0], {}, "DatabaseError: the disk is full(simulated)")
     assert inbox.get(timeout=30) == StudyRead(asked[1], {"sweep": 5})

@@ -1,4 +1,4 @@
-"""The search: grids end, enqueued values come first, conditions hold, and a rebuilt study goes on as the old one."""
+"""The search: grids end, enqueued values come first, conditions hold, and a rebuilt search continues identically."""
 
 from __future__ import annotations
 
@@ -59,28 +59,28 @@ def _drain(search: Search) -> list[Params]:
 # The grid.
 
 
-def test_a_grid_gives_every_point_once_and_then_nothing() -> None:
+def test_grid_proposes_every_point_once_and_ends() -> None:
     points = _drain(search := Search(spec(method="grid", parameters=FINITE)))
     assert len(points) == 3 * 4 * (1 + 2)  # momentum only with sgd
     assert len({tuple(point.items()) for point in points}) == len(points)
     assert search.ask() is None
 
 
-def test_a_rebuilt_grid_gives_only_what_is_left() -> None:
+def test_rebuilt_grid_proposes_only_remaining_points() -> None:
     small = spec(method="grid", parameters={"x": {"values": [1, 2, 3, 4]}})
     whole = _drain(Search(small))
     past = [PastTrial(n, TrialState.FAILED, whole[n], sampler="grid") for n in range(3)]
     assert _drain(Search(small, past)) == whole[3:]
 
 
-def test_the_seed_shuffles_the_grid() -> None:
+def test_seed_shuffles_grid() -> None:
     def order(seed: int) -> list[Params]:
         return _drain(Search(spec(method="grid", seed=seed, parameters={"x": {"min": 1, "max": 30}})))
 
     assert order(1) == order(1) != order(2)
 
 
-# What is asked.
+# Proposals.
 
 
 @pytest.mark.parametrize("method", ["tpe", "random", "grid"])
@@ -95,7 +95,7 @@ def test_enqueued_values_come_first(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["tpe", "random", "qmc", "nsga2", "cmaes"])
-def test_every_suggestion_is_within_the_space(method: str) -> None:
+def test_every_proposal_is_within_space(method: str) -> None:
     space = spec(method=method, parameters=CONDITIONAL)
     search = Search(space)
     for _ in range(25):
@@ -107,14 +107,14 @@ def test_every_suggestion_is_within_the_space(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["tpe", "random", "qmc", "nsga2", "cmaes"])
-def test_no_two_trials_repeat_the_same_stream_of_chance(method: str) -> None:
+def test_random_streams_of_trials_are_distinct(method: str) -> None:
     search = Search(spec(method=method, parameters=CONDITIONAL))
     assert len({_asked(search).params["lr"] for _ in range(8)}) == 8
 
 
 @pytest.mark.parametrize("method", ["tpe", "cmaes"])
 @pytest.mark.parametrize("goal", ["maximize", "minimize"])
-def test_what_learns_does_so_in_the_direction_of_the_goal(method: str, goal: str) -> None:
+def test_sampler_learns_in_direction_of_goal(method: str, goal: str) -> None:
     search = Search(spec(method=method, metric={"name": "m", "goal": goal}))
     values: list[float] = []
     for _ in range(40):
@@ -128,7 +128,7 @@ def test_what_learns_does_so_in_the_direction_of_the_goal(method: str, goal: str
 
 
 @pytest.mark.parametrize("state", [TrialState.FAILED, TrialState.CANCELLED, TrialState.PRUNED])
-def test_a_trial_without_a_value_is_told_and_the_search_goes_on(state: TrialState) -> None:
+def test_trial_without_value_is_told_and_search_continues(state: TrialState) -> None:
     search = Search(spec(method="tpe", early_terminate={"type": "median"}))
     for _ in range(15):
         planned = _asked(search)
@@ -142,7 +142,7 @@ def test_a_trial_without_a_value_is_told_and_the_search_goes_on(state: TrialStat
 
 @pytest.mark.parametrize("goal", ["maximize", "minimize"])
 @pytest.mark.parametrize("kind", ["asha", "median"])
-def test_the_worst_of_many_is_pruned_and_the_best_is_not(kind: str, goal: str) -> None:
+def test_worst_trial_is_pruned_and_best_is_not(kind: str, goal: str) -> None:
     search = Search(spec(metric={"name": "m", "goal": goal}, early_terminate=RULES[kind], run_cap=50))
 
     def pruned(value: float) -> bool:
@@ -159,7 +159,7 @@ def test_the_worst_of_many_is_pruned_and_the_best_is_not(kind: str, goal: str) -
     assert not pruned(+100.0)
 
 
-def test_without_early_termination_nothing_is_pruned() -> None:
+def test_nothing_is_pruned_without_early_termination() -> None:
     search = Search(spec())
     for value in (1.0, -1.0, -100.0):
         planned = _asked(search)
@@ -172,7 +172,7 @@ def test_without_early_termination_nothing_is_pruned() -> None:
 
 @dataclass
 class Sweep:
-    """Plays a sweep of overlapping trials, and remembers of each what the database does."""
+    """Runs a sweep of overlapping trials, and stores of each trial what the database stores."""
 
     spec: SweepSpec
     rebuild_at: frozenset[tuple[int, int]] = frozenset()  # (turn, step); step -1 is before the ask
@@ -229,7 +229,7 @@ class Sweep:
         constraints = {"size": lr - 0.05} if number % 3 else {}
         infeasible = state is TrialState.FAILED and number % 2 == 0
         self.search.tell(number, state, values, infeasible=infeasible, constraints=constraints)
-        if number % 14 == 3:  # failed, and tried again
+        if number % 14 == 3:  # failed and retried
             self.search.retry(number)
             state, values, infeasible = TrialState.FINISHED, several, False
             self.search.tell(number, state, values, constraints=constraints)
@@ -238,7 +238,7 @@ class Sweep:
         self._remember(ended)
 
     def _remember(self, trial: PastTrial) -> None:
-        """Through JSON, as the database keeps it."""
+        """Convert to JSON and back, as the database does."""
         attributes = json.loads(json.dumps(trial.attributes))
         params = json.loads(json.dumps(trial.params))
         self.past[trial.number] = replace(trial, params=params, reports=dict(trial.reports), attributes=attributes)
@@ -249,7 +249,7 @@ class Sweep:
 
 
 def _comparable(answer: Planned | Verdict) -> Planned | Verdict:
-    """Without CMA-ES's pickle, which holds memory that was never written: its own random bytes."""
+    """Without the pickle of CMA-ES, which contains uninitialized memory."""
     kept = {key: note for key, note in answer.attributes.items() if not key.startswith("cma:optimizer")}
     return replace(answer, attributes=kept)
 
@@ -271,11 +271,11 @@ def _searched(method: str, kind: str = "none", **changes: Any) -> SweepSpec:
 
 @pytest.mark.parametrize("kind", RULES)
 @pytest.mark.parametrize("method", METHODS)
-def test_a_rebuilt_search_suggests_and_prunes_as_one_that_never_stopped(method: str, kind: str) -> None:
-    never = Sweep(_searched(method, kind)).play(60)
+def test_rebuilt_search_proposes_and_prunes_like_uninterrupted_one(method: str, kind: str) -> None:
+    uninterrupted = Sweep(_searched(method, kind)).play(60)
     often = Sweep(_searched(method, kind), RESTARTS).play(60)
-    assert often == never
-    pruned = [answer.prune for answer in never if isinstance(answer, Verdict)]
+    assert often == uninterrupted
+    pruned = [answer.prune for answer in uninterrupted if isinstance(answer, Verdict)]
     assert any(pruned) == (kind != "none")
 
 
@@ -284,11 +284,11 @@ TWO: Any = [{"name": "score", "goal": "maximize"}, {"name": "size", "goal": "min
 
 @pytest.mark.parametrize("kind", ["asha", "none"])
 @pytest.mark.parametrize("method", ["tpe", "qmc", "nsga2", "nsga3"])
-def test_a_rebuilt_search_of_several_objectives_does_too(method: str, kind: str) -> None:
+def test_rebuilt_search_of_several_objectives_continues_identically(method: str, kind: str) -> None:
     searched = _searched(method, kind, metric=None, metrics=TWO)
-    never = Sweep(searched).play(60)
-    assert Sweep(searched, RESTARTS).play(60) == never
-    pruned = [answer.prune for answer in never if isinstance(answer, Verdict)]
+    uninterrupted = Sweep(searched).play(60)
+    assert Sweep(searched, RESTARTS).play(60) == uninterrupted
+    pruned = [answer.prune for answer in uninterrupted if isinstance(answer, Verdict)]
     assert any(pruned) == (kind != "none")
 
 
@@ -296,7 +296,7 @@ def test_a_rebuilt_search_of_several_objectives_does_too(method: str, kind: str)
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_each_ask_can_be_replayed_from_what_is_recorded(method: str) -> None:
+def test_each_ask_can_be_replayed_from_records(method: str) -> None:
     searched = _searched(method, "asha")
     sweep = Sweep(searched)
     asked = [answer for answer in sweep.play(50) if isinstance(answer, Planned)]
@@ -306,7 +306,7 @@ def test_each_ask_can_be_replayed_from_what_is_recorded(method: str) -> None:
 
 
 def replayed(searched: SweepSpec, sweep: Sweep, number: int, told: int) -> Planned | None:
-    """What a search answers that knows the trials before this one, and how the first `told` of all ended."""
+    """The proposal of a search that knows all earlier trials, and the results of the first `told` ended ones."""
     over = set(sweep.ends[:told])
     before = [sweep.past[n] if n in over else as_asked(sweep.past[n]) for n in range(number)]
     return Search(searched, before).ask()
@@ -323,7 +323,7 @@ def as_asked(trial: PastTrial) -> PastTrial:
     st.integers(0, 2**63 - 1),
     st.frozensets(st.tuples(st.integers(0, 24), st.integers(-1, 8)), max_size=6),
 )
-def test_whenever_it_is_rebuilt_a_search_goes_on_as_before(
+def test_search_rebuilt_at_any_time_continues_identically(
     method: str, kind: str, seed: int, restarts: frozenset[tuple[int, int]]
 ) -> None:
     searched = spec(method=method, seed=seed, parameters=SPACES.get(method, CONDITIONAL), early_terminate=RULES[kind])
