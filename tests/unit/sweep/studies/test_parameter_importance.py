@@ -1,4 +1,4 @@
-"""Which parameters matter, judged in the test's own process, and once in its own."""
+"""Parameter importance, computed in the test's process, and once in a separate process."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def document(value: str = "lr", trials: int = 40) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", ["lr", "width", "optimizer"])
-def test_what_the_value_depends_on_is_first(name: str) -> None:
+def test_deciding_parameter_is_first(name: str) -> None:
     found = importances_of(document(name))
     shares = found["importances"]
     assert next(iter(shares)) == name
@@ -45,13 +45,13 @@ def test_what_the_value_depends_on_is_first(name: str) -> None:
     assert found["left_out"] == {"epochs": "same value in all trials"}
 
 
-def test_one_loss_that_went_through_the_roof_does_not_explain_everything() -> None:
+def test_single_outlier_does_not_dominate() -> None:
     asked = document("lr")
     asked["trials"][7]["value"] = 1e30
     assert importances_of(asked)["importances"]["lr"] > 0.7
 
 
-def test_parameters_that_do_not_always_take_part_are_left_out_and_those_of_no_file_are_guessed() -> None:
+def test_rarely_active_parameters_are_left_out_and_unknown_spaces_are_inferred() -> None:
     asked = document("lr")
     asked["trials"][0]["params"]["momentum"] = 0.9
     for number, trial in enumerate(asked["trials"]):
@@ -62,7 +62,7 @@ def test_parameters_that_do_not_always_take_part_are_left_out_and_those_of_no_fi
     assert {"seen", "mixed"} <= found["importances"].keys()
 
 
-def test_values_outside_the_files_range_are_taken_too() -> None:
+def test_values_outside_range_of_file_are_included() -> None:
     asked = document("lr")
     asked["trials"][3]["params"]["lr"] = 7.5
     asked["trials"][4]["params"]["optimizer"] = "lion"
@@ -76,14 +76,14 @@ def test_values_outside_the_files_range_are_taken_too() -> None:
         ({"params": {"epochs": 3}}, "all trials have the same parameters"),
     ],
 )
-def test_where_there_is_nothing_to_say_it_says_so(change: dict[str, Any], words: str) -> None:
+def test_indistinct_trials_are_rejected_with_reason(change: dict[str, Any], words: str) -> None:
     asked = document()
     asked["trials"] = [{**trial, **change} for trial in asked["trials"]]
     with pytest.raises(ValueError, match=words):
         importances_of(asked)
 
 
-def test_in_a_process_of_its_own_it_is_the_same() -> None:
+def test_separate_process_gives_same_importances() -> None:
     assert in_its_own_process(document(trials=12)) == importances_of(document(trials=12))
     with pytest.raises(AnalysisError, match="all trials have the same value"):
         in_its_own_process({"parameters": {}, "trials": [{"params": {}, "value": 1.0}] * 2})

@@ -1,4 +1,4 @@
-"""Studies and sweeps: what Optuna knows comes back as it was, by way of Podium and by way of files."""
+"""Studies and sweeps: Optuna studies are unchanged after import and export, through Podium and through files."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def empty_study() -> Study:
 
 
 def study_of_a_constrained_sampler() -> Study:
-    """Its constraints have no names, and stand together under a key of their own."""
+    """Its constraints have no names; Optuna stores them together under one key."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         warnings.simplefilter("ignore", FutureWarning)
@@ -119,7 +119,7 @@ def test_constraints_are_finite_numbers() -> None:
 
 
 @pytest.mark.parametrize("make", STUDIES)
-def test_a_study_comes_back_from_podium_as_it_was(client: TestClient, make: Callable[[], Study]) -> None:
+def test_study_is_unchanged_after_import_and_export(client: TestClient, make: Callable[[], Study]) -> None:
     study = make()
     back = optuna_studies.in_memory(*by_podium(client, study))
     assert back.study_name == study.study_name
@@ -128,7 +128,7 @@ def test_a_study_comes_back_from_podium_as_it_was(client: TestClient, make: Call
 
 @pytest.mark.parametrize("file", ["study.db", "étude 1?%20#.sqlite3", "study.journal"])
 @pytest.mark.parametrize("make", STUDIES)
-def test_a_study_comes_back_from_a_file_as_it_was(
+def test_study_is_unchanged_after_file_round_trip(
     client: TestClient, tmp_path: Path, make: Callable[[], Study], file: str
 ) -> None:
     study, storage = make(), str(tmp_path / file)
@@ -140,7 +140,7 @@ def test_a_study_comes_back_from_a_file_as_it_was(
     assert client.post("/api/v1/sweeps/import", json=document).status_code == 201
 
 
-def test_what_is_written_is_what_optuna_itself_would_have_written(client: TestClient, tmp_path: Path) -> None:
+def test_written_storage_equals_one_written_by_optuna(client: TestClient, tmp_path: Path) -> None:
     study = rich_study()
     sweep, trials = by_podium(client, study)
     optuna_studies.write(sweep, trials, str(tmp_path / "ours.db"), "one")
@@ -150,10 +150,10 @@ def test_what_is_written_is_what_optuna_itself_would_have_written(client: TestCl
     assert_same(theirs, ours)
     assert ours.best_trial.number == study.best_trial.number
     ours.optimize(lambda trial: trial.suggest_float("lr", 1e-5, 1.0, log=True), n_trials=1)
-    assert ours.trials[-1].number == len(study.trials), "and it goes on"
+    assert ours.trials[-1].number == len(study.trials), "the study cannot be continued"
 
 
-def test_a_storage_may_have_other_studies(client: TestClient, tmp_path: Path) -> None:
+def test_storage_may_contain_other_studies(client: TestClient, tmp_path: Path) -> None:
     for file in ("many.db", "many.log"):
         storage = str(tmp_path / file)
         for make in STUDIES:
@@ -192,7 +192,7 @@ BAD_STORAGES = {
 
 
 @pytest.mark.parametrize(("name", "content", "words"), [(n, *c) for n, c in BAD_STORAGES.items()], ids=BAD_STORAGES)
-def test_what_is_no_storage_is_said_and_nothing_is_made(
+def test_invalid_storage_is_rejected_and_not_created(
     tmp_path: Path, name: str, content: bytes | None, words: str
 ) -> None:
     if content is not None:
@@ -204,29 +204,29 @@ def test_what_is_no_storage_is_said_and_nothing_is_made(
 
 
 @pytest.mark.parametrize("storage", ["nosuch://host/db", "redis://localhost"])
-def test_a_url_that_cannot_be_used_is_an_error_of_ours(storage: str) -> None:
+def test_unusable_url_raises_study_error(storage: str) -> None:
     with pytest.raises(StudyError, match=r"cannot use .* as an Optuna storage"):
         study_storage.read_study(storage)
 
 
-def test_another_database_is_no_storage(tmp_path: Path, service: ServiceRig) -> None:
+def test_other_database_is_rejected_as_storage(tmp_path: Path, service: ServiceRig) -> None:
     before = service.data.database.read_bytes()
     with pytest.raises(StudyError, match=r"cannot use .* as an Optuna storage"):
         study_storage.read_study(str(service.data.database))
     assert service.data.database.read_bytes() == before
 
 
-def test_a_password_is_not_shown() -> None:
+def test_password_is_not_shown() -> None:
     assert study_storage.without_password("postgresql://me:secret@host/db") == "postgresql://me:***@host/db"
     with pytest.raises(StudyError) as caught:
         study_storage.read_study("nosuch://me:secret@host/db")
     assert "secret" not in str(caught.value)
 
 
-# A sweep of our own as a study.
+# A Podium sweep as a study.
 
 
-def test_a_sweep_is_a_study_with_curves_and_best(client: TestClient, service: ServiceRig) -> None:
+def test_sweep_exports_as_study_with_curves_and_best(client: TestClient, service: ServiceRig) -> None:
     sweep_id = service.sweep(parameters={**builtin_document()["parameters"], "epochs": {"value": 3}})
     for number, value in enumerate((0.5, 0.75, None)):
         trial_id = service.trial(sweep_id, number, value, params={"lr": 0.01, "epochs": 3})
@@ -254,7 +254,7 @@ def test_a_sweep_is_a_study_with_curves_and_best(client: TestClient, service: Se
         ({"distribution": "normal", "mu": 0.0, "sigma": 1.0}, [-0.5, 2.5], FloatDistribution(-0.5, 2.5)),
     ],
 )
-def test_a_value_outside_its_space_is_in_a_wider_one(
+def test_value_outside_space_widens_distribution(
     parameter: dict[str, Any], values: list[Any], expected: BaseDistribution
 ) -> None:
     spec = {"parameters": {"x": parameter}, "metric": {"name": "loss", "goal": "minimize"}}
@@ -268,10 +268,10 @@ def test_a_value_outside_its_space_is_in_a_wider_one(
     assert study.trials[-1].params["x"] == values[-1]
 
 
-# What no sweep can hold.
+# Values that a sweep cannot store.
 
 
-def test_what_cannot_be_held_is_changed_and_said(client: TestClient) -> None:
+def test_unsupported_values_are_converted_and_reported(client: TestClient) -> None:
     study = optuna.create_study()
     study.add_trial(create_trial(value=math.inf))
     study.add_trial(create_trial(state=TrialState.PRUNED, intermediate_values={0: math.nan, 1: 0.5, 2: math.inf}))
@@ -299,7 +299,7 @@ def test_what_cannot_be_held_is_changed_and_said(client: TestClient) -> None:
     ]
 
 
-def test_a_parameter_of_two_kinds_is_refused() -> None:
+def test_parameter_of_two_kinds_is_rejected() -> None:
     study = optuna.create_study()
     study.add_trial(create_trial(value=1.0, params={"x": 1.0}, distributions={"x": FloatDistribution(0, 1)}))
     study.add_trial(create_trial(value=1.0, params={"x": "a"}, distributions={"x": CategoricalDistribution(["a"])}))
@@ -323,14 +323,14 @@ def distributions(draw: st.DrawFn) -> BaseDistribution:
 
 
 @given(distributions())
-def test_a_distribution_is_a_parameter_and_back(distribution: BaseDistribution) -> None:
+def test_distribution_is_unchanged_after_round_trip(distribution: BaseDistribution) -> None:
     parameter = study_conversion.parameter_of(distribution)
     assert distribution_of(Parameter.model_validate(parameter)) == distribution
 
 
 @settings(max_examples=30)
 @given(st.lists(distributions(), min_size=1, max_size=4), st.data())
-def test_the_space_of_a_study_has_all_that_its_trials_drew(drawn: list[BaseDistribution], data: st.DataObject) -> None:
+def test_space_of_study_contains_all_drawn_values(drawn: list[BaseDistribution], data: st.DataObject) -> None:
     kinds = {isinstance(distribution, CategoricalDistribution) for distribution in drawn}
     trials = [
         create_trial(state=TrialState.FAIL, params={"x": _lowest(each)}, distributions={"x": each}) for each in drawn
