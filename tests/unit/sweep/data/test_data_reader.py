@@ -1,4 +1,4 @@
-"""Files of rows: each format loads the same, what is damaged or missing is refused by file, row and column."""
+"""Data files: all formats load equally; errors name file, row and column."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def named(path: Path, **more: Any) -> dict[str, Any]:
 
 
 def shards(folder: Path, kind: str, target: Any) -> Path:
-    """Four files of the same rows, the names in their order."""
+    """Four files with the same rows, named in order."""
     folder.mkdir()
     for number, start in enumerate(range(0, ROWS, 8)):
         WRITERS[kind](folder / f"part-{number}.{kind}", target, rows=slice(start, start + 8))
@@ -60,13 +60,13 @@ def shards(folder: Path, kind: str, target: Any) -> Path:
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A few rows a piece, so that there are several."""
+    """A few rows per piece, so that each file has several pieces."""
     monkeypatch.setattr("podium.sweep.data.data_reader.PIECE_BYTES", 200)
     monkeypatch.setattr(csv_reader, "_PIECE_VALUES", 20)
 
 
 @pytest.mark.parametrize("kind", WRITERS)
-def test_values_load(tmp_path: Path, kind: str) -> None:
+def test_numeric_target_loads(tmp_path: Path, kind: str) -> None:
     file = tmp_path / f"rows.{kind}"
     WRITERS[kind](file, VALUES)
     data = named(file)
@@ -84,7 +84,7 @@ def test_values_load(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", WRITERS)
 @pytest.mark.parametrize("target", [WORDS, np.arange(ROWS) % 3 * 10 - 10], ids=["strings", "integers"])
-def test_classes_are_in_order(tmp_path: Path, kind: str, target: Any) -> None:
+def test_classes_are_sorted(tmp_path: Path, kind: str, target: Any) -> None:
     file = tmp_path / f"rows.{kind}"
     WRITERS[kind](file, target)
     assert datasets.check(named(file)).task == "classification"
@@ -96,7 +96,7 @@ def test_classes_are_in_order(tmp_path: Path, kind: str, target: Any) -> None:
 
 @pytest.mark.parametrize("kind", WRITERS)
 @pytest.mark.parametrize("target", [WORDS, VALUES], ids=["classes", "values"])
-def test_shards_are_one_file_in_pieces(tmp_path: Path, kind: str, target: Any) -> None:
+def test_shards_equal_a_single_file(tmp_path: Path, kind: str, target: Any) -> None:
     whole = tmp_path / f"rows.{kind}"
     WRITERS[kind](whole, target)
     parts = shards(tmp_path / "parts", kind, target)
@@ -108,7 +108,7 @@ def test_shards_are_one_file_in_pieces(tmp_path: Path, kind: str, target: Any) -
     assert one.classes == other.classes and one.sha256 == other.sha256
 
 
-def test_only_the_columns_that_are_named(tmp_path: Path) -> None:
+def test_only_named_columns_are_read(tmp_path: Path) -> None:
     write_csv(tmp_path / "rows.csv", VALUES)
     data = named(tmp_path / "rows.csv", features=["age", "height"], task="regression", name="people")
     loaded = datasets.load(data, SPLIT, tmp_path / "cache")
@@ -117,12 +117,12 @@ def test_only_the_columns_that_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("delimiter", [";", "\t"])
-def test_other_delimiters(tmp_path: Path, delimiter: str) -> None:
+def test_other_delimiters_are_detected(tmp_path: Path, delimiter: str) -> None:
     write_csv(tmp_path / "rows.csv", VALUES, delimiter)
     assert np.array_equal(datasets.load(named(tmp_path / "rows.csv"), SPLIT, tmp_path / "cache").inputs, INPUTS)
 
 
-def test_quotes_blank_lines_and_a_byte_order_mark(tmp_path: Path) -> None:
+def test_quotes_blank_lines_and_byte_order_mark_are_handled(tmp_path: Path) -> None:
     lines = ['"a","the, b",y', "1,2,x", "", '"3","4","y, ""z"""', *["5,6,x", "7,8,x"] * 4, ""]
     (tmp_path / "rows.csv").write_bytes("\r\n".join(lines).encode("utf-8-sig"))
     loaded = datasets.load(named(tmp_path / "rows.csv"), SPLIT | {"split": [0.4, 0.3, 0.2, 0.1]}, tmp_path / "cache")
@@ -133,7 +133,7 @@ def test_quotes_blank_lines_and_a_byte_order_mark(tmp_path: Path) -> None:
 # Arrays.
 
 
-def test_images_of_an_npz(tmp_path: Path) -> None:
+def test_images_of_npz_load(tmp_path: Path) -> None:
     images = np.random.default_rng(1).integers(0, 256, (ROWS, 3, 4, 5), dtype=np.uint8)
     np.savez(tmp_path / "rows.npz", x=images, y=np.arange(ROWS) % 2, about=np.array([1, 2]))
     loaded = datasets.load(
@@ -144,7 +144,7 @@ def test_images_of_an_npz(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("target", [np.arange(ROWS) > 9, (np.arange(ROWS) % 2).astype(np.float64)], ids=["bool", "1.0"])
-def test_classes_of_other_types(tmp_path: Path, target: Any) -> None:
+def test_boolean_and_float_classes_load(tmp_path: Path, target: Any) -> None:
     np.savez(tmp_path / "rows.npz", x=np.asfortranarray(INPUTS), y=target)
     data = {"file": str(tmp_path / "rows.npz"), "target": "y", "task": "classification"}
     loaded = datasets.load(data, SPLIT, tmp_path / "cache")
@@ -152,7 +152,7 @@ def test_classes_of_other_types(tmp_path: Path, target: Any) -> None:
     assert np.array_equal(loaded.inputs, INPUTS)
 
 
-def test_several_values_a_row(tmp_path: Path) -> None:
+def test_several_target_columns_load(tmp_path: Path) -> None:
     np.savez(tmp_path / "rows.npz", x=INPUTS, y=INPUTS[:, :2] * 2)
     loaded = datasets.load({"file": str(tmp_path / "rows.npz"), "target": "y"}, SPLIT, tmp_path / "cache")
     assert loaded.task == "regression" and loaded.classes == ("y[0]", "y[1]")
@@ -163,7 +163,7 @@ BAD_ARRAYS: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("no target", {"x": INPUTS}, {}, "has no column 'y'; known: x"),
     ("a close name", {"x": INPUTS, "ys": VALUES}, {}, "did you mean 'ys'"),
     ("objects", {"x": INPUTS, "y": np.array([None] * ROWS)}, {}, "array 'y' has dtype object"),
-    ("texts to learn from", {"x": WORDS, "y": VALUES}, {}, "array 'x' has unsupported dtype <U5"),
+    ("strings as inputs", {"x": WORDS, "y": VALUES}, {}, "array 'x' has unsupported dtype <U5"),
     ("other lengths", {"x": INPUTS[:9], "y": VALUES}, {"features": ["x"]},
      "array 'x' has 9 rows, but the target 'y' has 30"),
     ("several arrays", {"x": INPUTS, "z": INPUTS, "y": VALUES}, {}, r"several arrays \(x, z\)"),
@@ -174,7 +174,7 @@ BAD_ARRAYS: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("the target as a feature", {"x": INPUTS, "y": VALUES}, {"features": ["x", "y"]},
      "must not include the target 'y'"),
     ("only a target", {"y": VALUES}, {}, "no columns except the target"),
-    ("texts as values", {"x": INPUTS, "y": WORDS}, {"task": "regression"}, "has strings; regression needs numbers"),
+    ("strings to regress", {"x": INPUTS, "y": WORDS}, {"task": "regression"}, "has strings; regression needs numbers"),
     ("columns as a class", {"x": INPUTS, "y": INPUTS}, {"task": "classification"},
      "must have one column for classification, got 3"),
     ("too many integers", {"x": np.ones((200, 2)), "y": np.arange(200)}, {}, "set task: classification or task"),
@@ -182,7 +182,7 @@ BAD_ARRAYS: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("arrays", "more", "message"), [c[1:] for c in BAD_ARRAYS], ids=[c[0] for c in BAD_ARRAYS])
-def test_bad_arrays_are_refused_before_they_are_read(
+def test_invalid_arrays_are_rejected_before_reading(
     tmp_path: Path, arrays: dict[str, Any], more: dict[str, Any], message: str
 ) -> None:
     np.savez(tmp_path / "rows.npz", **arrays)
@@ -192,7 +192,7 @@ def test_bad_arrays_are_refused_before_they_are_read(
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e300])
-def test_a_number_that_is_none_is_refused_by_row(tmp_path: Path, value: float) -> None:
+def test_non_finite_number_is_rejected_by_row(tmp_path: Path, value: float) -> None:
     inputs = INPUTS.astype(np.float64)
     inputs[17, 1] = value
     np.savez(tmp_path / "rows.npz", x=inputs, y=VALUES)
@@ -200,14 +200,14 @@ def test_a_number_that_is_none_is_refused_by_row(tmp_path: Path, value: float) -
         datasets.load({"file": str(tmp_path / "rows.npz"), "target": "y"}, SPLIT, tmp_path / "cache")
 
 
-def test_a_class_is_no_fraction(tmp_path: Path) -> None:
+def test_fraction_as_class_is_rejected(tmp_path: Path) -> None:
     np.savez(tmp_path / "rows.npz", x=INPUTS, y=VALUES)
     data = {"file": str(tmp_path / "rows.npz"), "target": "y", "task": "classification"}
     with pytest.raises(DataError, match=r"'y' has 0.5: class labels must be integers or strings"):
         datasets.load(data, SPLIT, tmp_path / "cache")
 
 
-def test_one_class_is_none(tmp_path: Path) -> None:
+def test_single_class_is_rejected(tmp_path: Path) -> None:
     np.savez(tmp_path / "rows.npz", x=INPUTS, y=np.ones(ROWS, dtype=int))
     with pytest.raises(DataError, match="has only one class: '1'"):
         datasets.load({"file": str(tmp_path / "rows.npz"), "target": "y"}, SPLIT, tmp_path / "cache")
@@ -218,7 +218,7 @@ def test_one_class_is_none(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["npz", "parquet"])
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.9])
-def test_a_truncated_file_is_refused_by_name(tmp_path: Path, kind: str, share: float) -> None:
+def test_truncated_file_is_rejected_by_name(tmp_path: Path, kind: str, share: float) -> None:
     file = tmp_path / f"rows.{kind}"
     WRITERS[kind](file, VALUES)
     content = file.read_bytes()
@@ -227,7 +227,7 @@ def test_a_truncated_file_is_refused_by_name(tmp_path: Path, kind: str, share: f
         datasets.check(named(file))
 
 
-def test_damage_in_the_middle_shows_when_it_is_read(tmp_path: Path) -> None:
+def test_damage_is_detected_while_reading(tmp_path: Path) -> None:
     inputs = np.random.default_rng(0).normal(size=(2000, 3))
     np.savez(tmp_path / "rows.npz", x=inputs, y=inputs[:, 0])
     content = bytearray((tmp_path / "rows.npz").read_bytes())
@@ -261,7 +261,7 @@ BAD_CSV: list[tuple[str, str, str]] = [
 
 
 @pytest.mark.parametrize(("content", "message"), [c[1:] for c in BAD_CSV], ids=[c[0] for c in BAD_CSV])
-def test_bad_csv_is_refused_by_line_and_column(tmp_path: Path, content: str, message: str) -> None:
+def test_invalid_csv_is_rejected_by_line_and_column(tmp_path: Path, content: str, message: str) -> None:
     file = tmp_path / "rows.csv"
     file.write_text(content)
     with pytest.raises(DataError, match=message) as caught:
@@ -269,7 +269,7 @@ def test_bad_csv_is_refused_by_line_and_column(tmp_path: Path, content: str, mes
     assert str(file) in str(caught.value)
 
 
-def test_bad_csv_far_down_is_refused_when_it_is_read(tmp_path: Path) -> None:
+def test_late_invalid_csv_line_is_rejected_while_reading(tmp_path: Path) -> None:
     lines = ["a,b,y", *["1,2,0.5"] * 2000, "1,2,three"]
     (tmp_path / "rows.csv").write_text("\n".join(lines))
     assert datasets.check(named(tmp_path / "rows.csv")).task == "regression"
@@ -277,26 +277,26 @@ def test_bad_csv_far_down_is_refused_when_it_is_read(tmp_path: Path) -> None:
         datasets.load(named(tmp_path / "rows.csv"), SPLIT, tmp_path / "cache")
 
 
-def test_another_encoding_is_refused(tmp_path: Path) -> None:
+def test_other_encoding_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_bytes("a,b,y\n1,2,Käse\n".encode("latin-1"))
     with pytest.raises(DataError, match=r"rows.csv: invalid UTF-8"):
         datasets.check(named(tmp_path / "rows.csv"))
 
 
-def test_missing_values_of_parquet_are_refused_by_row(tmp_path: Path) -> None:
+def test_missing_parquet_value_is_rejected_by_row(tmp_path: Path) -> None:
     column = pa.array([1.0, 2.0, None, 4.0])
     pq.write_table(pa.table({"a": column, "b": [1.0, 2.0, 3.0, 4.0], "y": [0.5, 1, 2, 3]}), tmp_path / "rows.parquet")
     with pytest.raises(DataError, match="row 3, column 'a': missing value"):
         datasets.load(named(tmp_path / "rows.parquet"), SPLIT, tmp_path / "cache")
 
 
-def test_texts_of_parquet_are_refused_by_column(tmp_path: Path) -> None:
+def test_parquet_strings_are_rejected_by_column(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": ["x", "y"], "y": [0.5, 1]}), tmp_path / "rows.parquet")
     with pytest.raises(DataError, match="column 'a' has unsupported type string; encode it as numbers"):
         datasets.check(named(tmp_path / "rows.parquet"))
 
 
-def test_without_pyarrow_there_is_a_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_pyarrow_is_reported_with_fix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_parquet(tmp_path / "rows.parquet", VALUES)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(DataError, match=r"reading Parquet needs pyarrow: pip install 'podium\[parquet\]'"):
@@ -306,28 +306,28 @@ def test_without_pyarrow_there_is_a_word(tmp_path: Path, monkeypatch: pytest.Mon
 # Folders.
 
 
-def test_shards_must_have_the_same_columns(tmp_path: Path) -> None:
+def test_shards_with_different_columns_are_rejected(tmp_path: Path) -> None:
     parts = shards(tmp_path / "parts", "csv", VALUES)
     (parts / "part-2.csv").write_text("height,weight,size,y\n1,2,3,4\n")
     with pytest.raises(DataError, match=r"part-2.csv and .*part-0.csv differ in columns: age, size"):
         datasets.check(named(parts))
 
 
-def test_shards_must_be_of_one_kind(tmp_path: Path) -> None:
+def test_shards_of_different_formats_are_rejected(tmp_path: Path) -> None:
     parts = shards(tmp_path / "parts", "csv", VALUES)
     write_npz(parts / "part-9.npz", VALUES)
     with pytest.raises(DataError, match=r"has files of several formats: part-0.csv and part-9.npz"):
         datasets.check(named(parts, features=NAMES))
 
 
-def test_a_damaged_shard_is_named(tmp_path: Path) -> None:
+def test_damaged_shard_is_named(tmp_path: Path) -> None:
     parts = shards(tmp_path / "parts", "npz", VALUES)
     (parts / "part-1.npz").write_bytes(b"PK")
     with pytest.raises(DataError, match=r"part-1.npz is not an .npz file"):
         datasets.check(named(parts, features=NAMES))
 
 
-def test_an_empty_folder_and_a_missing_file_are_named(tmp_path: Path) -> None:
+def test_empty_folder_and_missing_file_are_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=f"folder {tmp_path} has no data files; supported formats: .npz, .csv"):
         datasets.check(named(tmp_path))
     with pytest.raises(DataError, match=f"file {tmp_path}/none.csv does not exist"):
@@ -337,27 +337,27 @@ def test_an_empty_folder_and_a_missing_file_are_named(tmp_path: Path) -> None:
         datasets.check(named(tmp_path / "rows.xlsx"))
 
 
-def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+def test_named_pipe_is_rejected_without_waiting(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "rows.csv")
     with pytest.raises(DataError, match=r"rows.csv is neither a file nor a folder"):
         datasets.check(named(tmp_path / "rows.csv"))
 
 
-def test_a_line_without_an_end_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_line_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csv_reader, "_ROW", 1 << 20)
     (tmp_path / "rows.csv").write_text("a,b,y\n1,2,3\n" + "1" * (3 << 20))
     with pytest.raises(DataError, match="is not a CSV file: a row exceeds 1 MB"):
         datasets.check(named(tmp_path / "rows.csv"))
 
 
-def test_a_row_of_quoted_lines_without_an_end_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_quoted_row_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csv_reader, "_ROW", 1 << 20)
     (tmp_path / "rows.csv").write_text("a,b,y\n1,2," + '"\n",' * (1 << 18))
     with pytest.raises(DataError, match="is not a CSV file: a row exceeds 1 MB"):
         datasets.check(named(tmp_path / "rows.csv"))
 
 
-def test_decimal_numbers_after_many_whole_ones_are_no_classes(tmp_path: Path) -> None:
+def test_float_after_many_integers_is_not_a_class(tmp_path: Path) -> None:
     lines = ["a,b,y", *(f"1,2,{row % 7}" for row in range(1000)), "1,2,3.5"]
     (tmp_path / "rows.csv").write_text("\n".join(lines))
     assert datasets.check(named(tmp_path / "rows.csv")).task == "classification"
@@ -368,20 +368,20 @@ def test_decimal_numbers_after_many_whole_ones_are_no_classes(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("task", [None, "classification"])
-def test_a_whole_number_is_one_class_however_it_is_written(tmp_path: Path, task: str | None) -> None:
-    texts = ["1", "2"] * 600 + ["01", "1.0", "+1", "2.00", "1e0"]
-    (tmp_path / "rows.csv").write_text("a,b,y\n" + "".join(f"1,2,{text}\n" for text in texts))
+def test_integer_class_has_one_name_in_any_spelling(tmp_path: Path, task: str | None) -> None:
+    labels = ["1", "2"] * 600 + ["01", "1.0", "+1", "2.00", "1e0"]
+    (tmp_path / "rows.csv").write_text("a,b,y\n" + "".join(f"1,2,{label}\n" for label in labels))
     loaded = datasets.load(named(tmp_path / "rows.csv", task=task), SPLIT, tmp_path / "cache")
     assert loaded.classes == ("1", "2")
 
 
-def test_texts_that_look_like_numbers_stay_texts_among_texts(tmp_path: Path) -> None:
+def test_numeric_strings_stay_strings_among_strings(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("a,b,y\n" + "1,2,01\n1,2,1\n1,2,x\n" * 9)
     assert datasets.load(named(tmp_path / "rows.csv"), SPLIT, tmp_path / "cache").classes == ("01", "1", "x")
 
 
 @pytest.mark.parametrize("kind", WRITERS)
-def test_many_different_whole_numbers_may_be_either(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_distinct_integers_require_a_task(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("podium.sweep.data.sources._MANY_CLASSES", 20)
     WRITERS[kind](tmp_path / f"rows.{kind}", np.arange(ROWS))
     with pytest.raises(DataError, match="has 30 distinct integers in its first 30 rows"):
@@ -392,14 +392,14 @@ def test_many_different_whole_numbers_may_be_either(tmp_path: Path, kind: str, m
 
 
 @pytest.mark.parametrize("kind", WRITERS)
-def test_there_may_be_so_many_columns(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_columns_is_limited(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("podium.sweep.data.data_reader.MAX_COLUMNS", 3)
     WRITERS[kind](tmp_path / f"rows.{kind}", VALUES)
     with pytest.raises(DataError, match=f"rows.{kind} has 4 columns; at most 3 are supported"):
         datasets.check(named(tmp_path / f"rows.{kind}"))
 
 
-def test_of_wide_rows_few_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_wide_rows_are_sampled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csv_reader, "_SAMPLE_VALUES", 12)
     (tmp_path / "rows.csv").write_text("a,b,y\n" + "1,2,1\n1,2,0\n" * 2 + "1,two,1\n")
     datasets.check(named(tmp_path / "rows.csv"))
@@ -408,7 +408,7 @@ def test_of_wide_rows_few_are_looked_at(tmp_path: Path, monkeypatch: pytest.Monk
         datasets.check(named(tmp_path / "rows.csv"))
 
 
-def test_a_row_of_an_npz_has_a_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_size_of_npz_row_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("podium.sweep.data.npz_reader._ROW_BYTES", 1 << 20)
     np.savez_compressed(tmp_path / "rows.npz", x=np.zeros((4, 1 << 20), np.float32), y=np.arange(4) % 2)
     with pytest.raises(DataError, match="a row of array 'x' takes 4,194,304 bytes, more than 1 MB") as caught:
@@ -419,7 +419,7 @@ def test_a_row_of_an_npz_has_a_size(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 # Hashes.
 
 
-def test_the_same_rows_have_the_same_hash(tmp_path: Path) -> None:
+def test_equal_rows_have_equal_hash(tmp_path: Path) -> None:
     file = tmp_path / "rows.csv"
     write_csv(file, VALUES)
     first = datasets.load(named(file), SPLIT, tmp_path / "one").sha256
@@ -436,20 +436,20 @@ _LIMITED = """
 import resource, sys
 from pathlib import Path
 import numpy as np
-from podium.sweep.data import datasets, sources  # what is needed anyway
+from podium.sweep.data import datasets, sources  # imported before memory is measured
 data = {"file": sys.argv[1], "target": "y", "task": "regression"}
 used = int(next(line for line in open("/proc/self/status") if line.startswith("VmData")).split()[1]) << 10
 resource.setrlimit(resource.RLIMIT_DATA, (used + (%d << 20),) * 2)
 loaded = datasets.load(data, {"split": [0.7, 0.1, 0.1, 0.1], "seed": 0}, Path(sys.argv[2]))
 try:
     loaded.split("train")
-    print("it fits")
+    print("it fits in memory")
 except MemoryError:
     print(loaded.inputs.shape, loaded.mean[0], loaded.sha256)
 """
 
 
-def test_more_than_memory_loads(tmp_path: Path) -> None:
+def test_file_larger_than_memory_loads(tmp_path: Path) -> None:
     rows, columns, allowed_mb = 400_000, 64, 64
     generator = np.random.default_rng(0)
     inputs = np.repeat(generator.normal(size=(rows // 100, columns)).astype(np.float32), 100, axis=0)
@@ -463,7 +463,7 @@ def test_more_than_memory_loads(tmp_path: Path) -> None:
     assert done.stdout.startswith(f"({rows}, {columns})"), done.stdout
 
 
-def test_what_is_no_file_in_a_folder_is_passed_over(tmp_path: Path) -> None:
+def test_special_files_in_folder_are_skipped(tmp_path: Path) -> None:
     write_csv(tmp_path / "a.csv", VALUES)
     os.mkfifo(tmp_path / "b.csv")
     (tmp_path / "c.csv").mkdir()

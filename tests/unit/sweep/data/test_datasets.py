@@ -1,4 +1,4 @@
-"""Data sets: whole files load, others are refused by name, tables keep their units, the splits keep their promises."""
+"""Data sets: valid files load, damaged ones are rejected by name, tables keep their units, and splits agree."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_idx_files_load(make_files: MakeFiles, tmp_path: Path, rename: Callable[
     assert loaded.task == "classification" and loaded.targets.dtype == np.int64 and not loaded.target_mean
 
 
-def test_the_cache_is_mapped_and_made_once(make_files: MakeFiles, tmp_path: Path) -> None:
+def test_cache_is_memory_mapped_and_written_once(make_files: MakeFiles, tmp_path: Path) -> None:
     data = make_files()
     first = datasets.load(data, SPLIT, tmp_path / "cache")
     assert isinstance(first.inputs, np.memmap)
@@ -85,7 +85,7 @@ def test_the_cache_is_mapped_and_made_once(make_files: MakeFiles, tmp_path: Path
     assert not list((tmp_path / "cache").glob("*.tmp"))
 
 
-def test_a_changed_source_is_read_anew(make_files: MakeFiles, tmp_path: Path) -> None:
+def test_changed_source_is_read_again(make_files: MakeFiles, tmp_path: Path) -> None:
     data = make_files()
     datasets.load(data, SPLIT, tmp_path / "cache")
     changed = idx(np.full(TEST, 3, dtype=np.uint8))
@@ -109,7 +109,7 @@ BROKEN: list[tuple[str, dict[str, bytes | None], str]] = [
 
 @pytest.mark.parametrize(("changes", "message"), [case[1:] for case in BROKEN], ids=[case[0] for case in BROKEN])
 @pytest.mark.parametrize("use", ["check", "load"])
-def test_a_broken_file_is_refused_by_name(
+def test_broken_file_is_rejected_by_name(
     make_files: MakeFiles, tmp_path: Path, use: str, changes: dict[str, bytes | None], message: str
 ) -> None:
     data = make_files(changes)
@@ -125,11 +125,9 @@ def _flip(content: bytes, at: int) -> bytes:
 @pytest.mark.parametrize(
     "damage",
     [lambda c: c[: len(c) // 2], lambda c: _flip(c, 10), lambda c: _flip(c, len(c) // 2), lambda c: c[:5]],
-    ids=["truncated", "flipped at the start", "flipped in the middle", "hardly begun"],
+    ids=["truncated", "flipped at the start", "flipped in the middle", "almost empty"],
 )
-def test_a_damaged_gzip_file_is_refused(
-    make_files: MakeFiles, tmp_path: Path, damage: Callable[[bytes], bytes]
-) -> None:
+def test_damaged_gzip_file_is_rejected(make_files: MakeFiles, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
     data = make_files(rename="{}.gz".format)
     file = Path(data["root"]) / f"{X_TRAIN}.gz"
     file.write_bytes(damage(file.read_bytes()))
@@ -137,28 +135,28 @@ def test_a_damaged_gzip_file_is_refused(
         datasets.load(data, SPLIT, tmp_path / "cache")
 
 
-def test_images_in_place_of_labels_are_refused(make_files: MakeFiles, tmp_path: Path) -> None:
+def test_images_in_place_of_labels_are_rejected(make_files: MakeFiles, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=Y_TRAIN):
         datasets.load(make_files({Y_TRAIN: GOOD[X_TRAIN]}), SPLIT, tmp_path / "cache")
 
 
-def test_images_and_labels_must_be_as_many(make_files: MakeFiles, tmp_path: Path) -> None:
+def test_different_numbers_of_images_and_labels_are_rejected(make_files: MakeFiles, tmp_path: Path) -> None:
     fewer = idx(np.zeros(TRAIN - 1, dtype=np.uint8))
     with pytest.raises(DataError, match="train images, but"):
         datasets.load(make_files({Y_TRAIN: fewer}), SPLIT, tmp_path / "cache")
 
 
-def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+def test_missing_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=f"folder {tmp_path / 'none'} does not exist"):
         datasets.check({"name": "mnist", "root": str(tmp_path / "none")})
 
 
-def test_an_unknown_name_is_refused() -> None:
+def test_unknown_name_is_rejected() -> None:
     with pytest.raises(DataError, match="unknown data set 'mnits'"):
         datasets.check({"name": "mnits"})
 
 
-def test_a_failed_read_leaves_no_cache(make_files: MakeFiles, tmp_path: Path) -> None:
+def test_failed_read_leaves_no_cache(make_files: MakeFiles, tmp_path: Path) -> None:
     data = make_files({Y_TRAIN: idx(np.zeros(TRAIN - 1, dtype=np.uint8))})
     with pytest.raises(DataError):
         datasets.load(data, SPLIT, tmp_path / "cache")
@@ -170,17 +168,17 @@ def test_a_failed_read_leaves_no_cache(make_files: MakeFiles, tmp_path: Path) ->
 DIABETES = {"name": "diabetes"}
 
 
-def test_diabetes_is_a_table_of_values(tmp_path: Path) -> None:
+def test_diabetes_is_a_regression_table(tmp_path: Path) -> None:
     datasets.check(DIABETES)
     loaded = datasets.load(DIABETES, SPLIT, tmp_path)
     assert (loaded.task, loaded.image, loaded.classes) == ("regression", (1, 1, 10), ("disease progression",))
     assert loaded.inputs.shape == (442, 10) and loaded.targets.shape == (442, 1)
     assert loaded.inputs.dtype == loaded.targets.dtype == np.float32
-    assert loaded.inputs[0, :2].tolist() == [59, 2]  # years, and a code: nothing is scaled
+    assert loaded.inputs[0, :2].tolist() == [59, 2]  # years and a code: nothing is scaled
     assert (loaded.targets.min(), loaded.targets.max()) == (25, 346)
 
 
-def test_each_column_has_figures_of_its_own(tmp_path: Path) -> None:
+def test_each_column_has_its_own_moments(tmp_path: Path) -> None:
     loaded = datasets.load(DIABETES, SPLIT, tmp_path)
     inputs, targets = loaded.split("train")
     assert loaded.mean == pytest.approx(inputs.mean(axis=0), rel=1e-5)
@@ -189,12 +187,12 @@ def test_each_column_has_figures_of_its_own(tmp_path: Path) -> None:
     assert loaded.target_deviation == pytest.approx(targets.std(axis=0), rel=1e-5)
 
 
-def test_a_column_that_never_changes_has_deviation_1() -> None:
+def test_constant_column_has_deviation_1() -> None:
     found = moments(np.array([[1.0, 7.0], [3.0, 7.0]]), np.arange(2), by_column=True)
     assert found.tolist() == [[2.0, 7.0], [1.0, 1.0]]
 
 
-def test_the_rows_of_values_are_drawn_by_the_seed(tmp_path: Path) -> None:
+def test_regression_rows_are_shuffled_by_seed(tmp_path: Path) -> None:
     first = _rows(DIABETES, tmp_path / "one")
     assert [len(first[name]) for name in datasets.SPLITS] == [309, 45, 44, 44]
     assert sorted(row for part in first.values() for row in part) == list(range(442))
@@ -202,7 +200,7 @@ def test_the_rows_of_values_are_drawn_by_the_seed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("data", [DIABETES, {"name": "digits"}], ids=lambda data: data["name"])
-def test_a_split_comes_in_the_order_of_its_rows(tmp_path: Path, data: dict[str, Any]) -> None:
+def test_split_is_in_row_order(tmp_path: Path, data: dict[str, Any]) -> None:
     loaded = datasets.load(data, SPLIT, tmp_path)
     for name in datasets.SPLITS:
         rows = loaded.rows[name]
@@ -221,17 +219,17 @@ def _rows(data: dict[str, Any], cache: Path, **changes: Any) -> dict[str, list[i
     return {name: rows[name].tolist() for name in datasets.SPLITS}
 
 
-def test_the_official_test_set_is_the_test_split(make_files: MakeFiles, tmp_path: Path) -> None:
+def test_official_test_set_is_the_test_split(make_files: MakeFiles, tmp_path: Path) -> None:
     assert _rows(make_files(), tmp_path / "cache")["test"] == list(range(TRAIN, TRAIN + TEST))
 
 
 @pytest.mark.parametrize("split", [[0.7, 0.1, 0.1, 0.1], [0.4, 0.3, 0.2, 0.1], [0.7, 0.2, 0.05, 0.05]])
-def test_the_splits_are_disjoint_and_cover_every_row(make_files: MakeFiles, tmp_path: Path, split: list[float]) -> None:
+def test_splits_are_disjoint_and_cover_every_row(make_files: MakeFiles, tmp_path: Path, split: list[float]) -> None:
     rows = _rows(make_files(), tmp_path / "cache", split=split)
     assert sorted(row for part in rows.values() for row in part) == list(range(TRAIN + TEST))
 
 
-def test_the_shares_are_kept_in_each_class(make_files: MakeFiles, tmp_path: Path) -> None:
+def test_fractions_are_stratified_by_class(make_files: MakeFiles, tmp_path: Path) -> None:
     loaded = datasets.load(make_files(), SPLIT | {"split": [0.6, 0.2, 0.1, 0.1]}, tmp_path / "cache")
     for name, share in (("train", 6 / 9), ("validation", 2 / 9), ("calibration", 1 / 9)):
         _, targets = loaded.split(name)
@@ -240,13 +238,13 @@ def test_the_shares_are_kept_in_each_class(make_files: MakeFiles, tmp_path: Path
         assert abs(int(counts[0]) - share * TRAIN / CLASSES) <= 1
 
 
-def test_a_share_too_small_for_a_row_is_refused(make_files: MakeFiles, tmp_path: Path) -> None:
+def test_empty_split_is_rejected(make_files: MakeFiles, tmp_path: Path) -> None:
     data = make_files()
     with pytest.raises(DataError, match="the validation split has none of the 250 rows; increase its fraction"):
         datasets.load(data, SPLIT | {"split": [0.97, 0.01, 0.01, 0.01]}, tmp_path / "cache")
 
 
-def test_the_seed_fixes_the_splits(make_files: MakeFiles, tmp_path: Path) -> None:
+def test_seed_determines_splits(make_files: MakeFiles, tmp_path: Path) -> None:
     data = make_files()
     first = _rows(data, tmp_path / "one")
     assert _rows(data, tmp_path / "two") == first
@@ -259,9 +257,7 @@ def test_the_seed_fixes_the_splits(make_files: MakeFiles, tmp_path: Path) -> Non
     cuts=st.tuples(*[st.integers(1, 20)] * 4),
     seed=st.integers(0, 99),
 )
-def test_any_split_of_any_labels_is_disjoint_and_complete(
-    labels: list[int], official: int, cuts: tuple[int, ...], seed: int
-) -> None:
+def test_any_split_is_disjoint_and_complete(labels: list[int], official: int, cuts: tuple[int, ...], seed: int) -> None:
     targets = np.array([*labels, *[0] * official])
     shares = [cut / sum(cuts) for cut in cuts]
     parts = split_rows(targets, np.arange(len(labels), len(targets)), shares=shares, seed=seed)
@@ -279,19 +275,19 @@ def test_any_split_of_any_labels_is_disjoint_and_complete(
     folds=st.integers(2, 8),
     seed=st.integers(0, 99),
 )
-def test_each_row_is_judged_by_in_one_fold(labels: list[int], validation: int, folds: int, seed: int) -> None:
+def test_each_row_is_validated_in_one_fold(labels: list[int], validation: int, folds: int, seed: int) -> None:
     targets = np.array(labels)
     cut = min(validation, len(labels) - 1)
     splits = {"train": np.arange(cut), "validation": np.arange(cut, len(labels))}
     found = fold_rows(targets, splits, folds=folds, seed=seed)
-    assert sorted(np.concatenate([judged for _, judged in found]).tolist()) == list(range(len(labels)))
-    sizes = [len(judged) for _, judged in found]
+    assert sorted(np.concatenate([held_out for _, held_out in found]).tolist()) == list(range(len(labels)))
+    sizes = [len(held_out) for _, held_out in found]
     assert len(found) == folds and max(sizes) - min(sizes) <= 1
-    for train, judged in found:
-        assert sorted([*train.tolist(), *judged.tolist()]) == list(range(len(labels)))
-        assert (np.diff(train) > 0).all() and (np.diff(judged) > 0).all()
+    for train, held_out in found:
+        assert sorted([*train.tolist(), *held_out.tolist()]) == list(range(len(labels)))
+        assert (np.diff(train) > 0).all() and (np.diff(held_out) > 0).all()
     for label in set(labels):
-        counts = [int((targets[judged] == label).sum()) for _, judged in found]
+        counts = [int((targets[held_out] == label).sum()) for _, held_out in found]
         assert max(counts) - min(counts) <= 1
     again = fold_rows(targets, splits, folds=folds, seed=seed)
     assert all(
@@ -299,7 +295,7 @@ def test_each_row_is_judged_by_in_one_fold(labels: list[int], validation: int, f
     )
 
 
-def test_folds_have_figures_of_their_own_and_leave_the_rest_alone(tmp_path: Path) -> None:
+def test_folds_have_own_moments_and_keep_other_splits(tmp_path: Path) -> None:
     whole = datasets.load(DIABETES, SPLIT, tmp_path)
     folds = datasets.load_folds(DIABETES, SPLIT | {"folds": 3}, tmp_path)
     assert len(folds) == 3
@@ -312,7 +308,7 @@ def test_folds_have_figures_of_their_own_and_leave_the_rest_alone(tmp_path: Path
     assert whole.sha256 == datasets.load(DIABETES, SPLIT | {"folds": 3}, tmp_path).sha256
 
 
-def test_more_folds_than_rows_are_refused(tmp_path: Path) -> None:
+def test_more_folds_than_rows_are_rejected(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("a,y\n" + "".join(f"{row},{row / 2}\n" for row in range(10)))
     data = {"file": str(tmp_path / "rows.csv"), "target": "y", "task": "regression"}
     split = {"split": [0.2, 0.1, 0.1, 0.6], "seed": 0, "folds": 9}
@@ -320,10 +316,10 @@ def test_more_folds_than_rows_are_refused(tmp_path: Path) -> None:
         datasets.load_folds(data, split, tmp_path / "cache")
 
 
-# What a killed process left.
+# Remains of killed processes.
 
 
-def test_what_a_killed_process_left_is_removed(make_files: MakeFiles, tmp_path: Path) -> None:
+def test_remains_of_killed_process_are_removed(make_files: MakeFiles, tmp_path: Path) -> None:
     data, cache = make_files(), tmp_path / "cache"
     datasets.load(data, SPLIT, cache)
     whole = min((path for path in cache.iterdir() if path.is_dir()), key=lambda path: len(path.name))
@@ -332,7 +328,7 @@ def test_what_a_killed_process_left_is_removed(make_files: MakeFiles, tmp_path: 
     assert whole.is_dir() and not left.exists()
 
 
-def test_any_idx_folder_has_the_classes_that_it_has(make_files: MakeFiles, tmp_path: Path) -> None:
+def test_idx_folder_has_the_classes_of_its_labels(make_files: MakeFiles, tmp_path: Path) -> None:
     letters = {Y_TRAIN: idx((np.arange(TRAIN) % 26).astype(np.uint8)), Y_TEST: idx(np.full(TEST, 25, dtype=np.uint8))}
     root = make_files(dict(letters))["root"]
     with pytest.raises(DataError, match=f"{root} has labels above 9; use idx instead of name and root"):
