@@ -26,7 +26,7 @@ def _file(tmp_path: Path, name: str = "plot.png", content: bytes = b"png") -> Pa
     return path
 
 
-def test_a_file_is_copied_and_replaces_one_of_the_same_name(tmp_path: Path, directory: AttemptDirectory) -> None:
+def test_file_is_copied_and_replaces_one_of_same_name(tmp_path: Path, directory: AttemptDirectory) -> None:
     source = _file(tmp_path)
     assert artifacts.save(directory, source) == directory.artifacts / "plot.png"
     source.write_bytes(b"changed")
@@ -40,7 +40,7 @@ def test_a_file_is_copied_and_replaces_one_of_the_same_name(tmp_path: Path, dire
     assert not [path for path in directory.root.iterdir() if path.name.endswith(".tmp")]
 
 
-def test_a_folder_becomes_an_archive_without_links(tmp_path: Path, directory: AttemptDirectory) -> None:
+def test_folder_becomes_an_archive_without_links(tmp_path: Path, directory: AttemptDirectory) -> None:
     folder = tmp_path / "report"
     (folder / "deep").mkdir(parents=True)
     _file(folder, "index.html", b"<p>")
@@ -54,14 +54,14 @@ def test_a_folder_becomes_an_archive_without_links(tmp_path: Path, directory: At
 
 
 @pytest.mark.parametrize("name", ["", ".hidden", "a/b", "../up", "a b", "ä.png", "x" * 201, "-o"])
-def test_an_invalid_name_is_refused(tmp_path: Path, directory: AttemptDirectory, name: str) -> None:
+def test_invalid_name_is_rejected(tmp_path: Path, directory: AttemptDirectory, name: str) -> None:
     with pytest.raises(UserCodeError, match=r"invalid artifact name .*; pass name= with"):
         artifacts.save(directory, _file(tmp_path, "a b" if name == "" else "plot.png"), name or None)
     assert not directory.artifacts.exists()
 
 
 @pytest.mark.parametrize(("what", "message"), [("nothing", "no such file"), ("pipe", "not a regular file or a folder")])
-def test_a_missing_or_special_file_is_refused(
+def test_missing_or_special_file_is_rejected(
     tmp_path: Path, directory: AttemptDirectory, what: str, message: str
 ) -> None:
     path = tmp_path / "source"
@@ -71,7 +71,7 @@ def test_a_missing_or_special_file_is_refused(
         artifacts.save(directory, path)
 
 
-def test_too_many_artifacts_are_refused_but_one_may_be_replaced(
+def test_number_of_artifacts_is_limited_but_replacement_is_allowed(
     tmp_path: Path, directory: AttemptDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(artifacts, "MAX_FILES", 2)
@@ -82,7 +82,7 @@ def test_too_many_artifacts_are_refused_but_one_may_be_replaced(
         artifacts.save(directory, source, "c")
 
 
-def test_too_many_bytes_are_refused(
+def test_size_of_artifacts_is_limited(
     tmp_path: Path, directory: AttemptDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(artifacts, "MAX_BYTES", 3 << 20)
@@ -94,7 +94,7 @@ def test_too_many_bytes_are_refused(
     assert [path.name for path in directory.artifacts.iterdir()] == ["large"]
 
 
-def test_an_artifact_of_a_script_that_cannot_be_saved_is_logged_and_the_rest_is_saved(
+def test_failed_artifact_of_script_is_logged_and_others_are_saved(
     tmp_path: Path, directory: AttemptDirectory, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = artifacts.folder_of_script(directory)

@@ -31,11 +31,11 @@ def _text(found: checkpoint_folders.CheckpointFolder | None) -> str:
     return (found.path / "deep" / "state").read_text()
 
 
-def test_the_last_checkpoint_of_the_newest_attempt_is_found(tmp_path: Path, attempts: list[AttemptDirectory]) -> None:
+def test_last_checkpoint_of_newest_attempt_is_found(tmp_path: Path, attempts: list[AttemptDirectory]) -> None:
     first, second, third = attempts
     assert checkpoint_folders.newest(third, 3, "me") is None
     checkpoint_folders.save(_source(tmp_path, "a"), first, 1, "me")
-    for iteration in range(12):  # 9 is before 10, though not by the alphabet
+    for iteration in range(12):  # 9 precedes 10, although not alphabetically
         checkpoint_folders.save(_source(tmp_path, f"b{iteration}"), second, iteration, "me")
     assert len(list(second.checkpoint_folders.iterdir())) == 1
     found = checkpoint_folders.newest(third, 3, "me")
@@ -43,13 +43,13 @@ def test_the_last_checkpoint_of_the_newest_attempt_is_found(tmp_path: Path, atte
     assert _text(checkpoint_folders.newest(second, 2, "me")) == "a"
 
 
-def test_a_checkpoint_of_another_trial_is_skipped(tmp_path: Path, attempts: list[AttemptDirectory]) -> None:
+def test_checkpoint_of_another_trial_is_skipped(tmp_path: Path, attempts: list[AttemptDirectory]) -> None:
     checkpoint_folders.save(_source(tmp_path, "a"), attempts[0], 1, "me")
     checkpoint_folders.save(_source(tmp_path, "b"), attempts[1], 1, "another")
     assert _text(checkpoint_folders.newest(attempts[2], 3, "me")) == "a"
 
 
-def test_an_interrupted_copy_is_never_found(
+def test_interrupted_copy_is_never_found(
     tmp_path: Path, attempts: list[AttemptDirectory], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second, _ = attempts
@@ -69,7 +69,7 @@ def test_an_interrupted_copy_is_never_found(
 
 
 @pytest.mark.parametrize("facts", ["", "[]", '{"iteration": "x", "owner": "me"}'])
-def test_a_checkpoint_without_metadata_is_skipped_and_logged(
+def test_checkpoint_without_metadata_is_skipped_and_logged(
     tmp_path: Path, attempts: list[AttemptDirectory], capsys: pytest.CaptureFixture[str], facts: str
 ) -> None:
     kept = checkpoint_folders.save(_source(tmp_path, "a"), attempts[0], 1, "me")

@@ -27,7 +27,7 @@ def _modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         del sys.modules[name]
 
 
-def test_a_hook_runs_after_the_import_and_once() -> None:
+def test_hook_runs_once_after_the_import() -> None:
     seen: list[int] = []
     after_import({"hooked.inner": lambda module: seen.append(module.value)})
     import hooked  # type: ignore[import-not-found]
@@ -38,14 +38,14 @@ def test_a_hook_runs_after_the_import_and_once() -> None:
     assert seen == [1] and hooked.inner.value == 1
 
 
-def test_a_hook_of_an_imported_module_runs_immediately() -> None:
+def test_hook_of_imported_module_runs_immediately() -> None:
     module = importlib.import_module("hooked.inner")
     seen: list[ModuleType] = []
     after_import({"hooked.inner": seen.append})
     assert seen == [module]
 
 
-def test_the_import_raises_the_error_of_a_hook() -> None:
+def test_import_raises_the_error_of_a_hook() -> None:
     def refuse(module: ModuleType) -> None:
         raise ValueError("not this version")
 
@@ -54,7 +54,7 @@ def test_the_import_raises_the_error_of_a_hook() -> None:
         importlib.import_module("hooked.inner")
 
 
-def test_an_import_that_fails_calls_no_hook() -> None:
+def test_failing_import_calls_no_hook() -> None:
     after_import({"hooked.broken": lambda module: pytest.fail("called"), "hooked.nowhere": lambda module: None})
     with pytest.raises(RuntimeError, match="as written"):
         importlib.import_module("hooked.broken")

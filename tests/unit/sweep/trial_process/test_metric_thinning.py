@@ -47,7 +47,7 @@ def test_each_doubling_of_a_curve_adds_about_five_hundred_points() -> None:
     assert taken[1000:] == [*range(1000, 2000, 2), *range(2000, 4000, 4), *range(4000, 8000, 8)]
 
 
-def test_the_last_points_are_sent_at_the_end_once(slot: _Slot, curves: MetricCurves) -> None:
+def test_last_points_are_sent_once_at_the_end(slot: _Slot, curves: MetricCurves) -> None:
     for step in range(1002):
         curves.report(step, 0.5)
         curves.log(step, {"a": 1.0, "b": 2.0})
@@ -82,7 +82,7 @@ def test_occasional_prune_requests_are_answered_until_the_end(slot: _Slot, curve
     assert len(slot.steps(Reported)) <= 2 * 3400
 
 
-def test_a_killed_trial_has_sent_a_recent_point(slot: _Slot, curves: MetricCurves) -> None:
+def test_killed_trial_has_sent_a_recent_point(slot: _Slot, curves: MetricCurves) -> None:
     """Points every millisecond for 100 s: one more a second."""
     for step in range(100_000):
         slot.now += 0.001
@@ -91,7 +91,7 @@ def test_a_killed_trial_has_sent_a_recent_point(slot: _Slot, curves: MetricCurve
     assert len(slot.steps(Reported)) < 1000 + 7 * 500 + 101
 
 
-def test_a_long_trial_sends_few_points_but_regular_heartbeats(slot: _Slot, curves: MetricCurves) -> None:
+def test_long_trial_sends_few_points_but_regular_heartbeats(slot: _Slot, curves: MetricCurves) -> None:
     """A point a second for a day and a half."""
     silent_since, longest = slot.now, 0.0
     for step in range(130_000):
@@ -104,7 +104,7 @@ def test_a_long_trial_sends_few_points_but_regular_heartbeats(slot: _Slot, curve
     assert len(slot.steps(Reported)) < 1000 + 7 * 500 + 6000
 
 
-def test_the_number_of_metrics_is_limited(curves: MetricCurves) -> None:
+def test_number_of_metrics_is_limited(curves: MetricCurves) -> None:
     for position in range(MAX_METRICS):
         curves.log(0, {f"m{position}": 0.5})
     curves.log(1, {"m0": 0.5})
@@ -112,7 +112,7 @@ def test_the_number_of_metrics_is_limited(curves: MetricCurves) -> None:
         curves.log(1, {"one more": 0.5})
 
 
-def test_the_length_of_a_metric_name_is_limited(curves: MetricCurves) -> None:
+def test_length_of_metric_name_is_limited(curves: MetricCurves) -> None:
     curves.log(0, {"n" * 200: 0.5})
     with pytest.raises(BadReportError, match="at most 200 characters"):
         curves.log(0, {"n" * 201: 0.5})

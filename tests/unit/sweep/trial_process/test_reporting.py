@@ -51,12 +51,12 @@ def reporting(tmp_path: Path) -> Iterator[ReportingTrial]:
     made.close()
 
 
-def test_a_log_of_the_pruning_metric_is_a_report(reporting: ReportingTrial) -> None:
+def test_log_of_pruning_metric_is_a_report(reporting: ReportingTrial) -> None:
     reporting.trial.log({"loss": 0.5, "score": 0.25}, step=3)
     assert reporting.messages() == [(Reported, 3, 0.5), (Logged, 3, {"score": 0.25})]
 
 
-def test_a_value_that_is_logged_and_reported_counts_once(reporting: ReportingTrial) -> None:
+def test_value_logged_and_reported_counts_once(reporting: ReportingTrial) -> None:
     reporting.trial.log({"loss": 0.5}, step=0)
     reporting.trial.report(0.5, step=0)
     reporting.trial.report(0.25, step=1)
@@ -64,6 +64,6 @@ def test_a_value_that_is_logged_and_reported_counts_once(reporting: ReportingTri
     assert reporting.messages() == [(Reported, 0, 0.5), (Reported, 1, 0.25)]
 
 
-def test_a_non_finite_log_is_no_report(reporting: ReportingTrial) -> None:
+def test_non_finite_log_is_not_a_report(reporting: ReportingTrial) -> None:
     reporting.trial.log({"loss": float("nan"), "score": 0.25}, step=0)
     assert reporting.messages() == [(Logged, 0, {"score": 0.25})]

@@ -79,7 +79,7 @@ def _pages(*pages: list[dict[str, Any]]) -> Respond:
     return respond
 
 
-def test_the_summary_needs_no_query() -> None:
+def test_summary_needs_no_query() -> None:
     study, channel = _study(_pages([]))
     assert (study.study_name, study._study_id, study.metric_names) == ("digits", 4, ["score"])
     assert (study.direction, study.directions) == (StudyDirection.MAXIMIZE, [StudyDirection.MAXIMIZE])
@@ -87,7 +87,7 @@ def test_the_summary_needs_no_query() -> None:
     assert channel.sent == []
 
 
-def test_directions_are_optunas_own_members_if_optuna_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_directions_are_optuna_members_if_optuna_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
     import optuna
 
     study, _ = _study(_pages([_record(0, "finished", 1.0), _record(2, "running")]))
@@ -102,7 +102,7 @@ def test_directions_are_optunas_own_members_if_optuna_is_imported(monkeypatch: p
     assert [trial.state for trial in study.trials] == [optuna.trial.TrialState.COMPLETE, State.RUNNING]
 
 
-def test_trials_are_read_by_page_and_the_running_one_has_its_own_attributes() -> None:
+def test_trials_are_read_by_page_and_running_one_has_own_attributes() -> None:
     study, channel = _study(_pages([_record(0, "finished", 0.5)], [_record(1, "failed"), _record(2, "running")]))
     trials = study.trials
     assert [(trial.number, trial.params["x"]) for trial in trials] == [(0, 0), (1, 1), (2, 7)]
@@ -113,7 +113,7 @@ def test_trials_are_read_by_page_and_the_running_one_has_its_own_attributes() ->
     assert trials[0].duration is not None and trials[0].duration.total_seconds() == 1.0
 
 
-def test_the_curve_of_a_trial_is_read_on_first_access() -> None:
+def test_curve_of_a_trial_is_read_on_first_access() -> None:
     pages = _pages([_record(0, "finished", 0.5), _record(2, "running")])
 
     def respond(query: StudyAsked) -> dict[str, Any]:
@@ -126,13 +126,13 @@ def test_the_curve_of_a_trial_is_read_on_first_access() -> None:
     assert len(channel.sent) == 2
 
 
-def test_the_best_trial_is_queried_alone() -> None:
+def test_best_trial_is_queried_alone() -> None:
     study, channel = _study(lambda _: {"answer": {"trials": [_record(0, "finished", 0.5)], "next": None}})
     assert (study.best_value, study.best_params, study.best_trial.number) == (0.5, {"x": 0}, 0)
     assert {query.what for query in channel.queries()} == {"best"}
 
 
-def test_without_a_finished_trial_there_is_no_best_one() -> None:
+def test_no_best_trial_without_a_finished_one() -> None:
     study, _ = _study(lambda _: {"answer": {"trials": [], "next": None}})
     for name in ("best_value", "best_trial", "best_params"):
         with pytest.raises(ValueError, match="No trials are completed yet"):
@@ -140,7 +140,7 @@ def test_without_a_finished_trial_there_is_no_best_one() -> None:
     assert study.best_trials == []
 
 
-def test_several_objectives_have_a_front_without_those_that_violate_a_constraint() -> None:
+def test_pareto_front_excludes_constraint_violations() -> None:
     found = [
         _record(0, "finished", 1.0, 5.0),
         _record(1, "finished", 2.0, 9.0),
@@ -167,7 +167,7 @@ def test_stop_is_sent_once() -> None:
 
 
 @pytest.mark.parametrize("name", ["optimize", "ask", "tell", "enqueue_trial", "add_trial"])
-def test_methods_of_the_service_are_refused(name: str) -> None:
+def test_service_methods_are_rejected(name: str) -> None:
     study, channel = _study(_pages([]))
     with pytest.raises(NotInTrialError, match=f"trial.study.{name} is not available in a trial: "):
         getattr(study, name)({})
@@ -177,7 +177,7 @@ def test_methods_of_the_service_are_refused(name: str) -> None:
     assert channel.sent == []
 
 
-def test_an_error_of_the_service_is_raised() -> None:
+def test_service_error_is_raised() -> None:
     study, _ = _study(lambda _: {"error": "DatabaseError: locked"})
     with pytest.raises(StudyUnavailableError, match="failed to read the study: DatabaseError: locked"):
         _ = study.trials
@@ -186,7 +186,7 @@ def test_an_error_of_the_service_is_raised() -> None:
         _ = silent.trials
 
 
-def test_a_frozen_trial_has_the_attributes_of_optunas() -> None:
+def test_frozen_trial_has_attributes_of_optuna() -> None:
     import optuna
 
     theirs = optuna.trial.create_trial(value=1.0)

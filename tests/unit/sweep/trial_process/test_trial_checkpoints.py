@@ -65,14 +65,14 @@ def test_tied_weights_are_kept(tmp_path: Path) -> None:
     trial_checkpoints.load(tmp_path / "checkpoint").load_into(model)
 
 
-def test_an_unsupported_type_is_refused(tmp_path: Path) -> None:
+def test_unsupported_type_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(UserCodeError, match="a checkpoint cannot contain object"):
         trial_checkpoints.save(tmp_path / "checkpoint", torch.nn.Linear(1, 1), None, 0, {"bad": object()})
     assert not list(tmp_path.iterdir())
 
 
 def _attempts(root: Path, count: int) -> list[AttemptDirectory]:
-    """The folders of the first attempts of one trial, each with a checkpoint of the epoch that is its number."""
+    """The folders of the first attempts of one trial; the checkpoint of attempt N is of epoch N."""
     folders = [AttemptDirectory(root / str(number)) for number in range(1, count + 1)]
     for number, folder in enumerate(folders, start=1):
         folder.prepare()
@@ -85,7 +85,7 @@ def _epoch(directory: AttemptDirectory, attempt: int) -> int | None:
     return None if found is None else found.epoch
 
 
-def test_the_newest_checkpoint_of_earlier_attempts_is_found(tmp_path: Path) -> None:
+def test_newest_checkpoint_of_earlier_attempts_is_found(tmp_path: Path) -> None:
     folders = _attempts(tmp_path, 12)
     assert _epoch(folders[0], 1) is None
     assert _epoch(folders[11], 12) == 11
@@ -94,7 +94,7 @@ def test_the_newest_checkpoint_of_earlier_attempts_is_found(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "emptied", "garbage"])
-def test_a_damaged_checkpoint_is_skipped_and_logged(
+def test_damaged_checkpoint_is_skipped_and_logged(
     tmp_path: Path, damage: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folders = _attempts(tmp_path, 3)
@@ -107,7 +107,7 @@ def test_a_damaged_checkpoint_is_skipped_and_logged(
     assert "skipping the checkpoint of attempt 2" in capsys.readouterr().err
 
 
-def test_a_checkpoint_of_another_trial_of_this_number_is_skipped(
+def test_checkpoint_of_another_trial_of_this_number_is_skipped(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first, second = (AttemptDirectory(tmp_path / str(number)) for number in (1, 2))
@@ -120,7 +120,7 @@ def test_a_checkpoint_of_another_trial_of_this_number_is_skipped(
     assert found is not None and found.epoch == 3
 
 
-def test_a_kill_during_a_write_leaves_a_valid_checkpoint(tmp_path: Path) -> None:
+def test_kill_during_a_write_leaves_a_valid_checkpoint(tmp_path: Path) -> None:
     (folder,) = _attempts(tmp_path, 1)
     draw = random.Random(0)
     for _ in range(40):
@@ -130,7 +130,7 @@ def test_a_kill_during_a_write_leaves_a_valid_checkpoint(tmp_path: Path) -> None
         if pid == 0:
             _write_until_killed(folder.checkpoint, before, writing)
         os.close(writing)
-        os.read(reading, 1)  # it writes now
+        os.read(reading, 1)  # it has started to write
         for _ in range(draw.randrange(2000)):
             pass
         os.kill(pid, signal.SIGKILL)
@@ -148,7 +148,7 @@ def _write_until_killed(path: Path, epoch: int, writing: int) -> None:
 
 
 class _Clock:
-    """Time that passes when told to."""
+    """A clock that the test advances."""
 
     now = 100.0
 

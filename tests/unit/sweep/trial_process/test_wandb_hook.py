@@ -107,7 +107,7 @@ wandb.log({"text": "nothing here"})
     assert second["loss"] != second["loss"]
 
 
-def test_a_metric_called_step_is_not_the_step(tmp_path: Path) -> None:
+def test_metric_called_step_is_not_the_step(tmp_path: Path) -> None:
     _lines(tmp_path, "import wandb\nwandb.init().log({'step': 128.0, 'loss': 0.5})\n")
     assert list(JsonLines(tmp_path / "metrics.jsonl").new()) == [(0, {"loss": 0.5, "step": 128.0})]
 
@@ -131,7 +131,7 @@ run.summary["best"] = 4
     ]
 
 
-def test_with_too_many_names_the_objectives_are_never_dropped(tmp_path: Path) -> None:
+def test_objectives_are_kept_among_too_many_names(tmp_path: Path) -> None:
     program = """
 import wandb
 wandb.init()
@@ -143,8 +143,8 @@ wandb.log({"loss": 1, "m1999": 1, "m0": 1})
     assert last == {"step": 1, "loss": 1.0, "m0": 1.0}
 
 
-@pytest.mark.parametrize("own", ["", "raise ValueError('as planned')"])
-def test_the_users_sitecustomize_runs_and_the_path_is_restored(tmp_path: Path, own: str) -> None:
+@pytest.mark.parametrize("own", ["", "raise ValueError('simulated')"])
+def test_user_sitecustomize_runs_and_path_is_restored(tmp_path: Path, own: str) -> None:
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "sitecustomize.py").write_text(f"import sys\nsys.users_own = 1\n{own}\n")
     path = os.pathsep.join([str(HOOK_FOLDER), str(tmp_path / "own")])
@@ -159,11 +159,11 @@ wandb.init().log({{"loss": 1}})
     assert _lines(tmp_path, program, PYTHONPATH=path) == [{"step": 0, "loss": 1.0}]
 
 
-def test_a_file_that_cannot_be_written_does_not_end_the_program(tmp_path: Path) -> None:
+def test_unwritable_file_does_not_end_the_program(tmp_path: Path) -> None:
     program = "import wandb\nwandb.init().log({'loss': 1})\n"
     assert _lines(tmp_path, program, PODIUM_METRICS=str(tmp_path / "nowhere" / "metrics")) == []
 
 
-def test_a_program_without_wandb_is_unaffected(tmp_path: Path) -> None:
+def test_program_without_wandb_is_unaffected(tmp_path: Path) -> None:
     program = "import sys\nassert 'json' not in sys.modules and 'typing' not in sys.modules, 'costs time'\n"
     assert _lines(tmp_path, program) == []

@@ -17,13 +17,13 @@ VALUES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, 
 
 
 @given(st.dictionaries(NAMES, VALUES))
-def test_yaml_reads_the_values_that_were_written(params: Params) -> None:
+def test_yaml_parses_to_written_values(params: Params) -> None:
     read = yaml.safe_load(parameter_file(params))
     assert read.pop("wandb_version") == 1 or "wandb_version" in params
     assert {name: entry["value"] for name, entry in read.items()} == params
 
 
-def test_a_dotted_name_is_written_flat_and_nested() -> None:
+def test_dotted_name_is_written_flat_and_nested() -> None:
     read = yaml.safe_load(parameter_file({"optimizer.lr": 1e-05, "optimizer.name": "sgd", "a": 1, "a.b": 2, ".c": 3}))
     values = {name: entry["value"] for name, entry in read.items() if name != "wandb_version"}
     assert values == {
@@ -36,13 +36,13 @@ def test_a_dotted_name_is_written_flat_and_nested() -> None:
     }
 
 
-def test_a_run_is_offline_unless_the_user_sets_the_mode(tmp_path: Path) -> None:
+def test_run_is_offline_unless_user_sets_mode(tmp_path: Path) -> None:
     file = str(tmp_path / "wandb-parameters.yaml")
     ours = wandb_variables({}, tmp_path, {"WANDB_QUIET": "false"})
     assert (ours["WANDB_MODE"], ours["WANDB_DIR"], ours["WANDB_QUIET"]) == ("offline", str(tmp_path), "false")
     assert wandb_variables({}, tmp_path, {"WANDB_MODE": "online"}) == {"WANDB_SWEEP_PARAM_PATH": file}
 
 
-def test_the_hook_is_first_on_the_path() -> None:
+def test_hook_is_first_on_the_path() -> None:
     assert with_hook({"A": "1"}) == {"A": "1", "PYTHONPATH": str(HOOK_FOLDER)}
     assert with_hook({"PYTHONPATH": "/mine"})["PYTHONPATH"] == os.pathsep.join([str(HOOK_FOLDER), "/mine"])

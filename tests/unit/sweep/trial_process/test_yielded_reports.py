@@ -13,7 +13,7 @@ from podium.sweep.trial_process.user_code import _report
 
 
 class FakeTrial(SimpleNamespace):
-    """Keeps what it is told."""
+    """Records reports and logs."""
 
     metric = "score"
 
@@ -49,6 +49,6 @@ def test_values_other_than_finite_numbers_are_omitted(other: Any) -> None:
 @pytest.mark.parametrize(
     "step", [True, np.True_, 1.5, np.float32(2), "3", torch.tensor(1.5), np.array([1, 2])], ids=str
 )
-def test_values_other_than_integers_are_no_step(step: Any) -> None:
+def test_values_other_than_integers_are_not_a_step(step: Any) -> None:
     trial: Any = FakeTrial()
     assert _report({"score": 1.0, "epoch": step}, 7, trial) == 7
