@@ -137,7 +137,7 @@ def cloned_params(
         if not parameter.active(cloned):
             if name in changed:
                 when = " and ".join(f"{other} is {value!r}" for other, value in (parameter.when or {}).items())
-                problems.append(_problem(name, f"it takes part only when {when}"))
+                problems.append(_problem(name, f"active only if {when}"))
             continue
         if name in changed and (complaint := parameter.complaint(changed[name])):
             problems.append(_problem(name, complaint))

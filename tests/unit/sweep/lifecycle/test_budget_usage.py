@@ -1,4 +1,4 @@
-"""Which part of a sweep's budget is spent: the pure rule, against its definition."""
+"""Which limit of a sweep's budget is reached, compared with its definition."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def outcomes(values: list[float | None]) -> list[Outcome]:
 
 
 @given(VALUES, st.sampled_from(["maximize", "minimize"]), st.sampled_from([0.0, 1.0, 2.5]))
-def test_trials_stand_still_since_the_last_that_improved_by_enough(
+def test_plateau_counts_trials_since_last_sufficient_improvement(
     values: list[float | None], goal: str, min_delta: float
 ) -> None:
     terms = Terms(plateau=Plateau(trials=3, min_delta=min_delta))
@@ -33,9 +33,7 @@ def test_trials_stand_still_since_the_last_that_improved_by_enough(
 
 
 @given(VALUES, st.integers(1, 5), st.sampled_from([0.0, 1.0]))
-def test_what_stands_still_has_no_better_value_in_so_many_trials(
-    values: list[float | None], trials: int, min_delta: float
-) -> None:
+def test_plateau_has_no_sufficiently_better_value(values: list[float | None], trials: int, min_delta: float) -> None:
     terms = Terms(plateau=Plateau(trials=trials, min_delta=min_delta))
     progress = Progress("maximize", terms, outcomes(values))
     if spent(terms, Used(0.0, 0.0, progress.still_trials, None)):
@@ -45,7 +43,7 @@ def test_what_stands_still_has_no_better_value_in_so_many_trials(
 
 
 @given(VALUES, st.sampled_from(["maximize", "minimize"]), st.integers(-8, 8).map(float))
-def test_the_first_value_that_meets_the_target_reaches_it(values: list[float | None], goal: str, target: float) -> None:
+def test_first_value_that_meets_target_reaches_it(values: list[float | None], goal: str, target: float) -> None:
     meets = [
         number
         for number, value in enumerate(values)
@@ -56,7 +54,7 @@ def test_the_first_value_that_meets_the_target_reaches_it(values: list[float | N
 
 
 @given(st.floats(0, 1e6), st.floats(0, 1e6), st.floats(0.001, 1e6), st.floats(0.001, 1e6))
-def test_time_is_spent_when_all_of_it_is_used_and_stays_so(
+def test_time_is_spent_when_used_up_and_stays_spent(
     wall_s: float, device_s: float, wall_allowed: float, device_allowed: float
 ) -> None:
     terms = Terms(wall_s=wall_allowed, device_s=device_allowed)
@@ -66,7 +64,7 @@ def test_time_is_spent_when_all_of_it_is_used_and_stays_so(
 
 
 @pytest.mark.parametrize(
-    ("terms", "used", "said", "then"),
+    ("terms", "used", "reason", "fix"),
     [
         (Terms(device_s=7200), Used(10, 7200.04, 0, None), "budget.device_s of 7,200 s is spent",
          "raise budget.device_s above 7,200.1"),
@@ -79,16 +77,16 @@ def test_time_is_spent_when_all_of_it_is_used_and_stays_so(
          "give another target"),
     ],
 )  # fmt: skip
-def test_what_is_spent_is_said_with_what_to_do(terms: Terms, used: Used, said: str, then: str) -> None:
-    assert spent(terms, used) == said
-    assert how_to_go_on(terms, used) == then
+def test_reached_limit_is_reported_with_fix(terms: Terms, used: Used, reason: str, fix: str) -> None:
+    assert spent(terms, used) == reason
+    assert how_to_go_on(terms, used) == fix
 
 
-def test_without_a_budget_nothing_is_ever_spent() -> None:
+def test_sweep_without_budget_is_never_spent() -> None:
     assert spent(Terms(), Used(1e9, 1e9, 10**6, None)) == ""
 
 
-def test_terms_begin_as_the_file_says_and_change_in_what_is_given_alone() -> None:
+def test_terms_come_from_file_and_only_given_ones_change() -> None:
     found = spec(
         budget={"wall_s": 60, "plateau": {"trials": 5}}, metric={"name": "score", "goal": "maximize", "target": 0.9}
     )

@@ -1,4 +1,4 @@
-"""Which commands are possible when: the tables beside the transitions, and a clone's parameters."""
+"""Possible commands per state, and the parameters of a clone."""
 
 from __future__ import annotations
 
@@ -24,9 +24,7 @@ from tests.specs import spec
 @pytest.mark.parametrize("started", [False, True])
 @pytest.mark.parametrize("state", SweepState)
 @pytest.mark.parametrize("command", SweepCommand)
-def test_what_a_sweep_becomes_is_a_transition_or_nothing(
-    command: SweepCommand, state: SweepState, started: bool
-) -> None:
+def test_sweep_command_gives_a_transition_or_no_change(command: SweepCommand, state: SweepState, started: bool) -> None:
     try:
         after = sweep_after(command, state, started=started)
     except NotPossibleError as error:
@@ -41,17 +39,17 @@ def test_every_state_has_its_commands() -> None:
     assert set(POSSIBLE_FOR_TRIAL) == set(TrialState)
 
 
-def test_what_is_said_to_be_possible_is() -> None:
+def test_every_possible_command_succeeds() -> None:
     for state, commands in POSSIBLE_FOR_SWEEP.items():
         for command in set(commands) & set(SweepCommand):
             sweep_after(SweepCommand(command), state, started=True)
     for trial_state, commands in POSSIBLE_FOR_TRIAL.items():
         for command in set(commands) - {TrialCommand.CLONE}:
-            wanted = request_after(TrialCommand(command), trial_state, None, SweepState.RUNNING)
-            assert wanted == TrialRequest(command)
+            request = request_after(TrialCommand(command), trial_state, None, SweepState.RUNNING)
+            assert request == TrialRequest(command)
 
 
-def test_a_request_under_way_is_not_turned_round() -> None:
+def test_conflicting_request_is_rejected_while_another_is_pending() -> None:
     stop, retry = TrialRequest.STOP, TrialRequest.RETRY
     for command, requested in ((TrialCommand.RETRY, stop), (TrialCommand.STOP, retry)):
         with pytest.raises(NotPossibleError, match="before that is done; possible: wait"):
@@ -79,14 +77,14 @@ def conditional() -> SweepSpec:
         (ADAM, {}, ADAM),
         (SGD, {}, SGD),
         (ADAM, {"lr": 0.02}, {"lr": 0.02, "optimizer": "adam"}),
-        (SGD, {"optimizer": "adam"}, ADAM),  # what takes part no more is left out, and what depends on that
+        (SGD, {"optimizer": "adam"}, ADAM),  # parameters that become inactive are left out, with their dependents
         (SGD, {"momentum": 0.1}, {"lr": 0.01, "optimizer": "sgd", "momentum": 0.1}),
         (ADAM, {"optimizer": "sgd"}, {"lr": 0.01, "optimizer": "sgd"}),  # the search chooses the momentum
         (ADAM, {"optimizer": "sgd", "momentum": 0.5}, {"lr": 0.01, "optimizer": "sgd", "momentum": 0.5}),
     ],
     ids=str,
 )
-def test_a_clone_has_what_takes_part(
+def test_clone_has_only_active_parameters(
     conditional: SweepSpec, params: Params, changed: dict[str, Scalar], cloned: Params
 ) -> None:
     assert cloned_params(conditional, params, changed) == cloned
@@ -102,11 +100,11 @@ def test_a_clone_has_what_takes_part(
         ({"lr": 10**400}, "lr", "at most 2**53"),
         ({"lr": None}, "lr", "must be a number, got None"),
         ({"optimizer": "sdg"}, "optimizer", "got 'sdg'"),
-        ({"momentum": 0.5}, "momentum", "it takes part only when optimizer is 'sgd'"),
+        ({"momentum": 0.5}, "momentum", "active only if optimizer is 'sgd'"),
     ],
     ids=str,
 )
-def test_a_value_that_cannot_be_is_refused_at_its_place(
+def test_invalid_changed_value_is_rejected_with_location(
     conditional: SweepSpec, changed: dict[str, Scalar], where: str, words: str
 ) -> None:
     with pytest.raises(InvalidSpecError) as caught:
@@ -116,7 +114,7 @@ def test_a_value_that_cannot_be_is_refused_at_its_place(
     assert words in problem.message
 
 
-def test_all_problems_are_said_at_once(conditional: SweepSpec) -> None:
+def test_all_problems_are_reported_at_once(conditional: SweepSpec) -> None:
     with pytest.raises(InvalidSpecError) as caught:
         cloned_params(conditional, ADAM, {"lr": 7, "momentum": 0.5, "x": 1})
     assert {problem.location[1] for problem in caught.value.problems} == {"lr", "momentum", "x"}

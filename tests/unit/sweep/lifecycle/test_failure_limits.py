@@ -1,4 +1,4 @@
-"""Sweeps that only fail: many times in a row, or with the same error before any trial has finished."""
+"""Failure limits of sweeps: consecutive failures, and identical errors before any trial has finished."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def fail(rig: Rig, *messages: str, cause: Cause = Cause.USER_ERROR) -> None:
         ("ValueError:\n  a\tb", "ValueError: a b"),
     ],
 )
-def test_errors_that_differ_only_in_values_are_the_same(one: str, other: str) -> None:
+def test_errors_that_differ_only_in_values_are_equal(one: str, other: str) -> None:
     assert normalized_error(one) == normalized_error(other)
 
 
@@ -51,11 +51,11 @@ def test_errors_that_differ_only_in_values_are_the_same(one: str, other: str) ->
         ("it can't find the file and doesn't stop", "it can't read the file and doesn't stop"),
     ],
 )
-def test_other_errors_stay_different(one: str, other: str) -> None:
+def test_other_errors_are_different(one: str, other: str) -> None:
     assert normalized_error(one) != normalized_error(other)
 
 
-def test_a_sweep_whose_first_trials_fail_with_one_error_ends_after_three_and_says_it_once(rig: Rig) -> None:
+def test_three_identical_first_errors_fail_sweep(rig: Rig) -> None:
     rig.submit(run_cap=20)
     fail(rig, "ValueError: 1 is wrong", "ValueError: 2 is wrong")
     assert rig.sweep().state is SweepState.RUNNING
@@ -67,7 +67,7 @@ def test_a_sweep_whose_first_trials_fail_with_one_error_ends_after_three_and_say
     assert rig.states().count(TrialState.FAILED) == 3
 
 
-def test_what_failed_before_a_restart_counts_as_well(rig: Rig) -> None:
+def test_failures_before_restart_count(rig: Rig) -> None:
     rig.submit(run_cap=20)
     fail(rig, "ValueError: 1 is wrong", "ValueError: 2 is wrong")
     rig.restart()
@@ -77,7 +77,7 @@ def test_what_failed_before_a_restart_counts_as_well(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("restarted", [False, True])
-def test_after_a_trial_has_finished_the_same_error_counts_to_ten(rig: Rig, restarted: bool) -> None:
+def test_identical_errors_count_to_ten_after_a_finished_trial(rig: Rig, restarted: bool) -> None:
     rig.submit(run_cap=20)
     rig.pool.finish("cpu-0")
     rig.settle()
@@ -99,13 +99,13 @@ def test_different_errors_count_to_ten(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("cause", [Cause.DEVICE_MEMORY, Cause.NON_FINITE, Cause.TIMEOUT])
-def test_what_depends_on_the_parameters_is_no_identical_error(rig: Rig, cause: Cause) -> None:
+def test_parameter_dependent_failures_are_not_identical_errors(rig: Rig, cause: Cause) -> None:
     rig.submit(run_cap=20, retries={"memory": 0})
     fail(rig, *["the same"] * 9, cause=cause)
     assert rig.sweep().state is SweepState.RUNNING
 
 
-def test_a_sweep_that_goes_on_on_request_starts_to_count_again(rig: Rig) -> None:
+def test_continued_sweep_starts_counting_again(rig: Rig) -> None:
     rig.submit(run_cap=20)
     fail(rig, *["ValueError: x"] * 3)
     rig.recorder.set_state(1, SweepState.QUEUED)
@@ -114,7 +114,7 @@ def test_a_sweep_that_goes_on_on_request_starts_to_count_again(rig: Rig) -> None
     assert rig.sweep().state is SweepState.RUNNING
 
 
-def test_the_number_is_a_key_of_the_sweep_file_and_may_be_null(rig: Rig) -> None:
+def test_identical_failures_is_configurable_and_nullable(rig: Rig) -> None:
     rig.submit(run_cap=20, retries={"identical_failures": 1})
     fail(rig, "ValueError: x")
     assert rig.sweep(1).reason == "no trial has finished, and a trial failed with user_error: ValueError: x"
@@ -123,7 +123,7 @@ def test_the_number_is_a_key_of_the_sweep_file_and_may_be_null(rig: Rig) -> None
     assert rig.sweep(2).state is SweepState.RUNNING
 
 
-def test_while_a_trial_runs_that_came_further_the_sweep_goes_on() -> None:
+def test_sweep_continues_while_a_running_trial_has_reported() -> None:
     rig = Rig(slots=2)
     rig.submit(run_cap=20)
     rig.pool.report("cpu-1", 0, 0.5)
@@ -134,7 +134,7 @@ def test_while_a_trial_runs_that_came_further_the_sweep_goes_on() -> None:
     assert rig.sweep().state is SweepState.FAILED
 
 
-def test_trials_that_fail_after_reporting_end_the_sweep_although_another_reports() -> None:
+def test_failures_after_reporting_end_sweep() -> None:
     rig = Rig(slots=2)
     rig.submit(run_cap=20)
     rig.pool.report("cpu-1", 0, 0.5)
@@ -145,7 +145,7 @@ def test_trials_that_fail_after_reporting_end_the_sweep_although_another_reports
     assert rig.sweep().state is SweepState.FAILED
 
 
-def test_a_failure_without_a_message_is_not_the_same_as_another() -> None:
+def test_failures_without_message_are_not_identical() -> None:
     failures = Failures(Retries())
     for _ in range(9):
         failures.note(Cause.EXITED, "", reported=False)
