@@ -8,16 +8,16 @@ from benchmarks.real_sweep import Found, not_lower
 
 
 @pytest.mark.parametrize(("ours", "reached"), [((0.90, 0.92), True), ((0.89, 0.90), False)])
-def test_the_mean_of_the_best_may_not_be_lower(ours: tuple[float, ...], reached: bool) -> None:
+def test_mean_of_best_accuracies_must_not_be_lower(ours: tuple[float, ...], reached: bool) -> None:
     theirs = [Found(10, 0.90), Found(10, 0.90)]
     target = not_lower([Found(10, best) for best in ours], theirs)
     assert target.reached is reached and "95 % from" in target.measured
 
 
-def test_the_interval_is_students() -> None:
+def test_interval_is_from_student_t() -> None:
     target = not_lower([Found(1, best) for best in (0.91, 0.92, 0.93)], [Found(1, 0.90)] * 3)
     assert target.measured == "+2.00 points, 95 % from -0.48 to +4.48"
 
 
-def test_one_pair_has_no_interval() -> None:
+def test_single_pair_has_no_interval() -> None:
     assert not_lower([Found(1, 0.9)], [Found(1, 0.9)]).measured == "+0.00 points"

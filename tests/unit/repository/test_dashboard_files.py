@@ -1,4 +1,4 @@
-"""The dashboard's files as they are committed: where npm's packages come from, and what the pages weigh."""
+"""The committed files of the dashboard: the npm lock file, and the size of the build."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STATIC = ROOT / "api" / "static"
 BUDGET_BYTES = 200_000
 
 
-def test_the_lock_file_names_every_package_by_its_content_and_none_by_an_address() -> None:
+def test_lock_file_identifies_packages_by_integrity_only() -> None:
     lock = json.loads((DASHBOARD / "package-lock.json").read_text())
     packages = {name: package for name, package in lock["packages"].items() if name}
 
@@ -26,7 +26,7 @@ def test_the_lock_file_names_every_package_by_its_content_and_none_by_an_address
     assert "omit-lockfile-registry-resolved=true" in (DASHBOARD / ".npmrc").read_text().split()
 
 
-def test_every_package_that_is_asked_for_has_one_version() -> None:
+def test_every_direct_dependency_has_an_exact_version() -> None:
     asked = json.loads((DASHBOARD / "package.json").read_text())
     versions = {**asked["dependencies"], **asked["devDependencies"]}
 
@@ -34,7 +34,7 @@ def test_every_package_that_is_asked_for_has_one_version() -> None:
 
 
 @pytest.mark.skipif(not STATIC.exists(), reason="the dashboard is not built; make dashboard")
-def test_the_pages_code_is_small_and_comes_from_one_place() -> None:
+def test_build_is_small_and_loads_only_its_own_files() -> None:
     code = {path.name: path.read_bytes() for path in STATIC.rglob("*") if path.suffix in (".js", ".css", ".html")}
 
     assert sum(len(gzip.compress(text)) for text in code.values()) <= BUDGET_BYTES
@@ -46,6 +46,6 @@ def test_the_pages_code_is_small_and_comes_from_one_place() -> None:
     assert re.findall(r"(?:@import|url\()[^;)]*//", css) == []
 
 
-def test_the_app_serves_the_committed_build() -> None:
+def test_app_serves_the_committed_build() -> None:
     assert BUILD.resolve() == ROOT / "api" / "static"
     assert (BUILD / "index.html").is_file()

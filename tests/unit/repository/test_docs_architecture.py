@@ -16,7 +16,7 @@ def test_every_room_is_in_the_map() -> None:
     assert listed == rooms
 
 
-def test_the_floors_of_the_map_are_those_of_the_import_contract() -> None:
+def test_floors_of_the_map_match_the_import_contract() -> None:
     page = (ROOT / "docs" / "explanation" / "architecture.md").read_text()
     listed: dict[str, set[str]] = {}
     for floor, room in re.findall(r"^\| (\d+) \| `([a-z_]+/[a-z_]+)` \|", page, re.MULTILINE):
@@ -28,7 +28,7 @@ def test_the_floors_of_the_map_are_those_of_the_import_contract() -> None:
     assert [listed[floor] for floor in sorted(listed, key=int, reverse=True)] == floors
 
 
-def test_the_files_to_change_exist() -> None:
+def test_files_to_change_exist() -> None:
     page = (ROOT / "CONTRIBUTING.md").read_text()
     table = page[page.index("## To change X, open Y") : page.index("## House rules")]
     named = re.findall(r"`((?:sweep|ensemble|api|db)/[a-z_/]+(?:\.py|/)?)`", table)

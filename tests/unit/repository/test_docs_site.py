@@ -40,22 +40,22 @@ def _rendered(markdown: str, uri: str) -> str:
         ("index.md", "[a](https://example.org/b)", "[a](https://example.org/b)"),
     ],
 )
-def test_a_link_goes_to_the_page_of_the_site(uri: str, link: str, expected: str) -> None:
+def test_link_is_rewritten_to_page_of_site(uri: str, link: str, expected: str) -> None:
     assert _rendered(link, uri) == expected
 
 
-def test_a_link_to_nothing_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+def test_broken_link_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         _rendered("[a](../../examples/nowhere.yaml)", "how-to/migrate.md")
     assert caplog.messages == ["docs/how-to/migrate.md: there is no file ../../examples/nowhere.yaml"]
 
 
-def test_links_in_code_stay() -> None:
+def test_links_in_code_are_unchanged() -> None:
     code = "```\n[a](../../examples/nowhere.yaml)\n```\n"
     assert _rendered(code, "how-to/migrate.md") == code
 
 
-def test_the_readme_links_only_to_what_is_there(caplog: pytest.LogCaptureFixture) -> None:
+def test_checked_pages_link_only_to_existing_files(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         for name in docs_site.CHECKED_ONLY:
             for target in docs_site.links((ROOT / name).read_text()):
@@ -63,13 +63,13 @@ def test_the_readme_links_only_to_what_is_there(caplog: pytest.LogCaptureFixture
     assert caplog.messages == []
 
 
-def test_the_routes_are_those_of_the_api() -> None:
+def test_rest_page_lists_api_routes() -> None:
     routes = docs_site.rest()
     assert "#### `POST /api/v1/sweeps`" in routes
     assert "| `sweep_id` | path | integer |" in routes
 
 
-def test_the_commands_are_those_of_the_command_line() -> None:
+def test_command_page_lists_commands() -> None:
     commands = docs_site.commands()
     assert "### podium serve" in commands
     assert "#### podium sweep run" in commands

@@ -12,7 +12,7 @@ from podium.sweep.specfile.wandb_file import convert
 from tests.sweep_file_tables import BLOCKS, PAGE, page_with_tables
 
 
-def test_its_tables_are_those_of_the_schema() -> None:
+def test_tables_match_the_schema() -> None:
     page = PAGE.read_text()
     assert page == page_with_tables(page), "write them again: python -m tests.sweep_file_tables"
 
@@ -22,7 +22,7 @@ def test_every_block_has_a_table() -> None:
     assert {name for name in described if not name.endswith("Rule")} <= BLOCKS.keys()
 
 
-def test_its_examples_are_sweep_files(tmp_path: Path) -> None:
+def test_examples_are_valid_sweep_files(tmp_path: Path) -> None:
     ours, theirs = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)
     file = tmp_path / "sweep.yaml"
     file.write_text(ours)

@@ -1,4 +1,4 @@
-"""The check of what a service leaves finds a token in a log, and none in the token files."""
+"""The check for leaked secrets finds a token in a log, and ignores the token files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from podium.sweep.runtime.layout import DataDirectory
 from tests.kept_secrets import assert_no_token_left
 
 
-def test_a_token_in_a_log_is_found_and_one_in_its_file_is_not(tmp_path: Path) -> None:
+def test_token_in_log_is_found_and_token_file_is_ignored(tmp_path: Path) -> None:
     data = DataDirectory(tmp_path)
     data.prepare()
     data.admin_token.write_text("podium_abc\n")
@@ -22,5 +22,5 @@ def test_a_token_in_a_log_is_found_and_one_in_its_file_is_not(tmp_path: Path) ->
         assert_no_token_left(data)
 
 
-def test_a_service_that_never_came_up_has_none(tmp_path: Path) -> None:
+def test_service_that_never_started_has_no_tokens(tmp_path: Path) -> None:
     assert_no_token_left(DataDirectory(tmp_path))

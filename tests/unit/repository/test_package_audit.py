@@ -1,4 +1,4 @@
-"""What `.ci/audit.py` says of what pip-audit found, and of nobody to ask."""
+"""Findings of pip-audit as `.ci/audit.py` reports them, and the report without access to pypi.org."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 from tests.repository import ROOT
 
 PATH = ROOT / ".ci" / "audit.py"
-SOUND = {"name": "ray", "version": "2.60.0", "vulns": []}
+CLEAN = {"name": "ray", "version": "2.60.0", "vulns": []}
 UNKNOWN = {"name": "torch", "skip_reason": "Dependency not found on PyPI and could not be audited: torch (2.13.0)"}
-WEAK = {
+VULNERABLE = {
     "name": "starlette",
     "version": "0.1",
     "vulns": [{"id": "PYSEC-1", "fix_versions": ["0.2"], "aliases": [], "description": "Host\nis believed"}],
@@ -30,27 +30,27 @@ def audit() -> Any:
     return module
 
 
-def test_a_weakness_is_named_with_its_mend_and_fails(audit: Any) -> None:
-    lines, status = audit.judged([SOUND, WEAK])
+def test_vulnerability_is_named_with_its_fix_and_fails(audit: Any) -> None:
+    lines, status = audit.report_of([CLEAN, VULNERABLE])
     assert status == 1
     assert lines == [
-        "audit: starlette 0.1: PYSEC-1, mended in 0.2: Host is believed",
-        "audit: 1 known weaknesses in 2 packages",
+        "audit: starlette 0.1: PYSEC-1, fixed in 0.2: Host is believed",
+        "audit: 1 known vulnerabilities in 2 packages",
     ]
 
 
-def test_one_that_was_looked_at_does_not(audit: Any) -> None:
+def test_reviewed_vulnerability_does_not_fail(audit: Any) -> None:
     audit.REVIEWED["PYSEC-1"] = "we read the raw header"
-    assert audit.judged([WEAK]) == (["audit: 0 known weaknesses in 1 packages"], 0)
+    assert audit.report_of([VULNERABLE]) == (["audit: 0 known vulnerabilities in 1 packages"], 0)
 
 
-def test_who_was_not_asked_about_is_named(audit: Any) -> None:
-    lines, status = audit.judged([SOUND, UNKNOWN])
+def test_package_unknown_to_pypi_is_named(audit: Any) -> None:
+    lines, status = audit.report_of([CLEAN, UNKNOWN])
     assert status == 0
-    assert lines == ["audit: 0 known weaknesses in 1 packages; not asked about torch, which pypi.org does not have"]
+    assert lines == ["audit: 0 known vulnerabilities in 1 packages; not checked: torch, which pypi.org does not have"]
 
 
-def test_with_nobody_to_ask_it_says_so_and_is_no_failure(audit: Any) -> None:
-    lines, status = audit.judged([UNKNOWN, UNKNOWN])
+def test_unreachable_pypi_is_reported_and_does_not_fail(audit: Any) -> None:
+    lines, status = audit.report_of([UNKNOWN, UNKNOWN])
     assert status == 0
-    assert lines[0].startswith("audit: NOT ASKED: no advisories were to be had for any of 2 packages")
+    assert lines[0].startswith("audit: NOT CHECKED: no advisories are available for any of 2 packages")

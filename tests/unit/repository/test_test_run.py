@@ -12,7 +12,7 @@ from tests.repository import ROOT
 
 @pytest.fixture
 def statuses(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """What pytest will answer, part by part."""
+    """The exit statuses of pytest, one per part."""
     answers: list[int] = []
 
     def answer(_: Sequence[str]) -> int:
@@ -43,7 +43,7 @@ def test_only_slow_tests_are_deselected_by_default(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize(("answers", "status"), [([0, 0], 0), ([1, 0], 1), ([0, 1], 1), ([1, 5], 1)])
-def test_both_parts_run_and_both_must_pass(
+def test_both_parts_run_and_must_pass(
     statuses: list[int], answers: list[int], status: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     statuses[:] = answers
