@@ -1,4 +1,4 @@
-"""In-graph on a real GPU: the CPU's answers, weights in the device's memory once. Skipped where there is none."""
+"""In-graph execution on a real GPU gives the results of the CPU. Skipped without a GPU."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def _loaded(folder: Path, precision: Precision) -> WholeEnsemble:
 @pytest.mark.parametrize(
     ("precision", "tolerance"), [(Precision.FLOAT32, 1e-4), (Precision.BFLOAT16, 0.05)], ids=["float32", "bfloat16"]
 )
-def test_the_gpu_answers_as_the_cpu_does(tmp_path: Path, precision: Precision, tolerance: float) -> None:
+def test_gpu_predictions_match_cpu(tmp_path: Path, precision: Precision, tolerance: float) -> None:
     expected = whole([on_cpu(network(seed, kind)) for seed, kind in enumerate(KINDS)]).predict(ROWS)
     ensemble = _loaded(tmp_path, precision)
-    for _ in range(2):  # as loaded, and once the plans are chosen
+    for _ in range(2):  # as loaded, and after plan selection
         found = ensemble.predict(ROWS)
         np.testing.assert_allclose(found.predictions, expected.predictions, atol=tolerance)
         assert found.combined is not None and expected.combined is not None

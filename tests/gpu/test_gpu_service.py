@@ -1,4 +1,4 @@
-"""On a real GPU: trials see exactly the slot's, by UUID, and give its memory back. Skipped where there is none."""
+"""Trials on a real GPU see only the GPU of their slot, by UUID, and release its memory. Skipped without a GPU."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _used_bytes() -> list[int]:
     return [int(pynvml.nvmlDeviceGetMemoryInfo(handle).used) for handle in handles]
 
 
-def test_a_trial_has_the_slots_gpu_alone_and_leaves_its_memory(tmp_path: Path) -> None:
+def test_trial_sees_only_its_gpu_and_releases_memory(tmp_path: Path) -> None:
     code = tmp_path / "code"
     code.mkdir()
     (code / "train.py").write_text(CODE)
@@ -53,7 +53,7 @@ def test_a_trial_has_the_slots_gpu_alone_and_leaves_its_memory(tmp_path: Path) -
         assert max(after - first for after, first in zip(_used_bytes(), before, strict=True)) < 64 * 2**20
 
 
-def test_the_built_in_model_trains_and_both_ensembles_run_on_the_gpu(tmp_path: Path) -> None:
+def test_built_in_model_and_both_ensemble_modes_run_on_gpu(tmp_path: Path) -> None:
     with RunningService(tmp_path / "data", "gpu") as service:
         document = {
             "name": "digits",

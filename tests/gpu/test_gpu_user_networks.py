@@ -1,4 +1,4 @@
-"""Networks of users' own code on a real GPU, trained there and served there. Skipped where there is none."""
+"""Networks of user code, trained and served on a real GPU. Skipped without a GPU."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def whole(rig: UserRig, kinds: list[str]) -> WholeEnsemble:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_three_of_a_kind_answer_the_same_by_every_plan(rig: UserRig, kind: str) -> None:
+def test_members_of_one_kind_agree_in_every_plan(rig: UserRig, kind: str) -> None:
     ensemble = whole(rig, [kind] * 3)
     before = ensemble.predict(ROWS)
     ensemble.warm(16, budget_s=3.0)
@@ -48,7 +48,7 @@ def test_three_of_a_kind_answer_the_same_by_every_plan(rig: UserRig, kind: str) 
     np.testing.assert_allclose(after.predictions, before.predictions, atol=1e-3)
 
 
-def test_words_out_of_range_leave_the_gpu_as_it_was(rig: UserRig) -> None:
+def test_out_of_range_input_fails_only_its_member(rig: UserRig) -> None:
     ensemble = whole(rig, ["embedding", "dropout"])
     ensemble.warm(16, budget_s=3.0)
     found = ensemble.predict(np.full((2, 16), 10, np.float32))
