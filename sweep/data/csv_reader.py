@@ -13,15 +13,12 @@ from typing import Any, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.sweep.data.data_reader import LOOKED_AT, Header, Kind, Piece, chosen
+from podium.sweep.data.data_reader import LIMITS, LOOKED_AT, Header, Kind, Piece, ReadLimits, chosen
 from podium.sweep.spec.catalog import Task
 from podium.sweep.values.errors import DataError
 
 _DELIMITERS = ",;\t"
-_ROW = 4 << 20  # characters
-_SAMPLE_VALUES = 250_000
 _EXACT = 400  # digits: longer integers are not class labels
-_PIECE_VALUES = 250_000  # held as strings temporarily, about 60 bytes each
 
 _Lines = tuple[list[list[str]], list[int]]  # rows of strings, and the line in which each ends
 
@@ -29,17 +26,21 @@ _Lines = tuple[list[list[str]], list[int]]  # rows of strings, and the line in w
 class CsvFile:
     """A UTF-8 file with a header line and a line for each row; separated by commas, semicolons or tabs."""
 
-    def __init__(self, path: Path, target: str, features: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, path: Path, target: str, features: Sequence[str] | None = None, limits: ReadLimits = LIMITS
+    ) -> None:
         self.path = path
+        self._limits = limits
         self._names: list[str] = []
         header, _ = next(self._lines(1), ([[]], []))
         self._names = self._checked(header[0])
-        columns = chosen(path, self._names, target, features)
+        columns = chosen(path, self._names, target, features, limits)
         places = {name: place for place, name in enumerate(self._names)}
         self._at = [places[column] for column in columns]
         self._target_at = places[target]
         self._target = target
-        sample = next(self._lines(min(LOOKED_AT, max(1, _SAMPLE_VALUES // len(self._names))), skip=1), None)
+        rows = min(LOOKED_AT, max(1, limits.sample_strings // len(self._names)))
+        sample = next(self._lines(rows, skip=1), None)
         if sample is None:
             raise DataError(f"{path} has a header but no rows")
         self._inputs(sample)
@@ -51,7 +52,7 @@ class CsvFile:
         return np.array(self._labels(self._sample))
 
     def pieces(self, task: Task) -> Iterator[Piece]:
-        for lines in self._lines(max(1, _PIECE_VALUES // len(self._names)), skip=1):
+        for lines in self._lines(max(1, self._limits.piece_strings // len(self._names)), skip=1):
             if task == "classification":
                 yield self._inputs(lines), np.array(self._labels(self._texts(lines), lines[1]))
             else:
@@ -62,9 +63,9 @@ class CsvFile:
         last = 0
         try:
             with self.path.open(encoding="utf-8-sig", newline="") as stream:
-                delimiter = self._delimiter(next(_Characters(self.path, stream), ""))
+                delimiter = self._delimiter(next(self._characters(stream), ""))
                 stream.seek(0)
-                numbered = self._numbered(_Characters(self.path, stream), delimiter)
+                numbered = self._numbered(self._characters(stream), delimiter)
                 for _ in range(skip):
                     next(numbered, None)
                 while some := list(islice(numbered, step)):
@@ -74,6 +75,9 @@ class CsvFile:
             raise DataError(f"{self.path}: invalid UTF-8 after line {last:,}: {error.reason}") from error
         except csv.Error as error:
             raise DataError(f"{self.path}, after line {last:,}: {error}") from error
+
+    def _characters(self, stream: TextIO) -> _Characters:
+        return _Characters(self.path, stream, self._limits.row_characters)
 
     def _numbered(self, characters: _Characters, delimiter: str) -> Iterator[tuple[list[str], int]]:
         """Each row with the line in which it ends; raises unless its width is that of the header, once known."""
@@ -117,9 +121,9 @@ class CsvFile:
             with np.errstate(over="ignore"):
                 found = np.fromiter(map(float, texts), np.float64, len(rows) * len(at)).astype(np.float32)
         except ValueError:
-            raise self._culprit(lines, at) from None
+            raise self._first_problem(lines, at) from None
         if not np.isfinite(found).all():
-            raise self._culprit(lines, at)
+            raise self._first_problem(lines, at)
         return found.reshape(len(rows), len(at))
 
     def _texts(self, lines: _Lines) -> list[str]:
@@ -151,7 +155,7 @@ class CsvFile:
             key="task",
         )
 
-    def _culprit(self, lines: _Lines, at: list[int]) -> DataError:
+    def _first_problem(self, lines: _Lines, at: list[int]) -> DataError:
         """The error for the first value that is not a finite float32."""
         limit = float(np.finfo(np.float32).max)
         for row, line in zip(*lines, strict=True):
@@ -194,19 +198,20 @@ def _is_number(text: str) -> bool:
 class _Characters:
     """The lines of a file for the csv module, which joins quoted ones; raises for an unbounded row."""
 
-    def __init__(self, path: Path, stream: TextIO) -> None:
+    def __init__(self, path: Path, stream: TextIO, longest_row: int) -> None:
         self._path = path
         self._stream = stream
+        self._longest_row = longest_row
         self.of_row = 0
 
     def __iter__(self) -> _Characters:
         return self
 
     def __next__(self) -> str:
-        line = self._stream.readline(_ROW)
+        line = self._stream.readline(self._longest_row)
         self.of_row += len(line)
-        if self.of_row >= _ROW:
-            raise DataError(f"{self._path} is not a CSV file: a row exceeds {_ROW >> 20} MB")
+        if self.of_row >= self._longest_row:
+            raise DataError(f"{self._path} is not a CSV file: a row exceeds {self._longest_row >> 20} MB")
         if not line:
             raise StopIteration
         return line

@@ -14,14 +14,28 @@ from podium.sweep.spec import catalog
 from podium.sweep.spec.catalog import Task
 from podium.sweep.values.errors import DataError
 
-PIECE_BYTES = 8 << 20
 LOOKED_AT = 1_000  # rows from which the type of a text column is inferred
-MAX_COLUMNS = 100_000
 
 Kind = Literal["string", "integer", "float"]
 
 # Inputs (n, features), and targets as in the file: (n,) or (n, outputs) numbers, or (n,) strings.
 Piece: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLimits:
+    """Limits on what is read from tabular files, and on the memory that reading takes."""
+
+    piece_bytes: int = 8 << 20  # of a chunk
+    piece_strings: int = 250_000  # values of a chunk of CSV, held as strings temporarily, about 60 bytes each
+    sample_strings: int = 250_000  # values of the first rows of CSV
+    row_characters: int = 4 << 20  # of a row of CSV
+    row_bytes: int = 64 << 20  # of a row of an array in an .npz file
+    columns: int = 100_000
+    classes: int = 100  # with more distinct integers in the target, the task is ambiguous
+
+
+LIMITS = ReadLimits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +86,12 @@ class RowsFile(TableFile, Protocol):
         ...
 
 
-def chosen(path: Path, there: Sequence[str], target: str, features: Sequence[str] | None) -> list[str]:
+def chosen(
+    path: Path, there: Sequence[str], target: str, features: Sequence[str] | None, limits: ReadLimits
+) -> list[str]:
     """The input columns: `features`, or all except the target. Raises `DataError` for a missing column."""
-    if len(there) > MAX_COLUMNS:
-        raise DataError(f"{path} has {len(there):,} columns; at most {MAX_COLUMNS:,} are supported", key="file")
+    if len(there) > limits.columns:
+        raise DataError(f"{path} has {len(there):,} columns; at most {limits.columns:,} are supported", key="file")
     if target not in there:
         hint = catalog.suggestion(target, there[:50])
         raise DataError(f"{path} has no column {target!r}; {hint}", key="target")
@@ -92,8 +108,8 @@ def chosen(path: Path, there: Sequence[str], target: str, features: Sequence[str
     return names
 
 
-def rows_a_piece(row_bytes: int) -> int:
-    return max(1, PIECE_BYTES // max(1, row_bytes))
+def rows_a_piece(row_bytes: int, limits: ReadLimits = LIMITS) -> int:
+    return max(1, limits.piece_bytes // max(1, row_bytes))
 
 
 def refuse_non_finite(path: Path, columns: Sequence[str], first_row: int, values: NDArray[Any]) -> None:

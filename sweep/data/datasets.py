@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.sweep.data.data_cache import cached, save_arrays
+from podium.sweep.data.data_reader import LIMITS, ReadLimits
 from podium.sweep.data.mean_and_std import moments
 from podium.sweep.data.preparation import prepare
 from podium.sweep.data.sources import Source, open_source, paths
@@ -82,12 +83,12 @@ class InputsOfSplit:
         return self.inputs[self.rows[some]]
 
 
-def check(data: Mapping[str, Any]) -> Source:
+def check(data: Mapping[str, Any], limits: ReadLimits = LIMITS) -> Source:
     """Checks the files of a data set by their headers; returns the source.
 
     Raises `DataError` with the invalid key of `data`.
     """
-    return open_source(data)
+    return open_source(data, limits)
 
 
 def source_of(data: Mapping[str, Any]) -> str | None:
@@ -102,14 +103,14 @@ def source_of(data: Mapping[str, Any]) -> str | None:
     return _digest(files) if files else None
 
 
-def load(data: Mapping[str, Any], split: Mapping[str, Any], cache: Path) -> Dataset:
+def load(data: Mapping[str, Any], split: Mapping[str, Any], cache: Path, limits: ReadLimits = LIMITS) -> Dataset:
     """Map the data set, and build the cache first if this machine has none.
 
     If `data` has a `source` (see `source_of`), these are the rows of that file state, even if the files have changed.
     `split` has `split` (four fractions) and `seed`. Raises `DataError` if the source cannot be read, or if a split
     would be empty.
     """
-    folder, arrays, meta = _source(data, cache)
+    folder, arrays, meta = _source(data, cache, limits)
     drawn = {"split": list(split["split"]), "seed": split["seed"]}
     made = cached(_beside(folder, drawn), lambda to: _write_splits(to, arrays, meta, drawn))
     return Dataset(
@@ -139,7 +140,9 @@ def load_folds(data: Mapping[str, Any], split: Mapping[str, Any], cache: Path) -
     return tuple(folds)
 
 
-def _source(data: Mapping[str, Any], cache: Path) -> tuple[Path, dict[str, NDArray[Any]], dict[str, Any]]:
+def _source(
+    data: Mapping[str, Any], cache: Path, limits: ReadLimits = LIMITS
+) -> tuple[Path, dict[str, NDArray[Any]], dict[str, Any]]:
     """The cache folder, the arrays and the metadata of all rows."""
     built_in = data.get("file") is None and data.get("idx") is None
     if built_in and data["name"] not in catalog.DATASETS:
@@ -148,14 +151,14 @@ def _source(data: Mapping[str, Any], cache: Path) -> tuple[Path, dict[str, NDArr
     files = data.get("source") or source_of(data)
     what = {key: data.get(key) for key in ("file", "idx", "target", "features", "task")}
     folder = cache / f"{kind}-{_digest({'name': None if files else data['name'], 'files': files, **what})}"
-    arrays = cached(folder, lambda to: _prepare(data, to))
+    arrays = cached(folder, lambda to: _prepare(data, to, limits))
     return folder, arrays, json.loads(arrays["meta"].tobytes())
 
 
-def _prepare(data: Mapping[str, Any], to: Path) -> None:
+def _prepare(data: Mapping[str, Any], to: Path, limits: ReadLimits) -> None:
     """Raises `ChangedDataError` if the files differ from those of the sweep, before or after reading them."""
     _check_source(data)
-    prepare(data, to)
+    prepare(data, to, limits)
     _check_source(data)
 
 

@@ -15,10 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.sweep.data.data_reader import (
+    LIMITS,
     LOOKED_AT,
     Header,
     Kind,
     Piece,
+    ReadLimits,
     as_inputs,
     chosen,
     refuse_non_finite,
@@ -28,7 +30,6 @@ from podium.sweep.spec.catalog import Task
 from podium.sweep.values.errors import DataError
 
 _BY_COLUMNS_BYTES = 256 << 20  # of an array in Fortran order, which cannot be read by rows
-_ROW_BYTES = 64 << 20
 _KINDS: dict[str, Kind] = {"b": "integer", "i": "integer", "u": "integer", "f": "float", "U": "string"}
 _DAMAGE = (OSError, EOFError, ValueError, zlib.error, zipfile.BadZipFile, NotImplementedError, RuntimeError)
 
@@ -54,10 +55,13 @@ class _Member:
 class NpzFile:
     """The inputs are one array (rows, ...) or several that are concatenated by column; the target is another."""
 
-    def __init__(self, path: Path, target: str, features: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, path: Path, target: str, features: Sequence[str] | None = None, limits: ReadLimits = LIMITS
+    ) -> None:
         self.path = path
+        self._limits = limits
         members = self._members()
-        names = chosen(path, list(members), target, features)
+        names = chosen(path, list(members), target, features, limits)
         self._target = members[target]
         self._inputs = [members[name] for name in names]
         if features is None and len(names) > 1:
@@ -66,7 +70,7 @@ class NpzFile:
 
     def pieces(self, task: Task) -> Iterator[Piece]:
         header = self.header
-        step = rows_a_piece(sum(member.row_bytes for member in (*self._inputs, self._target)))
+        step = rows_a_piece(sum(member.row_bytes for member in (*self._inputs, self._target)), self._limits)
         try:
             with zipfile.ZipFile(self.path) as archive, ExitStack() as stack:
                 readers = [_Rows(stack.enter_context(archive.open(_file(m.name))), m) for m in self._inputs]
@@ -165,10 +169,10 @@ class NpzFile:
                 f"has {self._target.rows:,}",
                 key=key,
             )
-        if member.row_bytes > _ROW_BYTES:
+        if member.row_bytes > self._limits.row_bytes:
             raise DataError(
                 f"{self.path}: a row of array {member.name!r} takes {member.row_bytes:,} bytes, more than "
-                f"{_ROW_BYTES >> 20} MB",
+                f"{self._limits.row_bytes >> 20} MB",
                 key=key,
             )
         if member.fortran and member.rows * member.row_bytes > _BY_COLUMNS_BYTES:

@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.sweep.data.data_reader import (
+    LIMITS,
     LOOKED_AT,
     Header,
     Kind,
     Piece,
+    ReadLimits,
     as_inputs,
     chosen,
     refuse_non_finite,
@@ -28,15 +30,18 @@ from podium.sweep.values.errors import DataError
 class ParquetFile:
     """Numeric columns; the target may be strings."""
 
-    def __init__(self, path: Path, target: str, features: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, path: Path, target: str, features: Sequence[str] | None = None, limits: ReadLimits = LIMITS
+    ) -> None:
         self.path = path
+        self._limits = limits
         self._arrow, parquet = _pyarrow(path)
         try:
             with parquet.ParquetFile(path) as file:
                 schema, rows = file.schema_arrow, file.metadata.num_rows
         except (self._arrow.ArrowException, OSError) as error:
             raise DataError(f"{path} is not a Parquet file, or damaged: {error}") from error
-        names = chosen(path, schema.names, target, features)
+        names = chosen(path, schema.names, target, features, limits)
         counts = Counter(schema.names)
         if doubled := [name for name in (*names, target) if counts[name] > 1]:
             raise DataError(f"{path}: duplicate column {doubled[0]!r}")
@@ -53,7 +58,7 @@ class ParquetFile:
 
     def pieces(self, task: Task) -> Iterator[Piece]:
         header = self.header
-        step = rows_a_piece(8 * (header.features + 1))
+        step = rows_a_piece(8 * (header.features + 1), self._limits)
         _, parquet = _pyarrow(self.path)
         first = 0
         try:

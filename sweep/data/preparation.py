@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from podium.sweep.data.class_labels import Labels
 from podium.sweep.data.data_cache import ArrayFile, save_arrays
-from podium.sweep.data.data_reader import TableFile
+from podium.sweep.data.data_reader import LIMITS, ReadLimits, TableFile
 from podium.sweep.data.sources import Source, open_source
 from podium.sweep.runtime.atomic_files import sha256_of
 from podium.sweep.runtime.settings import cores
@@ -25,9 +25,9 @@ READERS = 4
 _PIECE_ROWS = 1 << 20
 
 
-def prepare(data: Mapping[str, Any], folder: Path) -> None:
+def prepare(data: Mapping[str, Any], folder: Path, limits: ReadLimits = LIMITS) -> None:
     """Read all that `data` names into `inputs.npy` and `targets.npy`, with `meta.npy` and `official_test.npy`."""
-    source = open_source(data)
+    source = open_source(data, limits)
     target = _TargetFile(source, folder / "targets.npy")
     inputs = ArrayFile(folder / "inputs.npy", source.header.dtype, (source.header.features,))
     try:

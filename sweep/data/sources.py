@@ -12,7 +12,7 @@ import numpy as np
 
 from podium.sweep.data import idx_reader
 from podium.sweep.data.csv_reader import CsvFile
-from podium.sweep.data.data_reader import Header, Kind, Piece, RowsFile, TableFile
+from podium.sweep.data.data_reader import LIMITS, Header, Kind, Piece, ReadLimits, RowsFile, TableFile
 from podium.sweep.data.npz_reader import NpzFile
 from podium.sweep.data.parquet_reader import ParquetFile
 from podium.sweep.spec import catalog
@@ -21,7 +21,6 @@ from podium.sweep.values.errors import DataError
 
 _READERS: Mapping[str, Any] = {".npz": NpzFile, ".csv": CsvFile, ".parquet": ParquetFile}
 _KINDS_SHOWN = ".npz, .csv, .parquet"
-_MANY_CLASSES = 100  # with more distinct integers, the task is ambiguous
 _CLOTHES = (
     "T-shirt/top", "Trouser", "Pullover", "Dress", "Coat",
     "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot",
@@ -57,11 +56,11 @@ class Source:
         return f"{rows}{what}{files}, {self.task}{reason}"
 
 
-def open_source(data: Mapping[str, Any]) -> Source:
+def open_source(data: Mapping[str, Any], limits: ReadLimits = LIMITS) -> Source:
     """The source of `data`, with headers read and checked. Raises `DataError` with the invalid key."""
     try:
         if data.get("file") is not None:
-            return _open_rows(data, table_paths(Path(data["file"])))
+            return _open_rows(data, table_paths(Path(data["file"])), limits)
         if data.get("idx") is not None:
             pairs = idx_reader.open_folder(Path(data["idx"]))
             return Source(_together(pairs), "classification", pairs, test_files=1)
@@ -103,14 +102,14 @@ def table_paths(path: Path) -> list[Path]:
     return found
 
 
-def _open_rows(data: Mapping[str, Any], files: Sequence[Path]) -> Source:
-    tables = [_READERS[file.suffix](file, data["target"], data.get("features")) for file in files]
+def _open_rows(data: Mapping[str, Any], files: Sequence[Path], limits: ReadLimits) -> Source:
+    tables = [_READERS[file.suffix](file, data["target"], data.get("features"), limits) for file in files]
     header = _together(tables)
     if data.get("task") is not None:
         source = Source(header, data["task"], tables)
         _refuse_impossible(source)
         return source
-    return Source(header, header.task, tables, inferred=_why(header, tables[0]))
+    return Source(header, header.task, tables, inferred=_why(header, tables[0], limits))
 
 
 def _refuse_impossible(source: Source) -> None:
@@ -124,7 +123,7 @@ def _refuse_impossible(source: Source) -> None:
         )
 
 
-def _why(header: Header, first: RowsFile) -> str:
+def _why(header: Header, first: RowsFile, limits: ReadLimits) -> str:
     """The reason for the inferred task. Raises `DataError` if it is ambiguous."""
     target = repr(header.target)
     if header.kind == "string":
@@ -133,7 +132,7 @@ def _why(header: Header, first: RowsFile) -> str:
         return f"{target} has decimal numbers" if header.outputs == 1 else f"{target} has several columns"
     values = first.first_targets()
     different = len(np.unique(values))
-    if different > _MANY_CLASSES:
+    if different > limits.classes:
         raise DataError(
             f"{first.path}: the target {target} has {different} distinct integers in its first {len(values):,} rows; "
             "the task is ambiguous; set task: classification or task: regression",

@@ -15,9 +15,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from podium.sweep.data import csv_reader, datasets, sources
+from podium.sweep.data import datasets, sources
+from podium.sweep.data.data_reader import ReadLimits
 from podium.sweep.values.errors import DataError
 
+SMALL = ReadLimits(piece_bytes=200, piece_strings=20)  # a few rows per piece, so that each file has several pieces
 SPLIT = {"split": [0.4, 0.2, 0.2, 0.2], "seed": 0}
 ROWS = 30
 INPUTS = np.round(np.random.default_rng(7).normal(size=(ROWS, 3)), 3).astype(np.float32)
@@ -58,11 +60,12 @@ def shards(folder: Path, kind: str, target: Any) -> Path:
     return folder
 
 
-@pytest.fixture(autouse=True)
-def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A few rows per piece, so that each file has several pieces."""
-    monkeypatch.setattr("podium.sweep.data.data_reader.PIECE_BYTES", 200)
-    monkeypatch.setattr(csv_reader, "_PIECE_VALUES", 20)
+def check(data: dict[str, Any], limits: ReadLimits = SMALL) -> sources.Source:
+    return datasets.check(data, limits)
+
+
+def load(data: dict[str, Any], split: dict[str, Any], cache: Path) -> datasets.Dataset:
+    return datasets.load(data, split, cache, SMALL)
 
 
 @pytest.mark.parametrize("kind", WRITERS)
@@ -70,9 +73,9 @@ def test_numeric_target_loads(tmp_path: Path, kind: str) -> None:
     file = tmp_path / f"rows.{kind}"
     WRITERS[kind](file, VALUES)
     data = named(file)
-    found = datasets.check(data)
+    found = check(data)
     assert (found.task, found.inferred) == ("regression", "'y' has decimal numbers")
-    loaded = datasets.load(data, SPLIT, tmp_path / "cache")
+    loaded = load(data, SPLIT, tmp_path / "cache")
     assert np.array_equal(loaded.inputs, INPUTS) and loaded.inputs.dtype == np.float32
     assert np.array_equal(loaded.targets, VALUES[:, None])
     assert (loaded.task, loaded.image, loaded.columns) == ("regression", (1, 1, 3), tuple(NAMES))
@@ -87,8 +90,8 @@ def test_numeric_target_loads(tmp_path: Path, kind: str) -> None:
 def test_classes_are_sorted(tmp_path: Path, kind: str, target: Any) -> None:
     file = tmp_path / f"rows.{kind}"
     WRITERS[kind](file, target)
-    assert datasets.check(named(file)).task == "classification"
-    loaded = datasets.load(named(file), SPLIT, tmp_path / "cache")
+    assert check(named(file)).task == "classification"
+    loaded = load(named(file), SPLIT, tmp_path / "cache")
     assert loaded.classes == (("apple", "fig", "pear") if target is WORDS else ("-10", "0", "10"))
     assert [loaded.classes[code] for code in loaded.targets] == [str(value) for value in target]
     assert np.array_equal(loaded.inputs, INPUTS)
@@ -102,8 +105,8 @@ def test_shards_equal_a_single_file(tmp_path: Path, kind: str, target: Any) -> N
     parts = shards(tmp_path / "parts", kind, target)
     (parts / "_SUCCESS").touch()
     features = {"features": NAMES}
-    one = datasets.load(named(whole, **features), SPLIT, tmp_path / "cache")
-    other = datasets.load(named(parts, **features), SPLIT, tmp_path / "cache")
+    one = load(named(whole, **features), SPLIT, tmp_path / "cache")
+    other = load(named(parts, **features), SPLIT, tmp_path / "cache")
     assert np.array_equal(one.inputs, other.inputs) and np.array_equal(one.targets, other.targets)
     assert one.classes == other.classes and one.sha256 == other.sha256
 
@@ -111,7 +114,7 @@ def test_shards_equal_a_single_file(tmp_path: Path, kind: str, target: Any) -> N
 def test_only_named_columns_are_read(tmp_path: Path) -> None:
     write_csv(tmp_path / "rows.csv", VALUES)
     data = named(tmp_path / "rows.csv", features=["age", "height"], task="regression", name="people")
-    loaded = datasets.load(data, SPLIT, tmp_path / "cache")
+    loaded = load(data, SPLIT, tmp_path / "cache")
     assert np.array_equal(loaded.inputs, INPUTS[:, [2, 0]])
     assert (loaded.columns, loaded.name) == (("age", "height"), "people")
 
@@ -119,13 +122,13 @@ def test_only_named_columns_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("delimiter", [";", "\t"])
 def test_other_delimiters_are_detected(tmp_path: Path, delimiter: str) -> None:
     write_csv(tmp_path / "rows.csv", VALUES, delimiter)
-    assert np.array_equal(datasets.load(named(tmp_path / "rows.csv"), SPLIT, tmp_path / "cache").inputs, INPUTS)
+    assert np.array_equal(load(named(tmp_path / "rows.csv"), SPLIT, tmp_path / "cache").inputs, INPUTS)
 
 
 def test_quotes_blank_lines_and_byte_order_mark_are_handled(tmp_path: Path) -> None:
     lines = ['"a","the, b",y', "1,2,x", "", '"3","4","y, ""z"""', *["5,6,x", "7,8,x"] * 4, ""]
     (tmp_path / "rows.csv").write_bytes("\r\n".join(lines).encode("utf-8-sig"))
-    loaded = datasets.load(named(tmp_path / "rows.csv"), SPLIT | {"split": [0.4, 0.3, 0.2, 0.1]}, tmp_path / "cache")
+    loaded = load(named(tmp_path / "rows.csv"), SPLIT | {"split": [0.4, 0.3, 0.2, 0.1]}, tmp_path / "cache")
     assert loaded.columns == ("a", "the, b") and loaded.classes == ("x", 'y, "z"')
     assert loaded.inputs[:2].tolist() == [[1, 2], [3, 4]]
 
@@ -136,7 +139,7 @@ def test_quotes_blank_lines_and_byte_order_mark_are_handled(tmp_path: Path) -> N
 def test_images_of_npz_load(tmp_path: Path) -> None:
     images = np.random.default_rng(1).integers(0, 256, (ROWS, 3, 4, 5), dtype=np.uint8)
     np.savez(tmp_path / "rows.npz", x=images, y=np.arange(ROWS) % 2, about=np.array([1, 2]))
-    loaded = datasets.load(
+    loaded = load(
         {"file": str(tmp_path / "rows.npz"), "target": "y", "task": "classification"}, SPLIT, tmp_path / "cache"
     )
     assert loaded.image == (3, 4, 5) and loaded.inputs.dtype == np.uint8 and isinstance(loaded.mean, float)
@@ -147,14 +150,14 @@ def test_images_of_npz_load(tmp_path: Path) -> None:
 def test_boolean_and_float_classes_load(tmp_path: Path, target: Any) -> None:
     np.savez(tmp_path / "rows.npz", x=np.asfortranarray(INPUTS), y=target)
     data = {"file": str(tmp_path / "rows.npz"), "target": "y", "task": "classification"}
-    loaded = datasets.load(data, SPLIT, tmp_path / "cache")
+    loaded = load(data, SPLIT, tmp_path / "cache")
     assert loaded.classes in (("False", "True"), ("0", "1")) and loaded.targets.tolist() == target.astype(int).tolist()
     assert np.array_equal(loaded.inputs, INPUTS)
 
 
 def test_several_target_columns_load(tmp_path: Path) -> None:
     np.savez(tmp_path / "rows.npz", x=INPUTS, y=INPUTS[:, :2] * 2)
-    loaded = datasets.load({"file": str(tmp_path / "rows.npz"), "target": "y"}, SPLIT, tmp_path / "cache")
+    loaded = load({"file": str(tmp_path / "rows.npz"), "target": "y"}, SPLIT, tmp_path / "cache")
     assert loaded.task == "regression" and loaded.classes == ("y[0]", "y[1]")
     assert np.array_equal(loaded.targets, INPUTS[:, :2] * 2)
 
@@ -187,7 +190,7 @@ def test_invalid_arrays_are_rejected_before_reading(
 ) -> None:
     np.savez(tmp_path / "rows.npz", **arrays)
     with pytest.raises(DataError, match=message) as caught:
-        datasets.check({"file": str(tmp_path / "rows.npz"), "target": "y", **more})
+        check({"file": str(tmp_path / "rows.npz"), "target": "y", **more})
     assert str(tmp_path / "rows.npz") in str(caught.value) or "must not include the target 'y'" in message
 
 
@@ -197,20 +200,20 @@ def test_non_finite_number_is_rejected_by_row(tmp_path: Path, value: float) -> N
     inputs[17, 1] = value
     np.savez(tmp_path / "rows.npz", x=inputs, y=VALUES)
     with pytest.raises(DataError, match=r"rows.npz, row 18, column "):
-        datasets.load({"file": str(tmp_path / "rows.npz"), "target": "y"}, SPLIT, tmp_path / "cache")
+        load({"file": str(tmp_path / "rows.npz"), "target": "y"}, SPLIT, tmp_path / "cache")
 
 
 def test_fraction_as_class_is_rejected(tmp_path: Path) -> None:
     np.savez(tmp_path / "rows.npz", x=INPUTS, y=VALUES)
     data = {"file": str(tmp_path / "rows.npz"), "target": "y", "task": "classification"}
     with pytest.raises(DataError, match=r"'y' has 0.5: class labels must be integers or strings"):
-        datasets.load(data, SPLIT, tmp_path / "cache")
+        load(data, SPLIT, tmp_path / "cache")
 
 
 def test_single_class_is_rejected(tmp_path: Path) -> None:
     np.savez(tmp_path / "rows.npz", x=INPUTS, y=np.ones(ROWS, dtype=int))
     with pytest.raises(DataError, match="has only one class: '1'"):
-        datasets.load({"file": str(tmp_path / "rows.npz"), "target": "y"}, SPLIT, tmp_path / "cache")
+        load({"file": str(tmp_path / "rows.npz"), "target": "y"}, SPLIT, tmp_path / "cache")
 
 
 # Damage.
@@ -224,7 +227,7 @@ def test_truncated_file_is_rejected_by_name(tmp_path: Path, kind: str, share: fl
     content = file.read_bytes()
     file.write_bytes(content[: int(len(content) * share)])
     with pytest.raises(DataError, match=f"rows.{kind} is not a"):
-        datasets.check(named(file))
+        check(named(file))
 
 
 def test_damage_is_detected_while_reading(tmp_path: Path) -> None:
@@ -234,9 +237,9 @@ def test_damage_is_detected_while_reading(tmp_path: Path) -> None:
     content[20_000:20_100] = bytes(100)
     (tmp_path / "rows.npz").write_bytes(content)
     data = {"file": str(tmp_path / "rows.npz"), "target": "y"}
-    datasets.check(data)
+    check(data)
     with pytest.raises(DataError, match=r"rows.npz is truncated or damaged: Bad CRC"):
-        datasets.load(data, SPLIT, tmp_path / "cache")
+        load(data, SPLIT, tmp_path / "cache")
     assert [path for path in (tmp_path / "cache").iterdir() if path.suffix != ".lock"] == []
 
 
@@ -265,42 +268,42 @@ def test_invalid_csv_is_rejected_by_line_and_column(tmp_path: Path, content: str
     file = tmp_path / "rows.csv"
     file.write_text(content)
     with pytest.raises(DataError, match=message) as caught:
-        datasets.check(named(file))
+        check(named(file))
     assert str(file) in str(caught.value)
 
 
 def test_late_invalid_csv_line_is_rejected_while_reading(tmp_path: Path) -> None:
     lines = ["a,b,y", *["1,2,0.5"] * 2000, "1,2,three"]
     (tmp_path / "rows.csv").write_text("\n".join(lines))
-    assert datasets.check(named(tmp_path / "rows.csv")).task == "regression"
+    assert check(named(tmp_path / "rows.csv")).task == "regression"
     with pytest.raises(DataError, match="line 2,002, column 'y': 'three' is not a number; for classification"):
-        datasets.load(named(tmp_path / "rows.csv"), SPLIT, tmp_path / "cache")
+        load(named(tmp_path / "rows.csv"), SPLIT, tmp_path / "cache")
 
 
 def test_other_encoding_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_bytes("a,b,y\n1,2,Käse\n".encode("latin-1"))
     with pytest.raises(DataError, match=r"rows.csv: invalid UTF-8"):
-        datasets.check(named(tmp_path / "rows.csv"))
+        check(named(tmp_path / "rows.csv"))
 
 
 def test_missing_parquet_value_is_rejected_by_row(tmp_path: Path) -> None:
     column = pa.array([1.0, 2.0, None, 4.0])
     pq.write_table(pa.table({"a": column, "b": [1.0, 2.0, 3.0, 4.0], "y": [0.5, 1, 2, 3]}), tmp_path / "rows.parquet")
     with pytest.raises(DataError, match="row 3, column 'a': missing value"):
-        datasets.load(named(tmp_path / "rows.parquet"), SPLIT, tmp_path / "cache")
+        load(named(tmp_path / "rows.parquet"), SPLIT, tmp_path / "cache")
 
 
 def test_parquet_strings_are_rejected_by_column(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": ["x", "y"], "y": [0.5, 1]}), tmp_path / "rows.parquet")
     with pytest.raises(DataError, match="column 'a' has unsupported type string; encode it as numbers"):
-        datasets.check(named(tmp_path / "rows.parquet"))
+        check(named(tmp_path / "rows.parquet"))
 
 
 def test_missing_pyarrow_is_reported_with_fix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_parquet(tmp_path / "rows.parquet", VALUES)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(DataError, match=r"reading Parquet needs pyarrow: pip install 'podium\[parquet\]'"):
-        datasets.check(named(tmp_path / "rows.parquet"))
+        check(named(tmp_path / "rows.parquet"))
 
 
 # Folders.
@@ -310,60 +313,58 @@ def test_shards_with_different_columns_are_rejected(tmp_path: Path) -> None:
     parts = shards(tmp_path / "parts", "csv", VALUES)
     (parts / "part-2.csv").write_text("height,weight,size,y\n1,2,3,4\n")
     with pytest.raises(DataError, match=r"part-2.csv and .*part-0.csv differ in columns: age, size"):
-        datasets.check(named(parts))
+        check(named(parts))
 
 
 def test_shards_of_different_formats_are_rejected(tmp_path: Path) -> None:
     parts = shards(tmp_path / "parts", "csv", VALUES)
     write_npz(parts / "part-9.npz", VALUES)
     with pytest.raises(DataError, match=r"has files of several formats: part-0.csv and part-9.npz"):
-        datasets.check(named(parts, features=NAMES))
+        check(named(parts, features=NAMES))
 
 
 def test_damaged_shard_is_named(tmp_path: Path) -> None:
     parts = shards(tmp_path / "parts", "npz", VALUES)
     (parts / "part-1.npz").write_bytes(b"PK")
     with pytest.raises(DataError, match=r"part-1.npz is not an .npz file"):
-        datasets.check(named(parts, features=NAMES))
+        check(named(parts, features=NAMES))
 
 
 def test_empty_folder_and_missing_file_are_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=f"folder {tmp_path} has no data files; supported formats: .npz, .csv"):
-        datasets.check(named(tmp_path))
+        check(named(tmp_path))
     with pytest.raises(DataError, match=f"file {tmp_path}/none.csv does not exist"):
-        datasets.check(named(tmp_path / "none.csv"))
+        check(named(tmp_path / "none.csv"))
     (tmp_path / "rows.xlsx").touch()
     with pytest.raises(DataError, match=r"rows.xlsx: unsupported format; supported: .npz, .csv, .parquet"):
-        datasets.check(named(tmp_path / "rows.xlsx"))
+        check(named(tmp_path / "rows.xlsx"))
 
 
 def test_named_pipe_is_rejected_without_waiting(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "rows.csv")
     with pytest.raises(DataError, match=r"rows.csv is neither a file nor a folder"):
-        datasets.check(named(tmp_path / "rows.csv"))
+        check(named(tmp_path / "rows.csv"))
 
 
-def test_endless_line_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_reader, "_ROW", 1 << 20)
+def test_endless_line_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("a,b,y\n1,2,3\n" + "1" * (3 << 20))
     with pytest.raises(DataError, match="is not a CSV file: a row exceeds 1 MB"):
-        datasets.check(named(tmp_path / "rows.csv"))
+        check(named(tmp_path / "rows.csv"), ReadLimits(row_characters=1 << 20))
 
 
-def test_endless_quoted_row_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_reader, "_ROW", 1 << 20)
+def test_endless_quoted_row_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("a,b,y\n1,2," + '"\n",' * (1 << 18))
     with pytest.raises(DataError, match="is not a CSV file: a row exceeds 1 MB"):
-        datasets.check(named(tmp_path / "rows.csv"))
+        check(named(tmp_path / "rows.csv"), ReadLimits(row_characters=1 << 20))
 
 
 def test_float_after_many_integers_is_not_a_class(tmp_path: Path) -> None:
     lines = ["a,b,y", *(f"1,2,{row % 7}" for row in range(1000)), "1,2,3.5"]
     (tmp_path / "rows.csv").write_text("\n".join(lines))
-    assert datasets.check(named(tmp_path / "rows.csv")).task == "classification"
+    assert check(named(tmp_path / "rows.csv")).task == "classification"
     message = r"line 1,002: the target 'y' has 3.5; class labels .* set task: regression"
     with pytest.raises(DataError, match=message) as caught:
-        datasets.load(named(tmp_path / "rows.csv"), SPLIT, tmp_path / "cache")
+        load(named(tmp_path / "rows.csv"), SPLIT, tmp_path / "cache")
     assert caught.value.key == "task"
 
 
@@ -371,48 +372,43 @@ def test_float_after_many_integers_is_not_a_class(tmp_path: Path) -> None:
 def test_integer_class_has_one_name_in_any_spelling(tmp_path: Path, task: str | None) -> None:
     labels = ["1", "2"] * 600 + ["01", "1.0", "+1", "2.00", "1e0"]
     (tmp_path / "rows.csv").write_text("a,b,y\n" + "".join(f"1,2,{label}\n" for label in labels))
-    loaded = datasets.load(named(tmp_path / "rows.csv", task=task), SPLIT, tmp_path / "cache")
+    loaded = load(named(tmp_path / "rows.csv", task=task), SPLIT, tmp_path / "cache")
     assert loaded.classes == ("1", "2")
 
 
 def test_numeric_strings_stay_strings_among_strings(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("a,b,y\n" + "1,2,01\n1,2,1\n1,2,x\n" * 9)
-    assert datasets.load(named(tmp_path / "rows.csv"), SPLIT, tmp_path / "cache").classes == ("01", "1", "x")
+    assert load(named(tmp_path / "rows.csv"), SPLIT, tmp_path / "cache").classes == ("01", "1", "x")
 
 
 @pytest.mark.parametrize("kind", WRITERS)
-def test_many_distinct_integers_require_a_task(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("podium.sweep.data.sources._MANY_CLASSES", 20)
+def test_many_distinct_integers_require_a_task(tmp_path: Path, kind: str) -> None:
     WRITERS[kind](tmp_path / f"rows.{kind}", np.arange(ROWS))
     with pytest.raises(DataError, match="has 30 distinct integers in its first 30 rows"):
-        datasets.check(named(tmp_path / f"rows.{kind}"))
+        check(named(tmp_path / f"rows.{kind}"), ReadLimits(classes=20))
 
 
 # Wide rows.
 
 
 @pytest.mark.parametrize("kind", WRITERS)
-def test_number_of_columns_is_limited(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("podium.sweep.data.data_reader.MAX_COLUMNS", 3)
+def test_number_of_columns_is_limited(tmp_path: Path, kind: str) -> None:
     WRITERS[kind](tmp_path / f"rows.{kind}", VALUES)
     with pytest.raises(DataError, match=f"rows.{kind} has 4 columns; at most 3 are supported"):
-        datasets.check(named(tmp_path / f"rows.{kind}"))
+        check(named(tmp_path / f"rows.{kind}"), ReadLimits(columns=3))
 
 
-def test_few_wide_rows_are_sampled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_reader, "_SAMPLE_VALUES", 12)
+def test_few_wide_rows_are_sampled(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("a,b,y\n" + "1,2,1\n1,2,0\n" * 2 + "1,two,1\n")
-    datasets.check(named(tmp_path / "rows.csv"))
-    monkeypatch.setattr(csv_reader, "_SAMPLE_VALUES", 15)
+    check(named(tmp_path / "rows.csv"), ReadLimits(sample_strings=12))
     with pytest.raises(DataError, match="'two' is not a number"):
-        datasets.check(named(tmp_path / "rows.csv"))
+        check(named(tmp_path / "rows.csv"), ReadLimits(sample_strings=15))
 
 
-def test_size_of_npz_row_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("podium.sweep.data.npz_reader._ROW_BYTES", 1 << 20)
+def test_size_of_npz_row_is_limited(tmp_path: Path) -> None:
     np.savez_compressed(tmp_path / "rows.npz", x=np.zeros((4, 1 << 20), np.float32), y=np.arange(4) % 2)
     with pytest.raises(DataError, match="a row of array 'x' takes 4,194,304 bytes, more than 1 MB") as caught:
-        datasets.check(named(tmp_path / "rows.npz", features=["x"]))
+        check(named(tmp_path / "rows.npz", features=["x"]), ReadLimits(row_bytes=1 << 20))
     assert caught.value.key == "features"
 
 
@@ -422,12 +418,12 @@ def test_size_of_npz_row_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_equal_rows_have_equal_hash(tmp_path: Path) -> None:
     file = tmp_path / "rows.csv"
     write_csv(file, VALUES)
-    first = datasets.load(named(file), SPLIT, tmp_path / "one").sha256
+    first = load(named(file), SPLIT, tmp_path / "one").sha256
     file.touch()
-    assert datasets.load(named(file), SPLIT, tmp_path / "one").sha256 == first
-    assert datasets.load(named(file), SPLIT | {"seed": 1}, tmp_path / "one").sha256 != first
+    assert load(named(file), SPLIT, tmp_path / "one").sha256 == first
+    assert load(named(file), SPLIT | {"seed": 1}, tmp_path / "one").sha256 != first
     file.write_text(file.read_text().replace("0.5", "0.6"))
-    assert datasets.load(named(file), SPLIT, tmp_path / "one").sha256 != first
+    assert load(named(file), SPLIT, tmp_path / "one").sha256 != first
 
 
 # Larger than memory.

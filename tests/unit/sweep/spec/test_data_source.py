@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from podium.sweep.data import datasets
+from podium.sweep.data.data_reader import ReadLimits
 from podium.sweep.data.preparation import prepare
 from podium.sweep.spec.program import BuiltinProgram
 from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec, spec_from_json
@@ -114,8 +115,8 @@ def test_files_changed_while_read_are_rejected(
     path.write_text("a,y\n" + "1,0.5\n" * 20)
     accepted = as_found(of(file, **VALUES)).program.model_dump()["data"]
 
-    def prepared(data: Any, folder: Path) -> None:
-        prepare(data, folder)
+    def prepared(data: Any, folder: Path, limits: ReadLimits) -> None:
+        prepare(data, folder, limits)
         path.write_text("a,y\n" + "2,0.75\n" * 30)
 
     monkeypatch.setattr(datasets, "prepare", prepared)
