@@ -18,11 +18,13 @@ ON_GPU_BYTES = 2 << 30
 class TrainingRows:
     """A subset of a data set, numbered from 0 in the order of `rows`."""
 
-    def __init__(self, data: Dataset, rows: Rows, device: torch.device) -> None:
+    def __init__(self, data: Dataset, rows: Rows, device: torch.device, *, resident_bytes: int | None = None) -> None:
+        """Rows of at most `resident_bytes` together are copied to the device; None is the default of the device."""
         self._inputs, self._targets, self._rows = np.asarray(data.inputs), np.asarray(data.targets), rows
         self._device = device
         row_bytes = data.inputs.nbytes // max(1, len(data.inputs))
-        fits = row_bytes * len(rows) <= (ON_GPU_BYTES if device.type == "cuda" else ON_CPU_BYTES)
+        default_bytes = ON_GPU_BYTES if device.type == "cuda" else ON_CPU_BYTES
+        fits = row_bytes * len(rows) <= (default_bytes if resident_bytes is None else resident_bytes)
         self._resident = (self._to_device(self._inputs, rows), self._to_device(self._targets, rows)) if fits else None
         self.index_device = device if fits else torch.device("cpu")  # of the row numbers that `take` expects
 

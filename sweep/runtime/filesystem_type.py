@@ -61,9 +61,9 @@ def is_doubtful(kind: str) -> bool:
     return kind in _DOUBTFUL
 
 
-def refuse_network(root: Path) -> None:
-    """Raises `DataDirectoryError` if the data directory is on a network file system."""
-    kind = kind_of(root)
+def refuse_network(root: Path, mounts: str | None = None) -> None:
+    """Raises `DataDirectoryError` if the data directory is on a network file system. `mounts`: see `kind_of`."""
+    kind = kind_of(root, mounts)
     if is_network(kind):
         raise DataDirectoryError(
             f"the data directory {root} is on a network file system ({kind}), which does not support SQLite's locks; "

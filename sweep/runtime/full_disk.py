@@ -8,7 +8,7 @@ only the trial.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from podium.sweep.runtime.disk_space import Room, room
@@ -23,7 +23,14 @@ _NEARLY_FULL_BYTES = 1 << 20
 _MB = 1 << 20
 
 
-def blame(error: BaseException, message: str, assignment: Assignment) -> tuple[Cause, str, bool]:
+def blame(
+    error: BaseException,
+    message: str,
+    assignment: Assignment,
+    *,
+    room_of: Callable[[Path], Room] = room,
+    local_mounts: Callable[[], list[str]] = writable_local,
+) -> tuple[Cause, str, bool]:
     """The cause and message of an attempt that ran out of disk space, and whether it was interrupted without fault.
 
     Must be called directly after the exception, before the attempt's folders are removed.
@@ -33,13 +40,13 @@ def blame(error: BaseException, message: str, assignment: Assignment) -> tuple[C
     used = folder_bytes((directory.work, directory.temporary))
     if allowed_mb is not None and used > allowed_mb * _MB:
         return Cause.DISK_QUOTA, over_quota(used, allowed_mb), False
-    found = room(directory.root)
+    found = room_of(directory.root)
     if not found.enough and not _filled_by(used, found):
         return Cause.DISK_FULL, f"{ON_DATA_DISK}: {message}", True
     if not found.enough:
         where = f"on the disk of the data directory, where this trial's own files use {used / _MB:.0f} MB"
     else:
-        where = f"on {_shown(list(_full_file_systems(error)))}"
+        where = f"on {_shown(list(_full_file_systems(error, local_mounts())))}"
     return Cause.DISK_FULL, f"no space left {where}: {message}", False
 
 
@@ -48,11 +55,11 @@ def _filled_by(used_bytes: int, found: Room) -> bool:
     return found.free_bytes < found.needed_bytes <= found.free_bytes + used_bytes
 
 
-def _full_file_systems(error: BaseException) -> Iterator[str]:
+def _full_file_systems(error: BaseException, mounts: list[str]) -> Iterator[str]:
     """The file systems that are probably full, each by a folder on it."""
     named = [str(Path(name).parent) for name in _file_names(error)]
     seen = set[int]()
-    for folder in (*named, *writable_local()):
+    for folder in (*named, *mounts):
         try:
             device, found = Path(folder).stat().st_dev, os.statvfs(folder)
         except OSError:

@@ -9,6 +9,7 @@ import stat
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -16,12 +17,23 @@ from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.values.errors import UserCodeError
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
-MAX_FILES = 100  # of one attempt
-MAX_BYTES = 512 << 20  # in total
 _MB = 1 << 20
 
 
-def save(directory: AttemptDirectory, source: Path, name: str | None = None) -> Path:
+@dataclass(frozen=True, slots=True)
+class ArtifactLimits:
+    """Limits on the artifacts of one attempt."""
+
+    files: int = 100
+    bytes: int = 512 << 20  # in total
+
+
+LIMITS = ArtifactLimits()
+
+
+def save(
+    directory: AttemptDirectory, source: Path, name: str | None = None, *, limits: ArtifactLimits = LIMITS
+) -> Path:
     """Save a copy of a file, or a zip archive of a folder; replaces an artifact of the same name.
 
     Raises `UserCodeError` for an invalid name or above a limit, and `OSError`.
@@ -30,9 +42,8 @@ def save(directory: AttemptDirectory, source: Path, name: str | None = None) -> 
     mode = _mode(source, what)
     folder = stat.S_ISDIR(mode)
     target = directory.artifacts / _checked(name or (f"{source.name}.zip" if folder else source.name), what)
-    _check_limits(
-        directory.artifacts, target, sum(map(_size, _files(source))) if folder else source.stat().st_size, what
-    )
+    size = sum(map(_size, _files(source))) if folder else source.stat().st_size
+    _check_limits(target, size, what, limits)
     directory.artifacts.mkdir(exist_ok=True)
     temporary = directory.root / f".artifact.{os.getpid()}.tmp"  # removed by the slot if this process is killed
     try:
@@ -40,9 +51,7 @@ def save(directory: AttemptDirectory, source: Path, name: str | None = None) -> 
             _zip(source, file) if folder else _copy(source, file)
             file.flush()
             os.fsync(file.fileno())
-        _check_limits(
-            directory.artifacts, target, temporary.stat().st_size, what
-        )  # the source may have grown in the meantime
+        _check_limits(target, temporary.stat().st_size, what, limits)  # the source may have grown in the meantime
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
@@ -84,15 +93,16 @@ def _checked(name: str, what: str) -> str:
     return name
 
 
-def _check_limits(folder: Path, target: Path, size: int, what: str) -> None:
+def _check_limits(target: Path, size: int, what: str, limits: ArtifactLimits) -> None:
     """Raise `UserCodeError` above the limits of a trial."""
-    others = [path for path in folder.iterdir() if path != target] if folder.is_dir() else []
-    if len(others) >= MAX_FILES:
-        raise UserCodeError(f"{what}: a trial can save at most {MAX_FILES} artifacts; save a folder as one archive")
+    others = [path for path in target.parent.iterdir() if path != target] if target.parent.is_dir() else []
+    if len(others) >= limits.files:
+        raise UserCodeError(f"{what}: a trial can save at most {limits.files} artifacts; save a folder as one archive")
     total = size + sum(map(_size, others))
-    if total > MAX_BYTES:
+    if total > limits.bytes:
         raise UserCodeError(
-            f"{what}: the artifacts of this trial would take {total / _MB:,.0f} MB; the limit is {MAX_BYTES // _MB} MB"
+            f"{what}: the artifacts of this trial would take {total / _MB:,.0f} MB; the limit is "
+            f"{limits.bytes // _MB} MB"
         )
 
 

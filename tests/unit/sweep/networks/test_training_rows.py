@@ -10,7 +10,6 @@ import torch
 
 from podium.sweep.data import datasets
 from podium.sweep.data.datasets import Dataset
-from podium.sweep.networks import training_rows
 from podium.sweep.networks.training_rows import TrainingRows, batches
 from podium.sweep.training.learner import Learner, architecture_of, complete_settings
 
@@ -24,27 +23,23 @@ def data(tmp_path: Path) -> Dataset:
     return datasets.load(SPEC["data"], SPLIT, tmp_path)  # type: ignore[arg-type]
 
 
-def losses(data: Dataset, epochs: int = 2) -> list[float]:
+def losses(data: Dataset, epochs: int = 2, resident_bytes: int | None = None) -> list[float]:
     torch.manual_seed(1)
     architecture = architecture_of(data, complete_settings("mlp", {"hidden": 8}), SPEC, SPLIT)
-    learner = Learner(data, architecture, TrainingRows(data, data.rows["train"], CPU), CPU, seed=3)
+    rows = TrainingRows(data, data.rows["train"], CPU, resident_bytes=resident_bytes)
+    learner = Learner(data, architecture, rows, CPU, seed=3)
     return [learner.train_epoch() for _ in range(epochs)]
 
 
-def test_training_on_gathered_rows_equals_training_on_resident_rows(
-    data: Dataset, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    few = losses(data)
-    monkeypatch.setattr(training_rows, "ON_CPU_BYTES", 0)
-    assert losses(data) == few
+def test_training_on_gathered_rows_equals_training_on_resident_rows(data: Dataset) -> None:
+    assert losses(data, resident_bytes=0) == losses(data)
 
 
-def test_rows_are_taken_in_requested_order(data: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_taken_in_requested_order(data: Dataset) -> None:
     numbers = torch.tensor([5, 0, 3])
     rows = data.rows["validation"]
-    for most in (training_rows.ON_CPU_BYTES, 0):
-        monkeypatch.setattr(training_rows, "ON_CPU_BYTES", most)
-        inputs, targets = TrainingRows(data, rows, CPU).take(numbers)
+    for resident_bytes in (None, 0):
+        inputs, targets = TrainingRows(data, rows, CPU, resident_bytes=resident_bytes).take(numbers)
         assert np.array_equal(inputs.numpy(), data.inputs[rows[numbers.numpy()]])
         assert np.array_equal(targets.numpy(), data.targets[rows[numbers.numpy()]])
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from podium.sweep.runtime import filesystem_type
 from podium.sweep.runtime.filesystem_type import kind_of, refuse_network, writable_local
 from podium.sweep.values.errors import DataDirectoryError
 
@@ -44,13 +43,15 @@ def test_filesystem_type_of_existing_folder_is_known(tmp_path: Path) -> None:
     assert kind_of(tmp_path)
 
 
+def _mounted(kind: str) -> str:
+    return f"21 1 253:0 / / rw - {kind} source rw\n"
+
+
 @pytest.mark.parametrize("kind", ["nfs", "nfs4", "cifs", "smb3", "fuse.sshfs"])
-def test_network_file_system_is_rejected(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str) -> None:
-    monkeypatch.setattr(filesystem_type, "kind_of", lambda _: kind)
+def test_network_file_system_is_rejected(tmp_path: Path, kind: str) -> None:
     with pytest.raises(DataDirectoryError, match=rf"is on a network file system \({kind}\).*Choose a local disk"):
-        refuse_network(tmp_path)
+        refuse_network(tmp_path, _mounted(kind))
 
 
-def test_local_file_system_is_accepted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(filesystem_type, "kind_of", lambda _: "ext4")
-    refuse_network(tmp_path)
+def test_local_file_system_is_accepted(tmp_path: Path) -> None:
+    refuse_network(tmp_path, _mounted("ext4"))

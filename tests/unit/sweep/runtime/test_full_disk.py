@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -25,45 +26,43 @@ def _assignment(folder: Path, work_dir_mb: float | None = 1024.0) -> Assignment:
     )  # fmt: skip
 
 
-def _play_room(monkeypatch: pytest.MonkeyPatch, free_bytes: int) -> None:
-    monkeypatch.setattr(full_disk, "room", lambda path: Room(str(path), free_bytes, 64 * MB))
+def _room(free_bytes: int, needed_bytes: int = 64 * MB) -> Callable[[Path], Room]:
+    """A data disk with this free space."""
+    return lambda path: Room(str(path), free_bytes, needed_bytes)
 
 
-def test_full_data_disk_interrupts_attempt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _play_room(monkeypatch, 0)
-    cause, message, interrupted = full_disk.blame(FULL, "OSError: x", _assignment(tmp_path))
+def test_full_data_disk_interrupts_attempt(tmp_path: Path) -> None:
+    cause, message, interrupted = full_disk.blame(FULL, "OSError: x", _assignment(tmp_path), room_of=_room(0))
     assert (cause, interrupted) == (Cause.DISK_FULL, True)
     assert message == "no space left on the disk of the data directory: OSError: x"
 
 
-def test_other_full_file_system_fails_trial_and_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _play_room(monkeypatch, 500 * MB)
-    cause, message, interrupted = full_disk.blame(FULL, "OSError: x", _assignment(tmp_path))
+def test_other_full_file_system_fails_trial_and_is_named(tmp_path: Path) -> None:
+    cause, message, interrupted = full_disk.blame(FULL, "OSError: x", _assignment(tmp_path), room_of=_room(500 * MB))
     assert (cause, interrupted) == (Cause.DISK_FULL, False)
     assert message == "no space left on the file system of /dev/shm (the data disk is not full): OSError: x"
 
 
-def test_unknown_full_file_system_fails_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _play_room(monkeypatch, 500 * MB)
-    monkeypatch.setattr(full_disk, "writable_local", list)
-    _, message, _ = full_disk.blame(RuntimeError("No space left on device"), "RuntimeError: x", _assignment(tmp_path))
+def test_unknown_full_file_system_fails_trial(tmp_path: Path) -> None:
+    error = RuntimeError("No space left on device")
+    _, message, _ = full_disk.blame(
+        error, "RuntimeError: x", _assignment(tmp_path), room_of=_room(500 * MB), local_mounts=list
+    )
     assert message.startswith("no space left on an unknown file system (the data disk is not full)")
 
 
-def test_data_disk_filled_by_trial_fails_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_data_disk_filled_by_trial_fails_it(tmp_path: Path) -> None:
     assignment = _assignment(tmp_path)
     (tmp_path / "work" / "big").write_bytes(bytes(2 * MB))
-    monkeypatch.setattr(full_disk, "room", lambda path: Room(str(path), 0, MB))
-    cause, message, interrupted = full_disk.blame(FULL, "OSError: x", assignment)
+    cause, message, interrupted = full_disk.blame(FULL, "OSError: x", assignment, room_of=_room(0, MB))
     assert (cause, interrupted) == (Cause.DISK_FULL, False)
     assert "where this trial's own files use 2 MB" in message
 
 
-def test_exceeded_quota_is_reported_on_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exceeded_quota_is_reported_on_full_disk(tmp_path: Path) -> None:
     assignment = _assignment(tmp_path, work_dir_mb=1)
     (tmp_path / "work" / "big").write_bytes(bytes(2 * MB))
-    _play_room(monkeypatch, 0)
-    cause, _, interrupted = full_disk.blame(FULL, "OSError: x", assignment)
+    cause, _, interrupted = full_disk.blame(FULL, "OSError: x", assignment, room_of=_room(0))
     assert (cause, interrupted) == (Cause.DISK_QUOTA, False)
 
 

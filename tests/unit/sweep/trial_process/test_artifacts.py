@@ -71,26 +71,22 @@ def test_missing_or_special_file_is_rejected(
         artifacts.save(directory, path)
 
 
-def test_number_of_artifacts_is_limited_but_replacement_is_allowed(
-    tmp_path: Path, directory: AttemptDirectory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(artifacts, "MAX_FILES", 2)
+def test_number_of_artifacts_is_limited_but_replacement_is_allowed(tmp_path: Path, directory: AttemptDirectory) -> None:
+    limits = artifacts.ArtifactLimits(files=2)
     source = _file(tmp_path)
     for name in ("a", "b", "a"):
-        artifacts.save(directory, source, name)
+        artifacts.save(directory, source, name, limits=limits)
     with pytest.raises(UserCodeError, match="a trial can save at most 2 artifacts; save a folder as one archive"):
-        artifacts.save(directory, source, "c")
+        artifacts.save(directory, source, "c", limits=limits)
 
 
-def test_size_of_artifacts_is_limited(
-    tmp_path: Path, directory: AttemptDirectory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(artifacts, "MAX_BYTES", 3 << 20)
+def test_size_of_artifacts_is_limited(tmp_path: Path, directory: AttemptDirectory) -> None:
+    limits = artifacts.ArtifactLimits(bytes=3 << 20)
     large = _file(tmp_path, "large", os.urandom(2 << 20))
-    artifacts.save(directory, large)
-    artifacts.save(directory, large)
+    artifacts.save(directory, large, limits=limits)
+    artifacts.save(directory, large, limits=limits)
     with pytest.raises(UserCodeError, match="the artifacts of this trial would take 4 MB; the limit is 3 MB"):
-        artifacts.save(directory, large, "again")
+        artifacts.save(directory, large, "again", limits=limits)
     assert [path.name for path in directory.artifacts.iterdir()] == ["large"]
 
 
