@@ -70,7 +70,7 @@ class Client(EnsembleCalls, ExportCalls):
     def submit(self, document: dict[str, Any], *, idempotency_key: str | None = None) -> SweepInfo:
         """Submit a sweep; the code of `program.code` is uploaded first. Raises `InvalidSpecError`."""
         body = self._with_bundle(document)
-        headers = {**_idempotent(idempotency_key), **_provenance(document)}
+        headers = {**_idempotent(idempotency_key), **_provenance_header(document)}
         return self._answer(SweepInfo, "POST", "/api/v1/sweeps", json=body, headers=headers)
 
     def submit_file(self, path: Path | str) -> SweepInfo:
@@ -268,13 +268,11 @@ class Client(EnsembleCalls, ExportCalls):
         return {**document, "program": {**without, "bundle": sha256}}
 
 
-def _provenance(document: dict[str, Any]) -> dict[str, str]:
+def _provenance_header(document: dict[str, Any]) -> dict[str, str]:
     """The header with the git commit and the command of a submission."""
-    from podium.sweep.runtime.git_provenance import HEADER, provenance_of  # loads pydantic
+    from podium.sweep.runtime.git_provenance import HEADER, provenance_of_document  # loads pydantic
 
-    program = document.get("program")
-    code = program.get("code") if isinstance(program, dict) else None
-    return {HEADER: provenance_of(None if code is None else Path(code)).to_header()}
+    return {HEADER: provenance_of_document(document).to_header()}
 
 
 def _idempotent(idempotency_key: str | None) -> dict[str, str]:

@@ -8,8 +8,9 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -52,9 +53,16 @@ class Provenance(BaseModel):
             raise BadRequestError(f"{HEADER}: {error.errors()[0]['msg']}") from None
 
 
-def provenance_of(code: Path | None, argv: Sequence[str] | None = None) -> Provenance:
-    """The provenance of a submission by this process with the code in a folder; never raises, bounded by `GIT_S`."""
-    commit, dirty = (None, None) if code is None else _git(code)
+def provenance_of_document(document: Mapping[str, Any]) -> Provenance:
+    """The provenance of a submission of this document by this process; see `provenance_of`."""
+    program = document.get("program")
+    code = program.get("code") if isinstance(program, Mapping) else None
+    return provenance_of(None if code is None else Path(code))
+
+
+def provenance_of(code: Path | None, argv: Sequence[str] | None = None, *, git_s: float = GIT_S) -> Provenance:
+    """The provenance of a submission by this process with the code in a folder; never raises, bounded by `git_s`."""
+    commit, dirty = (None, None) if code is None else _git(code, git_s)
     return Provenance(git_commit=commit, git_dirty=dirty, command=redacted(sys.argv if argv is None else argv))
 
 
@@ -77,9 +85,9 @@ def redacted(argv: Sequence[str]) -> list[str]:
     return [*shown, "…"] if len(words) > MAX_WORDS else shown
 
 
-def _git(folder: Path) -> tuple[str | None, bool | None]:
+def _git(folder: Path, timeout_s: float) -> tuple[str | None, bool | None]:
     """The checked-out commit, and whether there are uncommitted changes; None if unknown or after a timeout."""
-    end_s = time.monotonic() + GIT_S
+    end_s = time.monotonic() + timeout_s
     commit = _answer(folder, end_s, "rev-parse", "--verify", "HEAD")
     if commit is None or re.fullmatch(r"[0-9a-f]{7,64}", commit.strip()) is None:
         return None, None

@@ -68,7 +68,7 @@ class SearchProcess:
             text=True,
         )
         self.pid = self._process.pid
-        opening = _opening(search)
+        opening = opening_lines(search)
         for work in (lambda: self._write(opening), self._read):
             threading.Thread(target=work, name="search-process", daemon=True).start()
 
@@ -105,7 +105,7 @@ class SearchProcess:
         self._on_message({"kind": "gone"})
 
 
-def _opening(search: Search) -> Iterator[str]:
+def opening_lines(search: Search) -> Iterator[str]:
     """All trials of the search now, as lines that are generated while the process reads."""
     spec, earlier, trials = search.spec.to_json(), search.earlier, search.all_remembered()
 

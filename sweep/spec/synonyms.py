@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from podium.sweep.spec.search_methods import METHODS
 
-_TOP = {
+TOP_LEVEL_KEYS: Mapping[str, str] = {
     "run_cap": "n_trials num_trials max_trials num_samples max_evals trials count iterations",
     "metric.goal": "direction mode goal",
     "metrics": "directions objectives",
@@ -27,7 +27,7 @@ _TOP = {
     "seed": "random_state random_seed",
     "enqueue": "points_to_evaluate initial_points",
 }
-_BELOW: Mapping[str, Mapping[str, str]] = {
+BLOCK_KEYS: Mapping[str, Mapping[str, str]] = {
     "parameters": {
         "min": "low lower minimum",
         "max": "high upper maximum",
@@ -54,7 +54,7 @@ _BELOW: Mapping[str, Mapping[str, str]] = {
     "resources": {"device": "gpu gpus accelerator num_gpus", "threads": "cpu cpus num_cpus"},
     "ensemble": {"k": "size n members n_members", "combine": "method rule voting", "select": "strategy"},
 }
-_WORDS = {
+VALUES: Mapping[str, str] = {
     **{name: " ".join(method.aliases) for name, method in METHODS.items()},
     "maximize": "max maximise maximum higher up",
     "minimize": "min minimise minimum lower down",
@@ -78,13 +78,13 @@ _WORDS = {
 def key_meant(location: Sequence[str]) -> str | None:
     """The key that corresponds to another tool's key at this location, or None."""
     *path, key = location
-    table = _TOP if not path else _BELOW.get(path[0], {})
+    table = TOP_LEVEL_KEYS if not path else BLOCK_KEYS.get(path[0], {})
     return next(_of(key.casefold(), table), None)
 
 
 def word_meant(given: object, known: Collection[str]) -> str | None:
     """The one of the `known` values that corresponds to another tool's value `given`, or None."""
-    words = _of(given.casefold(), _WORDS) if isinstance(given, str) else iter(())
+    words = _of(given.casefold(), VALUES) if isinstance(given, str) else iter(())
     return next((word for word in words if word in known), None)
 
 

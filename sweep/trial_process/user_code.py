@@ -138,13 +138,13 @@ def _report_yielded(reports: Generator[Any, None, Any], trial: Trial) -> Any:
         except StopIteration as end:
             return trial.early_finish.chosen(last) if end.value is None else end.value
         last = {**last, **values} if isinstance(last, Mapping) and isinstance(values, Mapping) else values
-        step = _report(values, step, trial) + 1
+        step = report_values(values, step, trial) + 1
         if trial.should_prune():
             reports.close()
             raise Pruned
 
 
-def _report(values: Any, step: int, trial: Trial) -> int:
+def report_values(values: Any, step: int, trial: Trial) -> int:
     """Report a number, or metrics by name; returns the step."""
     if not isinstance(values, Mapping):
         trial.report(values, step)

@@ -39,7 +39,7 @@ def _follow_plain(client: Client, sweep_ids: Sequence[int]) -> list[SweepInfo]:
             if printed.get(sweep["id"]) != line:
                 terminal_output.console.print(line)
                 printed[sweep["id"]] = line
-            _print_warnings(sweep, name, warned)
+            print_warnings(sweep, name, warned)
         if all(sweep["state"] in terminal_output.TERMINAL for sweep in seen.values()):
             return [seen[sweep_id] for sweep_id in sweep_ids]
         time.sleep(REFRESH_S)
@@ -53,7 +53,7 @@ def _follow_live(client: Client, sweep_ids: Sequence[int]) -> list[SweepInfo]:
         while True:
             for sweep in _poll(client, sweep_ids, seen):
                 _print_first_failure(client, sweep, failed)
-                _print_warnings(sweep, f"sweep {sweep['id']}: " if len(sweep_ids) > 1 else "", warned)
+                print_warnings(sweep, f"sweep {sweep['id']}: " if len(sweep_ids) > 1 else "", warned)
             live.update(_progress(client, [seen[sweep_id] for sweep_id in sweep_ids]), refresh=True)
             if all(sweep["state"] in terminal_output.TERMINAL for sweep in seen.values()):
                 return [seen[sweep_id] for sweep_id in sweep_ids]
@@ -86,7 +86,7 @@ def _print_first_failure(client: Client, sweep: SweepInfo, printed: set[int]) ->
     )
 
 
-def _print_warnings(sweep: SweepInfo, name: str, printed: set[tuple[int, str]]) -> None:
+def print_warnings(sweep: SweepInfo, name: str, printed: set[tuple[int, str]]) -> None:
     """Print each warning once."""
     for warning in terminal_output.warnings(sweep):
         if (sweep["id"], warning.plain) not in printed:

@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 
 from podium.api.cli.terminal import terminal_output
-from podium.api.client.client import _provenance
-from podium.sweep.runtime import git_provenance
 from podium.sweep.runtime.git_provenance import (
     HEADER,
     MAX_HEADER,
@@ -17,6 +15,7 @@ from podium.sweep.runtime.git_provenance import (
     REDACTED,
     Provenance,
     provenance_of,
+    provenance_of_document,
     redacted,
 )
 from podium.sweep.runtime.package_versions import environment
@@ -71,8 +70,7 @@ def test_hanging_git_does_not_delay_submission(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "git").write_text("#!/bin/sh\nexec sleep 60\n")
     (tmp_path / "git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    monkeypatch.setattr(git_provenance, "GIT_S", 0.2)
-    assert provenance_of(tmp_path).git_commit is None
+    assert provenance_of(tmp_path, git_s=0.2).git_commit is None
 
 
 @pytest.mark.parametrize(
@@ -139,8 +137,7 @@ def test_invalid_provenance_header_is_rejected(service: ServiceRig, sent_by_clie
     assert (answer.status_code, HEADER in answer.json()["detail"]) == (400, True)
 
 
-def test_client_sends_provenance_of_code(repository: Path) -> None:
-    headers = _provenance({"program": {"function": "train:objective", "code": str(repository)}})
-    sent_by_client = Provenance.from_header(headers[HEADER])
-    assert sent_by_client is not None and sent_by_client.git_commit is not None and sent_by_client.command
-    assert "git_commit" not in _provenance({"program": {"model": "mlp"}})[HEADER]
+def test_provenance_of_document_is_that_of_its_code(repository: Path) -> None:
+    found = provenance_of_document({"program": {"function": "train:objective", "code": str(repository)}})
+    assert found.git_commit is not None and found.command
+    assert provenance_of_document({"program": {"model": "mlp"}}).git_commit is None

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from podium.sweep.lifecycle.scheduler_messages import SlotNews
 from podium.sweep.protocol.trial_messages import parse_from_trial
 from podium.sweep.runtime.import_times import ImportTimes, warning_of
 from podium.sweep.specfile.slow_imports import slow_imports
@@ -19,13 +20,16 @@ FUNCTION = {"function": "train:objective", "preload": ["lightning"]}
 
 def play(rig: Rig, imports: dict[str, float], seconds: float) -> None:
     """One trial with these import times, which ran for `seconds` after them."""
-    running = rig.pool["cpu-0"].running
-    assert running is not None
+    slot = rig.pool["cpu-0"]
+    assert slot.running is not None
+    running = slot.running
     key, now = AttemptKey(running.trial_id, running.attempt), rig.clock.wall_s()
-    rig.pool._tell("cpu-0", Started(key, 1, now, "", "cpu", sum(imports.values()), imports))
+    slot.add(Started(key, 1, now, "", "cpu", sum(imports.values()), imports))
+    rig.inbox.put(SlotNews("cpu-0", tuple(slot.events)))
     rig.clock.advance(seconds)
-    rig.pool["cpu-0"].running = None
-    rig.pool._tell("cpu-0", Ended(key, TrialState.FINISHED, now, now + seconds, value=seconds))
+    slot.running = None
+    slot.add(Ended(key, TrialState.FINISHED, now, now + seconds, value=seconds))
+    rig.inbox.put(SlotNews("cpu-0", tuple(slot.events)))
     rig.settle()
 
 

@@ -535,9 +535,9 @@ def test_scheduler_that_cannot_read_at_start_does_nothing(rig: Rig, monkeypatch:
     assert rig.states()[0] is FINISHED
 
 
-def test_unreadable_sweep_fails_and_others_continue(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_sweep_fails_and_others_continue(rig: Rig) -> None:
     rig.submit(run_cap=2)
-    monkeypatch.setattr(rig.sweep(), "spec", spec(name="x").model_copy(update={"name": ""}))
+    rig.sweep().spec = spec(name="x").model_copy(update={"name": ""})
     rig.submit(run_cap=2)
     rig.restart()
     rig.assert_over(SweepState.FAILED)

@@ -110,5 +110,5 @@ def test_command_line_prints_warning_once(service: ServiceRig) -> None:
     printed: set[tuple[int, str]] = set()
     with terminal_output.console.capture() as captured:
         for _ in range(2):
-            sweep_progress._print_warnings(sweep, "sweep 1: ", printed)
+            sweep_progress.print_warnings(sweep, "sweep 1: ", printed)
     assert captured.get() == f"sweep 1: warning: {SAME_VALUE}\n"

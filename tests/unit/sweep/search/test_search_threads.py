@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from podium.sweep.lifecycle.scheduler_messages import Inbox, TrialProposed
-from podium.sweep.search.search_client import OnMessage, _opening
+from podium.sweep.search.search_client import OnMessage, opening_lines
 from podium.sweep.search.search_process import serve
 from podium.sweep.search.search_threads import SearchThread
 from podium.sweep.search.sweep_search import TOLD, Search
@@ -275,13 +275,13 @@ def _with_curves() -> Search:
 
 
 def test_process_receives_only_last_report_of_each_trial() -> None:
-    lines = [json.loads(line) for line in _opening(_with_curves())]
+    lines = [json.loads(line) for line in opening_lines(_with_curves())]
     assert [line["trial"]["reports"] for line in lines[1:]] == [{"999": 0.999}, {}, {"999": 0.999}]
 
 
 def test_opening_messages_are_a_snapshot() -> None:
     search = _with_curves()
-    opening = _opening(search)
+    opening = opening_lines(search)
     search.tell(2, TrialState.FINISHED, [0.75])
     search.retry(0)
     states = [json.loads(line)["trial"]["state"] for line in list(opening)[1:]]

@@ -71,10 +71,10 @@ def test_synonym_gets_hint_with_replacement(changes: dict[str, Any], words: str)
     assert words in str(caught.value)
 
 
-@pytest.mark.parametrize("place", [(), *((block,) for block in synonyms._BELOW)])
+@pytest.mark.parametrize("place", [(), *((block,) for block in synonyms.BLOCK_KEYS)])
 def test_every_hint_is_a_key_and_no_key_is_a_synonym(place: tuple[str, ...]) -> None:
     """A hint for a key that does not exist would mislead users."""
-    table = synonyms._BELOW[place[0]] if place else synonyms._TOP
+    table = synonyms.BLOCK_KEYS[place[0]] if place else synonyms.TOP_LEVEL_KEYS
     inner = [*place, "x"] if place and place[0] in ("parameters", "metrics") else list(place)
     for ours, theirs in table.items():
         *path, key = ours.split(".")
@@ -84,7 +84,7 @@ def test_every_hint_is_a_key_and_no_key_is_a_synonym(place: tuple[str, ...]) -> 
 
 def test_hint_values_are_choices_of_sweep_file() -> None:
     choices = {*get_args(Name), "maximize", "minimize", "gpu", "asha", "median", "hyperband", "wilcoxon"}
-    assert set(synonyms._WORDS) <= choices | set(get_args(Method))
+    assert set(synonyms.VALUES) <= choices | set(get_args(Method))
 
 
 def test_line_without_colon_is_reported_with_its_line(tmp_path: Path) -> None:

@@ -332,14 +332,14 @@ def test_distribution_is_unchanged_after_round_trip(distribution: BaseDistributi
 @given(st.lists(distributions(), min_size=1, max_size=4), st.data())
 def test_space_of_study_contains_all_drawn_values(drawn: list[BaseDistribution], data: st.DataObject) -> None:
     kinds = {isinstance(distribution, CategoricalDistribution) for distribution in drawn}
-    trials = [
-        create_trial(state=TrialState.FAIL, params={"x": _lowest(each)}, distributions={"x": each}) for each in drawn
-    ]
+    study = optuna.create_study()
+    for each in drawn:
+        study.add_trial(create_trial(state=TrialState.FAIL, params={"x": _lowest(each)}, distributions={"x": each}))
     if len(kinds) == 2:
         with pytest.raises(StudyError):
-            study_conversion._space(trials)
+            study_conversion.document_of(study)
         return
-    parameter = Parameter.model_validate(study_conversion._space(trials)["x"])
+    parameter = Parameter.model_validate(study_conversion.document_of(study)["parameters"]["x"])
     assert all(parameter.complaint(_lowest(each)) is None for each in drawn)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from podium.sweep.trial_process.user_code import _report
+from podium.sweep.trial_process.user_code import report_values
 
 
 class FakeTrial(SimpleNamespace):
@@ -31,7 +31,7 @@ class FakeTrial(SimpleNamespace):
 @pytest.mark.parametrize("step", [3, np.int64(3), np.uint8(3), torch.tensor(3)], ids=repr)
 def test_numbers_of_all_libraries_are_reported(number: Any, step: Any) -> None:
     trial: Any = FakeTrial()
-    assert _report({"score": number, "loss": number, "epoch": step}, 0, trial) == 3
+    assert report_values({"score": number, "loss": number, "epoch": step}, 0, trial) == 3
     assert (trial.reported, trial.logged) == ([(3, 0.5)], [(3, {"loss": 0.5})])
 
 
@@ -42,7 +42,7 @@ def test_numbers_of_all_libraries_are_reported(number: Any, step: Any) -> None:
 )
 def test_values_other_than_finite_numbers_are_omitted(other: Any) -> None:
     trial: Any = FakeTrial()
-    assert _report({"score": 1.0, "loss": other, "note": 2}, 7, trial) == 7
+    assert report_values({"score": 1.0, "loss": other, "note": 2}, 7, trial) == 7
     assert trial.logged == [(7, {"note": 2.0})]
 
 
@@ -51,4 +51,4 @@ def test_values_other_than_finite_numbers_are_omitted(other: Any) -> None:
 )
 def test_values_other_than_integers_are_not_a_step(step: Any) -> None:
     trial: Any = FakeTrial()
-    assert _report({"score": 1.0, "epoch": step}, 7, trial) == 7
+    assert report_values({"score": 1.0, "epoch": step}, 7, trial) == 7
