@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 
 import pytest
-import torch
 
 from podium.sweep.values.errors import NonFiniteError, PinningError
 from podium.sweep.values.failure_causes import cause_of
@@ -29,8 +28,6 @@ def wrapped(error: BaseException) -> BaseException:
         (NonFiniteError("nan"), Cause.NON_FINITE),
         (PinningError("sees another device"), Cause.PINNING),
         (MemoryError(), Cause.HOST_MEMORY),
-        (torch.OutOfMemoryError("CUDA out of memory."), Cause.DEVICE_MEMORY),
-        (torch.AcceleratorError(OUT), Cause.DEVICE_MEMORY),
         (RuntimeError(OUT), Cause.DEVICE_MEMORY),
         (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate`"), Cause.DEVICE_MEMORY),
         (OSError(errno.EIO, "Input/output error"), Cause.INFRASTRUCTURE),

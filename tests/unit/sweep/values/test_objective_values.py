@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from podium.sweep.values.errors import BadReportError, NonFiniteError
 from podium.sweep.values.objective_values import returned_values
@@ -15,7 +14,7 @@ ONE, TWO = ("accuracy",), ("accuracy", "seconds")
 
 
 @pytest.mark.parametrize(
-    "returned", [0.5, np.float32(0.5), torch.tensor(0.5), [0.5], (0.5,), {"accuracy": 0.5}, {"x": 1, "accuracy": 0.5}]
+    "returned", [0.5, np.float32(0.5), [0.5], (0.5,), {"accuracy": 0.5}, {"x": 1, "accuracy": 0.5}]
 )
 def test_single_value_is_accepted_in_any_form(returned: Any) -> None:
     assert returned_values(returned, ONE) == (0.5,)
