@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from podium.sweep.lifecycle.budget_usage import Terms
@@ -32,6 +32,7 @@ from podium.sweep.lifecycle.state_changes import (
     TrialRetried,
     TrialWish,
 )
+from podium.sweep.scheduling.change_writer import trial_of
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.errors import DatabaseError, FencedError
 from podium.sweep.values.trial import (
@@ -165,15 +166,32 @@ class MemoryRecorder:
             raise DatabaseError("the disk is full, as played")
         if self.fenced:
             raise FencedError
-        before = copy.deepcopy((self.sweeps, self.trials, self.enqueued, self.devices, self.aside))
+        undo = self._snapshot(changes)
         try:
             for change in changes:
                 if self.cannot_write(change):
                     raise OverflowError("as played")
                 self._apply(change)
         except BaseException:
-            self.sweeps, self.trials, self.enqueued, self.devices, self.aside = before
+            undo()
             raise
+
+    def _snapshot(self, changes: Sequence[Change]) -> Callable[[], None]:
+        """Copy what these changes can modify; returns the rollback. A copy of all trials would take quadratic time."""
+        forgiven = {c.sweep_id for c in changes if isinstance(c, SweepChanged) and c.was is SweepState.FAILED}
+        changed = {trial_of(change) for change in changes}
+        copied = {
+            i: copy.deepcopy(trial) if i in changed or trial.sweep_id in forgiven else trial
+            for i, trial in self.trials.items()
+        }
+        sweeps = {i: replace(sweep, warnings=dict(sweep.warnings)) for i, sweep in self.sweeps.items()}
+        others = dict(self.enqueued), dict(self.devices), dict(self.aside)
+
+        def undo() -> None:
+            self.sweeps, self.trials = sweeps, copied
+            self.enqueued, self.devices, self.aside = others
+
+        return undo
 
     def open_sweeps(self, known: frozenset[int]) -> list[StoredSweep]:
         return [

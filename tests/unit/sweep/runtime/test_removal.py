@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,9 @@ def deep(folder: Path, depth: int) -> None:
 
 
 def test_deep_folder_is_removed(tmp_path: Path) -> None:
-    deep(tmp_path / "work", 3000)
+    depth = 1200
+    assert depth > sys.getrecursionlimit() and depth * len("/deeper") > os.pathconf(tmp_path, "PC_PATH_MAX")
+    deep(tmp_path / "work", depth)
     finish(removing([tmp_path / "work"]))
     assert list(tmp_path.iterdir()) == []
 

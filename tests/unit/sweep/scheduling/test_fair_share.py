@@ -59,10 +59,13 @@ def share(loads: dict[int, Load], slots: int, until_s: float) -> tuple[dict[int,
 
 
 def _claims(loads: dict[int, Load], running: list[tuple[float, int, float]], now: float) -> list[Claim]:
-    used = {i: sum(now - start for _, s, start in running if s == i) for i in loads}
-    held = {i: [max(now - start, loads[i].trial_s) for _, s, start in running if s == i] for i in loads}
+    count, used, held = dict.fromkeys(loads, 0), dict.fromkeys(loads, 0.0), dict.fromkeys(loads, 0.0)
+    for _, sweep_id, start in running:
+        count[sweep_id] += 1
+        used[sweep_id] += now - start
+        held[sweep_id] += max(now - start, loads[sweep_id].trial_s)
     return [
-        Claim(i, len(held[i]), load.max_concurrent, load.priority, used[i], sum(held[i]))
+        Claim(i, count[i], load.max_concurrent, load.priority, used[i], held[i])
         for i, load in loads.items()
         if load.arrives_s <= now
     ]

@@ -90,7 +90,8 @@ def test_distribution_unknown_to_optuna_is_drawn_and_valid(keys: dict[str, Any])
 
 
 def _mean(keys: dict[str, Any]) -> float:
-    values = [draw(parameter(**keys), f"{number}") for number in range(3000)]
+    drawn = parameter(**keys)
+    values = [draw(drawn, f"{number}") for number in range(3000)]
     return statistics.fmean(float(value or 0) for value in values)
 
 
@@ -102,7 +103,8 @@ def test_draws_have_moments_of_their_distribution() -> None:
 
 
 def test_multiples_are_integers_within_bounds() -> None:
-    values = {draw(parameter(**DRAWN[6]), f"{number}") for number in range(500)}
+    multiples = parameter(**DRAWN[6])
+    values = {draw(multiples, f"{number}") for number in range(500)}
     assert all(isinstance(value, int) and value % 8 == 0 and 8 <= value <= 256 for value in values)
 
 
