@@ -1,4 +1,4 @@
-"""A service without its processes, and the command line without one of its own."""
+"""Fixtures for a service without its processes, and for the command line in the process of the test."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.service_rig import ServiceRig
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[ServiceRig]:
-    """One data directory, migrated, with a token for each role."""
+    """A migrated data directory with a token for each role."""
     opened = ServiceRig(tmp_path)
     yield opened
     opened.close()
@@ -24,20 +24,20 @@ def service(tmp_path: Path) -> Iterator[ServiceRig]:
 
 @pytest.fixture
 def client(service: ServiceRig) -> TestClient:
-    """The admin, at the REST API."""
+    """A client of the REST API with the admin's token."""
     return service.client()
 
 
 @pytest.fixture
 def podium(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Podium:
-    """Runs `podium ARGUMENTS...`: its exit code, standard output and standard error."""
+    """Runs `podium ARGUMENTS...`; returns exit code, standard output and standard error."""
     monkeypatch.delenv("PODIUM_DATA_DIR", raising=False)
 
     def run(*arguments: object) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["podium", *map(str, arguments)])
         with pytest.raises(SystemExit) as caught:
             app.main()
-        said = capsys.readouterr()
-        return int(caught.value.code or 0), said.out, said.err
+        output = capsys.readouterr()
+        return int(caught.value.code or 0), output.out, output.err
 
     return run

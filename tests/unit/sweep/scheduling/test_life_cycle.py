@@ -456,7 +456,7 @@ def test_idle_reason_is_rejected_writes_while_database_rejects_them(rig: Rig, mo
     rig.recorder.full = True
     rig.settle()
     rig.submit(run_cap=1)
-    began = rig.clock.wall_s()
+    rejected_at = rig.clock.wall_s()
     rig.clock.advance(30)
     rig.recorder.full = False
     written: list[Change] = []
@@ -470,7 +470,7 @@ def test_idle_reason_is_rejected_writes_while_database_rejects_them(rig: Rig, mo
     rig.settle()
     devices = [change for change in written if isinstance(change, DeviceChanged)]
     first = next(change for change in devices if change.reason.startswith("the database rejected writes: "))
-    assert first.at == began
+    assert first.at == rejected_at
     assert devices[-1].reason == ""
 
 

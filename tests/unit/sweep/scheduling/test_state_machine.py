@@ -161,8 +161,8 @@ class LifeCycle(RuleBasedStateMachine):
     @invariant()
     def counted_trials_are_never_lost_or_changed(self) -> None:
         trials = self.rig.recorder.trials
-        for trial_id, told in self.seen.items():
-            assert (trials[trial_id].state, trials[trial_id].value) == told
+        for trial_id, counted in self.seen.items():
+            assert (trials[trial_id].state, trials[trial_id].value) == counted
         self.seen |= {i: (t.state, t.value) for i, t in trials.items() if t.state in COUNTED}
 
     @invariant()

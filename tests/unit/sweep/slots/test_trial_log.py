@@ -42,7 +42,7 @@ def test_output_above_the_limit_loses_its_middle_and_counts_the_omitted_bytes(tm
     assert [path.name for path in tmp_path.iterdir()] == ["log"]
 
 
-def test_a_single_large_write_stays_below_the_limit(tmp_path: Path) -> None:
+def test_single_large_write_stays_below_the_limit(tmp_path: Path) -> None:
     log = TrialLog(tmp_path / "log", MB)
     log.write(bytes(10 * MB))
     log.close()

@@ -71,13 +71,13 @@ def test_report_returns_whether_it_was_sent(curves: MetricCurves) -> None:
 
 @pytest.mark.parametrize("every", [1, 3, 100, 997])
 def test_occasional_prune_requests_are_answered_until_the_end(slot: _Slot, curves: MetricCurves, every: int) -> None:
-    heard = []
+    answered = []
     for step in range(20_000):
         curves.report(step, 0.5)
         if (step + 1) % every == 0 and curves.request_prune():
             assert slot.steps(Reported)[-1] == step
-            heard.append(step)
-    longest = max(after - before for before, after in zip(heard, [*heard[1:], 20_000], strict=True))
+            answered.append(step)
+    longest = max(after - before for before, after in zip(answered, [*answered[1:], 20_000], strict=True))
     assert longest <= 32 + every  # the last stride, and the wait for the next question
     assert len(slot.steps(Reported)) <= 2 * 3400
 
@@ -96,9 +96,9 @@ def test_long_trial_sends_few_points_but_regular_heartbeats(slot: _Slot, curves:
     silent_since, longest = slot.now, 0.0
     for step in range(130_000):
         slot.now += 1.0
-        heard = len(slot.received)
+        received = len(slot.received)
         curves.report(step, 0.5)
-        if len(slot.received) > heard:
+        if len(slot.received) > received:
             longest, silent_since = max(longest, slot.now - silent_since), slot.now
     assert longest <= 2.0
     assert len(slot.steps(Reported)) < 1000 + 7 * 500 + 6000

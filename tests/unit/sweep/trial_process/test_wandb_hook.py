@@ -74,7 +74,7 @@ run.log({"loss": 4}, step=10)
 run.log({"loss": 5}, step=7)  # wandb ignores it
 run.log({"loss": 6}, step=10)
 run.log({"loss": 7})
-wandb.init().log({"loss": 8})  # a run of its own
+wandb.init().log({"loss": 8})  # a separate run
 """
     assert _lines(tmp_path, program) == [
         {"step": 0, "loss": 1.0},

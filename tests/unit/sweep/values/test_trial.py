@@ -63,7 +63,7 @@ class TestTransitions:
     def test_every_state_can_reach_a_terminal_one(self, states: Any, transitions: Any, over: Any, check: Any) -> None:
         assert all(_reachable(transitions, state) & over for state in states)
 
-    def test_the_check_agrees_with_the_table(self, states: Any, transitions: Any, over: Any, check: Any) -> None:
+    def test_check_agrees_with_the_table(self, states: Any, transitions: Any, over: Any, check: Any) -> None:
         for old in states:
             for new in states:
                 if new in transitions[old]:
