@@ -40,7 +40,7 @@ LIMITS = ReadLimits()
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The contents of a file, as far as its header or first rows tell."""
+    """The contents of a file, as far as known from its header or first rows."""
 
     columns: tuple[str, ...]  # of the inputs; empty if they have no names
     image: tuple[int, int, int]  # channels, height, width; a table is 1 x 1 x columns

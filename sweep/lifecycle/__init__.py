@@ -7,7 +7,7 @@ Runs in the api process and the scheduler.
 - Results: `budget_usage`, `pareto`.
 
 Modules:
-    budget_usage        What a sweep has used of its budget, and which limit is reached. Pure
+    budget_usage        Computes how much of its budget a sweep has used, and which limit is reached. Pure
     commands            The commands that a sweep or trial accepts in each state, and the resulting state. Pure
     failure_limits      When a sweep fails: too many consecutive failures, or the same error from the start. Pure
     imported_trials     Trials that ran elsewhere, as a client imports them as a finished sweep. Pure
@@ -15,5 +15,5 @@ Modules:
     scheduler_messages  The messages in the scheduler's inbox, and the ports through which it acts. Scheduler process
     state_changes       The changes that the scheduler writes, and the stored sweeps that it reads, as plain values.
                         Scheduler process
-    warm_start          The trials of earlier sweeps from which the search of a new sweep starts. Pure
+    warm_start          Selects the trials of earlier sweeps for the warm start of a new sweep. Pure
 """

@@ -1,6 +1,6 @@
-"""What a sweep has used of its budget, and which limit is reached. Pure; scheduler and api process.
+"""Computes how much of its budget a sweep has used, and which limit is reached. Pure; scheduler and api process.
 
-The terms of a sweep are its current budget and target: as submitted, or as extended since.
+The terms of a sweep are its current budget and target, as submitted or as extended since.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from podium.sweep.spec.sweep_spec import SweepSpec
 
 
 class Terms(Budget):
-    """The budget of a sweep, and its target; None is no limit."""
+    """The budget of a sweep and its target; None means no limit."""
 
     target: float | None = Field(None, allow_inf_nan=False)
 
@@ -31,11 +31,11 @@ class Terms(Budget):
         return cls.model_validate_json(text)
 
     def to_json(self) -> str:
-        """As JSON; equal terms give equal text."""
+        """The terms as JSON; equal terms give equal strings."""
         return self.model_dump_json()
 
     def changed(self, given: Terms) -> Terms:
-        """With the fields that `given` sets in place of these."""
+        """The terms with the fields that `given` sets."""
         return self.model_copy(update={name: getattr(given, name) for name in given.model_fields_set})
 
 
@@ -80,16 +80,16 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What a sweep has used so far."""
+    """The budget used so far."""
 
-    wall_s: float  # since its first trial started, without the time in which it was finished
+    wall_s: float  # since the first trial started, without periods in which the sweep was finished
     device_s: float  # of all attempts, including running ones
     still_trials: int
     reached_by: Outcome | None
 
 
 def spent(terms: Terms, used: Used) -> str:
-    """Which of the terms ends the sweep, as text for users; "" if none does."""
+    """The message for the limit that ends the sweep; "" if none is reached."""
     by = used.reached_by
     if by is not None and by.value is not None and terms.target is not None:
         return f"target {_number(terms.target)} reached by trial {by.number}: {_number(by.value)}"
@@ -105,7 +105,7 @@ def spent(terms: Terms, used: Used) -> str:
 
 
 def how_to_go_on(terms: Terms, used: Used) -> str:
-    """What to raise so that a sweep with spent terms continues."""
+    """How to extend the budget so that the sweep can continue."""
     if used.reached_by is not None:
         return "give another target"
     if terms.device_s is not None and used.device_s >= terms.device_s:

@@ -71,7 +71,7 @@ _PARTICIPLE = {
 
 
 def sweep_after(command: SweepCommand, state: SweepState, *, started: bool) -> SweepState:
-    """The state of a sweep after a command; the same state if there is nothing to do. Raises `NotPossibleError`."""
+    """The state of a sweep after a command; unchanged if the command has no effect. Raises `NotPossibleError`."""
     if state in _ALREADY[command]:
         return state
     if command not in POSSIBLE_FOR_SWEEP[state]:
@@ -94,7 +94,7 @@ def request_after(
     if requested is not None:
         doing = {TrialRequest.STOP: "stopped", TrialRequest.RETRY: "retried"}[requested]
         raise NotPossibleError.of(
-            f"this trial is being {doing} and cannot be {_PARTICIPLE[command]} before that is done", ["wait"]
+            f"this trial is being {doing}; it cannot be {_PARTICIPLE[command]} until that is complete", ["wait"]
         )
 
     if command is TrialCommand.STOP and state is TrialState.CANCELLED:
@@ -112,10 +112,10 @@ def check_takes_trials(command: TrialCommand, sweep: SweepState) -> None:
     """Raises `NotPossibleError` if trials of the sweep cannot be retried or cloned."""
     done = _PARTICIPLE[command]
     if sweep is SweepState.CANCELLED:
-        raise NotPossibleError.of(f"no trial of a cancelled sweep can be {done}", ())
+        raise NotPossibleError.of(f"trials of a cancelled sweep cannot be {done}", ())
     if sweep is SweepState.STOPPING:
         raise NotPossibleError.of(
-            f"no trial can be {done} while its sweep is stopping, only when it has ended", ["wait"]
+            f"trials cannot be {done} while their sweep is stopping; wait until it has ended", ["wait"]
         )
 
 
@@ -127,8 +127,8 @@ def cloned_params(
 ) -> Params:
     """The parameters of a trial with some of them changed, without those that become inactive.
 
-    The search chooses a parameter that becomes active. `distributions` are of parameters that the trial's code defined.
-    Raises `InvalidSpecError`.
+    The search chooses parameters that become active. `distributions`: those of parameters that the trial's code
+    defined. Raises `InvalidSpecError`.
     """
     cloned: Params = {}
     known = [*spec.parameters, *distributions]
@@ -153,7 +153,7 @@ def cloned_params(
 
 
 def _unknown(known: list[str], name: str) -> Problem:
-    return _problem(name, f"there is no parameter {name!r}; {catalog.suggestion(name, known)}")
+    return _problem(name, f"unknown parameter {name!r}; {catalog.suggestion(name, known)}")
 
 
 def _problem(name: str, message: str) -> Problem:

@@ -7,8 +7,8 @@ import re
 from podium.sweep.spec.limits import Retries
 from podium.sweep.values.trial import Cause
 
-# Errors of the program for any parameters. Divergence, memory and time depend on the parameters, so that other trials
-# may succeed; a lost slot or machine is an error of a device.
+# Causes that are likely to recur with any parameters. Divergence, memory and time limits depend on the parameters, so
+# other trials may succeed; a lost slot or machine is a device fault.
 PROGRAM_CAUSES = frozenset(
     {Cause.USER_ERROR, Cause.BAD_REPORT, Cause.EXITED, Cause.SIGNAL, Cause.START_TIMEOUT, Cause.DISK_FULL}
 )
@@ -35,14 +35,14 @@ class Failures:
         self.clear()
 
     def clear(self) -> None:
-        """A trial counted, or a client wants the sweep to continue."""
+        """Reset the counters: a trial counted, or a client resumed the sweep."""
         self._in_a_row = 0
         self._identical = 0
         self._error: tuple[Cause | None, str] | None = None
         self._reported = False
 
     def note(self, cause: Cause | None, message: str, *, reported: bool) -> None:
-        """A trial failed; `reported`: whether it had reported its metric before."""
+        """Record a failed trial; `reported`: whether it had reported its metric before."""
         self._in_a_row += 1
         self.last = f"{cause}: {message}" if message else str(cause or "")
         error = (cause, normalized_error(message)) if message and cause in PROGRAM_CAUSES else None
@@ -53,10 +53,10 @@ class Failures:
         self._reported |= reported
 
     def reason(self, *, counted: int, other_reports: bool) -> str:
-        """Why the sweep must fail, or "".
+        """Why the sweep must fail, or "" if it need not.
 
-        `counted`: how many trials have finished or been pruned. `other_reports`: whether a running trial has reported
-        its metric, and so may be past the error of the others.
+        `counted`: the number of finished and pruned trials. `other_reports`: whether a running trial has reported its
+        metric, so that it may not hit the error of the others.
         """
         limit = self._retries.identical_failures
         waits = other_reports and not self._reported
@@ -70,7 +70,7 @@ class Failures:
 
 
 def normalized_error(message: str) -> str:
-    """The message without what differs between trials: numbers, addresses, paths, quoted values."""
+    """The message without details that differ between trials: numbers, addresses, paths, quoted values."""
     text = message[: 4 * _MAX_NORMALIZED]
     for pattern, replacement in _REPLACED:
         text = pattern.sub(replacement, text)

@@ -18,11 +18,11 @@ from podium.sweep.values.errors import InvalidSpecError, Problem
 from podium.sweep.values.trial import COUNTED, Scalar, TrialState
 from podium.sweep.values.trial_attributes import MAX_DEPTH, too_deep
 
-MAX_TIME = 253_402_300_799.0  # the end of the year 9999, which is as far as dates go
+MAX_TIME = 253_402_300_799.0  # the end of the year 9999, the largest year of Python's datetime
 MAX_TRIALS = 50_000
 MAX_POINTS = 1_000_000  # of all curves together, which are written in one transaction while other writers wait
 MOST_PROBLEMS = 20
-SAMPLER = "imported"  # of every such trial
+SAMPLER = "imported"  # the `sampler` of imported trials
 Step = Annotated[int, Field(ge=0, le=LARGEST)]
 State = Literal["finished", "pruned", "failed", "cancelled"]
 
@@ -35,12 +35,12 @@ class ImportedTrial(Model):
     state: State
     params: dict[str, Scalar] = Field(default_factory=dict)
     distributions: dict[str, Parameter] = Field(
-        default_factory=dict, description="what a parameter was drawn from, where that is not as for the whole sweep"
+        default_factory=dict, description="distributions of parameters that differ from those of the whole sweep"
     )
-    values: list[float] | None = Field(None, description="of a finished trial: one for each metric")
+    values: list[float] | None = Field(None, description="of a finished trial: one value per metric")
     metrics: dict[str, list[tuple[Step, float]]] = Field(default_factory=dict, description="[step, value] by name")
     user_attrs: dict[str, JsonValue] = Field(default_factory=dict)
-    constraints: dict[str, float] = Field(default_factory=dict, description="above 0: violated")
+    constraints: dict[str, float] = Field(default_factory=dict, description="violated if above 0")
     started_at: float | None = Field(None, ge=0, le=MAX_TIME)
     ended_at: float | None = Field(None, ge=0, le=MAX_TIME)
 
@@ -49,7 +49,7 @@ class SweepImport(Model):
     """A whole study."""
 
     name: str = Field(min_length=1, max_length=120)
-    source: str = Field(min_length=1, max_length=300, description="where the trials come from, in words")
+    source: str = Field(min_length=1, max_length=300, description="description of where the trials come from")
     metrics: list[Metric] = Field(min_length=1)
     parameters: dict[str, Parameter] = Field(default_factory=dict)
     trials: list[ImportedTrial] = Field(max_length=MAX_TRIALS)
@@ -70,7 +70,7 @@ class SweepImport(Model):
         return parse_spec(document, "import")
 
     def _digest(self) -> str:
-        """Identifies the study, so that it is imported once."""
+        """A hash that identifies the study, so that it is imported only once."""
         content = json.dumps(self.model_dump(), sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()
 
@@ -91,7 +91,7 @@ def parse_import(body: bytes) -> SweepImport:
 def _problems(found: SweepImport) -> Iterator[Problem]:
     points = sum(len(curve) for trial in found.trials for curve in trial.metrics.values())
     if points > MAX_POINTS:
-        message = f"their curves have {points:,} points, above {MAX_POINTS:,}; send fewer of them"
+        message = f"the curves have {points:,} points; at most {MAX_POINTS:,} are supported"
         yield Problem(("trials",), message)
     for number, trial in enumerate(found.trials):
         for where, message in _wrong_with(trial, found):
@@ -100,22 +100,23 @@ def _problems(found: SweepImport) -> Iterator[Problem]:
 
 def _wrong_with(trial: ImportedTrial, whole: SweepImport) -> Iterator[tuple[tuple[str, ...], str]]:
     wanted = len(whole.metrics) if trial.state == "finished" else 0
-    if len(trial.values or ()) != wanted:
-        yield ("values",), f"a {trial.state} trial has {wanted} of these here, not {len(trial.values or ())}"
+    given = len(trial.values or ())
+    if given != wanted:
+        yield ("values",), f"a {trial.state} trial must have {wanted} value{'s' * (wanted != 1)}, got {given}"
     for name, value in trial.params.items():
         parameter = trial.distributions.get(name) or whole.parameters.get(name)
-        complaint = "there is no such parameter" if parameter is None else parameter.complaint(value)
+        complaint = "unknown parameter" if parameter is None else parameter.complaint(value)
         if complaint:
             yield ("params", name), complaint
     if not _is_json(trial.user_attrs):
-        yield ("user_attrs",), "NaN and infinities are no JSON"
+        yield ("user_attrs",), "NaN and infinities are not valid JSON"
     for name, attribute in trial.user_attrs.items():
         if too_deep(attribute):
-            yield ("user_attrs", name), f"nested deeper than {MAX_DEPTH} lists and dicts"
+            yield ("user_attrs", name), f"lists and dicts are nested more than {MAX_DEPTH} levels deep"
     for name in trial.distributions.keys() - trial.params.keys():
-        yield ("distributions", name), "the trial has no such parameter"
+        yield ("distributions", name), "unknown parameter of the trial"
     if trial.started_at is not None and trial.ended_at is not None and trial.ended_at < trial.started_at:
-        yield ("ended_at",), "is before started_at"
+        yield ("ended_at",), "must not be before started_at"
 
 
 def _is_json(attributes: dict[str, JsonValue]) -> bool:

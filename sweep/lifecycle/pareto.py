@@ -14,17 +14,17 @@ def fronts(points: Sequence[Sequence[float]], goals: Sequence[str], at_least: in
 
     A point has one value per goal (maximize or minimize). It dominates another if it is at least as good in all and
     better in one. No point dominates the first front, the Pareto front; only points of earlier fronts dominate the
-    others. Returns as many fronts as have `at_least` points together. Equal points are in the same front.
+    others. Returns the first fronts that together have `at_least` points. Equal points are in the same front.
     """
     costs = np.asarray(points, dtype=np.float64).reshape(len(points), len(goals))
     costs = costs * [-1.0 if goal == "maximize" else 1.0 for goal in goals]
     found: list[_Front] = []
-    for position in np.lexsort(costs.T[::-1]).tolist():  # sorted so, a later point dominates no earlier one
+    for position in np.lexsort(costs.T[::-1]).tolist():  # in this order, a later point never dominates an earlier one
         cost = costs[position]
         rank = bisect_left(found, True, key=lambda front, cost=cost: not front.beats(cost))  # type: ignore[misc]
         if rank == len(found):
             if found and at_least == 1:
-                continue  # only the first front is wanted
+                continue  # only the first front is needed
             found.append(_Front(len(goals)))
         found[rank].add(position, cost)
     enough = bisect_left(np.cumsum([len(front.positions) for front in found]), at_least) + 1

@@ -31,7 +31,7 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class SlotOpened:
-    """A slot is up; `running` and `events` are its attempt and unacknowledged events from before."""
+    """A slot is ready; `running` and `events`: its attempt and the unacknowledged events of an earlier session."""
 
     device: Device
     running: AttemptKey | None = None
@@ -57,13 +57,13 @@ class SlotLost:
 
 @dataclass(frozen=True, slots=True)
 class TrialProposed:
-    """The search proposes the next trial, or has none left."""
+    """The search proposes the next trial, or is exhausted."""
 
     sweep_id: int
     planned: Planned | None
     took_s: float
     enqueued_id: int | None = None  # the enqueued configuration, if the ask was for one
-    search_generation: int = 0  # of the search: messages of a closed one are ignored
+    search_generation: int = 0  # of the search; messages of a closed search are ignored
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class PruneDecision:
 
 @dataclass(frozen=True, slots=True)
 class ValueSuggested:
-    """A value of a parameter that the sweep file does not name, or why there is none."""
+    """A value of a parameter that is not in the sweep file, or the reason why there is none."""
 
     sweep_id: int
     wanted: Wanted
@@ -92,7 +92,7 @@ class ValueSuggested:
 
 @dataclass(frozen=True, slots=True)
 class StudyRead:
-    """The answer to what a trial reads through `trial.study`, or why there is none."""
+    """The answer to a query of `trial.study`, or the reason why there is none."""
 
     asked: StudyAsked
     answer: dict[str, Any]
@@ -200,14 +200,14 @@ class Recorder(Protocol):
         ...
 
     def open_sweeps(self, known: frozenset[int]) -> list[StoredSweep]:
-        """Every sweep not in `known` with work left, with its trials.
+        """Every sweep with work left that is not in `known`, with its trials.
 
-        Unfinished sweeps, finished ones with unfinished trials, and those that a client wants to continue.
+        Unfinished sweeps, finished ones with unfinished trials, and those that a client has resumed.
         """
         ...
 
     def pending_commands(self, known: frozenset[int]) -> PendingCommands:
-        """What clients request of the sweeps in `known`, of their trials, and of devices."""
+        """The pending commands for the sweeps in `known`, their trials, and devices."""
         ...
 
     def last_trial_id(self) -> int:

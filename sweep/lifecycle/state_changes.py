@@ -58,7 +58,7 @@ class AttemptStarted:
 
 @dataclass(frozen=True, slots=True)
 class MetricPoint:
-    """One value of one metric; the first value at a step is kept."""
+    """A value of a metric; the first value at a step is kept."""
 
     key: AttemptKey
     name: str
@@ -94,7 +94,9 @@ class ArtifactSaved:
 
 @dataclass(frozen=True, slots=True)
 class AttemptEnded:
-    """An attempt has ended; `state` is the new state of its trial, which ends too or waits for the next attempt."""
+    """An attempt has ended; `state` is the new state of its trial, which either ends as well or waits for the next
+    attempt.
+    """
 
     event: Ended
     sweep_id: int
@@ -126,21 +128,21 @@ class TrialRetried:
 
 @dataclass(frozen=True, slots=True)
 class RequestMoot:
-    """The request of a client for a trial no longer applies: the trial ended by itself, for example."""
+    """A client's request for a trial no longer applies, for example because the trial has ended."""
 
     trial_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class SweepChanged:
-    """A new state of a sweep, or a new reason, unless a client has changed the sweep in the meantime."""
+    """A new state or reason of a sweep; ignored if a client has changed the sweep in the meantime."""
 
     sweep_id: int
     was: SweepState
     state: SweepState
     reason: str
     at: float
-    # The limits that a stop was decided by: if a client has extended them in the meantime, the sweep continues.
+    # The limits on which a stop was based: if a client has extended them in the meantime, the sweep continues.
     run_cap: int | None = None
     terms: str | None = None
 
@@ -173,7 +175,7 @@ class DeviceChanged:
 
 @dataclass(frozen=True, slots=True)
 class DeviceSetAside:
-    """A device takes no trials until a person returns it."""
+    """A device accepts no trials until an operator returns it."""
 
     device_id: str
     reason: str
@@ -198,7 +200,7 @@ Change = (
     | DeviceSetAside
 )
 
-# These must survive a power failure; metric points and attributes only a crash of the process.
+# These must survive a power failure; metric points and attributes need to survive only a crash of the process.
 DURABLE: tuple[type, ...] = (
     TrialPlanned,
     AttemptPlaced,
@@ -231,7 +233,7 @@ class StoredTrial:
     last_cause: Cause | None = None  # of the last attempt that failed, forgiven or not
     last_message: str = ""  # and its message
     placed_at: float | None = None  # of an attempt that has not ended: when it was placed
-    seen_at: float | None = None  # and its last sign of life
+    seen_at: float | None = None  # and its last heartbeat
     values: tuple[float, ...] | None = None  # one per objective; the first is `value`
     constraints: dict[str, float] = field(default_factory=dict)  # above 0 is violated
     distributions: dict[str, dict[str, Any]] = field(
@@ -246,7 +248,7 @@ class StoredTrial:
 
 @dataclass(frozen=True, slots=True)
 class EarlierTrial:
-    """A finished or pruned trial of an earlier sweep that a search starts from."""
+    """A finished or pruned trial of an earlier sweep, used for a warm start."""
 
     trial_id: int
     state: TrialState
@@ -276,7 +278,7 @@ class StoredSweep:
     ended_at: float | None = None
     over_s: float = 0.0  # seconds between its ends and its continuations
     device_s: float = 0.0  # of ended attempts
-    earlier: tuple[EarlierTrial, ...] = ()  # that its search starts from; they count for nothing else
+    earlier: tuple[EarlierTrial, ...] = ()  # used for the warm start of its search, and for nothing else
     warnings: dict[str, str] = field(default_factory=dict)  # messages by code
 
 
@@ -293,7 +295,7 @@ class SweepWish:
 
 @dataclass(frozen=True, slots=True)
 class TrialWish:
-    """The request of a client for a trial, and the trial as it is stored."""
+    """A client's request for a trial, and the stored trial."""
 
     sweep_id: int
     request: TrialRequest
@@ -303,7 +305,7 @@ class TrialWish:
 
 @dataclass(frozen=True, slots=True)
 class Enqueued:
-    """A configuration that a client enqueued in a sweep, and that is not a trial yet."""
+    """A configuration that a client enqueued in a sweep, and that has not become a trial yet."""
 
     enqueued_id: int
     sweep_id: int

@@ -1,4 +1,4 @@
-"""The trials of earlier sweeps from which the search of a new sweep starts. Pure; api and scheduler process."""
+"""Selects the trials of earlier sweeps for the warm start of a new sweep. Pure; api and scheduler process."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ MAX_REASONS = 5
 
 @dataclass(frozen=True, slots=True)
 class WarmStart:
-    """The trials that fit the parameters of the new sweep, how many do not, and the first reasons."""
+    """The trials that fit the parameters of the new sweep, the number of those that do not, and the first reasons."""
 
     trial_ids: tuple[int, ...] = ()
     dropped: int = 0
     why: tuple[str, ...] = ()
-    left_out: int = 0  # that were not considered, because there are too many
+    left_out: int = 0  # not considered, because there are too many
 
 
 def choose(spec: SweepSpec, earlier: Iterable[tuple[int, Params]]) -> WarmStart:
-    """The fitting ones among trials (id and parameters)."""
+    """Selects the fitting trials; each is given by id and parameters."""
     taken: list[int] = []
     dropped: dict[int, str] = {}
     for trial_id, params in earlier:
@@ -41,7 +41,7 @@ def judged_otherwise(spec: SweepSpec, sweep_id: int, goals: Iterable[tuple[str, 
         return None
     theirs = ", ".join(f"{goal} {name}" for name, goal in earlier)
     ours = ", ".join(f"{metric.goal} {metric.name}" for metric in spec.objectives)
-    return f"sweep {sweep_id} was to {theirs}, and this one is to {ours}; start from sweeps with the same goals"
+    return f"sweep {sweep_id} has other goals ({theirs}) than this sweep ({ours}); use sweeps with the same goals"
 
 
 def misfit(spec: SweepSpec, params: Params) -> str | None:
@@ -54,7 +54,7 @@ def misfit(spec: SweepSpec, params: Params) -> str | None:
         if not parameter.active(chosen):
             continue
         if name not in params:
-            return f"{name}: it has none"
+            return f"{name}: missing"
         if complaint := parameter.complaint(params[name]):
             return f"{name}: {complaint}"
         chosen[name] = params[name]

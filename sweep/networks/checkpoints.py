@@ -69,7 +69,7 @@ def architecture_of(metadata: Mapping[str, str]) -> dict[str, object]:
 
 
 def write_tensors(tensors: dict[str, torch.Tensor], path: Path, metadata: Mapping[str, str]) -> None:
-    """Write a temporary file, sync it, and rename it: a reader sees the old file or the new one."""
+    """Write a temporary file, sync it, and rename it: readers see either the old file or the new one."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         save_file(tensors, temporary, metadata=dict(metadata))

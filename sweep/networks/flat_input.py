@@ -97,7 +97,7 @@ def built(build: Build, header: UserNetwork, weights: Mapping[str, torch.Tensor]
     except Exception as error:
         text = " ".join(str(error).split())
         raise UserCodeError(
-            f"{header.build} returned a network that the saved weights do not fit, with {_shown(header.params)}: "
+            f"the saved weights do not fit the network that {header.build} returned for {_shown(header.params)}: "
             f"{text[:600]}"
         ) from error
     return RowsIn(network, header.shape, dtype_of(header.dtype), header.outputs).eval()

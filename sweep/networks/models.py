@@ -15,9 +15,9 @@ _ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU, "t
 
 
 class Standardize(nn.Module):
-    """(x - mean) / deviation, by the statistics of the training split: part of the model, whose input is raw rows.
+    """(x - mean) / deviation, with the statistics of the training split. Part of the model, whose input is raw rows.
 
-    One mean and standard deviation for all features, or one for each.
+    `mean` and `deviation` have one value for all features, or one for each.
     """
 
     mean: torch.Tensor
@@ -33,7 +33,7 @@ class Standardize(nn.Module):
 
 
 class Rescale(nn.Module):
-    """y * deviation + mean, by the statistics of the training targets: the output is in the units of the target."""
+    """y * deviation + mean, with the statistics of the training targets: the output is in the units of the target."""
 
     mean: torch.Tensor
     deviation: torch.Tensor

@@ -4,9 +4,10 @@ Runs in the scheduler, slot actors, fork servers and trial processes. Start at `
 
 Modules:
     codec                 Encodes frozen dataclasses as JSON objects with a `kind`, and decodes them
-    fork_server_messages  What slot and fork server send each other, over a socket of packets
+    fork_server_messages  The messages between slot and fork server, over a SEQPACKET socket
     limits                Limits of the messages between scheduler, slot and trial process, used by both ends
     slot_commands         Commands of the scheduler to a slot
-    slot_exchange         What scheduler and slot exchange: commands one way, numbered events the other way
-    trial_messages        What trial process and slot send each other: one JSON object a line, over a socket
+    slot_exchange         The exchange between scheduler and slot: commands in one direction, numbered events in the
+                          other
+    trial_messages        The messages between trial process and slot: one JSON object per line, over a socket
 """

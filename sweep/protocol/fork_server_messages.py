@@ -1,6 +1,6 @@
-"""What slot and fork server send each other, over a socket of packets; slot and fork server.
+"""The messages between slot and fork server, over a SEQPACKET socket; slot and fork server.
 
-Requests are one packet each, with the descriptors that they hand over. Replies are lines.
+Each request is one packet, with the file descriptors that it passes. Replies are lines.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from podium.sweep.protocol.codec import Codec
 
 @dataclass(frozen=True, slots=True)
 class ForkAttempt:
-    """Fork a process for an attempt; the packet hands over its connection to the slot, and its log."""
+    """Fork a process for an attempt; the packet passes the descriptors of its connection to the slot and of its log."""
 
 
 @dataclass(frozen=True, slots=True)
 class SignalAttempt:
-    """Send a signal to the forked process; no effect when it has exited."""
+    """Send a signal to the forked process; no effect if it has exited."""
 
     number: int
 

@@ -14,7 +14,7 @@ MAX_NAME = 200  # characters of the name of a metric, parameter or module
 MAX_PARAMS = 1000  # of one trial
 MAX_IMPORTS = 10  # modules whose import times a trial process reports
 
-# What a slot holds for a reader that does not read.
+# Buffers of a slot for a reader that does not read.
 MAX_EVENTS = 10_000  # not acknowledged by the scheduler; at this number the trial process blocks
 MAX_EVENT_BYTES = 8 << 20  # of these events
 MAX_EVENTS_PER_CALL = 2_000

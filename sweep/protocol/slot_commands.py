@@ -29,7 +29,7 @@ class StopAttempt:
 
 @dataclass(frozen=True, slots=True)
 class PruneAnswer:
-    """Whether the trial is to be pruned, judged by its report at `step`."""
+    """Whether the trial is to be pruned, based on its report at `step`."""
 
     key: AttemptKey
     step: int
@@ -38,7 +38,7 @@ class PruneAnswer:
 
 @dataclass(frozen=True, slots=True)
 class SuggestAnswer:
-    """The value of a parameter that the trial suggested and the sweep file does not name; or why there is none."""
+    """The value of a suggested parameter that is not in the sweep file, or the reason why there is none."""
 
     key: AttemptKey
     name: str
@@ -48,7 +48,7 @@ class SuggestAnswer:
 
 @dataclass(frozen=True, slots=True)
 class StudyAnswer:
-    """The answer to a query of `trial.study`; or why there is none."""
+    """The answer to a query of `trial.study`, or the reason why there is none."""
 
     key: AttemptKey
     request: int

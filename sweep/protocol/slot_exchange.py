@@ -1,4 +1,4 @@
-"""What scheduler and slot exchange: commands one way, numbered events the other way; scheduler and slot.
+"""The exchange between scheduler and slot: commands in one direction, numbered events in the other; scheduler and slot.
 
 One call, `Slot.exchange`, carries a JSON array of commands, and returns a JSON array of `[number, event]` pairs, or
 null when a newer call or another session has superseded it. `Slot.open` returns a `SlotDescription`.
@@ -44,7 +44,7 @@ _EVENTS: Codec[Event] = Codec(EVENT_KINDS)
 
 @dataclass(frozen=True, slots=True)
 class SlotDescription:
-    """What a slot says of itself to the scheduler that opens a session with it."""
+    """The description that a slot returns to a scheduler that opens a session."""
 
     name: str  # also the id of its device
     session: int
@@ -93,7 +93,7 @@ def join_events(encoded: Iterable[bytes]) -> bytes:
 
 
 def decode_events(content: bytes) -> NumberedEvents | None:
-    """The events that a call returned; None where it was superseded."""
+    """The events that a call returned; None if the call was superseded."""
     values = json.loads(content)
     return None if values is None else _numbered(values)
 

@@ -1,7 +1,7 @@
-"""What trial process and slot send each other: one JSON object a line, over a socket; trial process and slot.
+"""The messages between trial process and slot: one JSON object per line, over a socket; trial process and slot.
 
-User code can write to the socket too, so the slot trusts nothing: `parse_from_trial` accepts exactly the fields of a
-message, each within its limits. A trial process does not send the key of its attempt: the slot adds it, so that no
+User code can write to the socket, too, so the slot validates everything: `parse_from_trial` accepts exactly the fields
+of a message, each within its limits. A trial process does not send the key of its attempt: the slot adds it, so that no
 process can report for another attempt.
 """
 
@@ -54,7 +54,7 @@ class AttrsReported:
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """The trial makes progress, and has nothing to report."""
+    """The trial makes progress but has nothing to report."""
 
 
 TrialMessage = Event | AttrsReported | Chosen | ChildReport | Heartbeat

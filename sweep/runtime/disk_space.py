@@ -48,7 +48,7 @@ class Room:
 
 
 def room(path: Path) -> Room:
-    """The free space of the file system of `path`; none if statvfs fails."""
+    """The free space of the file system of `path`; 0 if statvfs fails."""
     try:
         found = os.statvfs(path)
     except OSError:

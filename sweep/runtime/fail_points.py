@@ -1,8 +1,9 @@
 """Fail points: named places where fault-injection tests kill a process, such as before a commit; every process.
 
 They are disabled unless `PODIUM_FAIL_POINTS` names a folder when the process starts. A file in it with the name of a
-fail point arms it: the file has the number of passes to wait for; the process that makes the last one removes the file
-and kills itself with SIGKILL, as in a power failure. A fail point fires once, so that the restarted process survives.
+fail point arms it. The file contains the number of passes to wait for; the process that makes the last pass removes the
+file and kills itself with SIGKILL, as in a power failure. A fail point fires once, so that the restarted process
+survives.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Collapses anonymous memory into huge pages, so that forks copy 512 times fewer page-table entries; fork server.
 
 With torch imported, a process has about 150 MB of anonymous memory, and a fork copies a page-table entry for each 4 kB.
-After MADV_COLLAPSE (Linux 6.1; a no-op on older kernels), fork and exit took half as long: 1.4 to 2.0 ms instead of 3.1
-to 5.4, and 2.0 to 2.4 ms instead of 3.9 to 5.5.
+After MADV_COLLAPSE (Linux 6.1; a no-op on older kernels), fork took 1.4 to 2.0 ms instead of 3.1 to 5.4 ms, and exit
+2.0 to 2.4 ms instead of 3.9 to 5.5 ms.
 """
 
 from __future__ import annotations

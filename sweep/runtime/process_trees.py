@@ -71,7 +71,8 @@ def kill_descendants(*, deadline_s: float = 5.0) -> list[int]:
 def kill_orphans(keep: set[int], *, deadline_s: float = 3.0) -> list[int]:
     """Kill the children of this process that are not in `keep`, with their descendants; returns the killed pids.
 
-    These are processes that ended children left behind. Those in `keep` and their descendants are not affected.
+    They are processes left behind by children that have ended. Processes in `keep` and their descendants are not
+    affected.
     """
     killed: list[int] = []
     end = time.monotonic() + deadline_s

@@ -1,6 +1,7 @@
 """Removes files and folders of trials incrementally, so that large ones do not block the caller; slot, scheduler.
 
-Handles arbitrarily deep and large folder trees without recursion and without raising. What cannot be removed is logged.
+Handles arbitrarily deep and large folder trees without recursion and without raising. Files that cannot be removed are
+logged.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def _emptying(top: int) -> Iterator[None]:
 
 
 def _emptying_one(name: str, top: int, folders: list[str]) -> Iterator[None]:
-    """Remove the files of one folder, and put those that are in it on the list."""
+    """Remove the files of one folder, and append its subfolders to the list."""
     folder = _open(name, top)
     try:
         with os.scandir(folder) as entries:

@@ -1,4 +1,4 @@
-"""The unfinished sweeps and trials, and what their searches answer. Pure; scheduler process."""
+"""The unfinished sweeps and trials, and the handling of answers from their searches. Pure; scheduler process."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class ActiveSweeps:
 
     @property
     def known(self) -> frozenset[int]:
-        """The sweeps that must not be read again: active or unreadable."""
+        """The sweeps that must not be loaded again: active or unreadable ones."""
         return self.ids | self._unreadable
 
     @property
@@ -98,7 +98,7 @@ class ActiveSweeps:
         return None if trial is None else trial.sweep_id
 
     def current(self, key: AttemptKey) -> LiveTrial | None:
-        """The trial whose current attempt this is, if it has not ended; None for others, whose results do not count."""
+        """The unfinished trial with this current attempt; None for any other attempt, whose results do not count."""
         trial = self._trials.get(key.trial_id)
         if trial is None or trial.key != key or self._sweeps[trial.sweep_id].is_ready(trial):
             return None
@@ -107,7 +107,7 @@ class ActiveSweeps:
     # Sweeps.
 
     def activate(self, stored: StoredSweep, now: Instant) -> tuple[LiveSweep, Decision]:
-        """Start with a sweep that is new, or was left by an earlier scheduler. Raises what its stored form causes."""
+        """Add a sweep that is new, or was left by an earlier scheduler. Raises any error caused by its stored form."""
         sweep = LiveSweep(stored, self._search_generation + 1, now)
         self._search_generation += 1
 
@@ -122,7 +122,7 @@ class ActiveSweeps:
         return sweep, decision
 
     def reject_unreadable(self, stored: StoredSweep, error: Exception, now: Instant) -> Decision:
-        """A sweep that cannot be read fails, and is not read again."""
+        """A sweep that cannot be read fails, and is not loaded again."""
         self._unreadable.add(stored.sweep_id)
         reason = f"the stored sweep cannot be read: {type(error).__name__}: {error}"
         return Decision(changes=rejection(stored, reason, now))
@@ -136,7 +136,7 @@ class ActiveSweeps:
         del self._sweeps[sweep.sweep_id]
         return decision
 
-    # What the searches answer.
+    # Answers of the searches.
 
     def sender(self, message: TrialProposed | PruneDecision | ValueSuggested | SearchFailed) -> LiveSweep | None:
         """The sweep whose current search sent the message; None if that search was closed."""
@@ -144,7 +144,7 @@ class ActiveSweeps:
         return sweep if sweep is not None and sweep.search_generation == message.search_generation else None
 
     def on_trial_proposed(self, message: TrialProposed, now: Instant) -> Decision:
-        """The search has proposed a trial, or has none left."""
+        """The search has proposed a trial, or is exhausted."""
         sweep = self.sender(message)
         if sweep is None:
             return Decision()
@@ -167,7 +167,7 @@ class ActiveSweeps:
         return Decision(changes=[change])
 
     def on_prune_decision(self, message: PruneDecision) -> tuple[LiveTrial | None, Decision]:
-        """The trial that waits for the decision, if it still does."""
+        """The trial that waits for the decision, if it still waits."""
         if self.sender(message) is None:
             return None, Decision()
         changes: list[Change] = []
@@ -176,7 +176,7 @@ class ActiveSweeps:
         return self.current(message.key), Decision(changes)
 
     def on_value_suggested(self, message: ValueSuggested) -> tuple[LiveTrial | None, Decision]:
-        """A value of a parameter that the sweep file does not name; the trial that waits for it, if it still does."""
+        """A value of a parameter that is not in the sweep file; returns the trial that waits for it, if any."""
         trial = self.current(message.wanted.key)
         if trial is None or self.sender(message) is None:
             return None, Decision()
@@ -192,11 +192,13 @@ class ActiveSweeps:
         return trial, decision
 
     def on_fallback_value(self, trial: LiveTrial, wanted: Wanted) -> Decision:
-        """A trial sampled a value itself because no answer came in time. Recorded at once: it may end at once."""
+        """A trial sampled a value itself because no answer came in time. Recorded immediately, since the trial may end
+        at once.
+        """
         try:
             definable(self._sweeps[trial.sweep_id].spec, wanted, len(trial.params))
         except UserCodeError as error:
-            log.warning("a value that trial %d sampled itself is not kept: %s", trial.trial_id, error)
+            log.warning("dropped a value that trial %d sampled itself: %s", trial.trial_id, error)
             return Decision()
         trial.define_fallback(wanted.name, wanted.value)
         return self._defined(trial, wanted, wanted.value)
@@ -208,7 +210,7 @@ class ActiveSweeps:
     # Trials.
 
     def retry(self, sweep: LiveSweep, stored: StoredTrial, now: Instant) -> Decision:
-        """A client retries a trial that failed or was cancelled."""
+        """A client retries a failed or cancelled trial."""
         trial = sweep.retry(stored)
         self._trials[trial.trial_id] = trial
         change = TrialRetried(trial.trial_id, sweep.sweep_id, trial.number, now.wall_s)
@@ -221,7 +223,7 @@ class ActiveSweeps:
         return Decision([change], [TellTrial(trial.sweep_id, trial.number, TrialState.CANCELLED)])
 
     def end_attempt(self, trial: LiveTrial, event: Ended, now: Instant, *, repeat: bool) -> Decision:
-        """An attempt has ended; so has its trial, unless it is repeated."""
+        """An attempt has ended, and its trial as well unless the trial is retried."""
         sweep = self._sweeps[trial.sweep_id]
         device_s = sweep.release(trial, now.monotonic_s, now.wall_s - event.ended_at)
         state = TrialState.WAITING if repeat else event.state
@@ -242,7 +244,7 @@ class ActiveSweeps:
 
 
 def rejection(stored: StoredSweep, reason: str, now: Instant) -> list[Change]:
-    """The changes by which a stored sweep fails that cannot be activated."""
+    """The changes that fail a stored sweep that cannot be activated."""
     changes: list[Change] = []
     at = now.wall_s
     for trial in stored.trials:

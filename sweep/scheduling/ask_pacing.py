@@ -1,4 +1,6 @@
-"""How many trials to request from the search of a sweep, and how long to wait for each. Pure; scheduler process."""
+"""Decides how many trials to request from the search of a sweep, and how long to wait for each. Pure; scheduler
+process.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ class AskPacing:
 
     @property
     def pending(self) -> int:
-        """How many asks have no answer yet."""
+        """The number of asks without an answer."""
         return self._pending
 
     @property
@@ -34,20 +36,20 @@ class AskPacing:
 
     @property
     def deadline_s(self) -> float:
-        """How long to wait for a proposal.
+        """The time limit of a proposal.
 
-        2 s, but at most a quarter of the duration of a trial, so that devices do not wait; and at least a hundredth of
-        it, up to a minute, which does not matter.
+        2 s, but at most a quarter of a trial's duration, so that devices do not wait, and at least a hundredth of it
+        (up to a minute), a delay that is negligible.
         """
         quarter, hundredth = self._mean_trial_s / 4, min(self._mean_trial_s / 100, 60.0)
         return max(min(ASK_DEADLINE_S, quarter), hundredth)
 
     def begin(self) -> None:
-        """An ask is sent."""
+        """Record an ask that is sent."""
         self._pending += 1
 
     def begin_enqueued(self, enqueued_id: int) -> bool:
-        """An ask for an enqueued configuration is to be sent; False if it was sent before."""
+        """Record an ask for an enqueued configuration; False if it was sent before."""
         if enqueued_id in self._enqueued:
             return False
         self._enqueued.add(enqueued_id)
@@ -55,13 +57,13 @@ class AskPacing:
         return True
 
     def end(self, took_s: float, *, exhausted: bool) -> None:
-        """An ask is answered."""
+        """Record the answer to an ask."""
         self._pending -= 1
         self._mean_ask_s += _SMOOTHING * (took_s - self._mean_ask_s)
         self._exhausted = self._exhausted or exhausted
 
     def record_trial(self, duration_s: float) -> None:
-        """A trial ended."""
+        """Record the end of a trial."""
         self._mean_trial_s += _SMOOTHING * (duration_s - self._mean_trial_s)
 
     def reopen(self) -> None:
@@ -69,8 +71,8 @@ class AskPacing:
         self._exhausted = False
 
     def ahead(self, slots: int) -> int:
-        """How many trials to have ready: one, and as many more as slots may become free during an ask.
+        """The number of trials to have ready: one, plus the number of slots that may become free during an ask.
 
-        More would be chosen with fewer results.
+        Any more would be chosen with fewer results.
         """
         return min(1 + int(slots * self._mean_ask_s / max(self._mean_trial_s, 1e-3)), slots)

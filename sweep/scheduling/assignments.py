@@ -1,4 +1,4 @@
-"""What a slot needs to run an attempt. Pure; scheduler process."""
+"""Builds the assignment that a slot needs to run an attempt. Pure; scheduler process."""
 
 from __future__ import annotations
 

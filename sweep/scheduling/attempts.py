@@ -1,4 +1,4 @@
-"""Decisions on what attempts report, and on how they end. Pure; scheduler process."""
+"""Decisions on the reports and the ends of attempts. Pure; scheduler process."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _on_study_asked(state: SchedulerState, slot: Slot, trial: LiveTrial, event: 
 
 
 def _on_stop_asked(state: SchedulerState, slot: Slot, trial: LiveTrial, event: StopAsked, now: Instant) -> Decision:
-    """A trial called `study.stop()`: running trials may finish, and nothing else of the sweep starts."""
+    """A trial called `study.stop()`: running trials may finish, and no other trial of the sweep starts."""
     sweep = state.sweeps[trial.sweep_id]
     if SweepState.STOPPING not in SWEEP_TRANSITIONS[sweep.state]:
         return Decision()
@@ -117,7 +117,7 @@ EVENT_HANDLERS: Mapping[type, Callable[[SchedulerState, Slot, LiveTrial, Any, In
 
 
 def end_attempt(state: SchedulerState, trial: LiveTrial, event: Ended, now: Instant) -> Decision:
-    """An attempt has ended: its slot is free, and its trial has ended or waits for the next attempt."""
+    """An attempt has ended: its slot is free, and its trial has either ended or waits for the next attempt."""
     sweep = state.sweeps[trial.sweep_id]
     decision = Decision()
     slot = state.ledger.slot_of(trial)
@@ -136,16 +136,16 @@ def end_attempt(state: SchedulerState, trial: LiveTrial, event: Ended, now: Inst
 
 
 def end_lost(state: SchedulerState, trial: LiveTrial, cause: Cause, reason: str, now: Instant) -> Decision:
-    """An attempt was lost with its slot, which did not clean up."""
+    """An attempt was lost together with its slot, which did not clean up."""
     decision = Decision(actions=[CleanUpAttempt(state.folder_of(trial))])
     decision += end_attempt(state, trial, ended(trial, cause, reason, now), now)
     return decision
 
 
 def end_interrupted(state: SchedulerState, trial: LiveTrial, reason: str, now: Instant) -> Decision:
-    """An attempt was lost with the service: it is repeated, and is no failure.
+    """An attempt was lost together with the service: it is repeated, and does not count as a failure.
 
-    Unless that repeats too often: then the trial may be the cause.
+    If this happens too often, it does count: then the trial may be the cause.
     """
     trial.interrupt()
     if trial.was_interrupted_often:
@@ -158,7 +158,7 @@ def end_interrupted(state: SchedulerState, trial: LiveTrial, reason: str, now: I
 
 
 def ended(trial: LiveTrial, cause: Cause, reason: str, now: Instant) -> Ended:
-    """The end of an attempt that the scheduler decides itself."""
+    """The end of an attempt that the scheduler itself decides."""
     state = TrialState.CANCELLED if cause is Cause.CANCELLED else TrialState.FAILED
     return Ended(trial.key, state, now.wall_s, now.wall_s, cause=cause, message=reason)
 

@@ -1,6 +1,7 @@
-"""Writes the changes that the scheduler decides; if one cannot be written, all others are. Pure; scheduler process.
+"""Writes the scheduler's changes; if one cannot be written, all others are still written. Pure; scheduler process.
 
-Only for what a change contains. A `DatabaseError` means that the database accepts nothing now, and all changes wait.
+A change is skipped only because of its content. A `DatabaseError` means that the database rejects all writes for now,
+and all changes wait.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ log = logging.getLogger("podium.scheduler")
 
 
 class ChangeWriter:
-    """Owns the changes that are not written yet. `sweep_of` gives the sweep of a trial, if it is known."""
+    """Owns the changes that are not written yet. `sweep_of` returns the sweep of a trial, if known."""
 
     def __init__(self, recorder: Recorder, sweep_of: Callable[[int], int | None]) -> None:
         self._recorder = recorder
         self._sweep_of = sweep_of
         self._changes: list[Change] = []
-        self._skipped: set[int] = set()  # trials with a change that cannot be written: none of their changes is
+        self._skipped: set[int] = set()  # trials with a change that cannot be written: none of their changes is written
         self._failed: dict[int, str] = {}
         self._rejection = ""  # why the database rejects writes now
         self._rejected_since = 0.0  # seconds since the epoch
@@ -38,28 +39,28 @@ class ChangeWriter:
 
     @property
     def pending(self) -> int:
-        """How many changes are not written yet."""
+        """The number of changes that are not written yet."""
         return len(self._changes)
 
     @property
     def failed(self) -> dict[int, str]:
-        """The sweeps with changes that cannot be written, and why; for the scheduler to end."""
+        """The sweeps with changes that cannot be written, and the reasons; the scheduler ends them."""
         return dict(self._failed)
 
     @property
     def rejected(self) -> bool:
-        """Whether the database rejects writes now."""
+        """Whether the database currently rejects writes."""
         return bool(self._rejection)
 
     def add(self, changes: Iterable[Change]) -> None:
-        """Changes to write, in order."""
+        """Append changes, in order."""
         self._changes += changes
 
     def write(self) -> None:
-        """Write all changes in one transaction; if one cannot be written, the others, in order and each once.
+        """Write all changes in one transaction; if one cannot be written, write the others, in order and each once.
 
-        Raises `DatabaseError` if the database accepts nothing now: the changes stay pending. Raises other errors of
-        the recorder if it cannot write an empty transaction either.
+        Raises `DatabaseError` if the database rejects all writes for now: the changes stay pending. Raises other errors
+        of the recorder if it cannot even write an empty transaction.
         """
         self._drop_skipped()
         try:
@@ -73,21 +74,21 @@ class ChangeWriter:
         self._changes.clear()
 
     def forget_failed(self) -> None:
-        """The failed sweeps are ended: changes to them are written from now on."""
+        """The failed sweeps have been ended: changes to them are written from now on."""
         self._failed.clear()
         self._skipped.clear()
 
     def reject(self, reason: str, at: float) -> None:
-        """The database rejected the changes at `at`."""
+        """Record that the database rejected the changes at `at`."""
         if not self._rejection:
             self._rejected_since = at
-        if reason != self._rejection:  # once, and not every second onto a full disk
-            log.error("the database rejects writes, changes wait: %s", reason)
+        if reason != self._rejection:  # once, rather than every second onto a full disk
+            log.error("the database rejects writes; changes wait: %s", reason)
         self._rejection = reason
         self._waited = len(self._changes)
 
     def accept(self) -> tuple[str, float] | None:
-        """The database accepts writes; why it had rejected them and since when, if it had."""
+        """Record that the database accepts writes; returns why and since when it had rejected them, if it had."""
         if not self._rejection:
             return None
         log.info("the database accepts writes again; %d changes had waited", self._waited)
@@ -112,7 +113,7 @@ class ChangeWriter:
                 count *= 2
 
     def _leave_out(self, change: Change, error: Exception, owners: Mapping[int, int]) -> None:
-        self._recorder.commit([])  # raises if the cause is not what the change contains
+        self._recorder.commit([])  # raises if the content of the change is not the cause
         log.error("cannot write %.1000r: %s: %s", change, type(error).__name__, error)
         trial, sweep = trial_of(change), _named(change)
         if trial is not None:
@@ -129,7 +130,7 @@ class ChangeWriter:
 
 
 def trial_of(change: Change) -> int | None:
-    """The trial that a change concerns, if it concerns one."""
+    """The trial that a change concerns, if any."""
     if isinstance(change, AttemptPlaced | MetricPoint):
         return change.key.trial_id
     if isinstance(change, AttemptStarted | ArtifactSaved | AttemptEnded):

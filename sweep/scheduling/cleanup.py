@@ -1,4 +1,4 @@
-"""Removes files that lost attempts leave behind, and files that sweeps do not keep. A thread of the scheduler process.
+"""Removes files of lost attempts, and files that sweeps do not keep. A thread of the scheduler process.
 
 Folders may be large, and the loop must not wait for their removal.
 """
@@ -24,17 +24,19 @@ log = logging.getLogger("podium.cleanup")
 
 
 class CleanupThread:
-    """Runs one task after another. A task that fails for the database is tried `max_tries` times, ever more rarely."""
+    """Runs one task after another. A task that fails because of the database is tried up to `max_tries` times, with
+    backoff.
+    """
 
     def __init__(self, *, retry_s: float = RETRY_S, max_tries: int = MAX_TRIES) -> None:
         self._retry_s = retry_s
         self._max_tries = max_tries
         self._tasks: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self._due: set[int] = set()  # the sweeps whose retention is due
+        self._due: set[int] = set()  # the sweeps to which retention must be applied
         threading.Thread(target=self._run, name="cleanup", daemon=True).start()
 
     def clean_up_attempt(self, folder: Path) -> None:
-        """The slot of this attempt was lost just now."""
+        """Clean up an attempt whose slot was just lost."""
         due_s = time.monotonic() + SETTLE_S
 
         def task() -> None:
@@ -44,7 +46,7 @@ class CleanupThread:
         self._tasks.put(task)
 
     def clean_up_before(self, trials: Path, at: float, keep: frozenset[Path]) -> None:
-        """All attempts below `trials` from before `at` (seconds since the epoch), except those in `keep`."""
+        """Clean up all attempts below `trials` from before `at` (seconds since the epoch), except those in `keep`."""
         self._tasks.put(lambda: clean_up_before(trials, at, keep))
 
     def apply_retention(self, sweep_id: int, apply: Callable[[int], bool]) -> None:
@@ -58,7 +60,7 @@ class CleanupThread:
             try:
                 done = apply(sweep_id)
             except DatabaseError:
-                self._due.add(sweep_id)  # it is tried again
+                self._due.add(sweep_id)  # retried later
                 raise
             if not done:
                 time.sleep(self._retry_s)

@@ -1,4 +1,4 @@
-"""Decisions on what clients request of sweeps and trials, as it is in the database. Pure; scheduler process."""
+"""Decisions on the client requests for sweeps and trials, as stored in the database. Pure; scheduler process."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ log = logging.getLogger("podium.commands")
 
 
 class CommandHandler:
-    """Sweeps activated, paused, resumed, stopped, cancelled, extended; trials stopped, retried, enqueued."""
+    """Activates, pauses, resumes, stops, cancels and extends sweeps; stops, retries and enqueues trials."""
 
     def __init__(self, state: SchedulerState) -> None:
         self._state = state
 
     def activate(self, stored: StoredSweep, now: Instant) -> Decision:
-        """A sweep that is new, was left by an earlier scheduler, or is to continue."""
+        """Activate a sweep that is new, was left by an earlier scheduler, or is to continue."""
         try:
             sweep, decision = self._state.sweeps.activate(stored, now)
         except Exception as error:  # one sweep that cannot be read must not end all others
             log.exception("cannot activate sweep %d", stored.sweep_id)
             return self._state.sweeps.reject_unreadable(stored, error, now)
-        if sweep.state is SweepState.CANCELLED:  # while no scheduler was there to end its trials
+        if sweep.state is SweepState.CANCELLED:  # cancelled while no scheduler was running that could end its trials
             decision += cancel_sweep(self._state, sweep, now)
         elif sweep.state in SWEEP_OVER:
             decision.changes.append(sweep.resume("resumed on request", now.wall_s))
         return decision
 
     def apply(self, pending: PendingCommands, now: Instant) -> Decision:
-        """All requests for active sweeps, their trials, and devices."""
+        """Apply all requests for active sweeps, their trials, and devices."""
         decision = Decision(changes=self._state.health.apply(pending, now.wall_s))
         for sweep_id, update in pending.sweeps.items():
             decision += self._apply_to_sweep(self._state.sweeps[sweep_id], update, now)

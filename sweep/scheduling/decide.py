@@ -1,4 +1,4 @@
-"""What each message means for the scheduler: changes to write and actions to execute. Pure; scheduler process.
+"""Decides, for each message, the changes to write and the actions to execute. Pure; scheduler process.
 
 `decide` reads no clock, file or database, and waits for nothing: the same state, message and instant give the same
 decision.
@@ -33,7 +33,7 @@ from podium.sweep.values.trial import AttemptKey, Cause, SweepState
 
 
 def decide(state: SchedulerState, message: Message, now: Instant) -> Decision:
-    """Update the state for one message; what is to be written, and what is to be done."""
+    """Update the state for one message; returns what to write and what to execute."""
     return MESSAGE_HANDLERS[type(message)](state, message, now)
 
 
@@ -41,7 +41,7 @@ def decide(state: SchedulerState, message: Message, now: Instant) -> Decision:
 
 
 def _on_slot_opened(state: SchedulerState, message: SlotOpened, now: Instant) -> Decision:
-    """A slot came up. What it runs from before is adopted if the database agrees."""
+    """A slot is ready. An attempt that it already runs is adopted if it matches the database."""
     slot = state.ledger.open(message.device, now.monotonic_s)
     decision = Decision(changes=[slot.shown(now.wall_s)])
     if message.running is not None:
@@ -168,7 +168,7 @@ def resolve_orphans(state: SchedulerState, has_started: Callable[[Path], bool], 
 
 
 def suspend(state: SchedulerState, now: Instant) -> Decision:
-    """At the end of the service: nothing stays `running` in the database that does not run."""
+    """At the end of the service: nothing that no longer runs stays `running` in the database."""
     decision = Decision()
     for _, trial in state.ledger.busy():
         decision += end_attempt(state, trial, ended(trial, Cause.CANCELLED, "the service stopped", now), now)

@@ -1,4 +1,4 @@
-"""What the scheduler decides: changes to write, and actions for other threads. Pure; scheduler process."""
+"""The decisions of the scheduler: changes to write, and actions for other threads. Pure; scheduler process."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from podium.sweep.values.trial import AttemptKey, StudyAsked, TrialState, Wanted
 
 @dataclass(frozen=True, slots=True)
 class Instant:
-    """When a decision is made, and what was measured for it."""
+    """The time of a decision, and the measurements for it."""
 
     wall_s: float  # seconds since the epoch
     monotonic_s: float
-    disk_shortage: str = ""  # why the data disk allows no new trial, if that was measured
+    disk_shortage: str = ""  # why the data disk allows no new trial, if measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class AskTrial:
 
 @dataclass(frozen=True, slots=True)
 class RetryTrial:
-    """A finished trial runs again."""
+    """Tell the search that an ended trial runs again."""
 
     sweep_id: int
     number: int
@@ -55,7 +55,7 @@ class RetryTrial:
 
 @dataclass(frozen=True, slots=True)
 class ReportValue:
-    """A reported value, for the pruner."""
+    """Pass a reported value to the pruner."""
 
     sweep_id: int
     number: int
@@ -66,7 +66,7 @@ class ReportValue:
 
 @dataclass(frozen=True, slots=True)
 class SuggestValue:
-    """A trial requests a value of a parameter that the sweep file does not name."""
+    """Request a value of a parameter that is not in the sweep file, for a trial."""
 
     sweep_id: int
     number: int
@@ -75,7 +75,7 @@ class SuggestValue:
 
 @dataclass(frozen=True, slots=True)
 class TellTrial:
-    """How a trial ended."""
+    """Tell the search how a trial ended."""
 
     sweep_id: int
     number: int
@@ -87,7 +87,7 @@ class TellTrial:
 
 @dataclass(frozen=True, slots=True)
 class ReadStudy:
-    """A trial reads its study."""
+    """Answer a trial that reads its study."""
 
     sweep_id: int
     asked: StudyAsked

@@ -1,4 +1,6 @@
-"""Which devices take trials: set aside after failures, reserved by ensembles, idle and why. Pure; scheduler process."""
+"""Decides which devices accept trials: set aside after failures, reserved by ensembles, idle and why. Pure; scheduler
+process.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,16 @@ log = logging.getLogger("podium.scheduler")
 
 
 class DeviceHealth:
-    """Of the devices in `ledger`. Each method returns the changes to write."""
+    """The health of the devices in `ledger`. Each method returns the changes to write."""
 
     def __init__(self, ledger: DeviceLedger) -> None:
         self._ledger = ledger
         self._idle: set[str] = set()  # devices that were idle at the last call of `explain`
 
     def record_outcome(self, slot: Slot, trial: LiveTrial, event: Ended, at: float) -> list[Change]:
-        """An attempt ended: a device on which one trial after another fails, for no fault of theirs, is set aside."""
+        """Record the end of an attempt: a device on which consecutive trials fail through no fault of their own is set
+        aside.
+        """
         device_id = slot.device.device_id
         if not _is_device_fault(event):
             if event.state in COUNTED or event.state is TrialState.FAILED:
@@ -42,7 +46,9 @@ class DeviceHealth:
         return _shown([slot for slot in closed if not slot.lost], at)
 
     def explain(self, sweeps: Sequence[LiveSweep], disk_shortage: str, at: float) -> list[Change]:
-        """Set why devices are idle. One between two trials is not idle: it must be without a trial twice."""
+        """Set the reasons why devices are idle. A device between two trials is not idle: it must be without a trial in
+        two calls.
+        """
         without_trial = {slot.device.device_id for slot in self._ledger.available() if slot.trial is None}
         idle = without_trial & self._idle
         self._idle = without_trial
@@ -54,12 +60,12 @@ class DeviceHealth:
         return _shown(changed, at)
 
     def begin(self, slot: Slot, at: float) -> list[Change]:
-        """A slot gets a trial: it is no longer idle, even if the trial is short."""
+        """Record that a slot gets a trial: it is no longer idle, even if the trial is short."""
         self._idle.discard(slot.device.device_id)
         return _shown([slot], at) if slot.set_idle("") else []
 
     def explain_rejected_writes(self, reason: str, since: float) -> list[Change]:
-        """The database rejected writes since then, so that nothing was started."""
+        """The database has rejected writes since `since`, so that nothing was started."""
         free = self._ledger.free()
         for slot in free:
             slot.set_idle(reason)
@@ -71,10 +77,10 @@ def _shown(slots: Iterable[Slot], at: float) -> list[Change]:
 
 
 def _is_device_fault(event: Ended) -> bool:
-    """Whether an attempt failed because of where it ran.
+    """Whether an attempt failed because of the device on which it ran.
 
-    Slow imports are slow on any device, and a full disk affects all. A failure with a traceback is the program's own,
-    unless the attempt found another device than its slot's.
+    Slow imports are slow on every device, and a full disk affects all devices. A failure with a traceback is the
+    program's own, unless the attempt found a device other than its slot's.
     """
     if event.state is not TrialState.FAILED:
         return False

@@ -1,4 +1,4 @@
-"""The device ledger: the slot on each device, what runs there, and what to send it next. Pure; scheduler process."""
+"""The device ledger: the slot on each device, its attempt, and the commands to send next. Pure; scheduler process."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class Slot:
 
     device: Device
     lost: bool = False
-    dedicated: str = ""  # why it takes no trials, if an ensemble reserves the device
-    aside: str = ""  # why it takes no trials until a person returns it
+    dedicated: str = ""  # why it accepts no trials, if an ensemble reserves the device
+    aside: str = ""  # why it accepts no trials until an operator returns it
     idle: str = ""  # why it has no trial although it is available
     sent_s: float = 0.0  # time of the last call; monotonic
     trial: LiveTrial | None = None
-    ending: AttemptKey | None = None  # an attempt that no longer counts, but still holds the device
+    ending: AttemptKey | None = None  # an attempt that no longer counts but still occupies the device
     ending_since_s: float = 0.0
     ending_folder: Path | None = None
     acknowledged: int = 0
@@ -42,23 +42,23 @@ class Slot:
 
     @property
     def free(self) -> bool:
-        """Whether it can take a trial now."""
+        """Whether it can accept a trial now."""
         return self.available and self.trial is None and self.ending is None
 
     @property
     def available(self) -> bool:
-        """Whether it takes trials, now or later."""
+        """Whether it accepts trials, now or later."""
         return not self.lost and not self.closed
 
     @property
     def closed(self) -> str:
-        """Why it takes no trials although it works, or ""."""
+        """Why it accepts no trials although it works, or ""."""
         return self.dedicated or (f"set aside ({self.aside})" if self.aside else "")
 
-    # What the slot reports.
+    # Reports of the slot.
 
     def receive(self, numbered: Iterable[tuple[int, Event]]) -> list[Event]:
-        """It answered; the events that are new. The others were sent again because they were not acknowledged."""
+        """The slot answered; returns the new events. The others were resent because they were not acknowledged."""
         self.answered = True
         new: list[Event] = []
         for number, event in numbered:
@@ -68,14 +68,14 @@ class Slot:
         return new
 
     def lose(self) -> None:
-        """Its process is gone."""
+        """The slot's process is gone."""
         self.lost = True
 
     def finish_ending(self) -> None:
-        """The attempt that no longer counted has ended."""
+        """The attempt that no longer counts has ended."""
         self.ending = None
 
-    # What it runs.
+    # The attempt.
 
     def run(self, trial: LiveTrial, assignment: Assignment) -> None:
         """Run an attempt."""
@@ -83,7 +83,7 @@ class Slot:
         self.commands.append(StartAttempt(assignment))
 
     def adopt(self, trial: LiveTrial) -> None:
-        """It was found running the trial's current attempt."""
+        """The slot was found running the trial's current attempt."""
         self.trial = trial
 
     def release(self) -> None:
@@ -95,7 +95,7 @@ class Slot:
         self.commands.append(StopAttempt(key, cause))
 
     def drop(self, key: AttemptKey, now_s: float, folder: Path | None = None) -> None:
-        """Kill an attempt that no longer counts; the device is free when the slot reports its end."""
+        """Kill an attempt that no longer counts; the device becomes free when the slot reports its end."""
         self.trial = None
         self.ending, self.ending_since_s = key, now_s
         if folder is not None:
@@ -114,17 +114,17 @@ class Slot:
         self.commands.append(PruneAnswer(key, step, prune))
 
     def suggest(self, wanted: Wanted, value: Scalar, error: str) -> None:
-        """Tell the trial the value of a parameter that it requested, or why there is none."""
+        """Send the trial the value of a requested parameter, or the reason why there is none."""
         self.commands.append(SuggestAnswer(wanted.key, wanted.name, value, error))
 
     def answer_study(self, read: StudyRead) -> None:
-        """Tell the trial what it read from its study."""
+        """Send the trial the answer to its query of the study."""
         self.commands.append(StudyAnswer(read.asked.key, read.asked.request, read.answer, read.error))
 
     # Calls.
 
     def mark_killed(self, now_s: float) -> None:
-        """It is being killed: the watchdog waits before it reports the slot again."""
+        """The slot is being killed: the watchdog waits before it reports the slot again."""
         self.sent_s = self.ending_since_s = now_s
 
     def take_commands(self, now_s: float) -> list[SlotCommand]:
@@ -135,24 +135,24 @@ class Slot:
     # Its device in the database.
 
     def set_idle(self, reason: str) -> bool:
-        """Set why it has no trial; whether that is new."""
+        """Set why it has no trial; returns whether that changed."""
         changed, self.idle = reason != self.idle, reason
         return changed
 
     def set_closed(self, dedicated: str, aside: str) -> bool:
-        """Set why it takes no trials; whether that is new."""
+        """Set why it accepts no trials; returns whether that changed."""
         changed = (self.dedicated, self.aside) != (dedicated, aside)
         self.dedicated, self.aside = dedicated, aside
         return changed
 
     def shown(self, at: float) -> DeviceChanged:
-        """The device of a slot that is not lost, as the database must show it."""
+        """The device of a slot that is not lost, as it must be in the database."""
         if self.dedicated:
             return self.changed("dedicated", self.dedicated, at)
         return self.changed("set aside", self.aside, at) if self.aside else self.changed("ready", self.idle, at)
 
     def changed(self, state: str, reason: str, at: float) -> DeviceChanged:
-        """The device in a given state."""
+        """The device in the given state."""
         d = self.device
         return DeviceChanged(d.device_id, d.kind, d.position, d.node, d.visible, d.uuid, d.slot_pid, state, reason, at)
 
@@ -170,7 +170,7 @@ class DeviceLedger:
         return iter(self._slots.values())
 
     def __len__(self) -> int:
-        """How many slots are up."""
+        """The number of slots that are up."""
         return sum(not slot.lost for slot in self)
 
     def __getitem__(self, device_id: str) -> Slot:
@@ -184,13 +184,13 @@ class DeviceLedger:
         return None if trial.device_id is None else self._slots[trial.device_id]
 
     def open(self, device: Device, now_s: float) -> Slot:
-        """A slot that came up, for the first time or again."""
+        """Add a slot that came up, for the first time or again."""
         dedicated, aside = self._dedicated.get(device.device_id, ""), self._aside.get(device.device_id, "")
         slot = self._slots[device.device_id] = Slot(device, dedicated=dedicated, aside=aside, sent_s=now_s)
         return slot
 
     def close(self, dedicated: dict[str, str], aside: dict[str, str]) -> list[Slot]:
-        """These devices, and only these, take no trials from now on; the slots for which that is new.
+        """From now on exactly these devices accept no trials; returns the slots for which that changed.
 
         A running trial continues. The failures of a device that is returned are forgotten.
         """
@@ -204,7 +204,7 @@ class DeviceLedger:
         ]
 
     def record_failure(self, device_id: str, trial_id: int, reason: str) -> str | None:
-        """A trial failed because of its device; why the device is set aside, if that was one failure too many."""
+        """A trial failed because of its device; returns why the device is set aside, if it had too many failures."""
         failed = self._failed.setdefault(device_id, [])
         if trial_id not in failed:
             failed.append(trial_id)
@@ -220,15 +220,15 @@ class DeviceLedger:
         self._failed.pop(device_id, None)
 
     def available(self) -> list[Slot]:
-        """The slots that take trials, now or later."""
+        """The slots that accept trials, now or later."""
         return [slot for slot in self if slot.available]
 
     def free(self) -> list[Slot]:
-        """The slots that can take a trial now."""
+        """The slots that can accept a trial now."""
         return [slot for slot in self if slot.free]
 
     def busy(self) -> list[tuple[Slot, LiveTrial]]:
-        """The slots with an attempt that counts, and its trial."""
+        """The slots with an attempt that counts, each with its trial."""
         return [(slot, slot.trial) for slot in self if slot.trial is not None]
 
     def send(self, pool: SlotPool, now_s: float) -> None:

@@ -8,17 +8,17 @@ from podium.sweep.scheduling.live_trial import LiveTrial
 
 
 class DeviceTime:
-    """Times are monotonic."""
+    """The device time of one sweep. All times are monotonic."""
 
     def __init__(self) -> None:
         self._running = 0
         self._placed_s = 0.0  # the sum of the times at which the attempts were placed
-        self._ran_s = 0.0  # the sum of how long they had run when this scheduler found them
+        self._ran_s = 0.0  # the sum of the durations that they had run when this scheduler found them
         self._idle_since_s = -math.inf
 
     @property
     def running(self) -> int:
-        """How many attempts hold a device."""
+        """The number of attempts that occupy a device."""
         return self._running
 
     @property
@@ -35,17 +35,17 @@ class DeviceTime:
         return self.used_s(now_s) + self._ran_s
 
     def add(self, trial: LiveTrial) -> None:
-        """An attempt holds a device."""
+        """Add an attempt that occupies a device."""
         self._running += 1
         self._placed_s += trial.placed_s
         self._ran_s += trial.ran_s
 
     def move(self, by_s: float) -> None:
-        """An attempt starts later than it was placed."""
+        """Correct the start of an attempt that started later than it was placed."""
         self._placed_s += by_s
 
     def remove(self, trial: LiveTrial, now_s: float) -> None:
-        """An attempt leaves its device."""
+        """Remove an attempt that has left its device."""
         self._running -= 1
         self._placed_s -= trial.placed_s
         self._ran_s -= trial.ran_s

@@ -1,4 +1,4 @@
-"""Whether the data disk allows new trials. Pure; scheduler process."""
+"""Decides whether the data disk allows new trials. Pure; scheduler process."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from podium.sweep.scheduling.decisions import Instant
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.values.trial import Cause, Ended, TrialState
 
-FULL_S = 10.0  # without new trials after one found the data disk full
+FULL_S = 10.0  # without new trials after a trial found the data disk full
 JUST_FULL = "a trial found the data disk full; new trials start again shortly"
 
 
 class DiskGate:
-    """Closed while the data disk is short of space, and for a while after a trial found it full."""
+    """Closed while the data disk is short of space, and for some time after a trial found it full."""
 
     def __init__(self) -> None:
         self._reason = ""
@@ -31,10 +31,10 @@ class DiskGate:
         self._reason = now.disk_shortage or just_full
 
     def apply(self, trial: LiveTrial, event: Ended, now: Instant) -> Ended:
-        """Close the gate if an attempt found the data disk full; the end of that attempt as it counts.
+        """Close the gate if an attempt found the data disk full; returns the end of that attempt as it counts.
 
-        Another full file system concerns that trial only. An attempt that the full data disk interrupted is no failure
-        of its trial, unless that repeats too often.
+        Any other full file system concerns only that trial. An attempt interrupted by a full data disk does not count
+        as a failure of its trial, unless this happens too often.
         """
         if event.cause is not Cause.DISK_FULL:
             return event
@@ -49,7 +49,7 @@ class DiskGate:
 
 
 def reports_full_disk(message: Message) -> bool:
-    """Whether an attempt in the message found a file system full, so that the data disk must be measured."""
+    """Whether an attempt in the message found a full file system, so that the data disk must be measured."""
     if not isinstance(message, SlotNews | SlotOpened):
         return False
     return any(isinstance(event, Ended) and event.cause is Cause.DISK_FULL for _, event in message.events)

@@ -1,9 +1,9 @@
-"""Which sweep gets a free slot, by device-seconds and priority, without starvation. Pure; scheduler process.
+"""Decides which sweep gets a free slot, by device-seconds and priority, without starvation. Pure; scheduler process.
 
 Start-time fair queueing (Goyal, Vin and Cheng 1996) over device-seconds: the position of each sweep advances by the
 device-seconds that it uses, divided by its priority, and the sweep that is furthest behind is served. A sweep that is
-new, or could not start more for a while, moves to the position of the one furthest behind: it gets its share from now
-on, and no compensation for the time before.
+new, or could not start trials for a while, moves to the position of the one furthest behind: it gets its share from now
+on, without compensation for the time before.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Claim:
     max_concurrent: int | None = None
     priority: float = 1.0
     used_s: float = 0.0  # device-seconds of the running attempts so far
-    held_s: float = 0.0  # and expected at their end
+    held_s: float = 0.0  # and the expected number at their end
     ready: bool = True
 
     @property
@@ -38,18 +38,18 @@ class FairShare:
         self._present: set[int] = set()
 
     def charge(self, sweep_id: int, device_s: float, priority: float) -> None:
-        """A sweep has used `device_s` device-seconds."""
+        """Charge a sweep for `device_s` device-seconds."""
         self._positions[sweep_id] = self._positions.get(sweep_id, 0.0) + device_s / priority
 
     def forget(self, sweep_id: int) -> None:
-        """A sweep has ended."""
+        """Remove a sweep that has ended."""
         self._positions.pop(sweep_id, None)
         self._present.discard(sweep_id)
 
     def choose(self, claims: Sequence[Claim]) -> int | None:
-        """The sweep to serve next, the older one in a tie; None if no sweep may start more.
+        """The sweep to serve next, in a tie the older one; None if no sweep may start a trial.
 
-        `claims` are of all sweeps with ready or running trials; new ones join now.
+        `claims`: those of all sweeps with ready or running trials; new sweeps join now.
         """
         self._join(claims)
         allowed = [claim for claim in claims if claim.allowed]

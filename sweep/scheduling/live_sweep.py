@@ -27,7 +27,7 @@ from podium.sweep.values.trial import (
 )
 from podium.sweep.values.warning_checks import ResultCheck, StopCheck, WarningCode
 
-_EXHAUSTED = {  # why a sweep ends whose search has no trial left
+_EXHAUSTED = {  # why a sweep ends when its search is exhausted
     BRUTE_FORCE: "all configurations were evaluated",
     CUSTOM: "the sampler ended the search",
 }
@@ -35,13 +35,13 @@ _OPEN = (SweepState.QUEUED, SweepState.RUNNING)
 
 
 class LiveSweep:
-    """Its limits, its unfinished trials, and the results so far.
+    """The limits of a sweep, its unfinished trials, and the results so far.
 
-    `asks`, `devices` and `account` own the asks of the search, the device-seconds of running attempts, and the budget.
+    `asks` owns the asks of the search, `devices` the device-seconds of running attempts, and `account` the budget.
     """
 
     def __init__(self, stored: StoredSweep, search_generation: int, now: Instant) -> None:
-        """The sweep as it is stored at `now`; `search_generation` is part of each message of its search."""
+        """Restore the stored sweep at `now`; `search_generation` is part of each message of its search."""
         self.sweep_id = stored.sweep_id
         self.spec = spec_from_json(stored.spec)
         self.search_generation = search_generation
@@ -49,7 +49,7 @@ class LiveSweep:
         self.devices = DeviceTime()
         self.account = Account(self.spec, stored, now.wall_s, now.monotonic_s)
         self._state = stored.state
-        self._reason = stored.reason  # of its state, or why it waits
+        self._reason = stored.reason  # the reason of its state, or why it waits
         self._run_cap = self.spec.run_cap if stored.run_cap is None else stored.run_cap
         self._priority = self.spec.priority if stored.priority is None else stored.priority
         self._trials: dict[int, LiveTrial] = {}  # by number
@@ -75,7 +75,7 @@ class LiveSweep:
 
     @property
     def reason(self) -> str:
-        """The reason of its state, or why it waits."""
+        """The reason of its state, or the reason why it waits."""
         return self._reason
 
     @property
@@ -88,7 +88,7 @@ class LiveSweep:
 
     @property
     def counted(self) -> int:
-        """How many trials have finished or were pruned."""
+        """The number of finished and pruned trials."""
         return self._counted
 
     def set_state(self, state: SweepState, reason: str, at: float) -> Change:
@@ -108,20 +108,20 @@ class LiveSweep:
         return [SweepWarned(self.sweep_id, code, message, at)]
 
     def follow(self, update: SweepWish) -> None:
-        """Take over what clients wrote to the database."""
+        """Apply the changes that clients made in the database."""
         self._run_cap, self._priority = update.run_cap, update.priority
         if update.terms != self.account.text:
             self.account.set_terms(update.terms)
         self._state, self._reason = update.state, update.reason
 
     def resume(self, reason: str, at: float) -> Change:
-        """A client wants a finished sweep to continue: its failures so far no longer count."""
+        """A client has resumed a finished sweep: its failures so far no longer count."""
         change = self.set_state(SweepState.QUEUED, reason, at)
         self._failures.clear()
         return change
 
     def update_budget(self, now_s: float) -> None:
-        """Compute whether its budget is spent."""
+        """Update whether the budget is spent."""
         self.account.look(self.devices.total_s(now_s), now_s)
 
     def _change(self, state: SweepState, reason: str, at: float) -> Change:
@@ -145,7 +145,7 @@ class LiveSweep:
 
     @property
     def begun(self) -> list[LiveTrial]:
-        """The trials whose attempt has not ended, with or without a known slot."""
+        """The trials with an unfinished attempt, with or without a known slot."""
         return [trial for trial in self._trials.values() if trial not in self._ready]
 
     def is_ready(self, trial: LiveTrial) -> bool:
@@ -153,48 +153,48 @@ class LiveSweep:
         return trial in self._ready
 
     def add(self, trial: LiveTrial) -> None:
-        """A new trial waits, after those of clients that wait already if a client added it."""
+        """Add a new waiting trial; one added by a client goes behind the waiting trials of clients."""
         self._trials[trial.number] = trial
         position = sum(other.by_client for other in self._ready) if trial.by_client else len(self._ready)
         self._ready.insert(position, trial)
 
     def retry(self, stored: StoredTrial) -> LiveTrial:
-        """A finished trial waits again, before all others."""
+        """Put an ended trial at the front of the queue, to run again."""
         trial = LiveTrial.retried(self.sweep_id, stored)
         self._trials[trial.number] = trial
         self._ready.appendleft(trial)
         return trial
 
     def requeue(self, trial: LiveTrial) -> None:
-        """A trial waits for its next attempt, before all others."""
+        """Put a trial at the front of the queue, for its next attempt."""
         self._ready.appendleft(trial)
 
     def drop(self, trial: LiveTrial) -> None:
-        """A trial has ended, or never starts."""
+        """Remove a trial that has ended, or will never start."""
         self.reopen_search()
         del self._trials[trial.number]
         if trial in self._ready:
             self._ready.remove(trial)
 
     def place(self, trial: LiveTrial, device_id: str, now_s: float) -> None:
-        """The next attempt of a trial goes to a device."""
+        """Place the next attempt of a trial on a device."""
         self._ready.remove(trial)
         self.account.begin(now_s)
         trial.place(device_id, now_s)
         self.devices.add(trial)
 
     def adopt(self, trial: LiveTrial, device_id: str, now_s: float) -> None:
-        """The current attempt of a trial was found on a device."""
+        """Adopt the current attempt of a trial, which was found on a device."""
         trial.adopt(device_id, now_s)
         self.devices.add(trial)
 
     def place_again(self, trial: LiveTrial, now_s: float) -> None:
-        """The attempt is sent to its slot only now."""
+        """Record that the attempt is sent to its slot only now."""
         self.devices.move(now_s - trial.placed_s)
         trial.place_again(now_s)
 
     def release(self, trial: LiveTrial, now_s: float, late_s: float = 0.0) -> float:
-        """The attempt of a trial ended `late_s` ago; the device-seconds that it used."""
+        """Record that the attempt of a trial ended `late_s` ago; returns the device-seconds that it used."""
         held_s = trial.ran_s + (now_s - trial.placed_s if trial.device_id else 0.0)
         if trial.device_id is not None:
             self.devices.remove(trial, now_s)
@@ -202,7 +202,7 @@ class LiveSweep:
         return self.account.charge(held_s, late_s)
 
     def reopen_search(self) -> None:
-        """A trial has more parameters, or ended: brute force may now know more configurations."""
+        """Ask again: a trial has ended or has a new parameter, so brute force may know more configurations."""
         if self.spec.searched_by == BRUTE_FORCE:
             self.asks.reopen()
 
@@ -213,7 +213,7 @@ class LiveSweep:
         return self.spec.resources.device in ("auto", device.kind)
 
     def next_for(self, device: Device, now_s: float, *, only: bool) -> LiveTrial | None:
-        """The trial to start on a device: not one that has just failed there, unless it is the `only` device."""
+        """The next trial for a device. A trial that just failed there is skipped, unless it is the `only` device."""
         if not self.fits(device):
             return None
         candidates = self._ready if self.wants_more else self.restartable
@@ -221,14 +221,14 @@ class LiveSweep:
 
     @property
     def wants_more(self) -> bool:
-        """Whether more trials may start. The cap is on counted trials, and running ones are expected to count."""
+        """Whether more trials may start. The cap applies to counted trials; running ones are expected to count."""
         return self._below_cap and not self.account.spent
 
     @property
     def restartable(self) -> list[LiveTrial]:
-        """What a stopping sweep still starts: trials that had begun and lost their attempt.
+        """The trials that a stopping sweep still starts: those that had started and lost their attempt.
 
-        With a spent budget also the trials of clients.
+        If its budget is spent, the trials of clients as well.
         """
         if self._state is SweepState.STOPPING:
             return [trial for trial in self._ready if trial.attempt > trial.forgiven]
@@ -241,15 +241,17 @@ class LiveSweep:
         return self._state in _OPEN and self._counted + self.devices.running < self._run_cap
 
     def held_s(self, now_s: float) -> float:
-        """Expected device-seconds of the running attempts when they end, for fair sharing.
+        """The expected device-seconds of the running attempts at their end, for fair sharing.
 
-        At least the mean duration of a trial each: attempts that have just begun have used nothing, and the first free
-        slots would all go to one sweep.
+        Each counts at least the mean duration of a trial: attempts that have just started have used nothing, so the
+        first free slots would all go to one sweep.
         """
         return max(self.devices.used_s(now_s), self.devices.running * self.asks.mean_trial_s)
 
     def asks_due(self, free_slots: int, slots: int) -> int:
-        """How many trials to request now, so that no slot waits and each is chosen with as many results as possible."""
+        """The number of trials to request now, so that no slot waits and each trial is chosen with as many results as
+        possible.
+        """
         if not self.wants_more or self.asks.exhausted:
             return 0
         running, pending = self.devices.running, self.asks.pending
@@ -266,11 +268,11 @@ class LiveSweep:
         return tuple(metric.name for metric in self.spec.metrics or ())
 
     def record_metrics(self, names: list[str]) -> None:
-        """A trial reported these metrics."""
+        """Record the metrics that a trial reported."""
         self._stops.note(names)
 
     def record_end(self, trial: LiveTrial, event: Ended, state: TrialState, at: float) -> list[Change]:
-        """A trial ended in `state`, by its last attempt; the warnings that change."""
+        """Record that a trial ended in `state` with its last attempt; returns the warnings that change."""
         self.asks.record_trial(event.ended_at - event.started_at)
         if state in COUNTED:
             self._counted += 1
@@ -283,18 +285,18 @@ class LiveSweep:
         self._finished += 1
         self._results.note(trial.params, event.values)
         warnings = self.update_result_warning(at)
-        if not trial.ran_s:  # reports to an earlier scheduler are not known here
+        if not trial.ran_s:  # reports to an earlier scheduler are unknown here
             warnings += self.warn(WarningCode.UNKNOWN_STOP_METRIC, self._stops.warning, at)
         if (slow := self._import_warning(trial, event)) is not None:
             warnings += self.warn(WarningCode.SLOW_IMPORTS, slow, at)
         return warnings
 
     def update_result_warning(self, at: float) -> list[Change]:
-        """Set or withdraw the warning of identical results."""
+        """Set or withdraw the warning about identical results."""
         return self.warn(WarningCode.IDENTICAL_RESULTS, self._results.warning, at)
 
     def _import_warning(self, trial: LiveTrial, event: Ended) -> str | None:
-        """The warning of slow imports, or "", after the first finished trial; None after others, or if not known."""
+        """The warning about slow imports, or "", after the first finished trial; None otherwise, or if unknown."""
         started, program = trial.started, self.spec.program
         if started is None or not isinstance(program, FunctionProgram) or self._imports_checked:
             return None
@@ -303,7 +305,7 @@ class LiveSweep:
 
     @property
     def is_spent(self) -> bool:
-        """Whether it must stop: its budget is spent, and no trial of a client waits."""
+        """Whether it must stop because its budget is spent and no trial of a client waits."""
         pending = self.asks.pending or any(trial.by_client for trial in self._ready)
         return self._state in (*_OPEN, SweepState.PAUSED) and bool(self.account.spent) and not pending
 
@@ -315,7 +317,7 @@ class LiveSweep:
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing runs and nothing will."""
+        """Whether nothing is running and nothing will start."""
         if self.devices.running or self.asks.pending:
             return False
         if self._state is SweepState.STOPPING:

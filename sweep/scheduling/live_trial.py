@@ -19,7 +19,7 @@ from podium.sweep.values.trial import (
 )
 from podium.sweep.values.trial_history import CLONED, ENQUEUED_VALUES
 
-MAX_INTERRUPTIONS = 30  # of one trial, by kills and restarts of the service; these are not failures of the trial
+MAX_INTERRUPTIONS = 30  # of one trial, by kills and restarts of the service, which are not its failures
 AVOID_S = 60.0  # how long a trial waits for another device than the one on which it failed
 
 
@@ -40,14 +40,14 @@ class LiveTrial:
     placed_s: float = 0.0  # when the current attempt got its device; monotonic
     ran_s: float = 0.0  # how long the attempt had run when this scheduler found it
     seen_s: float = 0.0  # of that, up to its last sign of life
-    by_client: bool = False  # a client enqueued or retried it: it starts before the proposals of the search
+    by_client: bool = False  # enqueued or retried by a client: it starts before the proposals of the search
     stopping: bool = False  # a client requested its end
     failures: dict[Cause, int] = field(default_factory=dict)
     reported: set[int] = field(default_factory=set)  # steps that the search has seen
     defined: set[str] = field(default_factory=set)  # parameters that the sweep file does not name
     enqueued: Params = field(default_factory=dict)  # values for such parameters, used if the trial suggests them
     started: Started | None = None  # of the current attempt, if this scheduler received it
-    fallbacks: set[str] = field(default_factory=set)  # parameters that the trial sampled itself, for want of an answer
+    fallbacks: set[str] = field(default_factory=set)  # sampled by the trial itself, without an answer
 
     @classmethod
     def restored(cls, sweep_id: int, stored: StoredTrial, at: float) -> LiveTrial:
@@ -64,7 +64,7 @@ class LiveTrial:
 
     @classmethod
     def retried(cls, sweep_id: int, stored: StoredTrial) -> LiveTrial:
-        """A finished trial that a client retries: its attempts so far no longer count."""
+        """An ended trial that a client retries: its attempts so far no longer count."""
         return cls._stored(sweep_id, stored, stored.attempt, True)
 
     @classmethod
@@ -81,7 +81,7 @@ class LiveTrial:
 
     @property
     def was_interrupted_often(self) -> bool:
-        """Whether it was interrupted so often that it may be what ends the service."""
+        """Whether it was interrupted so often that it may itself bring down the service."""
         return self.attempt - self.forgiven - sum(self.failures.values()) > MAX_INTERRUPTIONS
 
     def avoids(self, device: Device, now_s: float) -> bool:
@@ -89,56 +89,56 @@ class LiveTrial:
         return self.avoided_device == device.device_id and now_s < self.avoided_until_s
 
     def place(self, device_id: str, now_s: float) -> None:
-        """The next attempt goes to a device."""
+        """Place the next attempt on a device."""
         self.attempt += 1
         self.ran_s = self.seen_s = 0.0
         self.started = None
         self.adopt(device_id, now_s)
 
     def adopt(self, device_id: str, now_s: float) -> None:
-        """The current attempt is on a device."""
+        """Adopt the current attempt, which is on a device."""
         self.device_id, self.placed_s = device_id, now_s
 
     def place_again(self, now_s: float) -> None:
-        """The attempt is sent to its slot only now."""
+        """Record that the attempt is sent to its slot only now."""
         self.placed_s = now_s
 
     def release(self, now_s: float) -> None:
-        """The attempt left its device; the next one avoids it for a while."""
+        """Record that the attempt left its device; the next attempt avoids that device for some time."""
         self.avoided_device, self.device_id = self.device_id, None
         self.avoided_until_s = now_s + AVOID_S
 
     def start(self, event: Started) -> None:
-        """The process of the attempt is running."""
+        """Record that the process of the attempt is running."""
         self.started = event
 
     def interrupt(self) -> None:
-        """The attempt was lost with the service; it counts up to its last sign of life."""
+        """Record that the attempt was lost with the service; its device time counts up to the last heartbeat."""
         self.ran_s = self.seen_s
 
     def request_stop(self) -> None:
-        """A client wants it to end."""
+        """Record that a client wants the trial to end."""
         self.stopping = True
 
     def record_report(self, step: int) -> bool:
-        """Whether the search must see this report; a repeated attempt repeats steps that it has seen."""
+        """Whether the search must get this report; a repeated attempt repeats steps that the search already has."""
         if step < max(self.reported, default=-1):
             return False
         self.reported.add(step)
         return True
 
     def define(self, name: str, value: Scalar) -> None:
-        """It has a parameter that the sweep file does not name."""
+        """Record a parameter that is not in the sweep file."""
         self.params = {**self.params, name: value}
         self.defined.add(name)
 
     def define_fallback(self, name: str, value: Scalar) -> None:
-        """It sampled the value itself: a later answer of the search no longer counts."""
+        """Record a value that the trial sampled itself: a later answer of the search no longer counts."""
         self.fallbacks.add(name)
         self.define(name, value)
 
     def record_failure(self, event: Ended, spec: SweepSpec) -> bool:
-        """Count a failed attempt; whether its retry budget allows another one."""
+        """Count a failed attempt; returns whether the retry budget allows another one."""
         cause = event.cause or Cause.USER_ERROR
         self.failures[cause] = self.failures.get(cause, 0) + 1
         budget, allowed = _retry_budget(cause, spec)

@@ -31,7 +31,7 @@ from podium.sweep.values.errors import PodiumError
 
 
 def run(settings: ServiceSettings, ray_address: str) -> None:
-    """Work until SIGTERM. Raises `PodiumError` when the devices or the database cannot be used."""
+    """Run until SIGTERM. Raises `PodiumError` if the devices or the database cannot be used."""
     began_at = time.time()
     database = Database(settings.data.database)
     recorder = DatabaseRecorder(database, f"process {os.getpid()}")
@@ -76,9 +76,9 @@ def _send_heartbeat(recorder: DatabaseRecorder) -> None:
 
 
 def _disk_shortage(settings: ServiceSettings) -> str:
-    """Why the data disk allows no new trial, or "". Without figures: each change of the text is written down."""
+    """Why the data disk allows no new trial, or "". Contains no figures, since each change of the text is recorded."""
     found = room(settings.data.root)
-    return "" if found.enough else f"no space left on the disk of {found.path}; trials start again when there is some"
+    return "" if found.enough else f"no space left on the disk of {found.path}; trials start when space is free again"
 
 
 def _announce(scheduler: Scheduler, recorder: DatabaseRecorder, count: int) -> None:

@@ -1,4 +1,4 @@
-"""Decisions on the next trial of each free slot, on asks, and on the reasons for waiting. Pure; scheduler process."""
+"""Decides the next trial of each free slot, the asks, and the reasons for waiting. Pure; scheduler process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.scheduling.wait_reasons import why_sweep_waits, with_wait
 from podium.sweep.values.trial import SweepState
 
-WAITS_S = 5.0  # a sweep without a running trial for so long is waiting, and not between two trials
+WAITS_S = 5.0  # a sweep without a running trial for longer is waiting, rather than between two trials
 
 
 def place_trials(state: SchedulerState, now: Instant) -> Decision:
@@ -71,7 +71,7 @@ def resend_attempt(state: SchedulerState, slot: Slot, trial: LiveTrial, now: Ins
 
 
 def plan_asks(state: SchedulerState) -> Decision:
-    """Ask ahead, so that a trial is ready when a slot becomes free."""
+    """Ask in advance, so that a trial is ready when a slot becomes free."""
     free, slots = len(state.ledger.free()), len(state.ledger.available())
     decision = Decision()
     for sweep in state.sweeps:
@@ -82,7 +82,7 @@ def plan_asks(state: SchedulerState) -> Decision:
 
 
 def explain_waits(state: SchedulerState, now: Instant) -> Decision:
-    """Set why sweeps wait and why devices are idle."""
+    """Set the reasons why sweeps wait and devices are idle."""
     sweeps, decision = list(state.sweeps), Decision()
     for sweep in sweeps:
         waits = now.monotonic_s - sweep.devices.idle_since_s >= WAITS_S or bool(sweep.reason)

@@ -49,7 +49,7 @@ from podium.sweep.lifecycle.state_changes import (
 from podium.sweep.values.errors import DamagedError, DatabaseError, FencedError
 from podium.sweep.values.trial import StudyAsked
 
-HEARTBEAT_S = 10.0  # between two records that the scheduler is running
+HEARTBEAT_S = 10.0  # between two heartbeats of the scheduler
 _WRITERS: dict[type, Callable[[Connection, Any], None]] = {
     TrialPlanned: trials.plan,
     AttemptPlaced: trials.place,
@@ -93,9 +93,9 @@ class DatabaseRecorder:
                 _WRITERS[kind](connection, list(group))
 
     def open_sweeps(self, known: frozenset[int]) -> list[StoredSweep]:
-        """Every sweep not in `known` with work left, with its trials.
+        """Every sweep with work left that is not in `known`, with its trials.
 
-        Unfinished sweeps, finished ones with unfinished trials, and those that a client wants to continue.
+        Unfinished sweeps, finished ones with unfinished trials, and those that a client has resumed.
         """
         with self._database.read() as connection:
             found = [sweep for sweep in sweeps.unfinished(connection) if sweep.id not in known]
@@ -113,7 +113,7 @@ class DatabaseRecorder:
             ]  # fmt: skip
 
     def pending_commands(self, known: frozenset[int]) -> PendingCommands:
-        """What clients request of the sweeps in `known`, of their trials, and of devices."""
+        """The pending commands for the sweeps in `known`, their trials, and devices."""
         with self._database.read() as connection:
             return PendingCommands(
                 sweeps=sweeps.wishes(connection, known),
@@ -130,13 +130,14 @@ class DatabaseRecorder:
             devices.forget(connection, keep)
 
     def all_are_open(self, present: Collection[str]) -> None:
-        """All slots are open, on these devices; others are gone. In any thread."""
+        """All slots are open on these devices; other devices no longer exist. In any thread."""
         with contextlib.suppress(DatabaseError), self._database.write() as connection:
             lease.check(connection, self.epoch)
             device_history.leave(connection, present, time.time())
 
     def see(self) -> None:
-        """Record every few seconds that the scheduler runs: if it is killed, the next one knows until when it ran.
+        """Record every few seconds that the scheduler runs, so that after a kill the next scheduler knows how long it
+        ran.
 
         Raises `FencedError` and `DamagedError`. Other database errors are ignored: a late heartbeat has no use.
         """
@@ -160,7 +161,7 @@ class DatabaseRecorder:
             device_history.stop(connection, time.time())
 
     def study(self, sweep_id: int, asked: StudyAsked) -> dict[str, Any]:
-        """The answer to what a trial reads from its study, as plain JSON values; in any thread."""
+        """The answer to a trial's query of its study, as plain JSON values; in any thread."""
         with self._database.read() as connection:
             return study_pages.answer(connection, sweep_id, asked)
 

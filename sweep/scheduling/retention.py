@@ -44,7 +44,7 @@ class Retention:
     ) -> None:
         self._database = database
         self._data = data
-        self._epoch = epoch  # of the scheduler: a later scheduler removes files itself
+        self._epoch = epoch  # lease of the scheduler: a later scheduler removes files itself
         self._wall_s = wall_s
         self._checked: dict[int, _Checked] = {}  # by sweep
         self._keep_of = lru_cache(maxsize=1000)(self._read_keep)

@@ -1,8 +1,9 @@
 """The loop of the scheduler process: read, decide, write, act.
 
 One thread and one inbox. Nothing in the loop blocks: Ray and Optuna work elsewhere and send messages. Each step reads
-what clients request, decides on each message, writes all changes in one transaction, and only then acts on the slots.
-A command is in the database before its slot gets it, and an event is acknowledged only when it is in the database.
+the requests of clients, decides on each message, writes all changes in one transaction, and only then acts on the
+slots. A command is in the database before its slot gets it, and an event is acknowledged only when it is in the
+database.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ log = logging.getLogger("podium.scheduler")
 
 
 class Scheduler:
-    """See the module. The callbacks are called in the loop, and must not block.
+    """See the module docstring. The callbacks are called in the loop, and must not block.
 
     `disk_shortage`: why the data disk allows no new trial, or "". `clean_up`: takes the folder of an attempt whose slot
     is gone. `has_started`: whether a slot has received the attempt of a folder. `apply_retention`: takes a sweep some
@@ -85,11 +86,11 @@ class Scheduler:
 
     @property
     def unwritten(self) -> int:
-        """How many changes wait for the database."""
+        """The number of changes that wait for the database."""
         return self._writer.pending
 
     def wait_for_slots(self, count: int) -> None:
-        """Return, in any thread, when `count` slots are open."""
+        """Wait until `count` slots are open; may be called in any thread."""
         with self._slots_changed:
             self._slots_changed.wait_for(lambda: len(self._state.ledger) >= count)
 
@@ -117,10 +118,10 @@ class Scheduler:
         self.step([])
 
     def run(self, *, stop_within_s: float = 6.0, on_turn: Callable[[], None] = lambda: None) -> None:
-        """Work until a `Stop` message; then end what runs, so that the database is correct.
+        """Run until a `Stop` message; then end all running attempts, so that the database is correct.
 
         `on_turn` is called at least every `TICK_S` seconds. Raises `FencedError` as soon as another scheduler has taken
-        over, and `DamagedError` when the disk fails.
+        over, and `DamagedError` if the disk fails.
         """
         deadline_s: float | None = None
         while True:
@@ -151,7 +152,7 @@ class Scheduler:
             self._act()
 
     def _act(self) -> None:
-        """All decisions so far are in the database: act on them."""
+        """Execute the decisions so far, which are in the database."""
         self._kill_stuck_slots()
         passing("scheduler.before-send")
         self._state.ledger.send(self._pool, self._clock.monotonic_s())
@@ -193,9 +194,9 @@ class Scheduler:
     # Reading.
 
     def _is_read_due(self, messages: Sequence[Message]) -> bool:
-        """Whether to read what clients request: after a wake-up or a tick.
+        """Whether to read the requests of clients: after a wake-up or a tick.
 
-        Not while changes wait for the database: what it contains is older than the state.
+        Not while changes wait for the database, whose content is then older than the state.
         """
         now_s = self._clock.monotonic_s()
         woken = any(isinstance(message, Wake) for message in messages)
@@ -213,7 +214,7 @@ class Scheduler:
             log.error("cannot read the database, trying again: %s", error)
 
     def _read_database(self) -> None:
-        """Activate new sweeps, and apply what clients request of sweeps, trials and devices."""
+        """Activate new sweeps, and apply the requests of clients for sweeps, trials and devices."""
         now = self._now(measure_disk=True)
         self._state.disk.update(now)
         active = self._state.sweeps.ids
@@ -224,9 +225,9 @@ class Scheduler:
     # Writing.
 
     def _record(self) -> bool:
-        """Write all changes in one transaction; False, and nothing lost, if the database rejects them.
+        """Write all changes in one transaction; returns False, without losing any, if the database rejects them.
 
-        A change whose content cannot be written fails its sweep, and nothing else.
+        A change whose content cannot be written fails only its own sweep.
         """
         try:
             self._writer.write()
@@ -240,15 +241,15 @@ class Scheduler:
             reason, since = rejected
             changes = self._state.health.explain_rejected_writes(f"the database rejected writes: {reason}", since)
             self._writer.add(changes)
-            for slot, trial in self._state.ledger.busy():  # placed meanwhile, and sent to its slot only now
+            for slot, trial in self._state.ledger.busy():  # placed in the meantime, and sent to its slot only now
                 if slot.is_unsent:
                     self._state.sweeps[trial.sweep_id].place_again(trial, self._clock.monotonic_s())
         return True
 
     def _fail_unwritable(self) -> None:
-        """Fail the sweeps with changes that cannot be written, as they are in the database, which has less of them.
+        """Fail the sweeps with changes that cannot be written, based on their older state in the database.
 
-        The actions of the failure are executed, its changes are not written: they concern the same trials.
+        The actions of the failure are executed, but its changes are not written, since they concern the same trials.
         """
         failed = self._writer.failed
         if not failed:

@@ -14,9 +14,9 @@ from podium.sweep.scheduling.live_trial import LiveTrial
 
 
 class SchedulerState:
-    """All that decisions depend on. Each owner changes only through its own methods.
+    """Everything that decisions depend on. Each owner changes only through its own methods.
 
-    `threads`: of a trial, if its sweep sets no number.
+    `threads`: the number of threads of a trial, if its sweep sets none.
     """
 
     def __init__(self, data: DataDirectory, threads: int, last_trial_id: int) -> None:

@@ -1,4 +1,4 @@
-"""What the search of a sweep is built from: its trials, and trials of earlier sweeps. Pure; scheduler process."""
+"""Prepares the inputs of a search: the sweep's trials, and trials of earlier sweeps. Pure; scheduler process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from podium.sweep.values.trial_history import PastTrial
 
 
 def past_trials(stored: StoredSweep) -> list[PastTrial]:
-    """The trials of the sweep itself, with all that the search needs to continue."""
+    """The trials of the sweep itself, with everything that the search needs to continue."""
     return [
         PastTrial(
             t.number, t.state, t.params, t.value, t.reports, dict(t.attributes), t.sampler, is_infeasible(t),
@@ -20,7 +20,7 @@ def past_trials(stored: StoredSweep) -> list[PastTrial]:
 
 
 def earlier_trials(stored: StoredSweep) -> list[PastTrial]:
-    """The trials of other sweeps that the search starts from; they have no numbers in this one."""
+    """The trials of other sweeps for a warm start; they have no numbers in this sweep."""
     return [
         PastTrial(
             position, t.state, dict(t.params), t.values[0] if t.values else None,

@@ -1,4 +1,4 @@
-"""Which slots are stuck: without a heartbeat, or past the time limit of their attempt. Pure; scheduler process."""
+"""Finds stuck slots: without a heartbeat, or past the time limit of their attempt. Pure; scheduler process."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from podium.sweep.scheduling.device_ledger import Slot
 from podium.sweep.spec.limits import MAX_GRACE_S
 
 CHECK_S = 1.0
-AWAY_S = 5.0  # after such a time without a check, this process itself was stopped or held up
+AWAY_S = 5.0  # after a longer time without a check, this process itself was stopped or delayed
 HEARTBEAT_TIMEOUT_S = 25.0  # a slot answers at least every 10 s
 MARGIN_S = 15.0  # a slot enforces the time limits of its attempt; one that is this much late does not
 
 
 class SlotWatchdog:
-    """Checks slots, but not just after this process itself was held up: their answers may be unread."""
+    """Checks slots, but not just after this process itself was delayed, since answers may be unread."""
 
     def __init__(self) -> None:
         self._checked_s = 0.0
         self._checks_from_s = 0.0
 
     def stuck(self, slots: Iterable[Slot], sweeps: ActiveSweeps, now_s: float) -> Iterator[tuple[Slot, str]]:
-        """The slots to kill, and why; each again only after another such time."""
+        """The slots to kill, with reasons; a slot is repeated only after another timeout."""
         away_s = now_s - self._checked_s
         if away_s < CHECK_S:
             return
@@ -46,7 +46,7 @@ def _problem(slot: Slot, sweeps: ActiveSweeps, now_s: float) -> str:
 
 
 def _due_to_end_s(slot: Slot, sweeps: ActiveSweeps) -> float:
-    """When the attempt on a slot must have ended, by its limits; infinity without a limit."""
+    """The time by which the attempt on a slot must have ended according to its limits; infinity without a limit."""
     if slot.ending is not None:
         return slot.ending_since_s + MAX_GRACE_S
     if slot.trial is None:

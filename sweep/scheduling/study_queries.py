@@ -1,4 +1,4 @@
-"""Answers what trials read through `trial.study`, in a thread of the scheduler process that may block."""
+"""Answers the queries of `trial.study`, in a thread of the scheduler process that may block."""
 
 from __future__ import annotations
 

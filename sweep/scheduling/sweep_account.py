@@ -1,4 +1,4 @@
-"""The budget of an unfinished sweep and what it has used. Pure; scheduler process."""
+"""Tracks the budget of an unfinished sweep and its usage. Pure; scheduler process."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from podium.sweep.spec.sweep_spec import SweepSpec
 
 
 class Account:
-    """Of one sweep. Times are monotonic, so that a change of the wall clock has no effect."""
+    """The account of one sweep. Times are monotonic, so that a change of the wall clock has no effect."""
 
     def __init__(self, spec: SweepSpec, stored: StoredSweep, at: float, now_s: float) -> None:
-        """As it is stored at `at` (seconds since the epoch), which is `now_s` on the monotonic clock."""
+        """Restore the stored account at `at` (seconds since the epoch), which is `now_s` on the monotonic clock."""
         self._goal = spec.metric.goal
         self._began_s = _began_s(stored, at, now_s)
         self._device_s = stored.device_s  # of ended attempts
         self._outcomes: list[Outcome] = []  # of counted trials, in the order in which they ended
-        self.spent = ""  # which limit is reached, as text; see `look`
+        self.spent = ""  # the message for the limit that is reached; see `look`
         self.set_terms(Terms.of(spec).to_json() if stored.terms is None else stored.terms)
 
     def set_terms(self, text: str) -> None:
@@ -27,11 +27,13 @@ class Account:
         self._progress = Progress(self._goal, self._terms, self._outcomes)
 
     def begin(self, now_s: float) -> None:
-        """An attempt starts; the wall time runs from the first one."""
+        """Record the start of an attempt; the wall time runs from the first one."""
         self._began_s = now_s if self._began_s is None else self._began_s
 
     def charge(self, held_s: float, late_s: float) -> float:
-        """An attempt held its device for `held_s`, of which the last `late_s` do not count; its device-seconds."""
+        """Charge an attempt that occupied its device for `held_s`, of which the last `late_s` do not count; returns its
+        device-seconds.
+        """
         cost_s = max(0.0, held_s - max(0.0, late_s))
         self._device_s += cost_s
         return cost_s
@@ -43,18 +45,18 @@ class Account:
         self._progress.note(self._outcomes[-1])
 
     def used(self, running_s: float, now_s: float) -> Used:
-        """What is used so far; `running_s`: device-seconds of the running attempts."""
+        """The usage so far; `running_s`: device-seconds of the running attempts."""
         wall_s = 0.0 if self._began_s is None else now_s - self._began_s
         progress = self._progress
         return Used(wall_s, self._device_s + running_s, progress.still_trials, progress.reached_by)
 
     def look(self, running_s: float, now_s: float) -> None:
-        """Update which limit is reached; after an extension it may be none."""
+        """Update which limit is reached; after an extension, possibly none."""
         self.spent = spent(self._terms, self.used(running_s, now_s))
 
 
 def _began_s(stored: StoredSweep, at: float, now_s: float) -> float | None:
-    """When the first trial started, on the monotonic clock, without the time in which the sweep was finished."""
+    """When the first trial started, on the monotonic clock, without periods in which the sweep was finished."""
     if stored.started_at is None:
         return None
     until = at if stored.ended_at is None else stored.ended_at

@@ -1,4 +1,4 @@
-"""Decisions on the end of sweeps: finished, failed, cancelled. Pure; scheduler process."""
+"""Decides the end of sweeps: finished, failed, cancelled. Pure; scheduler process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from podium.sweep.values.trial import Cause, SweepState
 
 
 def end_due_sweeps(state: SchedulerState, now: Instant) -> Decision:
-    """Stop sweeps whose budget is spent, and end those that only fail or have nothing left to do."""
+    """Stop sweeps whose budget is spent, and end those that only fail or have no work left."""
     decision = Decision()
     for sweep in state.sweeps:
         sweep.update_budget(now.monotonic_s)
@@ -24,7 +24,7 @@ def end_due_sweeps(state: SchedulerState, now: Instant) -> Decision:
 
 
 def fail_sweep(state: SchedulerState, sweep_id: int, reason: str, now: Instant) -> Decision:
-    """A sweep cannot continue."""
+    """Fail a sweep that cannot continue."""
     sweep = state.sweeps.get(sweep_id)
     if sweep is None:
         return Decision()
@@ -35,7 +35,7 @@ def fail_sweep(state: SchedulerState, sweep_id: int, reason: str, now: Instant) 
 
 
 def cancel_sweep(state: SchedulerState, sweep: LiveSweep, now: Instant) -> Decision:
-    """A client cancelled a sweep; its state in the database says so already."""
+    """End a sweep that a client cancelled; its state in the database has already changed."""
     decision = _end_trials(state, sweep, now)
     decision += _remove(state, sweep, now)
     return decision
@@ -54,7 +54,7 @@ def _finish(state: SchedulerState, sweep: LiveSweep, now: Instant) -> Decision:
 
 
 def _end_trials(state: SchedulerState, sweep: LiveSweep, now: Instant) -> Decision:
-    """Kill the running attempts and record that at once: later events of their slots no longer count."""
+    """Kill the running attempts and record their ends immediately: later events of their slots no longer count."""
     decision = Decision()
     for trial in sweep.begun:
         if (slot := state.ledger.slot_of(trial)) is not None:

@@ -1,4 +1,4 @@
-"""Why a sweep waits and why a device is idle, as text for users. Pure; scheduler process."""
+"""The reasons why a sweep waits or a device is idle, as text for users. Pure; scheduler process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from podium.sweep.scheduling.device_ledger import Slot
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.values.trial import SweepState
 
-_SHOWN = 3  # how many sweeps or devices a reason names
+_SHOWN = 3  # the number of sweeps or devices that a reason names
 _LAST = "; its last trials wait: "
 _ENDS = "a stopped trial is ending"
 
@@ -25,7 +25,7 @@ def why_sweep_waits(sweep: LiveSweep, slots: Sequence[Slot], disk_shortage: str)
     if not up:
         return "no device is up yet"
     if not fitting:
-        return f"it requires a {sweep.spec.resources.device}, and there is none"
+        return f"it requires a {sweep.spec.resources.device} device, and there is none"
     taken = [f"{slot.device.device_id} is {slot.closed}" for slot in fitting if slot.closed]
     if len(taken) == len(fitting):
         return f"no device is available for trials: {_listed(taken)}"
@@ -35,7 +35,7 @@ def why_sweep_waits(sweep: LiveSweep, slots: Sequence[Slot], disk_shortage: str)
 
 
 def with_wait(reason: str, waits: str) -> str:
-    """The reason of a stopping sweep, and why it cannot yet finish the trials that had begun."""
+    """The reason of a stopping sweep, and why it cannot yet finish the trials that had started."""
     own = reason.partition(_LAST)[0]
     return f"{own}{_LAST}{waits}" if waits else own
 

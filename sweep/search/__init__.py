@@ -1,4 +1,4 @@
-"""The search of a sweep: samplers, pruners, grids, parameters that only trials define.
+"""The search of a sweep: samplers, pruners, grids, define-by-run parameters.
 
 Only this room and `studies` import Optuna. Runs in the scheduler and in search processes.
 
@@ -12,15 +12,15 @@ Modules:
                           api start
     class_loading         Imports, checks and constructs the sampler and pruner classes that sweep files name. Scheduler
                           and search processes
-    class_sampler         The sampler class that a sweep file names, as one instance for the sweep. Search process
-    distributions         Samples distributions that Optuna does not have, and weighted choices. Pure
+    class_sampler         The custom sampler of a sweep file, as one instance for the sweep. Search process
+    distributions         Samples distributions that Optuna lacks, and weighted choices. Pure
     frozen_trials         Converts stored trials to Optuna's frozen trials. Scheduler and search processes
     optuna_distributions  Optuna's distributions for parameters. Scheduler and search processes, import and export of
                           studies
     optuna_private        All uses of Optuna's private API, in one adapter. Scheduler and search processes
     optuna_states         States and constraints of trials in Optuna's terms. Scheduler and search processes, import and
                           export of studies
-    pruners               Early stopping: Optuna's pruners on a study of their own. Scheduler process
+    pruners               Early termination: Optuna's pruners on a separate study. Scheduler process
     samplers              The sampler of each trial: one registered builder for each search method. Scheduler and search
                           processes
     search_client         The client of the search process: start it, send it trials, receive its proposals. Scheduler

@@ -1,7 +1,7 @@
 """Imports, checks and constructs the sampler and pruner classes that sweep files name. Scheduler and search processes.
 
-Clients that submit sweeps decide what is imported here. Only installed modules can be imported: no process that runs
-this has uploaded code on its path. Only subclasses of Optuna's base classes are called.
+Clients that submit sweeps choose the imported classes. Only installed modules can be imported: no process that runs
+this code has uploaded code on its path. Only subclasses of Optuna's base classes are called.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _loaded(reference: str, base: type[Built]) -> type[Built]:
     found = getattr(module, name, None)
     if found is None:
         there = [key for key, value in vars(module).items() if isinstance(value, type) and issubclass(value, base)]
-        hint = catalog.suggestion(name, there) if there else f"it has no subclass of {base.__name__}"
+        hint = catalog.suggestion(name, there) if there else f"the module has no subclass of {base.__name__}"
         raise UnusableClassError(f"module {module_name} has no {name!r}; {hint}")
     if not isinstance(found, type) or not issubclass(found, base):
         kind = f"optuna.{'samplers' if base is BaseSampler else 'pruners'}.{base.__name__}"
@@ -63,7 +63,7 @@ def _loaded(reference: str, base: type[Built]) -> type[Built]:
 
 def _not_found(module: str, missing: str) -> str:
     if module == missing or module.startswith(f"{missing}."):
-        return f"there is no package {missing!r} in the service's Python environment; install it there (pip install)"
+        return f"package {missing!r} is not installed in the service's Python environment; install it with pip"
     return f"{module} imports {missing}, which is not installed in the service's Python environment"
 
 

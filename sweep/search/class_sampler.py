@@ -1,7 +1,7 @@
-"""The sampler class that a sweep file names, as one instance for the sweep. Search process.
+"""The custom sampler of a sweep file, as one instance for the sweep. Search process.
 
-Optuna's samplers are built again for each trial. Another class may keep state in Python, so there is one instance,
-constructed when the process starts, which gets each ended trial. After a restart it is constructed again with the
+Optuna's samplers are built again for each trial. A custom class may keep state in Python, so there is one instance,
+constructed when the process starts, which receives each ended trial. After a restart it is constructed again with the
 stored study, as after `optuna.load_study`.
 """
 
@@ -24,20 +24,20 @@ from podium.sweep.search.study import Study
 from podium.sweep.spec.optuna_classes import SamplerClass
 from podium.sweep.spec.sweep_spec import SweepSpec
 
-_DEPTH = 4  # of nested attributes in which random generators are searched
+_DEPTH = 4  # depth of nested attributes in which random generators are searched
 _MAX_ATTRIBUTES = 10_000
 
 
 class ClassSampler:
-    """The instance. Raises `UnusableClassError`."""
+    """Holds the sampler instance. Raises `UnusableClassError`."""
 
     def __init__(self, spec: SweepSpec) -> None:
         assert isinstance(spec.method, SamplerClass)
         self._spec = spec
         self.sampler = sampler_of_class(spec.method.sampler, spec.method.args, seed_of(spec, 0))
-        self.ended: list[int] = []  # ended trials that it did not get yet
+        self.ended: list[int] = []  # ended trials that it has not received yet
         self._is_new = True
-        self.stopped = False  # it called `study.stop()`: no trial is left
+        self.stopped = False  # it called `study.stop()`: the search is exhausted
 
     def seeded(self, number: int) -> BaseSampler:
         """The sampler, with all its random generators seeded by the sweep's seed and the trial's number."""
@@ -51,7 +51,7 @@ class ClassSampler:
         return self.sampler
 
     def catch_up(self, study: Study) -> dict[str, dict[str, Any]]:
-        """Pass it the trials that ended since the last call; the attributes that it set on them, by number."""
+        """Pass it the trials that ended since the last call; returns the attributes that it set on them, by number."""
         noted: dict[str, dict[str, Any]] = {}
         if self._is_new and isinstance(self.sampler, GridSampler | BruteForceSampler):
             # They may have stopped the study before a restart.
@@ -64,7 +64,7 @@ class ClassSampler:
         return noted
 
     def _after_trial(self, study: Study, number: int) -> dict[str, Any]:
-        """Pass it an ended trial, as Optuna does: while attributes can be set. The attributes that it set."""
+        """Pass it an ended trial while attributes can still be set, as Optuna does; returns those that it set."""
         final = study[number]
         running = copy.copy(final)
         running.state, running.values = OptunaState.RUNNING, None
@@ -83,7 +83,7 @@ class ClassSampler:
 
 
 def _last_over(study: Study, *, of_grid: bool) -> list[int]:
-    """The last ended trial; `of_grid`: among those that Optuna's grid sampler chose."""
+    """The last ended trial; `of_grid`: only among those that Optuna's grid sampler chose."""
     over = [number for number, one in enumerate(study.trials()) if one.state.is_finished()]
     return [number for number in over if not of_grid or "grid_id" in study[number].system_attrs][-1:]
 

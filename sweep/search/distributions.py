@@ -1,4 +1,4 @@
-"""Samples distributions that Optuna does not have, and weighted choices. Pure; scheduler and search processes."""
+"""Samples distributions that Optuna lacks, and weighted choices. Pure; scheduler and search processes."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from podium.sweep.values.trial_history import PastTrial
 log = logging.getLogger("podium.search")
 
 MEMORY = f"{CONSTRAINT}podium:memory"  # not a valid name of a user's constraint
-ORDER = "podium:order"  # on a trial of brute force: the parameters that it defined, in order
+ORDER = "podium:order"  # on a trial of brute force: its define-by-run parameters, in order
 
 
 class TrialConverter:
@@ -31,7 +31,7 @@ class TrialConverter:
     def __init__(self, spec: SweepSpec) -> None:
         self._spec = spec
         self._objectives = len(spec.objectives)
-        # Samplers use the reports of pruned trials if they are of the only objective.
+        # Samplers use the reports of pruned trials if these are values of the only objective.
         self.one_metric = self._objectives == 1 and spec.pruned_on == spec.metric
 
     def frozen(self, past: PastTrial) -> FrozenTrial:
@@ -48,7 +48,7 @@ class TrialConverter:
         )
 
     def _reports(self, past: PastTrial) -> dict[int, float]:
-        """The last report, which samplers use of a pruned trial; the pruner has all of them."""
+        """The last report, the only one that samplers use of a pruned trial; the pruner has all of them."""
         if not self.one_metric or not past.reports or past.state is TrialState.FINISHED:
             return {}
         last = max(past.reports)

@@ -40,7 +40,7 @@ def from_searched(parameter: Parameter, value: Scalar) -> Scalar:
 
 
 def distribution_of(parameter: Parameter) -> BaseDistribution | None:
-    """None for distributions that Optuna does not have, which Podium samples itself."""
+    """Optuna's distribution; None if Optuna lacks it, so that Podium samples the parameter itself."""
     if parameter.drawn:
         return None
     if not parameter.is_range:

@@ -43,7 +43,7 @@ def suggest(trial: Trial, name: str, distribution: BaseDistribution) -> Any:
 
 
 def contains(distribution: BaseDistribution, value: Any) -> bool:
-    """Whether a distribution has this value."""
+    """Whether a distribution contains this value."""
     return distribution._contains(distribution.to_internal_repr(value))
 
 

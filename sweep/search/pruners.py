@@ -1,7 +1,7 @@
-"""Early stopping: Optuna's pruners on a study of their own. Scheduler process.
+"""Early termination: Optuna's pruners on a separate study. Scheduler process.
 
 A pruner uses one metric, and Optuna does not prune in a study with several objectives. Reports therefore go to a second
-study of that metric. Samplers do not see it, and pruners do not see the study of the sampler.
+study with that metric only. Samplers never access it, and pruners never access the study of the samplers.
 """
 
 from __future__ import annotations
@@ -83,9 +83,9 @@ class PruningStudy:
             )  # some pruners return a numpy bool
         except Exception as error:
             self._failures += 1
-            message = f"{self._name} raised {type(error).__name__} at a report of trial {number}: {error}"
+            message = f"{self._name} raised {type(error).__name__} for a report of trial {number}: {error}"
             if self._failures >= MAX_FAILURES:
-                raise UnusableClassError(f"{message}; it raised at {MAX_FAILURES} consecutive reports") from error
+                raise UnusableClassError(f"{message}; it raised for {MAX_FAILURES} consecutive reports") from error
             log.warning("%s; the trial continues", message)
             return False
         self._failures = 0

@@ -1,7 +1,7 @@
 """The sampler of each trial: one registered builder for each search method. Scheduler and search processes.
 
-A sampler is built for each trial and seeded by (sweep seed, trial number). What it suggests depends only on the study,
-so that a study rebuilt from the database gives the same suggestions.
+A sampler is built for each trial and seeded by (sweep seed, trial number). Its suggestions depend only on the study, so
+that a study rebuilt from the database gives the same suggestions.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from podium.sweep.spec.search_methods import CUSTOM, METHODS, Independent, Metho
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.trial import violates
 
-GP_STARTS_AT = 10  # finished trials; before, GP samples at random
+GP_STARTS_AT = 10  # finished trials; with fewer, GP samples at random
 SLOW_FROM = 1000  # trials; from here on an ask of TPE takes 20 ms or more, and 100 ms at 10,000
 _POPULATION = range(10, 51)  # a fifth of `run_cap`, within these bounds
 
 
 @dataclass(frozen=True, slots=True)
 class AskContext:
-    """What a sampler is built from."""
+    """The inputs for building a sampler."""
 
     spec: SweepSpec
     number: int  # of the trial
-    position: int = 0  # how many trials this method has chosen before
+    position: int = 0  # the number of trials that this method has chosen so far
     finished: int = 0  # trials that finished
     earlier: Sequence[FrozenTrial] = ()  # trials of other sweeps in the study
 
@@ -166,7 +166,7 @@ def sampler_of(context: AskContext, method: Method) -> BaseSampler:
 
 
 def independent_sampler(spec: SweepSpec, method: Method, number: int, name: str) -> BaseSampler:
-    """The sampler for a parameter that only the trial's code defines, sampled by itself. Raises `LookupError`."""
+    """The sampler for a define-by-run parameter, which is sampled independently. Raises `LookupError`."""
     seed = int.from_bytes(hashlib.sha256(f"{spec.seed}:{number}:{name}".encode()).digest()[:4], "big")
     if method == CUSTOM:
         return TPESampler(seed=seed)
@@ -175,7 +175,7 @@ def independent_sampler(spec: SweepSpec, method: Method, number: int, name: str)
 
 
 def random_sampler(spec: SweepSpec, number: int) -> BaseSampler:
-    """The fallback of a sampler that fails or is too slow; its trials say so."""
+    """The fallback for a sampler that fails or is too slow; its trials record this."""
     return RandomSampler(seed=seed_of(spec, number))
 
 
@@ -210,7 +210,9 @@ def import_modules(method: Method) -> None:
 
 
 def intersection_space(method: Method) -> IntersectionSearchSpace:
-    """The space that finished trials have in common, updated as they finish: a full computation doubles TPE's time."""
+    """The intersection of the search spaces of finished trials, updated as they finish: recomputing it doubles TPE's
+    time.
+    """
     return IntersectionSearchSpace(include_pruned=method == "tpe")
 
 

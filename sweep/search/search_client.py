@@ -51,7 +51,7 @@ OpenProcess = Callable[[Search, OnMessage], Process]
 
 
 class SearchProcess:
-    """A process that starts with all trials of `search`, and then gets each change.
+    """A process that starts with all trials of `search`, and then receives each change.
 
     `on_message` is called, in a thread of its own, with each message: `ready`, or `unusable` for a class that cannot be
     used; `proposed`, `exhausted`, `failed`; and `gone` at the end. The process dies with the thread that started it.
@@ -127,7 +127,7 @@ class Proposer:
     A late proposal is kept for the next trial. Used in one thread; `post` must call its callback there.
     """
 
-    STARTS = 3  # then sweeps continue at random, or fail: the process may be what exhausts the memory of the machine
+    STARTS = 3  # then sweeps continue with random samples, or fail: the process may exhaust the machine's memory
 
     def __init__(
         self,
@@ -141,10 +141,10 @@ class Proposer:
         self._process: Process | None = None
         self._starts = 0
         self._asked: int | None = None
-        self.proposal: Planned | None = None  # received, and not used yet
+        self.proposal: Planned | None = None  # received but not used yet
         self.ready = False
         self.started_s = self.ready_s = math.inf
-        self.exhausted = False  # received instead of a proposal, and not used yet
+        self.exhausted = False  # received instead of a proposal, but not used yet
         self.unusable = ""  # why the sampler's class cannot be used
         self.error = ""  # of the last failed proposal, until it is used
 
@@ -154,7 +154,7 @@ class Proposer:
 
     @property
     def hopeless(self) -> bool:
-        """Whether it ended too often, and is not restarted."""
+        """Whether it ended too often to be restarted."""
         return self._process is None and self._last
 
     @property
@@ -171,7 +171,7 @@ class Proposer:
                 self._search, lambda message: self._post(lambda posted: self._receive(start, posted), message)
             )
         except OSError as error:
-            self.error = f"no search process could be started: {error}"
+            self.error = f"failed to start the search process: {error}"
         else:
             self._starts = start
             self.started_s = time.perf_counter()
@@ -199,7 +199,7 @@ class Proposer:
         return proposal
 
     def take_exhausted(self) -> bool:
-        """Whether the sampler has no trial left."""
+        """Whether the sampler is exhausted."""
         exhausted, self.exhausted = self.exhausted, False
         return exhausted
 

@@ -2,8 +2,8 @@
 
 `python -P -m podium.sweep.search.search_process PARENT_PID`, started by `podium.sweep.search.search_client`. Reads JSON
 lines: first the spec, then trials as they are planned, told and retried, and requests for proposals; answers each
-request with values or an error. It has the same trials as the search in the scheduler, in the same order, and so makes
-the same suggestions.
+request with values or an error. It has the same trials as the search in the scheduler, in the same order, and therefore
+makes the same suggestions.
 """
 
 from __future__ import annotations

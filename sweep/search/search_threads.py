@@ -1,8 +1,8 @@
 """One thread per sweep for its search, so that a slow search does not block the loop. Scheduler process.
 
 A slow sampler runs in a process of its own (`podium.sweep.search.search_client`), while the thread continues to prune
-and tell. Asks are answered in order. After its deadline an ask is answered by a random sample, so that no device waits;
-the late proposal goes to the next trial.
+and tell. Asks are answered in order. After its deadline, an ask is answered with a random sample, so that no device
+waits; the late proposal is used for the next trial.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class SearchThread:
         return min(max(0.0, deadline_s - time.perf_counter()), threading.TIMEOUT_MAX)
 
     def _deadline_s(self, ask: _Ask) -> float | None:
-        """When to sample at random instead: never for brute force, and not while a class is being imported."""
+        """When to sample at random instead: never for brute force, nor while a class is being imported."""
         if self._search.method == BRUTE_FORCE:
             return None
         if self._search.method != CUSTOM:
@@ -185,7 +185,7 @@ class SearchThread:
             self._inbox.put(TrialProposed(self._sweep_id, planned, took_s, enqueued_id, self._search_generation))
 
     def _is_pending(self, ask: _Ask) -> bool:
-        """Whether to wait for the search process, which is asked."""
+        """Whether to wait for the search process, which has been asked."""
         if self._search.soon_slow:
             self._proposer.start()
         if self._is_local(ask) or self._proposer.proposal is not None or self._proposer.exhausted:
@@ -209,7 +209,7 @@ class SearchThread:
                 f"the process of {label} ended {self._proposer.STARTS} times; see the service's log"
             )
         if not self._proposer.ready and time.perf_counter() > self._proposer.started_s + START_S:
-            raise UnusableClassError(f"{label} was not imported and constructed within {START_S:g} s")
+            raise UnusableClassError(f"{label} could not be imported and constructed within {START_S:g} s")
         if error and (self._search.method == BRUTE_FORCE or self._failures + 1 >= MAX_FAILURES):
             raise UnusableClassError(f"{label} failed: {error}")
 
@@ -257,7 +257,7 @@ def _nothing() -> None:
 def answer_suggestion(
     sweep_id: int, search: Search, number: int, wanted: Wanted, search_generation: int
 ) -> ValueSuggested:
-    """The answer to a trial that requests a value; an invalid request is an error of the trial."""
+    """The answer to a trial that requests a value; an invalid request fails in the trial."""
     try:
         value = search.suggest(number, wanted)
     except UserCodeError as error:

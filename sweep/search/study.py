@@ -60,7 +60,7 @@ class Study:
         if number < self._count:
             self._storage.replace(self._id(number), frozen)
         else:
-            assert number == self._count, f"trial {number} is not the next one, {self._count}"
+            assert number == self._count, f"expected trial number {self._count}, got {number}"
             self._storage.create_new_trial(study_id(self.optuna), frozen)
             self._count += 1
 
@@ -79,7 +79,9 @@ class Study:
                 self._storage.replace(trial_id, frozen)
 
     def forget_earlier(self, name: str, wanted: BaseDistribution) -> bool:
-        """Remove a parameter from earlier trials in which it is incompatible with `wanted`; whether there was one."""
+        """Remove a parameter from earlier trials in which it is incompatible with `wanted`; returns whether there was
+        one.
+        """
         found = False
         for trial_id in range(self._earlier):
             frozen = copy.copy(self._storage.get_trial(trial_id))
@@ -96,7 +98,7 @@ class Study:
             self._storage.set_trial_intermediate_value(self._id(number), step, value)
 
     def report_last(self, number: int, step: int, value: float) -> None:
-        """Keep the report with the highest step, and no other."""
+        """Keep only the report with the highest step."""
         frozen = self[number]
         if step > max(frozen.intermediate_values, default=-1):
             frozen = copy.copy(frozen)
@@ -117,5 +119,5 @@ class Study:
     def _id(self, number: int) -> int:
         """In memory, Optuna's ids are positions."""
         if not 0 <= number < self._count:
-            raise KeyError(f"there is no trial {number}")
+            raise KeyError(f"unknown trial {number}")
         return self._earlier + number

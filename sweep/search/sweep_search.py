@@ -52,7 +52,7 @@ log = logging.getLogger("podium.search")
 Definitions = Mapping[str, dict[str, Any]]  # by name, in the form of the sweep file
 NO_DEFINITIONS: Definitions = MappingProxyType({})
 
-TOLD = "podium:told"  # on a trial: how many trials had ended when it was asked for
+TOLD = "podium:told"  # on a trial: the number of trials that had ended when it was asked for
 STUDY_NOTES = "podium:study"  # the study attributes that its sampler set
 TRIAL_NOTES = "podium:trials"  # the attributes that its sampler set on ended trials
 _NOT_KEPT = ("fixed_params", ":relative_params:", CONSTRAINT)  # redundant with the values of the trial
@@ -89,7 +89,7 @@ class Search:
         self.spec = spec
         self.method = spec.searched_by
         if self.method != CUSTOM:
-            builder_of(self.method)  # an unregistered method fails here, and not as a fallback of each ask
+            builder_of(self.method)  # an unregistered method fails here, rather than with a fallback in each ask
         self.label = spec.method_name if self.method == CUSTOM else str(self.method)  # the `sampler` of its trials
         self.earlier = tuple(earlier)
         self._converter = TrialConverter(spec)
@@ -100,28 +100,28 @@ class Search:
         self._grid = Grid(spec.parameters) if self.method == GRID else None
         self.class_sampler: ClassSampler | None = None
         self._samplers: dict[int, str] = {}
-        self._chosen: Counter[str] = Counter()  # how many trials each sampler chose
+        self._chosen: Counter[str] = Counter()  # the number of trials that each sampler chose
         self._over: set[int] = set()
         self._finished: set[int] = set()
         self._constraints: set[str] = set()
-        self._defined: dict[int, Definitions] = {}  # by trial, parameters that the sweep file does not name
+        self._defined: dict[int, Definitions] = {}  # by trial, parameters that are not in the sweep file
         self._defined_first: dict[str, BaseDistribution] = {}  # by name, as the first trial defined it
         for trial in sorted(past, key=lambda trial: trial.number):
             self.put(trial)
         self._equalize_constraints(own=_constraints_on(self.earlier_frozen))
 
     def __len__(self) -> int:
-        """How many trials there are: the number of the next one."""
+        """The number of trials, which is also the number of the next one."""
         return len(self.study)
 
     @property
     def slow(self) -> bool:
-        """Whether the next proposal belongs in a search process; see `podium.sweep.search.search_client`."""
+        """Whether the next proposal should be computed in a search process; see `podium.sweep.search.search_client`."""
         return is_slow(self.method, len(self.earlier_frozen) + len(self), self._finished_count)
 
     @property
     def soon_slow(self) -> bool:
-        """Whether to start that process now."""
+        """Whether to start the search process now."""
         return is_slow_soon(self.method, len(self.earlier_frozen) + len(self))
 
     def load(self) -> None:
@@ -133,7 +133,7 @@ class Search:
     # Asking.
 
     def ask(self, wanted: Params | None = None, defined: Definitions = NO_DEFINITIONS) -> Planned | None:
-        """The next trial, or None if none is left. `wanted`: the values that it must have.
+        """The next trial, or None if the search is exhausted. `wanted`: the values that it must have.
 
         `defined`: the distributions of those that the sweep file does not name.
         """
@@ -156,8 +156,8 @@ class Search:
         return self._plan({}, sampler, random_sampler(self.spec, len(self)))
 
     def propose(self, number: int) -> Planned | None:
-        """The sampler's proposal for the next trial, whose number this is; None if none is left."""
-        assert number == len(self), f"asked for trial {number}, but the next one is {len(self)}"
+        """The sampler's proposal for the next trial, which has this number; None if the search is exhausted."""
+        assert number == len(self), f"asked for trial {number}, but the next trial is {len(self)}"
         if self.method == CUSTOM:
             return self._propose_by_class(number)
         if self.method == BRUTE_FORCE and all_enumerated(self.study.trials()):
@@ -223,7 +223,7 @@ class Search:
             self.study.note(number, STUDY_NOTES, noted)
 
     def _fixed(self, wanted: Params | None) -> tuple[Params | None, str]:
-        """The predetermined values, {} if the sampler chooses, None at the end; and what chose them."""
+        """The predetermined values ({} if the sampler chooses, None if exhausted), and the name of the sampler."""
         if wanted is not None:
             return wanted, CLONED
         enqueued = self._chosen[ENQUEUED]
@@ -257,10 +257,10 @@ class Search:
         self._samplers[number] = sampler
         self._chosen[_short(sampler)] += 1
 
-    # Parameters that only trials define.
+    # Define-by-run parameters.
 
     def suggest(self, number: int, wanted: Wanted) -> Scalar:
-        """The value of a parameter that the sweep file does not name, for a running trial.
+        """The value of a parameter that is not in the sweep file, for a running trial.
 
         Raises `UserCodeError` for an invalid request; the message goes to the trial's code.
         """
@@ -321,12 +321,12 @@ class Search:
             if name not in self._defined_first and (optunas := distribution_written(distribution)) is not None:
                 self._defined_first[name] = optunas
                 if self.study.forget_earlier(name, optunas):
-                    self._space = intersection_space(self.method)  # which contains what was removed
+                    self._space = intersection_space(self.method)  # which contains the removed values
 
     # Reports.
 
     def report(self, number: int, step: int, value: float) -> Verdict:
-        """Record a value of the metric for pruning, and decide whether the trial is pruned."""
+        """Record a value of the pruning metric, and decide whether the trial is pruned."""
         if self._converter.one_metric and math.isfinite(value):
             self.study.report_last(number, step, value)
         if self._pruning is None:
@@ -345,7 +345,7 @@ class Search:
         infeasible: bool = False,
         constraints: Mapping[str, float] | None = None,
     ) -> None:
-        """How a trial ended. A pruned trial keeps its last reported value, as Optuna's samplers expect.
+        """Record how a trial ended. A pruned trial keeps its last reported value, as Optuna's samplers expect.
 
         `infeasible`: it ran out of memory. Samplers that support constraints avoid such values, while they would ignore
         a failure. `constraints`: a value above 0 is a violation.
@@ -379,7 +379,7 @@ class Search:
         """Add the next trial, or replace an existing one."""
         try:
             frozen = self._converter.frozen(past)
-        except (KeyError, ValueError) as error:  # a value outside its space, as an earlier version accepted it
+        except (KeyError, ValueError) as error:  # a value outside its space, accepted by an earlier version
             log.warning("the search ignores trial %d: %s", past.number, error)
             state = OptunaState.FAIL if past.state in TRIAL_OVER else OptunaState.RUNNING
             frozen = create_trial(state=state, system_attrs=dict(past.attributes))
@@ -398,7 +398,7 @@ class Search:
             self._pruning.put(past)
 
     def remembered(self, number: int) -> PastTrial:
-        """The trial with all that another search needs for the same suggestions: with its last report only."""
+        """The trial with everything that another search needs for the same suggestions: only its last report."""
         return self._as_past(self._snapshot(number))
 
     def all_remembered(self) -> Iterator[PastTrial]:
@@ -410,7 +410,7 @@ class Search:
         return past if self._pruning is None else replace(past, reports=self._pruning.reports(number))
 
     def _snapshot(self, number: int) -> _Snapshot:
-        """What it contains is never changed in place."""
+        """An immutable snapshot: its content is never changed in place."""
         return _Snapshot(
             number,
             self.study[number],
@@ -503,7 +503,7 @@ def _constraints_on(trials: Sequence[FrozenTrial]) -> set[str]:
 
 
 def _short(sampler: str) -> str:
-    """The sampler without its remark: `random` of `random, for tpe was slow`."""
+    """The sampler without its remark: `random` for `random, for tpe was slow`."""
     return sampler.partition(",")[0]
 
 

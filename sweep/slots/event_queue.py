@@ -17,7 +17,7 @@ from podium.sweep.values.trial import Event
 
 
 class EventQueue:
-    """Events in order, numbered from 1. Whoever adds waits while `is_full`."""
+    """Events in order, numbered from 1. Writers wait while `is_full`."""
 
     def __init__(self) -> None:
         self._events: deque[tuple[int, bytes]] = deque()

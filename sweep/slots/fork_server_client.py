@@ -45,8 +45,8 @@ class ForkServerClient:
 
     Args:
         visible: CUDA_VISIBLE_DEVICES of the fork server and its children.
-        on_reply: Called with each reply about the attempt. When the fork server exits, the kernel kills the attempt;
-            the processes that the attempt leaves are adopted by the slot and killed, then `on_reply` gets
+        on_reply: Called with each reply about the attempt. When the fork server exits, the kernel kills the attempt.
+            The slot then adopts and kills the processes that the attempt left behind, and calls `on_reply` with
             `ForkServerExited`.
         preload: Packages that the fork server imports before it forks.
         protected: The pids of other children of this process, which are not orphans of the fork server.
@@ -174,7 +174,7 @@ class ForkServerClient:
         self._on_reply(ForkServerExited(orphans))
 
     def _exited_before_ready(self) -> Exception:
-        """The error of whoever waits; the fault of the packages to preload, where there are any."""
+        """The error for waiting callers; it names the packages to preload, if there are any."""
         if not self._preload:
             return RuntimeError("the fork server exited before it was ready; see the log of Ray's worker")
         return UserCodeError(

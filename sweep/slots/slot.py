@@ -4,8 +4,9 @@ Runs as a Ray actor (`podium.sweep.slots.slot_actor`) but imports no Ray: tests 
 scheduler makes one call, `exchange`, which acknowledges events, delivers commands, and waits for new events. Events are
 numbered and kept until they are acknowledged, so a restarted scheduler receives all that it missed.
 
-Memory and disk are bounded whatever a trial does: of its log, the beginning and the end are kept; a message of more
-than 1 MB ends the attempt; while 10,000 events, or 8 MB of them, are not acknowledged, the slot does not read from it.
+Memory and disk usage are bounded whatever a trial does: only the beginning and the end of its log are kept; a message
+of more than 1 MB ends the attempt; while 10,000 events, or 8 MB of events, are unacknowledged, the slot does not read
+from the trial.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ from podium.sweep.values.trial import (
 
 POLL_S = 10.0
 FLUSH_S = 0.1  # how long an event that is not urgent may stay in the slot
-FORK_SERVER_S = 5.0  # in which a fork server must have killed an attempt
+FORK_SERVER_S = 5.0  # time in which a fork server must have killed an attempt
 READ_BYTES = 64 << 10
 LOG_TAIL_BYTES = 4096
 _MB = 1 << 20
@@ -106,9 +107,9 @@ class Slot:
     async def exchange(self, session: int, call: int, acknowledged: int, commands: bytes = b"[]") -> bytes:
         """Remove events up to `acknowledged`, execute `commands`, then wait for events and return the oldest.
 
-        There is one reader: a newer call makes an older one return `SUPERSEDED`. Without events, returns none after
-        `POLL_S` seconds, as a sign of life. Calls are numbered from 1 and executed in this order, since Ray may start
-        the methods of an asynchronous actor in another order than they were called.
+        There is one reader: a newer call makes an older one return `SUPERSEDED`. If there are no events, returns an
+        empty list after `POLL_S` seconds, as a heartbeat. Calls are numbered from 1 and executed in this order, since
+        Ray may start the methods of an asynchronous actor in another order than they were called.
         """
         await self._wait(lambda: session != self._session or call == self._call + 1)
         if session != self._session:
@@ -169,7 +170,7 @@ class Slot:
             self._forward(running, command)
 
     def _forward(self, running: RunningAttempt, answer: TrialAnswer) -> None:
-        """Send an answer to the trial process; a process that does not read its answers loses them."""
+        """Send an answer to the trial process; answers to a process that does not read them are dropped."""
         if len(running.unsent) < MAX_UNSENT_ANSWERS:
             running.unsent.append(encode_to_trial(answer))
         if running.sending is None or running.sending.done():
@@ -257,7 +258,7 @@ class Slot:
             self._counted[self.events.last_number] = running.assignment
 
     def _judge(self, running: RunningAttempt) -> Ended:
-        """How the attempt ended; without details where they cannot be determined."""
+        """How the attempt ended; without details if they cannot be determined."""
         try:
             return self._end_of(running)
         except Exception as error:
@@ -265,7 +266,7 @@ class Slot:
             return _bare_end(running.key, running.forked_at, error)
 
     def _emit_end(self, ended: Ended) -> Ended:
-        """Emit the end of an attempt, without details where these cannot be encoded; returns what was emitted.
+        """Emit the end of an attempt, without details if these cannot be encoded; returns the emitted event.
 
         Without this event the scheduler would consider the slot busy forever.
         """

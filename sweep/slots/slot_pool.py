@@ -45,7 +45,7 @@ class RaySlots:
 
     @property
     def count(self) -> int:
-        """The number of slots that there should be."""
+        """The intended number of slots."""
         return self._count
 
     def attach(self) -> list[SlotOpened]:
@@ -158,7 +158,7 @@ def _devices(plan: DevicePlan) -> tuple[str, int]:
     gpus = int(resources.get("GPU", 0))
     if plan.kind in ("gpu", "pretend-gpu") or (plan.kind == "auto" and gpus):
         if not gpus:
-            raise NoDeviceError("there is no GPU on this machine; start with --devices auto or --devices cpu")
+            raise NoDeviceError("this machine has no GPU; start with --devices auto or --devices cpu")
         return "gpu", gpus
     return "cpu", plan.cpu_slots
 

@@ -12,17 +12,17 @@ import os
 from pathlib import Path
 
 HEAD_BYTES = 256 << 10
-_LINE_BYTES = 100  # for the line that counts the omitted bytes
+_LINE_BYTES = 100  # for the line with the number of omitted bytes
 _READ_BYTES = 64 << 10
-_BURST_BYTES = 1 << 20  # read without a pause, which limits the write rate to the disk
+_BURST_BYTES = 1 << 20  # read without a pause; limits the write rate to the disk
 _PAUSE_S = 0.02
 
 
 class TrialLog:
     """A file with the first 256 KB and the end of the output, consistent at all times.
 
-    When the file reaches `limit_bytes`, it is replaced by a new file with the beginning, a line that counts the omitted
-    bytes, and the last half of the rest. Nothing is held in memory.
+    When the file reaches `limit_bytes`, it is replaced by a new file with the beginning, a line with the number of
+    omitted bytes, and the last half of the rest. Nothing is held in memory.
     """
 
     def __init__(self, path: Path, limit_bytes: int) -> None:

@@ -54,7 +54,7 @@ class Rule(Model):
     max_iter: int | None = Field(None, ge=1, le=LARGEST, description="hyperband: the last step of a trial")
     s: int | None = Field(None, ge=1, description="hyperband, with max_iter: number of rungs of the bracket")
     eta: int = Field(3, ge=2, le=LARGEST, description="asha and hyperband: reduction factor; 1 in `eta` continues")
-    percentile: float | None = Field(None, gt=0, lt=100, description="percentile: the best this many percent continue")
+    percentile: float | None = Field(None, gt=0, lt=100, description="percentile: percentage of trials that continue")
     min_trials: int = Field(5, ge=1, description="median and percentile: finished trials needed before pruning starts")
     lower: float | None = Field(None, allow_inf_nan=False, description="threshold: prune below this value")
     upper: float | None = Field(None, allow_inf_nan=False, description="threshold: prune above this value")

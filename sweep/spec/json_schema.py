@@ -33,7 +33,7 @@ def sweep_schema() -> dict[str, Any]:
 
 
 def _describe_methods(method: dict[str, Any]) -> None:
-    """All names that the key `method` accepts; `enumDescriptions` is what editors and the form show for each."""
+    """All names that the key `method` accepts; editors and the form show `enumDescriptions` for each."""
     names = next(branch for branch in method["oneOf"] if "enum" in branch)
     found = descriptions()
     names["enum"], names["enumDescriptions"] = list(found), list(found.values())

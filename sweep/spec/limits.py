@@ -34,7 +34,9 @@ class SpecLimits(Model):
     start_s: float = Field(60.0, gt=0, description="seconds until user code starts")
     grace_s: float = Field(5.0, ge=0, le=MAX_GRACE_S, description="seconds between SIGTERM and SIGKILL")
     memory_mb: float | None = Field(None, ge=64, description="host memory of all processes of the trial, in MB")
-    log_mb: float = Field(8.0, ge=1, le=1024, description="log size, in MB; of a longer log the beginning and the end")
+    log_mb: float = Field(
+        8.0, ge=1, le=1024, description="log size, in MB; of a longer log, the beginning and the end are kept"
+    )
     work_dir_mb: float | None = Field(1024.0, ge=1, description="size of working and temporary directories, in MB")
 
 

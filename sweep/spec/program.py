@@ -128,7 +128,7 @@ class CommandProgram(OwnCode):
         default_factory=lambda: list(DEFAULT_COMMAND),
         min_length=1,
         max_length=1000,
-        description="command as a list of words; macros such as ${args} expand to the parameters: docs/user-code.md",
+        description="list of words; macros such as ${args} expand to the parameters: docs/reference/programs.md",
     )
     script: str | None = Field(None, min_length=1, description="value of `${program}`, such as train.py")
     metrics: dict[str, str] = Field(

@@ -34,10 +34,10 @@ class SearchMethod:
     name: str
     summary: str  # one line, for forms and editors
     best_for: str
-    aliases: tuple[str, ...] = ()  # what other libraries call it; suggested in error messages, not accepted
-    accepted_aliases: tuple[str, ...] = ()  # names that a sweep file may use as well
+    aliases: tuple[str, ...] = ()  # names in other libraries; suggested in error messages, not accepted
+    accepted_aliases: tuple[str, ...] = ()  # aliases that a sweep file may use
     warm_start: str = ""  # how it uses trials of earlier sweeps; "" if it ignores all results
-    independent: Independent = "tpe"  # what chooses a parameter that only the trial's code defines
+    independent: Independent = "tpe"  # how a parameter that only the trial's code defines is chosen
     declared_only: bool = True  # whether it searches only the parameters of the sweep file
     samples_drawn: bool = False  # whether it supports distributions and weights that Optuna does not have
     check: Callable[[Parameters, int], Complaint | None] = lambda parameters, objectives: None  # of a search space
@@ -168,7 +168,7 @@ else:
 
 
 def learns(method: Method) -> bool:
-    """Whether a method uses the results of trials; taken to be so of a sampler class."""
+    """Whether a method uses the results of trials; assumed for a custom sampler class."""
     return method == CUSTOM or METHODS[method].learns
 
 

@@ -18,7 +18,7 @@ _DEEPEST = 8
 
 
 def complain(message: str, *where: str) -> PydanticCustomError:
-    """An error for pydantic to report at `where`, relative to the field whose validator raises it."""
+    """An error that pydantic reports at `where`, relative to the field whose validator raises it."""
     return PydanticCustomError("sweep_file", "{message}", {"message": message, "where": where})
 
 

@@ -65,7 +65,7 @@ class SweepSpec(Model):
         Annotated[search_methods.MethodName, BeforeValidator(_method_name), Tag("name")]
         | Annotated[SamplerClass, Tag("class")],
         Discriminator(_method_kind),
-    ] = Field("tpe", description="search method: docs/search.md")
+    ] = Field("tpe", description="search method: docs/reference/search.md")
     seed: int = Field(0, ge=0, lt=2**63, description="seed of the search and, with the trial number, of each trial")
     metric: Metric
     metrics: list[Metric] | None = Field(
@@ -91,7 +91,7 @@ class SweepSpec(Model):
     enqueue: list[dict[str, Scalar]] = Field(
         default_factory=list,
         max_length=MAX_ENQUEUED,
-        description="configurations to try first; the sampler chooses parameters that one omits",
+        description="configurations to try first; the sampler chooses omitted parameters",
     )
     early_terminate: EarlyTerminate = EarlyTerminate(type="none")
     run_cap: int = Field(60, ge=1, le=MAX_RUN_CAP, description="maximum number of finished and pruned trials")

@@ -33,7 +33,7 @@ _BOUNDS: Mapping[str, tuple[str, str]] = {
 
 
 def words_of(details: ErrorDetails) -> str:
-    """The expected type or bound, the given value, and a correction where it is obvious."""
+    """The expected type or bound, the given value, and an obvious correction if there is one."""
     kind, given, context = details["type"], details["input"], details.get("ctx") or {}
     if kind in _KINDS:
         return f"must be {_KINDS[kind]}, got {shown(given)}{_remedy(kind, given)}"

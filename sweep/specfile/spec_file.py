@@ -25,7 +25,7 @@ class SweepFile:
 
     @property
     def folder(self) -> Path:
-        """The folder that paths in the file are relative to."""
+        """The folder to which paths in the file are relative."""
         return self.source.path.parent
 
     def located(self, error: InvalidSpecError) -> InvalidSpecError:

@@ -273,7 +273,8 @@ def _early_terminate(scheduler: Any, notes: list[str]) -> Json:
         notes.append(f"early_terminate: rungs continue after max_t ({scheduler._max_t}), where Ray ends a trial")
         return {"early_terminate": {"type": "asha", "min_iter": int(brackets[0]._rungs[-1][0]), "eta": int(eta)}}
     if type(scheduler).__name__ != "FIFOScheduler":
-        notes.append(f"early_terminate: {type(scheduler).__name__} is ignored; docs/search.md lists what is supported")
+        ignored = type(scheduler).__name__
+        notes.append(f"early_terminate: {ignored} is ignored; docs/reference/search.md lists the supported types")
     return {}
 
 

@@ -118,7 +118,7 @@ def _integer_range(name: str, low: int, high: int, q: int | None, *, log: bool) 
     low, high = int(low), int(high)
     if q is None or q == 1:
         if high <= low:
-            raise ConversionError(f"{name}: no integer lies in [{low}, {high})")
+            raise ConversionError(f"{name}: there is no integer in [{low}, {high})")
         return {"min": low, "max": high - 1, **({"log": True} if log else {})}
     first, last = _multiples(name, low, high, q)
     if log:

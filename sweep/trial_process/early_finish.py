@@ -83,7 +83,7 @@ class EarlyFinish:
         """Send the current value to the slot, which does not get every point of a long curve.
 
         Args:
-            reason: Why the trial ends with this value; "" if it goes on.
+            reason: Why the trial ends with this value; "" if it continues.
             constrained: `program.constraints` has been evaluated with this value.
         """
         self._send(Chosen(self._reported.values, reason, constrained))

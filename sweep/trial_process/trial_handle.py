@@ -49,7 +49,7 @@ class Trial(Suggestions):
     def __init__(self, assignment: Assignment, channel: Channel, device: torch.device) -> None:
         super().__init__(assignment, channel, SlotAnswers(channel))
         self._reported_step: int | None = None  # of the last report
-        self.has_own_reports = False  # `report` was called, so metrics logged to W&B are no reports
+        self.has_own_reports = False  # `report` was called, so metrics logged to W&B are not reports
         self._sent: dict[int, float] = {}  # reports that were sent, by step
         self._last_report: tuple[int, float] | None = None
         self._curves = MetricCurves(assignment.key, channel.send)
@@ -198,9 +198,9 @@ class Trial(Suggestions):
         self._curves.send_last()
 
     def should_prune(self) -> bool:
-        """Whether to prune the trial, judged by its last report; False when there is no answer within 1 s.
+        """Whether to prune the trial, based on its last report; False if there is no answer within 1 s.
 
-        For a report that was omitted from a long curve, mostly False without a request.
+        For a report that was omitted from a long curve, usually False without a request.
         """
         if not self._assignment.prunable or self._reported_step is None or not self._curves.request_prune():
             return False

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 from podium.sweep.trial_process.ray_tune import TuneSession
 from podium.sweep.trial_process.report_values import STEPS, named_step, number_of
@@ -53,12 +53,13 @@ def named(reference: str, code: str | None) -> Callable[..., Any]:
     function = getattr(module, name, None)
     if not callable(function):
         _check_not_hidden(module, module_name, code)
-        what = "no function" if function is None else f"{type(function).__name__} {function!r:.40}, no function,"
-        raise UserCodeError(f"{module_name}.py has {what} {name!r}")
+        if function is None:
+            raise UserCodeError(f"{module_name}.py has no function {name!r}")
+        found = f"{type(function).__name__} {function!r:.40}"
+        raise UserCodeError(f"{module_name}.py: {name!r} is not a function, but {found}")
     if isinstance(function, type):
         raise UserCodeError(f"{module_name}.py: {instance_instead(name)}")
-    found: Callable[..., Any] = function
-    return found
+    return cast(Callable[..., Any], function)
 
 
 def _module(name: str) -> ModuleType:

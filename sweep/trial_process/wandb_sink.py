@@ -32,7 +32,7 @@ class WandbSink:
         install(self, json.dumps([*objectives]))
 
     def run(self, function: Callable[[Trial], Any], trial: Trial) -> Any:
-        """The result of the function; if that is None, the logged values of the objectives."""
+        """The result of the function; if None, the logged values of the objectives."""
         self._trial = trial
         result = function(trial)
         self._log_from_threads(trial)

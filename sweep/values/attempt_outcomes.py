@@ -45,7 +45,9 @@ class ChildReport:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The result of a trial by its reports so far; with a reason, the trial ends with it. Raises `ValueError`."""
+    """The result of a trial according to its reports so far. If `reason` is set, the trial ends with it. Raises
+    `ValueError`.
+    """
 
     values: tuple[float, ...] | None  # one for each objective
     reason: str = ""
@@ -124,7 +126,7 @@ _KILL_MESSAGES = {
 
 
 def _ended_early(chosen: Chosen, report: ChildReport | None, objectives: int) -> dict[str, Any]:
-    """A condition of `stop` was reached; the report of the process may add remarks to the reason."""
+    """A `stop` condition was reached; the report of the process may add remarks to the reason."""
     reason = storable(chosen.reason[:MAX_MESSAGE])
     if not _complete(chosen.values, objectives):
         return _failure(Cause.BAD_REPORT, f"{reason}, but the trial had not reported its metric")

@@ -20,6 +20,6 @@ def is_reserved(module: str) -> bool:
 
 
 def instance_instead(name: str) -> str:
-    """The message for a reference to a class, whose instances only can be called with a trial."""
+    """The message for a reference to a class: only its instances can be called with a trial."""
     made = name.lower() if name.lower() != name else f"the_{name}"
     return f"{name} is a class; write `{made} = {name}(…)` below it, and name {made!r} as the function"

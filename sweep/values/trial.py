@@ -143,9 +143,9 @@ class Limits:
     start_s: float | None = 60.0  # from the fork to the first line of user code
     grace_s: float = 5.0  # between SIGTERM and SIGKILL
     memory_mb: float | None = None  # of host memory, for the whole process tree
-    log_mb: float = 8.0  # of the log; of a longer one the beginning and the end are kept
+    log_mb: float = 8.0  # of the log; of a longer log, only the beginning and the end are kept
     work_dir_mb: float | None = 1024.0  # working and temporary directories together
-    on_timeout: str = "fail"  # or finish: with the values reported until `trial_s`
+    on_timeout: str = "fail"  # or finish: the trial finishes with the values reported until `trial_s`
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ class Assignment:
     goals: tuple[str, ...] = ()  # minimize or maximize, of each objective
     sweep_name: str = ""
     enqueued: Params = field(default_factory=dict)  # values for parameters that the code may suggest
-    objective: str = "last"  # or min, max: which reported value counts if the program returns none
+    objective: str = "last"  # last, min or max: which reported value counts if the program returns none
     stop: tuple[tuple[str, float], ...] = ()  # metrics with the values at which they end the trial as finished
 
     def __post_init__(self) -> None:
@@ -251,7 +251,7 @@ class Wanted:
 
     key: AttemptKey
     name: str
-    distribution: dict[str, Any]  # as a parameter of a sweep file
+    distribution: dict[str, Any]  # in the form of a parameter of the sweep file
     drawn: bool = False  # no answer in time: the trial continues with `value`
     value: Scalar = None
 

@@ -81,7 +81,7 @@ def test_class_in_uploaded_code_is_refused(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text("raise SystemExit('nobody imports this')\n")
     with pytest.raises(InvalidSpecError) as caught:
         check_classes(_searched("own:Sampler"), tmp_path)
-    assert "there is no package 'own'" in str(caught.value)
+    assert "package 'own' is not installed" in str(caught.value)
     assert "own is in the sweep's code, which only trials import" in str(caught.value)
 
 
@@ -118,7 +118,7 @@ def test_custom_sampler_proposes_outside_scheduler_until_sweep_stops() -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("nowhere_to_be:Sampler", "there is no package 'nowhere_to_be'"),
+        ("nowhere_to_be:Sampler", "package 'nowhere_to_be' is not installed"),
         ("their_samplers:Crashing", "the process of their_samplers:Crashing ended 3 times"),
     ],
 )

@@ -115,7 +115,7 @@ def test_generator_is_closed_when_trial_is_pruned(slot: SlotDriver) -> None:
         ("takes_nothing", Cause.USER_ERROR, "takes_nothing takes no argument; write `def takes_nothing(trial):`"),
         ("takes_two", Cause.USER_ERROR, "takes_two requires data in addition to its first argument"),
         ("is_async", Cause.USER_ERROR, "the function is `async`"),
-        ("number", Cause.USER_ERROR, "shapes.py has int 3, no function, 'number'"),
+        ("number", Cause.USER_ERROR, "shapes.py: 'number' is not a function, but int 3"),
         ("chooses_a_list", Cause.USER_ERROR, "strings, numbers, booleans or None, got [1, 2]"),
     ],
 )

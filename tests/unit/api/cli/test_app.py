@@ -295,7 +295,7 @@ def test_what_is_refused_is_1_and_says_why(
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        (("trial", "clone", "1", "--set", "lrr=0.1"), "params.lrr: there is no parameter 'lrr'; did you mean 'lr'?"),
+        (("trial", "clone", "1", "--set", "lrr=0.1"), "params.lrr: unknown parameter 'lrr'; did you mean 'lr'?"),
         (("trial", "clone", "1", "--set", "lr=fast"), "params.lr: must be a number, got 'fast'"),
         (("trial", "clone", "1", "--set", "lr=NaN"), "params.lr: must be a number, got 'NaN'"),
         (("trial", "clone", "1", "--set", "lr=1e999"), "params.lr: must be a number, got '1e999'"),

@@ -52,7 +52,7 @@ def test_every_possible_command_succeeds() -> None:
 def test_conflicting_request_is_rejected_while_another_is_pending() -> None:
     stop, retry = TrialRequest.STOP, TrialRequest.RETRY
     for command, requested in ((TrialCommand.RETRY, stop), (TrialCommand.STOP, retry)):
-        with pytest.raises(NotPossibleError, match="before that is done; possible: wait"):
+        with pytest.raises(NotPossibleError, match="until that is complete; possible: wait"):
             request_after(command, TrialState.RUNNING, requested, SweepState.RUNNING)
 
 
@@ -93,7 +93,7 @@ def test_clone_has_only_active_parameters(
 @pytest.mark.parametrize(
     ("changed", "where", "words"),
     [
-        ({"lrr": 0.01}, "lrr", "there is no parameter 'lrr'; did you mean 'lr'?"),
+        ({"lrr": 0.01}, "lrr", "unknown parameter 'lrr'; did you mean 'lr'?"),
         ({"lr": 5.0}, "lr", "must be between 0.001 and 0.1, got 5.0"),
         ({"lr": "small"}, "lr", "must be a number, got 'small'"),
         ({"lr": float("nan")}, "lr", "must be a finite number, got nan"),

@@ -391,7 +391,7 @@ def idle(rig: Rig, device_id: str) -> str:
 
 def test_waiting_sweep_reports_reason(rig: Rig) -> None:
     rig.submit(run_cap=4, resources={"device": "gpu"})
-    assert reason(rig) == "it requires a gpu, and there is none"
+    assert reason(rig) == "it requires a gpu device, and there is none"
     rig.submit(run_cap=4)
     assert reason(rig, 2) == ""
     rig.submit(run_cap=4)

@@ -143,7 +143,7 @@ def test_invalid_class_reference_is_rejected_with_key(changes: dict[str, Any], k
 @pytest.mark.parametrize(
     ("name", "args", "words"),
     [
-        ("nowhere_to_be:Sampler", {}, "there is no package 'nowhere_to_be' in the service's Python environment"),
+        ("nowhere_to_be:Sampler", {}, "package 'nowhere_to_be' is not installed in the service's Python environment"),
         ("my_samplers:Recordng", {}, "did you mean 'Recording'?"),
         ("my_samplers:function", {}, "is not a subclass of optuna.samplers.BaseSampler"),
         ("my_samplers:AlwaysRaising", {}, "is not a subclass of optuna.samplers.BaseSampler"),
@@ -151,7 +151,7 @@ def test_invalid_class_reference_is_rejected_with_key(changes: dict[str, Any], k
         ("my_samplers:Recording", {"laste": 3}, "unexpected keyword argument 'laste'; it takes seed, last, note"),
         ("optuna.samplers:BaseSampler", {}, "cannot be constructed: TypeError"),
         ("optuna.samplers:PartialFixedSampler", {"fixed_params": {}, "base_sampler": {"sampler": "nowhere:A"}},
-         "there is no package 'nowhere'"),
+         "package 'nowhere' is not installed"),
     ],
 )  # fmt: skip
 def test_unusable_class_is_rejected_with_reason(name: str, args: dict[str, Any], words: str) -> None:

@@ -195,7 +195,7 @@ def test_process_start_is_retried_for_next_trial() -> None:
         thread.ask(deadline_s=LONG_S)
         asked = inbox.get(timeout=ANSWER_S)
         assert isinstance(asked, TrialProposed) and asked.planned is not None
-        assert asked.planned.sampler.startswith("random, for gp failed: no search process could be started: cannot")
+        assert asked.planned.sampler.startswith("random, for gp failed: failed to start the search process: cannot")
     thread.close()
     assert tries == [12, 13, 14, 15, 16]
 

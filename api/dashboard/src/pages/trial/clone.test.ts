@@ -22,7 +22,7 @@ test("a refusal is shown at its parameter, others above all fields", () => {
   expect(problemsOf(new ApiError(422, "all of it", { errors }), ["lr", "width"])).toEqual({
     lr: "0.5 is above max 0.1",
   });
-  expect(problemsOf(new ApiError(409, "no trial of a cancelled sweep can be cloned"), ["lr"])).toEqual({
-    "": "no trial of a cancelled sweep can be cloned",
+  expect(problemsOf(new ApiError(409, "trials of a cancelled sweep cannot be cloned"), ["lr"])).toEqual({
+    "": "trials of a cancelled sweep cannot be cloned",
   });
 });

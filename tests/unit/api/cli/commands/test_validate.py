@@ -284,7 +284,7 @@ def test_a_running_service_knows_what_a_warm_start_may_start_from(
     other = _client(service).submit({**parse_document(BUILT_IN), "name": "earlier"})["id"]
     own.write_text(f"{OWN.replace('method: grid', 'method: tpe')}warm_start: [{other}, 77]\n")
     code, _, err = _validate(podium, own)
-    assert code == 2 and "sweep 1 was to maximize val_accuracy, and this one is to minimize score" in err
+    assert code == 2 and "sweep 1 has other goals (maximize val_accuracy) than this sweep (minimize score)" in err
     assert "warm_start.1: " in err and "77" in err
 
 

@@ -154,12 +154,12 @@ BAD: list[tuple[dict[str, Any], str, str]] = [
     (study(extra=1), "extra", "unknown key"),
     (study(parameters={"lr": {"min": 1.0, "max": 0.0}}), "parameters.lr.min", "must not exceed max"),
     (one(state="running"), "trials.0.state", "must be one of finished"),
-    (one(values=None), "trials.0.values", "has 1 of these"),
-    (one(values=[0.5, 0.5]), "trials.0.values", "has 1 of these here, not 2"),
-    (one(state="failed"), "trials.0.values", "has 0 of these"),
+    (one(values=None), "trials.0.values", "must have 1 value"),
+    (one(values=[0.5, 0.5]), "trials.0.values", "must have 1 value, got 2"),
+    (one(state="failed"), "trials.0.values", "must have 0 values"),
     (one(params={"lr": 7.0}), "trials.0.params.lr", "must be between"),
-    (one(params={"nope": 7.0}), "trials.0.params.nope", "no such parameter"),
-    (one(distributions={"kind": {"value": 1}}), "trials.0.distributions.kind", "no such parameter"),
+    (one(params={"nope": 7.0}), "trials.0.params.nope", "unknown parameter"),
+    (one(distributions={"kind": {"value": 1}}), "trials.0.distributions.kind", "unknown parameter of the trial"),
     (one(started_at=2.0, ended_at=1.0), "trials.0.ended_at", "before started_at"),
     (one(started_at=1e300), "trials.0.started_at", "must be at most"),
     (one(metrics={"a": [[-1, 0.5]]}), "trials.0.metrics.a.0.0", "must be at least"),
@@ -191,7 +191,7 @@ def test_what_is_no_study_is_422(client: TestClient, body: bytes) -> None:
 def test_too_much_is_refused(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(imported_trials, "MAX_POINTS", 1)
     body = assert_problem(client.post(PATH, json=study()), 422)
-    assert "their curves have 3 points, above 1" in body["errors"][0]["message"]
+    assert "the curves have 3 points; at most 1" in body["errors"][0]["message"]
     monkeypatch.setattr("podium.api.rest.sweeps.import_routes.MAX_IMPORT_BYTES", 10)
     assert_problem(client.post(PATH, json=study()), 413, "import fewer trials")
 
@@ -201,7 +201,7 @@ def test_attributes_nest_only_so_deep(client: TestClient) -> None:
     for _ in range(40):
         deep = [deep]
     body = assert_problem(client.post(PATH, json=one(user_attrs={"note": deep})), 422)
-    assert "nested deeper than 32" in body["errors"][0]["message"]
+    assert "nested more than 32 levels deep" in body["errors"][0]["message"]
 
 
 def test_nothing_of_it_runs(client: TestClient, service: ServiceRig) -> None:

@@ -64,7 +64,7 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
     ("a grid too large", document(method="grid", parameters={f"p{n}": {"min": 1, "max": 10**9} for n in range(3)}),
      "parameters", "more than 1,000,000,000,000,000,000 points"),
     ("a sampler class that is not here", document(method={"sampler": "nowhere_to_be:Sampler"}), "method.sampler",
-     "there is no package 'nowhere_to_be' in the service's Python environment"),
+     "package 'nowhere_to_be' is not installed in the service's Python environment"),
     ("units beyond all memory", document(parameters={"hidden": {"min": 1, "max": 2**53}}), "parameters.hidden",
      "must be at most"),
     ("code that was not uploaded", document(program={"function": "train:objective"}, metric={"name": "x",

@@ -63,12 +63,12 @@ def test_what_does_not_fit_is_left_out_counted_and_said(earlier: ServiceRig) -> 
     parameters = {"lr": {"min": 1e-4, "max": 0.05}, "epochs": {"value": 3}}
     sweep = submit(earlier.client(), warm_start=[1], parameters=parameters)
     assert sweep["warm_start"] == {"trials": 0, "dropped": 3, "why": [
-        "epochs: it has none", "lr: must be between 0.0001 and 0.05, got 0.1",
+        "epochs: missing", "lr: must be between 0.0001 and 0.05, got 0.1",
     ], "left_out": 0}  # fmt: skip
     assert given(earlier, sweep["id"]) == ()
     assert terminal_output.warm_start(sweep["warm_start"]) == (
         "starts from 0 trials of earlier sweeps; 3 do not fit its parameters "
-        "(epochs: it has none; lr: must be between 0.0001 and 0.05, got 0.1)"
+        "(epochs: missing; lr: must be between 0.0001 and 0.05, got 0.1)"
     )
 
 
@@ -117,7 +117,7 @@ def test_several_values_and_the_goals_must_agree(earlier: ServiceRig) -> None:
         EarlierTrial(5, TrialState.FINISHED, {"lr": 0.01}, (0.5, 2.0)),
     )
     answer = earlier.client().post(URL, json=builtin_document(method="tpe", warm_start=[1, 2]))
-    said = "warm_start.1: sweep 2 was to maximize val_accuracy, minimize val_loss, and this one is to maximize"
+    said = "warm_start.1: sweep 2 has other goals (maximize val_accuracy, minimize val_loss) than this sweep (maximize"
     assert_problem(answer, 422, said)
 
 
