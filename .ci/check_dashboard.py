@@ -1,7 +1,7 @@
-"""Check that what is made of the dashboard's sources is what is committed, and small: `check_dashboard.py`.
+"""Check that the committed build of the dashboard matches its sources and is small: `check_dashboard.py`.
 
-Run by `make dashboard-check`, with npm's packages and Podium itself installed. The types, from the OpenAPI
-document, and the build are made once more in a temporary folder and compared, byte for byte. Exit 1 with one line for
+Run by `make dashboard-check`, with npm's packages and Podium itself installed. The types, from the OpenAPI document,
+and the build are generated again in a temporary folder and compared byte for byte. Exits with 1 and prints one line for
 each difference.
 """
 
@@ -22,44 +22,43 @@ _CODE = (".js", ".css", ".html")
 
 
 def main() -> int:
-    """Make it all again, compare, and weigh it."""
+    """Generate everything again, compare, and check the size."""
     with tempfile.TemporaryDirectory(prefix="podium-dashboard.") as folder:
         complaints = [*check_types(Path(folder)), *check_build(Path(folder) / "static"), *check_size(STATIC)]
     for complaint in complaints:
         print(complaint, file=sys.stderr)
     if complaints:
-        print("`make dashboard` makes them anew", file=sys.stderr)
+        print("run `make dashboard` to build them again", file=sys.stderr)
         return 1
-    print(f"types and build are those of the sources; {size_kb(STATIC):.0f} of {BUDGET_KB} kB, compressed")
+    print(f"types and build match the sources; {size_kb(STATIC):.0f} of {BUDGET_KB} kB, compressed")
     return 0
 
 
 def check_types(folder: Path) -> list[str]:
-    """The types that the routes of today give, against those committed."""
+    """Compare the committed types with those generated from the current routes."""
     document, types, committed = folder / "openapi.json", folder / "schema.d.ts", DASHBOARD / "src" / "schema.d.ts"
     subprocess.run([sys.executable, "-P", "-m", "podium.api.rest.openapi", document], cwd=ROOT, check=True)
     run_here("openapi-typescript", str(document), "-o", str(types))
     same = types.read_bytes() == committed.read_bytes()
-    return [] if same else [f"{committed.relative_to(ROOT)} is not what the routes of today give"]
+    return [] if same else [f"{committed.relative_to(ROOT)} does not match the current routes"]
 
 
 def check_build(made: Path) -> list[str]:
-    """A new build, against api/static."""
+    """Compare a new build with api/static."""
     run_here("vite", "build", "--logLevel", "warn", "--emptyOutDir", "--outDir", str(made))
     ours, theirs = files(made), files(STATIC)
-    lacking = [f"api/static/{name} is not there" for name in sorted(ours.keys() - theirs.keys())]
-    spare = [f"api/static/{name} is of no source" for name in sorted(theirs.keys() - ours.keys())]
-    other = [
-        f"api/static/{name} is another" for name in sorted(ours.keys() & theirs.keys()) if ours[name] != theirs[name]
-    ]
+    lacking = [f"api/static/{name} is missing" for name in sorted(ours.keys() - theirs.keys())]
+    spare = [f"api/static/{name} is not part of the build" for name in sorted(theirs.keys() - ours.keys())]
+    both = sorted(ours.keys() & theirs.keys())
+    other = [f"api/static/{name} differs from the build" for name in both if ours[name] != theirs[name]]
     return [*lacking, *spare, *other]
 
 
 def check_size(folder: Path) -> list[str]:
-    """All code of the pages together, as it travels."""
+    """Check the total size of all code, compressed."""
     if (size := size_kb(folder)) <= BUDGET_KB:
         return []
-    return [f"the pages' code is {size:.0f} kB compressed, and may be {BUDGET_KB}"]
+    return [f"the compressed code has {size:.0f} kB; the limit is {BUDGET_KB} kB"]
 
 
 def size_kb(folder: Path) -> float:
@@ -71,7 +70,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def run_here(program: str, *arguments: str) -> None:
-    """A program of npm's packages, quietly unless it fails."""
+    """Run a program of an npm package; print its output only if it fails."""
     command = [DASHBOARD / "node_modules" / ".bin" / program, *arguments]
     done = subprocess.run(
         command, cwd=DASHBOARD, capture_output=True, text=True, check=False, env={**os.environ, "NO_COLOR": "1"}

@@ -1,6 +1,6 @@
-"""Check the figures that `podium demo` left: `check_demo.py DATA_DIRECTORY/demo.json`; run by .ci/run.
+"""Check the results of `podium demo`: `check_demo.py DATA_DIRECTORY/demo.json`; run by .ci/run.
 
-Exit 1 with one sentence for each thing that does not hold.
+Exits with 1 and prints one line for each violated condition.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ NUMBERS = ("max_abs_difference_between_modes", "wall_s", "device_busy_share")
 
 
 def main() -> int:
-    """Print what is wrong, or one line of figures."""
+    """Print the problems, or one line of results."""
     path = Path(sys.argv[1])
     try:
         result = json.loads(path.read_text())
     except (OSError, ValueError) as error:
-        print(f"the demo left no readable result in {path}: {error}", file=sys.stderr)
+        print(f"cannot read the demo's results in {path}: {error}", file=sys.stderr)
         return 1
     problems = shape_problems(result) or value_problems(result)
     for problem in problems:
@@ -42,7 +42,7 @@ def main() -> int:
 
 
 def shape_problems(result: Any) -> list[str]:
-    """Keys that are missing, and values of the wrong kind."""
+    """Missing keys, and values of the wrong type."""
     if not isinstance(result, dict):
         return ["the result is not a JSON object"]
     problems = [f"{key} must be a count, not {result.get(key)!r}" for key in COUNTS if not is_count(result.get(key))]
@@ -57,12 +57,12 @@ def shape_problems(result: Any) -> list[str]:
     if not isinstance(members, list) or not members or not is_numbers(members, len(members)):
         problems.append(f"member_test_accuracies must be numbers, not {members!r}")
     if not isinstance(result.get("data_dir"), str) or not result["data_dir"]:
-        problems.append(f"data_dir must name a folder, not {result.get('data_dir')!r}")
+        problems.append(f"data_dir must be the path of a folder, not {result.get('data_dir')!r}")
     return problems
 
 
 def value_problems(result: dict[str, Any]) -> list[str]:
-    """Values that cannot be, or that are worse than promised."""
+    """Impossible values, and values that miss the targets."""
     problems = []
     ended = result["trials_finished"] + result["trials_pruned"] + result["trials_failed"]
     if result["trials_total"] != TRIALS:
@@ -70,13 +70,13 @@ def value_problems(result: dict[str, Any]) -> list[str]:
     if ended != result["trials_total"]:
         problems.append(f"{ended} trials ended (finished, pruned or failed) of {result['trials_total']}")
     problems += [
-        f"{key} is {result[key]}, which is no share"
+        f"{key} is {result[key]}, expected a share from 0 to 1"
         for key in (*ACCURACIES, "device_busy_share")
         if not share(result[key])
     ]
     low, high = result["ensemble_minus_best_ci95"]
     if low > high:
-        problems.append(f"ensemble_minus_best_ci95 runs from {low} down to {high}")
+        problems.append(f"ensemble_minus_best_ci95: the lower bound {low} exceeds the upper bound {high}")
     if not 0 <= result["max_abs_difference_between_modes"] <= MAX_DIFFERENCE:
         problems.append(
             f"the two modes differ by {result['max_abs_difference_between_modes']}, more than {MAX_DIFFERENCE}"
@@ -87,7 +87,7 @@ def value_problems(result: dict[str, Any]) -> list[str]:
 
 
 def member_problems(result: dict[str, Any]) -> list[str]:
-    """An ensemble that does worse than its median member."""
+    """Ensembles with a lower accuracy than their median member."""
     if "member_test_accuracies" not in result:
         return []
     median = statistics.median(result["member_test_accuracies"])

@@ -1,7 +1,7 @@
-"""Check that no process is left that mentions a folder: `check_processes.py FOLDER`; Linux, run by .ci/run.
+"""Check that no process that uses a folder is left: `check_processes.py FOLDER`; Linux, run by .ci/run.
 
-A process belongs to the folder when its command line, its environment or its working directory says so. Processes
-that are just ending get a few seconds. Exit 1 with one line for each that stays.
+A process uses the folder if its command line, its environment or its working directory contains the path. Processes
+that are just ending get a few seconds. Exits with 1 and prints one line for each remaining process.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ GRACE_S = 5.0
 
 
 def main() -> int:
-    """Wait for what is ending, then name what is left."""
+    """Wait for processes that are ending, then print the remaining ones."""
     folder = sys.argv[1]
     end = time.monotonic() + GRACE_S
     while (left := mentioning(folder)) and time.monotonic() < end:
         time.sleep(0.1)
     for pid, command in left.items():
-        print(f"process {pid} is left behind: {command}", file=sys.stderr)
+        print(f"process {pid} is still running: {command}", file=sys.stderr)
     if left:
         return 1
-    print("no process is left behind")
+    print("no process is still running")
     return 0
 
 
 def mentioning(folder: str) -> dict[int, str]:
-    """The living processes that mention the folder, except this one and those it was started by: pid to command."""
+    """The running processes that use the folder, except this one and its ancestors: pid to command."""
     mine = ancestors()
     found = {}
     for entry in Path("/proc").iterdir():
@@ -56,7 +56,7 @@ def command(process: Path) -> str:
 
 
 def ancestors() -> set[int]:
-    """This process and those above it."""
+    """This process and its ancestors."""
     found: set[int] = set()
     pid = os.getpid()
     while pid > 0 and pid not in found:

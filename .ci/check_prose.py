@@ -43,7 +43,7 @@ class Word:
 
     @classmethod
     def of(cls, pattern: str, write: str) -> Word:
-        """Bound to words, indifferent to case and to the kind of white space."""
+        """Matches complete words, ignoring case and the kind of whitespace."""
         spaced = pattern.replace(" ", r"\s+")
         return cls(re.compile(rf"(?<![\w-])(?:{spaced})(?![\w-])", re.IGNORECASE), write)
 
@@ -89,7 +89,7 @@ def pieces(path: Path, comments: bool) -> Iterator[Piece]:
 
 
 def _blank(match: re.Match[str]) -> str:
-    """As many lines, without words, so that a phrase never spans what was removed."""
+    """The same number of lines without words, so that a phrase never spans removed text."""
     return "\n" * match.group().count("\n") or "\N{BULLET}"
 
 

@@ -1,6 +1,6 @@
-"""Check that a wheel carries all that a user needs, and nothing that only developers do: `check_wheel.py FILE`.
+"""Check that a wheel contains all files that users need and no others: `check_wheel.py FILE`.
 
-Run by .ci/run. Exit 1 with one line for each thing that does not hold.
+Run by .ci/run. Exits with 1 and prints one line for each problem.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ PACKAGE = ROOT / "src" / "podium"
 
 
 def main() -> int:
-    """Compare the names in it with the files here."""
+    """Compare the names in the wheel with the files of the checkout."""
     names = set(zipfile.ZipFile(sys.argv[1]).namelist())
     complaints = [f"{name} is not in the wheel" for name in sorted(wanted() - names)]
     complaints += [f"{name} is in the wheel" for name in sorted(names) if name.startswith("podium/api/dashboard/")]
@@ -29,7 +29,7 @@ def main() -> int:
 
 
 def wanted() -> set[str]:
-    """Every module, and every file of the dashboard's build, of which there must be some."""
+    """Every module, and every file of the dashboard's build, which must not be empty."""
     folders = [path.resolve() for path in PACKAGE.iterdir() if path.is_dir()]  # links to the top of the repository
     modules = [path for folder in folders for path in folder.rglob("*.py")]
     build = [path for path in (ROOT / "api" / "static").rglob("*") if path.is_file()]

@@ -1,8 +1,8 @@
-"""MkDocs hooks: reference pages made from the product, pages of the repository's root, and links between the two.
+"""MkDocs hooks: generated reference pages, pages from the root of the repository, and links between the two.
 
 Named in mkdocs.yml. A page contains a marker such as `<!-- commands -->` where generated text belongs. A relative link
-that leaves docs/ must name a file of the repository; where that file is a page of the site the link goes there, and
-elsewhere its text stays without a link. A link to nothing is a warning, which the strict build turns into an error.
+out of docs/ must name a file of the repository. If that file is a page of the site, the link leads there; otherwise
+only its text is shown. A broken link is a warning, which the strict build turns into an error.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Put generated text in place of its marker, then resolve links against the repository."""
+    """Replace markers by generated text, then resolve links against the repository."""
     uri = page.file.src_uri
     for marker, generated in GENERATED.items():
         if marker in markdown:
@@ -63,7 +63,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def _outside_code(markdown: str, change: Callable[[str], str]) -> str:
-    """The text with `change` applied to all that is not in a fenced block."""
+    """The text with `change` applied outside of fenced blocks."""
     parts, end = [], 0
     for fence in _FENCE.finditer(markdown):
         parts += [change(markdown[end : fence.start()]), fence.group()]

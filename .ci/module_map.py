@@ -1,7 +1,7 @@
 """Write the map of modules into the `__init__.py` of each room: `module_map.py [--check]`; run by `make check`.
 
-The map has the first line of each module's docstring, without the processes that it ends with, so that one file tells
-what is in a room. Exit 1 with one line for each map that is out of date.
+The map has the first line of each module's docstring, without the processes at its end, so that one file describes a
+room. Exits with 1 and prints one line for each outdated map.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ WIDTH = 120
 
 
 def main() -> int:
-    """Rewrite what is out of date, or only name it."""
+    """Rewrite outdated maps, or with `--check` only print them."""
     check = "--check" in sys.argv[1:]
     outdated = [path for path in rooms() if path.read_text() != mapped(path)]
     for path in outdated:

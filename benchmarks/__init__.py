@@ -1,1 +1,1 @@
-"""Podium beside its peers, on the same work and one machine: `python -m benchmarks`, or `make bench`."""
+"""Benchmarks of Podium and its peers on the same work and one machine: `python -m benchmarks`, or `make bench`."""

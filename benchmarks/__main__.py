@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: every comparison in turn, then `results.json` and the table `results.md`."""
+"""`python -m benchmarks`: runs each comparison, then writes `results.json` and the table `results.md`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ NUMBERS = frozenset().union(*(numbers for numbers, _ in BENCHMARKS))
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Measure, show, keep. Rows that were not measured now stay in the files as they are."""
+    """Measure, print and store. Rows that were not measured in this run stay in the files unchanged."""
     options = _parser().parse_args(arguments)
     plan = Plan(options.quick, 1 if options.quick else options.repetitions)
     folder: Path | None = options.output or (None if plan.quick else results.FOLDER)
@@ -69,8 +69,8 @@ def main(arguments: list[str] | None = None) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--only", type=_numbers, default=NUMBERS, help="rows, such as 1,2; all by default")
-    parser.add_argument("--quick", action="store_true", help="small work: it only shows that the benchmarks run")
-    parser.add_argument("--repetitions", type=int, default=5, help="of each comparison; some take fewer")
+    parser.add_argument("--quick", action="store_true", help="small workloads, which only show that the benchmarks run")
+    parser.add_argument("--repetitions", type=int, default=5, help="repetitions of each comparison; some use fewer")
     parser.add_argument("--output", type=Path, help="folder for the results; with --quick none by default")
     return parser
 
@@ -82,7 +82,7 @@ def _numbers(text: str) -> frozenset[int]:
         raise argparse.ArgumentTypeError(f"{text!r}: write row numbers, such as 1,2") from None
     if unknown := numbers - NUMBERS:
         known = ", ".join(map(str, sorted(NUMBERS)))
-        raise argparse.ArgumentTypeError(f"there is no row {min(unknown)} here; there are {known}")
+        raise argparse.ArgumentTypeError(f"unknown row {min(unknown)}; known rows: {known}")
     return numbers
 
 

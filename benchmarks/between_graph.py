@@ -1,19 +1,21 @@
-"""Row 7: an ensemble of three networks, each its own process, over HTTP, against a composition on Ray Serve.
+"""Row 7: an ensemble of three networks, each in its own process, over HTTP, compared with Ray Serve.
 
-Measured: one row of the digits a request, JSON in and out, from clients whose connections stay open: how long one
-client waits, asking again and again, and how many requests a second 16 of them get. Podium: its gateway's own port,
-bearer token, rows checked, each member's part in every answer. Ray Serve: `benchmarks.ray_serve`, with the gather and
-its timeout; once as it is installed, and once with the settings its documentation has for throughput (gRPC between
-replicas, HAProxy in front), which is called tuned here. Both: the same three model files and the same code that runs
-them, an MLP 64-128-10 each, one thread each, a process for each member and in front of them one for Podium and two for
-Ray Serve (its proxy and the ingress). Service and Ray are new for each repetition, in turn, and alone. The clients are
-one process beside them, on the same cores; the notes say which processes used how many cores while 16 clients asked.
+Measured: requests with one row of the digits, JSON in and out, from clients with persistent connections: the latency of
+one client in a closed loop, and the requests per second of 16 such clients.
 
-For comparison: the same three networks as one program (in-graph), and between-graph by the Open Inference Protocol
+Podium: the gateway's own port, a bearer token, validated rows, and the status of each member in every response. Ray
+Serve: `benchmarks.ray_serve`, with `gather` and a timeout; once with default settings, and once with the settings that
+its documentation recommends for throughput (gRPC between replicas, HAProxy in front), called "tuned" here. Both sides:
+the same three model files and the same code that runs them, an MLP 64-128-10 each with one thread, one process per
+member, plus one process for Podium and two for Ray Serve (its proxy and the ingress). The service and Ray are started
+again for each repetition, one after the other and never at the same time. The clients are one process on the same
+cores; the notes list how many cores each kind of process used with 16 clients.
+
+For comparison: the same three networks as one program (in-graph), and between-graph over the Open Inference Protocol
 with raw tensors.
 
 Not measured: large inputs, several machines, GPUs, more than one replica, TLS, batching on Ray Serve (`serve.batch`
-waits 10 ms for company unless it is told not to).
+waits 10 ms for further requests by default).
 """
 
 from __future__ import annotations
@@ -67,7 +69,7 @@ def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
 
 
 def measure(served: Served, kind: str, samples: Samples, plan: Plan) -> str:
-    """One repetition of one side; in words what it came to."""
+    """One repetition of one side; returns the result as text."""
     seconds = 1.0 if plan.quick else 6.0
     (one, _), (many, cores) = served.ask(1, seconds), served.ask(CLIENTS, seconds)
     for heard in (one, many):

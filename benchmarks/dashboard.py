@@ -1,15 +1,17 @@
-"""Row 9: what the page of a sweep with 10,000 and 50,000 trials asks for and shows, against optuna-dashboard.
+"""Row 9: requests and rendering of a sweep's page with 10,000 and 50,000 trials, compared with optuna-dashboard.
 
-Measured over HTTP, as the page asks, each request several times but for the first: the table's window of 200 rows with
-the best first, the same filtered by three terms and sorted by a parameter, and 50 curves. optuna-dashboard answers one
-request with all trials and all curves and filters in the browser: that request is its list, its filter and its curves.
-Sizes are before compression. In Chromium, where it is there, by a new browser each time: from the beginning of a visit
-to the first paint and to the first row of trials, and how long a brush of parallel coordinates over 10,000 trials of
-eight parameters takes to be drawn: two frames after the key, and the first frame after every chart of the page has
-followed (of 50,000 trials the page has a sample; what the service answers to the brush in the end is in it too). Data:
-eight parameters, ten points a curve, the same in both databases.
+Measured over HTTP with the requests of the page, each several times, without the first: the table's window of 200 rows
+sorted by value, the same window filtered by three terms and sorted by a parameter, and 50 curves. optuna-dashboard
+answers one request with all trials and all curves and filters in the browser: this request counts as its list, its
+filter and its curves. Sizes are before compression.
 
-Not measured: a network, a GPU in the browser, many people at once, a running sweep.
+In Chromium, if installed, with a new browser each time: the time from the start of a visit to the first paint and to
+the first row of trials, and the time to draw a brush of parallel coordinates over 10,000 trials with eight parameters:
+two frames after the key, and the first frame after all charts of the page are drawn. With 50,000 trials the page shows
+a sample; the time includes the service's response to the final brush.
+
+Data: eight parameters and ten points per curve, the same in both databases. Not measured: a network, a GPU in the
+browser, many users at once, a running sweep.
 """
 
 from __future__ import annotations
@@ -59,7 +61,7 @@ def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
 
 
 def podium(folder: Path, count: int, executable: str | None, visits: int) -> Found:
-    """What Podium's service and pages take."""
+    """Measure Podium's service and pages."""
     data = DataDirectory(folder)
     data.prepare()
     sweep_id = fill(data.database, count)
@@ -95,7 +97,7 @@ def _visit(found: Found, context: BrowserContext, url: str, selector: str) -> No
 
 
 def peer(path: Path, package: Path, count: int, executable: str | None, visits: int) -> Found:
-    """What optuna-dashboard takes for the same."""
+    """Measure the same in optuna-dashboard."""
     optuna_dashboard.fill(path, count)
     with optuna_dashboard.serving(package, path) as url:
         with httpx2.Client(base_url=url, timeout=300, trust_env=False) as http:
@@ -110,7 +112,7 @@ def peer(path: Path, package: Path, count: int, executable: str | None, visits: 
 
 
 def asked(http: httpx2.Client, path: str, query: dict[str, Any], times: int) -> tuple[list[float], list[float]]:
-    """Milliseconds and kilobytes of each answer; the first one is left out."""
+    """Milliseconds and kilobytes of each response, without the first one."""
     took_ms, size_kb = [], []
     for _ in range(times + 1):
         began = time.perf_counter()
@@ -142,7 +144,7 @@ def _row(ours: dict[int, Found], theirs: dict[int, Found], visits: int, browsed:
         peer_name=f"optuna-dashboard {optuna_dashboard.VERSION}",
         peer=list(peer_figures.values()),
         ratios={figure.name: ratio(podium_figures[key], figure) for key, figure in peer_figures.items()},
-        notes=[] if browsed else ["there is no Chromium here, or no playwright: pages were not measured"],
+        notes=[] if browsed else ["Chromium or playwright is not installed: pages were not measured"],
     )
 
 

@@ -1,13 +1,14 @@
-"""Rows 1 and 2: what one trivial trial costs, torch imported and used, against Ray Tune with fresh and reused actors.
+"""Rows 1 and 2: the overhead of a trivial trial that uses torch, compared with Ray Tune with fresh and reused actors.
 
-Measured: a sweep of 200 trials over three float parameters with TPE, two at a time, each trial in a fresh process on
-Podium's side (code uploaded, the real service on two CPU slots, SQLite durable); time per trial is the sweep's own
-time, first placement to end, over the trials. The second figure goes from the submission to the answer that says
-`finished`, polled every 0.2 s. Each repetition is a new service and a new Ray, cold, in turn.
+Measured: a sweep of 200 trials over three float parameters with TPE, two at a time. In Podium, each trial runs in a
+fresh process (uploaded code, the real service on two CPU slots, durable SQLite). The time per trial is the sweep's own
+time, from the first placement to the end, divided by the number of trials. The second figure is the time from the
+submission to the response with state `finished`, polled every 0.2 s. Each repetition starts a new service and a new
+Ray, one after the other.
 
-Not measured: the start of the service and of Ray; training; many machines; GPU contexts. Ray Tune with fresh actors
-takes over a second a trial and runs fewer of them; its reused actors (row 2) run all trials in the same two
-processes, so one trial can spoil the next: what Podium is compared with there isolates less.
+Not measured: the start of the service and of Ray; training; several machines; GPU contexts. Ray Tune with fresh actors
+takes over a second per trial and therefore runs fewer trials; its reused actors (row 2) run all trials in the same two
+processes, so a trial can affect later ones: row 2 compares Podium with weaker isolation.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ WORK = "{} trivial trials, torch imported and used, TPE, 2 at a time, results on
 
 
 def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
-    """Rows 1 and 2, those that are wanted."""
+    """Rows 1 and 2, as far as requested."""
     trials, fresh_trials = (20, 4) if plan.quick else (TRIALS, FRESH_TRIALS)
     podium: list[SweepTimes] = []
     fresh: list[float] = []
@@ -76,7 +77,7 @@ def podium_trials(trials: int, seed: int) -> SweepTimes:
 
 
 def ray_trials(kind: str, trials: int, seed: int) -> float:
-    """Milliseconds a trial, in a new Ray. Raises `CalledProcessError`."""
+    """Milliseconds per trial, in a new Ray. Raises `CalledProcessError`."""
     command = [sys.executable, "-m", "benchmarks.ray_tune", kind, str(trials), str(seed)]
     said = subprocess.run(command, cwd=REPOSITORY, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     answer = json.loads(said.stdout.decode().strip().splitlines()[-1])

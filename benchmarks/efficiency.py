@@ -1,18 +1,19 @@
-"""Row 4: how much of the slots' time goes to trials: 16 real slots, then 100 and 1,000 pretended ones.
+"""Row 4: the share of the slots' time that trials use: 16 real slots, then 100 and 1,000 simulated slots.
 
-Real: 1,000 trials of 1 s (they sleep) on the service with 16 CPU slots, random search; efficiency is the sum of the
-trials' seconds over 16 and over the sweep's own time, first placement to end. 1,000 is no multiple of 16, so even a
-perfect scheduler needs 63 s and reaches 99.2 %. Sixteen slots on fewer cores: starting each process, Ray, the search
-and the database share the processor, which sixteen machines would not; Ray's own documentation reports 87 % for its
-Tune on this shape, on 16 cores.
+Real: 1,000 trials of 1 s (they sleep) on the service with 16 CPU slots, random search. Efficiency is the sum of the
+trials' seconds divided by 16 and by the sweep's own time, from the first placement to the end. Since 1,000 is not a
+multiple of 16, even a perfect scheduler needs 63 s and reaches 99.2 %. The machine has fewer than 16 cores: process
+starts, Ray, the search and the database share the processor, unlike on sixteen machines. Ray's documentation reports 87
+% for Ray Tune with this workload on 16 cores.
 
-Simulated: the real scheduler, its recorder on a real SQLite file, and the real search, with slots that only exist on a
-simulated clock (`benchmarks.simulation`). Each step of the scheduler moves that clock by the time the step really
-took, disk included, and the search answers as late as a thread of its own would, one ask after the other. Efficiency
-is the least time that these trials need on so many slots over the time they took. So this is what the control loop
-alone would lose. It leaves out Ray calls, the network, starting processes, the reports of the trials, and that loop
-and search share one interpreter. Trials take 1 s or 60 s, give or take a tenth, and each slot gets ten. With 1,000
-slots and trials of 1 s, the loop meets so much news in each step that it writes many trials in one transaction.
+Simulated: the real scheduler, its recorder on a real SQLite file, and the real search, with slots that exist only on a
+simulated clock (`benchmarks.simulation`). Each step of the scheduler advances this clock by the real duration of the
+step, including the disk, and the search answers with the delay of a separate thread, one ask after the other.
+Efficiency is the shortest possible time of these trials on that number of slots, divided by the actual time. It
+measures the loss caused by the control loop alone. It excludes Ray calls, the network, process starts and the reports
+of the trials, and ignores that loop and search share one interpreter. Trials take 1 s or 60 s, plus or minus a tenth,
+ten per slot. With 1,000 slots and trials of 1 s, each step receives so much news that it writes many trials in one
+transaction.
 """
 
 from __future__ import annotations
@@ -71,14 +72,14 @@ def _real_figures(real: list[SweepTimes]) -> list[Figure]:
     return [
         Figure(f"{SLOTS} real slots, 1 s", "%", tuple(_percent(times) for times in real)),
         Figure(
-            f"{SLOTS} real slots, a slot beside its trial's sleep", "ms a trial",
+            f"{SLOTS} real slots, slot time per trial without its sleep", "ms a trial",
             tuple(1e3 * (SLOTS * times.inside_s - times.trials) / times.trials for times in real),
         ),
     ]  # fmt: skip
 
 
 def simulated_figures(slots: int, trial_s: float, repetitions: int, plan: Plan) -> list[Figure]:
-    """Efficiency, and what a trial costs the scheduler."""
+    """Efficiency, and the cost of a trial in the scheduler."""
     outcomes: list[Outcome] = []
     for _ in range(repetitions):
         with tempfile.TemporaryDirectory(prefix="podium-bench-") as folder:

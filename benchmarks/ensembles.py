@@ -1,4 +1,4 @@
-"""The same three networks behind Podium and behind Ray Serve, to be asked over HTTP with one row of the digits."""
+"""The same three networks behind Podium and behind Ray Serve, queried over HTTP with one row of the digits."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _SWEEP = {
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """An ensemble that answers: where, what to send, and which processes it is."""
+    """A running ensemble: its address, the request, and its processes."""
 
     port: int
     content: bytes
@@ -54,7 +54,7 @@ class Served:
     members: tuple[int, ...]
 
     def ask(self, clients: int, seconds: float) -> tuple[Heard, str]:
-        """What clients heard, after a little warming, and who used how many cores for it."""
+        """The responses that clients received after a short warm-up, and the cores that each kind of process used."""
         load.ask(self.port, self.content, clients, min(1.0, seconds))
         before = processor_time.used_s(self.root, _name)
         heard = load.ask(self.port, self.content, clients, seconds)
@@ -63,7 +63,7 @@ class Served:
         return heard, processor_time.shares(before, used, heard.seconds)
 
     def start_asking(self, clients: int, seconds: float) -> Asking:
-        """The same under way, without warming."""
+        """Start the same load without a warm-up."""
         return load.start(self.port, self.content, clients, seconds)
 
 
@@ -82,7 +82,7 @@ def _name(process: psutil.Process) -> str:
 
 
 def train(data_dir: Path, deadline_ms: float) -> list[str]:
-    """Three networks, trained by Podium, and of them two stopped ensembles; the paths of their model files."""
+    """Train three networks with Podium, and build two stopped ensembles; returns the paths of the model files."""
     with service(data_dir, DEVICES, own=True) as client:
         sweep = client.wait(client.submit(_SWEEP)["id"])
         trials = sorted(client.trials(sweep["id"]), key=lambda trial: int(trial["number"]))
@@ -128,7 +128,7 @@ def _served(data_dir: Path, ensemble: EnsembleInfo, *, binary: bool) -> Served:
 
 @contextlib.contextmanager
 def ray_serve(models: list[str], kind: str, deadline_ms: float, environment: dict[str, str]) -> Iterator[Served]:
-    """See `benchmarks.ray_serve`. Raises `RuntimeError` when it does not start."""
+    """See `benchmarks.ray_serve`. Raises `RuntimeError` if it does not start."""
     port = free_port()
     command = [sys.executable, "-m", "benchmarks.ray_serve", kind, str(deadline_ms), str(port), *models]
     process = subprocess.Popen(
@@ -153,11 +153,11 @@ def _wait_until_ready(process: subprocess.Popen[bytes]) -> None:
         raise RuntimeError(f"Ray Serve ended with status {process.wait()}")
 
 
-# What is sent.
+# The requests.
 
 
 def _row() -> NDArray[np.float32]:
-    """One row (64,) of the digits, as people write numbers: four digits after the point."""
+    """One row (64,) of the digits, with four digits after the decimal point."""
     from sklearn.datasets import load_digits
 
     row: NDArray[np.float32] = np.round(load_digits().data[0] / 16, 4).astype(np.float32)
@@ -170,7 +170,7 @@ def _json(path: str, headers: dict[str, str]) -> bytes:
 
 
 def _inference(name: str, headers: dict[str, str]) -> bytes:
-    """The row as raw bytes after a header in JSON, the answer as raw bytes too."""
+    """The row as raw bytes after a header in JSON; the response has raw bytes, too."""
     raw = _row().tobytes()
     tensor = {"name": "INPUT", "shape": [1, 64], "datatype": "FP32", "parameters": {"binary_data_size": len(raw)}}
     head = json.dumps({"inputs": [tensor], "parameters": {"binary_data_output": True}}).encode()

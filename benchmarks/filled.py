@@ -1,4 +1,4 @@
-"""A sweep with as many trials as one likes, written straight into a database: for what reads many; a benchmark."""
+"""Writes a sweep with any number of trials directly to a database, for benchmarks of reads."""
 
 from __future__ import annotations
 

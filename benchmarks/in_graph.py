@@ -1,16 +1,17 @@
-"""Row 6: an ensemble of 3 and of 10 networks as one program, against a plain Python loop over the members.
+"""Row 6: an ensemble of 3 and of 10 networks as one program, compared with a plain Python loop over the members.
 
-Measured: rows in and, as numpy arrays, every member's probabilities and their mean out; p50 of many calls, Podium and
-the loop in turn, in one process. Networks: an MLP 64-128-10 and a CNN of two blocks on 28 x 28 pixels, each with
-weights of its own. Podium: `WholeEnsemble` after its own warm-up, which chose among its plans what it found the
-quickest; the times it found are in the notes. The loop: each module called in turn under `torch.inference_mode`,
-softmax, `stack`, `mean`; with one thread, and with as many as there are cores, of which the quicker counts.
+Measured: p50 of many calls with rows in, and every member's probabilities and their mean out, as numpy arrays. Podium
+and the loop alternate in one process. Networks: an MLP 64-128-10, and a CNN of two blocks on 28 x 28 pixels, each with
+its own weights. Podium: `WholeEnsemble` after its warm-up, which selects the fastest plan; the measured times are in
+the notes. The loop: each module called in turn under `torch.inference_mode`, softmax, `stack`, `mean`; with one thread
+and with one per core, of which the faster counts.
 
-Then what the service adds: the same ensemble of three MLPs in a worker process behind ZeroMQ, asked by the gateway's
-aggregator in another process, one request at a time: p50 of a request less p50 of the bare program in that worker.
+Then the overhead of the service: the same ensemble of three MLPs in a worker process behind ZeroMQ, called by the
+gateway's aggregator in another process, one request at a time: p50 of a request minus p50 of the program itself in that
+worker.
 
 Not measured: HTTP and JSON (row 7), several clients, GPUs, compiled plans, which take many seconds to prepare and are
-tried only when they are asked for.
+tried on request only.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ from podium.sweep.runtime.settings import cores
 MEMBERS = (3, 10)
 ROWS = (1, 64, 1024)
 CLASSES = 10
-NOISE = 0.05  # where the loop is the choice, both sides run the same
+NOISE = 0.05  # if the loop is selected, both sides run the same code
 ADDED_MS = 0.3
 EPOCH = 1
 CALLS = (5, 1000)  # at least, at most
@@ -118,7 +119,7 @@ def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
 
 
 def never_slower(ratios: dict[str, float]) -> Target:
-    """The aim of the choice: where nothing beats the loop, it is the loop."""
+    """The target of the selection: if no plan is faster than the loop, the loop is selected."""
     name, worst = min(ratios.items(), key=lambda item: item[1])
     aim = f"never slower than the loop (within {NOISE:.0%})"
     return Target(aim, f"least {worst:.2f} × ({name})", worst >= 1 - NOISE)
@@ -127,9 +128,9 @@ def never_slower(ratios: dict[str, float]) -> Target:
 def one_ensemble(
     kind: Kind, members: int, plan: Plan, podium: dict[str, list[float]], peer: dict[str, list[float]], notes: list[str]
 ) -> None:
-    """All batches of one ensemble, its own time and the loop's."""
+    """Measure all batch sizes of one ensemble: its own time and the loop's."""
     with tempfile.TemporaryDirectory(prefix="podium-bench-") as folder:
-        torch.set_num_threads(cores())  # the most that the ensemble may use
+        torch.set_num_threads(cores())  # the maximum for the ensemble
         ensemble = warm_ensemble(saved(Path(folder), kind, members), kind.features)
         loop = plain_loop([_network(kind, seed) for seed in range(members)])
     for rows, chosen in zip(ROWS, ensemble.plan()["groups"][0]["sizes"], strict=True):
@@ -145,7 +146,7 @@ def one_ensemble(
 
 
 def plain_loop(networks: list[nn.Module]) -> Callable[[Rows], tuple[Rows, Rows]]:
-    """What one writes without us."""
+    """The loop that a user would write without Podium."""
 
     @torch.inference_mode()
     def predict(inputs: Rows) -> tuple[Rows, Rows]:
@@ -157,7 +158,7 @@ def plain_loop(networks: list[nn.Module]) -> Callable[[Rows], tuple[Rows, Rows]]
 
 
 def threaded(loop: Callable[[Rows], object], inputs: Rows, threads: int) -> Callable[[], object]:
-    """A call of the loop with so many threads."""
+    """A call of the loop with this number of threads."""
 
     def call() -> object:
         torch.set_num_threads(threads)
@@ -167,7 +168,7 @@ def threaded(loop: Callable[[Rows], object], inputs: Rows, threads: int) -> Call
 
 
 def in_turn_us(calls: Sequence[Callable[[], object]], plan: Plan) -> list[float]:
-    """p50 of each, in microseconds; in turn, so that what disturbs the machine disturbs all."""
+    """p50 of each, in microseconds; in turn, so that other load on the machine affects all of them."""
     seconds = 0.2 if plan.quick else 2.0
     took: list[list[float]] = [[] for _ in calls]
     end = time.perf_counter() + seconds
@@ -180,7 +181,7 @@ def in_turn_us(calls: Sequence[Callable[[], object]], plan: Plan) -> list[float]
 
 
 def saved(folder: Path, kind: Kind, members: int) -> list[ModelFile]:
-    """Networks as the fit loop leaves them."""
+    """Networks as saved by the fit loop."""
     files = []
     for seed in range(members):
         path = folder / f"{seed}.safetensors"
@@ -206,11 +207,11 @@ def warm_ensemble(files: list[ModelFile], features: int) -> WholeEnsemble:
     return ensemble
 
 
-# What the service adds.
+# The overhead of the service.
 
 
 def added_ms(plan: Plan) -> float:
-    """p50 of a request through aggregator, ZeroMQ and worker, less p50 of the worker's program by itself."""
+    """p50 of a request through aggregator, ZeroMQ and worker, minus p50 of the worker's program itself."""
     kind = KINDS[0]
     inputs = np.random.default_rng(0).random((1, kind.features), dtype=np.float32)
     spawn = multiprocessing.get_context("spawn")
@@ -220,7 +221,7 @@ def added_ms(plan: Plan) -> float:
         endpoint = f"ipc://{folder}/worker"
         worker = spawn.Process(target=serve, args=(files, endpoint, inputs, plan, its))
         worker.start()
-        its.close()  # an end of the worker ends the waiting for it
+        its.close()  # if the worker ends, the wait for it ends
         try:
             bare_us: float = mine.recv()
             through_us = asyncio.run(requests_us(endpoint, inputs, plan))
@@ -231,7 +232,7 @@ def added_ms(plan: Plan) -> float:
 
 
 def serve(files: list[ModelFile], endpoint: str, inputs: Rows, plan: Plan, parent: Connection) -> None:
-    """The worker's process: tells what its program takes by itself, then serves until the parent is done."""
+    """The worker process: reports the time of its program itself, then serves until the parent is done."""
     torch.set_num_threads(cores())
     ensemble = warm_ensemble(files, inputs.shape[1])
     (bare_us,) = in_turn_us([lambda: ensemble.predict(inputs)], plan)

@@ -1,23 +1,24 @@
-"""Row 10: metric points stored in a second while others read, against `trial.report` of Optuna on SQLite.
+"""Row 10: metric points stored per second with concurrent readers, compared with `trial.report` of Optuna on SQLite.
 
-Measured, in turn, each for the same seconds on fresh databases with the same number of trials, four readers beside it:
+Measured in turn, each for the same number of seconds on fresh databases with the same number of trials and four
+concurrent readers:
 
 - Podium's recorder alone: `DatabaseRecorder` in this process, with the points of all trials in the batches that a
-  scheduler with 16 busy slots commits; transactions of points do not wait for the disk. The readers are two
-  connections that ask for the curve of one trial and two that ask for a page of trials, over HTTP, without a pause,
-  of the real API in a process of its own: authentication, SQL, JSON and all.
+  scheduler with 16 busy slots commits; transactions of points do not wait for the disk. Over HTTP and without a pause,
+  two connections request the curve of one trial and two a page of trials from the real API in its own process,
+  including authentication, SQL and JSON.
 - Optuna: one process calls `trial.report` for one trial after the other, on its RDB storage with SQLite as
   `create_study(storage="sqlite:///...")` opens it: each call is a transaction that waits for the disk. Four threads of
-  one process beside it ask for `get_trial` (two) and for all trials of the study (two), each with what `load_study`
-  gives: this is what optuna-dashboard does, without HTTP.
-- Podium's whole path: a real service on two CPU slots whose trials only log, four metrics at a step, 1,000 steps each,
-  and the same readers; what is counted are the rows in the end. From the first placement to the end: forks, sockets,
-  slots, Ray, scheduler and database, all on this machine, beside the readers, which ask in rounds of a second, so
-  that a part of their reads is just before or after.
+  another process call `get_trial` (two) and read all trials of the study (two), each with a study of `load_study`: this
+  is what optuna-dashboard does, without HTTP.
+- Podium's whole path: a real service on two CPU slots whose trials only log, four metrics per step, 1,000 steps each,
+  and the same readers; the stored rows are counted at the end. The time is from the first placement to the end and
+  includes forks, sockets, slots, Ray, scheduler and database, all on this machine. The readers run in rounds of a
+  second, so some of their reads are just before or after.
 
-The ratio is of the recorder to Optuna's: storage to storage, batches to single calls, for Optuna has no call that takes
-several. Podium's table grows the more for being the faster; its curves are thinned to 2,000 points. Not measured:
-several schedulers (there is one), a database larger than memory, power failures: Podium may lose the last moment's
+The ratio compares the recorder with Optuna: storage with storage, batches with single calls, since Optuna has no call
+for several points. Podium's table grows larger since it is faster; its curves are thinned to 2,000 points. Not
+measured: several schedulers (there is one), a database larger than memory, power failures: Podium may lose the last
 points in one, Optuna does not.
 """
 
@@ -60,9 +61,9 @@ from podium.sweep.values.trial import AttemptKey
 
 TRIALS = 100
 SECONDS = 10.0
-STEPS = 1_000  # of each of the trials that log by the whole path, four points each: all are kept, none thinned
+STEPS = 1_000  # steps of each trial that logs through the whole path, four points each: few enough that none is thinned
 BATCH = 200
-WARM_S = 0.5  # readers are there before the first point
+WARM_S = 0.5  # readers start before the first point
 AIM = 50.0
 READS_MS = 100.0
 STORED = 2_000.0
@@ -71,7 +72,7 @@ TOKEN = "benchmark-" + "0" * 40
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One run of one of them."""
+    """The result of one run."""
 
     points_a_second: float
     reads_ms: tuple[float, ...]
@@ -107,7 +108,7 @@ def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
             ],
             peer_name="Optuna, RDB storage", peer=peer,
             ratios={alone[0].name: more(alone[0], peer[0])},
-            notes=("the whole path shares its cores with its trials and the readers",),
+            notes=("the whole path shares its cores with the trials and the readers",),
         )
     ]  # fmt: skip
 
@@ -126,7 +127,7 @@ def _figures(name: str, found: list[Found]) -> list[Figure]:
 
 
 def of_recorder(folder: Path, trials: int, seconds: float) -> Found:
-    """The recorder in this process, the API in another."""
+    """Measure the recorder in this process, with the API in another."""
     settings = ServiceSettings(str(folder), str(folder / "run"), port=_free_port())
     database, recorder = _filled(settings, trials)
     try:
@@ -179,7 +180,7 @@ def _serve(settings: ServiceSettings) -> None:
 
 
 def of_service(folder: Path, trials: int, steps: int) -> Found:
-    """A real service, two slots, trials that log one after another."""
+    """Measure a real service with two slots, and trials that log one after the other."""
     space = {"steps": {"value": steps}, "x": {"min": 0.0, "max": 1.0}}
     sweep = document("logging_curves:objective", space, trials)
     times: list[Any] = []
@@ -189,7 +190,7 @@ def of_service(folder: Path, trials: int, steps: int) -> Found:
         thread.start()
         heard: list[float] = []
         port = int(client.url.rsplit(":", 1)[1])
-        while not heard or thread.is_alive():  # 404 until the sweep is there
+        while not heard or thread.is_alive():  # 404 until the sweep exists
             heard += _reads(_readers(port, token, 1, 1, 1.0))
         thread.join()
     if not times:
@@ -198,7 +199,7 @@ def of_service(folder: Path, trials: int, steps: int) -> Found:
 
 
 def _stored(data_dir: Path) -> int:
-    """How many points there are."""
+    """The number of stored points."""
     database = Database(DataDirectory(data_dir).database)
     with database.read() as connection:
         stored: int = connection.execute(select(func.count()).select_from(metrics)).scalar_one()
@@ -207,7 +208,7 @@ def _stored(data_dir: Path) -> int:
 
 
 def _readers(port: int, token: str, sweep_id: int, trial_id: int, seconds: float) -> list[load.Asking]:
-    """Two that ask for a curve and two that ask for a page of trials."""
+    """Two readers of a curve and two of a page of trials."""
     paths = (f"/api/v1/trials/{trial_id}/metrics", f"/api/v1/sweeps/{sweep_id}/trials")
     head = f"HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\r\n"
     return [load.start(port, f"GET {path} {head}".encode(), 2, seconds) for path in paths]
@@ -242,7 +243,7 @@ def _wait_for(port: int) -> None:
 
 
 def of_optuna(folder: Path, trials: int, seconds: float) -> Found:
-    """`report` in this process, readers in another."""
+    """Measure `report` in this process, with readers in another."""
     url = f"sqlite:///{folder / 'optuna.sqlite3'}"
     study = optuna.create_study(storage=url, study_name="s", sampler=optuna.samplers.RandomSampler(seed=0))
     space: dict[str, optuna.distributions.BaseDistribution] = {"x": optuna.distributions.FloatDistribution(0.0, 1.0)}

@@ -1,10 +1,10 @@
-"""A closed loop of clients with connections that stay open: `python -m benchmarks.load`, a process of its own.
+"""A closed loop of clients with persistent connections: `python -m benchmarks.load`, a process of its own.
 
-One JSON line comes on stdin and one goes out on stdout; `start` and `ask` speak to it. A second line may end it before
-the time is over: at the first answer of so many members to a request that was sent after a given time. Each client
-sends the same prepared bytes, reads the answer to its end, and sends again. uvloop, plain sockets and a parser in C: it
-is to cost little beside what it asks, and it says how much. Answers are read for their status at once, for the rest
-afterwards.
+Reads one JSON line from stdin and writes one to stdout; `start` and `ask` communicate with it. A second line may end
+the load early: at the first response from the given number of members to a request that was sent after a given time.
+Each client sends the same prepared bytes, reads the complete response, and sends again. Uses uvloop, plain sockets and
+a parser in C, so that the load itself is cheap; its cost is reported. The status of a response is parsed immediately,
+the rest afterwards.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import httptools
 import numpy as np
 import uvloop
 
-PATIENCE_S = 20.0  # for answers that are under way at the end
+PATIENCE_S = 20.0  # for responses that are pending at the end
 NO_ANSWER = 0  # instead of a status: the connection was closed
 _AGAIN_S = 0.05
 _ANSWERED = re.compile(rb'"answered": ?(\d+)')
@@ -34,22 +34,22 @@ _REPOSITORY = Path(__file__).parent.parent
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One request and what became of it."""
+    """One request and its result."""
 
     asked_s: float  # on the monotonic clock, which all processes of a machine share
     took_ms: float
     status: int
-    answered: int  # members, as the answer itself says; 0 where it does not
+    answered: int  # number of members according to the response; 0 if it has none
 
     @property
     def heard_s(self) -> float:
-        """When it was there, on the monotonic clock."""
+        """When the response was complete, on the monotonic clock."""
         return self.asked_s + self.took_ms / 1e3
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """All answers, as they came, and what asking cost."""
+    """All responses in order of arrival, and the cost of the load itself."""
 
     answers: tuple[Answer, ...]
     seconds: float
@@ -61,21 +61,21 @@ class Heard:
 
     @property
     def a_second(self) -> float:
-        """Good answers a second."""
+        """Successful responses per second."""
         return len(self.good) / self.seconds
 
     def took_ms(self, share: float) -> float:
-        """What `share` of all answers took at most."""
+        """The time within which this share of all responses arrived."""
         return quantile_ms(self.answers, share)
 
 
 def quantile_ms(answers: Sequence[Answer], share: float) -> float:
-    """What `share` of some answers took at most; not a number where there are none."""
+    """The time within which this share of some responses arrived; NaN if there are none."""
     return float(np.quantile([answer.took_ms for answer in answers], share)) if answers else float("nan")
 
 
 def request(path: str, body: bytes, headers: dict[str, str]) -> bytes:
-    """A POST as it goes over the wire."""
+    """The bytes of a POST request."""
     lines = [f"POST {path} HTTP/1.1", "Host: localhost", f"Content-Length: {len(body)}"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
     return "\r\n".join([*lines, "", ""]).encode() + body
@@ -83,18 +83,18 @@ def request(path: str, body: bytes, headers: dict[str, str]) -> bytes:
 
 @dataclass(slots=True)
 class Asking:
-    """A load that is under way."""
+    """A running load."""
 
     process: subprocess.Popen[bytes]
 
     def end_when_whole(self, members: int, since_s: float) -> None:
-        """End at the first answer of so many members to a request sent after `since_s`, on the monotonic clock."""
+        """End at the first response from `members` members to a request sent after `since_s` (monotonic)."""
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps([members, since_s]).encode() + b"\n")
         self.process.stdin.flush()
 
     def wait(self) -> Heard:
-        """Its end. Raises `RuntimeError` when it failed."""
+        """Wait until it ends. Raises `RuntimeError` if it failed."""
         said, _ = self.process.communicate()
         if self.process.returncode:
             raise RuntimeError(f"the load ended with status {self.process.returncode}")
@@ -103,7 +103,7 @@ class Asking:
 
 
 def start(port: int, content: bytes, clients: int, seconds: float) -> Asking:
-    """Have `clients` ask for `seconds`; the request is `content`, whole."""
+    """Start `clients` clients for `seconds`; `content` is the complete request."""
     process = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.load"], cwd=_REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
@@ -115,7 +115,7 @@ def start(port: int, content: bytes, clients: int, seconds: float) -> Asking:
 
 
 def ask(port: int, content: bytes, clients: int, seconds: float) -> Heard:
-    """The same, to its end."""
+    """The same, and wait until it ends."""
     return start(port, content, clients, seconds).wait()
 
 
@@ -123,7 +123,7 @@ def ask(port: int, content: bytes, clients: int, seconds: float) -> Heard:
 
 
 class _Load(asyncio.Protocol):
-    """What all clients send and have heard, and when they end; as a protocol, it reads the second line of stdin."""
+    """The request, the responses and the end time of all clients; as a protocol, it reads the second line of stdin."""
 
     def __init__(self, content: bytes, until_s: float) -> None:
         self.content = content
@@ -141,7 +141,7 @@ class _Load(asyncio.Protocol):
                 self._end_if_whole(*answer)
 
     def note(self, asked_s: float, status: int, body: bytes) -> None:
-        """Keep what became of a request that was sent at `asked_s`."""
+        """Record the result of a request that was sent at `asked_s`."""
         self.heard.append((asked_s, time.monotonic() - asked_s, status, body))
         self._end_if_whole(*self.heard[-1])
 
@@ -153,7 +153,7 @@ class _Load(asyncio.Protocol):
 
 
 class _Client(asyncio.Protocol):
-    """One connection: asks, reads, asks again until the load ends."""
+    """One connection: sends, reads, and sends again until the load ends."""
 
     def __init__(self, load: _Load) -> None:
         self._load = load
@@ -162,7 +162,7 @@ class _Client(asyncio.Protocol):
         self.closed = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # uvloop's own is no subclass
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's own class is not a subclass
         self._parser = httptools.HttpResponseParser(self)
         self._ask()
 
@@ -197,7 +197,7 @@ class _Client(asyncio.Protocol):
 
 
 async def _one_client(port: int, load: _Load) -> None:
-    """Ask to the end, on another connection when one is closed."""
+    """Send requests until the end; opens a new connection when one is closed."""
     while time.monotonic() < load.until_s:
         try:
             _, client = await asyncio.get_running_loop().create_connection(lambda: _Client(load), "127.0.0.1", port)
@@ -224,18 +224,19 @@ async def _all_clients(port: int, content: bytes, clients: int, seconds: float) 
 
 
 def _members(body: bytes) -> int:
-    """How many members the answer says it is of."""
+    """The number of members according to the response."""
     found = _ANSWERED.search(body)
     return int(found[1]) if found else 0
 
 
 def main() -> None:
     """See the module."""
-    with open(sys.stdin.fileno(), "rb", buffering=0, closefd=False) as unbuffered:  # what follows is for the event loop
+    # Unbuffered: the rest of stdin is for the event loop.
+    with open(sys.stdin.fileno(), "rb", buffering=0, closefd=False) as unbuffered:
         asked = json.loads(unbuffered.readline())
     content = base64.b64decode(asked.pop("content"))
     found = json.dumps(uvloop.run(_all_clients(content=content, **asked)))
-    with open(sys.stdout.fileno(), "wb", closefd=False) as whole:  # unbuffered, `print` may write but a part
+    with open(sys.stdout.fileno(), "wb", closefd=False) as whole:  # unbuffered, `print` may write only a part
         whole.write(found.encode())
 
 

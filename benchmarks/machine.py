@@ -1,4 +1,4 @@
-"""What the figures were measured on: cores, memory, load, disk and versions."""
+"""Describes the machine of a measurement: cores, memory, load, disk and versions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def describe() -> dict[str, Any]:
 
 
 def fsync_ms(count: int = 50) -> float:
-    """How long the disk takes to keep one page: what each durable commit waits for; median, milliseconds."""
+    """The time to write one page durably, which each durable commit waits for; median, milliseconds."""
     took: list[float] = []
     with tempfile.TemporaryDirectory() as folder, (Path(folder) / "page").open("wb", buffering=0) as file:
         for _ in range(count):

@@ -1,7 +1,7 @@
-"""The peer of row 9: a study in Optuna's SQLite storage, and optuna-dashboard serving it.
+"""The peer of row 9: a study in Optuna's SQLite storage, served by optuna-dashboard.
 
-The rows are written straight into the tables that Optuna creates, for `study.add_trials` takes minutes: the same
-parameters, values, states and curves as Podium's sweep has.
+The rows are written directly to the tables that Optuna creates, since `study.add_trials` takes minutes. Parameters,
+values, states and curves are those of Podium's sweep.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from benchmarks.filled import CURVE_POINTS, PARAMETERS, curve_of, params_of, sta
 from podium.api.serve.supervisor import free_port
 
 VERSION = "0.21.0"
-FOLDER = "PODIUM_OPTUNA_DASHBOARD"  # where it is installed; a temporary folder by default
+FOLDER = "PODIUM_OPTUNA_DASHBOARD"  # the installation folder; by default a temporary one
 _START_S = 120.0
 _STATES = {"finished": "COMPLETE", "pruned": "PRUNED", "failed": "FAIL"}
 
 
 def installed(folder: Path) -> Path:
-    """Where optuna-dashboard is: the folder that the environment names, or `folder`, into which it is installed."""
+    """The folder of optuna-dashboard: from the environment, or `folder`, after installing it there."""
     if named := os.environ.get(FOLDER):
         return Path(named)
     packages = [f"optuna-dashboard=={VERSION}", "bottle"]
@@ -87,7 +87,7 @@ _known: dict[int, str] = {}
 
 
 def _json(distribution: optuna.distributions.BaseDistribution) -> str:
-    """As Optuna writes it; each is written for every trial."""
+    """The JSON as Optuna writes it, which is stored for every trial."""
     if id(distribution) not in _known:
         _known[id(distribution)] = optuna.distributions.distribution_to_json(distribution)
     return _known[id(distribution)]
@@ -95,7 +95,7 @@ def _json(distribution: optuna.distributions.BaseDistribution) -> str:
 
 @contextlib.contextmanager
 def serving(package: Path, path: Path) -> Iterator[str]:
-    """The address at which optuna-dashboard serves this study, as its own command starts it."""
+    """Start optuna-dashboard with its own command; yields the address at which it serves this study."""
     port = free_port()
     process = subprocess.Popen(
         [sys.executable, str(package / "bin" / "optuna-dashboard"), f"sqlite:///{path}", "--port", str(port)],

@@ -1,6 +1,6 @@
-"""How long pages take in the system's Chromium: until the first row is there, and until a brush is drawn; a benchmark.
+"""Measures pages in the system's Chromium: until the first row is shown, and until a brush is drawn.
 
-No GPU: what canvases cost is software's. The browser runs on the cores of the service that it asks.
+Without a GPU: canvases are rendered in software. The browser runs on the same cores as the service.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FLAGS = (
     " --disable-component-update --disable-sync"
 )
 PATIENCE_MS = 120_000
-# A key on a handle, until what it changes is on the screen: two frames, so that the canvas has been drawn.
+# From a key on a handle until its effect is on the screen: two frames, so that the canvas has been drawn.
 _PRESS = """async key => {
   const handle = document.activeElement;
   const began = performance.now();
@@ -26,7 +26,7 @@ _PRESS = """async key => {
   await new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)));
   return performance.now() - began;
 }"""
-# When each canvas was begun to be drawn: what draws clears it first.
+# The start time of each drawing of a canvas: drawing code clears the canvas first.
 _DRAWS = """
   window.podiumDraws = [];
   const clear = CanvasRenderingContext2D.prototype.clearRect;
@@ -35,7 +35,7 @@ _DRAWS = """
     return clear.apply(this, where);
   };
 """
-# A key on a handle, until the first frame after the last chart was drawn: none follows within half a second.
+# From a key on a handle until the first frame after the last chart was drawn, which none follows within half a second.
 _PRESS_FOR_ALL = """async key => {
   window.podiumDraws = [];
   const began = performance.now();
@@ -54,7 +54,7 @@ _PAINT = """() => performance.getEntriesByName("first-contentful-paint")[0]?.sta
 
 
 def chromium() -> str | None:
-    """The system's browser; None where there is none, or nothing to drive it with."""
+    """The system's browser; None if it or playwright is not installed."""
     with contextlib.suppress(ImportError):
         import playwright.sync_api  # noqa: F401
 
@@ -64,7 +64,7 @@ def chromium() -> str | None:
 
 @contextlib.contextmanager
 def browser(executable: str) -> Iterator[BrowserContext]:
-    """A browser that knows nothing yet, 1400 by 900."""
+    """A browser with an empty profile, 1400 by 900."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -74,9 +74,9 @@ def browser(executable: str) -> Iterator[BrowserContext]:
 
 
 def shown_ms(context: BrowserContext, url: str, selector: str) -> tuple[float, float]:
-    """From the beginning of a visit: until anything is painted, and until `selector` is there.
+    """The time from the start of a visit to the first paint, and until `selector` exists.
 
-    Two minutes stand for both where it is not there by then.
+    Both are two minutes after a timeout.
     """
     from playwright.sync_api import TimeoutError as LateError
 
@@ -95,9 +95,9 @@ def shown_ms(context: BrowserContext, url: str, selector: str) -> tuple[float, f
 
 
 def brush_ms(context: BrowserContext, url: str, presses: int) -> tuple[list[float], list[float]]:
-    """Moves the upper end of the first axis' brush down `presses` times by a key.
+    """Move the upper end of the first axis' brush down `presses` times by a key.
 
-    Returns how long each takes until its chart is drawn, and, for half as many more, until every chart of the page is.
+    Returns the times until its chart is drawn and, for half as many more, until all charts of the page are drawn.
     """
     page = context.new_page()
     page.add_init_script(_DRAWS)

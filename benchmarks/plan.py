@@ -1,4 +1,4 @@
-"""How a run of the benchmarks is to be done."""
+"""The settings of a benchmark run."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`quick`: small work, to see that a benchmark runs; its figures mean nothing."""
+    """`quick`: small workloads, to test that a benchmark runs; its figures are meaningless."""
 
     quick: bool = False
     repetitions: int = 5
 
     def say(self, line: str) -> None:
-        """Show how it goes."""
+        """Print progress."""
         print(f"  {line}", file=sys.stderr, flush=True)

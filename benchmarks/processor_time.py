@@ -1,4 +1,4 @@
-"""Where processor time goes: of a process and all that it started, by what they are for."""
+"""Measures processor time of a process and its descendants, by kind of process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Naming = Callable[[psutil.Process], str]
 
 
 def used_s(root: int, name: Naming) -> dict[str, float]:
-    """Seconds so far of each kind of process under `root`, itself too; those that ended do not count."""
+    """Seconds so far of each kind of process below `root`, including itself; processes that have ended are excluded."""
     found: dict[str, float] = defaultdict(float)
     top = psutil.Process(root)
     for process in [top, *top.children(recursive=True)]:
@@ -25,7 +25,7 @@ def used_s(root: int, name: Naming) -> dict[str, float]:
 
 
 def named(root: int, name: Naming, wanted: str) -> tuple[int, ...]:
-    """The ids of the processes of one kind under `root`; one that ends meanwhile is of no kind."""
+    """The ids of the processes of one kind below `root`; one that ends in the meantime has no kind."""
     found = []
     for process in psutil.Process(root).children(recursive=True):
         with suppress(psutil.Error):
@@ -35,6 +35,6 @@ def named(root: int, name: Naming, wanted: str) -> tuple[int, ...]:
 
 
 def shares(before: Mapping[str, float], after: Mapping[str, float], seconds: float) -> str:
-    """What was used between, in cores, the most first."""
+    """The usage between two measurements in cores, in descending order."""
     cores = {name: (after[name] - before.get(name, 0.0)) / seconds for name in after}
     return ", ".join(f"{name} {used:.2f}" for name, used in sorted(cores.items(), key=lambda each: -each[1]))

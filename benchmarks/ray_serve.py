@@ -1,18 +1,20 @@
 """Three networks behind Ray Serve, as its documentation composes models; a process of its own.
 
-`python -m benchmarks.ray_serve gather|wait DEADLINE_MS PORT MODEL...`. Prints `ready` when it answers, and ends
-when its stdin does. One deployment for each model file and an ingress deployment that holds their handles, each one
-replica of one process. The ingress reads `{"inputs": [[...]]}`, calls all members by `DeploymentHandle.remote`, and
-answers the mean of their probabilities.
+`python -m benchmarks.ray_serve gather|wait DEADLINE_MS PORT MODEL...`. Prints `ready` when it answers, and ends when
+its stdin closes.
 
-`gather`: `asyncio.wait_for(asyncio.gather(...))`, which is what the pages on model composition and on asyncio have:
-a member that does not answer in time fails the request, with 504. `wait`: `asyncio.wait(..., timeout=...)`, the mean
-of those that answered where they are two of three, and the others cancelled: what a careful reader would write.
+One deployment for each model file and an ingress deployment with their handles, each with one replica in one process.
+The ingress reads `{"inputs": [[...]]}`, calls all members by `DeploymentHandle.remote`, and returns the mean of their
+probabilities.
+
+`gather`: `asyncio.wait_for(asyncio.gather(...))`, as in the documentation pages on model composition and on asyncio: a
+member that does not answer in time fails the request with 504. `wait`: `asyncio.wait(..., timeout=...)`, the mean of
+the replies if there are at least two of three, and the others are cancelled: a robust implementation.
 
 The networks are loaded by the same code as Podium's own members, with one thread each. `max_ongoing_requests` is 100,
-since the default of 5 would make 16 clients wait in the ingress; access logs are off, as the page on performance
-advises. There is no token, no check of the rows and no report of each member here. Ray Serve has settings of its own
-for speed (`RAY_SERVE_THROUGHPUT_OPTIMIZED`, `RAY_SERVE_ENABLE_HA_PROXY`): they are read from the environment.
+since with the default of 5, 16 clients would wait in the ingress; access logs are off, as the page on performance
+advises. There is no token, no validation of the rows and no status of each member. Ray Serve's own settings for speed
+(`RAY_SERVE_THROUGHPUT_OPTIMIZED`, `RAY_SERVE_ENABLE_HA_PROXY`) are read from the environment.
 """
 
 from __future__ import annotations
@@ -59,7 +61,7 @@ class Member:
 
 @serve.deployment(max_ongoing_requests=ONGOING)
 class Ensemble:
-    """The ingress: every request to every member, and the mean of what they say."""
+    """The ingress: sends every request to every member, and returns the mean of their outputs."""
 
     def __init__(self, waits: bool, deadline_s: float, *members: DeploymentHandle) -> None:
         self._ask = self._wait if waits else self._gather
@@ -77,7 +79,7 @@ class Ensemble:
     async def _gather(self, rows: Rows) -> list[Rows]:
         try:
             return await asyncio.wait_for(self._all(rows), self._deadline_s)
-        except Exception:  # of one member, or the deadline: it is of all
+        except Exception:  # an error of one member, or the deadline, fails the whole request
             return []
 
     async def _all(self, rows: Rows) -> list[Rows]:

@@ -1,10 +1,12 @@
 """Ray Tune on trivial trials, as its documentation runs them; a process of its own that prints one JSON line.
 
-`python -m benchmarks.ray_tune fresh|reused TRIALS SEED`. Two trials at a time, one CPU each, `OptunaSearch` with its
-default sampler (TPE), loggers as they are by default, results in a temporary folder on disk. Timed is `Tuner.fit`
-alone: Ray is up before. `fresh`: a function, and a new actor for each trial (`reuse_actors=False`). `reused`: a class
-with `reset_config`, two actors for all trials. The Ray dashboard is off, and so is the
-checkpoint that Tune would have a class save at the end of each trial: both in Tune's favour.
+`python -m benchmarks.ray_tune fresh|reused TRIALS SEED`. Two trials at a time with one CPU each, `OptunaSearch` with
+its default sampler (TPE), default loggers, results in a temporary folder on disk. Only `Tuner.fit` is timed: Ray is
+already running.
+
+`fresh`: a function, and a new actor for each trial (`reuse_actors=False`). `reused`: a class with `reset_config`, and
+two actors for all trials. The Ray dashboard is off, and so is the checkpoint that Tune saves at the end of each trial
+of a class: both favor Tune.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ SPACE = {name: tune.uniform(-1.0, 1.0) for name in "xyz"}
 
 def score(config: dict[str, float]) -> float:
     """What `programs/trivial.py` computes."""
-    import torch  # in the trial, as there
+    import torch  # imported in the trial, as there
 
     return float((torch.zeros(3) + 1).sum()) + sum(config[name] ** 2 for name in "xyz")
 
@@ -35,7 +37,7 @@ def objective(config: dict[str, float]) -> None:
 
 
 class Objective(tune.Trainable):  # type: ignore[misc]
-    """A trial as a class whose actor takes the next trial too."""
+    """A trial as a class whose actor is reused for the next trial."""
 
     def setup(self, config: dict[str, float]) -> None:
         self._config = config
@@ -49,10 +51,10 @@ class Objective(tune.Trainable):  # type: ignore[misc]
 
 
 def fit(kind: str, trials: int, seed: int) -> float:
-    """Seconds that `Tuner.fit` took. Raises `RuntimeError` unless every trial finished."""
+    """The duration of `Tuner.fit` in seconds. Raises `RuntimeError` unless every trial finished."""
     with tempfile.TemporaryDirectory(prefix="ray-bench-") as folder:
         tuner = tune.Tuner(
-            Objective if kind == "reused" else objective,  # one CPU each is what Tune gives
+            Objective if kind == "reused" else objective,  # one CPU each is Tune's default
             param_space=SPACE,
             tune_config=tune.TuneConfig(
                 metric="score",

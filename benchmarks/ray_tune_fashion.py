@@ -1,8 +1,8 @@
-"""Ray Tune on Fashion-MNIST for some seconds, as its documentation runs it; a process that prints one JSON line.
+"""Ray Tune on Fashion-MNIST for a number of seconds, as its documentation runs it; prints one JSON line.
 
 `python -m benchmarks.ray_tune_fashion DATA SECONDS SEED`. Two trials at a time with one CPU each, `OptunaSearch` with
-its default sampler (TPE), `ASHAScheduler`, a function with `tune.report`; loggers as they are by default. The time
-begins with `Tuner.fit`: Ray is up before. The Ray dashboard is off.
+its default sampler (TPE), `ASHAScheduler`, a function with `tune.report`; default loggers. The time starts with
+`Tuner.fit`: Ray is already running. The Ray dashboard is off.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def objective(config: dict[str, Any]) -> None:
 
 
 def fit(data: str, seconds: float, seed: int) -> dict[str, float]:
-    """How many trials were done, and the best validation accuracy that any reported."""
+    """The number of trials done, and the best reported validation accuracy."""
     space = {
         "data": data,
         "lr": tune.loguniform(1e-4, 1.0),

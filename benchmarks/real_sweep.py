@@ -1,13 +1,13 @@
-"""Row 5: a real sweep in the same device-seconds, Fashion-MNIST with ASHA, against Ray Tune with Optuna.
+"""Row 5: a real sweep with the same device-seconds, Fashion-MNIST with ASHA, compared with Ray Tune with Optuna.
 
-Measured: a network with a loop of its own (`programs/fashion.py`, the same for both) on 20,000 training and 5,000
+Measured: a network with its own training loop (`programs/fashion.py`, the same for both) on 20,000 training and 5,000
 validation images, one thread each, two at a time, five parameters, TPE, ASHA with rungs at 1, 3 and 9 epochs, for the
-same seconds, from the first trial's placement (Podium) or the call of `Tuner.fit` with Ray up (Tune).
-Counted are the trials that were done by then, pruned ones too, and the best validation accuracy that any of them
-reported. Several seeds, in turn; the interval of the mean difference is Student's, 95 %.
+same number of seconds from the first trial's placement (Podium) or from the call of `Tuner.fit` with Ray already
+running (Tune). Reported: the number of trials done by then, including pruned ones, and the best validation accuracy
+that any of them reported. Several seeds, in turn; the interval of the mean difference is Student's, 95 %.
 
-Not measured: the start of either; many machines; GPUs. Of Tune's trials those count that reported at least once, though
-the last two may have been cut off: in its favour. Neither side's trials share data: each reads the files itself.
+Not measured: start times; several machines; GPUs. For Tune, all trials with at least one report count, although the
+last two may have been cut off, which favors Tune. On neither side do trials share data: each reads the files itself.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from podium.sweep.data import datasets
 
 SECONDS = 45.0
 TRAIN_ROWS, VALIDATION_ROWS = 20_000, 5_000
-FASHION = "/usr/share/datasets/fashion-mnist"  # where Debian's package dataset-fashion-mnist puts it
+FASHION = "/usr/share/datasets/fashion-mnist"  # the folder of Debian's package dataset-fashion-mnist
 SPACE: dict[str, Any] = {
     "lr": {"min": 1e-4, "max": 1.0, "log": True},
     "momentum": {"min": 0.0, "max": 0.95},
@@ -46,7 +46,7 @@ SPACE: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What one sweep came to in its seconds."""
+    """The result of one sweep."""
 
     trials: int
     best: float
@@ -81,7 +81,7 @@ def _figures(found: list[Found]) -> tuple[Figure, Figure]:
 
 
 def not_lower(podium: list[Found], tune: list[Found]) -> Target:
-    """The mean of the best accuracies may not be lower; measured is the mean difference with its interval."""
+    """The target that the mean of the best accuracies is not lower, by the mean difference with its interval."""
     differences = [100 * (ours.best - theirs.best) for ours, theirs in zip(podium, tune, strict=True)]
     mean = statistics.fmean(differences)
     text = f"{mean:+.2f} points"

@@ -1,4 +1,4 @@
-"""What a benchmark found: figures with their spread, ratios and targets, and the two files they are kept in."""
+"""Results of benchmarks: figures with their spread, ratios and targets, and the two files that store them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What we aim at, and whether the medians reach it."""
+    """A target, and whether the medians reach it."""
 
     aim: str
     measured: str
@@ -45,13 +45,13 @@ class Target:
 
 
 def at_most(figure: Figure, limit: float) -> Target:
-    """The median may not be above `limit`."""
+    """The median must be at most `limit`."""
     measured = f"{_short(figure.median)} {figure.unit}"
     return Target(f"{figure.name} ≤ {limit:g} {figure.unit}", measured, figure.median <= limit)
 
 
 def at_least(figure: Figure, limit: float) -> Target:
-    """The median may not be below `limit`."""
+    """The median must be at least `limit`."""
     measured = f"{_short(figure.median)} {figure.unit}"
     return Target(f"{figure.name} ≥ {limit:g} {figure.unit}", measured, figure.median >= limit)
 
@@ -69,18 +69,18 @@ def times_more(podium: Figure, peer: Figure, times: float) -> Target:
 
 
 def more(podium: Figure, peer: Figure) -> float:
-    """Our median over the peer's, where more is better."""
+    """Our median divided by the peer's, for figures where more is better."""
     return podium.median / peer.median
 
 
 def ratio(podium: Figure, peer: Figure) -> float:
-    """The peer's median over ours."""
+    """The peer's median divided by ours."""
     return peer.median / podium.median
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of the table: some work, Podium on it, its peer on it, and what we aim at."""
+    """One row of the table: a workload, the figures of Podium and its peer, and the targets."""
 
     number: int
     work: str
@@ -89,11 +89,11 @@ class Row:
     targets: Sequence[Target] = ()
     peer_name: str | None = None
     peer: Sequence[Figure] = ()
-    ratios: dict[str, float] = field(default_factory=dict)  # how much better our median is, by figure
+    ratios: dict[str, float] = field(default_factory=dict)  # the factor by which our median is better, by figure
     notes: Sequence[str] = ()
 
     def to_dict(self, about: dict[str, Any]) -> dict[str, Any]:
-        """Plain JSON values, with what it was measured on."""
+        """Plain JSON values, with the description of the machine."""
         return {
             "row": self.number,
             "work": self.work,
@@ -110,14 +110,14 @@ class Row:
 
 
 def load(folder: Path) -> list[dict[str, Any]]:
-    """The rows kept in `folder`; none when there is no file yet."""
+    """The rows stored in `folder`; none if there is no file yet."""
     file = folder / "results.json"
     rows: list[dict[str, Any]] = json.loads(file.read_text("utf-8"))["rows"] if file.exists() else []
     return rows
 
 
 def save(folder: Path, rows: Iterable[dict[str, Any]]) -> None:
-    """Keep these rows; rows measured earlier stay, unless they are among them."""
+    """Store these rows; rows measured earlier are kept unless they are among them."""
     by_number = {row["row"]: row for row in [*load(folder), *rows]}
     kept = [by_number[number] for number in sorted(by_number)]
     (folder / "results.json").write_text(json.dumps({"rows": kept}, indent=1, ensure_ascii=False) + "\n", "utf-8")
@@ -125,7 +125,7 @@ def save(folder: Path, rows: Iterable[dict[str, Any]]) -> None:
 
 
 def table(rows: Iterable[dict[str, Any]]) -> str:
-    """The rows as a Markdown table: median (least to most)."""
+    """The rows as a Markdown table: median (minimum to maximum)."""
     lines = [
         "| # | work | Podium | peer | ratio | aim, and what was found |",
         "| - | ---- | ------ | ---- | ----- | ----------------------- |",
@@ -149,5 +149,5 @@ def _line(row: dict[str, Any]) -> str:
 
 
 def _short(value: float) -> str:
-    """Three digits, as people read numbers."""
+    """The number with three significant digits."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -1,16 +1,18 @@
-"""Row 3: what choosing, judging and writing down one trial costs, without running it, against Optuna on SQLite.
+"""Row 3: the cost of proposing, pruning and storing a trial, without running it, compared with Optuna on SQLite.
 
-Measured: 200 trials of three float parameters, each asked, reported at five steps and told, one after the other, in
-one process; median of several fresh databases, Podium and Optuna in turn. Podium: `Search` and `DatabaseRecorder`
-with the changes of the scheduler in its batches: planned one ahead; started with the first report, then each report
-by itself, as when a pruner waits for each; ended together with the placement of the next. Optuna: its RDB storage
-with SQLite as `create_study(storage="sqlite:///...")` opens it, `ask` with the distributions, `report`, `tell`.
+Measured: 200 trials of three float parameters, each asked, reported at five steps and told, one after the other, in one
+process; median over several fresh databases, Podium and Optuna in turn.
 
-Podium's transactions of planned, placed and ended trials wait for the disk, as Optuna's do (SQLite's default there is
-a rollback journal and `synchronous=FULL`); those of reports alone do not. Podium writes more: attempts, devices and
-the event stream. It keeps the study in memory, which is what makes it faster: the database is written, not read.
-`should_prune` is called by Podium on each report, and left out of Optuna's side. Where the two may run in parallel
-(Podium searches in a thread) nothing does here. Not measured: several processes on one study, large studies.
+Podium: `Search` and `DatabaseRecorder` with the changes of the scheduler in its batches: planned one trial ahead;
+started with the first report, then each report separately, as when a pruner waits for each; ended together with the
+placement of the next trial. Optuna: its RDB storage with SQLite as `create_study(storage="sqlite:///...")` opens it,
+`ask` with the distributions, `report`, `tell`.
+
+Podium's transactions of planned, placed and ended trials wait for the disk, as Optuna's do (SQLite's default is a
+rollback journal and `synchronous=FULL`); transactions of reports alone do not. Podium writes more: attempts, devices
+and the event stream. It keeps the study in memory, which makes it faster: the database is written but not read. Podium
+calls `should_prune` on each report; Optuna's side omits it. Steps that could run in parallel (Podium searches in a
+thread) do not do so here. Not measured: several processes on one study, large studies.
 """
 
 from __future__ import annotations

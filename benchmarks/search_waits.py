@@ -1,13 +1,13 @@
-"""Does a device wait for the search? `python -m benchmarks.search_waits`; prints the busy share of 16 slots.
+"""Measures whether devices wait for the search: `python -m benchmarks.search_waits` prints the busy share of 16 slots.
 
 Measured: the scheduler's own loop, its searches in their threads and processes, and SQLite, in real time, over
-simulated slots on which a trial "runs" for about one second (0.9 to 1.1). The share is the least time in which these
-trials can be done on so many slots, each starting as soon as its slot is free, of the time that they took, from the
-first placement on. With GP, over 8 float parameters; with TPE, when 10,000 trials have finished before; at random, for
-comparison. Who chose how many trials is printed too: what was too slow for its own trial is chosen for the next.
+simulated slots on which a trial takes about one second (0.9 to 1.1). The share is the shortest possible time of these
+trials on 16 slots, each starting as soon as its slot is free, divided by the actual time from the first placement on.
+Cases: GP over 8 float parameters; TPE after 10,000 finished trials; random search for comparison. The output also
+counts the trials by sampler: a late proposal is used for the next trial.
 
-Not measured: what Ray, the network and the trial processes add; training, which would take the processor that GP and
-TPE work on here: on a machine that trains on its CPU alone they choose fewer of the trials.
+Not measured: Ray, the network and the trial processes; training, which would compete with GP and TPE for the processor:
+on a machine that trains on its CPU, they propose a smaller share of the trials.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class RealClock:
 
 
 class WatchedSlots(SimulatedSlots):
-    """Notes how long each slot was without a trial between two."""
+    """Records how long each slot was without a trial between two trials."""
 
     waits_s: list[float]
 
@@ -79,16 +79,16 @@ class WatchedSlots(SimulatedSlots):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How the slots were used, and who chose."""
+    """The usage of the slots, and the samplers that chose the trials."""
 
-    busy: float  # of the least time that these trials need, the share of the time taken
+    busy: float  # the shortest possible time of these trials, divided by the actual time
     mean_wait_ms: float  # of a slot between two trials
     longest_wait_ms: float
     chosen: Counter[str]
 
 
 def measure(folder: Path, method: str, before: int, trials: int) -> Outcome:
-    """Run a sweep of `trials` trials after `before` of them in real time."""
+    """Run a sweep of `trials` trials in real time, after `before` finished trials."""
     path = folder / "podium.sqlite3"
     migrate(path)
     database = Database(path)
@@ -123,7 +123,7 @@ def measure(folder: Path, method: str, before: int, trials: int) -> Outcome:
 
 
 def _receive(inbox: Inbox, agenda: Agenda) -> list[Message]:
-    """What there is, or comes until the next thing happens."""
+    """Receive pending messages, or wait for them until the next event."""
     patience_s = max(0.0, min(TICK_S, agenda.next_s() - time.monotonic()))
     messages: list[Message] = []
     try:
@@ -140,7 +140,7 @@ def _who(sampler: str) -> str:
 
 
 def _history(sweep_id: int, method: str, count: int) -> Iterator[list[Change]]:
-    """Trials that have finished, in batches."""
+    """Finished trials, in batches."""
     for first in range(0, count, 500):
         batch: list[Change] = []
         for number in range(first, min(first + 500, count)):
@@ -168,8 +168,8 @@ def _spec(method: str, run_cap: int) -> SweepSpec:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Does a device wait for the search?")
-    parser.add_argument("--trials", type=int, help="in each case; 320 where it is left out")
-    parser.add_argument("--method", choices=[case[0] for case in CASES], help="this case alone")
+    parser.add_argument("--trials", type=int, help="trials in each case; default: 320")
+    parser.add_argument("--method", choices=[case[0] for case in CASES], help="only this case")
     given = parser.parse_args()
     for method, before, trials in CASES:
         if given.method not in (None, method):

@@ -22,14 +22,14 @@ class SweepTimes:
     """How long a sweep took."""
 
     trials: int
-    inside_s: float  # from the first placement to the end, as the service wrote them down
-    outside_s: float  # from the submission to the first answer that says `finished`
+    inside_s: float  # from the first placement to the end, as recorded by the service
+    outside_s: float  # from the submission to the first response with state `finished`
     busy_share: float  # of the devices, between first start and last end
 
 
 @contextlib.contextmanager
 def fresh_service(devices: str) -> Iterator[Client]:
-    """A service of its own in an empty data directory, gone afterwards."""
+    """A new service in an empty data directory, which is removed afterwards."""
     with (
         tempfile.TemporaryDirectory(prefix="podium-bench-") as folder,
         service(Path(folder) / "data", devices, own=True) as client,

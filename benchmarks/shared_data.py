@@ -1,18 +1,17 @@
-"""Row 12: eight trials that load the same 1 GB, in memory and in time, against eight that load a copy each.
+"""Row 12: eight trials that load the same 1 GB, memory and time, compared with eight trials that each load a copy.
 
-Measured, on one `.npz` file (uncompressed float32, 250 columns, a target of ten classes): the memory of eight processes
-that have loaded it and gone through every row, together, above what they had before; and what loading takes. A process
-stands for a trial: it has imported what a trial's process is forked with, opens the data as a trial does
-(`datasets.load`, as `trial.data` calls it), sums up all rows 4,096 at a time as training does, and holds on to it. The
-first of them, in an empty cache, reads the file and writes the cache; the seven others find it. Memory is the sum of
-the proportional set sizes (PSS, from `/proc/PID/smaps_rollup`): a page that eight share counts once, and file pages
-count as long as somebody maps them.
+Measured on one `.npz` file (uncompressed float32, 250 columns, a target with ten classes): the total memory of eight
+processes that have loaded it and read every row, minus their memory before; and the loading time. Each process stands
+for a trial: it has the imports of a forked trial process, opens the data as a trial does (`datasets.load`, which
+`trial.data` calls), sums all rows in batches of 4,096 as in training, and keeps the data. The first process finds an
+empty cache, reads the file and writes the cache; the other seven use it. Memory is the sum of the proportional set
+sizes (PSS, from `/proc/PID/smaps_rollup`): a page shared by eight processes counts once, and file pages count as long
+as they are mapped.
 
-The peer is what each trial of a plain script does, as in Ray Tune's and Optuna's examples: `numpy.load` of the same
-file, in eight processes of the same kind. Both load one process after the other. Ray's `tune.with_parameters` would
-share as well, for data that the driver can hold; it is not measured.
-
-Not measured: a cold disk (the file was just written), several machines, CSV and Parquet, the time of the splits alone.
+The peer does what each trial of a plain script does, as in the examples of Ray Tune and Optuna: `numpy.load` of the
+same file, in eight processes of the same kind. On both sides, processes load one after the other. Ray's
+`tune.with_parameters` would also share data that fits into the driver's memory; it is not measured. Not measured: a
+cold disk (the file was just written), several machines, CSV and Parquet, the time of the splits alone.
 """
 
 from __future__ import annotations
@@ -73,11 +72,11 @@ with np.load({file!r}) as archive:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Eight processes, one after the other; all hold on to what they have loaded."""
+    """The result of eight processes that load one after the other and keep the data."""
 
     first_s: float
     others_s: tuple[float, ...]
-    memory: float  # bytes of all of them, above what they had before
+    memory: float  # bytes of all of them, minus their memory before
 
 
 def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
@@ -105,13 +104,13 @@ def _row(size: int, ours: list[Found], theirs: list[Found]) -> Row:
     first = Figure("first load, into the cache", "s", tuple(found.first_s for found in ours))
     each = Figure("load, each", "ms", tuple(1e3 * statistics.median(found.others_s) for found in theirs))
     return Row(
-        12, f"{TRIALS} trials load the same {size / 1e9:g} GB (.npz) and go through it",
+        12, f"{TRIALS} trials load the same {size / 1e9:g} GB (.npz) and read all of it",
         [copies, second, slowest, first],
         len(ours),
         targets=[_one_copy(copies), at_most(second, SECOND_MS)],
         peer_name="numpy.load in each", peer=[peers, each],
         ratios={copies.name: ratio(copies, peers), second.name: ratio(second, each)},
-        notes=("times are medians of the seven that come second; PSS of all eight above what they had before",),
+        notes=("times are medians of the seven later processes; PSS of all eight minus their memory before",),
     )  # fmt: skip
 
 
@@ -133,7 +132,7 @@ def write(file: Path, size: int) -> None:
 
 
 def loaded(load: str) -> Found:
-    """Eight processes load in turn; what they took, and what they hold together."""
+    """Let eight processes load in turn; returns their times and their total memory."""
     code = _COMMON.format(load=load)
     processes = [Child(code) for _ in range(TRIALS)]
     try:
@@ -150,7 +149,7 @@ def loaded(load: str) -> Found:
 
 
 def together(processes: list[Child]) -> None:
-    """Wait until all are up, or pages that they will share would be counted for those that came first."""
+    """Wait until all are up; otherwise shared pages would be attributed to the first processes."""
     for child in processes:
         child.hear()
     for child in processes:
@@ -158,7 +157,7 @@ def together(processes: list[Child]) -> None:
 
 
 class Child:
-    """A process that says a line of JSON, and waits to be told to go on."""
+    """A process that prints a line of JSON and then waits for a line before it continues."""
 
     def __init__(self, code: str) -> None:
         self._process = subprocess.Popen(
@@ -179,7 +178,7 @@ class Child:
         self._process.stdin.flush()
 
     def next(self) -> dict[str, Any]:
-        """Go on, and hear what comes of it."""
+        """Let the process continue, and return its next line."""
         self.go()
         return self.hear()
 

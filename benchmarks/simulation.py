@@ -1,7 +1,7 @@
-"""Slots and a search on a simulated clock, for the real scheduler to work with: nothing runs, time is jumped.
+"""Slots and a search on a simulated clock, for the real scheduler: nothing runs, time is advanced.
 
-The scheduler's own steps are real, and so is the time they take: it is added to the simulated clock, in which the
-scheduler is one thread and the search another. What Ray, the network and the trial processes add is not here.
+The scheduler's own steps are real, and their duration is added to the simulated clock, in which the scheduler is one
+thread and the search another. The overhead of Ray, the network and the trial processes is excluded.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class SimulatedClock:
 
 
 class Agenda:
-    """What will happen, by time."""
+    """Scheduled events, by time."""
 
     def __init__(self) -> None:
         self._entries: list[tuple[float, int, Callable[[], None]]] = []
@@ -67,7 +67,7 @@ class Agenda:
         heapq.heappush(self._entries, (at_s, next(self._order), action))
 
     def next_s(self) -> float:
-        """When the next thing happens; infinity when nothing will."""
+        """The time of the next event; infinity if there is none."""
         return self._entries[0][0] if self._entries else float("inf")
 
     def do_until(self, now_s: float) -> None:
@@ -77,7 +77,7 @@ class Agenda:
 
 @dataclass(slots=True)
 class _Slot:
-    """The events that `podium.sweep.slots.slot` keeps; `waiting`: a call of the scheduler waits here for more."""
+    """The events that `podium.sweep.slots.slot` keeps; `waiting`: a call of the scheduler waits for more."""
 
     device: Device
     waiting: bool = False
@@ -87,7 +87,7 @@ class _Slot:
 
 
 class SimulatedSlots:
-    """A `scheduler_messages.SlotPool`; what the scheduler sends takes effect when its step is over."""
+    """A `scheduler_messages.SlotPool`; commands of the scheduler take effect at the end of its step."""
 
     def __init__(self, count: int, inbox: Inbox, clock: SimulatedClock, agenda: Agenda, trial_s: float) -> None:
         self._inbox = inbox
@@ -106,10 +106,10 @@ class SimulatedSlots:
         self._sent.append((self._slots[device_id], acknowledged, list(commands)))
 
     def kill(self, device_id: str) -> None:
-        raise AssertionError(f"{device_id} shows every {POLL_S:g} s that it lives, and is never stuck")
+        raise AssertionError(f"{device_id} sends a heartbeat every {POLL_S:g} s, and is never stuck")
 
     def take_effect(self) -> None:
-        """The step is over: slots hear what it sent."""
+        """The step is over: slots receive its commands."""
         for slot, acknowledged, commands in self._sent:
             slot.events = [(number, event) for number, event in slot.events if number > acknowledged]
             slot.waiting = True
@@ -142,7 +142,7 @@ class SimulatedSlots:
         self._answer(slot)
 
     def _poll(self, slot: _Slot, call: int) -> None:
-        """A call that brought no news shows that the slot lives."""
+        """A call without events, which is a heartbeat of the slot."""
         if slot.waiting and slot.call == call:
             slot.waiting = False
             self._inbox.put(SlotNews(slot.device.device_id, ()))
@@ -154,7 +154,7 @@ class SimulatedSlots:
 
 
 class SimulatedSearch:
-    """A `scheduler_messages.Searcher`: asks at once, and answers when a thread next to the loop would have."""
+    """A `scheduler_messages.Searcher`: asks immediately, and answers when a separate thread would have answered."""
 
     def __init__(
         self, sweep_id: int, search_generation: int, search: Search, inbox: Inbox, clock: SimulatedClock, agenda: Agenda
@@ -210,7 +210,7 @@ class SimulatedSearch:
         pass
 
     def take_effect(self) -> None:
-        """The step is over: the search thread begins, or goes on."""
+        """The step is over: the search thread starts or continues."""
         for took_s, message in self._answers:
             self._free_s = max(self._free_s, self._clock.now_s) + took_s
             if message is not None:
@@ -240,12 +240,12 @@ class _Searchers:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a simulated sweep took."""
+    """The result of a simulated sweep."""
 
-    efficiency: float  # of the least time that these trials need on so many slots, the share of the time taken
-    step_ms: float  # of the scheduler, a trial, disk included
-    cpu_ms: float  # of the scheduler, a trial
-    search_ms: float  # of the search beside it, a trial
+    efficiency: float  # the shortest possible time of these trials on this number of slots, divided by the actual time
+    step_ms: float  # of the scheduler per trial, including the disk
+    cpu_ms: float  # of the scheduler, per trial
+    search_ms: float  # of the search thread, per trial
     steps: int
 
 
@@ -281,7 +281,7 @@ def simulate(folder: Path, slots: int, trials: int, trial_s: float, method: str 
             continue
         if not messages:
             if agenda.next_s() == float("inf"):
-                raise RuntimeError(f"nothing happens any more after {pool.ended} of {trials} trials")
+                raise RuntimeError(f"no further events after {pool.ended} of {trials} trials")
             clock.now_s += TICK_S
         search_s, search_cpu_s = _spent(searchers.opened)
         step_began, cpu_began = time.perf_counter(), time.process_time()
@@ -305,7 +305,7 @@ def simulate(folder: Path, slots: int, trials: int, trial_s: float, method: str 
 
 
 def least_s(durations_s: Sequence[float], slots: int) -> float:
-    """How long these trials take, in this order, when each slot that comes free has its next trial at once."""
+    """The duration of these trials, in this order, if each free slot gets its next trial immediately."""
     free = [0.0] * slots
     for duration_s in durations_s:
         heapq.heapreplace(free, free[0] + duration_s)

@@ -1,12 +1,12 @@
-"""Row 11: how long things take to come up: the help, the service, a killed part, and all of it with many trials.
+"""Row 11: start times: the help, the service, a killed component, and all of it with many trials.
 
-Measured, from the start of a process to the answer: `podium --help` (median of ten); `podium serve` on an empty data
-directory until `/readyz` says 200 (from exec); then with 10,000 finished trials, five reports each, in a sweep that
-still runs on two CPU slots, so that the scheduler has to build its search anew and find its slots again: kill -9 of
-the api and of the scheduler, each until `/readyz` says 200 with another process in its place; and a whole stop (SIGTERM
-to exit) and start. `/readyz` is asked every 10 ms. Files are in the page cache after the first time.
+Measured from the start of a process to the response: `podium --help` (median of ten); `podium serve` on an empty data
+directory until `/readyz` returns 200 (from exec). Then with 10,000 finished trials with five reports each, in a sweep
+that still runs on two CPU slots, so that the scheduler has to rebuild its search and reconnect to its slots: kill -9 of
+the api and of the scheduler, each until `/readyz` returns 200 with a new process; and a complete stop (SIGTERM to exit)
+and start. `/readyz` is polled every 10 ms. After the first run, files are in the page cache.
 
-Not measured: a cold disk, a machine that boots, GPUs, the time until the first trial starts.
+Not measured: a cold disk, the boot of a machine, GPUs, the time until the first trial starts.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ HELPS = 10
 POLL_S = 0.01
 PATIENCE_S = 120.0
 PARTS = ("api", "scheduler")
-_BEGAN = time.time() - 3600.0  # when the trials that nobody ran ran, one after the other
+_BEGAN = time.time() - 3600.0  # the fictitious times of trials that were not run, one after the other
 _EACH_S = 0.01
 
 
@@ -84,7 +84,7 @@ class Service:
         return time.perf_counter() - began
 
     def kill(self, name: str) -> float:
-        """Seconds from the kill -9 of a part to ready again, with another process in its place."""
+        """Seconds from the kill -9 of a component until the service is ready with a new process."""
         pid = self.pids()[name]
         began = time.perf_counter()
         os.kill(pid, signal.SIGKILL)
@@ -95,7 +95,7 @@ class Service:
         return self._until(lambda parts: True)
 
     def _until(self, condition: Any) -> dict[str, int]:
-        """The parts and their process ids, as soon as all are ready and `condition` holds."""
+        """The components and their process ids, as soon as all are ready and `condition` holds."""
         end = time.monotonic() + PATIENCE_S
         while time.monotonic() < end:
             parts = self._ready()
@@ -154,7 +154,7 @@ def help_s() -> float:
 
 
 def one_round(trials: int, plan: Plan) -> dict[str, float]:
-    """All that is measured of a service, on a data directory of its own."""
+    """One complete measurement of a service, on its own data directory."""
     with tempfile.TemporaryDirectory(prefix="podium-bench-") as folder:
         service = Service(Path(folder) / "data", free_port())
         try:
@@ -176,7 +176,7 @@ def one_round(trials: int, plan: Plan) -> dict[str, float]:
 
 
 def _submit_endless(data_dir: Path, run_cap: int) -> int:
-    """A sweep whose trials hold their slots for as long as anybody looks."""
+    """Submit a sweep whose trials occupy their slots during the whole measurement."""
     parameters = {"seconds": {"value": 3600.0}, **{name: {"min": -1.0, "max": 1.0} for name in "xyz"}}
     with Client.of(data_dir) as client:
         sweep_id: int = client.submit(document("sleeping:objective", parameters, run_cap))["id"]
@@ -189,12 +189,12 @@ def _wait_for_running(data_dir: Path, sweep_id: int) -> None:
     with Client.of(data_dir) as client:
         while client.sweep(sweep_id)["counts"].get("running", 0) < 2:
             if time.monotonic() > end:
-                raise RuntimeError("the trials of the endless sweep do not start")
+                raise RuntimeError("the trials of the endless sweep did not start")
             time.sleep(0.1)
 
 
 def fill(data_dir: Path, sweep_id: int, trials: int) -> None:
-    """Give a sweep finished trials, through the recorder, as if a scheduler had run them."""
+    """Add finished trials to a sweep through the recorder, as if a scheduler had run them."""
     database = Database(DataDirectory(data_dir).database)
     recorder = DatabaseRecorder(database)
     last = recorder.last_trial_id()
@@ -216,7 +216,7 @@ _PLANNED, _PLACED, _STARTED, _MEASURED, _ENDED = range(5)
 
 
 def _changes(kind: int, trial_id: int, sweep_id: int, number: int) -> list[Change]:
-    """One kind of change of one trial: grouped by kind, thousands of rows go in together."""
+    """One kind of change of each trial: grouped by kind, thousands of rows are inserted together."""
     key, at = AttemptKey(trial_id, 1), _BEGAN + _EACH_S * number
     x, y, z = (((number + 1) * step % 1.0) * 2 - 1 for step in (0.6180339887, 0.7548776662, 0.5698402910))
     value = x * x + y * y + z * z

@@ -1,16 +1,15 @@
-"""Row 8: the ensemble of row 7 while one of its members stands still, and until it is back.
+"""Row 8: the ensemble of row 7 while one of its members is stopped, and its recovery.
 
-Measured, with a deadline of 200 ms, two of three as the quorum, and 16 clients that ask again and again: one member's
-process is stopped (SIGSTOP), which no connection shows. From then on for some seconds: the share of requests that were
-answered, by two members at least; the time of all requests; and apart from them the time of those that waited for the
-deadline, less the deadline. Podium's breaker sees to it that only the first few wait. So there are many short stops,
-each from a member that does well: what is said of those that wait comes from all of them. Then SIGCONT, and how long
-until an answer has all three again; then SIGKILL, and the same.
+Measured with a deadline of 200 ms, a quorum of two of three, and 16 clients in a closed loop: one member's process is
+stopped (SIGSTOP), which no connection reveals. For some seconds from then on: the share of answered requests (by at
+least two members); the latency of all requests; and, separately, the latency of requests that waited for the deadline,
+minus the deadline. Podium's circuit breaker ensures that only the first few requests wait. Therefore there are many
+short stops, each of a healthy member, and the figures of waiting requests cover all of them. Then SIGCONT, and the time
+until a response has all three members again; then SIGKILL, and the same.
 
-Ray Serve twice (see `benchmarks.ray_serve`): `gather`, as its documentation composes models, and `wait`, which takes
-what is there at the deadline. It has no breaker, so that one long stop tells as much as many short ones.
-
-Not measured: a machine that is gone, a network that is cut, several members at once.
+Ray Serve twice (see `benchmarks.ray_serve`): `gather`, as in its documentation of model composition, and `wait`, which
+uses the replies available at the deadline. It has no circuit breaker, so one long stop is as informative as many short
+ones. Not measured: the loss of a machine, a network partition, several members at once.
 """
 
 from __future__ import annotations
@@ -32,8 +31,8 @@ from benchmarks.results import Figure, Row, at_least, at_most, ratio
 
 CLIENTS = 16
 DEADLINE_MS = 200.0
-WAITED = 0.9  # of the deadline: timers ring a little early
-CALM_S = 1.0  # before something happens
+WAITED = 0.9  # of the deadline: timers fire slightly early
+CALM_S = 1.0  # timeout of an expected event
 PATIENCE_S = 60.0
 ANSWERED, ALL_P50, ALL_P99 = "answered", "p50", "p99"
 WAITS, WAIT_P99, WAIT_WORST = "waited for the deadline, a stop", "their p99 above it", "their worst above it"
@@ -75,7 +74,7 @@ def _stops(plan: Plan) -> Stops:
 
 
 def one_round(served: Served, stops: Stops, samples: Samples, plan: Plan, name: str) -> None:
-    """One repetition of one side: short stops, a long one, a kill."""
+    """One repetition of one side: short stops, a long stop, a kill."""
     victim = served.members[-1]
     short = [answer for _ in range(stops.short) for answer in while_stopped(served, victim, stops.short_s)]
     until_all_answer(served)
@@ -91,7 +90,7 @@ def one_round(served: Served, stops: Stops, samples: Samples, plan: Plan, name: 
 
 
 def while_stopped(served: Served, victim: int, seconds: float) -> list[Answer]:
-    """What was heard while a member that did well stood still; it goes on afterwards."""
+    """The responses while a healthy member is stopped; it is continued afterwards."""
     until_all_answer(served)
     try:
         return heard_while(served, victim, signal.SIGSTOP, CLIENTS, seconds)[1]
@@ -100,7 +99,7 @@ def while_stopped(served: Served, victim: int, seconds: float) -> list[Answer]:
 
 
 def heard_while(served: Served, victim: int, number: int, clients: int, seconds: float) -> tuple[float, list[Answer]]:
-    """Signal a process while clients ask: when that was, and all that they heard from then on, in that order."""
+    """Signal a process under load; returns the time of the signal and all later responses, in order."""
     asking = served.start_asking(clients, CALM_S + seconds)
     time.sleep(CALM_S)
     signalled_s = time.monotonic()
@@ -110,9 +109,9 @@ def heard_while(served: Served, victim: int, number: int, clients: int, seconds:
 
 
 def until_back_s(served: Served, victim: int, number: int) -> float:
-    """From a signal until one client that asks again and again has an answer of all members; it stops asking then.
+    """Seconds from a signal until one client in a closed loop has a response from all members; it stops then.
 
-    Raises `RuntimeError` when it has none within `PATIENCE_S`.
+    Raises `RuntimeError` if there is none within `PATIENCE_S`.
     """
     asking = served.start_asking(1, CALM_S + PATIENCE_S)
     time.sleep(CALM_S)
@@ -128,7 +127,7 @@ def until_back_s(served: Served, victim: int, number: int) -> float:
 
 
 def until_all_answer(served: Served) -> None:
-    """Wait for it. Raises `RuntimeError` when it takes too long."""
+    """Wait until all members answer. Raises `RuntimeError` after a timeout."""
     end_s = time.monotonic() + PATIENCE_S
     while time.monotonic() < end_s:
         answers = load.ask(served.port, served.content, 1, CALM_S / 2).good
@@ -138,7 +137,7 @@ def until_all_answer(served: Served) -> None:
 
 
 def _numbers(long: Sequence[Answer], all_stops: Sequence[Answer], stops: int) -> dict[str, float]:
-    """Of the long stop what all had, of all stops what those had that waited."""
+    """Figures of all requests in the long stop, and of the waiting requests in all stops."""
     good = [answer for answer in long if answer.status == 200 and answer.answered >= QUORUM]
     waits = [answer for answer in all_stops if answer.took_ms >= WAITED * DEADLINE_MS]
     return {

@@ -1,7 +1,6 @@
 #!/bin/sh
-# Lint what is deployed, and the scripts. A linter that is not here is named as skipped; one that finds something
-# fails the whole.
-# shellcheck disable=SC2317 # check calls what it is given
+# Lint the deployment files and the scripts. Missing linters are reported as skipped; any finding fails the run.
+# shellcheck disable=SC2317 # check calls its arguments
 set -u
 
 cd "$(dirname "$0")/.." || exit 1
@@ -11,7 +10,7 @@ check() { # check NAME COMMAND...
     name=$1
     shift
     if "$@"; then
-        echo "lint: $name: good"
+        echo "lint: $name: passed"
     else
         echo "lint: $name: FAILED" >&2
         failed=1
@@ -33,7 +32,7 @@ verify_unit() {
     said=$(systemd-analyze verify --man=no "$folder/podium.service" 2>&1)
     status=$?
     rm -rf "$folder"
-    # It also complains of other units of the machine; only ours counts.
+    # It also reports other units of the machine, which are ignored.
     said=$(printf '%s\n' "$said" | grep -F podium)
     [ -z "$said" ] || printf '%s\n' "$said" >&2
     [ -z "$said" ] && [ "$status" -eq 0 ]

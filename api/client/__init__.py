@@ -1,4 +1,4 @@
-"""The Python client and what notebooks use; imports no command line.
+"""The Python client and the objects for notebooks; imports no command line.
 
 Runs in the user's process and in the CLI.
 

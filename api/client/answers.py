@@ -122,7 +122,7 @@ class TrialInfo(TypedDict):
     params: Params
     sampler: str
     attempt: int
-    requested: str | None  # stop or retry, until it is done
+    requested: str | None  # stop or retry, until the scheduler applies it
     device: str | None
     cause: str | None
     created_at: str | None

@@ -42,7 +42,7 @@ __all__ = ["Client", "EnsembleName", "Rows", "serves", "settled"]
 
 
 class Client(EnsembleCalls, ExportCalls):
-    """A client of one service. Every method raises `PodiumError` with the server's message when it refuses.
+    """A client of one service. Every method raises `PodiumError` with the server's message if the request is refused.
 
     Requests are retried for `retry_s` seconds while the service restarts. Requests that must not run twice carry an
     idempotency key.
@@ -130,7 +130,7 @@ class Client(EnsembleCalls, ExportCalls):
     ) -> Iterator[TrialInfo]:
         """The trials of a sweep, sorted by number, `value`, `params.NAME` or another column; `-value`: descending.
 
-        All, those in one state, or those that match a filter (docs/dashboard.md).
+        All, those in one state, or those that match a filter (docs/reference/filter.md).
         """
         only = {name: text for name, text in (("state", state), ("filter", filter)) if text is not None}
         return self._pages(TrialInfo, f"/api/v1/sweeps/{sweep_id}/trials", limit=1000, sort=sort, **only)
@@ -228,7 +228,7 @@ class Client(EnsembleCalls, ExportCalls):
     # The service.
 
     def create_token(self, name: str, role: str, *, expires_in_s: float | None = DEFAULT_TOKEN_S) -> NewTokenInfo:
-        """Create an access token; only this answer holds its secret, `token`. For admins; others get `PodiumError`."""
+        """Create an access token; only this response contains the secret, `token`. Requires the role admin."""
         body = {"name": name, "role": role, "expires_in_s": expires_in_s}
         return self._answer(NewTokenInfo, "POST", "/api/v1/tokens", json=body)
 

@@ -32,7 +32,7 @@ Answer = TypeVar("Answer")
 
 
 class Connection:
-    """A service and a token. Every request raises `PodiumError` with the server's message when it refuses."""
+    """A service and a token. Every request raises `PodiumError` with the server's message if it is refused."""
 
     poll_s = 0.2  # interval of waiting methods
     pause_s = 0.05  # before the first retry; doubles with each retry

@@ -83,7 +83,7 @@ class Reading(Collector):
         yield dropped
 
 
-# Not `deepcopy`, which takes many times as long and blocks the event loop.
+# Not `deepcopy`, which is several times slower and blocks the event loop.
 
 
 def _ensemble_copy(counts: EnsembleCounts) -> EnsembleCounts:

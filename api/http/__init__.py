@@ -1,4 +1,4 @@
-"""What every HTTP request passes: limits, authentication, problem details, request bodies.
+"""The layers that every HTTP request passes: limits, authentication, problem details, request bodies.
 
 Runs in the api process and the gateway.
 

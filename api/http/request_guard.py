@@ -89,8 +89,8 @@ class RequestGuard:
 def is_cross_origin(method: str, headers: Headers) -> bool:
     """Whether a page of another origin sends the request; a link on such a page is allowed.
 
-    Reads Sec-Fetch-Site, which pages cannot forge, or else Origin (as Go's CrossOriginProtection does). Clients that
-    are not browsers send neither.
+    Reads Sec-Fetch-Site, which pages cannot forge, or else Origin (as Go's CrossOriginProtection does). Clients other
+    than browsers send none of these headers.
     """
     sites = _values(headers, b"sec-fetch-site")
     if sites:

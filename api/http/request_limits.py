@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-MAX_JSON_BYTES = 1 << 20  # of a body, except on routes marked with `reads_own_body`
-MAX_PREDICTION_BYTES = 64 << 20  # of a body with rows to predict or to evaluate
+MAX_JSON_BYTES = 1 << 20  # bytes of a body, except on routes marked with `reads_own_body`
+MAX_PREDICTION_BYTES = 64 << 20  # bytes of a body with rows to predict or to evaluate
 MAX_JSON_ROWS_BYTES = 4 << 20  # of rows as JSON: parsing blocks the event loop for about 10 ms per MB
-MAX_IMPORT_BYTES = 64 << 20  # of an imported study
-MAX_INCOMING_BYTES = 256 << 20  # of all bodies that one process is receiving
-MAX_BODY_S = 60.0  # to receive a body
+MAX_IMPORT_BYTES = 64 << 20  # bytes of an imported study
+MAX_INCOMING_BYTES = 256 << 20  # bytes of all bodies that one process is receiving
+MAX_BODY_S = 60.0  # seconds to receive a body
 MAX_ROWS = 8_192  # per prediction: joining the members' outputs blocks the event loop
 MAX_DEADLINE_MS = 600_000  # of a prediction
 MAX_ROWS_WITH_MEMBERS = 100  # per prediction that returns the outputs of each member

@@ -28,7 +28,7 @@ LIMITS_S = {
 
 
 class SlowConnections(Generic[Client]):
-    """The clients that the server waits for, by what they owe, in the order in which the wait began."""
+    """The clients that the server waits for, by what is awaited, in the order in which the wait began."""
 
     def __init__(self) -> None:
         self._since: dict[Awaited, dict[Client, float]] = {awaited: {} for awaited in Awaited}
@@ -38,7 +38,7 @@ class SlowConnections(Generic[Client]):
         self._since[awaited].setdefault(client, now_s)
 
     def end(self, client: Client, awaited: Awaited) -> None:
-        """It has arrived, or is no longer needed."""
+        """End a wait: the data has arrived, or is no longer needed."""
         self._since[awaited].pop(client, None)
 
     def forget(self, client: Client) -> None:
@@ -47,7 +47,7 @@ class SlowConnections(Generic[Client]):
             since.pop(client, None)
 
     def overdue(self, now_s: float, most: int) -> list[tuple[Client, Awaited]]:
-        """Remove and return at most `most` clients that exceeded a time limit, with what they owe."""
+        """Remove and return at most `most` clients that exceeded a time limit, with what is awaited."""
         found: list[tuple[Client, Awaited]] = []
         for awaited, since in self._since.items():
             while since and len(found) < most and now_s - next(iter(since.values())) > LIMITS_S[awaited]:

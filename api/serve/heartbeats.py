@@ -1,4 +1,4 @@
-"""Which components missed heartbeats; pure, in the `podium serve` process.
+"""Detects components that missed heartbeats; pure, in the `podium serve` process.
 
 Only components that have sent a heartbeat since their process started are watched.
 """

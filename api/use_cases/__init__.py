@@ -1,4 +1,4 @@
-"""What the service does on request: submit, preview, extend, retry, build; called by every route that offers it.
+"""The operations of the service: submit, preview, extend, retry, build; called by every route that offers them.
 
 Runs in the api process; plain functions on a `ServiceContext`, without a web framework.
 
@@ -6,8 +6,7 @@ Modules:
     device_commands      Drains a device, and returns it to service
     ensemble_building    Builds, previews and changes ensembles
     ensemble_evaluation  Queues the evaluation of an ensemble version, on a split or on posted rows; the host runs it
-    sweep_checks         Checks a sweep against what only the service knows: uploaded code, data files, packages,
-                         earlier sweeps
+    sweep_checks         Checks of a sweep that need the service: uploaded code, data files, packages, earlier sweeps
     sweep_commands       Changes a sweep: pause, resume, stop, cancel, extend; imports a study
     sweep_submission     Submits a sweep, as a document or as the text of a sweep file, and previews a sweep file
     trial_commands       Changes a trial: stop, retry, clone, annotate

@@ -23,7 +23,7 @@ from podium.sweep.values.errors import ConflictError, EnsembleError, NotFoundErr
 
 @dataclass(frozen=True, slots=True)
 class EvaluationRequest:
-    """What to evaluate. `inputs` and `targets` are given together, in place of `split`."""
+    """A requested evaluation. `inputs` and `targets` are given together, in place of `split`."""
 
     version: int | None = None  # None: the active version
     split: Split | None = None  # None: test, or the posted rows

@@ -1,4 +1,4 @@
-"""Checks a sweep against what only the service knows: uploaded code, data files, packages, earlier sweeps; api."""
+"""Checks of a sweep that need the service: uploaded code, data files, packages, earlier sweeps; api."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LOCAL_CODE = "code on your own machine must be uploaded first; then write bundl
 class CheckedSweep:
     """A sweep that can be submitted."""
 
-    spec: SweepSpec  # with the task and the state of the data, as its files say
+    spec: SweepSpec  # with the task and the state of the data files
     code: str | None  # the code that a trial runs, as text
 
 
@@ -78,7 +78,7 @@ def _bundle_folder(service: ServiceContext, program: OwnCode) -> Path:
 
 
 def _check_code(program: OwnCode, folder: Path) -> str | None:
-    """Whether the function or the command exists in the bundle; returns where."""
+    """Check that the function or the command exists in the bundle; returns its location."""
     try:
         found = check_code(_without_bundle(program.model_dump(exclude_none=True)), folder)
     except InvalidSpecError as error:

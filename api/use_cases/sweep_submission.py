@@ -29,7 +29,7 @@ _USABLE = ("ready", "busy")
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What a client submits with a sweep."""
+    """A sweep as submitted by a client."""
 
     idempotency_key: str | None = None  # the same key with the same sweep submits it once
     provenance: Provenance | None = None
@@ -56,7 +56,7 @@ class DevicePreview:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a valid sweep file would run."""
+    """The plan of a valid sweep file."""
 
     spec: SweepSpec
     code: str | None

@@ -1,7 +1,7 @@
-"""A small network on Fashion-MNIST with a training loop of its own; the same for Podium and for Ray Tune.
+"""A small network on Fashion-MNIST with its own training loop; the same for Podium and for Ray Tune.
 
-`config["data"]` names a folder with x_train, y_train, x_validation and y_validation as .npy files: rows of 784 bytes,
-and classes. Numbers are made of the bytes batch by batch, as a user with a large file would.
+`config["data"]` is a folder with x_train, y_train, x_validation and y_validation as .npy files: rows of 784 bytes, and
+classes. Bytes are converted to floats batch by batch, as a user with a large file would do.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _accuracy(model: nn.Module, x: torch.Tensor, y: torch.Tensor) -> float:
 
 
 def objective(trial: Any) -> float:
-    """As Podium calls it."""
+    """The objective for Podium."""
 
     def report(accuracy: float, epoch: int) -> None:
         trial.report(accuracy, epoch)

@@ -1,4 +1,4 @@
-"""A trial that does nothing but log: four metrics at each step, as fast as they are taken."""
+"""A trial that only logs: four metrics per step, as fast as they are accepted."""
 
 from __future__ import annotations
 

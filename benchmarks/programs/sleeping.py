@@ -1,4 +1,4 @@
-"""A trial that takes `seconds`, and no more of the processor than it must."""
+"""A trial that takes `seconds` and uses almost no processor time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The least that a trial with torch can do: use it once and give a value."""
+"""The smallest trial with torch: use it once and return a value."""
 
 from __future__ import annotations
 

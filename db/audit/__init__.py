@@ -1,4 +1,4 @@
-"""Checks of what must hold between rows, files and processes; `podium doctor`.
+"""Checks of the invariants between rows, files and processes; `podium doctor`.
 
 Runs in a process of its own.
 

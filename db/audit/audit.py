@@ -1,7 +1,8 @@
 """Checks the invariants of rows, files and processes; a separate process that `podium doctor` starts.
 
 `python -P -m podium.db.audit.audit DIRECTORY [--no-artifacts]` prints the report as JSON, or prints an error message
-and exits 3. It is read-only and works with or without a running service. See `docs/doctor.md` for each invariant.
+and exits 3. It is read-only and works with or without a running service. See `docs/reference/doctor.md` for each
+invariant.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ MOST_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was checked, and the breaches."""
+    """The checked invariants and the breaches."""
 
     running: bool  # a service uses the data directory
     invariants: tuple[str, ...]
@@ -146,7 +147,7 @@ def _named(breach: Breach) -> str:
 
 
 def runs(data: DataDirectory) -> bool:
-    """Whether a service runs on the data directory: it holds the lock while it lives."""
+    """Whether a service runs on the data directory: it holds the lock while it runs."""
     try:
         with data.service_lock.open("rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -18,10 +18,10 @@ from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
 from podium.sweep.runtime.service_state import lives
 
 Say = Callable[[str], None]
-# What an attempt that is cancelled leaves has this long to go, after the grace that its sweep gives it.
+# The files of a cancelled attempt must be removed within this time after the grace period of its sweep.
 GOING_S = 25.0
 OLD_S = 60.0
-_TEMPORARY = re.compile(r"\.tmp(-\w+)?$")  # the second: what SQLite has beside a copy that it makes
+_TEMPORARY = re.compile(r"\.tmp(-\w+)?$")  # the second: SQLite's files next to a copy in progress
 _SAY_EVERY_S = 2.0
 
 
@@ -52,7 +52,7 @@ def stray(connection: Connection, data: DataDirectory) -> Iterator[Breach]:
 
 
 def _open_attempts(connection: Connection, data: DataDirectory) -> set[str]:
-    """The folders of attempts that run or have just ended."""
+    """The folders of attempts that are running or have just ended."""
     query = (
         "SELECT t.sweep_id, t.number, a.number AS attempt FROM attempts a JOIN trials t ON t.id = a.trial_id"
         " JOIN sweeps s ON s.id = t.sweep_id"
@@ -64,7 +64,7 @@ def _open_attempts(connection: Connection, data: DataDirectory) -> set[str]:
 
 
 def _lost_attempts(connection: Connection, data: DataDirectory) -> set[str]:
-    """The folders of attempts whose slot was lost with them: nobody but a scheduler's start removes those."""
+    """The folders of attempts that were lost with their slot: only the start of a scheduler removes these."""
     query = (
         "SELECT t.sweep_id, t.number, a.number AS attempt FROM attempts a JOIN trials t ON t.id = a.trial_id"
         " WHERE a.cause IN ('infrastructure', 'node_lost')"
@@ -97,9 +97,10 @@ def _processes(data: DataDirectory, open_keys: set[str]) -> Iterator[Breach]:
 
 
 def _held(pid: int) -> Iterator[str]:
-    """Where a process is, its standard output and error, and the TMPDIR it was started with: what an attempt gave it.
+    """The paths that a process got from its attempt: working directory, standard output and error, and TMPDIR at its
+    start.
 
-    Nothing where that is not ours to see.
+    Empty without permission to read them.
     """
     for link in ("cwd", "fd/1", "fd/2"):
         try:
@@ -129,7 +130,7 @@ def _rows_of_evaluations(connection: Connection, data: DataDirectory) -> Iterato
 
 
 def _not_kept(connection: Connection, data: DataDirectory) -> Iterator[Breach]:
-    """Weights and artifacts that are not kept, and are there."""
+    """Weights and artifacts that exist although they are not kept."""
     for left in retention_plan.leaving(connection):
         for folder in _attempts(left, data):
             if folder.model.exists():
@@ -156,7 +157,7 @@ def _still_there(left: retention_plan.Left, path: Path, wrong: str) -> Breach:
 
 
 def saved(connection: Connection) -> Sequence[Row[Any]]:
-    """The files that finished trials left. What others left may be gone, or newer than what was said of it."""
+    """The files of finished trials. Files of other trials may be removed, or newer than their rows."""
     query = (
         "SELECT f.trial_id, f.name, f.attempt, f.sha256, f.size_bytes, t.sweep_id, t.number"
         " FROM artifacts f JOIN trials t ON t.id = f.trial_id WHERE t.state = 'finished' ORDER BY f.trial_id"
@@ -165,9 +166,9 @@ def saved(connection: Connection) -> Sequence[Row[Any]]:
 
 
 def artifacts(rows: Sequence[Row[Any]], data: DataDirectory, say: Say) -> Iterator[Breach]:
-    """Files that are `saved`: there, as long as they were, with the same content.
+    """Checks that `saved` files exist, with the recorded size and content.
 
-    Without a connection: hashing takes long, and a transaction that lasts holds up a service that has no log.
+    Uses no connection: hashing takes long, and a long transaction blocks a service that runs without a write-ahead log.
     """
     said_s = time.monotonic()
     for index, row in enumerate(rows):
@@ -193,7 +194,7 @@ def _wrong_with(row: Row[Any], path: Path) -> str:
 
 
 def alive(connection: Connection) -> Iterator[Breach]:
-    """What the database calls running does run, on this machine; for a database whose service runs."""
+    """Checks that the processes of running trials exist on this machine; for a database whose service runs."""
     query = (
         "SELECT t.id AS trial_id, a.number AS attempt, a.pid, a.device_id AS device, d.state FROM trials t"
         " JOIN attempts a ON a.trial_id = t.id AND a.number = t.attempt LEFT JOIN devices d ON d.id = a.device_id"
@@ -203,18 +204,18 @@ def alive(connection: Connection) -> Iterator[Breach]:
     for row in connection.execute(text(query)):
         which = {"trial_id": row.trial_id, "attempt": row.attempt}
         if row.state is None or row.state == "lost":
-            wrong = f"it runs on device {row.device}, which is {row.state or 'not there'}"
+            wrong = f"it runs on device {row.device}, which is {row.state or 'missing'}"
             yield Breach("alive", which, wrong, passing=True)
         elif nodes == 1 and row.pid is not None and not lives(row.pid):
             yield Breach(
                 invariant="alive",
                 rows={**which, "pid": row.pid},
-                wrong="it runs, its process does not",
+                wrong="it is running, but its process does not exist",
                 passing=True,
                 note_when=(NO_ROOM,),
             )
     holder = connection.execute(text("SELECT holder FROM scheduler_lease")).scalar_one_or_none()
     if holder is None:
-        yield Breach("alive", {}, "no scheduler has taken the lease", passing=True)
+        yield Breach("alive", {}, "no scheduler holds the lease", passing=True)
     elif (pid := holder.removeprefix("process ")).isdigit() and not lives(int(pid)):
         yield Breach("alive", {"pid": int(pid)}, f"the scheduler that holds the lease, {holder}, is dead", passing=True)

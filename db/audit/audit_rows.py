@@ -29,7 +29,7 @@ class Breach:
     """A violated invariant."""
 
     invariant: str
-    rows: dict[str, int | str]  # which: trial_id, sweep_id, attempt, path, …
+    rows: dict[str, int | str]  # the affected rows: trial_id, sweep_id, attempt, path, …
     wrong: str
     passing: bool = False  # may be transient while a service runs: checked twice
     note_when: tuple[str, ...] = ()
@@ -58,14 +58,14 @@ _COUNTS = (
     "(SELECT s.*, (SELECT count(*) FROM trials t WHERE t.sweep_id = s.id"
     f" AND t.state IN ({_COUNTED})) AS counted FROM sweeps s)"
 )
-# Attempts with the events of their placing and of their end: what the scheduler knew when, whatever the clocks say.
+# Attempts with the events of their placement and their end: the order known to the scheduler, independent of clocks.
 _PLACED = (
     "(SELECT a.*, e.id AS placed, e.over FROM attempts a LEFT JOIN (SELECT id, kind, trial_id, payload,"
     " lead(id) OVER (PARTITION BY trial_id ORDER BY id) AS over FROM events"
     f" WHERE kind IN ({_KINDS})) e"
     " ON e.kind = 'trial.running' AND e.trial_id = a.trial_id AND json_extract(e.payload, '$.attempt') = a.number)"
 )
-# What clocks of the scheduler's machine and a node's may differ by.
+# Tolerated difference between the clocks of the scheduler's machine and a node.
 CLOCKS_S = 0.05
 
 RULES = (
@@ -77,19 +77,19 @@ RULES = (
     ),
     Rule(
         "attempts",
-        "SELECT t.id AS trial_id, 'its attempt is ' || t.attempt || ', the last there is is ' || coalesce(a.last, 0)"
+        "SELECT t.id AS trial_id, 'its attempt is ' || t.attempt || ', the last one is ' || coalesce(a.last, 0)"
         " AS wrong FROM trials t LEFT JOIN (SELECT trial_id, max(number) AS last FROM attempts GROUP BY trial_id) a"
         " ON a.trial_id = t.id WHERE t.attempt <> coalesce(a.last, 0)",
     ),
     Rule(
         "attempts",
-        "SELECT a.trial_id, a.number AS attempt, 'the attempt has not ended, the trial is ' || t.state || ' at '"
+        "SELECT a.trial_id, a.number AS attempt, 'the attempt has not ended, but the trial is ' || t.state || ' at '"
         " || t.attempt AS wrong FROM attempts a JOIN trials t ON t.id = a.trial_id"
         " WHERE a.ended_at IS NULL AND NOT (t.state = 'running' AND a.number = t.attempt)",
     ),
     Rule(
         "attempts",
-        "SELECT t.id AS trial_id, t.attempt, 'the trial is running, its attempt has ended or is not there' AS wrong"
+        "SELECT t.id AS trial_id, t.attempt, 'the trial is running, but its attempt has ended or is missing' AS wrong"
         f" FROM {_CURRENT} WHERE t.state = 'running' AND (a.number IS NULL OR a.ended_at IS NOT NULL)",
     ),
     Rule(
@@ -101,7 +101,7 @@ RULES = (
     # Results.
     Rule(
         "results",
-        "SELECT id AS trial_id, 'there is no state ' || state AS wrong FROM trials"
+        "SELECT id AS trial_id, 'unknown state ' || state AS wrong FROM trials"
         f" WHERE state NOT IN ({_list(TrialState)})",
     ),
     Rule(
@@ -113,13 +113,13 @@ RULES = (
     ),
     Rule(
         "results",
-        "SELECT t.id AS trial_id, t.attempt, 'failed, and its attempt says no cause that there is: '"
+        "SELECT t.id AS trial_id, t.attempt, 'failed, but its attempt has an unknown cause: '"
         f" || coalesce(a.cause, 'none') AS wrong FROM {_CURRENT} WHERE t.state = 'failed'"
         f" AND (coalesce(a.cause, '') NOT IN ({_list(Cause)}) OR a.state <> 'failed') AND {_OURS}",
     ),
     Rule(
         "results",
-        f"SELECT t.id AS trial_id, t.attempt, 'pruned, its attempt is not' AS wrong FROM {_CURRENT}"
+        f"SELECT t.id AS trial_id, t.attempt, 'pruned, but its attempt is not' AS wrong FROM {_CURRENT}"
         f" WHERE t.state = 'pruned' AND coalesce(a.state, '') <> 'pruned' AND {_OURS}",
     ),
     Rule(
@@ -132,7 +132,7 @@ RULES = (
         "SELECT id AS trial_id, state || ', ended_at is ' || coalesce(ended_at, 'not set') AS wrong FROM trials"
         f" WHERE (state IN ({_OVER})) <> (ended_at IS NOT NULL)",
     ),
-    # Imported trials ran elsewhere: they have no attempts, and are as they came.
+    # Imported trials ran elsewhere: they have no attempts and are stored unchanged.
     Rule(
         "results",
         "SELECT t.id AS trial_id, t.sweep_id, 'its sampler is ' || t.sampler || ', its sweep was '"
@@ -146,7 +146,7 @@ RULES = (
     ),
     Rule(
         "sweeps",
-        "SELECT s.id AS sweep_id, 'imported, and ' || s.state AS wrong FROM sweeps s"
+        "SELECT s.id AS sweep_id, 'imported, but ' || s.state AS wrong FROM sweeps s"
         f" JOIN {_IMPORTED} i ON i.id = s.id WHERE s.state <> 'finished'",
     ),
     Rule(
@@ -167,7 +167,7 @@ RULES = (
     ),
     Rule(
         "results",
-        "SELECT t.id AS trial_id, t.state || ', and has noted ' || n.what AS wrong FROM trials t JOIN"
+        "SELECT t.id AS trial_id, t.state || ', but has ' || n.what AS wrong FROM trials t JOIN"
         " (SELECT DISTINCT trial_id, 'a constraint' AS what FROM trial_constraints UNION"
         " SELECT DISTINCT trial_id, 'an attribute' FROM trial_attrs) n ON n.trial_id = t.id"
         f" WHERE t.state NOT IN ({_OVER})",
@@ -186,7 +186,7 @@ RULES = (
     # Sweeps.
     Rule(
         "sweeps",
-        "SELECT id AS sweep_id, 'there is no state ' || state AS wrong FROM sweeps"
+        "SELECT id AS sweep_id, 'unknown state ' || state AS wrong FROM sweeps"
         f" WHERE state NOT IN ({_list(SweepState)})",
     ),
     Rule(
@@ -210,7 +210,7 @@ RULES = (
         passing=True,
         note_when=(AT_REST, NO_ROOM),
     ),
-    # Devices: in the order in which attempts were placed, each after all before it were heard to have ended.
+    # Devices: each attempt must be placed after the reported end of all earlier ones.
     Rule(
         "devices",
         "SELECT trial_id, number AS attempt, device_id AS device, 'was placed before another attempt on this device'"
@@ -218,11 +218,11 @@ RULES = (
         " OVER (PARTITION BY device_id, node ORDER BY placed ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
         f" AS before FROM {_PLACED} WHERE placed IS NOT NULL) WHERE before > placed",
     ),
-    # The same by the clocks. They may have been set, so they alone prove nothing.
+    # The same by the clocks. These may have been set, so they alone prove nothing.
     Rule(
         "devices",
         "SELECT trial_id, number AS attempt, device_id AS device, 'began ' || round(before - started_at, 3)"
-        " || ' s before another attempt on this device had ended, if the clock was not set meanwhile' AS wrong"
+        " || ' s before another attempt on this device had ended, unless the clock was set meanwhile' AS wrong"
         " FROM (SELECT *, max(ended_at) OVER (PARTITION BY device_id, node ORDER BY started_at, trial_id, number"
         " ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM attempts)"
         f" WHERE before > started_at + {CLOCKS_S}",
@@ -237,17 +237,17 @@ RULES = (
         " LEFT JOIN artifacts f ON f.trial_id = t.id AND f.name = 'model.safetensors'"
         " WHERE e.state <> 'retired' AND (t.state <> 'finished' OR f.name IS NULL)",
     ),
-    # References that are no foreign keys.
+    # References that are not foreign keys.
     Rule(
         "references",
-        "SELECT m.trial_id, m.attempt, count(*) || ' metric points of an attempt that is not there' AS wrong"
+        "SELECT m.trial_id, m.attempt, count(*) || ' metric points of a missing attempt' AS wrong"
         " FROM metrics m LEFT JOIN attempts a ON a.trial_id = m.trial_id AND a.number = m.attempt"
         f" JOIN trials t ON t.id = m.trial_id WHERE a.number IS NULL AND NOT (m.attempt = 0 AND t.sampler ="
         f" '{SAMPLER}') GROUP BY m.trial_id, m.attempt",
     ),
     Rule(
         "references",
-        "SELECT f.trial_id, f.attempt, f.name, 'a file of an attempt that is not there' AS wrong"
+        "SELECT f.trial_id, f.attempt, f.name, 'a file of a missing attempt' AS wrong"
         " FROM artifacts f LEFT JOIN attempts a ON a.trial_id = f.trial_id AND a.number = f.attempt"
         " WHERE a.number IS NULL",
     ),
@@ -270,10 +270,10 @@ RULES = (
         " FROM sweeps s LEFT JOIN warm_trials w ON w.sweep_id = s.id GROUP BY s.id"
         " HAVING count(w.trial_id) <> coalesce(json_extract(s.warm_start, '$.trials'), 0)",
     ),
-    # A running trial is given the grace that its spec gives it, so only what needs no waiting is looked at.
+    # A running trial has the grace period of its spec, so only requests that need no waiting are checked.
     Rule(
         "requests",
-        "SELECT id AS trial_id, requested || ' is still to be done on a ' || state || ' trial' AS wrong FROM trials"
+        "SELECT id AS trial_id, requested || ' is still pending on a ' || state || ' trial' AS wrong FROM trials"
         " WHERE requested IS NOT NULL AND NOT (requested = 'stop' AND state = 'running')",
         passing=True,
         note_when=(AT_REST, NO_ROOM),
@@ -299,7 +299,7 @@ def damage(connection: Connection) -> Iterator[Breach]:
             yield Breach("database", {}, verdict)
     for table, row, parent, _ in connection.execute(text("PRAGMA foreign_key_check")):
         where: dict[str, int | str] = {"table": table} if row is None else {"table": table, "row": row}
-        yield Breach("database", where, f"it points to a row of {parent} that is not there")
+        yield Breach("database", where, f"it references a missing row of {parent}")
 
 
 def _sweep_by_sweep(connection: Connection) -> Iterator[Breach]:
@@ -315,7 +315,7 @@ def _sweep_by_sweep(connection: Connection) -> Iterator[Breach]:
             {"id": sweep_id},
         ).scalar_one()
         if told != counted:
-            wrong = f"{counted} trials counted, a restarted sampler is told of {told}"
+            wrong = f"{counted} trials counted, but a restarted sampler gets {told}"
             yield Breach("counts", {"sweep_id": sweep_id}, wrong)
         sign = -1 if goal == "maximize" else 1
         done = [
@@ -326,4 +326,4 @@ def _sweep_by_sweep(connection: Connection) -> Iterator[Breach]:
         expected = [trial.trial_id for _, trial in sorted(done, key=lambda item: (sign * item[0], item[1].number))][:10]
         found = [row.id for row in trial_pages.best(connection, sweep_id, goal, 10) if row.value is not None]
         if found != expected:
-            yield Breach("best", {"sweep_id": sweep_id}, f"the query gives trials {found}, their values {expected}")
+            yield Breach("best", {"sweep_id": sweep_id}, f"the query returns {found}, the values give {expected}")

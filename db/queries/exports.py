@@ -32,7 +32,7 @@ class Kind(StrEnum):
     NUMBER = "number"
     BOOLEAN = "boolean"
     TEXT = "text"
-    JSON = "json"  # of several kinds, or none that a column of a table has
+    JSON = "json"  # of several kinds, or of a kind that table columns lack
 
 
 _KINDS = {

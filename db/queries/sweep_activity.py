@@ -18,7 +18,7 @@ _RUNS = trials.c.state == literal_column(f"'{TrialState.RUNNING}'")
 
 @dataclass(frozen=True, slots=True)
 class Going:
-    """The devices that a sweep's trials run on, and the mean duration of its recent trials."""
+    """The devices on which a sweep's trials run, and the mean duration of its recent trials."""
 
     devices: tuple[str, ...] = ()
     trial_s: float | None = None

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Integer, Subquery, case, cast, func, select
 from podium.db.schema.tables import attempts, sweeps, trials
 from podium.sweep.values.trial import TrialState
 
-_SHORT_OF_S = 1.0  # an attempt that went down with the service ended when it was last heard of, not when it was found
+_SHORT_OF_S = 1.0  # an attempt lost with the service ended at its last heartbeat, not when it was found
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +30,10 @@ class BusyRow:
     start: float
     end: float
     attempts: int
-    busy_s: float  # within the stretch
-    sweep_busy_s: float  # of the sweep that was asked for
+    busy_s: float  # within the interval
+    sweep_busy_s: float  # of the requested sweep
     runs: bool
-    states: dict[str, int]  # how many finished, were pruned, …
+    states: dict[str, int]  # counts by outcome: finished, pruned, …
     sweep_id: int | None  # None: of several
     trial_id: int | None  # of one attempt
     number: int  # of its trial, or the lowest

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, and_, case, func, select
 from podium.db.schema.tables import attempts, trial_attrs, trials
 
 NOW = (func.julianday("now") - 2440587.5) * 86400.0
-# From the first start to the end, or up to now: the same for all who ask in one statement.
+# From the first start to the end, or until now, which is constant within a statement.
 DURATION_S = func.coalesce(trials.c.ended_at, NOW) - trials.c.started_at
 
 _CURRENT = and_(attempts.c.trial_id == trials.c.id, attempts.c.number == trials.c.attempt)

@@ -1,6 +1,6 @@
 """Cursors of pages of trials: the sort key and its values at the end of a page; api.
 
-With the value in it, a row that becomes something else between two pages neither repeats others nor hides them.
+Since it contains the value, a row that changes between two pages neither repeats nor hides other rows.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Position:
     """The position after the trial with this number and these values of the sort columns."""
 
     number: int
-    values: tuple[Any, ...] | None = None  # None: those that the trial has now
+    values: tuple[Any, ...] | None = None  # None: the trial's current ones
 
 
 def cursor_of(sort: str, order: Order | None, position: Position) -> int | str:

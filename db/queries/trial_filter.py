@@ -1,6 +1,6 @@
 """Filters of trials, `state:failed lr<0.01`, as SQL conditions; api.
 
-The table, charts, exports and CLI use the same language; docs/dashboard.md documents it.
+The table, charts, exports and CLI use the same language; docs/reference/filter.md documents it.
 """
 
 from __future__ import annotations

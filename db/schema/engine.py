@@ -1,8 +1,8 @@
 """SQLite connections: WAL, one writer per process, two levels of durability; every process that opens the database.
 
 `PRAGMA synchronous` cannot change inside a transaction, and readers must not use BEGIN IMMEDIATE, so there are three
-engines. `full` is for what a client was promised (accepted, finished); `normal` is for metric points, of which a power
-failure may lose the last, but damages none.
+engines. `full` is for acknowledged changes (accepted, finished); `normal` is for metric points: a power failure may
+lose the last ones but damages none.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class _Inside:
-    """What SQLite says of the file."""
+    """SQLite's findings about the file."""
 
     schema: str | None = None
     journal_mode: str | None = None
@@ -49,7 +49,7 @@ class _Inside:
 
 
 def check(path: Path) -> Checked:
-    """Look at the database at `path`. Raises `DatabaseError` when there is none, or when it is locked."""
+    """Check the database at `path`. Raises `DatabaseError` if there is none, or if it is locked."""
     if not path.is_file():
         raise DatabaseError(f"there is no database at {path}; give its folder with --data-dir")
     inside = _inside(path)
@@ -57,7 +57,7 @@ def check(path: Path) -> Checked:
     kind = kind_of(path)
     problems = list(inside.problems)
     if is_network(kind):
-        problems.append(f"it lies on a network file system ({kind}), where SQLite's locks do not hold; move it")
+        problems.append(f"it is on a network file system ({kind}), which does not support SQLite's locks; move it")
     return Checked(
         path=str(path),
         bytes=path.stat().st_size,
@@ -112,7 +112,7 @@ def _advice(inside: _Inside, kind: str) -> list[str]:
             "runs without it, but slower; install the package pysqlite3"
         )
     if is_doubtful(kind):
-        advice.append(f"it is on {kind}, where locks are not reliable; use a local disk")
+        advice.append(f"it is on {kind}, where locks may be unreliable; use a local disk")
     return advice
 
 

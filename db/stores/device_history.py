@@ -17,9 +17,9 @@ KEPT = 20_000  # newest rows of one device
 _EVERY = 101  # deletes old rows once per this many inserts
 READY, DOWN, STARTING, GONE = "ready", "down", "starting", "gone"
 STOPPED = "the service was stopped"
-KILLED = "the scheduler was not running: it ended without notice, or the machine did"
+KILLED = "the scheduler was not running: it or the machine stopped unexpectedly"
 SLOT_STARTS = "the service was starting"
-NOT_THERE = "it was not among the devices that the service started with"
+NOT_THERE = "the service was started without this device"
 
 _ADD = insert(device_spells).returning(device_spells.c.id)
 

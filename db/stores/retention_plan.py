@@ -113,7 +113,7 @@ def let_go(connection: Connection, left: Sequence[Left], reason: str, at: float,
         for row in rows:
             removed = dict(row._mapping, reason=reason, at=at, gone=False)
             statement = sqlite.insert(removed_artifacts).values(removed)
-            key = ["trial_id", "name"]  # a trial that ran again leaves files a second time
+            key = ["trial_id", "name"]  # a trial that ran again may have saved files again
             connection.execute(statement.on_conflict_do_update(index_elements=key, set_=removed))
         if rows:
             event = NewEvent(at, "trial.not_kept", each.sweep_id, each.trial_id, payload={"reason": reason})

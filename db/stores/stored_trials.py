@@ -56,9 +56,9 @@ def _pruned_on(sweep_id: int) -> ScalarSelect[Any]:
 
 
 def _reports(connection: Connection, sweep_id: int, which: ColumnElement[bool]) -> dict[int, dict[int, float]]:
-    """What trials reported, by step: all of it for a pruner, and for a sampler the last of those that did not finish.
+    """The reports of trials, by step: all of them for a pruner; for a sampler the last ones of unfinished trials.
 
-    A sweep of many long trials has millions, which the scheduler must not read where nobody looks at them.
+    A sweep of many long trials has millions of reports, which the scheduler must not read without need.
     """
     rule = func.json_extract(sweeps.c.spec, "$.early_terminate.type")
     prunes = connection.execute(select(func.coalesce(rule, "none") != "none").where(sweeps.c.id == sweep_id)).scalar()

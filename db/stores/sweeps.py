@@ -126,9 +126,9 @@ def accept(
 
 
 def change(connection: Connection, changes: Sequence[SweepChanged]) -> None:
-    """Set new states, each only if the sweep is still in the expected state: clients change it too.
+    """Set new states, each only if the sweep is still in the expected state, since clients may change it.
 
-    One that goes on after it failed starts with a clean account: failures so far do not end it again.
+    A failed sweep that continues starts without its previous failures, so that they do not end it again.
     """
     for item in changes:
         values: dict[str, object] = {"state": item.state.value, "reason": item.reason}
@@ -150,7 +150,7 @@ def change(connection: Connection, changes: Sequence[SweepChanged]) -> None:
             payload = {"reason": item.reason}
             kind = "sweep.reason" if item.was is item.state else f"sweep.{item.state}"
             events.add(connection, [NewEvent(item.at, kind, item.sweep_id, payload=payload)])
-        elif item.state is SweepState.RUNNING:  # a client paused it while its first trial was placed: that began
+        elif item.state is SweepState.RUNNING:  # a client paused it while its first trial was placed, which started
             paused = and_(sweeps.c.id == item.sweep_id, sweeps.c.state == SweepState.PAUSED.value)
             began = func.coalesce(sweeps.c.started_at, item.at)
             connection.execute(update(sweeps).where(paused).values(started_at=began))
@@ -212,13 +212,13 @@ def page(
 def unfinished(connection: Connection) -> list[SweepRow]:
     """All sweeps with pending work, oldest first.
 
-    Those that are not over; those that are, and have trials that are not, or that a client wants to go on.
+    Sweeps that have not ended, and ended ones with unfinished trials or with requests to continue.
     """
     open_trial = exists().where(trials.c.sweep_id == sweeps.c.id, trials.c.state.in_(_OPEN))
     retry = exists().where(trials.c.sweep_id == sweeps.c.id, trials.c.requested == TrialRequest.RETRY.value)
     added = exists().where(enqueued.c.sweep_id == sweeps.c.id, enqueued.c.trial_id.is_(None))
     not_over = sweeps.c.state.not_in([s.value for s in SWEEP_OVER])
-    wanted = or_(  # a search that fails would fail again for what is added; a client can have the sweep go on
+    wanted = or_(  # a failed search would fail again for added trials; a client can resume the sweep
         and_(sweeps.c.state == SweepState.FINISHED.value, or_(retry, added)),
         and_(sweeps.c.state == SweepState.FAILED.value, retry),
     )

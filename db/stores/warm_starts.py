@@ -56,7 +56,7 @@ def _complaint(connection: Connection, sweep_id: int, spec: SweepSpec) -> str | 
 def _looked_at(connection: Connection, spec: SweepSpec) -> tuple[list[int], int]:
     """The ids of the finished and pruned trials considered, and the number left out.
 
-    If there are too many, half are the best of each objective, and the others the newest.
+    If there are too many, half of them are the best by each objective, and the others the newest.
     """
     of_sweeps = trials.c.sweep_id.in_(spec.warm_start) & trials.c.state.in_([state.value for state in COUNTED])
     there = connection.execute(select(func.count()).select_from(trials).where(of_sweeps)).scalar_one()

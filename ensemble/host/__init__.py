@@ -13,7 +13,7 @@ Modules:
     ray_launcher        Launches worker processes as Ray actors
     replica_controller  Reconciles replicas with the database: adopts, places, watches, restarts and stops their
                         processes
-    replica_runtime     What the host tracks of one replica's process in memory, with its timeouts and restart delays
+    replica_runtime     The in-memory state of one replica's process, with its timeouts and restart delays
     replica_spec        The replicas that should exist: which members each runs, and the name of its process
     sweep_ensembles     Builds the ensembles that sweeps request with an `ensemble:` block, once each
     worker_launcher     The port through which the host starts and polls worker processes

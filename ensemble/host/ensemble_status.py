@@ -2,7 +2,7 @@
 
 A member is ready if one of its replicas is. The active version alone determines the state; problems of the target
 version or the canary appear in the reason. A target version that cannot take over remains the target until it is rolled
-back: removing it automatically would lose the information which members failed, and why.
+back: removing it automatically would lose the information about which members failed, and why.
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ class RayWorkerLauncher:
         """Kill every worker whose name is not in `names`."""
         for name in list_named_actors():
             if name.startswith(PREFIX) and name not in names:
-                log.info("killing %s, which is no longer wanted", name)
+                log.info("killing %s, which is no longer needed", name)
                 try:
                     _kill(ray.get_actor(name, namespace=NAMESPACE))
                 except ValueError:  # it has exited in the meantime

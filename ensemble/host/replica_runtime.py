@@ -1,4 +1,4 @@
-"""What the host tracks of one replica's process in memory, with its timeouts and restart delays; host process."""
+"""The in-memory state of one replica's process, with its timeouts and restart delays; host process."""
 
 from __future__ import annotations
 

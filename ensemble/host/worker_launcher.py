@@ -35,7 +35,7 @@ class Phase(StrEnum):
     WARMING = "warming"  # loading and warming its networks
     READY = "ready"
     LOAD_FAILED = "load_failed"  # its networks cannot be loaded; a restart would not help
-    EXITED = "exited"  # the process does not exist any more
+    EXITED = "exited"  # the process no longer exists
 
 
 @dataclass(frozen=True, slots=True)

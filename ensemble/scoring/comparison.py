@@ -13,7 +13,7 @@ from podium.ensemble.scoring.scores import Figures, Predictions, hits, log_losse
 
 RESAMPLES = 2000
 BLOCK_DRAWS = 2**20  # rows drawn at once: 8 MiB of positions
-FEW_DISCORDANT = 25  # rows; with fewer, chi-square is too rough
+FEW_DISCORDANT = 25  # rows; with fewer, the chi-square approximation is inaccurate
 
 Interval = tuple[float, float]
 

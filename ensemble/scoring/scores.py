@@ -14,7 +14,7 @@ Figures = NDArray[np.float64]
 SMALLEST = float(
     np.finfo(np.float32).tiny
 )  # a probability that float32 cannot tell from 0 costs 87.3 nats, not infinity
-CENTRAL_95 = 1.959963984540054  # standard deviations on each side that hold 95 % of a normal distribution
+CENTRAL_95 = 1.959963984540054  # standard deviations on each side that contain 95 % of a normal distribution
 
 
 @dataclass(frozen=True, slots=True)

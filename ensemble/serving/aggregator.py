@@ -31,7 +31,9 @@ _MAX_HEDGE_CREDIT = 10.0
 
 
 class Aggregator:
-    """Distributes requests to members. `docs/ensembles.md` lists its guarantees; each has a test of the same name."""
+    """Distributes requests to members. `docs/explanation/ensembles.md` lists its guarantees; each has a test of the
+    same name.
+    """
 
     def __init__(
         self, transport: Transport | None = None, timer: Timer | None = None,

@@ -16,7 +16,7 @@ LATENCY_MS = (
 
 @dataclass(slots=True)
 class Histogram:
-    """AggregatorCounts of values by bucket: value <= buckets[0], <= buckets[1], ..., and above the last bound.
+    """Counts of values by bucket: value <= buckets[0], <= buckets[1], ..., and above the last bound.
 
     `buckets` are upper bounds, ascending; `counts` has one more, and is not cumulative.
     """
@@ -40,7 +40,7 @@ class Histogram:
         self.sum += value
 
     def quantile(self, q: float) -> float | None:
-        """The estimated value below which a share `q` (0 to 1) of all values lie; None without values.
+        """The estimated value below which a share `q` (0 to 1) of all values are; None without values.
 
         Interpolates linearly within the bucket; the first bucket starts at 0. Above the last bound, returns that bound.
         This is the estimate of Prometheus' `histogram_quantile`.

@@ -14,8 +14,8 @@ from podium.ensemble.serving.transport import Timer, Transport
 from podium.ensemble.values.ensemble_spec import MemberState, Replica, Snapshot
 from podium.ensemble.values.prediction import MemberStatus
 
-SLOW_FACTOR = 10  # a wait of this many times the replica's own p95 is a failure, whatever the client's deadline was
-MIN_SLOW_MS = 250.0  # shorter waits never are: either process may have been without a core for that long
+SLOW_FACTOR = 10  # a longer wait, in multiples of the replica's own p95, is a failure whatever the client's deadline
+MIN_SLOW_MS = 250.0  # shorter waits are never failures: either process may have been without a core for that long
 _TIMER_TOLERANCE = 0.9  # share of such a wait: timers also fire slightly early
 MAX_LOOP_DELAY_S = 0.05
 

@@ -1,4 +1,4 @@
-"""What an ensemble, a version and a prediction are, as plain values.
+"""Ensembles, versions and predictions as plain values.
 
 Imported in every process.
 

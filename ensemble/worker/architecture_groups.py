@@ -16,7 +16,7 @@ _BASE_ATTRIBUTES = frozenset(vars(nn.Module()))  # attributes of every module
 
 @dataclass(frozen=True, slots=True)
 class PlacedNetwork:
-    """A member's network on its device. Without GPUs, CPU slots stand in for devices."""
+    """A member's network on its device. Without GPUs, CPU slots serve as devices."""
 
     module: nn.Module
     device: torch.device

@@ -199,7 +199,7 @@ class WholeEnsemble:
         return list(found.values())
 
     def _stand_ins(self) -> bool:
-        """Whether several CPU slots stand in for devices; a GPU computes asynchronously anyway."""
+        """Whether several CPU slots serve as devices; a GPU computes asynchronously anyway."""
         return len(self._devices) > 1 and all(running.group.device.type == "cpu" for running in self._groups)
 
     def _choose_at_once(self, samples: Mapping[int, torch.Tensor]) -> None:

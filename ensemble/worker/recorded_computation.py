@@ -1,8 +1,8 @@
 """Records a computation as a graph of tensor operations, without its Python overhead; worker process.
 
 Small networks spend more time in Python than in arithmetic: module calls, the bookkeeping of vmap, schema matching. The
-computation is recorded once by `torch.fx`. What depends only on the weights, such as a transposed weight, is computed
-once; the rest runs the same kernels on the same numbers in the same order.
+computation is recorded once by `torch.fx`. Values that depend only on the weights, such as a transposed weight, are
+computed once; the rest runs the same kernels on the same numbers in the same order.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""A convolutional network with a loop of its own; `build` lets its best networks stand in an ensemble."""
+"""A convolutional network with its own training loop; `build` lets its best networks join an ensemble."""
 
 import torch
 from torch import nn
 
 
 def build(params):
-    """The network without its weights. It takes rows as the data has them, so it is here that they are scaled."""
+    """The untrained network. Its input is raw rows of the data, so it scales them itself."""
     channels = params["channels"]
     return nn.Sequential(
         Scale(16.0),
@@ -60,8 +60,8 @@ def objective(trial):
         if trial.should_prune():
             raise trial.Pruned
 
-    trial.save_model(model, example=inputs[:4])  # it can join an ensemble, and that is checked here
-    trial.save_predictions(  # so that members can be chosen by what they say, and weighed
+    trial.save_model(model, example=inputs[:4])  # so that it can join an ensemble, which is checked here
+    trial.save_predictions(  # for selecting and weighting members by their predictions
         {"validation": outputs_of(model, validation), "calibration": outputs_of(model, calibration)}, outputs="logits"
     )
     return accuracy

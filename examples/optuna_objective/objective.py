@@ -1,4 +1,4 @@
-"""An objective as Optuna's users write it: it names its parameters itself, and knows nothing of Podium.
+"""An objective as Optuna users write it: it defines its parameters and is independent of Podium.
 
 python objective.py runs it with Optuna alone.
 """

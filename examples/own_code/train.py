@@ -1,4 +1,4 @@
-"""Two interleaved spirals, told apart by a small network; needs nothing of Podium's but the trial it is given."""
+"""Two interleaved spirals, classified by a small network; uses only the `trial` argument of Podium."""
 
 import torch
 from torch import nn

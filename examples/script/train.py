@@ -1,4 +1,4 @@
-"""A plain training script on scikit-learn's digits: arguments in, a line for each epoch out; no word of Podium.
+"""A plain training script on scikit-learn's digits: takes arguments, prints a line per epoch, independent of Podium.
 
 python train.py --lr 0.01 --hidden 64
 """

@@ -29,7 +29,7 @@ def objective(trial):
             optimizer.step()
         with torch.no_grad():
             accuracy = (model(x[held_out]).argmax(dim=1) == y[held_out]).float().mean().item()
-        trial.report(accuracy, step=epoch)  # what early_terminate goes by
+        trial.report(accuracy, step=epoch)  # the metric of early_terminate
         if trial.should_prune():
             raise trial.Pruned
     return accuracy, sum(parameter.numel() for parameter in model.parameters())

@@ -7,7 +7,7 @@ Modules:
     db              `podium db backup|check|upgrade`: the database of a data directory, with or without a running
                     service
     demo            `podium demo`: a sweep, its best models and their ensemble on real data
-    devices         `podium devices ...`: devices, what runs on them, and which accept no trials
+    devices         `podium devices ...`: the devices, their trials and members, and which accept no trials
     doctor          `podium doctor`: checks the invariants of a data directory
     ensemble        `podium ensemble ...`
     login           `podium login`: a link that logs a browser in

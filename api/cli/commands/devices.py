@@ -1,4 +1,4 @@
-"""`podium devices ...`: devices, what runs on them, and which accept no trials; CLI."""
+"""`podium devices ...`: the devices, their trials and members, and which accept no trials; CLI."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def _show(report: dict[str, list[dict[str, object]]]) -> None:
     if breaches:
         rows = [(breach["invariant"], _named(breach["rows"]), breach["wrong"]) for breach in breaches]
         output.console.print(output.table(None, ("invariant", "rows", "problem"), rows))
-        output.console.print(f"{len(breaches)} breaches in {checked}; see docs/doctor.md")
+        output.console.print(f"{len(breaches)} breaches in {checked}; see docs/reference/doctor.md")
     else:
         output.console.print(f"{len(report['invariants'])} invariants hold for {checked}")
     for note in report["notes"]:

@@ -227,7 +227,7 @@ def extend(
     budget = {name: value for name, value in budget.items() if value is not None}
     others = bool(budget) or not (priority is plateau is target is None)
     if (run_cap is None) == (by is None) and (by is not None or not others):
-        raise typer.BadParameter("give one of --run-cap and --by, or --priority, or a budget")
+        raise typer.BadParameter("give one of --run-cap and --by, --priority, or a budget option")
     with lazy.Client.of(data_dir) as client:
         if plateau is not None:
             known = client.sweep(sweep_id)["budget"]

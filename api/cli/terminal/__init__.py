@@ -1,4 +1,4 @@
-"""What commands share: options, tables, progress, completion.
+"""Code shared by commands: options, tables, progress, completion.
 
 Runs in the CLI process.
 
@@ -10,7 +10,7 @@ Modules:
     ensemble_options  Options of `podium ensemble build` and `version add`
     ensemble_output   Terminal output of ensembles: state, members, evaluations and predictions
     ensemble_request  The request of `podium ensemble build` and `version add`, checked before it is sent
-    lazy              What commands import only when they run: `lazy.Client` loads the HTTP client on first use
+    lazy              Lazy imports of commands: `lazy.Client` loads the HTTP client on first use
     lazy_groups       Command groups that load a command's module only when the command is invoked
     options           Options that several commands share
     row_input         Reads rows of numbers from a file or standard input, as .npy or JSON

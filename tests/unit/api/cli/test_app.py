@@ -305,7 +305,7 @@ def test_what_is_refused_is_1_and_says_why(
         ),
         (("sweep", "show", "0"), "sweep id must be a positive integer; `podium sweep list` shows the ids\n"),
         (("trial", "clone", "1", "--set", "lr"), "write NAME=VALUE, not 'lr'"),
-        (("sweep", "extend", "1"), "give one of --run-cap and --by, or --priority"),
+        (("sweep", "extend", "1"), "give one of --run-cap and --by, --priority, or a budget option"),
         (("sweep", "extend", "1", "--by", "1", "--run-cap", "9"), "give one of --run-cap and --by"),
         (("sweep", "extend", "1", "--priority", "1000"), "priority"),
         (("sweep", "pause"), "Missing argument"),

@@ -266,7 +266,7 @@ def test_a_clock_that_was_set_back_is_a_note(up: ServiceRig) -> None:
     assert not report.breaches
     (note,) = report.notes
     assert "trial_id 2" in note
-    assert "if the clock was not set meanwhile" in note
+    assert "unless the clock was set meanwhile" in note
 
 
 def test_a_file_of_a_trial_that_did_not_finish_may_be_newer_than_its_row(sound: ServiceRig) -> None:
@@ -338,7 +338,7 @@ def test_with_no_room_what_waits_to_be_written_is_a_note(up: ServiceRig, monkeyp
     run_sql(up, "UPDATE attempts SET pid = 4194399")
     report = look(up)
     assert not report.breaches
-    assert "its process does not (trial_id 4, attempt 1, pid 4194399); will be written when" in report.notes[0]
+    assert "its process does not exist (trial_id 4, attempt 1, pid 4194399); will be written when" in report.notes[0]
     assert "no space left in" in report.notes[1]
 
 
