@@ -315,7 +315,8 @@ def _quorum(result: EvaluationResult) -> Iterator[str]:
     if safe is None:
         yield "No quorum is safe: on these rows, the full ensemble is worse than the best single network"
         return
-    yield f"Safe quorum: {safe} of {count}: any {safe} members are no worse than the best single network"
+    which = "each member is" if safe == 1 else f"any {safe} members are"
+    yield f"Safe quorum: {safe} of {count}: {which} no worse than the best single network"
     if result["quorum"] < safe:
         yield f"The quorum is {result['quorum']}: a degraded answer may be worse than the best single network"
 

@@ -1954,14 +1954,14 @@ export interface components {
         ImportedTrial: {
             /**
              * Constraints
-             * @description above 0: violated
+             * @description violated if above 0
              */
             constraints?: {
                 [key: string]: number;
             };
             /**
              * Distributions
-             * @description what a parameter was drawn from, where that is not as for the whole sweep
+             * @description distributions of parameters that differ from those of the whole sweep
              */
             distributions?: {
                 [key: string]: components["schemas"]["Parameter"];
@@ -2001,7 +2001,7 @@ export interface components {
             };
             /**
              * Values
-             * @description of a finished trial: one for each metric
+             * @description of a finished trial: one value per metric
              * @default null
              */
             values: number[] | null;
@@ -2974,7 +2974,7 @@ export interface components {
             };
             /**
              * Source
-             * @description where the trials come from, in words
+             * @description description of where the trials come from
              */
             source: string;
             /** Trials */
