@@ -158,7 +158,7 @@ async def infer(request: Request, name: str, version: str | None = None) -> Resp
 @router.get("/models/{name:path}", dependencies=[viewer])
 @router.get("/models/{name:path}/versions/{version}", dependencies=[viewer])
 async def model_metadata(request: Request, name: str, version: str | None = None) -> Response:
-    """The model's active versions, its input and its outputs; -1 stands for the number of rows."""
+    """The model's active versions, its input and its outputs; -1 means the number of rows."""
     snapshot = _described(request, name, version)
     traffic = _aggregator(request).traffic_of(snapshot.ensemble_id)
     assert traffic is not None

@@ -12,7 +12,7 @@ from podium.sweep.values.errors import DamagedError, DatabaseError, StorageFullE
 _PRIMARY = 0xFF  # the low byte of an extended code is the primary code
 UNCERTAIN = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-# The file could not be opened or locked; this says nothing about its content.
+# The file could not be opened or locked, which does not affect its content.
 INACCESSIBLE = LOCKED | {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_PERM}
 _TEXTS = {  # for SQLite modules without error codes
     "database or disk is full": sqlite3.SQLITE_FULL,

@@ -215,7 +215,7 @@ def targets_of(data: DataDirectory, trials: Sequence[TrialFiles], found: Archite
 
 def _own_targets(data: DataDirectory, trial: TrialFiles, split: Split) -> tuple[str, NDArray[Any]]:
     """The digest of all targets that the trial saved, and those of the split."""
-    read_predictions(data, trial, split)  # says what is missing
+    read_predictions(data, trial, split)  # raises an error about the missing part
     path = _predictions_path(data, trial)
     with safe_open(path, framework="numpy") as file:
         return (file.metadata() or {})[TARGETS_SHA256], file.get_tensor(f"{TARGETS}{split.value}")

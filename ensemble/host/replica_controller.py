@@ -30,7 +30,7 @@ log = logging.getLogger("podium.replicas")
 
 
 class ReplicaController:
-    """Compares the replicas that the database wants with the processes that exist, and acts on the difference."""
+    """Compares the desired replicas in the database with the existing processes, and acts on the difference."""
 
     def __init__(
         self, settings: ServiceSettings, database: Database, launcher: WorkerLauncher, clock: Clock, *,
@@ -76,7 +76,7 @@ class ReplicaController:
         waits_s = [runtime.restart_at_s - now_s for runtime in self._runtimes.values() if runtime.worker is None]
         return max(0.0, min([at_most, *(wait_s for wait_s in waits_s if wait_s > 0)]))
 
-    # Replicas that are no longer wanted.
+    # Replicas that are no longer needed.
 
     def _stop_unwanted(self, specs: Sequence[ReplicaSpec], running: Collection[int]) -> bool:
         """Kill processes that have drained, and mark replicas without a spec or process as stopped."""

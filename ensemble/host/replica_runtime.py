@@ -33,11 +33,11 @@ class ReplicaRuntime:
 
     @property
     def drain_s(self) -> float:
-        """How long requests may still be in flight once the replica is no longer wanted."""
+        """How long requests may still be in flight once the replica is no longer needed."""
         return min(max(self.spec.version.deadline_ms / 1000, MIN_DRAIN_S), MAX_DRAIN_S)
 
     def has_drained(self, now_s: float) -> bool:
-        """Whether the process of a replica that is no longer wanted can be killed."""
+        """Whether the process of a replica that is no longer needed can be killed."""
         if self.unwanted_since_s is None:
             self.unwanted_since_s = now_s
         return self.worker is None or now_s - self.unwanted_since_s >= self.drain_s

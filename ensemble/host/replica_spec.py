@@ -22,7 +22,7 @@ class ReplicaKey:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaSpec:
-    """One replica as the database wants it: a process that runs one member, or in-graph all members.
+    """The desired state of a replica: a process that runs one member, or in-graph all members.
 
     The database has a row for each member of the replica; these rows differ only in their device.
     """

@@ -27,7 +27,7 @@ class _MemberPart:
 def join(pending: PendingRequest, total_ms: float) -> Prediction:
     """Combine the valid outputs in member order. Every call must be complete.
 
-    Without a quorum the prediction has no outputs; its outcome says why.
+    Without a quorum the prediction has no outputs; its outcome is the reason.
     """
     snapshot = pending.snapshot
     parts = [part for call in pending.calls for part in _parts(call, snapshot)]  # calls are in member order

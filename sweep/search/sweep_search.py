@@ -135,7 +135,7 @@ class Search:
     def ask(self, wanted: Params | None = None, defined: Definitions = NO_DEFINITIONS) -> Planned | None:
         """The next trial, or None if the search is exhausted. `wanted`: the values that it must have.
 
-        `defined`: the distributions of those that the sweep file does not name.
+        `defined`: the distributions of those that are not in the sweep file.
         """
         named = None if wanted is None else {name: value for name, value in wanted.items() if name not in defined}
         fixed, sampler = self._fixed(named)

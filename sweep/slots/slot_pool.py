@@ -164,7 +164,7 @@ def _devices(plan: DevicePlan) -> tuple[str, int]:
 
 
 def _cause(error: Exception) -> Cause:
-    """Whether the slot died alone or with its node; for some errors, only Ray's message tells."""
+    """Whether the slot died alone or with its node; for some errors, only Ray's message shows this."""
     lost = isinstance(error, ray.exceptions.NodeDiedError) or "node has died" in str(error)
     return Cause.NODE_LOST if lost else Cause.INFRASTRUCTURE
 

@@ -94,7 +94,7 @@ def _takes_nothing(body: list[ast.stmt], name: str) -> bool:
 
 
 def _complaint(body: list[ast.stmt], name: str) -> str | None:
-    """Why the object with this name cannot be called with a trial, as far as the source tells."""
+    """Why the object with this name cannot be called with a trial, as far as the source shows."""
     found = [s for s in body if isinstance(s, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and s.name == name]
     if not found:
         made_of = _class_of(body, name)
@@ -185,7 +185,7 @@ def _is_installed(package: str) -> bool:
 
 
 def _defined(body: list[ast.stmt]) -> Iterator[tuple[str, int]]:
-    """The names defined by a module, as far as the source tells, with their lines."""
+    """The names defined by a module, as far as the source shows, with their lines."""
     for statement in body:
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield statement.name, statement.lineno

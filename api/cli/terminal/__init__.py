@@ -4,7 +4,7 @@ Runs in the CLI process.
 
 Modules:
     batch_commands    One command on several resources: each in turn, one line each, exit code 1 if any was refused
-    completion        Shell completion of ids: the sweeps and devices that the running service knows
+    completion        Shell completion of ids: the sweeps and devices of the running service
     completion_query  The request that shell completion sends to the running service
     demo_job          The work of `podium demo`: a sweep, its best three models, both ensemble modes, one table
     ensemble_options  Options of `podium ensemble build` and `version add`

@@ -1,4 +1,4 @@
-"""Shell completion of ids: the sweeps and devices that the running service knows; CLI."""
+"""Shell completion of ids: the sweeps and devices of the running service; CLI."""
 
 from __future__ import annotations
 
