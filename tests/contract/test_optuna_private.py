@@ -55,20 +55,20 @@ def _run(study: optuna.Study, trials: int) -> None:
         study.tell(trial, suggest(trial, "x", UNIT) + suggest(trial, "y", UNIT))
 
 
-def test_values_of_any_distribution_are_suggested() -> None:
+def test_any_distribution_yields_a_value() -> None:
     trial = _study().ask()
     assert 0.0 <= suggest(trial, "x", UNIT) <= 1.0
     assert suggest(trial, "c", CHOICE) in ("a", "b")
     assert suggest(trial, "n", IntDistribution(3, 3)) == 3
 
 
-def test_a_study_has_an_id_in_its_storage() -> None:
+def test_study_has_an_id_in_its_storage() -> None:
     storage = MutableStorage()
     study = optuna.create_study(storage=storage, study_name="mine")
     assert study_id(study) == storage.get_study_id_from_name("mine")
 
 
-def test_a_finished_trial_can_be_replaced_and_the_best_one_follows() -> None:
+def test_replacing_a_finished_trial_updates_the_best_one() -> None:
     storage = MutableStorage()
     study = optuna.create_study(storage=storage)
     study.add_trials([_finished(1.0, x=0.1), _finished(2.0, x=0.2)])
@@ -83,14 +83,14 @@ def test_a_finished_trial_can_be_replaced_and_the_best_one_follows() -> None:
     assert study.best_trial.number == 0
 
 
-def test_a_value_is_compatible_within_the_bounds_of_the_same_kind() -> None:
+def test_value_within_the_bounds_of_its_distribution_is_compatible() -> None:
     assert is_compatible(0.5, FloatDistribution(0.0, 9.0), UNIT)
     assert not is_compatible(5.0, FloatDistribution(0.0, 9.0), UNIT)
     assert not is_compatible(1, IntDistribution(0, 1), UNIT)
     assert not is_compatible("a", CategoricalDistribution(["a"]), CHOICE)
 
 
-def test_a_study_can_be_stopped_outside_optimize() -> None:
+def test_study_can_be_stopped_outside_optimize() -> None:
     study = _study()
     assert not is_stopped(study)
     with pytest.raises(RuntimeError):
@@ -100,7 +100,7 @@ def test_a_study_can_be_stopped_outside_optimize() -> None:
     assert is_stopped(study)
 
 
-def test_experimental_classes_are_initialized_without_their_warning() -> None:
+def test_experimental_classes_initialize_without_a_warning() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         patient = PatientPruner.__new__(PatientPruner)
@@ -115,7 +115,7 @@ def test_experimental_classes_are_initialized_without_their_warning() -> None:
     assert patient.prune(study, study.trials[0])
 
 
-def test_the_search_space_of_finished_trials_is_shared_between_samplers() -> None:
+def test_search_space_of_finished_trials_is_shared_between_samplers() -> None:
     space = IntersectionSearchSpace()
     samplers = [TPESampler(seed=0), CmaEsSampler(seed=0, warn_independent_sampling=False), NSGAIISampler(seed=0)]
     for sampler in samplers:
@@ -144,9 +144,9 @@ def test_marked_trials_are_the_first_generation(make, marks) -> None:  # type: i
     assert generation == dict.fromkeys(marks, 1), study.trials[-1].system_attrs
 
 
-def test_brute_force_knows_when_all_is_enumerated_and_ignores_odd_trials() -> None:
+def test_brute_force_stops_after_all_configurations_and_ignores_other_trials() -> None:
     study = _study(BruteForce(0))
-    allow_stop(study)  # which it calls after the last configuration
+    allow_stop(study)  # the sampler calls it after the last configuration
     assert not all_enumerated(study.trials)
     study.add_trial(create_trial(state=TrialState.FAIL))
     seen = []
@@ -159,7 +159,7 @@ def test_brute_force_knows_when_all_is_enumerated_and_ignores_odd_trials() -> No
     assert all_enumerated(study.trials)
 
 
-def test_a_sobol_sequence_takes_space_and_position_from_outside() -> None:
+def test_sobol_sequence_accepts_a_given_space_and_position() -> None:
     space = {"x": UNIT, "y": UNIT}
 
     def point(position: int) -> dict[str, float]:
@@ -173,7 +173,7 @@ def test_a_sobol_sequence_takes_space_and_position_from_outside() -> None:
         assert sorted((column * 8).astype(int)) == list(range(8))
 
 
-def test_cmaes_starts_from_earlier_trials() -> None:
+def test_cmaes_warm_starts_from_earlier_trials() -> None:
     earlier = [_finished(0.0, x=0.9, y=0.9, unused=0.5), _finished(1.0, x=0.8, y=0.8, unused=0.5)]
     suggested = []
     for known in ([], earlier):
@@ -191,19 +191,19 @@ def test_cmaes_starts_from_earlier_trials() -> None:
     assert abs(warm - 0.9) < abs(cold - 0.9)
 
 
-def test_the_generator_of_a_sampler_is_found() -> None:
+def test_random_generator_of_a_sampler_is_found() -> None:
     lazy = [value for value in vars(TPESampler(seed=3)).values() if lazy_generator(value) is not None]
     assert lazy and isinstance(lazy_generator(lazy[0]), np.random.RandomState)
     assert lazy_generator(object()) is None
 
 
-def test_generation_keys_of_nsga_differ() -> None:
+def test_nsga_generation_keys_differ() -> None:
     assert nsga2_generation(0).keys().isdisjoint(nsga3_generation(0))
     assert issubclass(Nsga3, NSGAIIISampler)
 
 
 def test_only_the_adapter_uses_private_names_of_optuna() -> None:
-    """Private modules, and private attributes of what is called study, trial, sampler, storage or distribution."""
+    """Private modules, and private attributes of names such as study, trial, sampler, storage or distribution."""
     found = {f"{path.name}:{line}" for path in (ROOT / "sweep" / "search").glob("*.py") for line in _private_uses(path)}
     adapter = Path(optuna_private.__file__).name
     assert {place for place in found if not place.startswith(f"{adapter}:")} == set()

@@ -1,4 +1,4 @@
-"""What any recorder does: the scheduler's changes come back from it, fenced, in order, whole or not at all."""
+"""The contract of a recorder: it returns the scheduler's changes as written, in order, atomically, and fenced."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ WAITING, RUNNING, FINISHED, FAILED = TrialState.WAITING, TrialState.RUNNING, Tri
 
 @dataclass
 class Store:
-    """A recorder, and what a client does beside it."""
+    """A recorder, and the writes of a client next to it."""
 
     recorder: Recorder
     accept: Callable[[SweepSpec], int]
@@ -73,8 +73,8 @@ class Store:
     def cancel(self, sweep_id: int) -> None:
         self.set_state(sweep_id, SweepState.CANCELLED)
 
-    def trial_over(self, trial_id: int) -> StoredTrial:
-        """A trial that is over, in a sweep that is not."""
+    def terminal_trial(self, trial_id: int) -> StoredTrial:
+        """A terminal trial of an open sweep."""
         return next(t for s in self.recorder.open_sweeps(NOBODY) for t in s.trials if t.trial_id == trial_id)
 
     def trial(self, trial_id: int = 1) -> StoredTrial:
@@ -147,11 +147,11 @@ def ended(
 
 
 def retried(attempt: int, cause: Cause) -> list[Change]:
-    """An attempt that failed so, of a trial that waits for the next."""
+    """An attempt that failed for this cause; the trial waits for the next one."""
     return [placed(attempt), ended(attempt, FAILED, WAITING, cause=cause, message=f"failure {attempt}")]
 
 
-def test_an_accepted_sweep_is_open_until_it_is_known(store: Store) -> None:
+def test_accepted_sweep_is_open_until_it_is_known(store: Store) -> None:
     (sweep,) = store.recorder.open_sweeps(NOBODY)
     assert (sweep.sweep_id, sweep.state, sweep.spec, sweep.trials) == (1, SweepState.QUEUED, spec().to_json(), ())
     assert store.recorder.open_sweeps(frozenset({1})) == []
@@ -159,13 +159,13 @@ def test_an_accepted_sweep_is_open_until_it_is_known(store: Store) -> None:
     assert [s.sweep_id for s in store.recorder.open_sweeps(NOBODY)] == [1, 2]
 
 
-def test_a_planned_trial_comes_back_exactly(store: Store) -> None:
+def test_planned_trial_is_read_back_unchanged(store: Store) -> None:
     params: Params = {"f": 0.1 + 0.2, "i": 3, "s": "ünï", "b": True, "n": None}
     store.commit(planned(params=params))
     assert store.trial() == StoredTrial(1, 0, WAITING, params, None, 0, "tpe", {"rung": 1}, {}, ())
 
 
-def test_parameters_that_a_trial_defines_come_back_with_their_distributions_the_last_value_counts(store: Store) -> None:
+def test_defined_parameters_keep_their_distributions_and_last_value(store: Store) -> None:
     width, kind = {"min": 8, "max": 64, "log": True}, {"values": ["a", None]}
     store.commit(planned(params={"x": 0.5}), placed())
     store.commit(ParamDefined(1, "width", 8, width), ParamDefined(1, "kind", None, kind))
@@ -174,39 +174,39 @@ def test_parameters_that_a_trial_defines_come_back_with_their_distributions_the_
     assert store.trial().distributions == {"width": width, "kind": kind}
 
 
-def test_a_clones_own_parameters_are_planned_with_their_distributions(store: Store) -> None:
+def test_parameters_of_a_clone_are_planned_with_their_distributions(store: Store) -> None:
     width = {"min": 8, "max": 64}
     store.commit(replace(planned(params={"x": 0.5, "width": 9}), distributions={"width": width}))
     assert (store.trial().params, store.trial().distributions) == ({"x": 0.5, "width": 9}, {"width": width})
 
 
-def test_trials_come_back_by_number(store: Store) -> None:
+def test_trials_are_ordered_by_number(store: Store) -> None:
     store.commit(planned(1, 2), planned(2, 0), planned(3, 1))
     assert [trial.number for trial in store.sweep().trials] == [0, 1, 2]
 
 
-def test_the_last_trial_id_is_over_all_sweeps(store: Store) -> None:
+def test_last_trial_id_spans_all_sweeps(store: Store) -> None:
     assert store.recorder.last_trial_id() == 0
     store.open()
     store.commit(planned(4), planned(7, sweep_id=2))
     assert store.recorder.last_trial_id() == 7
 
 
-def test_a_placed_trial_runs(store: Store) -> None:
+def test_placed_trial_is_running(store: Store) -> None:
     store.commit(planned(), placed())
     store.commit(AttemptStarted(Started(AttemptKey(1, 1), 4321, 12.5, "0", "cuda:0")))
     assert (store.trial().state, store.trial().attempt) == (RUNNING, 1)
 
 
 @pytest.mark.parametrize("state", [FINISHED, TrialState.PRUNED, FAILED, TrialState.CANCELLED])
-def test_an_ended_trial_is_over_and_only_a_finished_one_has_a_value(store: Store, state: TrialState) -> None:
+def test_only_a_finished_trial_has_a_value(store: Store, state: TrialState) -> None:
     store.commit(
         planned(), placed(), ended(state=state, value=0.7, cause=Cause.USER_ERROR if state is FAILED else None)
     )
     assert (store.trial().state, store.trial().value) == (state, 0.7 if state is FINISHED else None)
 
 
-def test_the_values_and_constraints_of_a_finished_trial_come_back(store: Store) -> None:
+def test_values_and_constraints_of_a_finished_trial_are_read_back(store: Store) -> None:
     metrics = [{"name": "score", "goal": "maximize"}, {"name": "seconds", "goal": "minimize"}]
     sweep_id = store.open(metric=None, metrics=metrics)
     end = ended(values=(0.7, 3.0), constraints={"size": 2.0, "age": -1.0}, user_attrs={"note": "x"})
@@ -215,12 +215,12 @@ def test_the_values_and_constraints_of_a_finished_trial_come_back(store: Store) 
     assert store.trial().constraints == {"size": 2.0, "age": -1.0}
 
 
-def test_a_single_value_is_one_of_one(store: Store) -> None:
+def test_single_value_is_a_tuple_of_one(store: Store) -> None:
     store.commit(planned(), placed(), ended(value=0.7))
     assert (store.trial().values, store.trial().constraints) == ((0.7,), {})
 
 
-def test_what_a_failed_trial_noted_goes_when_it_waits_again(store: Store) -> None:
+def test_retry_clears_constraints_of_a_failed_trial(store: Store) -> None:
     failed = ended(1, FAILED, cause=Cause.USER_ERROR, constraints={"size": 2.0}, user_attrs={"note": "x"})
     store.commit(planned(), placed(), failed)
     assert (store.trial().values, store.trial().constraints) == (None, {"size": 2.0})
@@ -230,24 +230,24 @@ def test_what_a_failed_trial_noted_goes_when_it_waits_again(store: Store) -> Non
     assert store.trial().constraints == {"size": -1.0}
 
 
-def test_an_attempt_that_is_repeated_leaves_no_notes(store: Store) -> None:
+def test_repeated_attempt_leaves_no_constraints(store: Store) -> None:
     store.commit(planned(), placed(), ended(1, FAILED, WAITING, cause=Cause.NODE_LOST, constraints={"size": 2.0}))
     assert store.trial().constraints == {}
 
 
-def test_a_retried_trial_waits_and_remembers_why_it_failed(store: Store) -> None:
+def test_retried_trial_waits_and_keeps_its_causes(store: Store) -> None:
     store.commit(planned(), *retried(1, Cause.NODE_LOST), *retried(2, Cause.USER_ERROR))
     assert (store.trial().state, store.trial().attempt) == (WAITING, 2)
     assert store.trial().causes == (Cause.NODE_LOST, Cause.USER_ERROR)
     assert (store.trial().last_cause, store.trial().last_message) == (Cause.USER_ERROR, "failure 2")
 
 
-def test_an_interrupted_attempt_is_no_failure(store: Store) -> None:
+def test_interrupted_attempt_is_not_a_failure(store: Store) -> None:
     store.commit(planned(), placed(), ended(1, TrialState.CANCELLED, WAITING, cause=Cause.CANCELLED))
     assert (store.trial().state, store.trial().causes) == (WAITING, ())
 
 
-def test_a_warning_is_kept_replaced_and_withdrawn(store: Store) -> None:
+def test_warning_is_stored_replaced_and_withdrawn(store: Store) -> None:
     code = WarningCode.IDENTICAL_RESULTS
     store.commit(SweepWarned(1, code, "look", 12.0))
     store.open(seed=2)
@@ -258,7 +258,7 @@ def test_a_warning_is_kept_replaced_and_withdrawn(store: Store) -> None:
     assert store.sweep(1).warnings == {}
 
 
-def test_an_old_attempts_end_does_not_count(store: Store) -> None:
+def test_end_of_an_old_attempt_is_ignored(store: Store) -> None:
     store.commit(planned(), *retried(1, Cause.NODE_LOST), placed(2))
     store.commit(ended(1, value=0.99))
     assert (store.trial().state, store.trial().value, store.trial().attempt) == (RUNNING, None, 2)
@@ -266,7 +266,7 @@ def test_an_old_attempts_end_does_not_count(store: Store) -> None:
 
 
 @pytest.mark.parametrize("late", [ended(1, FAILED, cause=Cause.SIGNAL), placed(2), TrialDropped(1, 1, 0, 20.0)])
-def test_a_finished_trial_never_changes(store: Store, late: Change) -> None:
+def test_finished_trial_never_changes(store: Store, late: Change) -> None:
     store.commit(planned(), placed(), ended(value=0.7))
     before = store.trial()
     store.commit(late)
@@ -278,14 +278,14 @@ def test_only_a_waiting_trial_is_dropped(store: Store) -> None:
     assert [trial.state for trial in store.sweep().trials] == [TrialState.CANCELLED, RUNNING]
 
 
-def test_the_first_report_of_a_step_stays_and_other_metrics_are_no_reports(store: Store) -> None:
+def test_first_report_of_a_step_is_kept_and_other_metrics_are_ignored(store: Store) -> None:
     store.commit(planned(sweep_id=store.open(early_terminate={"type": "median"})), placed())
     for name, step, value in (("score", 0, 0.1), ("score", 0, 0.2), ("score", 3, 0.3), ("loss", 1, 9.0)):
         store.commit(MetricPoint(AttemptKey(1, 1), name, step, value, 12.0))
     assert store.trial().reports == {0: 0.1, 3: 0.3}
 
 
-def test_without_a_pruner_only_the_last_report_is_read_and_none_of_a_finished_trial(store: Store) -> None:
+def test_only_last_reports_of_unfinished_trials_are_read_when_there_is_no_pruner(store: Store) -> None:
     store.commit(*(planned(trial_id, trial_id - 1) for trial_id in (1, 2, 3)))
     store.commit(*(placed(trial_id=trial_id) for trial_id in (1, 2)))
     for trial_id, step in itertools.product((1, 2), range(100)):
@@ -294,7 +294,7 @@ def test_without_a_pruner_only_the_last_report_is_read_and_none_of_a_finished_tr
     assert [trial.reports for trial in store.sweep().trials] == [{}, {99: 0.99}, {}]
 
 
-def test_reports_are_of_the_metric_that_the_file_prunes_on(store: Store) -> None:
+def test_reports_are_of_the_metric_used_for_pruning(store: Store) -> None:
     early = {"type": "asha", "metric": "loss", "goal": "minimize"}
     sweep_id = store.open(early_terminate=early)
     store.commit(planned(sweep_id=sweep_id), placed())
@@ -303,12 +303,12 @@ def test_reports_are_of_the_metric_that_the_file_prunes_on(store: Store) -> None
     assert store.trial().reports == {1: 9.0}
 
 
-def test_notes_take_the_place_of_earlier_ones(store: Store) -> None:
+def test_search_notes_replace_earlier_ones(store: Store) -> None:
     store.commit(planned(), SearchNotes(1, {"rung": 2, "other": 0.5}))
     assert store.trial().attributes == {"rung": 2, "other": 0.5}
 
 
-def test_a_sweep_that_is_over_is_not_open_and_stays_over(store: Store) -> None:
+def test_terminal_sweep_is_not_open_and_stays_terminal(store: Store) -> None:
     store.commit(SweepChanged(1, SweepState.QUEUED, SweepState.RUNNING, "", 11.0))
     assert store.sweep().state is SweepState.RUNNING
     store.commit(SweepChanged(1, SweepState.RUNNING, SweepState.FINISHED, "", 12.0))
@@ -316,7 +316,7 @@ def test_a_sweep_that_is_over_is_not_open_and_stays_over(store: Store) -> None:
     assert store.recorder.open_sweeps(NOBODY) == []
 
 
-def test_a_sweep_that_a_client_has_changed_meanwhile_stays_as_the_client_wants_it(store: Store) -> None:
+def test_state_set_by_a_client_is_not_overwritten(store: Store) -> None:
     store.set_state(1, SweepState.PAUSED)
     store.commit(
         SweepChanged(1, SweepState.QUEUED, SweepState.RUNNING, "", 11.0),
@@ -325,7 +325,7 @@ def test_a_sweep_that_a_client_has_changed_meanwhile_stays_as_the_client_wants_i
     assert store.sweep().state is SweepState.PAUSED
 
 
-def test_a_sweep_that_a_client_has_extended_meanwhile_is_not_over(store: Store) -> None:
+def test_sweep_does_not_stop_when_a_client_has_raised_its_run_cap(store: Store) -> None:
     change = SweepChanged(1, SweepState.QUEUED, SweepState.STOPPING, "", 11.0, run_cap=3)
     store.commit(change)
     assert store.sweep().state is SweepState.QUEUED
@@ -333,7 +333,7 @@ def test_a_sweep_that_a_client_has_extended_meanwhile_is_not_over(store: Store) 
     assert store.sweep().state is SweepState.STOPPING
 
 
-def test_a_sweep_whose_terms_a_client_has_changed_meanwhile_is_not_over(store: Store) -> None:
+def test_sweep_does_not_stop_when_a_client_has_changed_its_terms(store: Store) -> None:
     terms = store.sweep().terms
     change = SweepChanged(1, SweepState.QUEUED, SweepState.STOPPING, "", 11.0, terms="{}")
     store.commit(change)
@@ -342,7 +342,7 @@ def test_a_sweep_whose_terms_a_client_has_changed_meanwhile_is_not_over(store: S
     assert store.sweep().state is SweepState.STOPPING
 
 
-def test_what_a_sweep_has_used_comes_back(store: Store) -> None:
+def test_usage_of_a_sweep_is_read_back(store: Store) -> None:
     first, last = (ended(number, FAILED, then, cause=Cause.SIGNAL) for number, then in ((1, WAITING), (2, FAILED)))
     store.commit(SweepChanged(1, SweepState.QUEUED, SweepState.RUNNING, "", 11.0))
     store.commit(planned(), placed(), replace(first, device_s=3.0), placed(2), replace(last, device_s=4.5))
@@ -352,7 +352,7 @@ def test_what_a_sweep_has_used_comes_back(store: Store) -> None:
     assert (store.sweep().started_at, store.sweep().ended_at, store.sweep().over_s) == (11.0, None, 3.0)
 
 
-def test_an_open_attempt_says_since_when_it_has_its_device_and_when_it_was_heard_of(store: Store) -> None:
+def test_open_attempt_has_its_placement_and_last_heartbeat_times(store: Store) -> None:
     store.commit(planned(), placed())
     assert (store.trial().placed_at, store.trial().seen_at) == (12.0, 12.0)
     store.commit(MetricPoint(AttemptKey(1, 1), "loss", 0, 0.5, 14.0))
@@ -361,11 +361,11 @@ def test_an_open_attempt_says_since_when_it_has_its_device_and_when_it_was_heard
     assert (store.trial().placed_at, store.trial().seen_at) == (None, None)
 
 
-def test_what_clients_make_of_a_sweep_is_told_to_whom_knows_it(store: Store) -> None:
+def test_changes_by_clients_are_reported_for_known_sweeps(store: Store) -> None:
     store.open(run_cap=7, priority=2.0)
     store.set_state(1, SweepState.CANCELLED)
     pending = store.recorder.pending_commands(frozenset({1, 2}))
-    assert {i: (wish.state, wish.run_cap, wish.priority) for i, wish in pending.sweeps.items()} == {
+    assert {i: (command.state, command.run_cap, command.priority) for i, command in pending.sweeps.items()} == {
         1: (SweepState.CANCELLED, 4, 1.0),
         2: (SweepState.QUEUED, 7, 2.0),
     }
@@ -376,19 +376,19 @@ def _failed(store: Store) -> None:
     store.commit(planned(), placed(), ended(1, TrialState.FAILED, cause=Cause.HOST_MEMORY))
 
 
-def test_a_retry_is_wanted_until_the_trial_waits_again_with_a_clean_account(store: Store) -> None:
+def test_retry_request_is_pending_until_the_trial_waits_with_its_failures_cleared(store: Store) -> None:
     _failed(store)
-    assert store.trial_over(1).causes == (Cause.HOST_MEMORY,)
+    assert store.terminal_trial(1).causes == (Cause.HOST_MEMORY,)
     store.request(1, TrialRequest.RETRY)
-    (wish,) = store.recorder.pending_commands(NOBODY).trials
-    assert (wish.sweep_id, wish.request, wish.trial.state) == (1, TrialRequest.RETRY, FAILED)
+    (command,) = store.recorder.pending_commands(NOBODY).trials
+    assert (command.sweep_id, command.request, command.trial.state) == (1, TrialRequest.RETRY, FAILED)
     store.commit(TrialRetried(1, 1, 0, 30.0))
     trial = store.trial()
     assert (trial.state, trial.causes, trial.forgiven, trial.ended_at) == (WAITING, (), 1, None)
     assert store.recorder.pending_commands(NOBODY).trials == ()
 
 
-def test_a_stop_is_wanted_until_the_trial_is_over(store: Store) -> None:
+def test_stop_request_is_pending_until_the_trial_is_terminal(store: Store) -> None:
     store.commit(planned(), placed())
     store.request(1, TrialRequest.STOP)
     store.commit(ended(1, TrialState.CANCELLED, WAITING))
@@ -397,7 +397,7 @@ def test_a_stop_is_wanted_until_the_trial_is_over(store: Store) -> None:
     assert store.recorder.pending_commands(NOBODY).trials == ()
 
 
-def test_a_request_that_came_too_late_is_forgotten(store: Store) -> None:
+def test_request_is_dropped_when_the_trial_is_terminal(store: Store) -> None:
     store.commit(planned(), placed())
     store.request(1, TrialRequest.STOP)
     store.commit(ended(1, FINISHED, value=0.5))
@@ -407,12 +407,12 @@ def test_a_request_that_came_too_late_is_forgotten(store: Store) -> None:
     assert store.recorder.pending_commands(NOBODY).trials == ()
 
 
-def test_a_trial_that_counts_is_not_tried_again_whoever_asks(store: Store) -> None:
+def test_finished_trial_is_not_retried(store: Store) -> None:
     store.commit(planned(), placed(), ended(1, FINISHED, value=0.5), TrialRetried(1, 1, 0, 30.0))
     assert (store.trial().state, store.trial().value) == (FINISHED, 0.5)
 
 
-def test_an_added_configuration_is_wanted_until_it_is_a_trial(store: Store) -> None:
+def test_enqueued_configuration_is_pending_until_it_is_a_trial(store: Store) -> None:
     enqueued_id = store.enqueue(1, {"x": 0.5})
     assert store.recorder.pending_commands(NOBODY).enqueued == (Enqueued(enqueued_id, 1, {"x": 0.5}),)
     store.commit(TrialPlanned(1, 1, 0, {"x": 0.5}, "clone", {}, 10.0, enqueued_id))
@@ -420,7 +420,7 @@ def test_an_added_configuration_is_wanted_until_it_is_a_trial(store: Store) -> N
 
 
 @pytest.mark.parametrize("over", [SweepState.FINISHED, SweepState.FAILED])
-def test_a_sweep_that_is_over_is_open_again_while_a_client_wants_more_of_it(store: Store, over: SweepState) -> None:
+def test_terminal_sweep_is_open_while_a_request_is_pending(store: Store, over: SweepState) -> None:
     _failed(store)
     store.commit(
         SweepChanged(1, SweepState.QUEUED, SweepState.RUNNING, "", 11.0),
@@ -433,12 +433,12 @@ def test_a_sweep_that_is_over_is_open_again_while_a_client_wants_more_of_it(stor
     assert store.trial().forgiven == (1 if over is SweepState.FAILED else 0)
 
 
-def test_a_device_set_aside_stays_so_with_its_first_reason(store: Store) -> None:
+def test_drained_device_keeps_its_first_reason(store: Store) -> None:
     store.commit(DeviceSetAside("cpu-0", "first", 1.0), DeviceSetAside("cpu-0", "second", 2.0))
     assert store.recorder.pending_commands(NOBODY).aside == {"cpu-0": "first"}
 
 
-def test_whom_another_scheduler_has_taken_over_from_writes_nothing(store: Store) -> None:
+def test_fenced_scheduler_writes_nothing(store: Store) -> None:
     store.commit(planned())
     store.take_over()
     with pytest.raises(FencedError):
@@ -446,7 +446,7 @@ def test_whom_another_scheduler_has_taken_over_from_writes_nothing(store: Store)
     assert store.trial().state is WAITING
 
 
-def test_a_cancelled_sweep_is_open_while_its_trials_are_not_over(store: Store) -> None:
+def test_cancelled_sweep_is_open_until_its_trials_are_terminal(store: Store) -> None:
     store.commit(planned(1, 0), planned(2, 1), placed())
     store.cancel(1)
     assert store.sweep().state is SweepState.CANCELLED
@@ -454,7 +454,7 @@ def test_a_cancelled_sweep_is_open_while_its_trials_are_not_over(store: Store) -
     assert store.recorder.open_sweeps(NOBODY) == []
 
 
-def test_a_commit_that_cannot_be_written_whole_is_not_written_at_all(store: Store) -> None:
+def test_failed_commit_writes_nothing(store: Store) -> None:
     store.commit(planned())
     with pytest.raises(DatabaseError):
         store.commit(SweepChanged(1, SweepState.QUEUED, SweepState.RUNNING, "", 11.0), placed(), planned())
@@ -462,7 +462,7 @@ def test_a_commit_that_cannot_be_written_whole_is_not_written_at_all(store: Stor
     assert store.trial().state is WAITING
 
 
-def test_what_no_table_takes_is_raised_as_it_is_and_nothing_of_its_commit_is_written(tmp_path: Path) -> None:
+def test_value_that_no_column_can_store_raises_and_writes_nothing(tmp_path: Path) -> None:
     store = _database(tmp_path)
     store.open()
     for wrong in (
@@ -478,11 +478,11 @@ def test_what_no_table_takes_is_raised_as_it_is_and_nothing_of_its_commit_is_wri
     store.close()
 
 
-def test_no_device_is_dedicated_unless_an_ensemble_has_it(store: Store) -> None:
+def test_no_device_is_dedicated_without_an_ensemble(store: Store) -> None:
     store.commit(planned(), placed())
     assert store.recorder.pending_commands(NOBODY).dedicated == {}
 
 
-def test_devices_are_written_beside_trials(store: Store) -> None:
+def test_devices_and_trials_are_written_in_one_commit(store: Store) -> None:
     store.commit(DeviceChanged("cpu-0", "cpu", 0, "node", "", None, 5, "ready", "", 9.0), planned())
     assert store.trial().state is WAITING

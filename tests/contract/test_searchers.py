@@ -1,4 +1,4 @@
-"""What any searcher does, in a thread or inline: asks, judges and tells in order, and answers through the inbox."""
+"""The contract of a searcher, in a thread or inline: it processes calls in order and answers through the inbox."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ KEY = AttemptKey(7, 1)
 
 @pytest.fixture(params=[SearchThreads, InlineSearchers], ids=["thread", "inline"])
 def open_searchers(request: pytest.FixtureRequest) -> Callable[[Inbox], Searchers]:
-    """One of the two that open searchers."""
+    """Each implementation that opens searchers."""
     opened: Callable[[Inbox], Searchers] = request.param
     return opened
 
 
-def test_answers_come_through_the_inbox_in_order(open_searchers: Callable[[Inbox], Searchers]) -> None:
+def test_answers_arrive_in_the_inbox_in_order(open_searchers: Callable[[Inbox], Searchers]) -> None:
     inbox: Inbox = Inbox()
     searched = spec(method="grid", parameters={"x": {"values": [1, 2]}}, early_terminate={"type": "median"})
     searcher = open_searchers(inbox).open(3, 8, lambda: SearchInputs(searched))
@@ -40,24 +40,30 @@ def test_answers_come_through_the_inbox_in_order(open_searchers: Callable[[Inbox
     searcher.tell(0, TrialState.FINISHED, [0.5])
     searcher.ask()
     searcher.ask()
-    first, judged, second, none = (inbox.get(timeout=ANSWER_S) for _ in range(4))
+    first, decision, second, none = (inbox.get(timeout=ANSWER_S) for _ in range(4))
     searcher.close()
     assert isinstance(first, TrialProposed) and isinstance(second, TrialProposed) and isinstance(none, TrialProposed)
     assert first.planned is not None and second.planned is not None and none.planned is None
     assert (first.sweep_id, first.planned.number, second.planned.number) == (3, 0, 1)
     assert {
         answer.search_generation
-        for answer in (first, judged, second, none)
+        for answer in (first, decision, second, none)
         if isinstance(answer, TrialProposed | PruneDecision)
     } == {8}
-    assert isinstance(judged, PruneDecision)
-    assert (judged.sweep_id, judged.number, judged.key, judged.step, judged.verdict.prune) == (3, 0, KEY, 5, False)
+    assert isinstance(decision, PruneDecision)
+    assert (decision.sweep_id, decision.number, decision.key, decision.step, decision.verdict.prune) == (
+        3,
+        0,
+        KEY,
+        5,
+        False,
+    )
 
 
-def test_a_search_that_raises_is_told_and_its_thread_works_on() -> None:
+def test_error_in_a_search_is_reported_and_its_thread_continues() -> None:
     inbox: Inbox = Inbox()
     searcher = SearchThreads(inbox).open(3, 8, lambda: SearchInputs(spec()))
-    searcher.tell(99, TrialState.FINISHED, [0.5])  # there is no such trial
+    searcher.tell(99, TrialState.FINISHED, [0.5])  # not a trial of this sweep
     searcher.ask()
     failed, asked = inbox.get(timeout=ANSWER_S), inbox.get(timeout=ANSWER_S)
     searcher.close()
@@ -66,13 +72,13 @@ def test_a_search_that_raises_is_told_and_its_thread_works_on() -> None:
     assert isinstance(asked, TrialProposed)
 
 
-def test_a_search_is_built_outside_the_loop_and_answers_when_it_is_there() -> None:
+def test_search_is_built_in_its_own_thread_and_answers_once_built() -> None:
     inbox: Inbox = Inbox()
-    may_go_on, builders = threading.Event(), []
+    proceed, builders = threading.Event(), []
 
     def load() -> SearchInputs:
         builders.append(threading.current_thread())
-        assert may_go_on.wait(ANSWER_S)
+        assert proceed.wait(ANSWER_S)
         return SearchInputs(spec())
 
     searcher = SearchThreads(inbox).open(3, 8, load)
@@ -80,7 +86,7 @@ def test_a_search_is_built_outside_the_loop_and_answers_when_it_is_there() -> No
     searcher.tell(0, TrialState.FINISHED, [0.5])
     searcher.ask()
     assert inbox.empty()
-    may_go_on.set()
+    proceed.set()
     first, second = inbox.get(timeout=ANSWER_S), inbox.get(timeout=ANSWER_S)
     searcher.close()
     assert isinstance(first, TrialProposed) and first.planned is not None and first.planned.number == 0
@@ -88,7 +94,7 @@ def test_a_search_is_built_outside_the_loop_and_answers_when_it_is_there() -> No
     assert threading.current_thread() not in builders
 
 
-def test_a_search_that_cannot_be_built_is_told_once_and_answers_nothing() -> None:
+def test_search_that_cannot_be_built_is_reported_once_and_does_not_answer() -> None:
     inbox: Inbox = Inbox()
 
     def load() -> SearchInputs:

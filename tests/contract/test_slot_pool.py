@@ -1,4 +1,4 @@
-"""The slot pool's contract, over a real slot with real processes, and over the fake that the scheduler's tests use."""
+"""The contract of a slot pool, for a real slot with real processes and for the fake that the scheduler's tests use."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Slots(Protocol):
     def send(self, device_id: str, acknowledged: int, commands: Sequence[SlotCommand]) -> None: ...
 
     def opened(self) -> SlotOpened:
-        """What a scheduler finds that has just started."""
+        """What a newly started scheduler receives."""
         ...
 
     def assignment(self, program: str) -> Assignment: ...
@@ -91,7 +91,7 @@ class FakeSlots:
             self._act_on_answers(device_id)
 
     def _act_on_answers(self, device_id: str) -> None:
-        """Report a step, wait for the answer, and so on."""
+        """Report a step, wait for the answer, and repeat."""
         answers = self._pool[device_id].answers
         if answers and answers[-1][1]:
             self._pool.end(device_id, TrialState.PRUNED)
@@ -154,7 +154,7 @@ class Scheduler:
         return ended
 
 
-def test_an_attempt_starts_and_ends_once_and_the_slot_is_free_again(slots: Slots) -> None:
+def test_attempt_starts_and_ends_once_and_frees_the_slot(slots: Slots) -> None:
     scheduler = Scheduler(slots)
     for _ in range(2):
         assignment = slots.assignment("good")
@@ -166,14 +166,14 @@ def test_an_attempt_starts_and_ends_once_and_the_slot_is_free_again(slots: Slots
         assert slots.opened().running is None
 
 
-def test_events_are_numbered_without_gaps(slots: Slots) -> None:
+def test_event_numbers_have_no_gaps(slots: Slots) -> None:
     scheduler = Scheduler(slots)
     first = scheduler.acknowledged + 1
     scheduler.end(StartAttempt(slots.assignment("good")))
     assert [number for number, _ in scheduler.events] == list(range(first, first + len(scheduler.events)))
 
 
-def test_a_new_scheduler_finds_what_runs_and_what_is_not_acknowledged(slots: Slots) -> None:
+def test_new_scheduler_receives_the_running_attempt_and_unacknowledged_events(slots: Slots) -> None:
     scheduler = Scheduler(slots)
     assignment = slots.assignment("sleeps")
     scheduler.until(lambda event: isinstance(event, Started), StartAttempt(assignment))
@@ -188,7 +188,7 @@ def test_a_new_scheduler_finds_what_runs_and_what_is_not_acknowledged(slots: Slo
     assert ended not in [event for _, event in slots.opened().events]
 
 
-def test_a_command_for_another_attempt_has_no_effect(slots: Slots) -> None:
+def test_command_for_another_attempt_has_no_effect(slots: Slots) -> None:
     scheduler = Scheduler(slots)
     assignment = slots.assignment("gives_up_when_told")
     report = scheduler.until(lambda event: isinstance(event, Reported), StartAttempt(assignment))
@@ -203,7 +203,7 @@ def test_a_command_for_another_attempt_has_no_effect(slots: Slots) -> None:
 
 
 @pytest.mark.parametrize(("prune_at", "state"), [(1, TrialState.PRUNED), (None, TrialState.FINISHED)])
-def test_a_trial_is_pruned_when_the_answer_says_so(slots: Slots, prune_at: int | None, state: TrialState) -> None:
+def test_trial_is_pruned_according_to_the_answer(slots: Slots, prune_at: int | None, state: TrialState) -> None:
     scheduler = Scheduler(slots)
     event = scheduler.until(
         lambda event: isinstance(event, Reported | Ended), StartAttempt(slots.assignment("gives_up_when_told"))

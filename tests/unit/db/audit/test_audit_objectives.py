@@ -1,4 +1,4 @@
-"""The auditor on several objectives, constraints and warm starts: each breach that is planted is found."""
+"""The auditor on several objectives, constraints and warm starts: each planted breach is found."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def several(service: ServiceRig) -> ServiceRig:
     return service
 
 
-def test_what_is_right_has_no_breach(several: ServiceRig) -> None:
+def test_consistent_database_has_no_breach(several: ServiceRig) -> None:
     assert_sound(several.data)
 
 
@@ -59,6 +59,6 @@ def test_what_is_right_has_no_breach(several: ServiceRig) -> None:
         ("references", "UPDATE sweeps SET warm_start = NULL"),
     ],
 )
-def test_a_breach_is_found(several: ServiceRig, invariant: str, statement: str) -> None:
+def test_planted_breach_is_found(several: ServiceRig, invariant: str, statement: str) -> None:
     run_sql(several, statement)
     assert invariant in {breach.invariant for breach in audit(several.data, sleep=lambda _: None).breaches}

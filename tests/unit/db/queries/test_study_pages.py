@@ -1,4 +1,4 @@
-"""What a trial is answered of its study: pages of bounded size, the best trial, one curve."""
+"""What a trial reads of its study: pages of bounded size, the best trial, one curve."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _answer(service: ServiceRig, sweep_id: int, what: str, number: int = 0) -> d
         return found
 
 
-def test_trials_come_with_all_that_is_known_of_them(service: ServiceRig) -> None:
+def test_page_has_all_fields_of_its_trials(service: ServiceRig) -> None:
     sweep_id = service.sweep()
     first = service.trial(sweep_id, 0, 0.75, user_attrs={"note": [1]}, constraints={"size": -1.0})
     pruned = service.trial(sweep_id, 1, None)
@@ -38,13 +38,13 @@ def test_trials_come_with_all_that_is_known_of_them(service: ServiceRig) -> None
         "user_attrs": {"note": [1]}, "constraints": {"size": -1.0}, "started_at": AT + 1, "ended_at": AT + 3,
     }  # fmt: skip
     second = answer["trials"][1]
-    assert (second["state"], second["values"]) == ("pruned", [0.5])  # its last report, as Optuna has it
+    assert (second["state"], second["values"]) == ("pruned", [0.5])  # its last report, as in Optuna
     assert second["distributions"] == {"width": {"min": 8, "max": 64}}
     assert _answer(service, sweep_id, "curve", 1) == {"curve": [[0, 0.25], [1, 0.5]]}
     assert _answer(service, sweep_id, "curve", 7) == {"curve": []}
 
 
-def test_the_best_one_violates_no_constraint(service: ServiceRig) -> None:
+def test_best_trial_violates_no_constraint(service: ServiceRig) -> None:
     sweep_id = service.sweep()
     assert _answer(service, sweep_id, "best") == {"trials": [], "next": None}
     service.trial(sweep_id, 0, 0.99, constraints={"size": 0.5})
@@ -55,7 +55,7 @@ def test_the_best_one_violates_no_constraint(service: ServiceRig) -> None:
 
 
 @pytest.mark.parametrize(("trials", "most"), [(2, 1 << 20), (200, 700)])
-def test_a_long_list_comes_in_pages_that_together_have_each_trial_once(
+def test_pages_of_a_long_list_contain_each_trial_once(
     service: ServiceRig, monkeypatch: pytest.MonkeyPatch, trials: int, most: int
 ) -> None:
     monkeypatch.setattr(study_pages, "PAGE_TRIALS", trials)

@@ -1,4 +1,4 @@
-"""The filter of trials: which each term finds, and what a wrong one says, where."""
+"""The filter of trials: what each term matches, and the message and position of each error."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def numbers(service: ServiceRig, sweep_id: int, text: str) -> list[int]:
 
 @pytest.fixture
 def sweep_id(service: ServiceRig) -> int:
-    """Five trials, and another sweep that no filter may find."""
+    """Five trials, and another sweep that no filter may match."""
     other, sweep_id = service.sweep(), service.sweep(parameters=SPACE, program={"function": "train:objective"})
     service.trial(other, 0, 0.5, params={"lr": 0.001, "optimizer": "adam"})
     rows: list[tuple[Params, float | None, Cause | None]] = [
@@ -101,18 +101,18 @@ def sweep_id(service: ServiceRig) -> int:
         ("own", [2]),
         ("%", []),
         ("lr<0.05 lr>0.005 state:finished", [1]),
-        (f"lr:{','.join(['0.01'] * 390)},0.1", [1, 2]),  # SQLite takes a thousand alternatives, and no more
+        (f"lr:{','.join(['0.01'] * 390)},0.1", [1, 2]),  # SQLite accepts at most a thousand alternatives
         (f"device:{','.join(['a'] * 980)},cpu-0", [0, 1, 2, 3, 4]),
         (f"optimizer:{','.join(['a'] * 900)},sgd,0.1..0.2,ad*", [0, 1, 4]),
         (f"optimizer!={','.join(['a'] * 900)},sgd", [0, 2, 3, 4]),
         ("device!=cpu-*,a", []),
     ],
 )
-def test_a_filter_finds(service: ServiceRig, sweep_id: int, text: str, expected: list[int]) -> None:
+def test_filter_matches_trials(service: ServiceRig, sweep_id: int, text: str, expected: list[int]) -> None:
     assert numbers(service, sweep_id, text) == expected
 
 
-def test_tags_and_notes(service: ServiceRig, sweep_id: int) -> None:
+def test_tags_and_notes_are_matched(service: ServiceRig, sweep_id: int) -> None:
     with service.database.write() as connection:
         requests.remark(connection, 2, AT, tags=["keep", "paper"])
         requests.remark(connection, 3, AT, note="Too slow: 100 % busy", tags=["bad"])
@@ -157,7 +157,7 @@ def test_tags_and_notes(service: ServiceRig, sweep_id: int) -> None:
         ("x " * 51, 100, 2, "at most 50"),
     ],
 )
-def test_a_wrong_filter_says_where(
+def test_invalid_filter_names_the_position(
     service: ServiceRig, sweep_id: int, text: str, position: int, length: int, words: str
 ) -> None:
     with pytest.raises(FilterError, match=f"at character {position + 1}: ") as caught:
@@ -166,7 +166,7 @@ def test_a_wrong_filter_says_where(
     assert (caught.value.position, caught.value.length) == (position, length)
 
 
-def test_a_second_objective_and_constraints(service: ServiceRig) -> None:
+def test_second_objective_and_constraints_are_matched(service: ServiceRig) -> None:
     metrics = [{"name": "loss", "goal": "minimize"}, {"name": "size", "goal": "minimize"}]
     sweep_id = service.sweep(metric=None, metrics=metrics, program={"function": "train:objective"})
     service.trial(sweep_id, 0, (0.5, 10.0), model=False, constraints={"latency": 1.0})
@@ -179,7 +179,7 @@ def test_a_second_objective_and_constraints(service: ServiceRig) -> None:
 
 
 @given(st.text(max_size=60))
-def test_any_text_is_terms_or_an_error_inside_it(text: str) -> None:
+def test_any_string_is_parsed_or_has_an_error_position_inside_it(text: str) -> None:
     try:
         found = terms_of(text)
     except FilterError as error:
@@ -190,7 +190,7 @@ def test_any_text_is_terms_or_an_error_inside_it(text: str) -> None:
 
 
 @given(st.text(alphabet='ab"\\ :<', min_size=1), st.booleans())
-def test_quoted_text_comes_back_as_it_was(text: str, negated: bool) -> None:
+def test_quoted_string_is_parsed_unchanged(text: str, negated: bool) -> None:
     quoted = '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
     (term,) = terms_of(f"{'-' if negated else ''}{quoted}:{quoted}")
     assert (term.name, term.negated, [value.text for value in term.values]) == (text, negated, [text])

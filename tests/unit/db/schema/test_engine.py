@@ -1,4 +1,4 @@
-"""The engines: what durable means, readers that cannot write, one writer at a time, errors with a sentence."""
+"""The engines: durability, read-only readers, one writer at a time, and error messages."""
 
 from __future__ import annotations
 
@@ -24,9 +24,7 @@ def _kinds(database: Database) -> list[str]:
 
 
 @pytest.mark.parametrize(("durable", "synchronous"), [(True, _FULL), (False, _NORMAL)])
-def test_durable_writes_wait_for_the_disk_and_others_do_not(
-    database: Database, durable: bool, synchronous: int
-) -> None:
+def test_only_durable_writes_wait_for_the_disk(database: Database, durable: bool, synchronous: int) -> None:
     with database.write(durable=durable) as connection:
         assert connection.execute(text("PRAGMA synchronous")).scalar_one() == synchronous
         assert connection.execute(text("PRAGMA foreign_keys")).scalar_one() == 1
@@ -35,27 +33,27 @@ def test_durable_writes_wait_for_the_disk_and_others_do_not(
     assert _kinds(database) == ["written"]
 
 
-def test_the_log_is_written_ahead_only_where_sqlite_does_it_right(database: Database) -> None:
+def test_write_ahead_log_is_used_only_with_a_correct_sqlite(database: Database) -> None:
     safe = sqlite_module().sqlite_version_info >= (3, 51, 3)
     assert database.journal_mode == ("WAL" if safe else "DELETE")
 
 
 @pytest.mark.parametrize("statement", ["DELETE FROM events", "CREATE TABLE t (id INTEGER)", "DROP TABLE events"])
-def test_a_reader_cannot_write(database: Database, statement: str) -> None:
+def test_reader_cannot_write(database: Database, statement: str) -> None:
     with pytest.raises(DatabaseError, match="readonly"), database.read() as connection:
         connection.execute(text(statement))
 
 
-def test_a_reader_gives_up_when_its_time_is_over(database: Database) -> None:
+def test_reader_stops_at_its_time_limit(database: Database) -> None:
     endless = text("WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n")
     with pytest.raises(TooSlowError, match="takes too long"), database.read(within_s=0.01) as connection:
         connection.execute(endless)
     some = text("WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 300000) SELECT count(*) FROM n")
-    with database.read() as connection:  # the same connection, which has all the time again
+    with database.read() as connection:  # the same connection, with its full time limit again
         assert connection.execute(some).scalar_one() == 300_000
 
 
-def test_a_reader_sees_one_state_while_others_write(database: Database) -> None:
+def test_reader_sees_one_snapshot_during_writes(database: Database) -> None:
     with database.read() as connection:
         assert events.after(connection, 0) == []
         with database.write(durable=False) as writer:
@@ -65,7 +63,7 @@ def test_a_reader_sees_one_state_while_others_write(database: Database) -> None:
 
 
 @pytest.mark.parametrize("durable", [True, False])
-def test_a_transaction_that_fails_writes_nothing(database: Database, durable: bool) -> None:
+def test_failed_transaction_writes_nothing(database: Database, durable: bool) -> None:
     with pytest.raises(KeyError), database.write(durable=durable) as connection:
         events.add(connection, [NewEvent(1.0, "lost")])
         raise KeyError
@@ -89,7 +87,7 @@ def test_writers_in_threads_take_turns(database: Database) -> None:
     assert len(_kinds(database)) == 20
 
 
-def test_a_refused_write_says_which_file_and_why(database: Database) -> None:
+def test_refused_write_names_the_file_and_the_reason(database: Database) -> None:
     with (
         pytest.raises(DatabaseError, match=r"cannot write to .*podium\.sqlite3: no such table: t"),
         database.write() as c,
@@ -97,7 +95,7 @@ def test_a_refused_write_says_which_file_and_why(database: Database) -> None:
         c.execute(text("INSERT INTO t VALUES (1)"))
 
 
-def test_a_file_that_is_not_a_database_says_so(tmp_path: Path) -> None:
+def test_file_that_is_not_a_database_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "podium.sqlite3"
     path.write_bytes(b"not a database at all" * 300)
     database = Database(path)
@@ -120,7 +118,7 @@ def test_closing_leaves_one_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["with space", "per%20cent", "quest?ion", "ha#sh", "ünï"])
-def test_a_data_directory_may_have_any_name(tmp_path: Path, name: str) -> None:
+def test_data_directory_may_have_any_name(tmp_path: Path, name: str) -> None:
     path = tmp_path / name / "podium.sqlite3"
     path.parent.mkdir()
     migrate(path)

@@ -1,4 +1,4 @@
-"""Migrations: a fresh file, today's file, an older one; and every file that is not ours is refused and left alone."""
+"""Migrations of a new, current and older file; any other file is refused and left unchanged."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from podium.sweep.values.errors import DatabaseError
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where the database is to be."""
+    """The path of the database, which does not exist yet."""
     return tmp_path / "podium.sqlite3"
 
 
@@ -42,8 +42,8 @@ def _execute(path: Path, *statements: str) -> None:
         connection.commit()
 
 
-def _ours(path: Path) -> None:
-    """A database of ours with something in it, closed."""
+def _podium_database(path: Path) -> None:
+    """A closed Podium database with one event."""
     migrate(path)
     database = Database(path)
     with database.write() as connection:
@@ -51,13 +51,13 @@ def _ours(path: Path) -> None:
     database.close()
 
 
-def test_migrations_make_exactly_the_tables_that_the_code_describes(database: Database) -> None:
+def test_migrations_create_exactly_the_tables_of_the_code(database: Database) -> None:
     with database.read() as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
 
 
-def test_migrations_make_the_same_statements_as_the_code(database: Database) -> None:
-    """What Alembic does not compare: defaults, AUTOINCREMENT, WITHOUT ROWID, the names of constraints."""
+def test_migrations_have_the_same_statements_as_the_code(database: Database) -> None:
+    """Covers what Alembic does not compare: defaults, AUTOINCREMENT, WITHOUT ROWID, the names of constraints."""
     fresh = create_engine("sqlite://", module=sqlite_module())
     with fresh.begin() as described, database.read() as migrated:
         metadata.create_all(described)
@@ -66,7 +66,7 @@ def test_migrations_make_the_same_statements_as_the_code(database: Database) -> 
 
 
 def _schema(connection: Connection) -> dict[str, list[str]]:
-    """The statement behind each table and index, its parts in a fixed order."""
+    """The statement of each table and index, its parts in a fixed order."""
     statement = "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT IN ('alembic_version')"
     return {
         name: sorted(re.split(r",\s+|\n\s*", sql.replace('"', ""))) for name, sql in connection.execute(text(statement))
@@ -77,27 +77,27 @@ def test_there_is_one_newest_migration() -> None:
     assert len(ScriptDirectory.from_config(alembic_config()).get_heads()) == 1
 
 
-def test_a_second_migration_changes_nothing(path: Path) -> None:
-    _ours(path)
+def test_second_migration_changes_nothing(path: Path) -> None:
+    _podium_database(path)
     before = path.read_bytes()
     migrate(path)
     assert path.read_bytes() == before
     assert not DataDirectory(path.parent).backups.exists()
 
 
-def test_an_empty_file_is_filled(path: Path) -> None:
+def test_empty_file_is_migrated(path: Path) -> None:
     path.touch()
     migrate(path)
     migrate(path)
 
 
-def test_a_migration_that_fails_leaves_no_half_schema(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_migration_leaves_no_partial_schema(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def upgrade(config: Config, revision: str) -> None:
-        upgrade_for_real(config, revision)
-        raise RuntimeError("as played")
+        real_upgrade(config, revision)
+        raise RuntimeError("simulated")
 
-    upgrade_for_real = command.upgrade
-    with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="as played"):
+    real_upgrade = command.upgrade
+    with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="simulated"):
         patch.setattr(command, "upgrade", upgrade)
         migrate(path)
     database = Database(path)
@@ -107,11 +107,11 @@ def test_a_migration_that_fails_leaves_no_half_schema(path: Path, monkeypatch: p
     migrate(path)
 
 
-# What is refused.
+# Refused files.
 
 
 def _text_file(path: Path) -> None:
-    path.write_text("dear diary, this is no database")
+    path.write_text("this file is not a database")
 
 
 def _foreign(path: Path) -> None:
@@ -119,30 +119,30 @@ def _foreign(path: Path) -> None:
 
 
 def _newer(path: Path) -> None:
-    _ours(path)
+    _podium_database(path)
     _execute(path, "UPDATE alembic_version SET version_num = '9999'")
 
 
 def _damaged(path: Path) -> None:
-    _ours(path)
+    _podium_database(path)
     content = bytearray(path.read_bytes())
     content[4096:12288] = b"\xa5" * 8192
     path.write_bytes(content)
 
 
 def _cut_short(path: Path) -> None:
-    _ours(path)
+    _podium_database(path)
     path.write_bytes(path.read_bytes()[:10_000])
 
 
-def _empty_beside_results(path: Path) -> None:
+def _empty_next_to_results(path: Path) -> None:
     path.touch()
     DataDirectory(path.parent).attempt(1, 1, 1).mkdir(parents=True)
 
 
 REFUSED = [
     (
-        _empty_beside_results,
+        _empty_next_to_results,
         r"is empty, but .*trials holds results of its trials; restore a backup: .+ with an empty database$",
     ),
     (_text_file, r"is not a database; if it was one, restore a backup: .+; or move it away, or choose another"),
@@ -155,9 +155,7 @@ IDS = [make.__name__.strip("_") for make, _ in REFUSED]
 
 
 @pytest.mark.parametrize(("make", "message"), REFUSED, ids=IDS)
-def test_a_file_that_is_not_ours_to_change_is_refused_and_left_as_it_is(
-    path: Path, make: Callable[[Path], None], message: str
-) -> None:
+def test_unusable_file_is_refused_and_left_unchanged(path: Path, make: Callable[[Path], None], message: str) -> None:
     make(path)
     before = hashlib.sha256(path.read_bytes()).hexdigest()
     with pytest.raises(DatabaseError, match=message) as caught:
@@ -166,16 +164,16 @@ def test_a_file_that_is_not_ours_to_change_is_refused_and_left_as_it_is(
     assert hashlib.sha256(path.read_bytes()).hexdigest() == before
 
 
-def test_a_database_that_is_gone_from_beside_its_results_is_not_begun_anew(path: Path) -> None:
-    _empty_beside_results(path)
+def test_missing_database_is_not_recreated_next_to_results(path: Path) -> None:
+    _empty_next_to_results(path)
     path.unlink()
     with pytest.raises(DatabaseError, match=r"is missing, but .*trials holds results"):
         migrate(path)
     assert not path.exists()
 
 
-def test_the_newest_backup_is_named_where_one_is_needed(path: Path) -> None:
-    _ours(path)
+def test_newest_backup_is_named_when_one_is_needed(path: Path) -> None:
+    _podium_database(path)
     copy = DataDirectory(path.parent).backups / "podium-2026.sqlite3"
     backup(path, copy)
     _text_file(path)
@@ -190,7 +188,7 @@ def test_the_newest_backup_is_named_where_one_is_needed(path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [Path.mkdir, lambda path: path.symlink_to("elsewhere")], ids=["a folder", "a link"])
-def test_what_is_no_file_of_its_own_is_refused(path: Path, make: Callable[[Path], None]) -> None:
+def test_path_that_is_not_a_regular_file_is_refused(path: Path, make: Callable[[Path], None]) -> None:
     make(path)
     with pytest.raises(
         DatabaseError, match=r"podium\.sqlite3 is (not a file; move it away|a symbolic link; use the folder)"
@@ -199,15 +197,15 @@ def test_what_is_no_file_of_its_own_is_refused(path: Path, make: Callable[[Path]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
-def test_a_file_that_cannot_be_read_is_refused(path: Path) -> None:
-    _ours(path)
+def test_unreadable_file_is_refused(path: Path) -> None:
+    _podium_database(path)
     path.chmod(0)
     with pytest.raises(DatabaseError, match=r"cannot read .*: Permission denied; run as its owner"):
         migrate(path)
 
 
-def test_an_older_database_is_copied_before_it_is_changed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _ours(path)
+def test_older_database_is_copied_before_the_upgrade(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _podium_database(path)
     monkeypatch.setattr(ScriptDirectory, "get_current_head", lambda _: "a newer one")
     done = migrate(path)
     (copy,) = DataDirectory(path.parent).backups.glob("before-upgrade-from-0001-*.sqlite3")
@@ -219,7 +217,7 @@ def test_an_older_database_is_copied_before_it_is_changed(path: Path, monkeypatc
     database.close()
 
 
-def test_the_command_says_one_sentence_and_exits_with_3(path: Path) -> None:
+def test_command_prints_one_line_and_exits_with_3(path: Path) -> None:
     _text_file(path)
     done = subprocess.run(
         [sys.executable, "-P", "-m", "podium.db.schema.migrate", str(path)], capture_output=True, text=True, check=False

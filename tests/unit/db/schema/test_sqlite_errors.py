@@ -1,4 +1,4 @@
-"""What SQLite says, as our errors: what waiting cures, what it does not, and what is no damage at all."""
+"""The mapping of SQLite's errors: transient errors, permanent ones, and errors that are not damage."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from podium.sweep.values.errors import DamagedError, DatabaseError
 from tests.commands import Podium
 
 
-def test_a_row_that_is_there_already_is_never_cured_by_waiting(database: Database) -> None:
+def test_duplicate_row_is_a_permanent_error(database: Database) -> None:
     twice = text("INSERT INTO events (id, at, kind) VALUES (1, 1, 'written')")
     with database.write() as connection:
         connection.execute(twice)
@@ -31,28 +31,30 @@ def test_a_row_that_is_there_already_is_never_cured_by_waiting(database: Databas
         connection.execute(twice)
 
 
-def test_a_driver_without_codes_is_understood_by_its_words(tmp_path: Path) -> None:
+def test_error_without_a_code_is_classified_by_its_message(tmp_path: Path) -> None:
     assert sqlite_errors.code_of(Exception("UNIQUE constraint failed: trials.id")) == 19
     assert isinstance(
         sqlite_errors.refusal(tmp_path, "write to", Exception("CHECK constraint failed: x")), DamagedError
     )
 
 
-def test_what_cannot_be_opened_is_not_called_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_database_that_cannot_be_opened_is_not_reported_as_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "podium.sqlite3"
     migrate(path)
 
-    def barred(_: Path) -> None:
+    def fail_to_open(_: Path) -> None:
         connect_to_look(tmp_path / "gone" / "podium.sqlite3").execute("SELECT 1")
 
-    monkeypatch.setattr("podium.db.schema.integrity_check.connect_to_look", barred)
-    monkeypatch.setattr("podium.db.schema.migrate.connect_to_look", barred)
-    for look in (check, migrate):
+    monkeypatch.setattr("podium.db.schema.integrity_check.connect_to_look", fail_to_open)
+    monkeypatch.setattr("podium.db.schema.migrate.connect_to_look", fail_to_open)
+    for action in (check, migrate):
         with pytest.raises(DatabaseError, match=r"cannot check .*: unable to open database file$"):
-            look(path)
+            action(path)
 
 
-def test_a_sound_database_on_a_full_disk_is_sound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_is_not_a_problem_of_the_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "podium.sqlite3"
     migrate(path)
     found = os.statvfs_result((4096, 4096, 1 << 20, 0, 0, 0, 0, 0, 0, 255))
@@ -62,7 +64,7 @@ def test_a_sound_database_on_a_full_disk_is_sound(tmp_path: Path, monkeypatch: p
     assert "no space left" in report.advice[-1]
 
 
-def test_the_name_of_a_process_need_not_be_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_process_name_need_not_be_valid_utf8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "comm").write_bytes(b"caf\xc3\n")
     monkeypatch.setattr(lock_holders, "Path", lambda _: tmp_path / "comm")
     assert lock_holders._name(1) == "caf\N{REPLACEMENT CHARACTER}"
@@ -70,7 +72,7 @@ def test_the_name_of_a_process_need_not_be_text(tmp_path: Path, monkeypatch: pyt
 
 @pytest.fixture
 def read_only(tmp_path: Path) -> Iterator[DataDirectory]:
-    """The data directory of a service that has ended, on a disk that cannot be written."""
+    """The data directory of a service that has ended, on a read-only disk."""
     data = DataDirectory(tmp_path / "data")
     data.prepare()
     migrate(data.database)
@@ -86,7 +88,7 @@ def read_only(tmp_path: Path) -> Iterator[DataDirectory]:
         subprocess.run(["umount", "-l", str(data.root)], check=True)
 
 
-def test_a_read_only_directory_is_looked_at_and_copied(
+def test_read_only_directory_can_be_checked_and_copied(
     read_only: DataDirectory, podium: Podium, tmp_path: Path
 ) -> None:
     assert is_still(read_only.database)
@@ -96,13 +98,13 @@ def test_a_read_only_directory_is_looked_at_and_copied(
     assert (code, "invariants hold" in out) == (0, True), err
 
 
-def test_a_read_only_directory_is_not_upgraded_and_says_so(read_only: DataDirectory, podium: Podium) -> None:
+def test_upgrade_of_a_read_only_directory_is_refused(read_only: DataDirectory, podium: Podium) -> None:
     code, _, err = podium("db", "upgrade", "--data-dir", read_only.root)
     assert (code, len(err.splitlines())) == (3, 1)
     assert "cannot write to the data directory" in err
 
 
-def test_a_log_that_holds_something_is_not_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nonempty_write_ahead_log_is_not_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "podium.sqlite3"
     migrate(path)
     monkeypatch.setattr(os, "access", lambda *_: False)

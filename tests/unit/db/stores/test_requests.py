@@ -1,4 +1,4 @@
-"""What clients ask, as rows: one transaction each, room for trials, and a late word of the scheduler that is void."""
+"""Requests of clients as rows: one transaction each, a raised run cap, and late scheduler changes that are ignored."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from podium.sweep.values.trial import SweepState, TrialRequest
 from tests.service_rig import AT, ServiceRig
 
 
-def test_who_checks_a_transition_writes_it_before_another_may_check(service: ServiceRig) -> None:
-    """Two processes: the second one waits for the first one's transaction, and then sees what that one wrote."""
+def test_transition_is_checked_and_written_in_one_transaction(service: ServiceRig) -> None:
+    """Two processes: the second waits for the first one's transaction, and then sees its result."""
     sweep_id = service.sweep()
     other = Database(service.data.database)
     refused: list[NotPossibleError] = []
@@ -37,7 +37,7 @@ def test_who_checks_a_transition_writes_it_before_another_may_check(service: Ser
     assert [error.possible for error in refused] == [()]
 
 
-def test_what_the_scheduler_believed_does_not_undo_what_a_client_wrote(service: ServiceRig) -> None:
+def test_outdated_scheduler_change_does_not_undo_a_client_command(service: ServiceRig) -> None:
     sweep_id = service.sweep()
     with service.database.write() as connection:
         requests.tell_sweep(connection, sweep_id, SweepCommand.PAUSE, AT)
@@ -45,24 +45,24 @@ def test_what_the_scheduler_believed_does_not_undo_what_a_client_wrote(service: 
         assert sweeps.get(connection, sweep_id).state is SweepState.PAUSED
 
 
-def test_each_wish_for_a_trial_has_its_own_room(service: ServiceRig) -> None:
+def test_each_requested_trial_raises_the_run_cap(service: ServiceRig) -> None:
     sweep_id = service.sweep(run_cap=2)
     done, running = service.trial(sweep_id, 0, 0.5), service.trial(sweep_id, 1, None)
     with service.database.write() as connection:
         for wanted in range(1, 4):
             requests.clone(connection, done, {}, AT)
             assert sweeps.get(connection, sweep_id).run_cap == 2 + wanted
-        requests.tell_trial(connection, running, TrialCommand.STOP, AT)  # takes no room
+        requests.tell_trial(connection, running, TrialCommand.STOP, AT)  # does not raise run_cap
         assert sweeps.get(connection, sweep_id).run_cap == 5
 
 
-def test_the_scheduler_finds_what_was_asked(service: ServiceRig) -> None:
+def test_scheduler_reads_the_requests(service: ServiceRig) -> None:
     sweep_id = service.sweep()
     trial_id = service.trial(sweep_id, 0, None)
     with service.database.write() as connection:
         requests.tell_trial(connection, trial_id, TrialCommand.STOP, AT)
         added, _ = requests.clone(connection, trial_id, {"lr": 0.02}, AT)
-        assert [(wish.trial.trial_id, wish.request) for wish in stored_trials.wishes(connection)] == [
+        assert [(command.trial.trial_id, command.request) for command in stored_trials.wishes(connection)] == [
             (trial_id, TrialRequest.STOP)
         ]
         assert [(item.enqueued_id, item.params) for item in stored_trials.enqueued(connection)] == [
@@ -70,7 +70,7 @@ def test_the_scheduler_finds_what_was_asked(service: ServiceRig) -> None:
         ]
 
 
-def test_what_is_refused_leaves_nothing_behind(service: ServiceRig) -> None:
+def test_refused_request_writes_nothing(service: ServiceRig) -> None:
     sweep_id = service.sweep(run_cap=1)
     trial_id = service.trial(sweep_id, 0, 0.5)
     service.end_sweep(sweep_id)

@@ -1,4 +1,4 @@
-"""What a sweep has used, as the database tells it: the same as who heard each trial end, from few rows."""
+"""What a sweep has used, computed from the database: equal to what is accumulated trial by trial, from few rows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def end(service: ServiceRig, sweep_id: int, number: int, value: float, how: str,
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ENDS, st.sampled_from(["maximize", "minimize"]), st.sampled_from([0.0, 1.0, 2.5]), st.integers(-4, 4))
-def test_the_database_says_what_was_heard_trial_by_trial(
+def test_usage_from_the_database_equals_usage_trial_by_trial(
     service: ServiceRig, ends: list[tuple[int, str, int]], goal: str, min_delta: float, target: int
 ) -> None:
     name = {"maximize": "val_accuracy", "minimize": "val_loss"}[goal]
@@ -39,15 +39,15 @@ def test_the_database_says_what_was_heard_trial_by_trial(
     for number, (value, how, after_s) in enumerate(ends):
         end(service, sweep_id, number, float(value), how, AT + after_s)
     order = sorted(range(len(ends)), key=lambda number: (ends[number][2], number))
-    heard = [Outcome(n, float(ends[n][0]) if ends[n][1] == "finished" else None) for n in order]
+    outcomes = [Outcome(n, float(ends[n][0]) if ends[n][1] == "finished" else None) for n in order]
     terms = Terms(plateau=Plateau(trials=3, min_delta=min_delta), target=float(target))
-    expected = Progress(goal, terms, heard)
+    expected = Progress(goal, terms, outcomes)
     with service.database.read() as connection:
         used = spending.used(connection, sweeps.get(connection, sweep_id), terms, AT)
     assert (used.still_trials, used.reached_by) == (expected.still_trials, expected.reached_by)
 
 
-def test_only_trials_that_were_better_than_all_before_are_read(service: ServiceRig) -> None:
+def test_only_successive_best_trials_are_read(service: ServiceRig) -> None:
     sweep_id = service.sweep()
     for number, value in enumerate([0.5, 0.4, 0.4, 0.6, 0.6, 0.1, 0.2, 0.9, 0.3]):
         service.trial(sweep_id, number, value, model=False)

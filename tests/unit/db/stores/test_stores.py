@@ -1,4 +1,4 @@
-"""The stores: idempotent accepting, fenced trials, events with ids of their own, tokens that are only hashes."""
+"""The stores: idempotent accepting, fenced trials, events with unique ids, tokens stored only as hashes."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def shown(database: Database, trial_id: int = 1) -> trial_rows.TrialRow:
 # Sweeps.
 
 
-def test_the_same_key_and_spec_give_the_same_sweep(database: Database) -> None:
+def test_same_key_and_spec_return_the_same_sweep(database: Database) -> None:
     assert accept(database, "key") == (1, True)
     assert accept(database, "key") == (1, False)
     assert accept(database, "other") == (2, True)
@@ -84,13 +84,13 @@ def test_the_same_key_and_spec_give_the_same_sweep(database: Database) -> None:
         assert [event["kind"] for event in events.after(connection, 0)] == ["sweep.queued"] * 3
 
 
-def test_the_same_key_with_another_spec_is_a_conflict(database: Database) -> None:
+def test_same_key_with_another_spec_is_a_conflict(database: Database) -> None:
     accept(database, "key")
     with pytest.raises(ConflictError, match="Idempotency-Key"):
         accept(database, "key", seed=5)
 
 
-def test_a_sweep_that_is_over_stays_as_it_is(database: Database) -> None:
+def test_terminal_sweep_never_changes(database: Database) -> None:
     accept(database)
     record(
         database,
@@ -105,7 +105,7 @@ def test_a_sweep_that_is_over_stays_as_it_is(database: Database) -> None:
     assert kinds == ["sweep.queued", "sweep.running", "sweep.finished"]
 
 
-def test_a_sweep_that_is_paused_while_its_first_trial_is_placed_has_begun(database: Database) -> None:
+def test_sweep_paused_during_its_first_placement_has_started(database: Database) -> None:
     accept(database)
     with database.write() as connection:
         sweeps.set_state(connection, 1, SweepState.PAUSED, "paused on request", 11.0)
@@ -115,7 +115,7 @@ def test_a_sweep_that_is_paused_while_its_first_trial_is_placed_has_begun(databa
     assert (sweep.state, sweep.reason, sweep.started_at) == (SweepState.PAUSED, "paused on request", 12.0)
 
 
-def test_a_sweep_is_cancelled_once(database: Database) -> None:
+def test_sweep_is_cancelled_once(database: Database) -> None:
     accept(database)
     with database.write() as connection:
         sweeps.set_state(connection, 1, SweepState.CANCELLED, "cancelled on request", 11.0)
@@ -124,7 +124,7 @@ def test_a_sweep_is_cancelled_once(database: Database) -> None:
             sweeps.set_state(connection, 1, SweepState.CANCELLED, "cancelled on request", 12.0)
 
 
-def test_what_is_not_there_is_not_found(database: Database) -> None:
+def test_unknown_id_is_not_found(database: Database) -> None:
     with database.read() as connection:
         with pytest.raises(NotFoundError, match="no sweep 7"):
             sweeps.get(connection, 7)
@@ -132,7 +132,7 @@ def test_what_is_not_there_is_not_found(database: Database) -> None:
             trial_rows.get(connection, 7)
 
 
-def test_pages_of_sweeps_meet_without_gap_or_overlap(database: Database) -> None:
+def test_pages_of_sweeps_have_no_gap_and_no_overlap(database: Database) -> None:
     for _ in range(5):
         accept(database)
     with database.read() as connection:
@@ -142,7 +142,7 @@ def test_pages_of_sweeps_meet_without_gap_or_overlap(database: Database) -> None
         assert sweeps.page(connection, states=[SweepState.FAILED]) == []
 
 
-def test_a_sweep_shows_how_many_trials_are_in_which_state(database: Database) -> None:
+def test_sweep_counts_its_trials_by_state(database: Database) -> None:
     accept(database)
     record(database, planned(1), planned(2, 1), planned(3, 2), placed(), ended())
     with database.read() as connection:
@@ -152,7 +152,7 @@ def test_a_sweep_shows_how_many_trials_are_in_which_state(database: Database) ->
 # Trials.
 
 
-def test_a_trial_goes_from_planned_to_finished(database: Database) -> None:
+def test_trial_goes_from_planned_to_finished(database: Database) -> None:
     accept(database)
     record(database, planned(x=0.25, act="relu", deep=True, none=None))
     assert (shown(database).state, shown(database).attempt, shown(database).device_id) == (WAITING, 0, None)
@@ -164,7 +164,7 @@ def test_a_trial_goes_from_planned_to_finished(database: Database) -> None:
     assert trial.params == {"x": 0.25, "act": "relu", "deep": True, "none": None}
 
 
-def test_an_old_attempts_end_does_not_count(database: Database) -> None:
+def test_end_of_an_old_attempt_is_ignored(database: Database) -> None:
     accept(database)
     record(database, planned(), placed(1), ended(1, FAILED, then=WAITING), placed(2))
     record(database, ended(1, value=0.99))
@@ -177,7 +177,7 @@ def test_an_old_attempts_end_does_not_count(database: Database) -> None:
 @pytest.mark.parametrize(
     "late", [[ended(1, FAILED, value=None)], [placed(2), ended(2, value=0.1)], [TrialDropped(1, 1, 0, 99.0)]]
 )
-def test_a_finished_trial_never_changes(database: Database, late: Sequence[Change]) -> None:
+def test_finished_trial_never_changes(database: Database, late: Sequence[Change]) -> None:
     accept(database)
     record(database, planned(), placed(), ended())
     before = shown(database)
@@ -193,7 +193,7 @@ def test_only_a_finished_trial_has_a_value(database: Database, state: TrialState
 
 
 @pytest.mark.parametrize(("goal", "ids"), [("maximize", [2, 1, 3]), ("minimize", [1, 3, 2])])
-def test_the_best_are_finished_and_ties_go_to_the_earlier(database: Database, goal: str, ids: list[int]) -> None:
+def test_best_trials_are_finished_and_ties_go_to_the_earlier(database: Database, goal: str, ids: list[int]) -> None:
     accept(database)
     for trial_id, value in ((1, 0.5), (2, 0.8), (3, 0.5)):
         record(database, planned(trial_id, trial_id - 1), placed(1, trial_id), ended(1, trial_id=trial_id, value=value))
@@ -204,7 +204,7 @@ def test_the_best_are_finished_and_ties_go_to_the_earlier(database: Database, go
         assert [trial.id for trial in trial_pages.page(connection, 1, after=Position(0), limit=2).rows] == [2, 3]
 
 
-def test_the_first_report_of_a_step_stays(database: Database) -> None:
+def test_first_report_of_a_step_is_kept(database: Database) -> None:
     accept(database)
     record(database, planned(), placed(1), ended(1, FAILED, then=WAITING), placed(2))
     for attempt, value in ((1, 0.1), (2, 0.2)):
@@ -215,7 +215,7 @@ def test_the_first_report_of_a_step_stays(database: Database) -> None:
 
 
 @pytest.mark.parametrize("most", [metrics.LEAST_POINTS, 5, 50, 999])
-def test_a_thinned_curve_keeps_its_ends_its_peak_and_its_dip(database: Database, most: int) -> None:
+def test_thinned_curve_keeps_its_ends_maximum_and_minimum(database: Database, most: int) -> None:
     accept(database)
     record(database, planned(), placed(1))
     curve = [(step, {300: 9.0, 1500: -9.0}.get(step, step % 7 / 7)) for step in range(0, 3000, 3)]
@@ -231,7 +231,7 @@ def test_a_thinned_curve_keeps_its_ends_its_peak_and_its_dip(database: Database,
     assert thinned["n"] == [(5, 0.5)]
 
 
-def test_a_curve_with_room_is_whole_and_no_curve_has_too_few_points(database: Database) -> None:
+def test_short_curve_is_not_thinned(database: Database) -> None:
     accept(database)
     record(database, planned(), placed(1))
     record(database, *[MetricPoint(AttemptKey(1, 1), "m", step, 0.5, 12.0) for step in range(10)])
@@ -241,7 +241,7 @@ def test_a_curve_with_room_is_whole_and_no_curve_has_too_few_points(database: Da
             metrics.of_trial(connection, 1, max_points=3)
 
 
-def test_a_later_attempts_file_takes_the_place_of_an_earlier_ones(database: Database) -> None:
+def test_file_of_a_later_attempt_replaces_an_earlier_one(database: Database) -> None:
     accept(database)
     record(database, planned(), placed(1), ended(1, FAILED, then=WAITING), placed(2))
     for attempt in (1, 2):
@@ -251,7 +251,7 @@ def test_a_later_attempts_file_takes_the_place_of_an_earlier_ones(database: Data
     assert (artifact.attempt, artifact.sha256) == (2, "2" * 64)
 
 
-def test_the_busy_share_is_what_the_devices_worked(database: Database) -> None:
+def test_busy_share_is_the_fraction_of_device_time_used(database: Database) -> None:
     accept(database)
     with database.read() as connection:
         assert trial_pages.busy_share(connection, 1, 1) is None
@@ -262,7 +262,7 @@ def test_the_busy_share_is_what_the_devices_worked(database: Database) -> None:
         assert trial_pages.busy_share(connection, 1, 2) == pytest.approx(0.3)
 
 
-def test_a_device_is_busy_while_a_trial_runs_on_it(database: Database) -> None:
+def test_device_is_busy_while_a_trial_runs_on_it(database: Database) -> None:
     accept(database)
     record(database, DeviceChanged("cpu-0", "cpu", 0, "node", "", None, 5, "ready", "", 9.0), planned(), placed())
     with database.read() as connection:
@@ -283,7 +283,7 @@ def _ids(connection: Connection) -> list[int]:
     return [event["id"] for event in events.after(connection, 0)]
 
 
-def test_an_event_id_is_never_used_twice(database: Database) -> None:
+def test_event_id_is_never_reused(database: Database) -> None:
     with database.write() as connection:
         events.add(connection, [NewEvent(1.0, "a"), NewEvent(2.0, "b")])
         last = _ids(connection)[-1]
@@ -293,7 +293,7 @@ def test_an_event_id_is_never_used_twice(database: Database) -> None:
         assert _ids(connection) == [last + 1]
 
 
-def test_events_are_read_from_where_a_client_stopped(database: Database) -> None:
+def test_events_are_read_from_the_last_id_of_a_client(database: Database) -> None:
     with database.write() as connection:
         events.add(connection, [NewEvent(float(n), f"e{n}", sweep_id=1, payload={"n": n}) for n in range(5)])
         assert [event["kind"] for event in events.after(connection, 2, limit=2)] == ["e2", "e3"]
@@ -303,7 +303,7 @@ def test_events_are_read_from_where_a_client_stopped(database: Database) -> None
 # Tokens.
 
 
-def test_a_token_speaks_for_its_holder_and_is_stored_as_a_hash(database: Database) -> None:
+def test_token_identifies_its_holder_and_is_stored_as_a_hash(database: Database) -> None:
     token = tokens.new_token()
     with database.write() as connection:
         tokens.add(connection, "ann", Role.SUBMITTER, token, 1.0)
@@ -316,14 +316,14 @@ def test_a_token_speaks_for_its_holder_and_is_stored_as_a_hash(database: Databas
 
 
 @pytest.mark.parametrize("column", ["revoked_at", "expires_at"])
-def test_a_revoked_or_expired_token_speaks_for_nobody(database: Database, column: str) -> None:
+def test_revoked_or_expired_token_identifies_nobody(database: Database, column: str) -> None:
     with database.write() as connection:
         tokens.add(connection, "ann", Role.VIEWER, "secret", 1.0)
         connection.execute(update(tokens_table).values({column: 5.0}))
         assert tokens.holder(connection, "secret", 5.0) is None
 
 
-def test_each_role_covers_those_before_it() -> None:
+def test_each_role_includes_the_lower_ones() -> None:
     assert [[role.covers(needed) for needed in Role] for role in Role] == [
         [True, False, False],
         [True, True, False],
@@ -332,16 +332,16 @@ def test_each_role_covers_those_before_it() -> None:
 
 
 @pytest.mark.parametrize(("value", "number"), [(2, 2.0), (0.5, 0.5), (True, 1.0), ("2", None), (None, None)])
-def test_a_parameter_is_sorted_by_its_number(value: object, number: float | None) -> None:
+def test_parameter_is_sorted_by_its_numeric_value(value: object, number: float | None) -> None:
     assert trials.sortable(value) == number
 
 
 @pytest.mark.parametrize("value", [10**400, -(10**400)])
-def test_a_number_that_no_float_holds_is_not_sorted_by(value: int) -> None:
+def test_number_beyond_float_range_has_no_sort_value(value: int) -> None:
     assert trials.sortable(value) is None
 
 
-def test_a_sweep_that_could_not_be_read_back_is_not_accepted(database: Database) -> None:
+def test_sweep_that_cannot_be_read_back_is_not_accepted(database: Database) -> None:
     good = spec()
     bad = good.model_copy(update={"limits": good.limits.model_copy(update={"start_s": math.inf})})
     with database.write() as connection, pytest.raises(InvalidSpecError, match="start_s"):

@@ -1,4 +1,4 @@
-"""What a sweep knows of its ensembles: those built of it, and why the one its file asks for could not be."""
+"""The ensembles of a sweep: those built from it, and why the one requested by its file could not be built."""
 
 from __future__ import annotations
 
@@ -14,31 +14,37 @@ def waiting(database: Database) -> list[int]:
 
 
 def test_only_a_finished_sweep_with_a_block_waits_for_its_ensemble(service: ServiceRig) -> None:
-    wanted, unasked, running, failed = (service.sweep(ensemble=block) for block in ({}, None, {"k": 2}, {"k": 2}))
-    for sweep_id, state in ((wanted, SweepState.FINISHED), (unasked, SweepState.FINISHED), (failed, SweepState.FAILED)):
+    requested, without_block, running, failed = (
+        service.sweep(ensemble=block) for block in ({}, None, {"k": 2}, {"k": 2})
+    )
+    for sweep_id, state in (
+        (requested, SweepState.FINISHED),
+        (without_block, SweepState.FINISHED),
+        (failed, SweepState.FAILED),
+    ):
         service.end_sweep(sweep_id, state)
-    assert waiting(service.database) == [wanted]
+    assert waiting(service.database) == [requested]
     service.end_sweep(running)
-    assert waiting(service.database) == [wanted, running]
+    assert waiting(service.database) == [requested, running]
 
 
-def test_a_sweep_whose_ensemble_is_built_waits_no_more(service: ServiceRig) -> None:
+def test_sweep_stops_waiting_when_its_ensemble_is_built(service: ServiceRig) -> None:
     sweep_id = service.sweep(ensemble={"k": 1})
     trial_id = service.trial(sweep_id, 0, 0.5)
     service.end_sweep(sweep_id)
     of_a_client = service.ensemble(sweep_id, [trial_id])
     assert waiting(service.database) == [sweep_id]
     with service.database.write() as connection:
-        asked = ensemble_changes.create(connection, None, sweep_id, new_version([trial_id]), AT, requested=True)
+        built = ensemble_changes.create(connection, None, sweep_id, new_version([trial_id]), AT, requested=True)
     assert waiting(service.database) == []
     shown = service.client().get(f"/api/v1/sweeps/{sweep_id}").json()
-    assert shown["ensembles"] == [of_a_client, asked]
-    assert (shown["ensemble_id"], shown["ensemble_error"]) == (asked, None)
+    assert shown["ensembles"] == [of_a_client, built]
+    assert (shown["ensemble_id"], shown["ensemble_error"]) == (built, None)
     listed = {**shown, "device_busy_share": None, "budget": None}
     assert service.client().get("/api/v1/sweeps").json()["items"] == [listed]
 
 
-def test_what_cannot_be_built_is_said_once_and_not_tried_again(service: ServiceRig) -> None:
+def test_failed_build_is_reported_once_and_not_retried(service: ServiceRig) -> None:
     sweep_id = service.sweep(ensemble={"k": 3})
     service.end_sweep(sweep_id)
     with service.database.write() as connection:
