@@ -1,4 +1,4 @@
-"""Selection: the k best by the metric, greedy as others compute it, diverse; too few is an error that says so."""
+"""Selection: the k best by the metric, greedy as in AutoGluon, diverse; too few candidates are an error."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ def _better(one: float, other: float, goal: str) -> bool:
 
 
 @given(candidates, goals, st.data())
-def test_no_one_left_out_is_better_than_one_chosen(found: list[Candidate], goal: str, data: st.DataObject) -> None:
+def test_no_omitted_candidate_is_better_than_a_selected_one(
+    found: list[Candidate], goal: str, data: st.DataObject
+) -> None:
     valid = [c for c in found if not math.isnan(c.value)]
     assume(valid)
     k = data.draw(st.integers(1, len(valid)))
@@ -56,7 +58,7 @@ def test_no_one_left_out_is_better_than_one_chosen(found: list[Candidate], goal:
 
 
 @given(candidates, goals)
-def test_best_first_and_ties_by_earlier_trial(found: list[Candidate], goal: str) -> None:
+def test_best_is_first_and_ties_go_to_the_earlier_trial(found: list[Candidate], goal: str) -> None:
     valid = [c for c in found if not math.isnan(c.value)]
     assume(valid)
     chosen = top_k(found, len(valid), goal)
@@ -66,7 +68,7 @@ def test_best_first_and_ties_by_earlier_trial(found: list[Candidate], goal: str)
 
 
 @given(candidates, goals, st.randoms())
-def test_the_order_in_which_candidates_come_does_not_matter(found: list[Candidate], goal: str, random: Random) -> None:
+def test_order_of_candidates_does_not_matter(found: list[Candidate], goal: str, random: Random) -> None:
     k = sum(not math.isnan(c.value) for c in found) // 2
     assume(k)
     shuffled = sorted(found, key=lambda _: random.random())
@@ -75,22 +77,22 @@ def test_the_order_in_which_candidates_come_does_not_matter(found: list[Candidat
 
 @pytest.mark.parametrize("goal", ["maximize", "minimize"])
 @pytest.mark.parametrize(
-    ("found", "k", "there_are"),
+    ("found", "k", "available"),
     [([], 1, 0), ([0.5], 2, 1), ([0.5, math.nan, math.nan], 2, 1), ([math.nan], 1, 0)],
 )
-def test_fewer_than_k_is_an_error_with_both_numbers(found: list[float], k: int, there_are: int, goal: str) -> None:
-    with pytest.raises(EnsembleError, match=f"k is {k}, but only {there_are} finished trials"):
+def test_fewer_than_k_is_an_error_with_both_numbers(found: list[float], k: int, available: int, goal: str) -> None:
+    with pytest.raises(EnsembleError, match=f"k is {k}, but only {available} finished trials"):
         top_k([Candidate(n, n, value) for n, value in enumerate(found)], k, goal)
 
 
-def test_infinite_values_are_values() -> None:
+def test_infinite_values_are_valid() -> None:
     found = [Candidate(n, n, value) for n, value in enumerate([0.0, math.inf, -math.inf])]
     assert [c.number for c in top_k(found, 3, "maximize")] == [1, 0, 2]
     assert [c.number for c in top_k(found, 3, "minimize")] == [2, 0, 1]
 
 
 def classifiers(seed: int, members: int, rows: int, classes: int) -> tuple[Array, Array]:
-    """Probabilities that lean to the target. `RandomState`: what it draws is the same in every version of numpy."""
+    """Probabilities that favor the target. `RandomState` draws the same numbers in every version of numpy."""
     state = np.random.RandomState(seed)
     targets = state.randint(classes, size=rows)
     scores = state.normal(size=(members, rows, classes))
@@ -110,7 +112,7 @@ def trials(task: Task, seed: int, members: int, rows: int, outputs: int) -> tupl
 
 
 def loss(score: Score, bag: Sequence[int], predictions: Array, targets: Array) -> float:
-    """Of the mean of the bag."""
+    """The loss of the mean prediction of the bag."""
     mean = np.mean([predictions[position].astype(np.float64) for position in bag], axis=0)
     match score:
         case Score.LOG_LOSS:
@@ -122,7 +124,7 @@ def loss(score: Score, bag: Sequence[int], predictions: Array, targets: Array) -
 
 
 def brute_force(score: Score, predictions: Array, targets: Array, k: int, rounds: int) -> list[int]:
-    """Caruana et al. 2004, section 2, a candidate at a time: the best prefix of the bag."""
+    """Caruana et al. 2004, section 2, one candidate at a time: the best prefix of the bag."""
     bag: list[int] = []
     scores: list[float] = []
     for _ in range(rounds):
@@ -136,7 +138,7 @@ def brute_force(score: Score, predictions: Array, targets: Array, k: int, rounds
 @pytest.mark.parametrize("score", list(Score))
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("k", [1, 3, 6])
-def test_greedy_is_the_search_written_plainly(score: Score, seed: int, k: int) -> None:
+def test_greedy_equals_the_brute_force_search(score: Score, seed: int, k: int) -> None:
     task = Task.REGRESSION if score is Score.SQUARED_ERROR else Task.CLASSIFICATION
     predictions, targets = trials(task, seed, 6, 21, 3)
     found = greedy(predictions, targets, k=k, task=task, rounds=12, score=score)
@@ -160,8 +162,8 @@ def test_greedy_is_the_search_written_plainly(score: Score, seed: int, k: int) -
         (Task.REGRESSION, 3, [2, 2, 1, 1, 2, 2, 2, 1, 2, 1, 1, 0]),
     ],
 )
-def test_greedy_finds_the_weights_that_autogluon_finds(task: Task, seed: int, counts: list[int]) -> None:
-    """Made with `EnsembleSelection` of autogluon.core 1.6.3.
+def test_greedy_finds_the_weights_of_autogluon(task: Task, seed: int, counts: list[int]) -> None:
+    """The counts were computed with `EnsembleSelection` of autogluon.core 1.6.3.
 
     `EnsembleSelection(ensemble_size=25, problem_type="multiclass", metric=log_loss)`, or "regression" with
     mean_squared_error, fitted on these predictions as float64; the counts are its `weights_ * ensemble_size`.
@@ -174,7 +176,7 @@ def test_greedy_finds_the_weights_that_autogluon_finds(task: Task, seed: int, co
 
 
 @given(tasks, seeds, st.integers(1, 8), st.integers(0, 3), st.data())
-def test_greedy_takes_at_most_k_and_weighs_them_to_one(
+def test_greedy_selects_at_most_k_with_weights_that_sum_to_one(
     task: Task, seed: int, members: int, bags: int, data: st.DataObject
 ) -> None:
     predictions, targets = trials(task, seed, members, 15, 3)
@@ -188,7 +190,7 @@ def test_greedy_takes_at_most_k_and_weighs_them_to_one(
 
 @settings(max_examples=30)
 @given(tasks, seeds, st.integers(1, 6))
-def test_greedy_is_never_worse_than_the_best_alone(task: Task, seed: int, k: int) -> None:
+def test_greedy_is_never_worse_than_the_best_single_trial(task: Task, seed: int, k: int) -> None:
     predictions, targets = trials(task, seed, 6, 15, 3)
     found = greedy(predictions, targets, k=k, task=task)
     score = Score.LOG_LOSS if task is Task.CLASSIFICATION else Score.SQUARED_ERROR
@@ -204,7 +206,7 @@ def test_greedy_in_small_blocks_finds_the_same(monkeypatch: pytest.MonkeyPatch) 
     assert greedy(predictions, targets, k=4, task=Task.CLASSIFICATION) == whole
 
 
-def test_bags_are_drawn_by_the_seed() -> None:
+def test_bags_are_determined_by_the_seed() -> None:
     predictions, targets = classifiers(7, 12, 40, 3)
     once, again, other = (
         greedy(predictions, targets, k=3, task=Task.CLASSIFICATION, bags=5, seed=seed) for seed in (1, 1, 2)
@@ -215,7 +217,7 @@ def test_bags_are_drawn_by_the_seed() -> None:
 
 
 @pytest.mark.parametrize("task", list(Task))
-def test_of_equal_trials_the_first_is_taken_alone(task: Task) -> None:
+def test_first_of_identical_trials_is_selected_alone(task: Task) -> None:
     predictions, targets = trials(task, 5, 1, 15, 3)
     found = greedy(np.repeat(predictions, 4, axis=0), targets, k=3, task=task)
     assert (found.chosen, found.weights) == ((0,), (1.0,))
@@ -223,7 +225,7 @@ def test_of_equal_trials_the_first_is_taken_alone(task: Task) -> None:
     assert found.note.startswith("1 of 3")
 
 
-def test_a_class_given_no_chance_at_all_is_a_large_loss_and_no_warning() -> None:
+def test_zero_probability_is_a_large_loss_without_a_warning() -> None:
     predictions = np.eye(2, dtype=np.float32)[[[0, 1, 0], [1, 0, 1]]]
     found = greedy(predictions, np.array([0, 1, 1]), k=2, task=Task.CLASSIFICATION)
     assert found.path[0].position == 0
@@ -232,7 +234,7 @@ def test_a_class_given_no_chance_at_all_is_a_large_loss_and_no_warning() -> None
 
 @pytest.mark.parametrize("method", [greedy, diverse])
 @pytest.mark.parametrize("task", list(Task))
-def test_predictions_that_are_not_finite_never_stand(method: Any, task: Task) -> None:
+def test_trials_with_nonfinite_predictions_are_never_selected(method: Any, task: Task) -> None:
     predictions, targets = trials(task, 5, 4, 15, 3)
     predictions[1, 3, 0] = np.nan
     predictions[2, 3, 0] = np.inf
@@ -243,8 +245,8 @@ def test_predictions_that_are_not_finite_never_stand(method: Any, task: Task) ->
         method(predictions, targets, k=5, task=task)
 
 
-def plainly_diverse(predictions: Array, targets: Array, k: int, task: Task, diversity: float) -> list[int]:
-    """The same rule, pair by pair."""
+def diverse_reference(predictions: Array, targets: Array, k: int, task: Task, diversity: float) -> list[int]:
+    """The rule of `diverse`, pair by pair."""
     if task is Task.CLASSIFICATION:
         scores = [float((one.argmax(axis=1) == targets).mean()) for one in predictions]
     else:
@@ -278,22 +280,22 @@ def plainly_diverse(predictions: Array, targets: Array, k: int, task: Task, dive
 @pytest.mark.parametrize("task", list(Task))
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("diversity", [0.0, 0.3, 1.0])
-def test_diverse_is_its_rule_written_plainly(task: Task, seed: int, diversity: float) -> None:
+def test_diverse_equals_the_reference(task: Task, seed: int, diversity: float) -> None:
     predictions, targets = trials(task, seed, 8, 37, 3)
     found = diverse(predictions, targets, k=5, task=task, diversity=diversity)
-    assert list(found.chosen) == plainly_diverse(predictions, targets, 5, task, diversity)
+    assert list(found.chosen) == diverse_reference(predictions, targets, 5, task, diversity)
     assert found.weights == (0.2,) * 5
     assert [step.position for step in found.path] == list(found.chosen)
 
 
-def test_diverse_prefers_another_opinion_to_a_copy_of_the_best() -> None:
+def test_diverse_prefers_a_different_model_to_a_copy_of_the_best() -> None:
     predictions, targets = classifiers(3, 5, 50, 3)
     best = diverse(predictions, targets, k=1, task=Task.CLASSIFICATION).chosen[0]
     predictions[(best + 1) % 5] = predictions[best]
     assert (best + 1) % 5 not in diverse(predictions, targets, k=2, task=Task.CLASSIFICATION, diversity=0.6).chosen
 
 
-def test_positions_among_a_pool_are_those_of_all_candidates() -> None:
+def test_positions_refer_to_all_candidates_when_a_pool_is_given() -> None:
     predictions, targets = classifiers(3, 3, 20, 3)
     found = diverse(predictions, targets, k=2, task=Task.CLASSIFICATION)
     among = found.reindexed([7, 5, 9])

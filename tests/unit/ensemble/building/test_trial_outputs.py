@@ -1,4 +1,4 @@
-"""The rows that a model was trained beside: the same ones are found again, others are refused."""
+"""The held-out rows of a model: the same rows are loaded again, and different ones are refused."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SPLIT = {"split": [0.4, 0.2, 0.2, 0.2], "seed": 0}
 
 @pytest.fixture
 def trained(tmp_path: Path) -> Architecture:
-    """What the header of a model says that learned from `rows.csv`."""
+    """The header of a model that was trained on `rows.csv`."""
     file = tmp_path / "rows.csv"
     file.write_text("a,b,y\n" + "".join(f"{row},{row % 7},{row % 3}\n" for row in range(30)))
     data: dict[str, Any] = {"file": str(file), "target": "y", "task": "classification"}
@@ -30,26 +30,24 @@ def trained(tmp_path: Path) -> Architecture:
     return Architecture(Task.CLASSIFICATION, loaded.classes, 2, data, SPLIT, rows_sha256=loaded.sha256)
 
 
-def test_the_same_rows_are_found_again(trained: Architecture, tmp_path: Path) -> None:
+def test_same_rows_are_loaded_again(trained: Architecture, tmp_path: Path) -> None:
     assert trained.load_rows(tmp_path / "another cache").sha256 == trained.rows_sha256
 
 
-def test_rows_are_told_by_what_they_are_and_not_by_when_they_were_written(
-    trained: Architecture, tmp_path: Path
-) -> None:
+def test_rows_are_identified_by_content_and_not_by_modification_time(trained: Architecture, tmp_path: Path) -> None:
     assert trained.data is not None
     older = replace(trained, data={**trained.data, "source": "0" * 16})
     assert older.load_rows(tmp_path / "another cache").sha256 == trained.rows_sha256
 
 
-def test_other_rows_are_refused(trained: Architecture, tmp_path: Path) -> None:
+def test_changed_rows_are_refused(trained: Architecture, tmp_path: Path) -> None:
     file = tmp_path / "rows.csv"
     file.write_text(file.read_text().replace("5,5,2", "5,6,2"))
     with pytest.raises(EnsembleError, match=r"the rows of rows.csv have changed since"):
         trained.load_rows(tmp_path / "cache")
 
 
-def test_models_go_together_by_their_rows(trained: Architecture) -> None:
+def test_models_are_compatible_when_their_rows_are_equal(trained: Architecture) -> None:
     renamed = replace(trained, data={"name": "mine"})
     assert trained.same_rows(renamed)
     assert not trained.same_rows(replace(trained, rows_sha256="0" * 64))
@@ -69,7 +67,7 @@ def _saved(folder: Path, key: str, header: Any) -> Path:
     return path
 
 
-def test_a_header_that_trials_write_is_read(tmp_path: Path) -> None:
+def test_header_written_by_a_trial_is_read(tmp_path: Path) -> None:
     users = read_architecture(_saved(tmp_path, HEADER, USERS))
     assert (users.features, users.bundle, users.is_users) == (64, "a" * 64, True)
     built_in = read_architecture(_saved(tmp_path, "architecture", BUILT_IN))
@@ -106,7 +104,7 @@ def test_a_header_that_trials_write_is_read(tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_a_header_that_user_code_made_up_is_refused(tmp_path: Path, changed: dict[str, Any]) -> None:
+def test_forged_header_is_refused(tmp_path: Path, changed: dict[str, Any]) -> None:
     with pytest.raises(EnsembleError, match="damaged"):
         read_architecture(_saved(tmp_path, HEADER, USERS | changed))
     changed = {{"shape": "image", "classes": "labels"}.get(key, key): value for key, value in changed.items()}
@@ -117,6 +115,6 @@ def test_a_header_that_user_code_made_up_is_refused(tmp_path: Path, changed: dic
 
 @pytest.mark.parametrize("header", [[], 3, None, "x", {}], ids=str)
 @pytest.mark.parametrize("key", [HEADER, "architecture"])
-def test_a_header_that_is_none_is_refused(tmp_path: Path, key: str, header: Any) -> None:
+def test_invalid_header_is_refused(tmp_path: Path, key: str, header: Any) -> None:
     with pytest.raises(EnsembleError):
         read_architecture(_saved(tmp_path, key, header))

@@ -1,4 +1,4 @@
-"""How an ensemble stands: what holds for every mix of its replicas' states."""
+"""The status of an ensemble: invariants for every combination of its replicas' states."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from podium.ensemble.values.ensemble_spec import (
 from podium.ensemble.values.version import TrialFiles
 from podium.sweep.values.trial import TrialState
 
-HOST_STATES = [  # what the host writes; the others are the gateway's
+HOST_STATES = [  # the states that the host writes; the gateway writes the others
     MemberState.STARTING, MemberState.WARMING, MemberState.READY, MemberState.RESTARTING, MemberState.FAILED,
     MemberState.STOPPED,
 ]  # fmt: skip
@@ -32,7 +32,7 @@ of_members = st.lists(st.lists(st.sampled_from(HOST_STATES), min_size=1, max_siz
 
 
 def version(members: list[list[MemberState]], quorum: int, number: int = 1) -> VersionRow:
-    """A version whose members' replicas are in these states; each that is not ready says which it is."""
+    """A version whose members' replicas are in these states; each that is not ready names itself in its reason."""
     rows = []
     for position, states in enumerate(members):
         replicas = tuple(
@@ -49,7 +49,7 @@ def version(members: list[list[MemberState]], quorum: int, number: int = 1) -> V
 
 
 def ensemble(state: EnsembleState, *versions: VersionRow) -> EnsembleRow:
-    """The first is active, the second, if there is one, on its way."""
+    """The first version is active; the second, if any, is the target."""
     target = versions[1].number if len(versions) > 1 else None
     return EnsembleRow(
         1, "e", 1, state, "", versions[0].number, target, None, 0.0, 0.0, {v.number: v for v in versions}
@@ -61,7 +61,7 @@ def ready(members: list[list[MemberState]]) -> int:
 
 
 @given(of_members, st.integers(1, 5), st.sampled_from(list(EnsembleState)))
-def test_the_state_says_how_many_members_answer(
+def test_state_reflects_how_many_members_answer(
     members: list[list[MemberState]], quorum: int, before: EnsembleState
 ) -> None:
     row = version(members, quorum)
@@ -72,7 +72,7 @@ def test_the_state_says_how_many_members_answer(
     if state is EnsembleState.BELOW_QUORUM:
         assert ready(members) < min(quorum, len(members))
     if before in UP:
-        assert state in UP, "what was up does not warm again"
+        assert state in UP, "an ensemble that was up does not warm again"
     if state in (EnsembleState.BUILDING, EnsembleState.WARMING):
         assert any(s in COMING for states in members for s in states), "nothing to wait for"
     assert has_ready_member(row) == (ready(members) > 0)
@@ -82,7 +82,7 @@ def test_the_state_says_how_many_members_answer(
 
 
 @given(of_members, st.integers(1, 5), of_members, st.integers(1, 5), st.sampled_from(UP))
-def test_a_version_on_its_way_never_changes_the_state_of_the_one_that_answers(
+def test_target_version_never_changes_the_state_of_the_active_one(
     active: list[list[MemberState]],
     quorum: int,
     target: list[list[MemberState]],
@@ -90,14 +90,14 @@ def test_a_version_on_its_way_never_changes_the_state_of_the_one_that_answers(
     before: EnsembleState,
 ) -> None:
     alone, _ = status_of(ensemble(before, version(active, quorum)), before)
-    beside, reason = status_of(ensemble(before, version(active, quorum), version(target, quorum_2, 2)), before)
-    assert alone is beside
+    with_target, reason = status_of(ensemble(before, version(active, quorum), version(target, quorum_2, 2)), before)
+    assert alone is with_target
     if "version 2 cannot take over" in reason:
         assert not can_take_over(version(target, quorum_2))
 
 
 @given(of_members, st.integers(1, 5))
-def test_a_version_takes_over_with_all_its_members_or_a_quorum_when_nobody_else_will_come(
+def test_version_takes_over_with_all_members_or_with_a_quorum_when_the_rest_failed(
     members: list[list[MemberState]], quorum: int
 ) -> None:
     waiting = any(s in COMING for states in members if MemberState.READY not in states for s in states)

@@ -1,4 +1,4 @@
-"""Evaluations one by one: what is written before and after each, and what a gateway says that is short of a member."""
+"""Evaluations run one at a time: the rows written before and after each, and a gateway that lacks a member."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ ROWS = np.zeros((2, 3), np.float32)
 
 
 class HostDied(BaseException):
-    """Nobody catches it."""
+    """An error that nothing catches, as when the process dies."""
 
 
 class FakeEvaluator(Evaluator):
-    """Measures nothing: ends as the test says, and notes the state it was called in."""
+    """Returns or raises as the test specifies, and records the state in which it was called."""
 
     def __init__(self, service: ServiceRig, ends: BaseException | None = None) -> None:
         super().__init__(service.settings)
@@ -52,7 +52,7 @@ def service(tmp_path: Path) -> Iterator[ServiceRig]:
 
 @pytest.fixture
 def evaluation_id(service: ServiceRig) -> int:
-    """One that is queued, with rows that were posted."""
+    """A queued evaluation of posted rows."""
     sweep_id = service.sweep()
     found = service.evaluation(service.ensemble(sweep_id, [service.trial(sweep_id, 0, 0.9)]))
     service.data.posted_rows(found).write_bytes(b"rows")
@@ -65,7 +65,7 @@ def read(service: ServiceRig, evaluation_id: int) -> EvaluationRow:
 
 
 def host(service: ServiceRig, evaluator: Evaluator) -> EvaluationQueue:
-    """Another host."""
+    """A new host."""
     return EvaluationQueue(service.settings, service.database, evaluator, FakeClock())
 
 
@@ -77,7 +77,7 @@ def host(service: ServiceRig, evaluator: Evaluator) -> EvaluationQueue:
         (ZeroDivisionError("by 0"), "failed", "ZeroDivisionError: by 0; see the host's log"),
     ],
 )
-def test_it_runs_and_is_over_and_its_rows_go(
+def test_evaluation_becomes_terminal_and_its_rows_are_removed(
     service: ServiceRig, evaluation_id: int, ends: Exception | None, state: str, reason: str
 ) -> None:
     evaluator = FakeEvaluator(service, ends)
@@ -87,7 +87,7 @@ def test_it_runs_and_is_over_and_its_rows_go(
     assert not service.data.posted_rows(evaluation_id).exists()
 
 
-def test_what_a_host_died_of_is_tried_once_more_and_then_failed(service: ServiceRig, evaluation_id: int) -> None:
+def test_evaluation_that_kills_its_host_is_retried_once_and_then_fails(service: ServiceRig, evaluation_id: int) -> None:
     for _ in range(2):
         with pytest.raises(HostDied):
             host(service, FakeEvaluator(service, HostDied())).step()
@@ -101,7 +101,7 @@ def test_what_a_host_died_of_is_tried_once_more_and_then_failed(service: Service
     assert not service.data.posted_rows(evaluation_id).exists()
 
 
-def test_tried_once_more_it_may_end_well(service: ServiceRig, evaluation_id: int) -> None:
+def test_retried_evaluation_can_finish(service: ServiceRig, evaluation_id: int) -> None:
     with pytest.raises(HostDied):
         host(service, FakeEvaluator(service, HostDied())).step()
     host(service, FakeEvaluator(service)).step()
@@ -109,7 +109,7 @@ def test_tried_once_more_it_may_end_well(service: ServiceRig, evaluation_id: int
     assert (found.state, found.reason, found.result) == ("finished", "", {"rows": 2})
 
 
-def test_no_more_wait_than_may(service: ServiceRig, evaluation_id: int) -> None:
+def test_number_of_queued_evaluations_is_limited(service: ServiceRig, evaluation_id: int) -> None:
     for _ in range(MAX_QUEUED - 1):
         service.evaluation(1)
     with pytest.raises(ConflictError, match="100 evaluations are queued"):
@@ -118,11 +118,11 @@ def test_no_more_wait_than_may(service: ServiceRig, evaluation_id: int) -> None:
     service.evaluation(1)
 
 
-# What the gateway says.
+# Answers of the gateway.
 
 
 def gateway(service: ServiceRig, refusals: int, status: int = 503) -> tuple[Evaluator, list[float]]:
-    """An evaluator whose gateway is short of a member for so many requests, and how long it paused."""
+    """An evaluator whose gateway lacks a member for `refusals` requests, and the pauses it made, in seconds."""
     clock = FakeClock()
     left = [refusals]
     paused: list[float] = []
@@ -144,29 +144,31 @@ def gateway(service: ServiceRig, refusals: int, status: int = 503) -> tuple[Eval
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_a_member_that_comes_back_soon_is_waited_for(service: ServiceRig, status: int) -> None:
+def test_evaluation_waits_for_a_member_that_recovers_soon(service: ServiceRig, status: int) -> None:
     evaluator, paused = gateway(service, 3, status)
     combined, members = evaluator._predict(1, 1, ROWS)
     assert (combined.shape, members.shape, paused) == ((2, 1), (3, 2, 1), [PAUSE_S] * 3)
 
 
-def test_one_that_does_not_come_back_is_what_the_evaluation_fails_of(service: ServiceRig) -> None:
+def test_evaluation_fails_when_a_member_does_not_recover(service: ServiceRig) -> None:
     evaluator, paused = gateway(service, 1000)
     with pytest.raises(EnsembleError, match="an evaluation needs all members: 2 of 3 members answered"):
         evaluator._predict(1, 1, ROWS)
     assert 0 < sum(paused) <= RETRY_S
 
 
-def test_a_refusal_that_will_not_pass_is_not_waited_for(service: ServiceRig) -> None:
+def test_permanent_refusal_is_not_retried(service: ServiceRig) -> None:
     evaluator, paused = gateway(service, 1, 409)
     with pytest.raises(EnsembleError, match="2 of 3"):
         evaluator._predict(1, 1, ROWS)
     assert paused == []
 
 
-def test_the_gateway_is_asked_without_reading_certificate_authorities(
+def test_gateway_client_does_not_read_certificate_authorities(
     service: ServiceRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("load_verify_locations", "load_default_certs"):
-        monkeypatch.setattr(ssl.SSLContext, name, lambda *_args, **_options: pytest.fail("all authorities were read"))
+        monkeypatch.setattr(
+            ssl.SSLContext, name, lambda *_args, **_options: pytest.fail("the certificate authorities were read")
+        )
     Evaluator(service.settings)._http().close()

@@ -1,4 +1,4 @@
-"""The host on a real database and fake workers: placing, watching, replacing, swapping, taking over, ending."""
+"""The host on a real database and fake workers: placement, health checks, restarts, versions, takeover, shutdown."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RESTARTING, FAILED, STOPPED = MemberState.RESTARTING, MemberState.FAILED, Member
 
 @pytest.fixture
 def make_host(tmp_path: Path) -> Iterator[MakeRig]:
-    """Makes a host on fakes: `make_host("cpu-0", trials=2)`."""
+    """Creates a host with fakes: `make_host("cpu-0", trials=2)`."""
     made: list[HostRig] = []
 
     def make(*device_ids: str, trials: int = 3) -> HostRig:
@@ -47,10 +47,10 @@ def rig(make_host: MakeRig) -> HostRig:
     return rig
 
 
-# Coming up.
+# Starting members.
 
 
-def test_an_ensemble_comes_up_member_by_member(make_host: MakeRig) -> None:
+def test_ensemble_is_ready_when_its_last_member_is(make_host: MakeRig) -> None:
     rig = make_host("cpu-0", "cpu-1")
     assert rig.build().state is EnsembleState.BUILDING
     rig.step()
@@ -61,14 +61,14 @@ def test_an_ensemble_comes_up_member_by_member(make_host: MakeRig) -> None:
     assert rig.states() == [WARMING, STARTING, STARTING]
     assert rig.row().state is EnsembleState.WARMING
     for number, worker in enumerate(rig.workers.placed):
-        assert rig.row().state is EnsembleState.WARMING, "not ready until the last one is"
+        assert rig.row().state is EnsembleState.WARMING, "not ready until the last member is"
         worker.come_up()
         rig.step()
         assert rig.states()[number] is READY
     assert (rig.row().state, rig.row().reason) == (EnsembleState.READY, "")
 
 
-def test_what_is_written_of_a_replica_is_what_the_worker_got(rig: HostRig) -> None:
+def test_stored_replica_matches_the_configuration_of_its_worker(rig: HostRig) -> None:
     for member, worker in zip(rig.row().active.members, rig.workers.placed, strict=True):
         (replica,) = member.replicas
         assert (replica.device_id,) == worker.config.device_ids
@@ -78,7 +78,7 @@ def test_what_is_written_of_a_replica_is_what_the_worker_got(rig: HostRig) -> No
         assert worker.config.files[0].sha256 == member.files.model_sha256
 
 
-def test_members_share_devices_when_there_are_more_of_them_and_say_so(rig: HostRig) -> None:
+def test_members_share_devices_with_a_reason_when_devices_are_fewer(rig: HostRig) -> None:
     assert [replica.device_id for replica in rig.replicas()] == ["cpu-0", "cpu-1", "cpu-0"]
     assert [replica.reason for replica in rig.replicas()] == [
         "",
@@ -87,7 +87,7 @@ def test_members_share_devices_when_there_are_more_of_them_and_say_so(rig: HostR
     ]
 
 
-def test_replicas_of_a_member_are_workers_on_devices_of_their_own(make_host: MakeRig) -> None:
+def test_replicas_of_a_member_are_on_different_devices(make_host: MakeRig) -> None:
     rig = make_host("cpu-0", "cpu-1", trials=2)
     rig.build(replicas=2)
     rig.come_up()
@@ -100,7 +100,7 @@ def test_replicas_of_a_member_are_workers_on_devices_of_their_own(make_host: Mak
     assert rig.row().reason == "member 0: replica 0: killed, as played"
 
 
-def test_in_graph_all_members_are_one_worker_and_say_the_same(make_host: MakeRig) -> None:
+def test_in_graph_members_share_one_worker_and_its_status(make_host: MakeRig) -> None:
     rig = make_host("gpu-0", "gpu-1")
     rig.build(mode=Mode.IN_GRAPH, quorum=3, replicas=2)
     rig.step()
@@ -122,7 +122,7 @@ def test_in_graph_all_members_are_one_worker_and_say_the_same(make_host: MakeRig
     assert rig.row().state is EnsembleState.BELOW_QUORUM
 
 
-def test_without_a_device_members_wait_and_say_so(make_host: MakeRig) -> None:
+def test_members_wait_with_a_reason_when_no_device_is_ready(make_host: MakeRig) -> None:
     rig = make_host()
     rig.build()
     rig.step()
@@ -135,10 +135,10 @@ def test_without_a_device_members_wait_and_say_so(make_host: MakeRig) -> None:
     assert (rig.row().state, rig.row().reason) == (EnsembleState.READY, "")
 
 
-# Dying and coming back.
+# Death and restart.
 
 
-def test_a_dead_member_is_replaced_in_a_new_epoch(rig: HostRig) -> None:
+def test_dead_member_is_replaced_in_a_new_epoch(rig: HostRig) -> None:
     rig.die("worker-1-1-1-0-1")
     assert rig.states() == [READY, RESTARTING, READY]
     dead = rig.replicas()[1]
@@ -148,13 +148,13 @@ def test_a_dead_member_is_replaced_in_a_new_epoch(rig: HostRig) -> None:
     assert rig.states() == [READY, STARTING, READY]
     assert rig.workers.names == ["worker-1-1-0-0-1", "worker-1-1-2-0-1", "worker-1-1-1-0-2"]
     assert rig.row().state is EnsembleState.DEGRADED, "an ensemble that was ready does not warm again"
-    assert rig.row().reason == "member 1: killed, as played", "and says why for as long as it is"
+    assert rig.row().reason == "member 1: killed, as played", "the reason stays while the ensemble is degraded"
     rig.come_up()
     assert (rig.row().state, rig.row().reason) == (EnsembleState.READY, "")
     assert rig.replicas()[1].epoch == 2
 
 
-def test_with_fewer_than_the_quorum_it_is_below_and_recovers(rig: HostRig) -> None:
+def test_ensemble_is_below_quorum_until_members_recover(rig: HostRig) -> None:
     rig.die("worker-1-1-0-0-1")
     rig.die("worker-1-1-1-0-1")
     assert rig.row().state is EnsembleState.BELOW_QUORUM
@@ -164,7 +164,7 @@ def test_with_fewer_than_the_quorum_it_is_below_and_recovers(rig: HostRig) -> No
     assert rig.row().state is EnsembleState.READY
 
 
-def test_a_member_that_keeps_dying_is_started_less_and_less_often(make_host: MakeRig) -> None:
+def test_restart_delay_grows_for_a_member_that_keeps_dying(make_host: MakeRig) -> None:
     rig = make_host("cpu-0", trials=1)
     rig.build()
     starts: list[float] = []
@@ -180,7 +180,7 @@ def test_a_member_that_keeps_dying_is_started_less_and_less_often(make_host: Mak
     assert rig.replicas()[0].epoch == 12
 
 
-def test_a_worker_that_lived_a_while_is_replaced_at_once_again(rig: HostRig) -> None:
+def test_restart_delay_is_reset_after_a_stable_period(rig: HostRig) -> None:
     for epoch in range(1, 9):
         rig.die(f"worker-1-1-0-0-{epoch}")
         rig.step(MAX_RESTART_DELAY_S)
@@ -192,13 +192,13 @@ def test_a_worker_that_lived_a_while_is_replaced_at_once_again(rig: HostRig) -> 
 
 
 @given(st.integers(1, 10_000), st.floats(0, 1, exclude_max=True))
-def test_the_wait_before_a_restart_is_bounded_and_short_at_first(deaths: int, jitter: float) -> None:
+def test_restart_delay_is_bounded_and_starts_short(deaths: int, jitter: float) -> None:
     assert 0 < restart_delay_s(deaths, jitter) <= MAX_RESTART_DELAY_S
     assert restart_delay_s(deaths, jitter) <= restart_delay_s(deaths + 2, jitter)
     assert restart_delay_s(1, jitter) <= 0.2
 
 
-def test_a_hung_worker_is_killed_and_replaced(rig: HostRig) -> None:
+def test_hung_worker_is_killed_and_replaced(rig: HostRig) -> None:
     hung = rig.workers["worker-1-1-2-0-1"]
     hung.come_up(unresponsive_s=replica_runtime.HEALTH_TIMEOUT_S)
     rig.step()
@@ -219,7 +219,7 @@ def test_a_hung_worker_is_killed_and_replaced(rig: HostRig) -> None:
         (Phase.WARMING, replica_runtime.LOAD_TIMEOUT_S, "not loaded"),
     ],
 )
-def test_a_worker_that_does_not_come_up_is_replaced(rig: HostRig, phase: Phase, limit_s: float, says: str) -> None:
+def test_worker_that_does_not_start_in_time_is_replaced(rig: HostRig, phase: Phase, limit_s: float, says: str) -> None:
     rig.die("worker-1-1-0-0-1")
     rig.step(1)
     slow = rig.workers["worker-1-1-0-0-2"]
@@ -233,7 +233,7 @@ def test_a_worker_that_does_not_come_up_is_replaced(rig: HostRig, phase: Phase, 
     assert says in rig.replicas()[0].reason
 
 
-def test_a_worker_that_cannot_be_placed_is_tried_again(make_host: MakeRig) -> None:
+def test_placement_failure_is_retried(make_host: MakeRig) -> None:
     rig = make_host("cpu-0", trials=1)
     rig.build()
     rig.workers.refuses = "worker-1-1-0-0-1 cannot be placed: as played"
@@ -246,7 +246,7 @@ def test_a_worker_that_cannot_be_placed_is_tried_again(make_host: MakeRig) -> No
     assert rig.row().state is EnsembleState.READY
 
 
-def test_a_member_that_cannot_be_loaded_is_named_and_left_alone(make_host: MakeRig) -> None:
+def test_member_that_cannot_be_loaded_is_named_and_not_retried(make_host: MakeRig) -> None:
     rig = make_host("cpu-0")
     rig.build()
     rig.step()
@@ -259,10 +259,10 @@ def test_a_member_that_cannot_be_loaded_is_named_and_left_alone(make_host: MakeR
     assert len(rig.workers.placed) == 3
     rig.restart()
     rig.step()
-    assert len(rig.workers.placed) == 3, "nor does the next host try it again"
+    assert len(rig.workers.placed) == 3, "the next host does not retry it either"
 
 
-def test_in_graph_one_damaged_member_is_all_of_them(make_host: MakeRig) -> None:
+def test_one_damaged_member_fails_all_members_in_graph(make_host: MakeRig) -> None:
     rig = make_host("cpu-0")
     rig.build(mode=Mode.IN_GRAPH, quorum=3)
     rig.step()
@@ -273,10 +273,10 @@ def test_in_graph_one_damaged_member_is_all_of_them(make_host: MakeRig) -> None:
     assert rig.row().reason == "member 1: model.safetensors is damaged"
 
 
-# Another host.
+# A new host.
 
 
-def test_the_next_host_takes_over_what_lives_and_replaces_what_does_not(rig: HostRig) -> None:
+def test_next_host_adopts_living_workers_and_replaces_dead_ones(rig: HostRig) -> None:
     rig.workers["worker-1-1-1-0-1"].killed = True
     rig.restart()
     rig.step()
@@ -287,7 +287,7 @@ def test_the_next_host_takes_over_what_lives_and_replaces_what_does_not(rig: Hos
     assert [replica.pid for replica in rig.replicas()] == [1000, 1003, 1002]
 
 
-def test_the_next_host_takes_over_what_is_still_coming_up(make_host: MakeRig) -> None:
+def test_next_host_adopts_workers_that_are_still_starting(make_host: MakeRig) -> None:
     rig = make_host("cpu-0")
     rig.build()
     rig.step()
@@ -297,7 +297,7 @@ def test_the_next_host_takes_over_what_is_still_coming_up(make_host: MakeRig) ->
     assert len(rig.workers.placed) == 3
 
 
-def test_after_a_stop_of_the_whole_service_an_ensemble_warms_again(rig: HostRig) -> None:
+def test_ensemble_warms_again_after_a_restart_of_the_service(rig: HostRig) -> None:
     for worker in rig.workers.placed:
         worker.killed = True
     rig.restart()
@@ -308,7 +308,7 @@ def test_after_a_stop_of_the_whole_service_an_ensemble_warms_again(rig: HostRig)
     assert {replica.epoch for replica in rig.replicas()} == {2}
 
 
-def test_what_was_stopped_while_there_was_no_host_is_ended_by_the_next(rig: HostRig) -> None:
+def test_next_host_ends_an_ensemble_that_was_stopped_meanwhile(rig: HostRig) -> None:
     rig.change("stop")
     rig.restart()
     rig.step()
@@ -317,8 +317,8 @@ def test_what_was_stopped_while_there_was_no_host_is_ended_by_the_next(rig: Host
     assert {replica.endpoint for replica in rig.replicas()} == {None}
 
 
-def test_a_worker_that_outlived_the_host_that_gave_it_up_is_ended_by_the_next(rig: HostRig) -> None:
-    """The host died between writing `restarting` and the kill."""
+def test_next_host_kills_a_worker_that_is_being_restarted(rig: HostRig) -> None:
+    """The host died after it wrote `restarting` and before it killed the worker."""
     with rig.service.database.write() as connection:
         replica_store.change(connection, rig.replicas()[1].id, RESTARTING, "no answer for 30 s")
     old = rig.workers["worker-1-1-1-0-1"]
@@ -328,10 +328,10 @@ def test_a_worker_that_outlived_the_host_that_gave_it_up_is_ended_by_the_next(ri
     assert rig.workers.names == ["worker-1-1-0-0-1", "worker-1-1-2-0-1", "worker-1-1-1-0-2"]
 
 
-# What nobody foresaw.
+# Unexpected errors.
 
 
-def test_a_failure_of_one_replica_does_not_affect_the_others(
+def test_error_in_one_replica_does_not_affect_the_others(
     make_host: MakeRig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     rig = make_host("cpu-0")
@@ -348,7 +348,7 @@ def test_a_failure_of_one_replica_does_not_affect_the_others(
     assert rig.states() == [READY] * 3
 
 
-def test_an_ensemble_that_cannot_be_read_stops_no_other(rig: HostRig, caplog: pytest.LogCaptureFixture) -> None:
+def test_unreadable_ensemble_does_not_affect_the_others(rig: HostRig, caplog: pytest.LogCaptureFixture) -> None:
     other = rig.service.ensemble(rig.sweep_id, rig.trial_ids)
     with rig.service.database.write() as connection:
         damage = update(ensemble_versions).where(ensemble_versions.c.ensemble_id == 1)
@@ -358,7 +358,7 @@ def test_an_ensemble_that_cannot_be_read_stops_no_other(rig: HostRig, caplog: py
     assert "cannot read ensemble 1" in caplog.text
 
 
-def test_the_loop_outlives_an_error_that_nobody_foresaw(
+def test_loop_continues_after_an_unexpected_error(
     rig: HostRig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def step() -> None:
@@ -375,7 +375,7 @@ def test_the_loop_outlives_an_error_that_nobody_foresaw(
 # Versions.
 
 
-def test_a_version_takes_over_when_it_is_ready_and_the_old_one_drains(rig: HostRig) -> None:
+def test_ready_version_takes_over_and_the_old_one_drains(rig: HostRig) -> None:
     assert rig.add_version(deadline_ms=100.0) == 2
     rig.step()
     assert (rig.row().version, rig.row().target) == (1, 2)
@@ -384,14 +384,14 @@ def test_a_version_takes_over_when_it_is_ready_and_the_old_one_drains(rig: HostR
     assert (rig.row().version, rig.row().target, rig.row().state) == (2, None, EnsembleState.READY)
     rig.step()
     rig.step(replica_runtime.MIN_DRAIN_S - 0.1)
-    assert rig.states(1) == [READY] * 3, "requests of before may be under way"
+    assert rig.states(1) == [READY] * 3, "earlier requests may still be in flight"
     rig.step(0.2)
     assert rig.states(1) == [STOPPED] * 3
     assert rig.workers.names == ["worker-1-2-0-0-1", "worker-1-2-1-0-1", "worker-1-2-2-0-1"]
 
 
 @pytest.mark.parametrize(("deadline_ms", "drain_s"), [(10_000.0, 10.0), (600_000.0, 60.0)])
-def test_the_old_version_drains_as_long_as_its_own_deadline_but_no_more_than_a_minute(
+def test_drain_lasts_for_the_deadline_of_the_old_version_up_to_one_minute(
     make_host: MakeRig, deadline_ms: float, drain_s: float
 ) -> None:
     rig = make_host("cpu-0")
@@ -406,19 +406,19 @@ def test_the_old_version_drains_as_long_as_its_own_deadline_but_no_more_than_a_m
     assert rig.states(1) == [STOPPED] * 3
 
 
-def test_a_version_takes_over_with_a_quorum_when_the_others_never_will_be_ready(rig: HostRig) -> None:
+def test_version_takes_over_with_a_quorum_when_the_rest_failed(rig: HostRig) -> None:
     rig.add_version()
     rig.step()
     rig.workers["worker-1-2-0-0-1"].status = WorkerStatus(Phase.LOAD_FAILED, "damaged")
     rig.workers["worker-1-2-1-0-1"].come_up()
     rig.step()
-    assert rig.row().version == 1, "one member is still on its way"
+    assert rig.row().version == 1, "one member is still starting"
     rig.come_up()
     assert rig.row().version == 2
     assert (rig.row().state, rig.row().reason) == (EnsembleState.DEGRADED, "member 0: damaged")
 
 
-def test_a_version_that_cannot_take_over_leaves_the_active_one_alone_and_says_why(rig: HostRig) -> None:
+def test_version_that_cannot_take_over_leaves_the_active_one_unchanged(rig: HostRig) -> None:
     rig.add_version()
     rig.step()
     for position in (0, 1):
@@ -435,7 +435,7 @@ def test_a_version_that_cannot_take_over_leaves_the_active_one_alone_and_says_wh
     assert len(rig.workers.living) == 3
 
 
-def test_a_crash_looping_version_never_takes_over(rig: HostRig) -> None:
+def test_crash_looping_version_never_takes_over(rig: HostRig) -> None:
     rig.add_version()
     rig.step()
     rig.workers["worker-1-2-1-0-1"].come_up()
@@ -447,7 +447,7 @@ def test_a_crash_looping_version_never_takes_over(rig: HostRig) -> None:
     assert rig.row().state is EnsembleState.READY
 
 
-def test_rolled_back_to_the_version_before_its_members_come_up_anew(rig: HostRig) -> None:
+def test_rollback_restarts_the_members_of_a_drained_version(rig: HostRig) -> None:
     rig.add_version()
     rig.come_up()
     rig.step()
@@ -462,12 +462,12 @@ def test_rolled_back_to_the_version_before_its_members_come_up_anew(rig: HostRig
     assert rig.states(2) == [STOPPED] * 3
 
 
-def test_a_rollback_passes_over_what_never_answered_and_what_was_given_up(rig: HostRig) -> None:
+def test_rollback_skips_versions_that_were_never_active_or_rolled_back(rig: HostRig) -> None:
     rig.add_version(0.5)
-    rig.change("roll_back")  # version 2 never answered everything
+    rig.change("roll_back")  # version 2 was never active
     rig.add_version()
     rig.come_up()
-    rig.change("roll_back")  # version 3 did, and was given up
+    rig.change("roll_back")  # version 3 was active, and was rolled back
     assert rig.row().target == 1
     rig.come_up()
     rig.add_version()
@@ -477,7 +477,7 @@ def test_a_rollback_passes_over_what_never_answered_and_what_was_given_up(rig: H
     assert rig.row().target == 1
 
 
-def test_rolled_back_again_it_goes_further_back(rig: HostRig) -> None:
+def test_second_rollback_goes_one_version_further_back(rig: HostRig) -> None:
     for _ in range(2):
         rig.add_version()
         rig.come_up()
@@ -488,7 +488,7 @@ def test_rolled_back_again_it_goes_further_back(rig: HostRig) -> None:
         assert rig.row().version == target
 
 
-def test_rolled_back_before_it_has_drained_the_old_version_simply_stays(rig: HostRig) -> None:
+def test_rollback_before_the_drain_ends_keeps_the_old_workers(rig: HostRig) -> None:
     rig.add_version()
     rig.come_up()
     rig.step()
@@ -500,7 +500,7 @@ def test_rolled_back_before_it_has_drained_the_old_version_simply_stays(rig: Hos
     assert {replica.epoch for replica in rig.replicas(1)} == {1}
 
 
-def test_a_canary_runs_beside_the_active_version_until_promoted(rig: HostRig) -> None:
+def test_canary_runs_next_to_the_active_version_until_promoted(rig: HostRig) -> None:
     rig.add_version(0.1)
     rig.come_up()
     assert (rig.row().version, rig.row().canary) == (1, 2)
@@ -513,7 +513,7 @@ def test_a_canary_runs_beside_the_active_version_until_promoted(rig: HostRig) ->
     assert rig.states(1) == [STOPPED] * 3
 
 
-def test_a_canary_that_is_removed_drains(rig: HostRig) -> None:
+def test_removed_canary_drains(rig: HostRig) -> None:
     rig.add_version(0.1)
     rig.come_up()
     rig.change("roll_back")
@@ -524,11 +524,11 @@ def test_a_canary_that_is_removed_drains(rig: HostRig) -> None:
     assert len(rig.workers.living) == 3
 
 
-# Stopping and starting.
+# Stop and start.
 
 
 @pytest.mark.parametrize("what", ["stop", "retire"])
-def test_a_stopped_ensemble_drains_and_leaves_nothing(rig: HostRig, what: str) -> None:
+def test_stopped_ensemble_drains_and_leaves_no_worker(rig: HostRig, what: str) -> None:
     rig.change(what)
     rig.step()
     rig.step(replica_runtime.MIN_DRAIN_S)
@@ -537,7 +537,7 @@ def test_a_stopped_ensemble_drains_and_leaves_nothing(rig: HostRig, what: str) -
         assert (replica.state, replica.endpoint, replica.pid, replica.device_id) == (STOPPED, None, None, None)
 
 
-def test_started_again_it_has_new_epochs_and_tries_what_failed_before(make_host: MakeRig) -> None:
+def test_restarted_ensemble_has_new_epochs_and_retries_failed_members(make_host: MakeRig) -> None:
     rig = make_host("cpu-0")
     rig.build()
     rig.step()
@@ -553,8 +553,8 @@ def test_started_again_it_has_new_epochs_and_tries_what_failed_before(make_host:
     assert {replica.epoch for replica in rig.replicas()} == {2}
 
 
-@pytest.mark.parametrize("before", [[], ["stop"]], ids=["running", "stopped within one look"])
-def test_starting_tries_again_what_failed(make_host: MakeRig, before: list[str]) -> None:
+@pytest.mark.parametrize("before", [[], ["stop"]], ids=["running", "stopped within one step"])
+def test_start_retries_failed_members(make_host: MakeRig, before: list[str]) -> None:
     rig = make_host("cpu-0")
     rig.build()
     rig.step()
@@ -565,19 +565,19 @@ def test_starting_tries_again_what_failed(make_host: MakeRig, before: list[str])
         rig.change(what)
     rig.come_up()
     assert rig.row().state is EnsembleState.READY
-    assert [replica.epoch for replica in rig.replicas()] == [1, 2, 1], "those that answer are left alone"
+    assert [replica.epoch for replica in rig.replicas()] == [1, 2, 1], "ready members are not restarted"
 
 
-# Devices of their own.
+# Dedicated devices.
 
 
 def reserved(rig: HostRig) -> dict[str, str]:
-    """What the scheduler reads."""
+    """The dedicated devices, as the scheduler reads them."""
     with rig.service.database.read() as connection:
         return replica_store.dedicated(connection)
 
 
-def test_a_dedicated_member_waits_until_its_device_is_set_aside_and_free(make_host: MakeRig) -> None:
+def test_dedicated_member_waits_until_its_device_is_reserved_and_free(make_host: MakeRig) -> None:
     rig = make_host("cpu-0", "cpu-1", trials=1)
     rig.service.trial(rig.sweep_id, 7, None)  # runs on cpu-0
     rig.build(placement=Placement.DEDICATED)
@@ -600,7 +600,7 @@ def test_a_dedicated_member_waits_until_its_device_is_set_aside_and_free(make_ho
     assert reserved(rig) == {}
 
 
-def test_a_trial_that_runs_on_the_device_ends_first(make_host: MakeRig) -> None:
+def test_dedicated_member_waits_for_a_running_trial(make_host: MakeRig) -> None:
     rig = make_host("cpu-0", trials=1)
     rig.service.trial(rig.sweep_id, 7, None)
     rig.build(placement=Placement.DEDICATED)
@@ -610,7 +610,7 @@ def test_a_trial_that_runs_on_the_device_ends_first(make_host: MakeRig) -> None:
     assert rig.workers.placed == [], "the scheduler has set it aside, but its trial runs"
 
 
-def test_dedicated_members_have_a_device_each_and_share_those_when_there_are_no_more(make_host: MakeRig) -> None:
+def test_dedicated_members_share_devices_when_devices_are_fewer(make_host: MakeRig) -> None:
     rig = make_host("cpu-0", "cpu-1")
     rig.build(placement=Placement.DEDICATED)
     rig.step()
@@ -622,7 +622,7 @@ def test_dedicated_members_have_a_device_each_and_share_those_when_there_are_no_
     assert "shares cpu-0" in rig.replicas()[0].reason
 
 
-def test_shared_members_stay_off_dedicated_devices_while_others_are_left(make_host: MakeRig) -> None:
+def test_shared_members_avoid_dedicated_devices_while_others_exist(make_host: MakeRig) -> None:
     rig = make_host("cpu-0", "cpu-1", "cpu-2", trials=1)
     rig.build(placement=Placement.DEDICATED)
     rig.step()

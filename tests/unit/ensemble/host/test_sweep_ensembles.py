@@ -1,4 +1,4 @@
-"""The ensembles that finished sweeps asked for: what cannot be built is said once, and holds nobody else up."""
+"""The ensembles that finished sweeps request: a failed build is reported once, and does not delay others."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.service_rig import ServiceRig, assert_problem
 
 
 class FailingBuilder:
-    """Builds nothing, for the reason given."""
+    """Raises the given error instead of building."""
 
     def __init__(self, error: Exception) -> None:
         self._error = error
@@ -37,7 +37,7 @@ def requested(service: ServiceRig, error: Exception) -> SweepEnsembleBuilder:
     return SweepEnsembleBuilder(service.database, cast(Builder, FailingBuilder(error)), service.data, FakeClock())
 
 
-def said(service: ServiceRig, sweep_ids: Sequence[int]) -> list[Any]:
+def errors_of(service: ServiceRig, sweep_ids: Sequence[int]) -> list[Any]:
     with service.database.read() as connection:
         return [sweeps.get(connection, sweep_id).ensemble_error for sweep_id in sweep_ids]
 
@@ -45,23 +45,23 @@ def said(service: ServiceRig, sweep_ids: Sequence[int]) -> list[Any]:
 @pytest.mark.parametrize(
     ("error", "words"), [(EnsembleError("k is 3"), "k is 3"), (ValueError("odd"), "ValueError: odd")], ids=str
 )
-def test_what_cannot_be_built_is_said_at_its_sweep(service: ServiceRig, error: Exception, words: str) -> None:
+def test_failed_build_is_reported_at_its_sweep(service: ServiceRig, error: Exception, words: str) -> None:
     found = finished(service)
     requested(service, error).step()
-    assert [words in (reason or "") for reason in said(service, found)] == [True, True]
+    assert [words in (reason or "") for reason in errors_of(service, found)] == [True, True]
 
 
-def test_a_database_that_does_not_answer_is_asked_again(service: ServiceRig) -> None:
+def test_build_is_retried_after_a_database_error(service: ServiceRig) -> None:
     found = finished(service)
     with pytest.raises(DatabaseError):
         requested(service, DatabaseError("locked")).step()
-    assert said(service, found) == [None, None]
+    assert errors_of(service, found) == [None, None]
     with service.database.read() as connection:
         assert [sweep_id for sweep_id, _ in ensembles.requested(connection)] == found
 
 
 def built(service: ServiceRig, sweep_id: int) -> ensembles.VersionRow | None:
-    """The version that a sweep's `ensemble:` block led to, once the sweep has finished."""
+    """Finish the sweep; the version built from its `ensemble:` block."""
     service.end_sweep(sweep_id)
     SweepEnsembleBuilder(service.database, Builder(service.data), service.data, FakeClock()).step()
     with service.database.read() as connection:
@@ -69,7 +69,7 @@ def built(service: ServiceRig, sweep_id: int) -> ensembles.VersionRow | None:
     return found[0].active if found else None
 
 
-def test_fewer_finished_trials_than_k_make_a_smaller_ensemble_that_says_so(service: ServiceRig) -> None:
+def test_fewer_finished_trials_than_k_build_a_smaller_ensemble_with_a_note(service: ServiceRig) -> None:
     sweep_id = service.sweep(ensemble={"k": 4, "quorum": 4})
     best, second = service.trial(sweep_id, 0, 0.9), service.trial(sweep_id, 1, 0.8)
     service.trial(sweep_id, 2, 0.7, model=False)
@@ -81,10 +81,10 @@ def test_fewer_finished_trials_than_k_make_a_smaller_ensemble_that_says_so(servi
     assert version.selection["note"] == (
         "k is 4, but only 2 finished trials saved a model; the quorum is lowered from 4 to 2"
     )
-    assert said(service, [sweep_id]) == [None]
+    assert errors_of(service, [sweep_id]) == [None]
 
 
-def test_as_many_as_were_asked_for_need_no_note(service: ServiceRig) -> None:
+def test_ensemble_of_k_members_has_no_note(service: ServiceRig) -> None:
     sweep_id = service.sweep(ensemble={"k": 1})
     service.trial(sweep_id, 0, 0.9)
     version = built(service, sweep_id)
@@ -92,15 +92,15 @@ def test_as_many_as_were_asked_for_need_no_note(service: ServiceRig) -> None:
     assert (len(version.members), version.selection["note"]) == (1, "")
 
 
-def test_one_finished_trial_is_no_ensemble(service: ServiceRig) -> None:
+def test_one_finished_trial_does_not_make_an_ensemble(service: ServiceRig) -> None:
     sweep_id = service.sweep(ensemble={"k": 4})
     service.trial(sweep_id, 0, 0.9)
     assert built(service, sweep_id) is None
-    (reason,) = said(service, [sweep_id])
+    (reason,) = errors_of(service, [sweep_id])
     assert reason.startswith("k is 4, but only 1 finished trials of this sweep saved a usable model")
 
 
-def test_whoever_asks_now_is_told_that_there_are_too_few(service: ServiceRig) -> None:
+def test_request_over_rest_with_too_few_trials_is_refused(service: ServiceRig) -> None:
     sweep_id = service.sweep()
     for number in range(2):
         service.trial(sweep_id, number, 0.9)

@@ -1,4 +1,4 @@
-"""The wire: what is sent comes back exactly, and anything else is a WireError and nothing worse."""
+"""The wire format: a message is decoded exactly as sent, and anything else raises only WireError."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from podium.ensemble.protocol.wire import MAX_ELEMENTS, Reply, Request, WireErro
 
 ids = st.integers(0, 2**63 - 1)
 times = st.floats(0, 1e9)
-floats = st.floats(width=32)  # NaN and infinity travel too: the aggregator judges them
+floats = st.floats(width=32)  # NaN and infinity are valid here: the aggregator checks them
 
 
 def _array(*dimensions: st.SearchStrategy[int]) -> st.SearchStrategy[NDArray[np.float32]]:
@@ -56,14 +56,14 @@ def _same(one: NDArray[np.float32] | None, other: NDArray[np.float32] | None) ->
 
 
 @given(requests)
-def test_a_request_comes_back_as_it_was_sent(request: Request) -> None:
+def test_request_is_decoded_as_sent(request: Request) -> None:
     back = Request.parse(_sent(request))
     assert (back.request_id, back.epoch, back.left_ms) == (request.request_id, request.epoch, request.left_ms)
     assert _same(back.inputs, request.inputs)
 
 
 @given(replies())
-def test_a_reply_comes_back_as_it_was_sent(reply: Reply) -> None:
+def test_reply_is_decoded_as_sent(reply: Reply) -> None:
     back = Reply.parse(_sent(reply))
     for name in ("request_id", "epoch", "status", "queue_ms", "compute_ms", "message", "failed"):
         assert getattr(back, name) == getattr(reply, name)
@@ -71,14 +71,14 @@ def test_a_reply_comes_back_as_it_was_sent(reply: Reply) -> None:
     assert _same(back.combined, reply.combined)
 
 
-def test_an_array_that_is_not_contiguous_is_sent_in_its_own_order() -> None:
+def test_noncontiguous_array_is_sent_in_logical_order() -> None:
     inputs = np.arange(6, dtype=np.float32).reshape(2, 3).T
     np.testing.assert_array_equal(Request.parse(_sent(Request(1, 1, 5.0, inputs))).inputs, inputs)
 
 
 @st.composite
 def mutations(draw: st.DrawFn) -> tuple[type[Request] | type[Reply], list[bytes]]:
-    """Frames of a sound message with something cut, changed, added or left out."""
+    """Frames of a valid message with something truncated, changed, added or removed."""
     message = draw(st.one_of(requests, replies()))
     frames = _sent(message)
     index = draw(st.integers(0, len(frames) - 1))
@@ -122,7 +122,7 @@ def test_every_truncation_is_a_wire_error(message: Request | Reply, data: st.Dat
 
 
 @given(st.lists(st.binary(max_size=40), max_size=4), st.sampled_from([Request, Reply]))
-def test_noise_is_a_wire_error(frames: list[bytes], kind: type[Request] | type[Reply]) -> None:
+def test_random_bytes_are_a_wire_error(frames: list[bytes], kind: type[Request] | type[Reply]) -> None:
     with pytest.raises(WireError):
         kind.parse(frames)
 
@@ -135,7 +135,7 @@ json_values = st.recursive(
 
 
 @given(st.sampled_from(["request_id", "epoch", "left_ms", "shape"]), json_values)
-def test_a_request_field_of_another_type_is_a_wire_error(name: str, value: object) -> None:
+def test_request_field_of_another_type_is_a_wire_error(name: str, value: object) -> None:
     header = {"request_id": 1, "epoch": 1, "left_ms": 1.5, "shape": [1, 1], name: value}
     frames = [json.dumps(header).encode(errors="replace"), b"\0" * 4]
     try:
@@ -167,7 +167,7 @@ def test_a_request_field_of_another_type_is_a_wire_error(name: str, value: objec
     ],
     ids=str,
 )
-def test_a_reply_field_of_another_type_is_a_wire_error(wrong: dict[str, Any]) -> None:
+def test_reply_field_of_another_type_is_a_wire_error(wrong: dict[str, Any]) -> None:
     header = {"request_id": 1, "epoch": 1, "status": "ok", "shapes": [[1, 1, 1]], **wrong}
     with pytest.raises(WireError):
         Reply.parse([json.dumps(header).encode(), b"\0" * 4])
@@ -178,13 +178,13 @@ def test_a_reply_field_of_another_type_is_a_wire_error(wrong: dict[str, Any]) ->
     [[MAX_ELEMENTS + 1, 1], [2**62, 2**62], [10**30, 0], [-1, -1], [1.0, 1], [1], [1, 1, 1], "11", {"0": 1, "1": 1}, 1],
     ids=str,
 )
-def test_a_shape_that_is_claimed_and_not_there_is_a_wire_error(shape: object) -> None:
+def test_shape_without_its_bytes_is_a_wire_error(shape: object) -> None:
     header = json.dumps({"request_id": 1, "epoch": 1, "left_ms": 1.0, "shape": shape}).encode()
     with pytest.raises(WireError):
         Request.parse([header, b"\0" * 4])
 
 
-def test_a_reply_has_no_more_than_predictions_and_their_combination() -> None:
+def test_reply_has_at_most_predictions_and_their_combination() -> None:
     header = {"request_id": 1, "epoch": 1, "status": "ok", "shapes": [[1, 1, 1], [1, 1], [1]]}
     with pytest.raises(WireError):
         Reply.parse([json.dumps(header).encode(), *[b"\0" * 4] * 3])

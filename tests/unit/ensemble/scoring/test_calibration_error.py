@@ -1,4 +1,4 @@
-"""Bins of equal mass against scikit-learn's, and the calibration error of equal width against torchmetrics'."""
+"""Bins of equal mass compared with scikit-learn, and the calibration error of equal width with torchmetrics."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def _probabilities(generator: np.random.Generator, rows: int, classes: int) -> N
 
 
 @given(st.integers(0, 2**32), st.integers(2, 8))
-def test_the_bins_are_those_of_scikit_learn_s_quantiles(seed: int, classes: int) -> None:
+def test_bins_equal_the_quantiles_of_scikit_learn(seed: int, classes: int) -> None:
     generator = np.random.default_rng(seed)
-    rows = BINS * 16  # its edges are then between rows, not on them
+    rows = BINS * 16  # the edges are then between rows, not on them
     probabilities, targets = _probabilities(generator, rows, classes), generator.integers(0, classes, rows)
     right = probabilities.argmax(axis=1) == targets
     accuracies, confidences = calibration_curve(right, probabilities.max(axis=1), n_bins=BINS, strategy="quantile")
@@ -31,7 +31,7 @@ def test_the_bins_are_those_of_scikit_learn_s_quantiles(seed: int, classes: int)
 
 
 @given(st.integers(0, 2**32), st.integers(1, 300), st.integers(2, 8))
-def test_in_bins_of_equal_width_the_error_is_that_of_torchmetrics(seed: int, rows: int, classes: int) -> None:
+def test_equal_width_error_equals_torchmetrics(seed: int, rows: int, classes: int) -> None:
     generator = np.random.default_rng(seed)
     probabilities, targets = _probabilities(generator, rows, classes), generator.integers(0, classes, rows)
     expected = MulticlassCalibrationError(classes, n_bins=BINS, norm="l1")(
@@ -42,14 +42,14 @@ def test_in_bins_of_equal_width_the_error_is_that_of_torchmetrics(seed: int, row
     assert sum(bin_.count for bin_ in found) == rows
 
 
-def test_a_confidence_of_1_counts_in_the_last_bin_of_equal_width() -> None:
+def test_confidence_of_1_is_in_the_last_bin_of_equal_width() -> None:
     # torchmetrics gives it a bin of its own, a sixteenth.
     probabilities = np.array([[1, 0], [0.9375, 0.0625], [0.5, 0.5]], np.float32)
     targets = np.array([0, 1, 0])
     assert equal_width(probabilities, targets) == (ReliabilityBin(0.5, 1.0, 1), ReliabilityBin(0.96875, 0.5, 2))
 
 
-def test_equal_width_and_equal_mass_differ_where_most_rows_are_sure() -> None:
+def test_equal_width_and_equal_mass_differ_when_most_rows_are_confident() -> None:
     confidence = np.concatenate([np.linspace(0.94, 0.999, 300), np.linspace(0.51, 0.93, 20)]).astype(np.float32)
     probabilities = np.stack([confidence, 1 - confidence], axis=1)
     targets = (np.arange(320) % 3 == 0).astype(np.int64)
@@ -60,7 +60,7 @@ def test_equal_width_and_equal_mass_differ_where_most_rows_are_sure() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_where_equal_mass_is_equal_width_the_error_is_that_of_torchmetrics(seed: int) -> None:
+def test_equal_mass_error_equals_torchmetrics_when_bins_coincide(seed: int) -> None:
     generator, classes, each = np.random.default_rng(seed), 60, 20
     confidence = (np.repeat(np.arange(BINS), each) + generator.uniform(0.3, 0.9, BINS * each)) / BINS
     probabilities = np.repeat((1 - confidence[:, None]) / (classes - 1), classes, axis=1)
@@ -76,7 +76,7 @@ def test_where_equal_mass_is_equal_width_the_error_is_that_of_torchmetrics(seed:
 
 
 @given(st.integers(0, 2**32), st.integers(1, 100), st.booleans())
-def test_the_bins_hold_every_row_and_do_not_depend_on_the_rows_order(seed: int, rows: int, coarse: bool) -> None:
+def test_bins_contain_every_row_in_any_order(seed: int, rows: int, coarse: bool) -> None:
     generator = np.random.default_rng(seed)
     probabilities, targets = _probabilities(generator, rows, 3), generator.integers(0, 3, rows)
     if coarse:
@@ -95,14 +95,14 @@ def test_the_bins_hold_every_row_and_do_not_depend_on_the_rows_order(seed: int, 
     assert 0 <= calibration_error(found) <= 1
 
 
-def test_rows_of_one_confidence_share_a_bin() -> None:
+def test_rows_of_equal_confidence_share_a_bin() -> None:
     probabilities = np.tile(np.array([[0.75, 0.25]], np.float32), (100, 1))
     targets = (np.arange(100) % 2).astype(np.int64)
     assert equal_mass(probabilities, targets) == (ReliabilityBin(0.75, 0.5, 100),)
     assert calibration_error(equal_mass(probabilities, targets)) == 0.25
 
 
-def test_probabilities_that_mean_what_they_say_have_almost_no_error() -> None:
+def test_calibrated_probabilities_have_almost_no_error() -> None:
     generator = np.random.default_rng(0)
     probabilities = _probabilities(generator, 50_000, 3)
     targets = (generator.random(50_000)[:, None] > probabilities.cumsum(axis=1)).sum(axis=1).clip(0, 2)

@@ -1,6 +1,6 @@
-"""Combination: each rule is that of float64, weights renormalize, the same replies give the same bits, doubt is split.
+"""Combination: rules equal their float64 reference, weights renormalize, results are bitwise equal, entropy adds up.
 
-The rules are written down here a second time, in float64, member by member and row by row where that is clearer.
+The reference implements the rules in float64, member by member and row by row where that is clearer.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def stacking_of(inputs: int, outputs: int, seed: int) -> Stacking:
 
 @st.composite
 def cases(draw: st.DrawFn, rule: st.SearchStrategy[Rule] = rules) -> tuple[Combination, Array, list[int]]:
-    """A combination of classes, the predictions of those that answered, and their positions."""
+    """A combination of classes, the predictions of the members that answered, and their positions."""
     weights = draw(weights_of)
     answered = sorted(draw(st.sets(st.integers(0, len(weights) - 1), min_size=1)))
     rows, classes, seed = draw(st.integers(1, 4)), draw(st.integers(2, 5)), draw(seeds)
@@ -77,7 +77,7 @@ def _reference_stacking(
 
 
 def reference(combination: Combination, predictions: Array, answered: Sequence[int]) -> NDArray[np.float64]:
-    """What `combine` should say, but for the float32."""
+    """The result of `combine`, but in float64."""
     said = predictions.astype(np.float64)
     logs = np.log(np.maximum(said, TINY)) if combination.task is Task.CLASSIFICATION else said
     weights = _reference_weights(combination, answered)
@@ -106,14 +106,14 @@ def reference(combination: Combination, predictions: Array, answered: Sequence[i
 
 
 @given(cases(st.sampled_from([rule for rule in Rule if rule is not Rule.STACKING])))
-def test_every_rule_is_that_of_float64(case: tuple[Combination, Array, list[int]]) -> None:
+def test_every_rule_equals_the_float64_reference(case: tuple[Combination, Array, list[int]]) -> None:
     found = combine(*case)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, reference(*case), atol=2e-6)
 
 
 @given(st.integers(1, 4), st.data(), seeds)
-def test_stacking_is_that_of_float64(members: int, data: st.DataObject, seed: int) -> None:
+def test_stacking_equals_the_float64_reference(members: int, data: st.DataObject, seed: int) -> None:
     answered = sorted(data.draw(st.sets(st.integers(0, members - 1), min_size=1)))
     combination = Combination(
         Task.CLASSIFICATION, Rule.STACKING, (1 / members,) * members, stacking=stacking_of(members * 3, 3, seed)
@@ -125,7 +125,7 @@ def test_stacking_is_that_of_float64(members: int, data: st.DataObject, seed: in
 
 
 @given(st.sampled_from(sorted(REGRESSION_RULES)), weights_of, st.data(), seeds)
-def test_every_rule_of_values_is_that_of_float64(
+def test_every_rule_of_values_equals_the_float64_reference(
     rule: Rule, weights: list[float], data: st.DataObject, seed: int
 ) -> None:
     answered = sorted(data.draw(st.sets(st.integers(0, len(weights) - 1), min_size=1)))
@@ -145,7 +145,7 @@ def test_probabilities_sum_to_one(case: tuple[Combination, Array, list[int]]) ->
 
 
 @given(cases())
-def test_weights_used_keep_their_proportions_and_sum_to_one(case: tuple[Combination, Array, list[int]]) -> None:
+def test_weights_keep_their_proportions_and_sum_to_one(case: tuple[Combination, Array, list[int]]) -> None:
     combination, _, answered = case
     used = effective_weights(combination, answered)
     assert sum(used) == pytest.approx(1, abs=1e-6)
@@ -153,7 +153,7 @@ def test_weights_used_keep_their_proportions_and_sum_to_one(case: tuple[Combinat
 
 
 @given(cases(), st.randoms(use_true_random=False))
-def test_the_order_of_arrival_does_not_change_a_bit(case: tuple[Combination, Array, list[int]], random: object) -> None:
+def test_order_of_arrival_does_not_change_a_bit(case: tuple[Combination, Array, list[int]], random: object) -> None:
     combination, predictions, answered = case
     arrived = dict(zip(answered, predictions.copy(), strict=True))
     shuffled = sorted(arrived, key=lambda _: random.random())  # type: ignore[attr-defined]
@@ -162,7 +162,7 @@ def test_the_order_of_arrival_does_not_change_a_bit(case: tuple[Combination, Arr
 
 
 @given(cases(averages), seeds)
-def test_a_row_does_not_depend_on_the_rows_beside_it(case: tuple[Combination, Array, list[int]], seed: int) -> None:
+def test_row_does_not_depend_on_its_batch(case: tuple[Combination, Array, list[int]], seed: int) -> None:
     combination, predictions, answered = case
     whole = combine(combination, predictions, answered)
     row = seed % predictions.shape[1]
@@ -171,7 +171,7 @@ def test_a_row_does_not_depend_on_the_rows_beside_it(case: tuple[Combination, Ar
 
 
 @given(weights_of, st.integers(2, 9), seeds)
-def test_a_mean_of_one_value_has_the_bits_it_has_among_many(weights: list[float], rows: int, seed: int) -> None:
+def test_mean_of_one_value_is_bitwise_equal_to_its_mean_in_a_batch(weights: list[float], rows: int, seed: int) -> None:
     combination = Combination(Task.REGRESSION, Rule.MEAN, tuple(weights))
     values = np.random.default_rng(seed).standard_normal((len(weights), rows, 1)).astype(np.float32)
     everyone = range(len(weights))
@@ -180,7 +180,7 @@ def test_a_mean_of_one_value_has_the_bits_it_has_among_many(weights: list[float]
 
 
 @given(cases(averages))
-def test_members_that_say_the_same_are_not_changed(case: tuple[Combination, Array, list[int]]) -> None:
+def test_identical_predictions_are_not_changed(case: tuple[Combination, Array, list[int]]) -> None:
     combination, predictions, answered = case
     plain = Combination(combination.task, combination.rule, combination.weights)
     same = np.repeat(predictions[:1], len(answered), axis=0)
@@ -188,34 +188,34 @@ def test_members_that_say_the_same_are_not_changed(case: tuple[Combination, Arra
 
 
 @pytest.mark.parametrize("rule", [Rule.MEAN, Rule.WEIGHTED])
-def test_a_member_alone_is_not_changed_by_a_bit(rule: Rule) -> None:
+def test_single_member_is_not_changed_by_a_bit(rule: Rule) -> None:
     predictions = probabilities((1, 4, 3), 0)
     combination = Combination(Task.CLASSIFICATION, rule, (0.2, 0.3, 0.5))
     np.testing.assert_array_equal(combine(combination, predictions, [1]), predictions[0])
 
 
 @pytest.mark.parametrize("rule", [Rule.MEDIAN, Rule.TRIMMED_MEAN])
-def test_members_certain_of_different_classes_leave_their_mean(rule: Rule) -> None:
+def test_members_certain_of_different_classes_yield_their_mean(rule: Rule) -> None:
     predictions = np.eye(3, dtype=np.float32)[:, None, :]
     found = combine(Combination(Task.CLASSIFICATION, rule, (1 / 3,) * 3), predictions, range(3))
     np.testing.assert_allclose(found, 1 / 3, rtol=1e-6)
 
 
-def test_members_of_no_weight_count_equally_when_they_alone_answer() -> None:
+def test_members_of_zero_weight_count_equally_when_only_they_answer() -> None:
     combination = Combination(Task.CLASSIFICATION, Rule.WEIGHTED, (1.0, 0.0, 0.0))
     predictions = probabilities((2, 4, 3), 1)
     assert effective_weights(combination, [1, 2]) == (0.5, 0.5)
     np.testing.assert_allclose(combine(combination, predictions, [1, 2]), predictions.mean(axis=0), atol=1e-7)
 
 
-def test_below_three_answers_nothing_is_trimmed() -> None:
+def test_nothing_is_trimmed_below_three_answers() -> None:
     values = np.array([[[0.0]], [[1.0]], [[8.0]]], np.float32)
     combination = Combination(Task.REGRESSION, Rule.TRIMMED_MEAN, (1 / 3,) * 3)
     assert combine(combination, values, range(3)).item() == 1.0
     assert combine(combination, values[1:], [1, 2]).item() == 4.5
 
 
-def test_a_tied_vote_goes_to_the_class_that_comes_first() -> None:
+def test_tied_vote_goes_to_the_first_class() -> None:
     predictions = np.array([[[0.1, 0.2, 0.7]], [[0.1, 0.7, 0.2]], [[0.4, 0.4, 0.2]]], np.float32)
     combination = Combination(Task.CLASSIFICATION, Rule.HARD_VOTE, (0.25, 0.25, 0.5))
     np.testing.assert_array_equal(combine(combination, predictions[:2], [0, 1]), [[0, 0.5, 0.5]])
@@ -224,7 +224,7 @@ def test_a_tied_vote_goes_to_the_class_that_comes_first() -> None:
 
 
 @given(st.integers(2, 6), seeds)
-def test_a_temperature_of_one_is_the_identity(classes: int, seed: int) -> None:
+def test_temperature_of_one_is_the_identity(classes: int, seed: int) -> None:
     predictions = probabilities((1, 5, classes), seed)[0]
     np.testing.assert_allclose(tempered(predictions, 1.0), predictions, atol=1e-6)
 
@@ -255,7 +255,7 @@ def test_entropy_is_expected_entropy_plus_mutual_information(case: tuple[Combina
 
 
 @pytest.mark.parametrize("rule", list(Rule))
-def test_members_that_agree_have_no_mutual_information_whatever_the_temperature(rule: Rule) -> None:
+def test_agreeing_members_have_no_mutual_information_at_any_temperature(rule: Rule) -> None:
     stacking = stacking_of(9, 3, 0) if rule is Rule.STACKING else None
     combination = Combination(Task.CLASSIFICATION, rule, (0.2, 0.3, 0.5), temperature=3.0, stacking=stacking)
     predictions = np.tile(np.array([[0.7, 0.2, 0.1]], np.float32), (3, 1, 1))
@@ -263,7 +263,7 @@ def test_members_that_agree_have_no_mutual_information_whatever_the_temperature(
     assert doubt.mutual_information == pytest.approx(0, abs=1e-6)
 
 
-def test_members_certain_of_different_classes_have_mutual_information_alone() -> None:
+def test_members_certain_of_different_classes_have_only_mutual_information() -> None:
     predictions = np.eye(2, dtype=np.float32)[:, None, :]
     combination = Combination(Task.CLASSIFICATION, Rule.MEAN, (0.5, 0.5))
     doubt = uncertainty(combination, predictions, combine(combination, predictions, range(2)), range(2))
@@ -271,7 +271,7 @@ def test_members_certain_of_different_classes_have_mutual_information_alone() ->
     assert doubt.mutual_information == pytest.approx(np.log(2), rel=1e-6)
 
 
-def test_the_variance_of_values_is_noise_and_how_the_members_differ() -> None:
+def test_variance_of_values_is_noise_plus_member_variance() -> None:
     values = np.array([[[1.0, 0.0]], [[3.0, 0.0]]], np.float32)
     combination = Combination(Task.REGRESSION, Rule.WEIGHTED, (0.25, 0.75), noise_variance=(0.5, 2.0))
     doubt = uncertainty(combination, values, combine(combination, values, range(2)), range(2))

@@ -1,4 +1,4 @@
-"""Intervals and McNemar's test against scipy's; disagreement against its distances."""
+"""Intervals and McNemar's test compared with scipy; disagreement compared with its distances."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def _hits(generator: np.random.Generator, rows: int, share: float) -> NDArray[np
 
 
 def _discordant(one: int, other: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Two classifiers: so many rows that one alone has right, so many the other, and some that both or none have."""
+    """Two classifiers: rows that only the first has right, only the second, both, or neither of them."""
     return (
         np.array([True] * one + [False] * other + [True, False]),
         np.array([False] * one + [True] * other + [True, False]),
     )
 
 
-def test_the_interval_is_fixed_by_its_seed() -> None:
+def test_interval_is_determined_by_its_seed() -> None:
     generator = np.random.default_rng(0)
     one, other = _hits(generator, 300, 0.8), _hits(generator, 300, 0.7)
     assert hits_difference_ci95(one, other, 7) == hits_difference_ci95(one, other, 7)
@@ -48,7 +48,7 @@ def test_the_interval_is_fixed_by_its_seed() -> None:
 
 
 @given(seeds, st.integers(1, 200))
-def test_the_interval_holds_the_difference_that_was_seen(seed: int, rows: int) -> None:
+def test_interval_contains_the_observed_difference(seed: int, rows: int) -> None:
     generator = np.random.default_rng(seed)
     one, other = _hits(generator, rows, 0.8), _hits(generator, rows, 0.7)
     low, high = hits_difference_ci95(one, other, seed)
@@ -57,7 +57,7 @@ def test_the_interval_holds_the_difference_that_was_seen(seed: int, rows: int) -
     assert seen - 1e-9 <= high <= 1
 
 
-def test_the_interval_covers_the_true_difference_about_as_often_as_it_says() -> None:
+def test_interval_covers_the_true_difference_at_its_confidence_level() -> None:
     covered = 0
     for seed in range(200):
         generator = np.random.default_rng(seed)
@@ -66,7 +66,7 @@ def test_the_interval_covers_the_true_difference_about_as_often_as_it_says() -> 
     assert 180 <= covered <= 199  # 190 expected, 3 standard deviations are 9
 
 
-def test_predictors_that_are_the_same_differ_by_nothing() -> None:
+def test_identical_predictors_have_no_difference() -> None:
     generator = np.random.default_rng(0)
     right, losses = _hits(generator, 50, 0.8), generator.random(50)
     assert hits_difference_ci95(right, right, 0) == (0.0, 0.0)
@@ -74,7 +74,7 @@ def test_predictors_that_are_the_same_differ_by_nothing() -> None:
     assert rmse_difference_ci95(losses, losses, 0) == (0.0, 0.0)
 
 
-def test_the_interval_of_accuracy_is_close_to_that_of_scipy() -> None:
+def test_interval_of_accuracy_is_close_to_scipy() -> None:
     generator = np.random.default_rng(3)
     one, other = _hits(generator, 500, 0.8), _hits(generator, 500, 0.75)
     difference = one.astype(float) - other.astype(float)
@@ -92,7 +92,7 @@ def _rmse_difference(one: NDArray[np.float64], other: NDArray[np.float64], axis:
     return np.asarray(np.sqrt(one.mean(axis=axis)) - np.sqrt(other.mean(axis=axis)))
 
 
-def test_the_intervals_of_log_loss_and_rmse_are_close_to_those_of_scipy() -> None:
+def test_intervals_of_log_loss_and_rmse_are_close_to_scipy() -> None:
     generator = np.random.default_rng(3)
     one = generator.exponential(1.0, 400)
     other = one + generator.normal(0.1, 0.3, 400) ** 2
@@ -113,17 +113,17 @@ def test_the_intervals_of_log_loss_and_rmse_are_close_to_those_of_scipy() -> Non
         assert interval(one, other, 0) == pytest.approx((expected.low, expected.high), abs=0.08 * width)
 
 
-def test_an_interval_does_not_need_all_resamples_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interval_does_not_need_all_resamples_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     generator = np.random.default_rng(0)
     one, other = generator.random(70), generator.random(70)
     whole = mean_difference_ci95(one, other, 5)
-    monkeypatch.setattr(comparison, "BLOCK_DRAWS", 10)  # less than a row's worth: one resample at a time
+    monkeypatch.setattr(comparison, "BLOCK_DRAWS", 10)  # less than one row: one resample at a time
     low, high = mean_difference_ci95(one, other, 5)
     assert (low, high) == pytest.approx(whole, abs=0.1 * (whole[1] - whole[0]))
 
 
 @given(st.integers(0, 40), st.integers(0, 40))
-def test_mcnemar_is_scipy_s_binomial_test_or_its_chi_square(one: int, other: int) -> None:
+def test_mcnemar_equals_the_binomial_or_chi_square_test_of_scipy(one: int, other: int) -> None:
     found = mcnemar(*_discordant(one, other))
     assert (found.only_ensemble_right, found.only_best_right) == (one, other)
     assert found.exact == (one + other < FEW_DISCORDANT)
@@ -136,7 +136,7 @@ def test_mcnemar_is_scipy_s_binomial_test_or_its_chi_square(one: int, other: int
     assert found.p_value == pytest.approx(expected, rel=1e-9)
 
 
-def test_mcnemar_s_two_ways_are_close_where_they_meet() -> None:
+def test_both_methods_of_mcnemar_agree_at_their_boundary() -> None:
     for one in range(FEW_DISCORDANT + 1):
         found = mcnemar(*_discordant(one, FEW_DISCORDANT - one))
         assert not found.exact
@@ -144,7 +144,7 @@ def test_mcnemar_s_two_ways_are_close_where_they_meet() -> None:
 
 
 @given(seeds, st.integers(1, 6), st.integers(1, 50), st.integers(2, 4))
-def test_disagreement_is_a_distance_of_scipy_s(seed: int, members: int, rows: int, outputs: int) -> None:
+def test_disagreement_equals_a_distance_of_scipy(seed: int, members: int, rows: int, outputs: int) -> None:
     generator = np.random.default_rng(seed)
     predictions = generator.random((members, rows, outputs)).astype(np.float32)
     labels, values = predictions.argmax(axis=2), predictions.astype(np.float64).reshape(members, -1)

@@ -1,4 +1,4 @@
-"""Degradation: which subsets are looked at, what they score, and which quorum is safe."""
+"""Degradation: which subsets are evaluated, their scores, and which quorum is safe."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def _sizes(*worst: float, figure: str = "accuracy") -> list[SizeScores]:
 
 
 @pytest.mark.parametrize("members", range(1, 11))
-def test_up_to_ten_members_every_subset_is_looked_at(members: int) -> None:
+def test_every_subset_of_up_to_ten_members_is_evaluated(members: int) -> None:
     every = chain.from_iterable(combinations(range(members), size) for size in range(1, members + 1))
     assert list(subsets(members, 0)) == list(every)
 
 
 @given(st.integers(11, 40), seeds)
-def test_of_more_members_a_sample_of_every_size_is_looked_at(members: int, seed: int) -> None:
+def test_sample_of_every_size_is_evaluated_for_more_members(members: int, seed: int) -> None:
     found = list(subsets(members, seed))
     assert len(set(found)) == len(found) <= SUBSETS_PER_SIZE * members
     assert found == list(subsets(members, seed))
@@ -52,12 +52,12 @@ def test_of_more_members_a_sample_of_every_size_is_looked_at(members: int, seed:
     assert found[-1] == tuple(range(members))
 
 
-def test_the_subsets_of_very_many_members_stay_a_few_thousand() -> None:
+def test_number_of_subsets_is_bounded() -> None:
     assert sum(subsets_of_size(1000, size) for size in range(1, 1001)) <= 2048
 
 
 @given(seeds, st.integers(1, 4), st.integers(1, 40))
-def test_a_subset_scores_what_the_ensemble_of_it_would(seed: int, members: int, rows: int) -> None:
+def test_subset_score_equals_the_score_of_its_ensemble(seed: int, members: int, rows: int) -> None:
     generator = np.random.default_rng(seed)
     predictions, targets = _probabilities(generator, members, rows, 3), generator.integers(0, 3, rows)
     weights = generator.dirichlet(np.ones(members))
@@ -67,7 +67,7 @@ def test_a_subset_scores_what_the_ensemble_of_it_would(seed: int, members: int, 
         chosen = list(subset.answered)
         combined = np.average(predictions[chosen].astype(np.float64), axis=0, weights=weights[chosen])
         combined /= combined.sum(axis=1, keepdims=True)
-        if np.diff(np.sort(combined, axis=1)[:, -2:]).min() > 1e-5:  # no tie that rounding decides
+        if np.diff(np.sort(combined, axis=1)[:, -2:]).min() > 1e-5:  # excludes ties that depend on rounding
             assert subset.scores["accuracy"] == metrics.accuracy_score(targets, combined.argmax(axis=1))
         assert subset.scores["log_loss"] == pytest.approx(
             metrics.log_loss(targets, combined, labels=[0, 1, 2]), rel=1e-4, abs=1e-5
@@ -91,7 +91,7 @@ def test_values_are_scored_by_their_rmse() -> None:
 
 
 @given(seeds, st.integers(1, 6))
-def test_by_size_the_worst_and_the_mean_are_over_that_size(seed: int, members: int) -> None:
+def test_worst_and_mean_are_computed_per_size(seed: int, members: int) -> None:
     generator = np.random.default_rng(seed)
     predictions, targets = _probabilities(generator, members, 20, 3), generator.integers(0, 3, 20)
     combination = Combination(Task.CLASSIFICATION, Rule.MEAN, (1 / members,) * members)
@@ -106,7 +106,7 @@ def test_by_size_the_worst_and_the_mean_are_over_that_size(seed: int, members: i
         assert size.mean["accuracy"] == pytest.approx(np.mean([score["accuracy"] for score in scores]))
 
 
-def test_a_sample_says_that_it_is_one() -> None:
+def test_sample_is_marked_as_one() -> None:
     generator = np.random.default_rng(0)
     predictions, targets = _probabilities(generator, 12, 10, 2), generator.integers(0, 2, 10)
     combination = Combination(Task.CLASSIFICATION, Rule.MEAN, (1 / 12,) * 12)
@@ -114,22 +114,22 @@ def test_a_sample_says_that_it_is_one() -> None:
     assert [size.answered for size in found.sizes if size.every_subset] == [1, 11, 12]
 
 
-def test_the_safe_quorum_is_the_smallest_whose_worst_answer_is_no_worse_than_the_best_member() -> None:
+def test_safe_quorum_is_the_smallest_never_worse_than_the_best_member() -> None:
     best = {"accuracy": 0.8}
     assert safe_quorum(_sizes(0.6, 0.79, 0.81, 0.85), best) == 3
     assert safe_quorum(_sizes(0.6, 0.79, 0.8, 0.85), best) == 3
     assert safe_quorum(_sizes(0.8, 0.8, 0.8), best) == 1
 
 
-def test_an_ensemble_worse_than_its_best_member_has_no_safe_quorum() -> None:
+def test_ensemble_worse_than_its_best_member_has_no_safe_quorum() -> None:
     assert safe_quorum(_sizes(0.6, 0.7), {"accuracy": 0.8}) is None
 
 
-def test_a_quorum_is_not_safe_if_a_larger_answer_is_worse() -> None:
+def test_quorum_is_not_safe_when_a_larger_subset_is_worse() -> None:
     assert safe_quorum(_sizes(0.6, 0.85, 0.79, 0.9), {"accuracy": 0.8}) == 4
     assert safe_quorum(_sizes(0.6, 0.85, 0.79), {"accuracy": 0.8}) is None
 
 
-def test_a_lower_rmse_is_better_and_rounding_does_not_count() -> None:
+def test_lower_rmse_is_better_and_rounding_is_ignored() -> None:
     assert safe_quorum(_sizes(3.0, 2.0, 1.0, figure="rmse"), {"rmse": 2.0 - 1e-9}) == 2
     assert safe_quorum(_sizes(3.0, 2.0, 1.0, figure="rmse"), {"rmse": 1.99}) == 3

@@ -1,4 +1,4 @@
-"""An evaluation holds every figure for members and ensemble, is plain JSON, and refuses what cannot be scored."""
+"""An evaluation has every figure for members and ensemble, is plain JSON, and refuses input that cannot be scored."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _mean_of(members: int, task: Task = Task.CLASSIFICATION, **values: Any) -> C
 def _networks(
     generator: np.random.Generator, members: int, rows: int, classes: int = 3, sharpness: float = 1.0
 ) -> tuple[Array, NDArray[np.int64]]:
-    """Probabilities of networks that are right more often than not, and surer than they should be if sharp."""
+    """Probabilities of networks that are usually right, and overconfident if `sharp`."""
     targets = generator.integers(0, classes, rows)
     logits = sharpness * (np.eye(classes)[targets] + generator.standard_normal((members, rows, classes)))
     powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
@@ -45,7 +45,7 @@ def _regressors(generator: np.random.Generator, members: int, rows: int, outputs
 
 
 @given(seeds, st.integers(1, 4), st.integers(1, 60))
-def test_the_ensemble_is_scored_as_it_is_combined_and_every_member_alone(seed: int, members: int, rows: int) -> None:
+def test_combination_and_every_single_member_are_scored(seed: int, members: int, rows: int) -> None:
     predictions, targets = _networks(np.random.default_rng(seed), members, rows)
     combination = _mean_of(members)
     found = evaluate("test", predictions, targets, combination, quorum=1)
@@ -64,7 +64,7 @@ def test_the_ensemble_is_scored_as_it_is_combined_and_every_member_alone(seed: i
     assert everyone.scores == {"accuracy": found.ensemble.accuracy, "log_loss": found.ensemble.log_loss}
 
 
-def test_what_the_service_answered_is_scored_if_it_was_asked() -> None:
+def test_answers_of_the_service_are_scored_when_given() -> None:
     predictions, targets = _networks(np.random.default_rng(0), 2, 30)
     answered = np.eye(3, dtype=np.float32)[targets]
     found = evaluate("test", predictions, targets, _mean_of(2), quorum=1, combined=answered)
@@ -72,7 +72,7 @@ def test_what_the_service_answered_is_scored_if_it_was_asked() -> None:
     assert (found.ensemble.accuracy, found.ensemble.log_loss, found.ensemble.brier) == (1, 0, 0)
 
 
-def test_the_difference_is_of_ensemble_minus_the_member_that_was_best_before() -> None:
+def test_difference_is_ensemble_minus_the_member_that_was_best_in_validation() -> None:
     right, wrong = np.eye(2, dtype=np.float32), np.eye(2, dtype=np.float32)[::-1]
     predictions, targets = np.stack([right, wrong]), np.array([0, 1])
     found = evaluate("test", predictions, targets, _mean_of(2), quorum=1, best_member=1, combined=right).comparison
@@ -84,7 +84,7 @@ def test_the_difference_is_of_ensemble_minus_the_member_that_was_best_before() -
     assert evaluate("test", predictions, targets, _mean_of(2), quorum=1, combined=right).comparison.difference == 0.0
 
 
-def test_a_temperature_of_the_calibration_split_mends_networks_that_are_too_sure() -> None:
+def test_temperature_of_the_calibration_split_corrects_overconfident_networks() -> None:
     generator = np.random.default_rng(1)
     predictions, targets = _networks(generator, 3, 3000, sharpness=4.0)
     calibration = _networks(generator, 3, 3000, sharpness=4.0)
@@ -110,7 +110,7 @@ def test_a_temperature_of_the_calibration_split_mends_networks_that_are_too_sure
         assert found_error == pytest.approx(calibration_error(binned), abs=1e-4)
 
 
-def test_a_temperature_that_is_served_is_not_fitted_again() -> None:
+def test_served_temperature_is_not_fitted_again() -> None:
     generator = np.random.default_rng(2)
     predictions, targets = _networks(generator, 2, 500, sharpness=4.0)
     plain, served = _mean_of(2), _mean_of(2, temperature=3.0)
@@ -127,7 +127,7 @@ def test_a_temperature_that_is_served_is_not_fitted_again() -> None:
 
 
 @given(seeds, st.integers(1, 4))
-def test_entropy_is_the_members_own_and_their_mutual_information(seed: int, members: int) -> None:
+def test_entropy_is_expected_entropy_plus_mutual_information(seed: int, members: int) -> None:
     predictions, targets = _networks(np.random.default_rng(seed), members, 40)
     found = evaluate("test", predictions, targets, _mean_of(members), quorum=1).uncertainty
     assert isinstance(found, MeanEntropy)
@@ -160,7 +160,7 @@ def test_values_are_scored_with_the_variance_of_the_mixture(seed: int, members: 
     assert (found.comparison.metric, found.comparison.mcnemar, found.reliability) == ("rmse", None, ())
 
 
-def test_values_without_a_known_noise_have_no_likelihood() -> None:
+def test_values_without_known_noise_have_no_likelihood() -> None:
     predictions, targets = _regressors(np.random.default_rng(0), 3, 20)
     found = evaluate("test", predictions, targets, _mean_of(3, Task.REGRESSION), quorum=2).to_dict()
     assert [scores["nll"] for scores in (found["ensemble"], *found["members"])] == [None] * 4
@@ -181,7 +181,7 @@ def test_every_rule_can_be_evaluated(rule: Rule) -> None:
     json.dumps(found.to_dict(), allow_nan=False)
 
 
-def test_an_evaluation_is_plain_json() -> None:
+def test_evaluation_is_plain_json() -> None:
     predictions, targets = _networks(np.random.default_rng(0), 3, 40)
     found = evaluate("test", predictions, targets, _mean_of(3), quorum=2, flags=["weights were fitted on validation"])
     plain = found.to_dict()
@@ -196,7 +196,7 @@ def test_an_evaluation_is_plain_json() -> None:
     assert sum(bin_["count"] for bin_ in plain["reliability"]) == 40
 
 
-def test_an_evaluation_is_fixed_by_its_seed() -> None:
+def test_evaluation_is_determined_by_its_seed() -> None:
     predictions, targets = _networks(np.random.default_rng(0), 2, 200)
     one, again, other = (
         evaluate("test", predictions, targets, _mean_of(2), quorum=1, seed=seed).to_dict() for seed in (5, 5, 6)
@@ -205,7 +205,7 @@ def test_an_evaluation_is_fixed_by_its_seed() -> None:
     assert one["log_loss_difference_ci95"] != other["log_loss_difference_ci95"]
 
 
-def test_what_cannot_be_scored_is_refused_by_name() -> None:
+def test_invalid_input_is_refused_by_name() -> None:
     predictions, targets = _networks(np.random.default_rng(0), 2, 10)
     bad: list[tuple[str, dict[str, Any]]] = [
         (

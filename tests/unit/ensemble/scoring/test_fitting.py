@@ -1,4 +1,4 @@
-"""Fitting: weights, temperature and stacking are the optima that others find, and degenerate rows do no harm."""
+"""Fitting: weights, temperature and stacking equal the optima of other libraries; degenerate rows are handled."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ few = settings(max_examples=25)
 
 
 def classifiers(seed: int, members: int = 3, rows: int = 80, classes: int = 3) -> tuple[Array, Array]:
-    """Probabilities that lean to the target, each member's more or less."""
+    """Probabilities that favor the target, each member's to a different degree."""
     generator = np.random.default_rng(seed)
     targets = generator.integers(classes, size=rows)
     scores = generator.standard_normal((members, rows, classes))
@@ -46,7 +46,7 @@ def fitted(rule: Rule, task: Task, predictions: Array, targets: Array, *, calibr
 
 
 def on_simplex(objective: Any, members: int) -> float:
-    """The least value of a convex function of weights, by sequential quadratic programming from the middle."""
+    """The minimum of a convex function of weights, by sequential quadratic programming from equal weights."""
     found = minimize(
         objective,
         np.full(members, 1 / members),
@@ -60,7 +60,7 @@ def on_simplex(objective: Any, members: int) -> float:
 
 @few
 @given(seeds, st.integers(1, 5))
-def test_mixture_weights_are_the_most_likely(seed: int, members: int) -> None:
+def test_mixture_weights_maximize_the_likelihood(seed: int, members: int) -> None:
     predictions, targets = classifiers(seed, members)
     right = predictions[:, np.arange(len(targets)), targets].astype(np.float64)
 
@@ -74,7 +74,7 @@ def test_mixture_weights_are_the_most_likely(seed: int, members: int) -> None:
 
 @few
 @given(seeds, st.integers(1, 5), st.sampled_from([0.0, 1e4]))
-def test_weights_of_values_have_the_least_squared_error(seed: int, members: int, offset: float) -> None:
+def test_weights_of_values_minimize_the_squared_error(seed: int, members: int, offset: float) -> None:
     predictions, targets = regressors(seed, members)
     values, wanted = (predictions + np.float32(offset)).reshape(members, -1), (targets + np.float32(offset)).ravel()
 
@@ -87,7 +87,7 @@ def test_weights_of_values_have_the_least_squared_error(seed: int, members: int,
 
 
 @pytest.mark.parametrize("task", list(Task))
-def test_a_member_that_is_right_has_the_weight(task: Task) -> None:
+def test_perfect_member_has_all_the_weight(task: Task) -> None:
     predictions, targets = classifiers(1) if task is CLASSES else regressors(1)
     predictions[1] = np.eye(3, dtype=np.float32)[targets] if task is CLASSES else targets
     assert fitted(Rule.WEIGHTED, task, predictions, targets).weights == pytest.approx((0, 1, 0), abs=1e-4)
@@ -95,7 +95,7 @@ def test_a_member_that_is_right_has_the_weight(task: Task) -> None:
 
 @few
 @given(seeds, st.floats(0.3, 4))
-def test_the_temperature_is_that_of_a_grid(seed: int, true: float) -> None:
+def test_temperature_equals_the_best_of_a_grid(seed: int, true: float) -> None:
     generator = np.random.default_rng(seed)
     scores = 2 * generator.standard_normal((300, 4))
     chances = np.asarray(softmax(scores / true, axis=1))
@@ -112,7 +112,7 @@ def test_the_temperature_is_that_of_a_grid(seed: int, true: float) -> None:
     assert found == pytest.approx(grid[np.argmin([log_loss(float(degree)) for degree in grid])], rel=0.03)
 
 
-def test_a_temperature_is_bounded_and_one_where_none_is_better() -> None:
+def test_temperature_is_bounded_and_defaults_to_one() -> None:
     targets = np.tile([0, 1], 10)
     certain = np.eye(2, dtype=np.float32)[targets]
     assert temperature(certain, targets) == 1.0
@@ -125,7 +125,7 @@ def test_a_temperature_is_bounded_and_one_where_none_is_better() -> None:
 
 @few
 @given(seeds, st.integers(1, 4), st.integers(2, 4))
-def test_stacking_is_scikit_learns_when_all_answer(seed: int, members: int, classes: int) -> None:
+def test_stacking_equals_scikit_learn_when_all_answer(seed: int, members: int, classes: int) -> None:
     predictions, targets = classifiers(seed, members, 80, classes)
     assume(len(np.unique(targets)) == classes)
     features = np.log(predictions).transpose(1, 0, 2).reshape(80, -1).astype(np.float64)
@@ -136,7 +136,7 @@ def test_stacking_is_scikit_learns_when_all_answer(seed: int, members: int, clas
 
 @few
 @given(seeds, st.integers(1, 4), st.integers(1, 3))
-def test_stacking_values_is_scikit_learns_when_all_answer(seed: int, members: int, outputs: int) -> None:
+def test_stacking_of_values_equals_scikit_learn_when_all_answer(seed: int, members: int, outputs: int) -> None:
     predictions, targets = regressors(seed, members, 80, outputs)
     features = predictions.transpose(1, 0, 2).reshape(80, -1).astype(np.float64)
     theirs = Ridge(alpha=1.0).fit(features, targets).predict(features).reshape(80, outputs)
@@ -145,7 +145,7 @@ def test_stacking_values_is_scikit_learns_when_all_answer(seed: int, members: in
 
 
 @pytest.mark.parametrize("lacking", range(4))
-def test_a_class_that_the_rows_lack_is_answered_where_members_are_sure_of_it(lacking: int) -> None:
+def test_class_absent_from_the_rows_is_predicted_when_members_are_certain(lacking: int) -> None:
     predictions, targets = classifiers(4, 3, 200, 4)
     rest = targets != lacking
     combination = fitted(Rule.STACKING, CLASSES, predictions[:, rest], targets[rest])
@@ -155,7 +155,7 @@ def test_a_class_that_the_rows_lack_is_answered_where_members_are_sure_of_it(lac
     np.testing.assert_array_equal(combine(combination, sure, range(3)).argmax(axis=1), range(4))
 
 
-def test_a_calibrated_combination_has_the_temperature_of_what_it_answers() -> None:
+def test_calibrated_combination_has_the_temperature_of_its_predictions() -> None:
     predictions, targets = classifiers(5)
     plain, warm = (fitted(Rule.MEAN, CLASSES, predictions, targets, calibrate=choice) for choice in (False, True))
     assert plain.temperature == 1.0
@@ -163,14 +163,14 @@ def test_a_calibrated_combination_has_the_temperature_of_what_it_answers() -> No
     assert warm.weights == plain.weights == (1 / 3,) * 3
 
 
-def test_weights_that_are_given_are_kept() -> None:
+def test_given_weights_are_kept() -> None:
     predictions, targets = classifiers(5)
     given_weights = fit(Rule.WEIGHTED, CLASSES, predictions, targets, weights=(0.5, 0.5, 0.0), calibrate=False)
     assert given_weights.weights == (0.5, 0.5, 0.0)
 
 
 @pytest.mark.parametrize("rule", sorted(REGRESSION_RULES))
-def test_the_noise_is_how_far_off_the_combination_is(rule: Rule) -> None:
+def test_noise_is_the_squared_error_of_the_combination(rule: Rule) -> None:
     predictions, targets = regressors(6)
     combination = fitted(rule, VALUES, predictions, targets)
     off = targets - combine(combination, predictions, range(3))
@@ -208,13 +208,13 @@ def test_degenerate_rows_give_a_finite_combination(kind: str, members: int, task
     assert Combination.from_json(combination.to_json()) == combination
 
 
-def test_too_few_rows_is_an_error_with_both_numbers() -> None:
+def test_too_few_rows_are_an_error_with_both_numbers() -> None:
     predictions, targets = classifiers(1, 3, MIN_ROWS - 1)
     with pytest.raises(EnsembleError, match=f"at least {MIN_ROWS} rows, got {MIN_ROWS - 1}"):
         fitted(Rule.WEIGHTED, CLASSES, predictions, targets)
 
 
-def test_predictions_that_are_not_finite_are_an_error_that_names_the_members() -> None:
+def test_nonfinite_predictions_are_an_error_that_names_the_members() -> None:
     predictions, targets = classifiers(1)
     predictions[1, 5, 0], predictions[2, 0, 1] = np.nan, np.inf
     with pytest.raises(EnsembleError, match="members 1, 2"):

@@ -1,4 +1,4 @@
-"""What cannot be scored is refused, and the message says whose it is and what is wrong."""
+"""Input that cannot be scored is refused, and the message names the member and the problem."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _changed(array: Array, value: float) -> Array:
     return changed
 
 
-def test_what_can_be_scored_is_let_through() -> None:
+def test_valid_input_is_accepted() -> None:
     check("test", PROBABILITIES, LABELS, _mean_of(2), outputs=3)
     check("test", PROBABILITIES, LABELS.astype(np.uint8), _mean_of(2))
     check("test", VALUES, TARGETS, _mean_of(2, Task.REGRESSION))
@@ -48,7 +48,7 @@ def test_what_can_be_scored_is_let_through() -> None:
         (_changed(PROBABILITIES, -0.1), "test: member 1 returned values from -0.1 to .*; expected probabilities"),
     ],
 )
-def test_predictions_that_cannot_be_scored(predictions: Array, message: str) -> None:
+def test_invalid_predictions_are_refused(predictions: Array, message: str) -> None:
     with pytest.raises(EnsembleError, match=message):
         check("test", predictions, LABELS, _mean_of(2), outputs=3)
 
@@ -62,19 +62,19 @@ def test_predictions_that_cannot_be_scored(predictions: Array, message: str) -> 
         (LABELS.astype(np.float32), "test: targets of 3 classes must be integers from 0 to 2"),
     ],
 )
-def test_labels_that_cannot_be_scored(labels: Array, message: str) -> None:
+def test_invalid_labels_are_refused(labels: Array, message: str) -> None:
     with pytest.raises(EnsembleError, match=message):
         check("test", PROBABILITIES, labels, _mean_of(2))
 
 
-def test_target_values_that_cannot_be_scored() -> None:
+def test_invalid_target_values_are_refused() -> None:
     with pytest.raises(EnsembleError, match=r"targets have shape \(10,\); expected \(10, 2\)"):
         check("test", VALUES, TARGETS[:, 0], _mean_of(2, Task.REGRESSION))
     with pytest.raises(EnsembleError, match="test: a target is not finite"):
         check("test", VALUES, np.full_like(TARGETS, np.nan), _mean_of(2, Task.REGRESSION))
 
 
-def test_answers_of_the_wrong_shape() -> None:
+def test_answers_of_the_wrong_shape_are_refused() -> None:
     with pytest.raises(EnsembleError, match=r"the ensemble returned shape \(9, 3\); expected .* \(10, 3\)"):
         check_answers("the ensemble", PROBABILITIES[0][:9], (10, 3), Task.CLASSIFICATION)
 
@@ -82,6 +82,6 @@ def test_answers_of_the_wrong_shape() -> None:
 @pytest.mark.parametrize(
     ("quorum", "best", "message"), [(0, 0, "invalid quorum 0"), (3, 0, "invalid quorum 3"), (1, 2, "member 2")]
 )
-def test_positions_that_are_none(quorum: int, best: int, message: str) -> None:
+def test_invalid_positions_are_refused(quorum: int, best: int, message: str) -> None:
     with pytest.raises(EnsembleError, match=message):
         check_positions(2, quorum=quorum, best_member=best)

@@ -1,4 +1,4 @@
-"""Scores against those of scikit-learn, torch and scipy."""
+"""Scores compared with scikit-learn, torch and scipy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _values(generator: np.random.Generator, *shape: int) -> NDArray[np.float32]:
 
 
 @given(seeds, st.integers(1, 60), st.integers(2, 6))
-def test_the_scores_of_probabilities_are_those_of_scikit_learn(seed: int, rows: int, classes: int) -> None:
+def test_scores_of_probabilities_equal_scikit_learn(seed: int, rows: int, classes: int) -> None:
     generator = np.random.default_rng(seed)
     said = generator.dirichlet(np.ones(classes), rows).astype(np.float32)
     targets = generator.integers(0, classes, rows)
@@ -36,17 +36,17 @@ def test_the_scores_of_probabilities_are_those_of_scikit_learn(seed: int, rows: 
     assert brier(said, targets) == pytest.approx(expected, abs=1e-6)
 
 
-def test_brier_is_the_sum_over_the_classes() -> None:
+def test_brier_score_is_the_sum_over_the_classes() -> None:
     said = np.array([[0.0, 1.0], [0.5, 0.5]], np.float32)
     assert brier(said, np.array([0, 0])) == (2 + 0.5) / 2
 
 
-def test_a_class_held_impossible_costs_much_but_stays_finite() -> None:
+def test_zero_probability_has_a_large_finite_loss() -> None:
     assert 87 < log_losses(np.array([[1.0, 0.0]], np.float32), np.array([1]))[0] < 88
 
 
 @given(seeds, st.integers(1, 40), st.integers(1, 3))
-def test_the_scores_of_values_are_those_of_scikit_learn_and_torch(seed: int, rows: int, outputs: int) -> None:
+def test_scores_of_values_equal_scikit_learn_and_torch(seed: int, rows: int, outputs: int) -> None:
     generator = np.random.default_rng(seed)
     said, targets = _values(generator, rows, outputs), _values(generator, rows, outputs)
     variance = generator.uniform(0.1, 3, (rows, outputs)).astype(np.float32)
@@ -62,14 +62,14 @@ def test_the_scores_of_values_are_those_of_scikit_learn_and_torch(seed: int, row
     assert found.interval95_width == pytest.approx((high - low).mean())
 
 
-def test_one_variance_an_output_is_that_of_every_row() -> None:
+def test_one_variance_per_output_applies_to_every_row() -> None:
     generator = np.random.default_rng(0)
     said, targets = _values(generator, 5, 2), _values(generator, 5, 2)
     variance = np.array([0.5, 2.0], np.float32)
     assert regression_scores(said, targets, variance) == regression_scores(said, targets, np.tile(variance, (5, 1)))
 
 
-def test_the_interval_covers_what_it_says() -> None:
+def test_interval_covers_the_nominal_fraction() -> None:
     generator = np.random.default_rng(0)
     targets = 3 * _values(generator, 20_000, 1)
     found = regression_scores(np.zeros_like(targets), targets, np.array([9.0]))
@@ -78,12 +78,12 @@ def test_the_interval_covers_what_it_says() -> None:
     assert found.nll == pytest.approx(stats.norm(scale=3).entropy(), abs=0.02)
 
 
-def test_without_a_variance_there_is_no_likelihood_and_no_interval() -> None:
+def test_no_variance_means_no_likelihood_and_no_interval() -> None:
     found = regression_scores(np.zeros((2, 1), np.float32), np.array([[3.0], [4.0]], np.float32), None)
     assert (found.rmse, found.mae) == (math.sqrt(12.5), 3.5)
     assert (found.nll, found.coverage95, found.interval95_width) == (None, None, None)
 
 
-def test_a_variance_of_0_has_an_interval_but_no_likelihood() -> None:
+def test_zero_variance_has_an_interval_but_no_likelihood() -> None:
     found = regression_scores(np.zeros((2, 1), np.float32), np.array([[0.0], [4.0]], np.float32), np.zeros(1))
     assert (found.nll, found.coverage95, found.interval95_width) == (None, 0.5, 0.0)

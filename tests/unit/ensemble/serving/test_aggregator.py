@@ -1,4 +1,4 @@
-"""The aggregator against workers that answer well, badly, late, twice, for another request, or never."""
+"""The aggregator with workers whose replies are valid, invalid, late, duplicated, misaddressed, or missing."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from tests.ensemble_fakes import (
     traffic,
 )
 
-SOON_MS = 40.0  # a deadline that a test waits for
-AMPLE_MS = 1000.0  # one that a test waits for too, but not before the members that answer have answered
+SOON_MS = 40.0  # a deadline that a test waits out
+AMPLE_MS = 1000.0  # also waited out, but late enough that the members that reply have replied
 Test = Callable[..., Coroutine[Any, Any, None]]
 
 
 def in_loop(test: Test) -> Callable[..., None]:
-    """Run a coroutine test in a loop of its own."""
+    """Run a coroutine test in its own event loop."""
 
     @wraps(test)
     def run(*args: Any, **kwargs: Any) -> None:
@@ -55,7 +55,7 @@ def in_loop(test: Test) -> Callable[..., None]:
 async def joined(
     folder: Path, *scripts: Script | None, limits: AggregatorLimits | None = None, **options: Any
 ) -> AsyncIterator[tuple[Aggregator, list[FakeWorker]]]:
-    """An aggregator linked with a worker a script; at the end nothing is left of any request."""
+    """An aggregator connected to one worker per script; at the end no request has left any state."""
     workers = [FakeWorker(folder, number, script) for number, script in enumerate(scripts)]
     aggregator = Aggregator(limits=limits)
     aggregator.update([traffic(snapshot(*(worker.member() for worker in workers), **options))] if workers else [])
@@ -70,7 +70,7 @@ async def joined(
 
 
 async def ask(aggregator: Aggregator, deadline_ms: float | None = None) -> Prediction:
-    """Predict with the ensemble as it is now."""
+    """Predict with the current ensemble."""
     now = aggregator.traffic_of(1)
     assert now is not None
     return await aggregator.predict(now.active, ROWS, deadline_ms)
@@ -81,7 +81,7 @@ def links(aggregator: Aggregator) -> list[ReplicaLink]:
 
 
 @in_loop
-async def test_all_answer(tmp_path: Path) -> None:
+async def test_all_members_answer(tmp_path: Path) -> None:
     async with joined(tmp_path, answers(0.2), answers(0.4), answers(0.9)) as (aggregator, _):
         found = await ask(aggregator)
     assert found.outcome is Outcome.OK
@@ -95,8 +95,8 @@ async def test_all_answer(tmp_path: Path) -> None:
 
 
 @in_loop
-async def test_the_same_replies_give_the_same_bits_however_they_arrive(tmp_path: Path) -> None:
-    said = [0.1, 0.7, 0.35]
+async def test_result_is_bitwise_equal_in_any_order_of_replies(tmp_path: Path) -> None:
+    shares = [0.1, 0.7, 0.35]
     async with joined(tmp_path, None, None, None) as (aggregator, workers):
         found = []
         for order in ([0, 1, 2], [2, 0, 1], [1, 2, 0]):
@@ -104,20 +104,20 @@ async def test_the_same_replies_give_the_same_bits_however_they_arrive(tmp_path:
             waiting = [await worker.requests.get() for worker in workers]
             for number in order:
                 sender, request = waiting[number]
-                await workers[number].send(sender, ok(request, said[number]))
+                await workers[number].send(sender, ok(request, shares[number]))
             outputs = (await asked).outputs
             assert outputs is not None
             found.append(outputs.tobytes())
     assert len(set(found)) == 1
     combination = snapshot(*[member(None)] * 3).combination
-    assert found[0] == combine(combination, np.concatenate([probabilities(s) for s in said]), [0, 1, 2]).tobytes()
+    assert found[0] == combine(combination, np.concatenate([probabilities(s) for s in shares]), [0, 1, 2]).tobytes()
 
 
 BAD: list[tuple[str, Script, MemberStatus, str]] = [
     ("error", alters(status="error", message="boom", predictions=None), MemberStatus.ERROR, "boom"),
     ("expired", alters(status="expired", predictions=None), MemberStatus.EXPIRED, ""),
     ("refused", alters(status="refused", message="queue full", predictions=None), MemberStatus.REFUSED, "queue full"),
-    ("unheard of", alters(status="fine"), MemberStatus.INVALID, ""),
+    ("unknown status", alters(status="fine"), MemberStatus.INVALID, ""),
     ("no predictions", alters(predictions=None), MemberStatus.INVALID, "wrong shape"),
     ("another number of rows", alters(predictions=probabilities(0.5, rows=3)), MemberStatus.INVALID, "wrong shape"),
     ("two members", alters(predictions=probabilities(0.5, members=2)), MemberStatus.INVALID, "wrong shape"),
@@ -129,7 +129,7 @@ BAD: list[tuple[str, Script, MemberStatus, str]] = [
 
 @pytest.mark.parametrize(("script", "status", "message"), [b[1:] for b in BAD], ids=[b[0] for b in BAD])
 @in_loop
-async def test_a_bad_reply_fails_its_member_alone(
+async def test_invalid_reply_fails_only_its_member(
     tmp_path: Path, script: Script, status: MemberStatus, message: str
 ) -> None:
     async with joined(tmp_path, answers(0.25), script, answers(0.75)) as (aggregator, _):
@@ -143,7 +143,7 @@ async def test_a_bad_reply_fails_its_member_alone(
 
 
 @in_loop
-async def test_weights_renormalize_over_those_that_answered(tmp_path: Path) -> None:
+async def test_weights_renormalize_over_answering_members(tmp_path: Path) -> None:
     async with joined(tmp_path, answers(1.0), alters(status="error"), answers(0.0)) as (aggregator, workers):
         members = [worker.member() for worker in workers]
         found = await aggregator.predict(snapshot(*members, rule=Rule.WEIGHTED, weights=(0.5, 0.4, 0.1)), ROWS)
@@ -156,7 +156,7 @@ IGNORED: list[tuple[str, Callable[[Any], Any], str]] = [
     ("wrong request id", lambda r: replace(ok(r), request_id=r.request_id + 1), "unknown"),
     ("stale epoch", lambda r: replace(ok(r), epoch=0), "stale_epoch"),
     ("future epoch", lambda r: replace(ok(r), epoch=2), "stale_epoch"),
-    ("not ours", lambda _: [b"hello"], "garbled"),
+    ("not a message", lambda _: [b"hello"], "garbled"),
     ("nothing", lambda _: [b""], "garbled"),
     ("a list for an id", lambda _: [b'{"request_id":[1],"epoch":1,"status":"ok","shapes":[]}'], "garbled"),
 ]
@@ -164,10 +164,10 @@ IGNORED: list[tuple[str, Callable[[Any], Any], str]] = [
 
 @pytest.mark.parametrize(("makes", "reason"), [i[1:] for i in IGNORED], ids=[i[0] for i in IGNORED])
 @in_loop
-async def test_what_names_no_pending_slot_is_dropped_and_counted(
+async def test_reply_without_a_pending_slot_is_dropped_and_counted(
     tmp_path: Path, makes: Callable[[Any], Any], reason: str
 ) -> None:
-    """And the worker is still heard: its sound reply right after it counts."""
+    """A valid reply that follows from the same worker is accepted."""
     async with joined(tmp_path, lambda r: [makes(r), ok(r, 0.9)]) as (aggregator, _):
         found = await ask(aggregator)
         assert found.outcome is Outcome.OK
@@ -176,16 +176,16 @@ async def test_what_names_no_pending_slot_is_dropped_and_counted(
 
 
 @in_loop
-async def test_a_second_answer_to_a_request_is_dropped(tmp_path: Path) -> None:
+async def test_second_reply_to_a_request_is_dropped(tmp_path: Path) -> None:
     async with joined(tmp_path, lambda r: [ok(r, 0.9), ok(r, 0.1)], answers()) as (aggregator, _):
         for _ in range(3):
             found = await ask(aggregator)
             assert found.member_outputs is not None and found.member_outputs[0, 0, 0] == np.float32(0.9)
-        assert aggregator.counts.dropped["duplicate"] >= 2  # that of the last request may be under way
+        assert aggregator.counts.dropped["duplicate"] >= 2  # that of the last request may be in flight
 
 
 @in_loop
-async def test_a_late_answer_to_one_request_never_touches_the_next(tmp_path: Path) -> None:
+async def test_late_reply_never_affects_the_next_request(tmp_path: Path) -> None:
     async with joined(tmp_path, None) as (aggregator, (worker,)):
         late = await ask(aggregator, SOON_MS)
         assert (late.outcome, statuses(late)) == (Outcome.DEADLINE, [MemberStatus.LATE])
@@ -201,7 +201,7 @@ async def test_a_late_answer_to_one_request_never_touches_the_next(tmp_path: Pat
 
 
 @in_loop
-async def test_answers_in_another_order_find_their_requests(tmp_path: Path) -> None:
+async def test_replies_in_another_order_are_matched_to_their_requests(tmp_path: Path) -> None:
     async with joined(tmp_path, None) as (aggregator, (worker,)):
         asked = [asyncio.create_task(ask(aggregator)) for _ in range(5)]
         waiting = [await worker.requests.get() for _ in asked]
@@ -214,7 +214,7 @@ async def test_answers_in_another_order_find_their_requests(tmp_path: Path) -> N
 
 
 @in_loop
-async def test_a_member_that_never_answers_costs_the_deadline_and_no_more(tmp_path: Path) -> None:
+async def test_silent_member_costs_at_most_the_deadline(tmp_path: Path) -> None:
     async with joined(tmp_path, answers(), silent) as (aggregator, (_, mute)):
         found = await ask(aggregator, AMPLE_MS)
         assert found.outcome is Outcome.DEGRADED
@@ -236,7 +236,7 @@ async def test_a_member_that_never_answers_costs_the_deadline_and_no_more(tmp_pa
     ],
 )
 @in_loop
-async def test_fewer_than_the_quorum_is_no_answer_but_the_members_states(
+async def test_fewer_than_the_quorum_returns_only_member_states(
     tmp_path: Path, scripts: tuple[Script, ...], quorum: int, outcome: Outcome
 ) -> None:
     async with joined(tmp_path, *scripts, quorum=quorum) as (aggregator, _):
@@ -247,14 +247,14 @@ async def test_fewer_than_the_quorum_is_no_answer_but_the_members_states(
 
 
 @in_loop
-async def test_a_deadline_above_the_ensembles_own_is_cut_to_it(tmp_path: Path) -> None:
+async def test_deadline_is_capped_at_that_of_the_ensemble(tmp_path: Path) -> None:
     async with joined(tmp_path, silent, deadline_ms=SOON_MS) as (aggregator, _):
         assert (await ask(aggregator, 60_000.0)).deadline_ms == SOON_MS
 
 
 @pytest.mark.parametrize("state", [s for s in MemberState if s is not MemberState.READY])
 @in_loop
-async def test_a_member_that_is_not_ready_is_not_waited_for(tmp_path: Path, state: MemberState) -> None:
+async def test_member_that_is_not_ready_is_not_waited_for(tmp_path: Path, state: MemberState) -> None:
     async with joined(tmp_path, answers()) as (aggregator, (worker,)):
         away = member("ipc:///nowhere", 1, state=state)
         aggregator.update([traffic(snapshot(worker.member(), away))])
@@ -264,7 +264,7 @@ async def test_a_member_that_is_not_ready_is_not_waited_for(tmp_path: Path, stat
 
 
 @in_loop
-async def test_an_ensemble_with_no_member_ready_says_so_at_once(tmp_path: Path) -> None:
+async def test_ensemble_without_ready_members_is_reported_immediately(tmp_path: Path) -> None:
     async with joined(tmp_path) as (aggregator, _):
         found = await aggregator.predict(snapshot(member(None), deadline_ms=600_000.0), ROWS)
     assert (found.outcome, statuses(found)) == (Outcome.BELOW_QUORUM, [MemberStatus.UNAVAILABLE])
@@ -280,7 +280,7 @@ def _restarted(workers: list[FakeWorker]) -> list[Member]:
 
 @pytest.mark.parametrize("now", [_gone, _restarted])
 @in_loop
-async def test_a_death_resolves_what_waits_for_it_now_not_at_the_deadline(
+async def test_death_completes_pending_requests_before_the_deadline(
     tmp_path: Path, now: Callable[[list[FakeWorker]], list[Member]]
 ) -> None:
     async with joined(tmp_path, answers(0.8), silent, deadline_ms=600_000.0) as (aggregator, workers):
@@ -293,7 +293,7 @@ async def test_a_death_resolves_what_waits_for_it_now_not_at_the_deadline(
 
 
 @in_loop
-async def test_a_worker_that_is_not_there_is_late_until_the_host_says_that_it_is_dead(tmp_path: Path) -> None:
+async def test_absent_worker_is_late_until_the_host_reports_its_death(tmp_path: Path) -> None:
     aggregator = Aggregator()
     aggregator.update([traffic(snapshot(member(f"ipc://{tmp_path / 'nobody'}"), deadline_ms=30.0))])
     found = await ask(aggregator)
@@ -302,8 +302,8 @@ async def test_a_worker_that_is_not_there_is_late_until_the_host_says_that_it_is
 
 
 @in_loop
-async def test_one_answer_in_graph_is_that_of_all_members_and_its_combination_stays(tmp_path: Path) -> None:
-    combined = np.array([[0.3, 0.7]] * 2, np.float32)  # not the mean, so that one sees whose it is
+async def test_in_graph_reply_covers_all_members_and_keeps_its_combination(tmp_path: Path) -> None:
+    combined = np.array([[0.3, 0.7]] * 2, np.float32)  # not the mean, so that its origin is visible
     script: Script = lambda r: [replace(ok(r, 0.5, members=3), combined=combined)]  # noqa: E731
     async with joined(tmp_path, script) as (aggregator, (worker,)):
         members = [replicated(n, replica(worker.endpoint)) for n in range(3)]
@@ -322,7 +322,9 @@ IN_GRAPH: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize("changes", [i[1] for i in IN_GRAPH], ids=[i[0] for i in IN_GRAPH])
 @in_loop
-async def test_in_graph_a_misshapen_reply_is_no_members_answer(tmp_path: Path, changes: dict[str, Any]) -> None:
+async def test_in_graph_reply_of_the_wrong_shape_is_invalid_for_every_member(
+    tmp_path: Path, changes: dict[str, Any]
+) -> None:
     sound = {"predictions": probabilities(0.5, members=3), "combined": np.full((2, 2), 0.5, np.float32)}
     async with joined(tmp_path, alters(**{**sound, **changes})) as (aggregator, (worker,)):
         members = [replicated(n, replica(worker.endpoint)) for n in range(3)]
@@ -331,7 +333,7 @@ async def test_in_graph_a_misshapen_reply_is_no_members_answer(tmp_path: Path, c
 
 
 @in_loop
-async def test_in_graph_a_member_can_fail_alone_and_the_others_are_combined_here(tmp_path: Path) -> None:
+async def test_in_graph_failure_of_one_member_leaves_the_others_combined(tmp_path: Path) -> None:
     predictions = np.concatenate([probabilities(0.2), probabilities(0.5), probabilities(np.nan), probabilities(0.6)])
     script = alters(predictions=predictions, failed={"1": "out of memory"})
     async with joined(tmp_path, script) as (aggregator, (worker,)):
@@ -345,7 +347,7 @@ async def test_in_graph_a_member_can_fail_alone_and_the_others_are_combined_here
 
 
 @in_loop
-async def test_in_graph_a_combination_that_is_not_finite_is_made_again_here(tmp_path: Path) -> None:
+async def test_in_graph_nonfinite_combination_is_recomputed(tmp_path: Path) -> None:
     script = alters(predictions=probabilities(0.5, members=3), combined=np.full((2, 2), np.nan, np.float32))
     async with joined(tmp_path, script) as (aggregator, (worker,)):
         members = [replicated(n, replica(worker.endpoint)) for n in range(3)]

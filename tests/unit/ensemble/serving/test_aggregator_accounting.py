@@ -1,4 +1,4 @@
-"""What the aggregator holds and counts: nothing stays behind, and outcomes sum to what was admitted."""
+"""State and counters of the aggregator: nothing leaks, and outcomes add up to the admitted requests."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def outcomes(aggregator: Aggregator) -> Counter[Outcome]:
 
 
 @in_loop
-async def test_a_client_that_leaves_frees_everything(tmp_path: Path) -> None:
+async def test_cancelled_request_frees_everything(tmp_path: Path) -> None:
     async with joined(tmp_path, silent, silent) as (aggregator, workers):
         asked = [asyncio.create_task(ask(aggregator)) for _ in range(3)]
         for worker in workers:
@@ -60,7 +60,7 @@ async def test_a_client_that_leaves_frees_everything(tmp_path: Path) -> None:
 
 
 @in_loop
-async def test_above_the_limit_of_requests_under_way_the_next_is_shed(
+async def test_request_above_the_in_flight_limit_is_shed(
     tmp_path: Path,
 ) -> None:
     async with joined(tmp_path, None, limits=AggregatorLimits(requests=2)) as (aggregator, (worker,)):
@@ -76,8 +76,8 @@ async def test_above_the_limit_of_requests_under_way_the_next_is_shed(
 
 
 @in_loop
-async def test_outcomes_sum_to_what_was_admitted(tmp_path: Path) -> None:
-    """A crowd of requests on workers that answer, fail and keep silent by chance, some given up by their clients."""
+async def test_outcomes_add_up_to_the_admitted_requests(tmp_path: Path) -> None:
+    """Many requests to workers that randomly reply, fail or stay silent; some clients disconnect."""
     random = Random(5)
 
     def fickle(request: Request) -> list[object]:
@@ -97,7 +97,7 @@ async def test_outcomes_sum_to_what_was_admitted(tmp_path: Path) -> None:
 
 
 @in_loop
-async def test_a_request_under_way_keeps_the_members_it_was_admitted_with(tmp_path: Path) -> None:
+async def test_request_in_flight_keeps_its_members(tmp_path: Path) -> None:
     async with joined(tmp_path, None, None) as (aggregator, (first, second)):
         aggregator.update([traffic(snapshot(first.member()))])
         asked = asyncio.create_task(ask(aggregator))
@@ -111,7 +111,7 @@ async def test_a_request_under_way_keeps_the_members_it_was_admitted_with(tmp_pa
 
 
 @in_loop
-async def test_an_ensemble_that_is_gone_is_not_known_and_its_links_are_closed(tmp_path: Path) -> None:
+async def test_removed_ensemble_is_unknown_and_its_links_are_closed(tmp_path: Path) -> None:
     async with joined(tmp_path, answers()) as (aggregator, _):
         aggregator.update([])
         assert aggregator.traffic_of(1) is None
@@ -119,7 +119,7 @@ async def test_an_ensemble_that_is_gone_is_not_known_and_its_links_are_closed(tm
 
 
 @in_loop
-async def test_a_worker_in_two_ensembles_has_one_link_and_answers_both(tmp_path: Path) -> None:
+async def test_worker_in_two_ensembles_has_one_link(tmp_path: Path) -> None:
     async with joined(tmp_path, answers()) as (aggregator, (worker,)):
         both = [snapshot(worker.member(), ensemble_id=n) for n in (1, 2)]
         aggregator.update(map(traffic, both))
@@ -128,7 +128,7 @@ async def test_a_worker_in_two_ensembles_has_one_link_and_answers_both(tmp_path:
 
 
 @in_loop
-async def test_a_worker_that_comes_back_with_a_new_epoch_is_linked_anew(tmp_path: Path) -> None:
+async def test_restarted_worker_gets_a_new_link(tmp_path: Path) -> None:
     async with joined(tmp_path, silent) as (aggregator, (old,)):
         waiting = asyncio.create_task(ask(aggregator))
         await old.requests.get()
@@ -137,12 +137,12 @@ async def test_a_worker_that_comes_back_with_a_new_epoch_is_linked_anew(tmp_path
         assert statuses(await waiting) == [MemberStatus.DIED]
         found = await ask(aggregator)
         assert (found.outcome, found.reports[0].epoch) == (Outcome.OK, 2)
-        assert new.requests.qsize() == 1  # the new one got no old work
+        assert new.requests.qsize() == 1  # the new worker received no old request
         new.close()
 
 
 @in_loop
-async def test_ids_are_never_those_of_another_life(tmp_path: Path) -> None:
+async def test_request_ids_differ_between_aggregators(tmp_path: Path) -> None:
     seen = set()
     for _ in range(3):
         async with joined(tmp_path, answers()) as (aggregator, (worker,)):
@@ -153,8 +153,8 @@ async def test_ids_are_never_those_of_another_life(tmp_path: Path) -> None:
 
 
 @in_loop
-async def test_a_full_queue_is_that_members_answer_and_blocks_no_one(tmp_path: Path) -> None:
-    """A worker that reads nothing: its queue fills with large requests, and the others answer all the same."""
+async def test_full_queue_is_reported_for_its_member_and_blocks_no_other(tmp_path: Path) -> None:
+    """A worker that reads nothing: its queue fills with large requests, and the other worker still replies."""
     with zmq.Context() as context, context.socket(zmq.ROUTER) as stuck:
         stuck.setsockopt(zmq.LINGER, 0)
         stuck.setsockopt(zmq.RCVHWM, 1)
@@ -170,8 +170,8 @@ async def test_a_full_queue_is_that_members_answer_and_blocks_no_one(tmp_path: P
 
 
 @in_loop
-async def test_a_reply_that_comes_while_another_request_is_sent_is_heard(tmp_path: Path) -> None:
-    """ZeroMQ signals a reply once; sending may take that signal, and must hand it on to the reader."""
+async def test_reply_that_arrives_during_a_send_is_received(tmp_path: Path) -> None:
+    """ZeroMQ signals a reply once; sending may consume that signal, and must pass it to the reader."""
     endpoint, over = f"ipc://{tmp_path / 'w'}", threading.Event()
 
     def serve() -> None:
@@ -192,7 +192,7 @@ async def test_a_reply_that_comes_while_another_request_is_sent_is_heard(tmp_pat
     for _ in range(20):
         first = asyncio.create_task(ask(aggregator))
         await asyncio.sleep(0)
-        # The loop stands still until the reply's signal is there, and the next request is sent before it looks.
+        # The loop blocks until the reply is signaled, and sends the next request before it handles the signal.
         select.select([link._connection._socket.fileno()], [], [], 0.02)
         second = await ask(aggregator)
         assert [(await first).outcome, second.outcome] == [Outcome.OK, Outcome.OK]
@@ -202,8 +202,8 @@ async def test_a_reply_that_comes_while_another_request_is_sent_is_heard(tmp_pat
 
 
 @in_loop
-async def test_a_client_that_leaves_in_the_step_in_which_its_answer_comes_harms_nobody() -> None:
-    """Its future is cancelled before the aggregator is told: the answers of the others must still be handed out."""
+async def test_cancellation_at_the_moment_of_the_answer_does_not_affect_others() -> None:
+    """Its future is cancelled before the aggregator is notified: the other answers must still be delivered."""
     rig = AggregatorRig(traffic(now := snapshot(member("a"))))
     asked = [rig.aggregator.predict(now, ROWS) for _ in range(3)]
     asked[0].cancel()
@@ -214,7 +214,7 @@ async def test_a_client_that_leaves_in_the_step_in_which_its_answer_comes_harms_
     rig.assert_nothing_left()
 
 
-def test_who_hears_of_a_death_may_withdraw_what_else_waits_there() -> None:
+def test_callback_on_a_death_may_cancel_other_requests() -> None:
     rig = AggregatorRig(traffic(now := snapshot(member("a"), member("b", 1))))
     others: list[PendingRequest] = []
     rig.aggregator.admit(now, ROWS, None, lambda _: rig.aggregator.cancel(others.pop()))
@@ -228,7 +228,7 @@ def test_who_hears_of_a_death_may_withdraw_what_else_waits_there() -> None:
     rig.assert_nothing_left()
 
 
-def test_who_hears_an_answer_may_ask_again_at_once() -> None:
+def test_callback_on_an_answer_may_admit_a_request() -> None:
     rig = AggregatorRig(traffic(now := snapshot(member("a"))))
 
     def again(_: Prediction) -> None:
@@ -242,8 +242,8 @@ def test_who_hears_an_answer_may_ask_again_at_once() -> None:
 
 
 @pytest.mark.parametrize("mode", [Mode.BETWEEN_GRAPH, Mode.IN_GRAPH])
-def test_while_it_closes_nobody_takes_over_from_nobody(mode: Mode) -> None:
-    """A replica that is closed already is not asked for those that wait for another (`FakeConnection` would say)."""
+def test_no_replica_takes_over_during_close(mode: Mode) -> None:
+    """Requests of a closed replica are not sent to one that is closed too (`FakeConnection` would raise)."""
     replicas = [replica(name, 20 + number) for number, name in enumerate("abc")]
     rig = AggregatorRig(traffic(now := snapshot(replicated(0, *replicas), mode=mode)))
     for _ in range(6):
@@ -257,7 +257,7 @@ def test_while_it_closes_nobody_takes_over_from_nobody(mode: Mode) -> None:
     assert statuses(rig.done[-1]) == [MemberStatus.UNAVAILABLE]
 
 
-def test_a_replica_that_takes_no_more_is_not_the_end_if_there_is_another() -> None:
+def test_request_goes_to_another_replica_when_one_is_full() -> None:
     replicas = [replica(name, 20 + number) for number, name in enumerate("ab")]
     rig = AggregatorRig(traffic(now := snapshot(replicated(0, *replicas))))
     rig.transport["a"].full = True
@@ -266,8 +266,8 @@ def test_a_replica_that_takes_no_more_is_not_the_end_if_there_is_another() -> No
     assert rig.done[0].outcome is Outcome.OK
 
 
-def test_a_version_that_is_gone_leaves_no_accounts_behind() -> None:
-    """However many versions there were; those of one that drains stay until it has."""
+def test_removed_version_leaves_no_counters() -> None:
+    """For any number of versions; the counters of a draining version stay until it has drained."""
     rig = AggregatorRig()
     for version in range(1, 50):
         now = snapshot(replicated(0, replica(f"w{version}", 20 + version)), version=version)

@@ -1,4 +1,4 @@
-"""The aggregator against anything that can happen, in any order, beside a plain model of what must come of it."""
+"""The aggregator under any sequence of events, compared after each with a simple model of the expected results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.aggregator_rig import AggregatorRig, ended, statuses
 from tests.ensemble_fakes import FEATURES, replicated, snapshot, traffic
 
 OWN_MS = 1000.0
-# Small enough to be reached; hedges are frequent enough to see their effects.
+# Small enough to be reached; hedges are frequent enough to have an effect.
 LIMITS = AggregatorLimits(requests=12, replica_requests=5, hedge_share=0.5, replies_per_quantile=2)
 BETWEEN, IN_GRAPH = 1, 2
 REPLICAS = {
@@ -34,7 +34,7 @@ EVERY_REPLICA = [r for members in REPLICAS.values() for member in members for r 
 
 KINDS: dict[str, Callable[[Reply], Reply]] = {
     "another id": lambda reply: replace(reply, request_id=reply.request_id + 1),
-    "an id of nobody's": lambda reply: replace(reply, request_id=1),
+    "an unknown id": lambda reply: replace(reply, request_id=1),
     "the last epoch": lambda reply: replace(reply, epoch=reply.epoch - 1),
     "the next epoch": lambda reply: replace(reply, epoch=reply.epoch + 1),
     "error": lambda reply: replace(reply, status="error", predictions=None),
@@ -55,22 +55,22 @@ def _of(reply: Reply) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
     return reply.predictions
 
 
-def sound(request: Request, members: int, share: float) -> Reply:
-    """Predictions that no other reply has."""
+def valid_reply(request: Request, members: int, share: float) -> Reply:
+    """A valid reply whose predictions no other reply has."""
     first = np.linspace(share, share / 2, members * len(request.inputs), dtype=np.float32)
     first = first.reshape(members, len(request.inputs))
     return Reply(request.request_id, request.epoch, "ok", predictions=np.stack([first, 1 - first], axis=-1))
 
 
 class AggregatorMachine(RuleBasedStateMachine):
-    """Each rule does something to the aggregator, tells the model, and compares what came of it."""
+    """Each rule acts on the aggregator, updates the model, and compares the two."""
 
     @initialize()
-    def begin(self) -> None:
+    def start(self) -> None:
         self.rig = AggregatorRig(limits=LIMITS)
         self.model = Model()
         self.pending_requests: dict[int, PendingRequest] = {}
-        self.heard: list[tuple[list[PendingRequest], Prediction]] = []
+        self.answers: list[tuple[list[PendingRequest], Prediction]] = []
         self.history: list[tuple[Line, Request]] = []
         self.hedged = 0
         self.past: list[PendingRequest] = []
@@ -91,7 +91,7 @@ class AggregatorMachine(RuleBasedStateMachine):
         self.rig.assert_nothing_left()
         assert all(connection.closed for connection in self.rig.transport.connections)
 
-    # What there is.
+    # State.
 
     def version(self, number: int) -> Snapshot:
         members = [replicated(n, *(self.replicas[r] for r in replicas)) for n, replicas in enumerate(REPLICAS[number])]
@@ -110,7 +110,7 @@ class AggregatorMachine(RuleBasedStateMachine):
         return [*found, traffic(self.in_graph())] if self.has_in_graph else found
 
     def update(self) -> None:
-        """The host says what is up; the model drops, drains and opens connections as it must be."""
+        """The host reports its replicas; the model drops, drains and opens connections accordingly."""
         now = self.traffic()
         snapshots = [s for item in now for s in (item.active, item.canary) if s is not None]
         replicas = {r.replica_id: r for s in snapshots for member in s.members for r in member.replicas}
@@ -127,7 +127,7 @@ class AggregatorMachine(RuleBasedStateMachine):
                 self.model.drained.append(line)
             else:
                 self.die(line, sends, before)
-        self.unclaimed(sends)
+        self.assert_no_unexpected(sends)
         self.open(replicas)
         for line in [line for line in self.model.drained if self.is_idle(line)]:
             self.model.drained.remove(line)
@@ -148,7 +148,7 @@ class AggregatorMachine(RuleBasedStateMachine):
         return self.rig.aggregator.links.by_replica
 
     def available(self) -> list[Line]:
-        """The connections that can be asked, as far as the model and the breakers know."""
+        """The connections that can receive a request, according to the model and the breakers."""
         links = self.links()
         return [
             line
@@ -156,17 +156,17 @@ class AggregatorMachine(RuleBasedStateMachine):
             if not line.down and not links[line.replica_id].breaker.is_open and len(line.owed) < LIMITS.replica_requests
         ]
 
-    # Watching.
+    # Observation.
 
     def note_sends(self, *, probes: bool) -> list[tuple[Line, Request]]:
-        """What was sent since, but for probes, which the model is told of."""
+        """The requests sent since the last call; probes are recorded in the model instead."""
         found = []
         for line in [*self.model.lines.values(), *self.model.drained]:
             for request in line.connection.sent[line.seen :]:
                 if request.request_id in self.model.live or request.request_id in self.pending_requests:
                     found.append((line, request))
                     continue
-                assert probes, "a probe out of turn"
+                assert probes, "an unexpected probe"
                 assert request.inputs.shape == (1, FEATURES)
                 assert not request.inputs.any()
                 assert not line.is_probed(self.rig.timer.now_s()), "one probe at a time"
@@ -177,7 +177,7 @@ class AggregatorMachine(RuleBasedStateMachine):
         return found
 
     def die(self, line: Line, sends: list[tuple[Line, Request]], could_take_over: Iterable[Line]) -> None:
-        """Its worker is gone: whoever waits goes on with another replica, or has its answer."""
+        """The worker is gone: each pending request moves to another replica, or has its answer."""
         pending = self.model.pending(line)
         line.owed.clear()
         line.probe = None
@@ -186,13 +186,13 @@ class AggregatorMachine(RuleBasedStateMachine):
                 self.take_over(asked, slot, sends, could_take_over)
             self.model.end_if_all_said(asked)
 
-    def unclaimed(self, sends: list[tuple[Line, Request]]) -> None:
-        """Nothing was sent that no rule calls for."""
+    def assert_no_unexpected(self, sends: list[tuple[Line, Request]]) -> None:
+        """No request was sent without a reason."""
         for line, request in sends:
             assert request.request_id in line.owed or line.down or line.connection.closed, "sent without a reason"
 
     def send(self, line: Line, request: Request, asked: Asked, slot: Slot) -> None:
-        """A request that went to a worker, with the time that was left."""
+        """A request was sent to a worker, with the remaining time."""
         assert (request.epoch, len(request.inputs)) == (line.epoch, asked.rows)
         assert request.left_ms == pytest.approx((asked.due_s - self.rig.timer.now_s()) * 1000, abs=1e-6)
         self.model.sent(line, request, asked, slot)
@@ -200,7 +200,7 @@ class AggregatorMachine(RuleBasedStateMachine):
     def take_over(
         self, asked: Asked, slot: Slot, sends: list[tuple[Line, Request]], could_take_over: Iterable[Line]
     ) -> None:
-        """Another replica that was not asked yet, if there is one."""
+        """The request moves to another replica that has not had it yet, if there is one."""
         for line, request in sends:
             if request.request_id == asked.request_id and line.replica_id in slot.replica_ids:
                 slot.status = None
@@ -209,12 +209,12 @@ class AggregatorMachine(RuleBasedStateMachine):
         after = self.available()
         for line in could_take_over:
             is_other = line.replica_id in slot.replica_ids and line.replica_id not in slot.tried
-            assert not (is_other and line in after and not line.connection.full), "nobody took over"
+            assert not (is_other and line in after and not line.connection.full), "no replica took over"
 
     def compare(self) -> None:
-        """Who was answered, and what: exactly what the model says, once."""
-        found = {box[0].request_id: prediction for box, prediction in self.heard}
-        assert len(found) == len(self.heard), "two outcomes of one request"
+        """Each request has exactly the answer that the model expects, once."""
+        found = {box[0].request_id: prediction for box, prediction in self.answers}
+        assert len(found) == len(self.answers), "two outcomes of one request"
         assert found.keys() == self.model.over.keys()
         for request_id, expected in self.model.over.items():
             prediction = found[request_id]
@@ -223,17 +223,17 @@ class AggregatorMachine(RuleBasedStateMachine):
             assert Expected(prediction.outcome, tuple(statuses(prediction)), answered, outputs) == expected
             assert prediction.total_ms <= prediction.deadline_ms + 1e-6
             del self.pending_requests[request_id]
-        self.heard.clear()
+        self.answers.clear()
         self.model.over.clear()
 
-    # What clients do.
+    # Clients.
 
     @rule(in_graph=st.booleans(), rows=st.integers(1, 2), deadline_ms=st.sampled_from([None, 1.0, 40.0, 400.0, 5000.0]))
     def ask(self, in_graph: bool, rows: int, deadline_ms: float | None) -> None:
         self.admit(in_graph, rows, deadline_ms)
 
     def admit(self, in_graph: bool, rows: int, deadline_ms: float | None) -> list[Slot]:
-        """A request; returns what it wants of each worker."""
+        """A request; returns its slots, one per worker."""
         item = self.rig.aggregator.traffic_of(IN_GRAPH if in_graph else BETWEEN)
         if item is None:
             return []
@@ -243,7 +243,7 @@ class AggregatorMachine(RuleBasedStateMachine):
         sheds = len(self.model.live) >= LIMITS.requests
         box: list[PendingRequest] = []
         pending = self.rig.aggregator.admit(
-            now, inputs, deadline_ms, lambda prediction: self.heard.append((box, prediction))
+            now, inputs, deadline_ms, lambda prediction: self.answers.append((box, prediction))
         )  # fmt: skip
         box.append(pending)
         self.pending_requests[pending.request_id] = pending
@@ -255,17 +255,17 @@ class AggregatorMachine(RuleBasedStateMachine):
             self.model.shed(asked)
         else:
             for slot in asked.slots:
-                self.begin_slot(asked, slot, available, owed, sends)
+                self.start_slot(asked, slot, available, owed, sends)
             self.model.end_if_all_said(asked)
-        self.unclaimed(sends)
+        self.assert_no_unexpected(sends)
         self.compare()
         self.past.append(pending)
         return asked.slots
 
-    def begin_slot(
+    def start_slot(
         self, asked: Asked, slot: Slot, available: list[Line], owed: dict[int, int], sends: list[tuple[Line, Request]]
     ) -> None:
-        """It goes to the replica that owes least, to one more if that takes nothing, and else has its answer now."""
+        """The slot goes to the least loaded replica, to the next if that one is full, and otherwise is answered now."""
         order = {r: n for n, r in enumerate(slot.replica_ids)}
         able = [line for line in available if line.replica_id in slot.replica_ids]
         able.sort(key=lambda line: (owed[line.replica_id], order[line.replica_id]))
@@ -302,29 +302,29 @@ class AggregatorMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: any(pending.completed for pending in self.past))
     @rule(data=st.data(), leaves=st.booleans())
-    def touch_what_is_over(self, data: st.DataObject, leaves: bool) -> None:
-        """A deadline or a client that comes when the request has had its outcome."""
+    def touch_completed(self, data: st.DataObject, leaves: bool) -> None:
+        """A deadline or a cancellation after the request has completed."""
         over = [pending for pending in self.past if pending.completed]
         pending = over[data.draw(st.integers(0, len(over) - 1))]
         (self.rig.aggregator.cancel if leaves else self.rig.aggregator.expire)(pending)
         self.compare()
 
-    # What workers do.
+    # Workers.
 
     @precondition(lambda self: any(self.model.pending(line) for line in self.all_lines()))
     @rule(data=st.data(), share=SHARES)
     def answer(self, data: st.DataObject, share: float) -> None:
-        """Well, to something that somebody waits for."""
+        """A valid reply to a pending request."""
         waiting = [(line, asked.request_id) for line in self.all_lines() for asked, _ in self.model.pending(line)]
         line, request_id = waiting[data.draw(st.integers(0, len(waiting) - 1))]
-        self.say(line, sound(line.owed[request_id], self.members_at(line), share))
+        self.say(line, valid_reply(line.owed[request_id], self.members_at(line), share))
 
     @precondition(lambda self: self.history)
     @rule(data=st.data(), kind=st.sampled_from(["ok", *KINDS]), share=SHARES)
-    def answer_somehow(self, data: st.DataObject, kind: str, share: float) -> None:
-        """To anything it was ever asked: for the first time or again, in time or late, well or badly."""
+    def answer_any(self, data: st.DataObject, kind: str, share: float) -> None:
+        """A reply to any earlier request: first or repeated, in time or late, valid or invalid."""
         line, request = self.history[-1 - data.draw(st.integers(0, min(30, len(self.history)) - 1))]
-        reply = sound(request, self.members_at(line), share)
+        reply = valid_reply(request, self.members_at(line), share)
         self.say(line, reply if kind == "ok" else KINDS[kind](reply))
 
     @rule(
@@ -335,7 +335,7 @@ class AggregatorMachine(RuleBasedStateMachine):
         seconds=st.sampled_from([0.0, 0.005, 0.02]),
     )
     def exchange(self, times: int, in_graph: bool, member: int, kind: str, seconds: float) -> None:
-        """Some requests that all answer well but one member, so that there are quiet times, and breakers that open."""
+        """Requests that all members but one answer well, for idle periods and for breakers that open."""
         for _ in range(times):
             slots = self.admit(in_graph, 1, None)
             self.wait(seconds)
@@ -343,13 +343,13 @@ class AggregatorMachine(RuleBasedStateMachine):
                 if kind == "silent" and position == member:
                     continue
                 for line in list(slot.waiting):
-                    reply = sound(line.connection.sent[-1], self.members_at(line), 0.25)
+                    reply = valid_reply(line.connection.sent[-1], self.members_at(line), 0.25)
                     self.say(line, KINDS[kind](reply) if position == member and kind != "ok" else reply)
             if kind == "silent":
                 self.wait(OWN_MS / 1000)
 
     @rule(data=st.data(), garbage=st.sampled_from(GARBAGE))
-    def babble(self, data: st.DataObject, garbage: list[bytes]) -> None:
+    def send_garbage(self, data: st.DataObject, garbage: list[bytes]) -> None:
         lines = self.all_lines()
         if lines:
             lines[data.draw(st.integers(0, len(lines) - 1))].connection.answer(garbage)
@@ -367,13 +367,13 @@ class AggregatorMachine(RuleBasedStateMachine):
                 self.take_over(*found, sends, before)
             if reply.request_id in self.model.live:
                 self.model.end_if_all_said(self.model.live[reply.request_id])
-            self.unclaimed(sends)
+            self.assert_no_unexpected(sends)
         self.compare()
 
     @precondition(lambda self: self.all_lines())
     @rule(data=st.data(), happens=st.sampled_from(["crash", "come back", "full", "heal", "heal"]))
     def connection(self, data: st.DataObject, happens: str) -> None:
-        """A connection is lost, is there again by itself, takes no more or does again; or all is well everywhere."""
+        """A connection is lost, reconnects, becomes full or free again; or all connections recover."""
         lines = self.all_lines()
         line = lines[data.draw(st.integers(0, len(lines) - 1))]
         if happens == "crash" and not line.down:
@@ -391,11 +391,11 @@ class AggregatorMachine(RuleBasedStateMachine):
         before = [each for each in self.available() if each is not line]
         deaths = len(self.rig.deaths)
         line.connection.disconnect()
-        assert len(self.rig.deaths) == deaths + 1, "the host is told"
+        assert len(self.rig.deaths) == deaths + 1, "the host is notified"
         line.down = True
         sends = self.note_sends(probes=False)
         self.die(line, sends, before)
-        self.unclaimed(sends)
+        self.assert_no_unexpected(sends)
         self.compare()
 
     def come_back(self, line: Line) -> None:
@@ -408,14 +408,14 @@ class AggregatorMachine(RuleBasedStateMachine):
     def members_at(self, line: Line) -> int:
         return 3 if line.replica_id in IN_GRAPH_REPLICAS else 1
 
-    # What the host says.
+    # The host.
 
     @rule(
         replica_id=st.sampled_from(EVERY_REPLICA),
         says=st.sampled_from(["restarted", "gone", "all there", "swap", "canary", "in graph", "nothing"]),
     )
     def host(self, replica_id: int, says: str) -> None:
-        """A process is another or gone; a version takes over, a canary comes or goes, an ensemble stops or starts."""
+        """A process restarts or is gone; a version takes over; a canary comes or goes; an ensemble stops or starts."""
         if says == "restarted":
             self.restart(replica_id)
         elif says == "gone":
@@ -440,11 +440,11 @@ class AggregatorMachine(RuleBasedStateMachine):
     def wait(self, seconds: float) -> None:
         until_s = self.rig.timer.now_s() + seconds
         while self.rig.timer.step(until_s):
-            self.rung()
-        assert not [asked for asked in self.model.live.values() if asked.due_s < until_s - 1e-6], "still under way"
+            self.timer_fired()
+        assert not [asked for asked in self.model.live.values() if asked.due_s < until_s - 1e-6], "still in flight"
 
-    def rung(self) -> None:
-        """One timer: a deadline, a hedge, or the end of a probe."""
+    def timer_fired(self) -> None:
+        """One timer fired: a deadline, a hedge, or the end of a probe."""
         for line, request in self.note_sends(probes=False):
             asked = self.model.live[request.request_id]
             (slot,) = [slot for slot in asked.slots if line.replica_id in slot.replica_ids]
@@ -453,16 +453,16 @@ class AggregatorMachine(RuleBasedStateMachine):
             self.send(line, request, asked, slot)
             self.model.counts[line.replica_id]["hedges"] += 1
             self.hedged += 1
-        for box, _ in self.heard:
+        for box, _ in self.answers:
             asked = self.model.live[box[0].request_id]
             assert asked.due_s == pytest.approx(self.rig.timer.now_s(), abs=1e-6)
             self.model.expire(asked)
         self.compare()
 
-    # What holds after each step.
+    # Invariants.
 
     @invariant()
-    def accounts_are_the_models(self) -> None:
+    def counters_equal_the_model(self) -> None:
         counts = self.rig.aggregator.counts
         assert counts.dropped == +self.model.dropped
         assert counts.members.keys() == self.model.counts.keys()
@@ -497,12 +497,12 @@ class AggregatorMachine(RuleBasedStateMachine):
         assert self.rig.timer.waiting <= probes + sum(1 + len(asked.slots) for asked in live.values())
         assert (
             self.hedged <= LIMITS.hedge_share * sum(counts["sent"] for counts in self.model.counts.values())
-            or self.forgot
+            or self.has_removed_counters
         )
 
     @property
-    def forgot(self) -> bool:
-        """Whether accounts were closed, so that not all that was sent is still known."""
+    def has_removed_counters(self) -> bool:
+        """Whether counters were removed, so that they do not cover every request sent."""
         return len(self.history) > sum(counts["sent"] + counts["probes"] for counts in self.model.counts.values())
 
 

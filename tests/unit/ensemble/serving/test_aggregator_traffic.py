@@ -1,4 +1,4 @@
-"""Which version answers a request: the active one, the canary by its share, or the one that was asked for."""
+"""Which version answers a request: the active one, the canary by its share, or the requested one."""
 
 from __future__ import annotations
 
@@ -34,27 +34,27 @@ def share_of(found: Aggregator, item: Traffic, number: int) -> float:
     return sum(found.choose(item, None).version == number for _ in range(REQUESTS)) / REQUESTS
 
 
-def test_a_canary_answers_its_share() -> None:
+def test_canary_answers_its_share() -> None:
     item = traffic(version(1), version(2), 0.25)
     assert share_of(aggregator(item), item, 2) == pytest.approx(0.25, abs=0.05)
 
 
 @pytest.mark.parametrize("state", [MemberState.STARTING, MemberState.WARMING, MemberState.FAILED, MemberState.STOPPED])
-def test_a_canary_that_cannot_answer_is_not_asked(state: MemberState) -> None:
+def test_canary_below_its_quorum_gets_no_requests(state: MemberState) -> None:
     item = traffic(version(1), version(2, state), 0.9)
     assert share_of(aggregator(item), item, 2) == 0
 
 
-def test_a_canary_with_one_member_still_warming_is_not_asked() -> None:
-    """It has its quorum, but its answers would be degraded for no fault of anybody's."""
+def test_canary_with_a_warming_member_gets_no_requests() -> None:
+    """It has its quorum, but its answers would be degraded without a failure."""
     warming = member(None, 29, state=MemberState.WARMING)
     canary = replace(version(2), members=(*version(2).members[:2], warming))
     item = traffic(version(1), canary, 0.9)
     assert share_of(aggregator(item), item, 2) == 0
 
 
-def test_a_canary_whose_members_all_fail_is_not_asked_any_more() -> None:
-    """The active version answers instead: a bad canary costs its share of requests no more than it takes to see it."""
+def test_canary_whose_members_all_fail_gets_no_more_requests() -> None:
+    """The active version answers instead: a bad canary affects its share of requests only until it is detected."""
     transport = FakeTransport()
     found = Aggregator(transport, FakeTimer())
     item = traffic(version(1), version(2), 0.9)
@@ -66,7 +66,7 @@ def test_a_canary_whose_members_all_fail_is_not_asked_any_more() -> None:
     assert share_of(found, item, 2) == 0
 
 
-def test_why_a_member_is_not_asked_is_in_the_answer() -> None:
+def test_answer_has_the_reason_of_an_unavailable_member() -> None:
     gone = replace(version(1).members[0].replicas[0], state=MemberState.FAILED, endpoint=None, reason="damaged")
     now = replace(version(1), members=(Member(10, 100, (gone,)), *version(1).members[1:]))
     found: list[Prediction] = []
@@ -79,7 +79,7 @@ def test_why_a_member_is_not_asked_is_in_the_answer() -> None:
     assert (found[0].reports[0].status, found[0].reports[0].message) == (MemberStatus.UNAVAILABLE, "failed: damaged")
 
 
-def test_the_version_that_is_asked_for_answers() -> None:
+def test_requested_version_answers() -> None:
     item = traffic(version(1), version(2), 0.5)
     found = aggregator(item)
     name = item.active.name
@@ -91,8 +91,8 @@ def test_the_version_that_is_asked_for_answers() -> None:
         found.named("other", None)
 
 
-def test_a_request_whose_members_leave_before_somebody_waits_is_theirs() -> None:
-    """Chosen and asked are one step: a version that is swapped right after still answers."""
+def test_request_is_answered_by_the_version_that_was_chosen() -> None:
+    """A request is chosen and sent in one step: a version that is replaced right after still answers."""
 
     async def ask() -> Outcome:
         transport = FakeTransport()

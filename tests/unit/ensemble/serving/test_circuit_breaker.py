@@ -1,4 +1,4 @@
-"""When a replica is not asked any more and how it comes back: the rule alone, and in an aggregator."""
+"""When the circuit breaker of a replica opens and closes: the rule by itself, and in an aggregator."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def opened(now_s: float = 0.0) -> CircuitBreaker:
     return breaker
 
 
-def test_so_many_failures_in_a_row_open_it_and_one_less_does_not() -> None:
+def test_breaker_opens_after_exactly_the_limit_of_consecutive_failures() -> None:
     breaker = CircuitBreaker()
     for _ in range(OPEN_AFTER - 1):
         breaker.record_failure("boom", 0.0)
@@ -43,7 +43,7 @@ def test_so_many_failures_in_a_row_open_it_and_one_less_does_not() -> None:
 
 
 @given(st.lists(st.booleans(), max_size=60))
-def test_it_opens_exactly_when_a_row_or_a_share_of_the_window_failed(fails: list[bool]) -> None:
+def test_breaker_opens_exactly_on_consecutive_failures_or_a_failure_share(fails: list[bool]) -> None:
     breaker = CircuitBreaker()
     seen: list[bool] = []
     for fail in fails:
@@ -52,12 +52,12 @@ def test_it_opens_exactly_when_a_row_or_a_share_of_the_window_failed(fails: list
         window = seen[-WINDOW:]
         row = len(seen) >= OPEN_AFTER and all(seen[-OPEN_AFTER:])
         share = len(window) >= WINDOW // 2 and sum(window) >= OPEN_SHARE * len(window)
-        assert breaker.is_open == (fail and (row or share))  # a success alone never opens it
+        assert breaker.is_open == (fail and (row or share))  # a success never opens it
         if breaker.is_open:
             return
 
 
-def test_it_is_probed_after_a_wait_that_doubles_up_to_a_bound() -> None:
+def test_probe_delay_doubles_up_to_a_bound() -> None:
     breaker, now_s, waits = opened(), 0.0, []
     for _ in range(8):
         before_s = now_s
@@ -72,7 +72,7 @@ def test_it_is_probed_after_a_wait_that_doubles_up_to_a_bound() -> None:
     assert waits == [min(FIRST_PROBE_S * 2**n, MAX_PROBE_S) for n in range(8)]
 
 
-def test_a_good_probe_closes_it_with_a_clean_record() -> None:
+def test_good_probe_closes_the_breaker_and_clears_its_record() -> None:
     breaker = opened()
     breaker.probe_sent()
     breaker.probe_ended(True, 1.0)
@@ -83,7 +83,7 @@ def test_a_good_probe_closes_it_with_a_clean_record() -> None:
     assert not breaker.is_open
 
 
-def test_what_answers_probes_alone_is_probed_ever_less_often_until_it_does_well_for_a_while() -> None:
+def test_probe_delay_grows_until_the_replica_is_stable() -> None:
     breaker = opened()
     breaker.probe_sent()
     breaker.probe_ended(True, 0.0)
@@ -99,7 +99,7 @@ def test_what_answers_probes_alone_is_probed_ever_less_often_until_it_does_well_
     assert breaker.probe_due(FIRST_PROBE_S)
 
 
-def test_an_answer_to_what_was_asked_before_it_opened_does_not_close_it() -> None:
+def test_reply_to_an_earlier_request_does_not_close_the_breaker() -> None:
     breaker = opened()
     breaker.record_success()
     assert breaker.is_open
@@ -109,13 +109,13 @@ def test_an_answer_to_what_was_asked_before_it_opened_does_not_close_it() -> Non
 
 
 def two() -> tuple[AggregatorRig, Snapshot]:
-    """Members at a and b."""
+    """An aggregator with members at a and b."""
     now = snapshot(member("a"), member("b", 1), deadline_ms=OWN_MS)
     return AggregatorRig(traffic(now)), now
 
 
 def exchange(rig: AggregatorRig, now: Snapshot, after_s: float, *answering: str) -> Prediction:
-    """A request that these answer after some time, and nobody else."""
+    """A request that only these members answer, after some time."""
     rig.admit(now)
     asked = rig.transport["a"].sent[-1].request_id
     rig.timer.advance(after_s)
@@ -126,7 +126,7 @@ def exchange(rig: AggregatorRig, now: Snapshot, after_s: float, *answering: str)
     return rig.done[-1]
 
 
-def test_a_member_that_stands_still_costs_the_deadline_of_a_handful_of_requests() -> None:
+def test_hung_member_delays_only_a_few_requests() -> None:
     rig, now = two()
     times_ms = [exchange(rig, now, 0.01, "a").total_ms for _ in range(50)]
     assert sum(ms > 100 for ms in times_ms) == OPEN_AFTER
@@ -134,7 +134,7 @@ def test_a_member_that_stands_still_costs_the_deadline_of_a_handful_of_requests(
     assert rig.done[-1].reports[1].message == "late: no answer for 5040 ms"
 
 
-def test_a_timer_that_rings_a_little_early_excuses_nobody() -> None:
+def test_timer_that_fires_slightly_early_still_counts_a_failure() -> None:
     rig, now = two()
     for _ in range(OPEN_AFTER):
         pending = rig.admit(now)
@@ -144,18 +144,18 @@ def test_a_timer_that_rings_a_little_early_excuses_nobody() -> None:
     assert rig.aggregator.health()[21].state is MemberState.OPEN
 
 
-def test_nobody_is_blamed_for_what_was_not_heard_while_the_gateway_stood_still() -> None:
-    """Else one such moment would open the breakers of all members at once."""
+def test_stall_of_the_gateway_is_not_a_failure_of_members() -> None:
+    """Otherwise one such pause would open the breakers of all members at once."""
     rig, now = two()
     pending_requests = [rig.admit(now) for _ in range(2 * OPEN_AFTER)]
-    rig.timer.stall(2 * OWN_MS / 1000)  # and the timers fire before the sockets are read
+    rig.timer.stall(2 * OWN_MS / 1000)  # the timers fire before the sockets are read
     for pending in pending_requests:
         rig.aggregator.expire(pending)
     assert statuses(rig.done[-1]) == [MemberStatus.LATE] * 2
     assert {health.state for health in rig.aggregator.health().values()} == {MemberState.READY}
 
 
-def test_it_is_taken_out_although_every_client_has_a_short_deadline() -> None:
+def test_breaker_opens_even_when_all_deadlines_are_short() -> None:
     rig, now = two()
     for _ in range(20):
         exchange(rig, now, 0.02, "a", "b")
@@ -169,8 +169,8 @@ def test_it_is_taken_out_although_every_client_has_a_short_deadline() -> None:
     assert statuses(rig.done[-1])[1] is MemberStatus.SKIPPED_OPEN
 
 
-def test_clients_with_tiny_deadlines_open_no_breaker() -> None:
-    """Of members that take 50 ms, and answer when nobody waits any more."""
+def test_tiny_deadlines_open_no_breaker() -> None:
+    """The members take 50 ms, and reply after the deadline."""
     rig, now = two()
     for _ in range(200):
         rig.admit(now, 1.0)
@@ -180,7 +180,7 @@ def test_clients_with_tiny_deadlines_open_no_breaker() -> None:
         assert statuses(rig.done[-1]) == [MemberStatus.LATE] * 2
     assert {health.state for health in rig.aggregator.health().values()} == {MemberState.READY}
     for _ in range(20):
-        rig.admit(now, 30.0)  # nor does a deadline in between, by what the tiny ones have taught
+        rig.admit(now, 30.0)  # a deadline in between does not either: the latencies of late replies count
         rig.timer.advance(0.05)
         for connection in rig.connections("a", "b"):
             connection.say()
@@ -188,7 +188,7 @@ def test_clients_with_tiny_deadlines_open_no_breaker() -> None:
     assert exchange(rig, now, 0.05, "a", "b").outcome is Outcome.OK
 
 
-def test_expired_there_is_no_failure() -> None:
+def test_expired_reply_is_not_a_failure() -> None:
     rig, now = two()
     for _ in range(50):
         rig.admit(now, 1.0)
@@ -198,7 +198,7 @@ def test_expired_there_is_no_failure() -> None:
     assert {health.state for health in rig.aggregator.health().values()} == {MemberState.READY}
 
 
-def test_rows_that_no_member_can_answer_open_no_breaker() -> None:
+def test_rows_that_fail_on_every_member_open_no_breaker() -> None:
     rig, now = two()
     for _ in range(50):
         rig.admit(now)
@@ -208,14 +208,14 @@ def test_rows_that_no_member_can_answer_open_no_breaker() -> None:
     assert {health.state for health in rig.aggregator.health().values()} == {MemberState.READY}
 
 
-def test_a_member_that_is_slow_but_in_time_stays() -> None:
+def test_slow_member_that_meets_the_deadline_stays() -> None:
     rig, now = two()
     for _ in range(50):
         assert exchange(rig, now, 0.95, "a", "b").outcome is Outcome.OK
     assert {health.state for health in rig.aggregator.health().values()} == {MemberState.READY}
 
 
-def test_a_replica_that_took_over_just_before_the_deadline_is_not_blamed_for_the_whole_of_it() -> None:
+def test_replica_that_took_over_near_the_deadline_has_no_failure() -> None:
     now = snapshot(replicated(0, replica("a", 20), replica("b", 21)), deadline_ms=OWN_MS)
     rig = AggregatorRig(traffic(now))
     first, second = rig.connections("a", "b")
@@ -231,7 +231,7 @@ def test_a_replica_that_took_over_just_before_the_deadline_is_not_blamed_for_the
     assert {health.state for health in rig.aggregator.health().values()} == {MemberState.READY}
 
 
-def test_the_probe_brings_it_back() -> None:
+def test_good_probe_restores_the_member() -> None:
     rig, now = two()
     for _ in range(OPEN_AFTER):
         exchange(rig, now, 0.01, "a")
@@ -248,7 +248,7 @@ def test_the_probe_brings_it_back() -> None:
     rig.assert_nothing_left()
 
 
-def test_a_probe_that_is_answered_badly_or_not_at_all_leaves_it_open() -> None:
+def test_failed_probe_leaves_the_breaker_open() -> None:
     rig, now = two()
     for _ in range(OPEN_AFTER):
         exchange(rig, now, 0.01, "a")
@@ -269,7 +269,7 @@ def test_a_probe_that_is_answered_badly_or_not_at_all_leaves_it_open() -> None:
     rig.assert_nothing_left()
 
 
-def test_a_member_that_is_skipped_is_probed_by_the_traffic_too_and_one_that_is_gone_is_not() -> None:
+def test_traffic_probes_a_skipped_member_but_not_a_disconnected_one() -> None:
     rig, now = two()
     for _ in range(OPEN_AFTER):
         exchange(rig, now, 0.01, "a")
@@ -283,8 +283,8 @@ def test_a_member_that_is_skipped_is_probed_by_the_traffic_too_and_one_that_is_g
     assert statuses(rig.done[-1])[1] is MemberStatus.UNAVAILABLE
 
 
-def test_a_probe_in_graph_wants_a_prediction_of_every_member() -> None:
-    """Its breaker opens by silence alone: nobody else can show that it was not the input."""
+def test_in_graph_probe_needs_a_prediction_of_every_member() -> None:
+    """Its breaker opens only by silence: no other member can show that the input is not the cause."""
     members = [replicated(n, replica("w")) for n in range(3)]
     now = snapshot(*members, mode=Mode.IN_GRAPH, deadline_ms=OWN_MS)
     rig = AggregatorRig(traffic(now))
@@ -302,7 +302,7 @@ def test_a_probe_in_graph_wants_a_prediction_of_every_member() -> None:
     assert rig.aggregator.health()[20].state is MemberState.READY
 
 
-def test_the_health_of_a_link_is_the_quantiles_of_its_times() -> None:
+def test_health_of_a_link_has_the_quantiles_of_its_latencies() -> None:
     statistics = LatencyStatistics(replies_per_quantile=1)
     assert statistics.quantiles(0.5) == [None]
     statistics.record(3.0, late=False)

@@ -1,4 +1,4 @@
-"""What a between-graph ensemble guarantees, one test or more for each of the fifteen, by number."""
+"""The fifteen guarantees of a between-graph ensemble: at least one test for each, by number."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ OK, LATE, ERROR, INVALID, DIED = (
 def three(
     limits: AggregatorLimits | None = None, **options: Any
 ) -> tuple[AggregatorRig, Snapshot, list[FakeConnection]]:
-    """Members at a, b and c."""
+    """An aggregator with members at a, b and c."""
     now = snapshot(member("a"), member("b", 1), member("c", 2), **options)
     rig = AggregatorRig(traffic(now), limits=limits)
     return rig, now, rig.connections("a", "b", "c")
 
 
 def in_two_processes(**options: Any) -> tuple[AggregatorRig, Snapshot, list[FakeConnection]]:
-    """One member, in a process at a and one at b."""
+    """An aggregator with one member that has replicas at a and b."""
     now = snapshot(replicated(0, replica("a", 20), replica("b", 21)), **options)
     rig = AggregatorRig(traffic(now))
     return rig, now, rig.connections("a", "b")
@@ -93,7 +93,7 @@ ENDS = [
 
 
 @pytest.mark.parametrize(("ends", "outcome"), ENDS, ids=[outcome.value for _, outcome in ENDS])
-def test_guarantee_01_exactly_one_outcome_whatever_comes_after(
+def test_guarantee_01_exactly_one_outcome_whatever_follows(
     ends: Callable[[AggregatorRig, list[FakeConnection]], None], outcome: Outcome
 ) -> None:
     rig, now, connections = three(quorum=2)
@@ -113,7 +113,7 @@ def test_guarantee_01_exactly_one_outcome_whatever_comes_after(
     rig.assert_nothing_left()
 
 
-def test_guarantee_01_shed_and_cancelled_are_outcomes_too() -> None:
+def test_guarantee_01_shed_and_cancelled_are_outcomes() -> None:
     rig, now, connections = three(AggregatorLimits(requests=1))
     first = rig.admit(now)
     rig.admit(now)
@@ -121,13 +121,13 @@ def test_guarantee_01_shed_and_cancelled_are_outcomes_too() -> None:
     rig.aggregator.cancel(first)
     _all_answer(rig, connections)
     rig.timer.advance(60)
-    assert [prediction.outcome for prediction in rig.done] == [Outcome.SHED]  # who has left hears nothing
+    assert [prediction.outcome for prediction in rig.done] == [Outcome.SHED]  # a cancelled request gets no answer
     outcomes = rig.aggregator.counts.ensembles[(1, 1)].outcomes
     assert +Counter(outcomes) == {Outcome.SHED: 1, Outcome.CANCELLED: 1}
     rig.assert_nothing_left()
 
 
-# 2. A reply counts only where it belongs.
+# 2. A reply counts only for its own slot.
 
 STRANGE: list[tuple[str, Callable[[Request], Reply | list[bytes]]]] = [
     ("unknown", lambda request: replace(ok(request, 0.1), request_id=request.request_id + 1)),
@@ -138,7 +138,7 @@ STRANGE: list[tuple[str, Callable[[Request], Reply | list[bytes]]]] = [
 
 
 @pytest.mark.parametrize(("reason", "makes"), STRANGE)
-def test_guarantee_02_what_names_no_pending_slot_is_dropped_and_counted(
+def test_guarantee_02_reply_without_a_pending_slot_is_dropped_and_counted(
     reason: str, makes: Callable[[Request], Reply | list[bytes]]
 ) -> None:
     rig, now, (a, b, c) = three()
@@ -152,8 +152,8 @@ def test_guarantee_02_what_names_no_pending_slot_is_dropped_and_counted(
     assert firsts(rig.done[0]) == pytest.approx([0.9, 0.5, 0.5])
 
 
-def test_guarantee_02_another_members_request_is_unknown() -> None:
-    """The slot is the member's: an id that is pending elsewhere is not pending here."""
+def test_guarantee_02_request_of_another_member_is_unknown() -> None:
+    """A slot belongs to a member: an id that is pending at another member is not pending here."""
     now, other = snapshot(member("a")), snapshot(member("b", 1), ensemble_id=2)
     rig = AggregatorRig(traffic(now), traffic(other))
     a, b = rig.connections("a", "b")
@@ -164,7 +164,7 @@ def test_guarantee_02_another_members_request_is_unknown() -> None:
     assert rig.aggregator.counts.dropped == {"unknown": 1}
 
 
-def test_guarantee_02_a_late_answer_never_touches_the_next_request() -> None:
+def test_guarantee_02_late_reply_never_affects_the_next_request() -> None:
     rig, now, connections = three(deadline_ms=100.0)
     rig.admit(now)
     rig.timer.advance(0.1)
@@ -179,7 +179,7 @@ def test_guarantee_02_a_late_answer_never_touches_the_next_request() -> None:
     assert rig.aggregator.counts.dropped == {"late": 3}
 
 
-def test_guarantee_02_position_in_the_queue_is_not_identity() -> None:
+def test_guarantee_02_replies_are_matched_by_id_and_not_by_order() -> None:
     now = snapshot(member("a"))
     rig = AggregatorRig(traffic(now))
     a = rig.transport["a"]
@@ -190,7 +190,7 @@ def test_guarantee_02_position_in_the_queue_is_not_identity() -> None:
     assert [firsts(prediction)[0] for prediction in rig.done] == [0.5, 0.0, 0.25]
 
 
-def test_guarantee_02_ids_are_never_reused_nor_those_of_another_life() -> None:
+def test_guarantee_02_ids_are_never_reused_even_after_a_restart() -> None:
     seen = []
     for _ in range(20):
         rig, now, (a, _, _) = three()
@@ -203,7 +203,7 @@ def test_guarantee_02_ids_are_never_reused_nor_those_of_another_life() -> None:
 # 3. At most one prediction per member per request.
 
 
-def test_guarantee_03_the_first_answer_of_a_member_counts_and_no_other() -> None:
+def test_guarantee_03_only_the_first_reply_of_a_member_counts() -> None:
     rig, now, (a, b, c) = three()
     rig.admit(now)
     a.say(0.9)
@@ -214,7 +214,7 @@ def test_guarantee_03_the_first_answer_of_a_member_counts_and_no_other() -> None
     assert rig.aggregator.counts.dropped == {"duplicate": 1}
 
 
-def test_guarantee_03_of_two_replicas_that_answer_one_counts() -> None:
+def test_guarantee_03_one_of_two_replies_of_replicas_counts() -> None:
     rig, now, connections = in_two_processes()
     first, second = _hedged(rig, now, connections)
     first.say(0.1)
@@ -227,11 +227,11 @@ def test_guarantee_03_of_two_replicas_that_answer_one_counts() -> None:
 def _hedged(
     rig: AggregatorRig, now: Snapshot, connections: list[FakeConnection]
 ) -> tuple[FakeConnection, FakeConnection]:
-    """A request that both replicas have; the first to get it comes first."""
+    """A request that both replicas have; the one that received it first comes first."""
     for number in range(100):
         _clear(connections)
         rig.admit(now)
-        rig.timer.advance(0.010 if number < 16 else 0.005)  # so that 10 ms is what 95 of 100 stay below
+        rig.timer.advance(0.010 if number < 16 else 0.005)  # so that the 95th percentile is 10 ms
         next(connection for connection in connections if connection.sent).say()
     _clear(connections)
     rig.admit(now)
@@ -250,7 +250,7 @@ def _clear(connections: list[FakeConnection]) -> None:
 # 4. Everything is bounded.
 
 
-def test_guarantee_04_a_full_connection_is_that_members_answer_at_once() -> None:
+def test_guarantee_04_full_connection_is_reported_immediately() -> None:
     rig, now, (a, b, c) = three()
     a.full = True
     rig.admit(now)
@@ -261,7 +261,7 @@ def test_guarantee_04_a_full_connection_is_that_members_answer_at_once() -> None
     assert rig.counts(20).skipped == 1
 
 
-def test_guarantee_04_a_member_owes_so_many_answers_and_no_more() -> None:
+def test_guarantee_04_requests_in_flight_per_member_are_bounded() -> None:
     rig, now, (a, b, c) = three(AggregatorLimits(replica_requests=4))
     for _ in range(10):
         rig.admit(now)
@@ -275,7 +275,7 @@ def test_guarantee_04_a_member_owes_so_many_answers_and_no_more() -> None:
     assert len(a.sent) == 5
 
 
-def test_guarantee_04_nor_more_bytes() -> None:
+def test_guarantee_04_bytes_in_flight_per_member_are_bounded() -> None:
     rig, now, connections = three(AggregatorLimits(replica_bytes=2 * ROWS.nbytes))
     for _ in range(3):
         rig.admit(now)
@@ -283,7 +283,7 @@ def test_guarantee_04_nor_more_bytes() -> None:
     assert [statuses(prediction) for prediction in rig.done] == [[MemberStatus.QUEUE_FULL] * 3]
 
 
-def test_guarantee_04_requests_and_bytes_under_way_are_bounded() -> None:
+def test_guarantee_04_requests_and_bytes_in_flight_are_bounded() -> None:
     for limits in (AggregatorLimits(requests=3), AggregatorLimits(request_bytes=3 * ROWS.nbytes)):
         rig, now, connections = three(limits)
         for _ in range(5):
@@ -296,7 +296,7 @@ def test_guarantee_04_requests_and_bytes_under_way_are_bounded() -> None:
         assert len(rig.done) == 3
 
 
-def test_guarantee_04_a_worker_that_lost_answers_is_not_full_for_ever() -> None:
+def test_guarantee_04_lost_replies_are_abandoned_after_a_time() -> None:
     now = snapshot(member("a"), deadline_ms=600_000.0)
     rig = AggregatorRig(traffic(now), limits=AggregatorLimits(replica_requests=4))
     a = rig.transport["a"]
@@ -305,14 +305,14 @@ def test_guarantee_04_a_worker_that_lost_answers_is_not_full_for_ever() -> None:
     rig.timer.advance(ABANDON_AFTER_S + 1)
     rig.admit(now)
     assert len(a.sent) == 5
-    a.answer(ok(a.sent[2], 0.75))  # somebody still waits for this one
+    a.answer(ok(a.sent[2], 0.75))  # this one is still pending
     assert firsts(rig.done[-1]) == [0.75]
 
 
 # 5. The deadline.
 
 
-def test_guarantee_05_the_answer_leaves_at_the_deadline_whatever_members_do() -> None:
+def test_guarantee_05_answer_is_sent_at_the_deadline() -> None:
     rig, now, (a, _b, c) = three(deadline_ms=100.0)
     rig.admit(now, 50.0)
     rig.timer.advance(0.03)
@@ -326,7 +326,7 @@ def test_guarantee_05_the_answer_leaves_at_the_deadline_whatever_members_do() ->
     assert rig.done[0].answered == 1
 
 
-def test_guarantee_05_sooner_when_all_live_members_have_answered() -> None:
+def test_guarantee_05_answer_is_sent_early_when_all_live_members_have_replied() -> None:
     rig, now, (a, b, c) = three()
     rig.admit(now)
     rig.timer.advance(0.007)
@@ -337,17 +337,17 @@ def test_guarantee_05_sooner_when_all_live_members_have_answered() -> None:
     assert rig.done[0].total_ms == pytest.approx(7.0)
 
 
-def test_guarantee_05_a_deadline_is_never_longer_than_the_ensembles_own() -> None:
+def test_guarantee_05_deadline_is_never_longer_than_that_of_the_ensemble() -> None:
     rig, now, _ = three(deadline_ms=100.0)
     rig.admit(now, 60_000.0)
     rig.timer.advance(0.1)
     assert (rig.done[0].outcome, rig.done[0].deadline_ms) == (Outcome.DEADLINE, 100.0)
 
 
-# 6. The time that is left goes along.
+# 6. The remaining time is sent with the request.
 
 
-def test_guarantee_06_the_time_left_goes_along_also_to_who_takes_over() -> None:
+def test_guarantee_06_remaining_time_is_sent_even_after_a_takeover() -> None:
     rig, now, connections = in_two_processes(deadline_ms=100.0)
     rig.admit(now, 80.0)
     (first,) = [connection for connection in connections if connection.sent]
@@ -359,7 +359,7 @@ def test_guarantee_06_the_time_left_goes_along_also_to_who_takes_over() -> None:
 
 
 class Worker:
-    """The real worker on a network of the test's, and a gateway's socket."""
+    """The real worker with a network of the test, and a gateway's socket."""
 
     def __init__(self, folder: Path, network: Network) -> None:
         endpoint = f"ipc://{folder / 'worker'}"
@@ -378,7 +378,7 @@ class Worker:
         return {reply.request_id: reply for reply in (self._reply() for _ in range(count))}
 
     def catch_up(self) -> None:
-        """Until it has taken in what was sent before: it refuses what is of another epoch at once."""
+        """Wait until the worker has queued all earlier requests: it refuses another epoch immediately."""
         self.send(0, epoch=0)
         assert self._reply().request_id == 0
 
@@ -404,13 +404,13 @@ def worker(tmp_path: Path, network: FakeNetwork) -> Iterator[Worker]:
 
 
 def busy(worker: Worker, network: FakeNetwork) -> None:
-    """The network stands still in a computation of request 1, and what comes now waits."""
+    """Block the network in the computation of request 1, so that later requests queue."""
     network.gate.clear()
     worker.send(1)
     assert network.entered.acquire(timeout=30)
 
 
-def test_guarantee_06_expired_work_is_dropped_before_it_is_computed(worker: Worker, network: FakeNetwork) -> None:
+def test_guarantee_06_expired_work_is_dropped_before_computation(worker: Worker, network: FakeNetwork) -> None:
     busy(worker, network)
     worker.send(2, left_ms=0.0)
     worker.send(3)
@@ -426,7 +426,7 @@ def test_guarantee_06_expired_work_is_dropped_before_it_is_computed(worker: Work
 
 @pytest.mark.parametrize("sound", range(4))
 @pytest.mark.parametrize("quorum", [1, 2, 3])
-def test_guarantee_07_fewer_than_the_quorum_is_no_answer_but_every_members_state(quorum: int, sound: int) -> None:
+def test_guarantee_07_fewer_than_the_quorum_returns_only_member_states(quorum: int, sound: int) -> None:
     rig, now, connections = three(quorum=quorum)
     rig.admit(now)
     for number, connection in enumerate(connections):
@@ -445,10 +445,10 @@ def test_guarantee_07_fewer_than_the_quorum_is_no_answer_but_every_members_state
         assert found.outputs is not None
 
 
-# 8. Weights, and the same bits.
+# 8. Weights, and bitwise equal results.
 
 
-def test_guarantee_08_weights_renormalize_over_those_that_answered() -> None:
+def test_guarantee_08_weights_renormalize_over_answering_members() -> None:
     rig, now, (a, b, c) = three(rule=Rule.WEIGHTED, weights=(0.5, 0.3, 0.2))
     rig.admit(now)
     a.say(1.0)
@@ -461,7 +461,7 @@ def test_guarantee_08_weights_renormalize_over_those_that_answered() -> None:
 
 
 @pytest.mark.parametrize("rule", [rule for rule in Rule if rule is not Rule.STACKING])
-def test_guarantee_08_the_same_replies_give_the_same_bits_in_whatever_order(rule: Rule) -> None:
+def test_guarantee_08_result_is_bitwise_equal_in_any_order_of_replies(rule: Rule) -> None:
     rig, now, connections = three(rule=rule, weights=(0.21, 0.47, 0.32))
     said = (0.1, 0.7, 0.35)
     for order in permutations(range(3)):
@@ -473,7 +473,7 @@ def test_guarantee_08_the_same_replies_give_the_same_bits_in_whatever_order(rule
     assert len(rig.done) == 6
 
 
-# 9. What a member says is checked.
+# 9. Replies are validated.
 
 BAD: list[tuple[str, dict[str, Any]]] = [
     ("another number of rows", {"predictions": probabilities(0.5, rows=3)}),
@@ -487,7 +487,7 @@ BAD: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize("changes", [changes for _, changes in BAD], ids=[name for name, _ in BAD])
-def test_guarantee_09_an_answer_that_is_not_sound_is_a_failed_member(changes: dict[str, Any]) -> None:
+def test_guarantee_09_invalid_reply_is_a_failed_member(changes: dict[str, Any]) -> None:
     rig, now, (a, b, c) = three()
     rig.admit(now)
     a.say(**changes)
@@ -499,7 +499,7 @@ def test_guarantee_09_an_answer_that_is_not_sound_is_a_failed_member(changes: di
     assert rig.counts(20).error == 1
 
 
-def test_guarantee_09_float64_is_not_a_message_of_ours() -> None:
+def test_guarantee_09_float64_is_not_a_valid_message() -> None:
     rig, now, (a, _, _) = three()
     rig.admit(now)
     header, _ = ok(a.sent[-1]).frames()
@@ -510,7 +510,7 @@ def test_guarantee_09_float64_is_not_a_message_of_ours() -> None:
 # 10. Batches.
 
 
-def test_guarantee_10_one_poison_item_fails_alone_after_a_single_retry(worker: Worker, network: FakeNetwork) -> None:
+def test_guarantee_10_one_bad_request_fails_alone_after_a_single_retry(worker: Worker, network: FakeNetwork) -> None:
     busy(worker, network)
     for request_id, first in ((2, 0.25), (3, np.nan), (4, 0.75)):
         worker.send(request_id, first)
@@ -521,20 +521,20 @@ def test_guarantee_10_one_poison_item_fails_alone_after_a_single_retry(worker: W
     assert "poison" in found[3].message
     for number, first in ((2, 0.25), (4, 0.75)):
         predictions = found[number].predictions
-        assert predictions is not None and predictions[0, 0, 0] == first  # each its own rows
+        assert predictions is not None and predictions[0, 0, 0] == first  # each has its own rows
     assert network.batches == [1, 3, 1, 1, 1]
 
 
 class OneRowShort(FakeNetwork):
-    """Loses a row of every batch of more than one."""
+    """A network that loses a row of every batch of more than one."""
 
     def predict(self, inputs: NDArray[np.float32]) -> NetworkOutputs:
         found = super().predict(inputs)
         return found if len(inputs) == 1 else replace(found, predictions=found.predictions[:, 1:])
 
 
-def test_guarantee_10_a_batch_whose_rows_do_not_match_is_nobodys_answer(tmp_path: Path) -> None:
-    """Nobody gets a neighbour's rows: the batch is computed one by one, and the next is not touched."""
+def test_guarantee_10_batch_with_a_wrong_number_of_rows_is_recomputed_singly(tmp_path: Path) -> None:
+    """No request gets the rows of another: the requests of the batch are computed one by one."""
     network = OneRowShort()
     worker = Worker(tmp_path, network)
     busy(worker, network)
@@ -548,7 +548,7 @@ def test_guarantee_10_a_batch_whose_rows_do_not_match_is_nobodys_answer(tmp_path
     worker.close()
 
 
-def test_guarantee_10_a_reply_with_another_number_of_rows_fails_its_request_only() -> None:
+def test_guarantee_10_reply_with_a_wrong_number_of_rows_fails_only_its_request() -> None:
     rig, now, (a, b, c) = three()
     for _ in range(2):
         rig.admit(now)
@@ -560,11 +560,11 @@ def test_guarantee_10_a_reply_with_another_number_of_rows_fails_its_request_only
     assert [statuses(found) for found in rig.done] == [[INVALID, OK, OK], [OK, OK, OK]]
 
 
-# 11. A member's life.
+# 11. The life cycle of a member.
 
 
 @pytest.mark.parametrize("state", [state for state in MemberState if state is not MemberState.READY])
-def test_guarantee_11_not_asked_until_it_is_warm(state: MemberState) -> None:
+def test_guarantee_11_member_gets_no_requests_until_it_is_warm(state: MemberState) -> None:
     now = snapshot(member("a"), member("b", 1, state=state))
     rig = AggregatorRig(traffic(now))
     rig.admit(now)
@@ -578,7 +578,7 @@ def _crash(rig: AggregatorRig) -> None:
     rig.transport["a"].disconnect()
 
 
-def _told_by_the_host(rig: AggregatorRig) -> None:
+def _reported_by_the_host(rig: AggregatorRig) -> None:
     rig.update(traffic(snapshot(member(None, state=MemberState.RESTARTING), member("b", 1))))
 
 
@@ -586,8 +586,8 @@ def _restarted_already(rig: AggregatorRig) -> None:
     rig.update(traffic(snapshot(member("a2", epoch=2), member("b", 1))))
 
 
-@pytest.mark.parametrize("dies", [_crash, _told_by_the_host, _restarted_already])
-def test_guarantee_11_death_resolves_what_waits_at_once(dies: Callable[[AggregatorRig], None]) -> None:
+@pytest.mark.parametrize("dies", [_crash, _reported_by_the_host, _restarted_already])
+def test_guarantee_11_death_completes_pending_requests_immediately(dies: Callable[[AggregatorRig], None]) -> None:
     now = snapshot(member("a"), member("b", 1))
     rig = AggregatorRig(traffic(now))
     for _ in range(3):
@@ -601,7 +601,7 @@ def test_guarantee_11_death_resolves_what_waits_at_once(dies: Callable[[Aggregat
     rig.assert_nothing_left()
 
 
-def test_guarantee_11_a_restarted_member_gets_no_old_work_and_is_another_epoch() -> None:
+def test_guarantee_11_restarted_member_has_a_new_epoch_and_no_old_work() -> None:
     now = snapshot(member("a"))
     rig = AggregatorRig(traffic(now))
     old = rig.transport["a"]
@@ -617,19 +617,19 @@ def test_guarantee_11_a_restarted_member_gets_no_old_work_and_is_another_epoch()
     assert (statuses(rig.done[1]), rig.done[1].reports[0].epoch) == ([OK], 2)
 
 
-def test_guarantee_11_another_replica_takes_over_from_one_that_died() -> None:
+def test_guarantee_11_another_replica_takes_over_after_a_death() -> None:
     rig, now, connections = in_two_processes()
     rig.admit(now)
     (first,) = [connection for connection in connections if connection.sent]
     (second,) = [connection for connection in connections if not connection.sent]
     first.disconnect()
-    assert rig.deaths == [rig.timer.now_s()]  # the host is told
+    assert rig.deaths == [rig.timer.now_s()]  # the host is notified
     second.say(0.9)
     assert firsts(rig.done[0]) == pytest.approx([0.9])
     assert rig.done[0].outcome is Outcome.OK
 
 
-def test_guarantee_11_suspect_open_half_open_and_ready_again() -> None:
+def test_guarantee_11_member_is_suspect_open_half_open_and_ready_again() -> None:
     rig, now, (a, b, c) = three()
     seen = []
     for _ in range(OPEN_AFTER):
@@ -651,10 +651,10 @@ def test_guarantee_11_suspect_open_half_open_and_ready_again() -> None:
     ]  # fmt: skip
 
 
-# 12. The breaker (more in test_breaker.py).
+# 12. The circuit breaker (more in test_circuit_breaker.py).
 
 
-def test_guarantee_12_an_open_member_is_skipped_at_once_and_a_probe_closes_it() -> None:
+def test_guarantee_12_open_member_is_skipped_until_a_probe_succeeds() -> None:
     rig, now, (a, b, c) = three()
     for _ in range(OPEN_AFTER):
         rig.admit(now)
@@ -677,7 +677,7 @@ def test_guarantee_12_an_open_member_is_skipped_at_once_and_a_probe_closes_it() 
     assert statuses(rig.done[-1]) == [OK, OK, OK]
 
 
-def test_guarantee_12_errors_in_a_row_or_a_share_of_errors_open_it() -> None:
+def test_guarantee_12_consecutive_errors_or_an_error_share_open_the_breaker() -> None:
     rig, now, (a, b, c) = three()
     for number in range(9):
         rig.admit(now)
@@ -693,10 +693,10 @@ def test_guarantee_12_errors_in_a_row_or_a_share_of_errors_open_it() -> None:
     assert {rig.aggregator.health()[number].state for number in (21, 22)} == {MemberState.READY}
 
 
-# 13. Who leaves, and who is not let in.
+# 13. Disconnected clients, and overload.
 
 
-def test_guarantee_13_a_client_that_leaves_frees_its_slots() -> None:
+def test_guarantee_13_disconnected_client_frees_its_slots() -> None:
     rig, now, connections = three()
     pending = rig.admit(now)
     rig.aggregator.cancel(pending)
@@ -707,7 +707,7 @@ def test_guarantee_13_a_client_that_leaves_frees_its_slots() -> None:
     assert rig.aggregator.counts.dropped == {"late": 3}
 
 
-def test_guarantee_13_shedding_comes_before_anybody_is_asked() -> None:
+def test_guarantee_13_shed_request_is_sent_to_no_member() -> None:
     rig, now, connections = three(AggregatorLimits(requests=2))
     for _ in range(3):
         rig.admit(now)
@@ -715,8 +715,8 @@ def test_guarantee_13_shedding_comes_before_anybody_is_asked() -> None:
     assert (rig.done[0].outcome, rig.done[0].reports) == (Outcome.SHED, ())
 
 
-def test_guarantee_13_what_cannot_be_served_in_time_is_shed_too() -> None:
-    """Members that take 100 ms for each request have 0.8 s of work: another 500 ms will not do, 2 s will."""
+def test_guarantee_13_request_that_cannot_meet_its_deadline_is_shed() -> None:
+    """A member that takes 100 ms per request has 0.8 s of work: a deadline of 500 ms cannot be met, 2 s can."""
     now = snapshot(member("a"), deadline_ms=5000.0)
     rig = AggregatorRig(traffic(now))
     a = rig.transport["a"]
@@ -746,7 +746,7 @@ def test_guarantee_13_each_refusal_has_its_status() -> None:
 # 14. Versions.
 
 
-def test_guarantee_14_a_request_keeps_the_version_it_was_admitted_with_and_a_swap_drains_the_old_one() -> None:
+def test_guarantee_14_request_keeps_its_version_while_the_old_one_drains() -> None:
     old = snapshot(member("a"), version=1)
     new = snapshot(member("b", 1), version=2)
     rig = AggregatorRig(traffic(old))
@@ -762,7 +762,7 @@ def test_guarantee_14_a_request_keeps_the_version_it_was_admitted_with_and_a_swa
     assert current is not None and rig.aggregator.choose(current, None) is new
 
 
-def test_guarantee_14_a_rollback_is_a_swap_back() -> None:
+def test_guarantee_14_rollback_activates_the_earlier_version() -> None:
     old, new = snapshot(member("a"), version=1), snapshot(member("b", 1), version=2)
     rig = AggregatorRig(traffic(old))
     for now, endpoint in ((new, "b"), (old, "a")):
@@ -773,7 +773,7 @@ def test_guarantee_14_a_rollback_is_a_swap_back() -> None:
         assert rig.done[-1].outcome is Outcome.OK
 
 
-def test_guarantee_14_a_canary_gets_its_share_and_only_once_it_can_answer() -> None:
+def test_guarantee_14_canary_gets_its_share_only_when_it_can_answer() -> None:
     active, canary = snapshot(member("a"), version=1), snapshot(member("b", 1), version=2)
     rig = AggregatorRig(both := traffic(active, canary, 0.25))
     picked = Counter(rig.aggregator.choose(both, None).version for _ in range(2000))
@@ -786,7 +786,7 @@ def test_guarantee_14_a_canary_gets_its_share_and_only_once_it_can_answer() -> N
 # 15. The identities.
 
 
-def test_guarantee_15_the_identities_hold_at_every_moment_and_on_the_metrics_page() -> None:
+def test_guarantee_15_identities_hold_at_every_moment_and_in_the_metrics() -> None:
     rig, now, (a, b, c) = three(quorum=2)
 
     def all_of(connection: FakeConnection, requests: list[Request]) -> None:
@@ -829,7 +829,7 @@ def _assert_identities_on_the_page(rig: AggregatorRig) -> None:
     assert totals["podium_member_sent_total"] == replies + pending
 
 
-def test_guarantee_15_hedges_are_within_their_share_and_each_is_accounted_for() -> None:
+def test_guarantee_15_hedges_are_bounded_and_counted() -> None:
     rig, now, connections = in_two_processes()
     for number in range(400):
         _clear(connections)

@@ -1,4 +1,4 @@
-"""The request for an ensemble: its defaults, its bounds, and the majority."""
+"""The specification of an ensemble: defaults, bounds, and the majority quorum."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from podium.ensemble.values.ensemble_spec import (
 )
 
 
-def test_the_defaults_are_three_processes_and_one_second() -> None:
+def test_defaults_are_between_graph_and_one_second() -> None:
     request = EnsembleRequest(sweep_id=1)
     assert (request.k, request.mode, request.deadline_ms) == (3, Mode.BETWEEN_GRAPH, 1000.0)
     assert (request.quorum, request.name) == (None, None)
 
 
 @pytest.mark.parametrize("name", ["7", "0", "00", "9" * 40])
-def test_a_name_of_digits_alone_would_be_an_id(name: str) -> None:
+def test_name_of_digits_only_is_refused(name: str) -> None:
     with pytest.raises(ValidationError, match="is ambiguous"):
         EnsembleRequest(sweep_id=1, name=name)
     for other in ("7a", "-7", "7.0", "٧"):
@@ -42,7 +42,7 @@ def test_a_name_of_digits_alone_would_be_an_id(name: str) -> None:
 
 
 @given(st.integers(1, 1000))
-def test_the_majority_is_the_smallest_number_above_half(members: int) -> None:
+def test_majority_is_the_smallest_number_above_half(members: int) -> None:
     assert 2 * majority(members) > members >= 2 * (majority(members) - 1)
 
 
@@ -76,7 +76,7 @@ def test_the_majority_is_the_smallest_number_above_half(members: int) -> None:
     ],
     ids=str,
 )
-def test_what_cannot_be_built_is_refused(wrong: dict[str, Any]) -> None:
+def test_invalid_specification_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValidationError) as caught:
         EnsembleRequest.model_validate({"sweep_id": 1, **wrong})
     assert caught.value.errors()[0]["loc"] == tuple(wrong)
@@ -103,12 +103,12 @@ CONTRADICTIONS: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("wrong", "words"), CONTRADICTIONS, ids=str)
-def test_what_contradicts_itself_is_refused_with_the_reason(wrong: dict[str, Any], words: str) -> None:
+def test_contradictory_specification_is_refused_with_the_reason(wrong: dict[str, Any], words: str) -> None:
     with pytest.raises(ValidationError, match=re.escape(words)):
         EnsembleRequest.model_validate({"sweep_id": 1, **wrong})
 
 
-def test_named_trials_say_how_many_they_are() -> None:
+def test_named_trials_determine_k() -> None:
     request = EnsembleRequest.model_validate({**NAMED, "weights": [1, 0, 2]})
     assert (request.k, request.select) == (3, Select.EXPLICIT)
 
@@ -132,10 +132,10 @@ numbers = st.floats(allow_nan=False, allow_infinity=False)
         | st.builds(Stacking, st.lists(st.lists(numbers).map(tuple)).map(tuple), st.lists(numbers).map(tuple)),
     )
 )
-def test_a_combination_comes_back_as_it_was_stored(combination: Combination) -> None:
+def test_combination_is_read_back_as_stored(combination: Combination) -> None:
     assert Combination.from_json(combination.to_json()) == combination
 
 
-def test_an_ensemble_that_answers_is_one_that_is_wanted() -> None:
+def test_answering_states_are_a_subset_of_the_running_states() -> None:
     assert SERVING < WANTED
     assert {EnsembleState.STOPPED, EnsembleState.RETIRED}.isdisjoint(WANTED)

@@ -1,4 +1,4 @@
-"""Which requests are computed together: oldest first, never late, never starved, as many as the time allows."""
+"""Which requests share a batch: oldest first, never late, never starved, as many as the time allows."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def queues(draw: st.DrawFn) -> list[QueuedRequest]:
 
 @st.composite
 def histories(draw: st.DrawFn) -> DynamicBatcher:
-    """The rules after some batches."""
+    """A batcher that has measured some batches."""
     batching = DynamicBatcher(draw(st.integers(1, 300)), draw(st.sampled_from([0.0, 0.5, 50.0])))
     for budget_s in draw(st.lists(st.floats(-1, 50), max_size=5)):
         batching.arrived(QueuedRequest(0, due_s=budget_s))
@@ -60,18 +60,18 @@ def numbers(requests: Sequence[QueuedRequest]) -> list[int]:
 
 
 def after(*batches: tuple[int, float], max_rows: int = 1024, wait_s: float = 0.0) -> DynamicBatcher:
-    """The rules after batches of (rows, seconds), the last at second 0."""
+    """A batcher after batches of (rows, seconds), the last at second 0."""
     batching = DynamicBatcher(max_rows, wait_s)
     for rows, seconds in batches:
         batching.computed(rows, seconds, 0.0)
     return batching
 
 
-# What every batch is.
+# Properties of every batch.
 
 
 @given(histories(), queues())
-def test_each_request_goes_one_way_and_keeps_its_place(batching: DynamicBatcher, waiting: list[QueuedRequest]) -> None:
+def test_each_request_is_in_one_part_and_order_is_kept(batching: DynamicBatcher, waiting: list[QueuedRequest]) -> None:
     batch = batching.next(waiting, 100.0)
     parts = [numbers(part) for part in (batch.chosen, batch.expired, batch.left)]
     assert sorted(n for part in parts for n in part) == numbers(waiting)
@@ -79,7 +79,7 @@ def test_each_request_goes_one_way_and_keeps_its_place(batching: DynamicBatcher,
 
 
 @given(histories(), queues())
-def test_a_batch_keeps_to_the_limit_and_to_one_width_and_to_the_living(
+def test_batch_has_one_width_within_the_limit_and_no_expired_request(
     batching: DynamicBatcher, waiting: list[QueuedRequest]
 ) -> None:
     chosen = batching.next(waiting, 100.0).chosen
@@ -89,7 +89,7 @@ def test_a_batch_keeps_to_the_limit_and_to_one_width_and_to_the_living(
 
 
 @given(histories(), queues())
-def test_while_anybody_has_time_somebody_is_computed_or_waited_for(
+def test_batcher_computes_or_waits_while_a_request_has_time(
     batching: DynamicBatcher, waiting: list[QueuedRequest]
 ) -> None:
     batch = batching.next(waiting, 100.0)
@@ -100,9 +100,7 @@ def test_while_anybody_has_time_somebody_is_computed_or_waited_for(
 
 
 @given(histories(), queues())
-def test_the_oldest_that_can_make_it_is_never_passed_over(
-    batching: DynamicBatcher, waiting: list[QueuedRequest]
-) -> None:
+def test_oldest_feasible_request_is_never_skipped(batching: DynamicBatcher, waiting: list[QueuedRequest]) -> None:
     batch = batching.next(waiting, 100.0)
     if batch.chosen and batch.left:
         assert batch.chosen[0].number < batch.left[0].number
@@ -111,7 +109,7 @@ def test_the_oldest_that_can_make_it_is_never_passed_over(
 
 
 @given(histories(), queues())
-def test_every_queue_comes_to_an_end(batching: DynamicBatcher, waiting: list[QueuedRequest]) -> None:
+def test_every_queue_is_emptied(batching: DynamicBatcher, waiting: list[QueuedRequest]) -> None:
     now_s = 100.0
     for _ in range(3 * len(waiting) + 1):
         batch: Batch[QueuedRequest] = batching.next(waiting, now_s)
@@ -119,34 +117,34 @@ def test_every_queue_comes_to_an_end(batching: DynamicBatcher, waiting: list[Que
         waiting = batch.left
         if not waiting:
             return
-    pytest.fail("something waits for ever")
+    pytest.fail("a request is never computed")
 
 
-# Who can still make it.
+# Deadlines.
 
 
-def test_what_waits_is_taken_at_once() -> None:
+def test_queued_requests_are_batched_immediately() -> None:
     waiting = [QueuedRequest(n) for n in range(3)]
     assert after().next(waiting, 0.0) == Batch(waiting, [], [])
 
 
-def test_nothing_waits_nothing_is_done() -> None:
+def test_empty_queue_gives_an_empty_batch() -> None:
     assert after().next([], 0.0) == Batch([], [], [])
 
 
-def test_who_cannot_make_it_is_expired_before_it_costs_anything() -> None:
+def test_infeasible_request_expires_before_computation() -> None:
     short, long = QueuedRequest(0, due_s=0.9), QueuedRequest(1, due_s=1.1)
     assert after((1, 1.0)).next([short, long], 0.0) == Batch([long], [short], [])
 
 
-def test_company_that_would_make_somebody_late_is_left_for_the_next_batch() -> None:
+def test_request_that_would_delay_others_is_left_for_the_next_batch() -> None:
     batching = after((1, 1.0), (4, 4.0))
     waiting = [QueuedRequest(0, due_s=2.5), QueuedRequest(1), QueuedRequest(2)]
     batch = batching.next(waiting, 0.0)
     assert (numbers(batch.chosen), numbers(batch.left)) == ([0, 1], [2])
 
 
-def test_if_nobody_can_make_it_the_one_with_the_most_time_is_tried() -> None:
+def test_request_with_the_most_time_is_tried_when_none_is_feasible() -> None:
     batching = after((1, 60.0), (1, 60.0))
     waiting = [
         QueuedRequest(0, due_s=3.0),
@@ -158,33 +156,33 @@ def test_if_nobody_can_make_it_the_one_with_the_most_time_is_tried() -> None:
     assert (numbers(batch.chosen), numbers(batch.expired)) == ([1], [0, 2, 3])
 
 
-def test_what_has_no_time_at_all_is_never_tried() -> None:
+def test_request_without_time_is_never_tried() -> None:
     waiting = [QueuedRequest(0, due_s=0.0), QueuedRequest(1, due_s=-3.0)]
     assert after((1, 60.0)).next(waiting, 0.0) == Batch([], waiting, [])
 
 
-def test_one_outlier_expires_nobody() -> None:
+def test_one_outlier_expires_no_request() -> None:
     batching = after((1, 0.001), (1, 0.001), (1, 30.0))
     waiting = [QueuedRequest(0, due_s=0.1)]
     assert batching.next(waiting, 0.0).chosen == waiting
 
 
-def test_after_a_slow_spell_three_quick_batches_suffice() -> None:
+def test_three_fast_batches_follow_a_slow_period() -> None:
     batching = after(*[(1, 30.0)] * 20, *[(1, 0.001)] * 3)
     waiting = [QueuedRequest(0, due_s=0.1)]
     assert batching.next(waiting, 0.0).chosen == waiting
 
 
-def test_a_rare_size_is_tried_again_after_a_while() -> None:
+def test_slow_size_is_tried_again_after_a_time() -> None:
     batching = after(*[(200, 30.0)] * 5, (1, 0.001))
     large, small = QueuedRequest(0, rows=200, due_s=100.0), QueuedRequest(1, due_s=100.0)
     assert numbers(batching.next([large, small], 90.0).chosen) == [0]
 
 
-# QueuedRequest for company.
+# Waiting for more requests.
 
 
-def test_the_oldest_waits_for_company_only_so_long() -> None:
+def test_oldest_request_waits_at_most_the_batch_wait() -> None:
     batching = after(wait_s=0.5)
     waiting = [QueuedRequest(0), QueuedRequest(1, arrived_s=0.2)]
     batch = batching.next(waiting, 0.3)
@@ -193,12 +191,12 @@ def test_the_oldest_waits_for_company_only_so_long() -> None:
     assert batching.next(waiting, 0.5).chosen == waiting
 
 
-def test_nobody_becomes_late_of_waiting_for_company() -> None:
+def test_waiting_makes_no_request_late() -> None:
     waiting = [QueuedRequest(0), QueuedRequest(1, due_s=2.0)]
     assert after((2, 1.5), wait_s=5.0).next(waiting, 0.0).wait_s == pytest.approx(0.5)
 
 
-def test_a_full_batch_waits_for_nobody() -> None:
+def test_full_batch_does_not_wait() -> None:
     waiting = [QueuedRequest(n, rows=4) for n in range(3)]
     batch = after(max_rows=8, wait_s=5.0).next(waiting, 0.0)
     assert (numbers(batch.chosen), numbers(batch.left)) == ([0, 1], [2])
@@ -214,7 +212,7 @@ def limit(max_rows: int = 1024, budget_s: float = 2.0) -> BatchLimit:
     return made
 
 
-def test_the_target_is_half_of_the_time_that_nine_of_ten_come_with() -> None:
+def test_target_is_half_of_the_tenth_percentile_of_budgets() -> None:
     assert BatchLimit(8).target_s() == math.inf
     made = BatchLimit(8)
     for budget_s in [-1.0, 0.0, 0.1, *[4.0] * 19]:
@@ -222,7 +220,7 @@ def test_the_target_is_half_of_the_time_that_nine_of_ten_come_with() -> None:
     assert made.target_s() == 2.0
 
 
-def test_full_batches_that_are_quick_make_the_limit_grow_to_its_bound() -> None:
+def test_fast_full_batches_raise_the_limit_to_its_bound() -> None:
     made = limit(max_rows=FIRST_ROWS + 2 * MORE_ROWS - 1)
     grown = []
     for _ in range(3):
@@ -231,21 +229,21 @@ def test_full_batches_that_are_quick_make_the_limit_grow_to_its_bound() -> None:
     assert grown == [FIRST_ROWS + MORE_ROWS, FIRST_ROWS + 2 * MORE_ROWS - 1, FIRST_ROWS + 2 * MORE_ROWS - 1]
 
 
-def test_a_batch_that_was_not_full_proves_nothing() -> None:
+def test_partial_batch_does_not_change_the_limit() -> None:
     made = limit()
     made.learn(0.1, full=False)
     assert made.rows == FIRST_ROWS
 
 
 @given(st.floats(0, 1e6), st.integers(0, 30), st.integers(1, 30))
-def test_one_slow_batch_changes_nothing(outlier_s: float, before: int, later: int) -> None:
+def test_one_slow_batch_does_not_change_the_limit(outlier_s: float, before: int, later: int) -> None:
     made = limit()
     for seconds in [*[0.1] * before, outlier_s, *[0.1] * later]:
         made.learn(seconds, full=False)
     assert made.rows == FIRST_ROWS
 
 
-def test_a_member_that_stays_slow_gets_less_and_less_down_to_one_row() -> None:
+def test_slow_batches_lower_the_limit_down_to_one_row() -> None:
     made = limit()
     made.learn(5.0, full=True)
     made.learn(5.0, full=True)
@@ -256,7 +254,7 @@ def test_a_member_that_stays_slow_gets_less_and_less_down_to_one_row() -> None:
 
 
 @given(st.integers(1, 2000), st.lists(st.tuples(st.floats(0, 100), st.booleans(), st.floats(-1, 100)), max_size=80))
-def test_the_limit_stays_within_its_bounds(max_rows: int, batches: list[tuple[float, bool, float]]) -> None:
+def test_limit_stays_within_its_bounds(max_rows: int, batches: list[tuple[float, bool, float]]) -> None:
     made = BatchLimit(max_rows)
     for seconds, full, budget_s in batches:
         made.allow(budget_s)
@@ -264,7 +262,7 @@ def test_the_limit_stays_within_its_bounds(max_rows: int, batches: list[tuple[fl
         assert 1 <= made.rows <= max_rows
 
 
-def test_under_load_the_limit_settles_where_a_batch_takes_half_the_time_that_requests_have() -> None:
+def test_limit_converges_to_half_of_the_time_budget() -> None:
     """A member of 10 ms a row, requests of 8 s: 400 rows take half of that."""
     batching, now_s, seen = DynamicBatcher(1024), 0.0, []
     for _ in range(300):
@@ -277,7 +275,7 @@ def test_under_load_the_limit_settles_where_a_batch_takes_half_the_time_that_req
     assert min(seen[100:]) >= 200 and max(seen[100:]) <= 500
 
 
-# What a computation will take.
+# The predicted time of a batch.
 
 
 def times(*batches: tuple[int, float]) -> ComputeTimes:
@@ -292,28 +290,28 @@ def times(*batches: tuple[int, float]) -> ComputeTimes:
     [
         ([], 5, 0.0),
         ([(8, 2.0)], 8, 2.0),
-        ([(8, 2.0)], 2, 0.5),  # in proportion
+        ([(8, 2.0)], 2, 0.5),  # proportional
         ([(8, 2.0)], 100, 2.0),
-        ([(8, 2.0), (16, 3.0)], 12, 2.5),  # on a line
-        ([(8, 2.0), (16, 3.0)], 32, 5.0),  # and on
+        ([(8, 2.0), (16, 3.0)], 12, 2.5),  # linear interpolation
+        ([(8, 2.0), (16, 3.0)], 32, 5.0),  # extrapolation
         ([(8, 3.0), (16, 2.0)], 8, 2.0),  # fewer rows never take longer
         ([(8, 3.0), (16, 2.0)], 32, 2.0),
-        ([(8, 1.0), (8, 9.0)], 8, 1.0),  # the lower of two
+        ([(8, 1.0), (8, 9.0)], 8, 1.0),  # the lower median of two
         ([(8, 1.0), (8, 9.0), (8, 2.0)], 8, 2.0),
         ([(0, 4.0)], 5, 0.0),
     ],
 )  # fmt: skip
-def test_times_are_drawn_from_the_last_batches(batches: list[tuple[int, float]], rows: int, seconds: float) -> None:
+def test_times_are_predicted_from_the_last_batches(batches: list[tuple[int, float]], rows: int, seconds: float) -> None:
     assert times(*batches).predict_s(rows) == pytest.approx(seconds)
 
 
 @given(st.lists(st.tuples(st.integers(0, 5000), st.floats(0, 100)), max_size=40), st.integers(0, 10_000))
-def test_a_predicted_time_is_a_time(batches: list[tuple[int, float]], rows: int) -> None:
+def test_predicted_time_is_finite_and_not_negative(batches: list[tuple[int, float]], rows: int) -> None:
     predicted_s = times(*batches).predict_s(rows)
     assert math.isfinite(predicted_s) and predicted_s >= 0
 
 
-def test_old_times_are_forgotten() -> None:
+def test_old_times_are_dropped() -> None:
     made = times((8, 5.0))
     made.forget(9.0)
     assert made.predict_s(8) == 5.0
@@ -322,5 +320,5 @@ def test_old_times_are_forgotten() -> None:
 
 
 @given(st.lists(SECONDS, min_size=2, max_size=21))
-def test_the_p95_of_a_few_leaves_out_the_largest(values: list[float]) -> None:
+def test_p95_of_few_values_excludes_the_largest(values: list[float]) -> None:
     assert quantile(values, 0.95) <= sorted(values)[-2]

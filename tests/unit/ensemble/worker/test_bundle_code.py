@@ -1,4 +1,4 @@
-"""Code of users in one process: found in its own folder only, and gone where others follow."""
+"""Code of users in one process: imported only from its own folder, and unloaded before the next bundle."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from podium.sweep.values.errors import EnsembleError
 
 @pytest.fixture
 def code(tmp_path: Path) -> Iterator[Path]:
-    """A folder with nothing in it; what a test imports from there is forgotten."""
+    """An empty folder; modules that a test imports from it are unloaded."""
     path, modules = list(sys.path), set(sys.modules)
     yield tmp_path
     sys.path[:] = path
@@ -26,7 +26,7 @@ def code(tmp_path: Path) -> Iterator[Path]:
 
 
 def bundle(folder: Path, **files: str) -> Path:
-    """Modules by their dotted names, with two underscores for a point."""
+    """Write modules by their dotted names, with two underscores for a dot."""
     for name, text in files.items():
         path = folder.joinpath(*name.split("__")).with_suffix(".py")
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -39,7 +39,7 @@ def called(folder: Path, reference: str) -> Any:
         return cast(Any, load_function(folder, reference))({})
 
 
-def test_a_package_without_init_imports_what_is_beside_it(code: Path) -> None:
+def test_namespace_package_imports_its_siblings(code: Path) -> None:
     folder = bundle(code / "a", pkg__deep__train="from .. import sizes\ndef build(params): return sizes.WIDTH",
                     pkg__sizes="WIDTH = 3")  # fmt: skip
     before = set(sys.modules)
@@ -47,15 +47,13 @@ def test_a_package_without_init_imports_what_is_beside_it(code: Path) -> None:
     assert set(sys.modules) == before
 
 
-def test_a_module_may_have_the_name_of_one_of_ours_that_no_member_needs(
-    code: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_module_may_have_the_name_of_an_unused_module(code: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "db", raising=False)
     folder = bundle(code / "a", db="def build(params): return 'mine'")
     assert called(folder, "db:build") == "mine"
 
 
-def test_the_same_name_in_two_folders(code: Path) -> None:
+def test_same_name_in_two_folders_is_two_modules(code: Path) -> None:
     for name in ("a", "b", "a"):
         folder = bundle(code / name, nets_of_test=f"def build(params): return {name!r}")
         assert called(folder, "nets_of_test:build") == name
@@ -78,30 +76,30 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("text", "words"), WRONG.values(), ids=WRONG)
-def test_code_that_does_not_work_is_named(code: Path, text: str, words: str) -> None:
+def test_import_error_names_the_code(code: Path, text: str, words: str) -> None:
     with pytest.raises(EnsembleError, match=words):
         called(bundle(code / "a", wrong_of_test=text), "wrong_of_test:build")
 
 
 @pytest.mark.parametrize("reference", ["podium.sweep.values.errors:PodiumError", "os.path", "a:b:c", "../x:y", ""])
-def test_what_is_no_reference_to_a_users_function_is_not_imported(code: Path, reference: str) -> None:
+def test_invalid_reference_is_not_imported(code: Path, reference: str) -> None:
     with pytest.raises(EnsembleError, match="is not a function reference"):
         load_function(code, reference)
 
 
-def test_another_module_of_the_name_is_not_taken_for_the_users(code: Path) -> None:
+def test_shadowed_module_is_an_error(code: Path) -> None:
     with pytest.raises(EnsembleError, match=r"module json of .* is shadowed"):
         called(bundle(code / "a", json="def build(params): return 1"), "json:build")
 
 
-def test_a_package_half_imported_by_others_is_nobodys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Torn:
+def test_partially_imported_package_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class PartialPath:
         def __iter__(self) -> Iterator[str]:
             raise KeyError("its parent")
 
-    torn = ModuleType("torn")
-    vars(torn)["__path__"] = Torn()
-    monkeypatch.setitem(sys.modules, "torn", torn)
+    partial = ModuleType("partial")
+    vars(partial)["__path__"] = PartialPath()
+    monkeypatch.setitem(sys.modules, "partial", partial)
     with importable(tmp_path, alone=False):
         pass
-    assert sys.modules["torn"] is torn
+    assert sys.modules["partial"] is partial

@@ -1,4 +1,4 @@
-"""Every plan that is let through gives the loop's answers, and none that is slower than the loop is taken."""
+"""Every accepted plan gives the results of the loop, and no plan slower than the loop is chosen."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ CNNS = st.fixed_dictionaries(
     st.sampled_from([1, 33, 64]),
 )
 @torch.inference_mode()
-def test_what_is_let_through_equals_the_loop_on_any_rows_of_its_size(
+def test_accepted_plans_equal_the_loop_on_any_rows_of_their_size(
     kind: tuple[str, dict[str, Any]], members: int, size: int
 ) -> None:
     model, chosen = kind
@@ -84,10 +84,10 @@ def test_every_plan_computes_one_row(plan: Plan, model: str) -> None:
 
 
 @pytest.mark.parametrize("plan", SLOW)
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch.compile raises its own
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # raised by torch.compile itself
 @torch.inference_mode()
 def test_compiled_plans_compute_any_number_of_rows(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(execution_plans, "BACKEND", "eager")  # the compiler alone takes many seconds
+    monkeypatch.setattr(execution_plans, "BACKEND", "eager")  # the default compiler takes many seconds
     ways = GroupPlans(group(*(network(seed) for seed in range(3))))
     for sample in (rows(1), rows(64)):
         compute = ways.prepare(plan, sample)
@@ -96,8 +96,8 @@ def test_compiled_plans_compute_any_number_of_rows(plan: Plan, monkeypatch: pyte
 
 
 @torch.inference_mode()
-def test_stacked_weights_are_the_members_own() -> None:
-    """Nothing is kept twice, and the loop still gives what each member gave before."""
+def test_stacked_weights_share_the_storage_of_the_members() -> None:
+    """No weight is stored twice, and the loop still gives the results of each member."""
     modules = [network(seed) for seed in range(3)]
     before = torch.stack([torch.softmax(module(rows(5)), dim=1) for module in modules])
     ways = GroupPlans(group(*modules))
@@ -107,14 +107,14 @@ def test_stacked_weights_are_the_members_own() -> None:
 
 
 class Branching(nn.Module):
-    """Computes another thing where the rows are large."""
+    """A network whose computation depends on the values of the rows."""
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
         return inputs[:, :4] if inputs.sum() > 1e6 else inputs[:, 4:8]
 
 
 class Counting(nn.Module):
-    """Depends on how many rows there are."""
+    """A network whose result depends on the number of rows."""
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
         return inputs[:, :4] * float(len(inputs))
@@ -122,7 +122,7 @@ class Counting(nn.Module):
 
 @pytest.mark.parametrize("odd", [Branching, Counting])
 @torch.inference_mode()
-def test_what_cannot_be_recorded_or_stacked_is_refused_with_the_reason_or_is_right(odd: type[nn.Module]) -> None:
+def test_unusual_network_is_refused_with_a_reason_or_computed_correctly(odd: type[nn.Module]) -> None:
     tried = trial(odd(), odd())
     ready, refused = tried.candidates(rows(64), LONG_S, float("inf"))
     assert all(refused.values())
@@ -130,18 +130,18 @@ def test_what_cannot_be_recorded_or_stacked_is_refused_with_the_reason_or_is_rig
         torch.testing.assert_close(compute(rows(count)), tried.plans.loop(rows(count)))
 
 
-def test_a_fussy_network_is_not_recorded_without_its_check() -> None:
+def test_network_that_checks_its_input_is_not_recorded() -> None:
     tried = trial(Fussy(network(0), at=5.0), Fussy(network(1), at=7.0))
     with torch.inference_mode():
         ready, refused = tried.candidates(rows(64), LONG_S, float("inf"))
     assert not ready and set(refused) == set(QUICK)
 
 
-# Which is taken.
+# The choice.
 
 
 class Ticking:
-    """A clock that each plan moves by what it is said to take."""
+    """A clock that each plan advances by a given time."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, takes_s: dict[Plan, float]) -> None:
         self.now_s = 0.0
@@ -176,9 +176,9 @@ class Ticking:
         ({Plan.LOOP: 1, Plan.STACKED: 0.4, Plan.RECORDED_LOOP: 0.7, Plan.RECORDED_STACKED: 0.5}, Plan.STACKED),
         ({Plan.LOOP: 1, Plan.STACKED: 9, Plan.RECORDED_LOOP: 0.94, Plan.RECORDED_STACKED: 2.9}, Plan.LOOP),
     ],
-    ids=["the quickest", "whichever it is", "not within the noise"],
+    ids=["the fastest", "any plan", "not within the noise"],
 )
-def test_the_quickest_is_taken_if_it_beats_the_loop_clearly(
+def test_fastest_plan_is_chosen_if_clearly_faster_than_the_loop(
     takes_ms: dict[Plan, float], taken: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Ticking(monkeypatch, {plan: ms / 1000 for plan, ms in takes_ms.items()})
@@ -193,7 +193,7 @@ def test_the_quickest_is_taken_if_it_beats_the_loop_clearly(
     assert clock.now_s < 1.1
 
 
-def test_there_is_no_trying_where_there_is_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_plan_is_tried_without_time(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Ticking(monkeypatch, {Plan.LOOP: 0.2})
     tried = PlanBenchmark(GroupPlans(group(network(0), network(1))), CPU, torch.float32, clock=clock)
     choice = tried.choose(rows(64), budget_s=1.0)
@@ -202,7 +202,7 @@ def test_there_is_no_trying_where_there_is_no_time(monkeypatch: pytest.MonkeyPat
     assert clock.now_s == pytest.approx(0.2)
 
 
-def test_a_choice_says_what_was_tried() -> None:
+def test_choice_reports_the_tried_plans() -> None:
     choice = plan_selection.PlanChoice(64, Plan.LOOP, rows, {Plan.LOOP: 12.345}, {Plan.STACKED: "why"})  # type: ignore[arg-type]
     assert choice.to_dict() == {
         "rows": 64, "plan": "loop", "took_us": {"loop": 12.3}, "refused": {"stacked": "why"},
@@ -225,24 +225,24 @@ def kinds() -> Iterator[dict[str, nn.Module]]:
     }
 
 
-def test_networks_that_differ_in_weights_alone_are_one_group(kinds: dict[str, nn.Module]) -> None:
+def test_networks_that_differ_only_in_weights_are_one_group(kinds: dict[str, nn.Module]) -> None:
     found = groups([placed(module) for module in kinds.values()])
     assert [part.positions for part in found] == [(0, 1, 2), (3,), (4,), (5,), (6,)]
 
 
-def test_a_group_is_of_one_device() -> None:
+def test_group_has_one_device() -> None:
     found = groups([placed(network(seed), slot=seed % 2) for seed in range(4)])
     assert [(part.slot, part.positions) for part in found] == [(0, (0, 2)), (1, (1, 3))]
 
 
-def test_what_a_layer_does_counts_even_where_its_weights_have_the_same_shape() -> None:
+def test_signature_includes_settings_of_layers_with_equal_weight_shapes() -> None:
     plain, strided = (nn.Conv2d(1, 1, 3, padding=padding) for padding in (0, 1))
     assert signature(plain) != signature(strided)
     assert signature(nn.Linear(2, 2)) != signature(nn.Linear(2, 2).to(torch.bfloat16))
     assert signature(nn.Linear(2, 2)) != signature(nn.Linear(2, 2, bias=False))
 
 
-class Own(nn.Module):
+class UserLayer(nn.Module):
     """A user's layer, whose settings are plain attributes."""
 
     def __init__(self, **settings: Any) -> None:
@@ -251,24 +251,24 @@ class Own(nn.Module):
         vars(self).update(settings)
 
 
-def test_the_settings_of_a_users_layer_count() -> None:
+def test_signature_includes_settings_of_user_layers() -> None:
     same = {"activation": torch.tanh, "sizes": [1, (2, 3)], "by": {"a": 0.5}, "kind": nn.GELU, "none": None}
-    assert signature(Own(**same)) == signature(Own(**same))
+    assert signature(UserLayer(**same)) == signature(UserLayer(**same))
     for name, other in (
         ("activation", torch.relu), ("sizes", [1, (2, 4)]), ("by", {"a": 0.6}), ("kind", nn.ReLU), ("none", 0)
     ):  # fmt: skip
-        assert signature(Own(**same)) != signature(Own(**{**same, name: other})), name
-    assert signature(Own(scale=1)) != signature(Own(scale=True))
+        assert signature(UserLayer(**same)) != signature(UserLayer(**{**same, name: other})), name
+    assert signature(UserLayer(scale=1)) != signature(UserLayer(scale=True))
 
 
 @pytest.mark.parametrize("made", [lambda: torch.ones(2), lambda: object(), lambda: lambda rows, by=2.0: rows * by])
-def test_what_cannot_be_compared_is_another(made: Any) -> None:
-    assert signature(Own(held=made())) != signature(Own(held=made()))
+def test_values_that_cannot_be_compared_have_different_signatures(made: Any) -> None:
+    assert signature(UserLayer(held=made())) != signature(UserLayer(held=made()))
     held = made()
-    assert signature(Own(held=held)) == signature(Own(held=held))
+    assert signature(UserLayer(held=held)) == signature(UserLayer(held=held))
 
 
-def test_layers_of_one_name_from_different_code_are_others() -> None:
+def test_layers_of_equal_name_from_different_code_have_different_signatures() -> None:
     def build() -> nn.Module:
         class Local(nn.Linear):
             pass
@@ -279,19 +279,19 @@ def test_layers_of_one_name_from_different_code_are_others() -> None:
 
 
 class Uncopied(nn.Linear):
-    """Cannot be copied, as networks that hold an open file or a lock."""
+    """A layer that cannot be copied, like a network that holds an open file or a lock."""
 
     def __deepcopy__(self, _: object) -> nn.Module:
         raise TypeError("cannot pickle '_thread.lock' object")
 
 
-def test_networks_that_cannot_be_stacked_are_computed_one_after_the_other() -> None:
+def test_networks_that_cannot_be_stacked_are_computed_in_a_loop() -> None:
     found = GroupPlans(group(Uncopied(64, 4), Uncopied(64, 4)))
     assert found.candidates(slow=False) == (Plan.RECORDED_LOOP,)
     assert found.loop(rows(3)).shape == (2, 3, 4)
 
 
-def test_probabilities_and_values_do_not_mix() -> None:
+def test_classification_and_regression_are_different_groups() -> None:
     module = network(0)
     found: list[PlacedNetwork] = [placed(module), placed(module, task=Task.REGRESSION)]
     assert len(groups(found)) == 2

@@ -1,4 +1,4 @@
-"""A worker's two queues: what waits is computed together, what is too late is not computed, a culprit fails alone."""
+"""A worker's two queues: requests are batched, expired ones are not computed, and a failing one fails alone."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from podium.ensemble.worker.worker_server import MemberServer, WorkerLimits
 from tests.ensemble_fakes import FakeNetwork, probabilities
 
 EPOCH = 3
-PATIENCE_MS = 30_000  # a reply that has not come by then never will
+PATIENCE_MS = 30_000  # a reply that has not arrived by then never will
 
 
 class Client:
@@ -67,7 +67,7 @@ class Client:
         return {reply.request_id: reply for reply in found}
 
     def catch_up(self) -> None:
-        """Returns when the worker has taken in all that was sent before: it answers a stale request at once."""
+        """Returns when the worker has queued all earlier requests: it answers a stale request immediately."""
         stale = self.send(epoch=EPOCH + 1)
         assert self.reply().request_id == stale
 
@@ -91,7 +91,7 @@ def server(tmp_path: Path, network: FakeNetwork) -> Iterator[MemberServer]:
 
 @contextmanager
 def serving(tmp_path: Path, network: FakeNetwork, limits: WorkerLimits) -> Iterator[tuple[MemberServer, Client]]:
-    """A server with limits of its own, and a client."""
+    """A server with these limits, and a client."""
     server = MemberServer(f"ipc://{tmp_path / 'own'}", EPOCH, network, limits)
     server.start()
     client = Client(f"ipc://{tmp_path / 'own'}")
@@ -110,14 +110,14 @@ def client(tmp_path: Path, server: MemberServer) -> Iterator[Client]:
 
 @pytest.fixture
 def busy(client: Client, network: FakeNetwork) -> int:
-    """The network stands still in the middle of a first request, whose id this is."""
+    """The network blocks in the computation of a first request; its id."""
     network.gate.clear()
     first = client.send(0.0)
     network.entered.acquire()
     return first
 
 
-def test_rows_in_predictions_out(client: Client, server: MemberServer) -> None:
+def test_rows_are_answered_with_predictions(client: Client, server: MemberServer) -> None:
     sent = client.send(0.25, rows=3)
     reply = client.reply()
     assert (reply.request_id, reply.epoch, reply.status) == (sent, EPOCH, "ok")
@@ -126,7 +126,7 @@ def test_rows_in_predictions_out(client: Client, server: MemberServer) -> None:
     assert reply.queue_ms >= 0 and reply.compute_ms >= 0
 
 
-def test_in_graph_the_predictions_of_all_members_and_their_combination_go_out(tmp_path: Path) -> None:
+def test_in_graph_reply_has_all_predictions_and_their_combination(tmp_path: Path) -> None:
     with serving(tmp_path, FakeNetwork(members=4, in_graph=True), WorkerLimits()) as (_, client):
         client.send(0.5, rows=2)
         client.send(0.75)
@@ -135,7 +135,7 @@ def test_in_graph_the_predictions_of_all_members_and_their_combination_go_out(tm
             assert reply.combined is not None and reply.combined.shape == (rows, 2)
 
 
-def test_what_waits_is_computed_together_and_each_gets_its_own_rows(
+def test_queued_requests_are_batched_and_each_gets_its_own_rows(
     client: Client, network: FakeNetwork, busy: int
 ) -> None:
     sent = {client.send(n / 8, rows=n): n for n in (1, 2, 3)}
@@ -149,19 +149,17 @@ def test_what_waits_is_computed_together_and_each_gets_its_own_rows(
         assert (predictions[..., 0] == n / 8).all()
 
 
-def test_the_network_begins_the_next_batch_before_anybody_hears_of_the_last(
-    client: Client, network: FakeNetwork, busy: int
-) -> None:
-    """While the network computes, requests are taken in; once it is free it takes them by itself."""
+def test_next_batch_starts_before_the_last_one_is_delivered(client: Client, network: FakeNetwork, busy: int) -> None:
+    """While the network computes, requests are queued; when it is free it takes them."""
     waiting = {client.send(), client.send()}
     client.catch_up()
     network.gate.set()
-    network.entered.acquire()  # the second computation is under way, and nobody has read the first one's answer
+    network.entered.acquire()  # the second computation is running, and the first answer has not been read
     assert network.batches == [1, 2]
     assert set(client.replies(3)) == {busy, *waiting}
 
 
-def test_a_batch_has_no_more_rows_than_it_may_and_what_is_larger_goes_alone(tmp_path: Path) -> None:
+def test_batch_is_limited_and_a_larger_request_is_computed_alone(tmp_path: Path) -> None:
     network = FakeNetwork()
     with serving(tmp_path, network, WorkerLimits(batch_rows=4)) as (_, client):
         network.gate.clear()
@@ -175,7 +173,7 @@ def test_a_batch_has_no_more_rows_than_it_may_and_what_is_larger_goes_alone(tmp_
     assert network.batches == [1, 4, 2, 9, 4, 1]
 
 
-def test_what_has_no_time_left_is_never_computed(client: Client, network: FakeNetwork) -> None:
+def test_expired_request_is_never_computed(client: Client, network: FakeNetwork) -> None:
     for left_ms in (0.0, -5.0):
         sent = client.send(left_ms=left_ms)
         reply = client.reply()
@@ -183,7 +181,7 @@ def test_what_has_no_time_left_is_never_computed(client: Client, network: FakeNe
     assert network.batches == []
 
 
-def test_what_became_too_late_in_the_queue_is_dropped_and_the_rest_is_computed(
+def test_request_that_expires_in_the_queue_is_dropped(
     client: Client, network: FakeNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = SimpleNamespace(now=100.0)
@@ -201,34 +199,34 @@ def test_what_became_too_late_in_the_queue_is_dropped_and_the_rest_is_computed(
     assert replies[patient].queue_ms == pytest.approx(2000)
 
 
-def test_only_the_culprit_of_a_failed_batch_fails(
+def test_only_the_failing_request_of_a_batch_fails(
     client: Client, network: FakeNetwork, server: MemberServer, busy: int
 ) -> None:
     sound = [client.send(0.25), client.send(0.75)]
-    culprit = client.send(np.nan)
+    failing = client.send(np.nan)
     sound.append(client.send(0.5))
     client.catch_up()
     network.gate.set()
     replies = client.replies(5)
     assert [replies[request_id].status for request_id in sound] == ["ok"] * 3
-    assert (replies[culprit].status, replies[culprit].message) == ("error", "ArithmeticError: poison")
-    assert network.batches == [1, 4, 1, 1, 1, 1]  # each once more, and never again
+    assert (replies[failing].status, replies[failing].message) == ("error", "ArithmeticError: poison")
+    assert network.batches == [1, 4, 1, 1, 1, 1]  # each is retried once
     assert (server.counts.answered, server.counts.errors) == (4, 1)
 
 
-def test_what_has_another_width_is_computed_apart(client: Client, network: FakeNetwork, busy: int) -> None:
+def test_request_of_another_width_is_computed_separately(client: Client, network: FakeNetwork, busy: int) -> None:
     sound = [client.send(0.25), client.send(0.75)]
-    culprit = client.send(np.nan, width=5)
+    failing = client.send(np.nan, width=5)
     sound.append(client.send(0.5))
     client.catch_up()
     network.gate.set()
     replies = client.replies(5)
     assert {replies[request_id].status for request_id in sound} == {"ok"}
-    assert replies[culprit].status == "error"
+    assert replies[failing].status == "error"
     assert network.batches == [1, 3, 1]
 
 
-def test_time_may_run_out_before_the_second_try(
+def test_request_may_expire_before_its_retry(
     client: Client, network: FakeNetwork, monkeypatch: pytest.MonkeyPatch, server: MemberServer, busy: int
 ) -> None:
     clock = SimpleNamespace(now=100.0)
@@ -248,7 +246,7 @@ def test_time_may_run_out_before_the_second_try(
     assert server.counts.computing == server.counts.queued == 0
 
 
-def test_a_member_that_failed_alone_is_named_and_the_others_are_passed_on(tmp_path: Path) -> None:
+def test_failed_member_is_named_and_the_others_are_returned(tmp_path: Path) -> None:
     network = FakeNetwork(members=3, in_graph=True)
     network.broken = {1: "CudaError: gone"}
     with serving(tmp_path, network, WorkerLimits()) as (server, client):
@@ -261,7 +259,7 @@ def test_a_member_that_failed_alone_is_named_and_the_others_are_passed_on(tmp_pa
 
 
 @pytest.mark.parametrize("members", [1, 2])
-def test_when_no_member_is_left_it_is_an_error(tmp_path: Path, members: int) -> None:
+def test_failure_of_every_member_is_an_error(tmp_path: Path, members: int) -> None:
     network = FakeNetwork(members)
     network.broken = dict.fromkeys(range(members), "gone")
     with serving(tmp_path, network, WorkerLimits()) as (server, client):
@@ -271,7 +269,7 @@ def test_when_no_member_is_left_it_is_an_error(tmp_path: Path, members: int) -> 
         assert server.counts.errors == 1
 
 
-def test_a_member_that_always_fails_costs_a_second_try_once(tmp_path: Path) -> None:
+def test_member_that_always_fails_is_retried_once(tmp_path: Path) -> None:
     network = FakeNetwork(members=3)
     network.broken = {2: "gone"}
     with serving(tmp_path, network, WorkerLimits()) as (_, client):
@@ -289,29 +287,29 @@ def test_a_member_that_always_fails_costs_a_second_try_once(tmp_path: Path) -> N
     assert network.batches == [1, 2, 1, 1, 1, 2]
 
 
-def test_a_request_that_fails_one_member_fails_it_for_no_neighbour(
+def test_request_that_fails_one_member_does_not_affect_the_batch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     network = FakeNetwork(members=2)
     predict = network.predict
 
-    def second_dislikes_nine(inputs: NDArray[np.float32]) -> NetworkOutputs:
+    def second_fails_on_nine(inputs: NDArray[np.float32]) -> NetworkOutputs:
         network.broken = {1: "nine"} if (inputs == 9).any() else {}
         return predict(inputs)
 
-    monkeypatch.setattr(network, "predict", second_dislikes_nine)
+    monkeypatch.setattr(network, "predict", second_fails_on_nine)
     with serving(tmp_path, network, WorkerLimits()) as (_, client):
         network.gate.clear()
         client.send()
         network.entered.acquire()
-        sound, culprit = client.send(0.5), client.send(9.0)
+        sound, failing = client.send(0.5), client.send(9.0)
         client.catch_up()
         network.gate.set()
         replies = client.replies(3)
-    assert (replies[sound].failed, replies[culprit].failed) == ({}, {"1": "nine"})
+    assert (replies[sound].failed, replies[failing].failed) == ({}, {"1": "nine"})
 
 
-def test_numbers_that_are_not_finite_are_passed_on_as_they_are(client: Client) -> None:
+def test_nonfinite_predictions_are_returned_unchanged(client: Client) -> None:
     client.send(np.inf)
     reply = client.reply()
     assert reply.status == "ok" and reply.predictions is not None
@@ -327,7 +325,7 @@ def test_numbers_that_are_not_finite_are_passed_on_as_they_are(client: Client) -
         (NetworkOutputs(probabilities(0.5).astype(np.float64), {}, None), "float32"),
     ],
 )
-def test_a_network_that_answers_other_rows_than_asked_is_an_error(
+def test_wrong_number_of_predictions_is_an_error(
     client: Client, network: FakeNetwork, monkeypatch: pytest.MonkeyPatch, predicted: NetworkOutputs, message: str
 ) -> None:
     monkeypatch.setattr(network, "predict", lambda _: predicted)
@@ -336,7 +334,7 @@ def test_a_network_that_answers_other_rows_than_asked_is_an_error(
     assert reply.status == "error" and message in reply.message
 
 
-def test_a_long_error_is_cut(client: Client, network: FakeNetwork, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_error_message_is_truncated(client: Client, network: FakeNetwork, monkeypatch: pytest.MonkeyPatch) -> None:
     def predict(_: object) -> None:
         raise ValueError("x" * 10_000)
 
@@ -346,7 +344,7 @@ def test_a_long_error_is_cut(client: Client, network: FakeNetwork, monkeypatch: 
 
 
 @pytest.mark.parametrize("epoch", [EPOCH - 1, EPOCH + 1, 0])
-def test_a_request_for_another_epoch_is_refused(client: Client, network: FakeNetwork, epoch: int) -> None:
+def test_request_for_another_epoch_is_refused(client: Client, network: FakeNetwork, epoch: int) -> None:
     sent = client.send(epoch=epoch)
     reply = client.reply()
     assert (reply.request_id, reply.epoch, reply.status, reply.message) == (sent, EPOCH, "refused", "stale epoch")
@@ -356,7 +354,7 @@ def test_a_request_for_another_epoch_is_refused(client: Client, network: FakeNet
 @pytest.mark.parametrize(
     "limits", [WorkerLimits(queue_requests=2), WorkerLimits(queue_bytes=16)], ids=["requests", "bytes"]
 )
-def test_above_the_queues_bound_requests_are_refused_at_once(tmp_path: Path, limits: WorkerLimits) -> None:
+def test_request_is_refused_when_the_queue_is_full(tmp_path: Path, limits: WorkerLimits) -> None:
     network = FakeNetwork()
     network.gate.clear()
     with serving(tmp_path, network, limits) as (server, client):
@@ -372,7 +370,7 @@ def test_above_the_queues_bound_requests_are_refused_at_once(tmp_path: Path, lim
         assert (server.counts.queued, server.counts.queued_bytes) == (0, 0)
 
 
-def test_what_is_larger_than_the_queue_may_wait_alone(tmp_path: Path) -> None:
+def test_request_larger_than_the_queue_may_wait_alone(tmp_path: Path) -> None:
     with serving(tmp_path, FakeNetwork(), WorkerLimits(queue_bytes=16)) as (_, client):
         client.send(rows=100)
         assert client.reply().status == "ok"
@@ -388,7 +386,7 @@ def test_what_is_larger_than_the_queue_may_wait_alone(tmp_path: Path) -> None:
         (b"1", b"2", b"3"),
     ],
 )
-def test_what_is_no_request_is_counted_and_the_next_is_answered(
+def test_garbled_message_is_counted_and_the_next_is_answered(
     client: Client, server: MemberServer, frames: tuple[bytes, ...]
 ) -> None:
     client.send_frames(*frames)
@@ -407,7 +405,7 @@ def test_two_gateways_get_their_own_answers(client: Client, tmp_path: Path) -> N
     other.close()
 
 
-def test_a_gateway_that_leaves_stops_nobody_elses_answers(
+def test_disconnected_gateway_does_not_affect_another(
     client: Client, tmp_path: Path, network: FakeNetwork, busy: int
 ) -> None:
     other = Client(f"ipc://{tmp_path / 'm'}")
@@ -419,7 +417,7 @@ def test_a_gateway_that_leaves_stops_nobody_elses_answers(
     assert set(client.replies(2)) == {busy, mine}
 
 
-def test_under_any_load_every_request_that_came_is_counted_once(
+def test_every_request_is_counted_once_under_any_load(
     client: Client, server: MemberServer, network: FakeNetwork
 ) -> None:
     choose = random.Random(7)
@@ -455,7 +453,9 @@ def _ended(counts: QueueCounts) -> int:
     return counts.answered + counts.errors + counts.expired + counts.refused
 
 
-def test_health_says_how_computing_goes(client: Client, server: MemberServer, busy: int, network: FakeNetwork) -> None:
+def test_health_reports_batches_and_latencies(
+    client: Client, server: MemberServer, busy: int, network: FakeNetwork
+) -> None:
     assert server.health() == {
         **asdict(server.counts), "batch_limit_rows": 64, "batches": 0, "rows_per_batch": None,
         "compute_p50_ms": None, "compute_p95_ms": None,
@@ -470,7 +470,7 @@ def test_health_says_how_computing_goes(client: Client, server: MemberServer, bu
     assert p50_ms is not None and p95_ms is not None and 0 <= p50_ms <= p95_ms
 
 
-def test_a_file_that_a_dead_worker_left_is_no_obstacle(tmp_path: Path) -> None:
+def test_server_replaces_a_socket_file_left_by_a_dead_worker(tmp_path: Path) -> None:
     left = socket.socket(socket.AF_UNIX)
     left.bind(str(tmp_path / "own"))
     left.close()
@@ -479,9 +479,9 @@ def test_a_file_that_a_dead_worker_left_is_no_obstacle(tmp_path: Path) -> None:
         assert client.reply().status == "ok"
 
 
-def test_closing_waits_for_nothing_that_is_queued(tmp_path: Path, network: FakeNetwork) -> None:
+def test_close_does_not_wait_for_queued_requests(tmp_path: Path, network: FakeNetwork) -> None:
     server = MemberServer(f"ipc://{tmp_path / 'm'}", EPOCH, network)
-    server.close()  # never started
+    server.close()  # it was never started
     with serving(tmp_path, network, WorkerLimits(batch_wait_ms=1e9)) as (server, client):
         client.send(left_ms=1e9)
         client.catch_up()
@@ -490,7 +490,7 @@ def test_closing_waits_for_nothing_that_is_queued(tmp_path: Path, network: FakeN
 
 
 @pytest.mark.parametrize("error", [SystemExit(0), KeyboardInterrupt(), GeneratorExit()], ids=lambda e: type(e).__name__)
-def test_when_a_thread_ends_the_process_ends(
+def test_end_of_a_thread_ends_the_process(
     tmp_path: Path, network: FakeNetwork, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
     def predict(_: object) -> None:
@@ -508,7 +508,7 @@ def test_when_a_thread_ends_the_process_ends(
 
 
 @pytest.mark.parametrize("zeros_fail", [True, False], ids=["a sticky error", "one client's rows"])
-def test_a_network_that_fails_whatever_it_is_given_ends_the_process(
+def test_network_that_fails_on_every_input_ends_the_process(
     tmp_path: Path, network: FakeNetwork, monkeypatch: pytest.MonkeyPatch, zeros_fail: bool
 ) -> None:
     tried = threading.Event()
@@ -532,13 +532,13 @@ def test_a_network_that_fails_whatever_it_is_given_ends_the_process(
         assert client.reply().status == "error"
     assert tried.wait(PATIENCE_MS / 1000)
     client.send()
-    client.reply()  # the network has been judged before it is asked again
+    client.reply()  # the network is checked before it computes again
     assert ended.is_set() == zeros_fail
     client.close()
     server.close()
 
 
-def test_a_network_is_tried_with_a_row_that_it_is_known_to_take(
+def test_network_is_checked_with_a_known_row(
     tmp_path: Path, network: FakeNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known, tried = np.full((1, 5), 7, np.float32), threading.Event()
@@ -564,7 +564,7 @@ def test_a_network_is_tried_with_a_row_that_it_is_known_to_take(
 
 
 @given(st.lists(st.tuples(st.booleans(), st.floats(0, 10)), max_size=200))
-def test_a_network_is_suspected_after_many_failures_over_a_while_and_none_that_worked(
+def test_network_is_suspected_after_enough_failures_over_time_without_success(
     computed: list[tuple[bool, float]],
 ) -> None:
     tracker, now_s, row = FailureTracker(), 0.0, list[float]()
@@ -579,7 +579,7 @@ def test_a_network_is_suspected_after_many_failures_over_a_while_and_none_that_w
             assert tracker.record_failure(now_s) == enough
 
 
-def test_the_process_really_ends(tmp_path: Path) -> None:
+def test_process_exits(tmp_path: Path) -> None:
     program = (
         "import sys, threading\n"
         "from podium.ensemble.worker.worker_server import MemberServer\n"
@@ -595,7 +595,7 @@ def test_the_process_really_ends(tmp_path: Path) -> None:
     client.close()
 
 
-def test_memory_that_runs_out_is_the_requests_answer(
+def test_out_of_memory_is_an_error_of_the_request(
     client: Client, network: FakeNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def predict(_: object) -> None:
