@@ -52,14 +52,14 @@ COMMANDS = [
 
 @pytest.fixture
 def good(tmp_path: Path) -> Path:
-    """A sweep file that is valid."""
+    """A valid sweep file."""
     file = tmp_path / "sweep.yaml"
     file.write_text(GOOD)
     return file
 
 
 class FollowedClient(Client):
-    """A client of the API in this process; `follow` is called before a sweep is looked at."""
+    """A client of the API in this process; `follow` is called before each request for a sweep."""
 
     def __init__(self, service: ServiceRig, follow: Callable[[int], None] = lambda _: None) -> None:
         super().__init__("http://testserver", "token")
@@ -95,7 +95,7 @@ BAD_FILES: dict[str, tuple[str, str]] = {
     "an empty file": ("", "sweep.yaml: the file is empty"),
     "a list": ("[1]", "sweep.yaml: a sweep file must be a mapping"),
     "not text": ("\udcff", "not UTF-8 text (byte 0)"),
-    "what was imported": (
+    "an imported sweep": (
         GOOD.partition("program:")[0] + f"program: {{imported: a study, sha256: {'a' * 64}}}\n",
         "sweep.yaml:7: program.imported: imported sweeps cannot run",
     ),
@@ -104,7 +104,7 @@ BAD_FILES: dict[str, tuple[str, str]] = {
 
 @pytest.mark.parametrize("command", ["validate", "submit", "run"])
 @pytest.mark.parametrize(("content", "words"), BAD_FILES.values(), ids=BAD_FILES)
-def test_a_bad_file_is_2_with_its_line_and_nothing_is_started(
+def test_invalid_file_exits_2_with_its_line_and_starts_nothing(
     podium: Podium, tmp_path: Path, content: str, words: str, command: str
 ) -> None:
     file = tmp_path / "sweep.yaml"
@@ -117,20 +117,20 @@ def test_a_bad_file_is_2_with_its_line_and_nothing_is_started(
     assert [path.name for path in tmp_path.iterdir()] == ["sweep.yaml"]
 
 
-def test_a_file_that_is_not_there_is_2(podium: Podium, tmp_path: Path) -> None:
+def test_missing_file_exits_2(podium: Podium, tmp_path: Path) -> None:
     code, _, err = podium("sweep", "run", tmp_path / "no.yaml", "--data-dir", tmp_path / "data")
     assert (code, "no.yaml" in err) == (2, True)
     assert not (tmp_path / "data").exists()
 
 
-def test_what_only_the_server_finds_wrong_has_its_line_too(podium: Podium, good: Path, served: ServiceRig) -> None:
+def test_problem_found_by_the_server_has_its_line(podium: Podium, good: Path, served: ServiceRig) -> None:
     good.write_text(GOOD.replace("{name: digits}", "{name: mnist, root: /nowhere}"))
     code, _, err = podium("sweep", "submit", good)
     assert (code, err) == (2, f"{good}:9: program.data.root: folder /nowhere does not exist\n")
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_without_a_service_a_command_is_4_and_says_how_to_start_one(
+def test_command_without_a_service_exits_4_and_says_how_to_start_one(
     podium: Podium, tmp_path: Path, command: tuple[str, ...]
 ) -> None:
     code, out, err = podium(*command, "--data-dir", tmp_path / "data")
@@ -140,14 +140,12 @@ def test_without_a_service_a_command_is_4_and_says_how_to_start_one(
     )
 
 
-def test_submitting_without_a_service_is_4(podium: Podium, good: Path, tmp_path: Path) -> None:
+def test_submit_without_a_service_exits_4(podium: Podium, good: Path, tmp_path: Path) -> None:
     assert podium("sweep", "submit", good, "--data-dir", tmp_path / "data")[0] == 4
 
 
 @pytest.mark.parametrize("command", [("serve",), ("demo",), ("sweep", "run")], ids=" ".join)
-def test_a_data_directory_that_cannot_be_is_3(
-    podium: Podium, good: Path, tmp_path: Path, command: tuple[str, ...]
-) -> None:
+def test_unusable_data_directory_exits_3(podium: Podium, good: Path, tmp_path: Path, command: tuple[str, ...]) -> None:
     (tmp_path / "file").write_text("")
     file = (good,) if command == ("sweep", "run") else ()
     code, _, err = podium(*command, *file, "--data-dir", tmp_path / "file" / "data", "--devices", "cpu:1")
@@ -169,14 +167,14 @@ def test_a_data_directory_that_cannot_be_is_3(
     ],
     ids=str,
 )
-def test_what_cannot_be_meant_is_said(podium: Podium, arguments: tuple[str, ...], code: int, words: str) -> None:
+def test_invalid_arguments_are_explained(podium: Podium, arguments: tuple[str, ...], code: int, words: str) -> None:
     found, _, err = podium(*arguments)
     assert found == code
     assert words in err
 
 
 @pytest.mark.parametrize("command", [("sweep", "show", "9"), ("trial", "show", "9"), ("trial", "list", "9")])
-def test_what_is_not_there_is_1(podium: Podium, served: ServiceRig, command: tuple[str, ...]) -> None:
+def test_unknown_id_exits_1(podium: Podium, served: ServiceRig, command: tuple[str, ...]) -> None:
     code, out, err = podium(*command)
     assert (code, out) == (1, "")
     assert err.startswith("there is no ")
@@ -212,7 +210,7 @@ def test_json_is_one_document_on_standard_output(
     assert holds(json.loads(out))
 
 
-def test_a_failed_trial_shows_its_traceback(podium: Podium, served: ServiceRig) -> None:
+def test_failed_trial_shows_its_traceback(podium: Podium, served: ServiceRig) -> None:
     trial_id = served.trial(1, 2, None, cause=Cause.USER_ERROR)
     assert "Traceback …\nit broke\n" in podium("trial", "show", str(trial_id))[1]
 
@@ -252,7 +250,7 @@ def test_a_failed_trial_shows_its_traceback(podium: Podium, served: ServiceRig) 
     ],
     ids=str,
 )
-def test_people_read_what_they_need(
+def test_output_has_the_expected_content(
     podium: Podium, served: ServiceRig, command: tuple[str, ...], words: list[str]
 ) -> None:
     code, out, err = podium(*command)
@@ -261,7 +259,7 @@ def test_people_read_what_they_need(
         assert word in out
 
 
-def test_several_are_done_one_by_one_and_what_is_refused_is_said(podium: Podium, served: ServiceRig) -> None:
+def test_several_sweeps_are_changed_one_by_one_and_refusals_are_reported(podium: Podium, served: ServiceRig) -> None:
     finished, third = served.sweep(), served.sweep()
     served.end_sweep(finished)
     code, out, err = podium("sweep", "pause", "1", finished, "9", third)
@@ -284,7 +282,7 @@ def test_several_are_done_one_by_one_and_what_is_refused_is_said(podium: Podium,
     ],
     ids=str,
 )
-def test_what_is_refused_is_1_and_says_why(
+def test_refused_command_exits_1_with_the_reason(
     podium: Podium, served: ServiceRig, command: tuple[str, ...], words: str
 ) -> None:
     code, out, err = podium(*command)
@@ -314,22 +312,20 @@ def test_what_is_refused_is_1_and_says_why(
     ],
     ids=str,
 )
-def test_what_a_command_cannot_mean_is_2(
-    podium: Podium, served: ServiceRig, command: tuple[str, ...], words: str
-) -> None:
+def test_invalid_command_exits_2(podium: Podium, served: ServiceRig, command: tuple[str, ...], words: str) -> None:
     code, out, err = podium(*command)
     assert (code, out) == (2, "")
     assert words in err
 
 
-def test_login_prints_a_link_and_nothing_else_on_standard_output(podium: Podium, served: ServiceRig) -> None:
+def test_login_prints_only_a_link_on_standard_output(podium: Podium, served: ServiceRig) -> None:
     code, out, err = podium("login")
     assert (code, out.startswith("http://127.0.0.1:8300/login#"), len(out.splitlines())) == (0, True, 1)
     assert "once, for 10 minutes" in err
     assert set(json.loads(podium("login", "--json")[1])) == {"url", "expires_at"}
 
 
-def test_devices_are_listed_with_why_they_take_no_trials(podium: Podium, served: ServiceRig) -> None:
+def test_drained_device_is_listed_with_its_reason(podium: Podium, served: ServiceRig) -> None:
     podium("devices", "drain", "cpu-0", "--reason", "a new card comes")
     code, out, _ = podium("devices")
     assert code == 0
@@ -346,7 +342,7 @@ def test_sweeps_are_shown_with_their_warnings(podium: Podium, served: ServiceRig
 
 @pytest.mark.parametrize(("state", "code"), [(SweepState.FINISHED, 0), (SweepState.FAILED, 1)])
 @pytest.mark.parametrize("as_json", [False, True])
-def test_watching_ends_with_the_sweep(
+def test_watch_ends_with_the_sweep(
     podium: Podium, service: ServiceRig, monkeypatch: pytest.MonkeyPatch, state: SweepState, code: int, as_json: bool
 ) -> None:
     sweep_id = service.sweep()
@@ -356,7 +352,7 @@ def test_watching_ends_with_the_sweep(
     assert (json.loads(out)["state"] if as_json else out.splitlines()[-1].split(":")[0]) == state.value
 
 
-def test_several_sweeps_are_watched_until_all_are_over(
+def test_watch_of_several_sweeps_ends_when_all_are_terminal(
     podium: Podium, service: ServiceRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = service.sweep(), service.sweep()
@@ -368,7 +364,7 @@ def test_several_sweeps_are_watched_until_all_are_over(
     assert [line.split(":")[0] for line in out.splitlines()[-2:]] == ["sweep 1 finished", "sweep 2 cancelled"]
 
 
-def test_ctrl_c_ends_the_watching_and_not_the_sweep(
+def test_ctrl_c_ends_the_watch_and_not_the_sweep(
     podium: Podium, service: ServiceRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupt(_: int) -> None:
@@ -382,7 +378,7 @@ def test_ctrl_c_ends_the_watching_and_not_the_sweep(
     assert service.client().get(f"/api/v1/sweeps/{sweep_id}").json()["state"] == "queued"
 
 
-def test_who_watches_a_paused_sweep_reads_that_it_is(
+def test_watch_of_a_paused_sweep_shows_its_state(
     podium: Podium, service: ServiceRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sweep_id = service.sweep()
@@ -398,19 +394,19 @@ def test_who_watches_a_paused_sweep_reads_that_it_is(
     assert "paused: paused on request" in podium("sweep", "watch", sweep_id)[1].splitlines()[0]
 
 
-def test_a_service_that_is_not_ready_is_1(podium: Podium, served: ServiceRig) -> None:
+def test_status_of_a_service_that_is_not_ready_exits_1(podium: Podium, served: ServiceRig) -> None:
     served.data.service_file.write_text('{"parts": [{"name":"api","state":"starting","pid":1,"restarts":2}]}')
     code, out, _ = podium("status")
     assert (code, "not ready" in out) == (1, True)
 
 
-def test_submitting_returns_at_once(podium: Podium, good: Path, served: ServiceRig) -> None:
+def test_submit_returns_immediately(podium: Podium, good: Path, served: ServiceRig) -> None:
     code, out, _ = podium("sweep", "submit", good, "--json")
     assert (code, json.loads(out)["state"]) == (0, "queued")
     assert "sweep 3 'small' is queued" in podium("sweep", "submit", good)[1]
 
 
-# `podium sweep run`, on a service that ends the sweep as told.
+# `podium sweep run`, with a service that ends the sweep when the test asks for it.
 
 
 @pytest.fixture
@@ -428,7 +424,7 @@ def run_on(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> Callable[[Ca
 
 @pytest.mark.parametrize(("state", "code"), [(SweepState.FINISHED, 0), (SweepState.FAILED, 1)])
 @pytest.mark.parametrize("as_json", [False, True])
-def test_a_run_ends_with_its_sweep(
+def test_run_ends_with_its_sweep(
     podium: Podium, service: ServiceRig, good: Path, run_on: Any, state: SweepState, code: int, as_json: bool
 ) -> None:
     def end(sweep_id: int) -> None:
@@ -445,7 +441,7 @@ def test_a_run_ends_with_its_sweep(
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-def test_ctrl_c_cancels_the_run_and_is_130(
+def test_ctrl_c_cancels_the_run_and_exits_130(
     podium: Podium, service: ServiceRig, good: Path, run_on: Any, as_json: bool
 ) -> None:
     def interrupt(_: int) -> None:
@@ -456,7 +452,7 @@ def test_ctrl_c_cancels_the_run_and_is_130(
     assert service.client().get("/api/v1/sweeps/1").json()["state"] == "cancelled"
 
 
-def test_the_code_of_a_sweep_is_beside_its_file(
+def test_code_folder_is_relative_to_the_sweep_file(
     podium: Podium, tmp_path: Path, served: ServiceRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     code = tmp_path / "project" / "code"
@@ -490,7 +486,7 @@ HEAVY = ("torch", "ray", "optuna", "sqlalchemy", "fastapi", "numpy", "httpx2", "
     ],
     ids=" ".join,
 )
-def test_help_loads_nothing_heavy(arguments: tuple[str, ...]) -> None:
+def test_help_imports_no_heavy_package(arguments: tuple[str, ...]) -> None:
     script = (
         "import sys\nfrom podium.api.cli.app import main\ntry:\n    main()\nexcept SystemExit:\n    pass\n"
         f"print('loaded', [name for name in {HEAVY!r} if name in sys.modules])"
@@ -507,12 +503,12 @@ def test_help_names_every_command_and_exit_code(podium: Podium) -> None:
 
 
 @pytest.mark.parametrize(("name", "source"), app.COMMANDS.items(), ids=app.COMMANDS)
-def test_the_help_of_a_command_that_is_not_loaded_is_that_of_the_command(name: str, source: CommandSource) -> None:
+def test_help_of_a_lazy_command_equals_that_of_the_loaded_command(name: str, source: CommandSource) -> None:
     short = LazyCommand(name, source).get_short_help_str(200)
     assert short == LazyCommand(name, source).load().get_short_help_str(200)
 
 
-def test_listing_the_commands_loads_none() -> None:
+def test_listing_the_commands_imports_none() -> None:
     script = (
         "import sys\nfrom podium.api.cli.app import main\ntry:\n    main()\nexcept SystemExit:\n    pass\n"
         "print('loaded', [name for name in sys.modules if name.startswith('podium.api.cli.commands')])"
@@ -522,7 +518,7 @@ def test_listing_the_commands_loads_none() -> None:
 
 
 @pytest.mark.parametrize("group", [(), ("sweep",), ("trial",), ("ensemble",), ("devices",), ("db",)], ids=str)
-def test_what_a_command_does_fits_its_line(
+def test_short_help_of_a_command_fits_its_line(
     podium: Podium, monkeypatch: pytest.MonkeyPatch, group: tuple[str, ...]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
@@ -532,14 +528,14 @@ def test_what_a_command_does_fits_its_line(
 
 
 def _artifact(service: ServiceRig, name: str, content: bytes) -> None:
-    """Trial 1 saved a file."""
+    """Trial 1 saves an artifact."""
     path = AttemptDirectory(service.data.attempt(1, 0, 1)).artifacts / name
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(content)
     service.commit(ArtifactSaved(Saved(AttemptKey(1, 1), f"artifacts/{name}", sha256_of(path), len(content))))
 
 
-def test_the_files_of_a_trial_are_downloaded(podium: Podium, served: ServiceRig, tmp_path: Path) -> None:
+def test_files_of_a_trial_are_downloaded(podium: Podium, served: ServiceRig, tmp_path: Path) -> None:
     for name in ("plot.png", "table.csv"):
         _artifact(served, name, name.encode())
     one = podium("trial", "download", "1", "plot.png", "--to", tmp_path / "one")
@@ -550,7 +546,7 @@ def test_the_files_of_a_trial_are_downloaded(podium: Podium, served: ServiceRig,
     assert (tmp_path / "all" / "table.csv").read_bytes() == b"table.csv"
 
 
-def test_a_file_that_a_trial_has_not_left_is_named_with_those_it_has(
+def test_missing_file_of_a_trial_is_named_with_the_available_ones(
     podium: Podium, served: ServiceRig, tmp_path: Path
 ) -> None:
     code, out, err = podium("trial", "download", "1", "plot.svg", "--to", tmp_path / "x")
@@ -559,25 +555,25 @@ def test_a_file_that_a_trial_has_not_left_is_named_with_those_it_has(
     assert not (tmp_path / "x").exists()
 
 
-def test_what_others_wrote_cannot_drive_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_untrusted_text_cannot_control_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     table = terminal_output.table(None, ("reason",), [("the data is\nnot there \x1b[31mred [bold]x[/]",)])
     terminal_output.console.print(table)
     terminal_output.console.print("sweep 'a\x1b[2J[red]b'")
-    said = capsys.readouterr().out
-    assert "\x1b" not in said
-    assert "the data is not there \\x1b[31mred [bold]x[/]" in said
-    assert "sweep 'a\\x1b[2J[red]b'" in said
+    printed = capsys.readouterr().out
+    assert "\x1b" not in printed
+    assert "the data is not there \\x1b[31mred [bold]x[/]" in printed
+    assert "sweep 'a\\x1b[2J[red]b'" in printed
 
 
-@pytest.mark.parametrize("somebody_waits", [True, False])
-def test_serve_says_at_once_what_starts_and_where(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], somebody_waits: bool
+@pytest.mark.parametrize("interactive", [True, False])
+def test_serve_prints_at_once_what_it_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], interactive: bool
 ) -> None:
     monkeypatch.setattr(supervisor, "serve", lambda settings, say: say(f"up in {settings.data_dir}"))
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: somebody_waits)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: interactive)
     serve(tmp_path / "data", devices="cpu:3")
-    said = capsys.readouterr()
-    *first, last = said.err.splitlines()
-    assert (said.out, last) == ("", f"up in {tmp_path / 'data'}")
+    printed = capsys.readouterr()
+    *first, last = printed.err.splitlines()
+    assert (printed.out, last) == ("", f"up in {tmp_path / 'data'}")
     where = f"Starting Podium (data in {tmp_path / 'data'}, devices: cpu:3); prints a login link when it is ready"
-    assert first == ([where] if somebody_waits else [])
+    assert first == ([where] if interactive else [])

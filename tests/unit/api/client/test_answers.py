@@ -1,4 +1,4 @@
-"""The typed answers of the client have the fields of the models that the REST API documents."""
+"""The typed answers of the client have the fields of the documented models of the REST API."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ PAIRS: list[tuple[Any, Any]] = [
 
 
 @pytest.mark.parametrize(("answer", "model"), PAIRS, ids=[answer.__name__ for answer, _ in PAIRS])
-def test_an_answer_has_the_fields_of_its_model(answer: Any, model: Any) -> None:
+def test_answer_has_the_fields_of_its_model(answer: Any, model: Any) -> None:
     if isinstance(model, type) and issubclass(model, BaseModel):
         fields, required = set(model.model_fields), {n for n, f in model.model_fields.items() if f.is_required()}
     else:

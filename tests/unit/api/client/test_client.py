@@ -1,4 +1,4 @@
-"""The Python client: the API's nouns, the server's words as errors, and code uploaded on the way."""
+"""The Python client: resources of the API, errors with the server's messages, and the upload of code."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def podium(service: ServiceRig) -> Client:
 
 
 def answering(handler: Callable[[httpx2.Request], httpx2.Response], retry_s: float = 0) -> Client:
-    """A client whose server is a function; it asks once."""
+    """A client whose server is a function; it does not retry."""
     made = Client("http://testserver", "token", retry_s=retry_s)
     made._http.close()
     made._http = httpx2.Client(base_url="http://testserver", transport=httpx2.MockTransport(handler))
     return made
 
 
-def test_a_sweep_from_submission_to_its_end(podium: Client, service: ServiceRig) -> None:
+def test_sweep_is_followed_from_submission_to_its_end(podium: Client, service: ServiceRig) -> None:
     sweep = podium.submit(builtin_document(), idempotency_key="k")
     assert podium.submit(builtin_document(), idempotency_key="k") == sweep
     trial_id = service.trial(sweep["id"], 0, 0.5, log="hello\n")
@@ -61,7 +61,7 @@ def test_a_sweep_from_submission_to_its_end(podium: Client, service: ServiceRig)
     assert podium.stop_ensemble(ensemble["id"])["state"] == "stopped"
 
 
-def test_a_sweep_is_steered(podium: Client, service: ServiceRig) -> None:
+def test_sweep_is_paused_resumed_and_extended(podium: Client, service: ServiceRig) -> None:
     sweep_id = service.sweep()
     steps = (podium.pause_sweep, podium.resume_sweep, podium.stop_sweep)
     assert [step(sweep_id)["state"] for step in steps] == ["paused", "queued", "stopping"]
@@ -74,7 +74,7 @@ def test_a_sweep_is_steered(podium: Client, service: ServiceRig) -> None:
     assert caught.value.possible == ()
 
 
-def test_a_trial_is_stopped_and_cloned_and_a_finished_one_not_retried(podium: Client, service: ServiceRig) -> None:
+def test_trial_is_stopped_and_cloned_and_a_finished_one_is_not_retried(podium: Client, service: ServiceRig) -> None:
     sweep_id = service.sweep()
     finished, running = service.trial(sweep_id, 0, 0.5), service.trial(sweep_id, 1, None)
     assert podium.stop_trial(running)["requested"] == "stop"
@@ -89,7 +89,7 @@ def test_a_trial_is_stopped_and_cloned_and_a_finished_one_not_retried(podium: Cl
         podium.clone_trial(finished, {"lrr": 0.02})
 
 
-def test_a_device_is_drained_and_returned(podium: Client, service: ServiceRig) -> None:
+def test_device_is_drained_and_returned(podium: Client, service: ServiceRig) -> None:
     service.device()
     assert podium.drain_device("cpu-0", "it is hot")["reason"] == "it is hot"
     assert podium.devices()[0]["state"] == "set aside"
@@ -120,40 +120,38 @@ def test_code_is_uploaded_before_its_sweep(podium: Client, service: ServiceRig, 
     assert podium.submit(document(program={"function": "train:objective", "bundle": bundle}))["id"] == 2
 
 
-def test_a_wrong_sweep_has_its_keys(podium: Client) -> None:
+def test_invalid_sweep_raises_an_error_with_its_keys(podium: Client) -> None:
     with pytest.raises(InvalidSpecError) as caught:
         podium.submit(builtin_document(methd="tpe"))
     assert [problem.location for problem in caught.value.problems] == [("methd",)]
 
 
-def test_what_is_not_there_is_not_found(podium: Client) -> None:
+def test_unknown_id_is_not_found(podium: Client) -> None:
     with pytest.raises(NotFoundError, match="there is no sweep 9"):
         podium.sweep(9)
 
 
-def test_a_conflict_is_the_servers_words(podium: Client, service: ServiceRig) -> None:
+def test_conflict_has_the_message_of_the_server(podium: Client, service: ServiceRig) -> None:
     sweep_id = service.sweep()
     service.end_sweep(sweep_id)
     with pytest.raises(PodiumError, match="cannot be cancelled"):
         podium.cancel_sweep(sweep_id)
 
 
-def test_waiting_ends_when_the_time_is_over(
-    podium: Client, service: ServiceRig, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_wait_ends_at_its_timeout(podium: Client, service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Connection, "poll_s", 0)
     with pytest.raises(ServiceError, match="still queued after 0 s"):
         podium.wait(service.sweep(), timeout_s=0)
 
 
 @pytest.mark.parametrize("state", ["stopped", "retired"])
-def test_waiting_for_an_ensemble_ends_when_it_fails(state: str) -> None:
+def test_wait_for_an_ensemble_ends_when_it_fails(state: str) -> None:
     podium = answering(lambda _: httpx2.Response(200, json={"id": 1, "state": state, "reason": "no such file"}))
     with pytest.raises(ServiceError, match=f"ensemble 1 is {state}: no such file"):
         podium.wait_ensemble(1)
 
 
-def test_waiting_for_an_ensemble_ends_when_a_member_cannot_come() -> None:
+def test_wait_for_an_ensemble_ends_when_a_member_cannot_start() -> None:
     members = [{"state": "ready"}, {"state": "failed"}]
     found = {"id": 1, "state": "degraded", "reason": "1 of 2 members", "members": members}
     podium = answering(lambda _: httpx2.Response(200, json=found))
@@ -161,14 +159,14 @@ def test_waiting_for_an_ensemble_ends_when_a_member_cannot_come() -> None:
         podium.wait_ensemble(1)
 
 
-def test_waiting_goes_on_when_the_last_member_is_ready_a_moment_before_the_ensemble() -> None:
+def test_wait_continues_until_the_ensemble_itself_is_ready() -> None:
     found = {"id": 1, "state": "warming", "reason": "", "members": [{"state": "ready"}, {"state": "ready"}]}
     answers = iter([found, {**found, "state": "ready"}])
     podium = answering(lambda _: httpx2.Response(200, json=next(answers)))
     assert podium.wait_ensemble(1)["state"] == "ready"
 
 
-def test_an_ensemble_goes_by_id_or_name(podium: Client, service: ServiceRig) -> None:
+def test_ensemble_may_be_given_by_id_or_name(podium: Client, service: ServiceRig) -> None:
     sweep_id = service.sweep()
     trial_id = service.trial(sweep_id, 0, 0.5)
     ensemble = podium.build_ensemble(trial_ids=[trial_id], name="best of/all")
@@ -179,7 +177,7 @@ def test_an_ensemble_goes_by_id_or_name(podium: Client, service: ServiceRig) -> 
         podium.ensemble("best")
 
 
-def test_an_ensemble_through_its_life(podium: Client, service: ServiceRig) -> None:
+def test_ensemble_is_built_changed_and_retired(podium: Client, service: ServiceRig) -> None:
     sweep_id = service.sweep()
     for number in range(2):
         service.trial(sweep_id, number, 0.5)
@@ -193,7 +191,7 @@ def test_an_ensemble_through_its_life(podium: Client, service: ServiceRig) -> No
     assert podium.sweep(sweep_id)["ensembles"] == [ensemble["id"]]
 
 
-def test_an_evaluation_is_waited_for_and_its_failure_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_evaluation_is_waited_for_and_its_failure_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Connection, "poll_s", 0)
     states = iter(["queued", "queued", "finished", "queued", "failed"])
     seen: list[tuple[str, str]] = []
@@ -210,7 +208,7 @@ def test_an_evaluation_is_waited_for_and_its_failure_is_an_error(monkeypatch: py
         podium.evaluate(3)
 
 
-def test_rows_of_ones_own_are_measured_as_numbers() -> None:
+def test_given_rows_are_sent_as_numbers() -> None:
     seen: list[Any] = []
 
     def handler(request: httpx2.Request) -> httpx2.Response:
@@ -239,7 +237,7 @@ ANSWERS: list[tuple[str, Callable[[httpx2.Request], httpx2.Response], type[Podiu
 
 
 @pytest.mark.parametrize(("handler", "error", "words"), [a[1:] for a in ANSWERS], ids=[a[0] for a in ANSWERS])
-def test_whatever_goes_wrong_is_an_error_of_ours(
+def test_any_failure_is_an_error_of_the_client(
     handler: Callable[[httpx2.Request], httpx2.Response], error: type[PodiumError], words: str
 ) -> None:
     with pytest.raises(error, match=words):
@@ -247,7 +245,7 @@ def test_whatever_goes_wrong_is_an_error_of_ours(
 
 
 class Restarting:
-    """A service that fails in some way before it answers."""
+    """A service that fails a number of times before it answers."""
 
     def __init__(self, *failures: Exception | httpx2.Response) -> None:
         self._failures = list(failures)
@@ -267,14 +265,14 @@ REFUSED = httpx2.ConnectError("connection refused")
 CUT = httpx2.RemoteProtocolError("server disconnected")
 
 
-def test_a_service_that_restarts_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_request_is_repeated_during_a_restart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Connection, "pause_s", 0)
     service = Restarting(REFUSED, CUT, httpx2.Response(503, json={"detail": "too many writers wait"}))
     assert answering(service, retry_s=60).sweep(1)["id"] == 1
     assert len(service.seen) == 4
 
 
-def test_a_submission_is_repeated_with_its_key_and_so_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_submission_is_repeated_with_its_key_and_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Connection, "pause_s", 0)
     service = Restarting(CUT, REFUSED)
     podium = answering(service, retry_s=60)
@@ -285,7 +283,7 @@ def test_a_submission_is_repeated_with_its_key_and_so_is_made_once(monkeypatch: 
     assert service.seen[-1].headers["idempotency-key"] != keys[0]
 
 
-def test_what_may_have_been_done_already_is_not_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_request_that_may_have_succeeded_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Connection, "pause_s", 0)
     service = Restarting(REFUSED, CUT)
     with pytest.raises(ServiceError, match="server disconnected"):
@@ -293,14 +291,14 @@ def test_what_may_have_been_done_already_is_not_asked_for_again(monkeypatch: pyt
     assert len(service.seen) == 2, "the first was not sent"
 
 
-def test_patience_ends() -> None:
+def test_retries_end() -> None:
     service = Restarting(*[REFUSED] * 5)
     with pytest.raises(ServiceError, match="does not respond"):
         answering(service, retry_s=0.01).sweep(1)
     assert len(service.seen) == 1
 
 
-def test_a_prediction_carries_its_rows_and_deadline() -> None:
+def test_prediction_sends_its_rows_and_deadline() -> None:
     seen: list[Any] = []
 
     def handler(request: httpx2.Request) -> httpx2.Response:
@@ -313,7 +311,7 @@ def test_a_prediction_carries_its_rows_and_deadline() -> None:
     ]  # fmt: skip
 
 
-def test_an_array_is_sent_as_it_is() -> None:
+def test_array_is_sent_in_binary_form() -> None:
     seen: list[httpx2.Request] = []
 
     def handler(request: httpx2.Request) -> httpx2.Response:
@@ -330,14 +328,14 @@ def test_an_array_is_sent_as_it_is() -> None:
         assert sent.dtype == np.float32 and np.array_equal(sent, array)
 
 
-def test_the_service_of_a_folder_is_found_by_its_files(tmp_path: Path) -> None:
+def test_service_of_a_folder_is_found_by_its_files(tmp_path: Path) -> None:
     with pytest.raises(ServiceError, match="podium serve"):
         Client.of(tmp_path)
     (tmp_path / "admin.token").write_text("secret\n")
     (tmp_path / "service.json").write_text("half a fi")
     with pytest.raises(ServiceError, match="no service runs"):
         Client.of(tmp_path)
-    (tmp_path / "service.json").write_text('{"url": "http://127.0.0.1:1", "pid": 4194399}')  # it was killed
+    (tmp_path / "service.json").write_text('{"url": "http://127.0.0.1:1", "pid": 4194399}')  # the service was killed
     with pytest.raises(ServiceError, match="no service runs"):
         Client.of(tmp_path)
     (tmp_path / "service.json").write_text('{"url": "http://127.0.0.1:1"}')
@@ -349,6 +347,6 @@ def test_the_service_of_a_folder_is_found_by_its_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("inputs", [[[1.0], [2.0, 3.0]], "rows", [["a"]]])
-def test_what_is_no_array_of_numbers_is_not_sent(podium: Client, inputs: Any) -> None:
+def test_invalid_array_is_not_sent(podium: Client, inputs: Any) -> None:
     with pytest.raises(EnsembleError, match="inputs must be rows of numbers"):
         podium.predict(1, inputs)

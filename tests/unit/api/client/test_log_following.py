@@ -1,4 +1,4 @@
-"""The log of a trial as it grows: whole characters, each once, over one attempt and the next, to its end."""
+"""The log of a trial as it grows: complete characters, each once, over all attempts, to its end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.service_rig import ServiceRig
 
 
 class GrowingTrial:
-    """A client of one trial that goes on by a step with each look at it: its state, attempt, and all it has printed."""
+    """A client of one trial that advances by one step per request: its state, its attempt, and its whole log."""
 
     def __init__(self, *steps: tuple[str, int, str | None]) -> None:
         self._steps = list(steps)
@@ -41,7 +41,7 @@ def _followed(monkeypatch: pytest.MonkeyPatch, *steps: tuple[str, int, str | Non
     return "".join(follow_log(client, 7))
 
 
-def test_what_is_printed_is_said_once_and_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_is_followed_once_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     steps: list[tuple[str, int, str | None]] = [
         ("waiting", 0, None),
         ("running", 1, None),
@@ -52,17 +52,19 @@ def test_what_is_printed_is_said_once_and_to_its_end(monkeypatch: pytest.MonkeyP
     assert _followed(monkeypatch, *steps) == "a\nb\nc\n"
 
 
-def test_the_next_attempt_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    said = _followed(monkeypatch, ("running", 1, "one\n"), ("running", 2, None), ("failed", 2, "two\n"))
-    assert said == "one\n\n[ attempt 2 ]\ntwo\n"
+def test_next_attempt_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = _followed(monkeypatch, ("running", 1, "one\n"), ("running", 2, None), ("failed", 2, "two\n"))
+    assert printed == "one\n\n[ attempt 2 ]\ntwo\n"
 
 
-def test_a_log_that_lost_its_middle_goes_on_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    said = _followed(monkeypatch, ("running", 1, "a" * 10), ("running", 1, "a" * 5), ("finished", 1, "a" * 5 + "end"))
-    assert said == "a" * 10 + "end"
+def test_truncated_log_is_continued_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = _followed(
+        monkeypatch, ("running", 1, "a" * 10), ("running", 1, "a" * 5), ("finished", 1, "a" * 5 + "end")
+    )
+    assert printed == "a" * 10 + "end"
 
 
-def test_half_a_character_waits_for_its_other_half(service: ServiceRig) -> None:
+def test_incomplete_character_waits_for_its_remaining_bytes(service: ServiceRig) -> None:
     trial_id = service.trial(service.sweep(), 0, None, log="é")
     path = AttemptDirectory(service.data.attempt(1, 0, 1)).log
     path.write_bytes("aé".encode()[:2])

@@ -1,4 +1,4 @@
-"""Sweeps as objects: what a notebook computes with and shows, with nothing of a stranger's in its page."""
+"""Sweeps as objects in a notebook: their data and their HTML, in which untrusted text is escaped."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def sweep(podium: Client, service: ServiceRig) -> Sweep:
     return podium.open_sweep(sweep_id)
 
 
-def test_a_sweep_says_what_it_is(sweep: Sweep) -> None:
+def test_sweep_has_a_description(sweep: Sweep) -> None:
     assert (sweep.id, sweep.name, sweep.state, sweep.metrics) == (1, EVIL, "queued", ["val_accuracy"])
     assert sweep.counts == {"failed": 1, "finished": 2, "running": 1}
     assert [trial.number for trial in sweep.trials()] == [0, 1, 2, 3]
@@ -53,7 +53,7 @@ def test_a_sweep_says_what_it_is(sweep: Sweep) -> None:
     assert "best val_accuracy 0.75 (trial 1)" in repr(sweep)
 
 
-def test_the_best_trial_and_what_it_did(sweep: Sweep) -> None:
+def test_best_trial_has_its_results(sweep: Sweep) -> None:
     best = sweep.best()
     assert best is not None
     assert (best.number, best.value, best.values, best.params, best.user_attrs) == (1, 0.75, None, {"lr": 0.02}, {})
@@ -64,7 +64,7 @@ def test_the_best_trial_and_what_it_did(sweep: Sweep) -> None:
     assert "0.75" in best._repr_html_() and repr(best).startswith("Trial(1, finished")
 
 
-def test_a_sweep_without_trials_has_no_best(podium: Client, service: ServiceRig) -> None:
+def test_sweep_without_trials_has_no_best_trial(podium: Client, service: ServiceRig) -> None:
     empty = podium.open_sweep(service.sweep())
     assert (empty.best(), empty.trials()) == (None, [])
     assert "no trials yet" in empty._repr_html_()
@@ -73,7 +73,7 @@ def test_a_sweep_without_trials_has_no_best(podium: Client, service: ServiceRig)
     assert empty.as_optuna_study().trials == []
 
 
-def test_a_sweep_file_is_submitted_with_its_lines(podium: Client, tmp_path: Path) -> None:
+def test_sweep_file_is_submitted_with_its_lines(podium: Client, tmp_path: Path) -> None:
     file = tmp_path / "sweep.yaml"
     file.write_text(
         "name: small\nmetric: {name: val_accuracy, goal: maximize}\n"
@@ -86,7 +86,7 @@ def test_a_sweep_file_is_submitted_with_its_lines(podium: Client, tmp_path: Path
         podium.submit_file(str(file))
 
 
-def test_a_function_may_name_all_parameters_itself(podium: Client, service: ServiceRig) -> None:
+def test_function_may_define_all_parameters_itself(podium: Client, service: ServiceRig) -> None:
     program = {"function": "train:objective", "bundle": "0" * 64}
     sweep_id = service.sweep(program=program, parameters=None, metric={"name": "loss", "goal": "minimize"})
     service.trial(sweep_id, 0, 0.5, params={"lr": 0.1}, model=False)
@@ -95,14 +95,14 @@ def test_a_function_may_name_all_parameters_itself(podium: Client, service: Serv
     assert sweep.as_optuna_study().best_params == {"lr": 0.1}
 
 
-def test_what_is_not_there_is_not_found(podium: Client) -> None:
+def test_unknown_id_is_not_found(podium: Client) -> None:
     with pytest.raises(NotFoundError):
         podium.open_sweep(9)
     with pytest.raises(NotFoundError):
         podium.open_trial(9)
 
 
-def test_a_frame_has_a_row_for_each_trial(sweep: Sweep) -> None:
+def test_data_frame_has_a_row_for_each_trial(sweep: Sweep) -> None:
     frame = sweep.to_pandas()
     assert list(frame.columns) == [
         "number", "state", "value", "params_lr", "cause", "sampler", "attempts", "device", "created_at", "started_at",
@@ -116,7 +116,7 @@ def test_a_frame_has_a_row_for_each_trial(sweep: Sweep) -> None:
     assert frame.loc[0, "duration_s"] == 2.0
 
 
-def test_several_objectives_have_a_column_each(podium: Client) -> None:
+def test_each_objective_has_a_column(podium: Client) -> None:
     document = {
         "name": "two", "source": "a test", "parameters": {},
         "metrics": [{"name": "loss", "goal": "minimize"}, {"name": "score", "goal": "maximize"}],
@@ -137,14 +137,14 @@ def test_several_objectives_have_a_column_each(podium: Client) -> None:
     assert podium.import_sweep(document)["id"] == sweep.id, "the same study is taken once"
 
 
-def test_a_study_has_what_plots_need(sweep: Sweep) -> None:
+def test_study_has_the_data_for_plots(sweep: Sweep) -> None:
     study = sweep.as_optuna_study()
     assert (study.study_name, study.best_value) == (EVIL, 0.75)
     assert [trial.state.name for trial in study.trials] == ["COMPLETE", "COMPLETE", "FAIL", "RUNNING"]
     assert study.trials[1].intermediate_values == {0: 0.25, 1: 0.75}
 
 
-def test_without_pandas_it_says_what_to_install(sweep: Sweep, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_pandas_raises_an_error_that_names_it(sweep: Sweep, monkeypatch: pytest.MonkeyPatch) -> None:
     real = builtins.__import__
 
     def refusing(name: str, *more: Any, **options: Any) -> Any:
@@ -157,7 +157,7 @@ def test_without_pandas_it_says_what_to_install(sweep: Sweep, monkeypatch: pytes
         sweep.to_pandas()
 
 
-def test_waiting_says_what_goes_on(
+def test_wait_prints_progress(
     sweep: Sweep, service: ServiceRig, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(Connection, "poll_s", 0)
@@ -170,30 +170,28 @@ def test_waiting_says_what_goes_on(
     assert capsys.readouterr().err == ""
 
 
-def test_a_sweep_is_submitted_as_an_object(podium: Client) -> None:
+def test_submit_returns_a_sweep_object(podium: Client) -> None:
     assert Sweep.submit(podium, builtin_document()).state == "queued"
 
 
-def test_an_ensemble_is_an_object(podium: Client, sweep: Sweep) -> None:
+def test_ensemble_is_an_object(podium: Client, sweep: Sweep) -> None:
     built = podium.build_ensemble(sweep.id, k=2, name="top")
     ensemble = podium.open_ensemble("top")
     assert (ensemble.id, ensemble.name, ensemble.state) == (built["id"], "top", "building")
     assert "building" in ensemble._repr_html_()
 
 
-# The page.
+# The HTML.
 
 
-def test_nothing_of_a_stranger_is_code_in_the_page(sweep: Sweep) -> None:
+def test_untrusted_text_is_escaped_in_html(sweep: Sweep) -> None:
     page = sweep._repr_html_()
     assert "<script" not in page and "&lt;script&gt;" in page
     assert page.count("<circle") == 2
     ElementTree.fromstring(f"<div>{page}</div>")
 
 
-def test_a_trial_that_violates_a_constraint_is_not_in_the_plot_of_the_best_so_far(
-    sweep: Sweep, service: ServiceRig
-) -> None:
+def test_infeasible_trial_is_not_in_the_plot_of_the_best_so_far(sweep: Sweep, service: ServiceRig) -> None:
     service.trial(sweep.id, 4, 0.99, constraints={"size": 0.5})
     page = sweep._repr_html_()
     assert page.count("<circle") == 2 and "0.99" not in page
@@ -220,6 +218,6 @@ def test_many_points_are_thinned() -> None:
 
 
 @given(st.text())
-def test_a_cell_is_text(text: str) -> None:
+def test_cell_is_escaped_text(text: str) -> None:
     shown = sweep_html.cell(text)
     assert not set(shown) & set("<>\"'")

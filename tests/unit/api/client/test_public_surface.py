@@ -34,11 +34,11 @@ def test_every_public_name_resolves(name: str) -> None:
     assert name in dir(podium)
 
 
-def test_the_version_is_that_of_the_package() -> None:
+def test_version_is_that_of_the_package() -> None:
     assert podium.__version__ == version("podium")
 
 
-def test_an_unknown_name_is_an_attribute_error() -> None:
+def test_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="module 'podium' has no attribute 'sweeps'"):
         getattr(podium, "sweeps")  # noqa: B009
 
@@ -53,7 +53,7 @@ def test_submit_returns_the_sweep(served: ServiceRig, tmp_path: Path, as_file: b
     assert podium.open_sweep(sweep.id).name == sweep.name
 
 
-def test_submit_names_what_is_invalid(served: ServiceRig) -> None:
+def test_submit_names_the_invalid_key(served: ServiceRig) -> None:
     with pytest.raises(podium.InvalidSpecError, match="run_cap"):
         podium.submit(builtin_document(run_cap=-1))
 
@@ -63,6 +63,6 @@ def test_open_sweep_of_an_unknown_id_is_not_found(served: ServiceRig) -> None:
         podium.open_sweep(7)
 
 
-def test_without_a_service_it_names_the_command_that_starts_one(tmp_path: Path) -> None:
+def test_error_without_a_service_names_the_command_that_starts_one(tmp_path: Path) -> None:
     with pytest.raises(podium.ServiceError, match="podium serve --data-dir"):
         podium.submit(builtin_document(), data_dir=tmp_path)

@@ -1,4 +1,4 @@
-"""A command in a message does the same when it is copied into a shell."""
+"""A command in a message works unchanged when it is copied into a shell."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from podium.api.client.shell_commands import command
 
 
 @pytest.mark.parametrize("name", ["data", "my data", "it's", "$HOME"])
-def test_it_names_a_data_directory_of_its_own(name: str) -> None:
+def test_command_names_a_nondefault_data_directory(name: str) -> None:
     text = command(f"/tmp/{name}", "sweep", "show", 3)
     assert shlex.split(text) == ["podium", "sweep", "show", "3", "--data-dir", f"/tmp/{name}"]
 
 
-def test_it_does_not_name_the_default(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_command_omits_the_default_data_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("PODIUM_DATA_DIR", raising=False)
     monkeypatch.chdir(tmp_path)
     assert command("podium-data", "serve") == command(tmp_path / "podium-data", "serve") == "podium serve"

@@ -1,4 +1,4 @@
-"""The Open Inference Protocol: what an answer says in JSON and in bytes, and what is no request at all."""
+"""The Open Inference Protocol: answers as JSON and as binary tensors, and invalid requests."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LENGTH = "Inference-Header-Content-Length"
 
 @pytest.fixture
 def aggregator() -> ScriptedAggregator:
-    """Ensemble digits-1 with version 2 and a canary, 3; another in-graph; one that is being built."""
+    """Ensemble digits-1 with version 2 and canary 3; an in-graph ensemble; an ensemble in construction."""
     return ScriptedAggregator(
         traffic(snapshot(version=2), snapshot(version=3)),
         traffic(snapshot("a/b c?", 1, ensemble_id=2, mode=Mode.IN_GRAPH)),
@@ -51,14 +51,14 @@ def aggregator() -> ScriptedAggregator:
 
 @pytest.fixture
 def client(aggregator: ScriptedAggregator) -> Iterator[TestClient]:
-    """A viewer at these routes."""
+    """A client with the role viewer."""
     headers = {"Authorization": f"Bearer {TOKEN}"}
     with TestClient(serving(aggregator), headers=headers, raise_server_exceptions=False) as opened:
         yield opened
 
 
 def tensor(**changes: Any) -> dict[str, Any]:
-    """INPUT as JSON; None leaves a key out."""
+    """INPUT as JSON; None omits a key."""
     whole = {"name": "INPUT", "shape": [2, FEATURES], "datatype": "FP32", "data": ROWS.ravel().tolist(), **changes}
     return {key: value for key, value in whole.items() if value is not None}
 
@@ -68,20 +68,20 @@ def body(*, inputs: Any = None, **more: Any) -> dict[str, Any]:
 
 
 def packed(head: object, raw: bytes = b"") -> tuple[bytes, dict[str, str]]:
-    """A body with raw bytes after its JSON, and its header."""
+    """A body with binary data after its JSON, and its headers."""
     text = json.dumps(head).encode()
     return text + raw, {LENGTH: str(len(text))}
 
 
 def binary(rows: NDArray[Any] = ROWS, **changes: Any) -> tuple[bytes, dict[str, str]]:
-    """A sound request with its rows as raw bytes."""
+    """A valid request with its rows as binary data."""
     raw = rows.astype("<f4").tobytes()
     given = tensor(shape=list(rows.shape), data=None, parameters={"binary_data_size": len(raw)})
     return packed(body(inputs=[given], **changes), raw)
 
 
 def arrays(response: Response) -> dict[str, Any]:
-    """The outputs of an answer, whichever form each has."""
+    """The outputs of an answer, in JSON or binary form."""
     length = response.headers.get(LENGTH)
     head = json.loads(response.content if length is None else response.content[: int(length)])
     rest = b"" if length is None else response.content[int(length) :]
@@ -108,7 +108,7 @@ def strings(raw: bytes) -> list[str]:
 
 
 def assert_error(response: Response, status: int, *words: str) -> dict[str, Any]:
-    """The answer is an error in the protocol's words, and in those of every other route."""
+    """The answer is an error in the format of the protocol and in that of all other routes."""
     assert response.status_code == status, response.text
     found: dict[str, Any] = response.json()
     assert (found["status"], found["detail"]) == (status, found["error"])
@@ -117,10 +117,10 @@ def assert_error(response: Response, status: int, *words: str) -> dict[str, Any]
     return found
 
 
-# What an answer says.
+# Answers.
 
 
-def test_an_answer_in_json_has_every_output(client: TestClient) -> None:
+def test_json_answer_has_every_output(client: TestClient) -> None:
     answer = client.post(INFER, json=body(id="42"))
     assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")
     assert LENGTH not in answer.headers
@@ -138,7 +138,7 @@ def test_an_answer_in_json_has_every_output(client: TestClient) -> None:
     assert head["outputs"][3]["data"] == pytest.approx([0, 0], abs=1e-5)
 
 
-def test_parameters_say_how_the_answer_came_about(client: TestClient, aggregator: ScriptedAggregator) -> None:
+def test_parameters_describe_the_answer(client: TestClient, aggregator: ScriptedAggregator) -> None:
     aggregator.outcome = Outcome.DEGRADED
     parameters = client.post(INFER, json=body(parameters={"timeout": 200_000})).json()["parameters"]
     assert all(isinstance(value, str | int | float | bool) for value in parameters.values())
@@ -151,21 +151,21 @@ def test_parameters_say_how_the_answer_came_about(client: TestClient, aggregator
     }  # fmt: skip
 
 
-def test_without_an_id_there_is_none(client: TestClient) -> None:
+def test_answer_has_no_id_when_the_request_has_none(client: TestClient) -> None:
     assert "id" not in client.post(INFER, json=body()).json()
 
 
-def test_rows_may_come_row_by_row(client: TestClient, aggregator: ScriptedAggregator) -> None:
+def test_rows_may_be_nested_lists(client: TestClient, aggregator: ScriptedAggregator) -> None:
     assert client.post(INFER, json=body(inputs=[tensor(data=ROWS.tolist())])).status_code == 200
     np.testing.assert_array_equal(aggregator.asked[0].inputs, ROWS)
 
 
-def test_keys_that_are_null_are_not_there(client: TestClient) -> None:
+def test_null_keys_are_ignored(client: TestClient) -> None:
     request = body(id=None, outputs=None, parameters=None, inputs=[tensor() | {"parameters": None}])
     assert client.post(INFER, json=request).status_code == 200
 
 
-def test_bytes_both_ways(client: TestClient, aggregator: ScriptedAggregator) -> None:
+def test_binary_tensors_in_both_directions(client: TestClient, aggregator: ScriptedAggregator) -> None:
     content, headers = binary(parameters={"binary_data_output": True})
     answer = client.post(INFER, content=content, headers=headers)
     assert answer.headers["content-type"] == "application/octet-stream"
@@ -212,7 +212,7 @@ def test_bf16_is_the_upper_half_of_fp32(client: TestClient, aggregator: Scripted
 
 
 @pytest.mark.parametrize("datatype", ["INT32", "INT64", "UINT32", "UINT64"])
-def test_integers_that_float32_holds_are_rows_however_large(
+def test_integers_exact_in_float32_are_valid_at_any_size(
     client: TestClient, aggregator: ScriptedAggregator, datatype: str
 ) -> None:
     limits = np.iinfo(datatype.lower())
@@ -222,13 +222,13 @@ def test_integers_that_float32_holds_are_rows_however_large(
     assert [int(value) for value in aggregator.asked[0].inputs.ravel()] == large.tolist()
 
 
-def test_an_error_is_json_as_kserves_client_wants_it(client: TestClient) -> None:
+def test_error_is_json_as_expected_by_the_kserve_client(client: TestClient) -> None:
     answer = client.post(INFER, content=b"hello")
     assert_error(answer, 400, "not JSON")
     assert answer.headers["content-type"] == "application/json"
 
 
-def test_a_model_may_be_given_by_its_id(client: TestClient, aggregator: ScriptedAggregator) -> None:
+def test_model_may_be_given_by_id(client: TestClient, aggregator: ScriptedAggregator) -> None:
     answer = client.post("/v2/models/3/infer", json=body())
     assert (answer.status_code, answer.json()["model_name"]) == (200, "house")
     assert client.get("/v2/models/1/versions/3").json() == client.get("/v2/models/digits-1").json()
@@ -240,7 +240,7 @@ def test_a_model_may_be_given_by_its_id(client: TestClient, aggregator: Scripted
     assert client.post("/v2/models/2/infer", json=body()).json()["model_name"] == "2", "a name comes before an id"
 
 
-def test_only_what_is_asked_for_in_its_order_and_form(client: TestClient) -> None:
+def test_requested_outputs_are_returned_in_order_and_form(client: TestClient) -> None:
     wanted = [{"name": "LABEL", "parameters": {"binary_data": True}}, {"name": "ENTROPY"},
               {"name": "PROBABILITIES", "parameters": {"binary_data": False}}]  # fmt: skip
     answer = client.post(INFER, json=body(outputs=wanted))
@@ -250,20 +250,20 @@ def test_only_what_is_asked_for_in_its_order_and_form(client: TestClient) -> Non
     assert arrays(answer)["LABEL"].tolist() == ["dög", "cat"]
 
 
-def test_values_have_a_variance(client: TestClient) -> None:
+def test_regression_answer_has_a_variance(client: TestClient) -> None:
     found = arrays(client.post("/v2/models/house/infer", json=body()))
     assert {name: values.shape for name, values in found.items()} == {"VALUES": (2, 1), "VARIANCE": (2, 1)}
     assert found["VALUES"].ravel().tolist() == [0.25, 1]
     assert found["VARIANCE"].ravel() == pytest.approx([0.5, 0.5])
 
 
-def test_the_path_may_name_a_version(client: TestClient, aggregator: ScriptedAggregator) -> None:
+def test_path_may_name_a_version(client: TestClient, aggregator: ScriptedAggregator) -> None:
     answer = client.post("/v2/models/digits-1/versions/3/infer", json=body())
     assert answer.json()["model_version"] == "3"
     assert aggregator.asked[0].snapshot.version == 3
 
 
-def test_guarantee_14_the_version_is_that_of_the_moment_when_the_rows_have_come(
+def test_guarantee_14_version_is_read_when_the_rows_have_arrived(
     client: TestClient, aggregator: ScriptedAggregator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def slowly(*_: Any) -> bytes:
@@ -274,7 +274,7 @@ def test_guarantee_14_the_version_is_that_of_the_moment_when_the_rows_have_come(
     assert client.post(INFER).json()["model_version"] == "9"
 
 
-def test_a_timeout_is_a_deadline(client: TestClient, aggregator: ScriptedAggregator) -> None:
+def test_timeout_is_a_deadline(client: TestClient, aggregator: ScriptedAggregator) -> None:
     for timeout in (1, 250_000, 0, None):
         client.post(INFER, json=body(parameters={"timeout": timeout}))
     assert [asked.deadline_ms for asked in aggregator.asked] == [0.001, 250, None, None]
@@ -283,7 +283,7 @@ def test_a_timeout_is_a_deadline(client: TestClient, aggregator: ScriptedAggrega
 @pytest.mark.parametrize(
     ("outcome", "status"), [(Outcome.SHED, 429), (Outcome.BELOW_QUORUM, 503), (Outcome.DEADLINE, 504)]
 )
-def test_no_answer_says_why_and_what_each_member_did(
+def test_failed_request_reports_the_reason_and_member_states(
     client: TestClient, aggregator: ScriptedAggregator, outcome: Outcome, status: int
 ) -> None:
     aggregator.outcome = outcome
@@ -297,14 +297,14 @@ def test_no_answer_says_why_and_what_each_member_did(
 # Models and servers.
 
 
-def test_the_server_says_who_it_is(client: TestClient) -> None:
+def test_server_metadata(client: TestClient) -> None:
     about = client.get("/v2").json()
     assert about["name"] == "podium"
     assert about["version"]
     assert "binary_tensor_data" in about["extensions"]
 
 
-def test_a_model_says_what_it_takes_and_gives(client: TestClient) -> None:
+def test_model_metadata_has_inputs_and_outputs(client: TestClient) -> None:
     about = client.get("/v2/models/digits-1").json()
     assert about == {
         "name": "digits-1",
@@ -321,14 +321,14 @@ def test_a_model_says_what_it_takes_and_gives(client: TestClient) -> None:
     assert client.get("/v2/models/digits-1/versions/3").json() == about
 
 
-def test_its_configuration_is_tritons(client: TestClient) -> None:
+def test_model_configuration_is_that_of_triton(client: TestClient) -> None:
     config = client.get("/v2/models/digits-1/config").json()
     assert config["input"] == [{"name": "INPUT", "data_type": "TYPE_FP32", "dims": [-1, 3]}]
     assert config["output"][1] == {"name": "LABEL", "data_type": "TYPE_STRING", "dims": [-1]}
     assert client.get("/v2/models/digits-1/versions/2/config").json() == config
 
 
-def test_the_index_has_every_version(client: TestClient) -> None:
+def test_index_has_every_version(client: TestClient) -> None:
     rows = client.post("/v2/repository/index").json()
     found = [(r["name"], r["version"], r["state"]) for r in rows]
     ready = [("digits-1", "2", "READY"), ("digits-1", "3", "READY"), ("a/b c?", "1", "READY"),
@@ -339,7 +339,7 @@ def test_the_index_has_every_version(client: TestClient) -> None:
     assert_error(client.post("/v2/repository/index", content=b"["), 400, "not JSON")
 
 
-def test_any_name_can_be_asked(client: TestClient) -> None:
+def test_any_name_can_be_addressed(client: TestClient) -> None:
     path = f"/v2/models/{quote('a/b c?')}"
     assert client.get(path).json()["name"] == "a/b c?"
     assert client.get(f"{path}/ready").status_code == 200
@@ -348,7 +348,7 @@ def test_any_name_can_be_asked(client: TestClient) -> None:
     assert client.get(f"/v2/models/{quote('a/b c?', safe='')}").json()["name"] == "a/b c?"
 
 
-def test_ready_is_what_has_its_quorum(client: TestClient, aggregator: ScriptedAggregator) -> None:
+def test_model_is_ready_with_its_quorum(client: TestClient, aggregator: ScriptedAggregator) -> None:
     assert client.get("/v2/models/digits-1/versions/3/ready").status_code == 200
     assert client.get("/v2/models/digits-1/ready").json() == {"name": "digits-1", "ready": True}
     assert client.get("/v2/models/new/ready").status_code == 503
@@ -361,7 +361,7 @@ def test_ready_is_what_has_its_quorum(client: TestClient, aggregator: ScriptedAg
     assert client.get("/v2/health/ready").json() == {"ready": False}
 
 
-def test_health_is_public_and_the_rest_is_not(aggregator: ScriptedAggregator) -> None:
+def test_health_is_public_and_other_routes_are_not(aggregator: ScriptedAggregator) -> None:
     stranger = TestClient(serving(aggregator))
     for what in ("live", "ready"):
         answer = stranger.get(f"/v2/health/{what}")
@@ -377,13 +377,13 @@ def test_health_is_public_and_the_rest_is_not(aggregator: ScriptedAggregator) ->
 
 
 @pytest.mark.parametrize("version", ["4", "0", "v1", "-1", "1.0", "９", "9" * 5000])
-def test_a_version_that_does_not_answer_is_404(client: TestClient, version: str) -> None:
+def test_inactive_version_is_404(client: TestClient, version: str) -> None:
     for path in (f"/v2/models/digits-1/versions/{version}", f"/v2/models/digits-1/versions/{version}/ready"):
         assert_error(client.get(path), 404, "version", "digits-1")
     assert_error(client.post(f"/v2/models/digits-1/versions/{version}/infer", json=body()), 404, "digits-1")
 
 
-def test_a_model_that_is_not_there_is_404(client: TestClient) -> None:
+def test_unknown_model_is_404(client: TestClient) -> None:
     assert_error(client.get("/v2/models/absent"), 404, "'absent'")
     assert_error(client.get("/v2/models/absent/ready"), 404, "'absent'")
     assert_error(client.post("/v2/models/absent/infer", json=body()), 404, "'absent'")
@@ -394,11 +394,11 @@ def test_a_model_that_is_not_there_is_404(client: TestClient) -> None:
     [("POST", "/v2/repository/models/digits-1/load"), ("GET", "/v2/trace/setting"), ("GET", "/v2/repository/index"),
      ("DELETE", "/v2/models/digits-1"), ("GET", INFER)],
 )  # fmt: skip
-def test_what_is_not_served_says_what_is(client: TestClient, method: str, path: str) -> None:
+def test_unsupported_route_names_the_supported_ones(client: TestClient, method: str, path: str) -> None:
     assert_error(client.request(method, path), 404)
 
 
-# What is no request.
+# Invalid requests.
 
 BILLION = 10**9
 HUGE: list[tuple[str, Any]] = [
@@ -482,7 +482,7 @@ JSON_BODIES: list[tuple[str, Any, int, str]] = [
 @pytest.mark.parametrize(
     ("content", "status", "words"), [case[1:] for case in JSON_BODIES], ids=[case[0] for case in JSON_BODIES]
 )
-def test_what_is_no_request_is_refused(
+def test_invalid_request_is_refused(
     client: TestClient, aggregator: ScriptedAggregator, content: Any, status: int, words: str
 ) -> None:
     text = content if isinstance(content, bytes) else json.dumps(content).encode()
@@ -492,12 +492,12 @@ def test_what_is_no_request_is_refused(
 
 
 def claims(size: object, shape: object = (2, FEATURES), raw: bytes = ROWS.tobytes()) -> tuple[bytes, dict[str, str]]:
-    """Raw bytes with a size and a shape that somebody says they have."""
+    """Binary data with a claimed size and shape."""
     return packed(body(inputs=[tensor(shape=shape, data=None, parameters={"binary_data_size": size})]), raw)
 
 
 def raw_bytes(datatype: str, array: NDArray[Any]) -> tuple[bytes, dict[str, str]]:
-    """Six elements of a datatype as raw bytes."""
+    """Six elements of a datatype as binary data."""
     raw = array.tobytes()
     given = tensor(datatype=datatype, data=None, parameters={"binary_data_size": len(raw)})
     return packed(body(inputs=[given]), raw)
@@ -544,7 +544,7 @@ BINARY_BODIES: list[tuple[str, tuple[bytes, dict[str, str]], str]] = [
 @pytest.mark.parametrize(
     ("request_", "words"), [case[1:] for case in BINARY_BODIES], ids=[case[0] for case in BINARY_BODIES]
 )
-def test_bytes_that_are_not_what_they_say_are_refused(
+def test_inconsistent_binary_data_are_refused(
     client: TestClient, aggregator: ScriptedAggregator, request_: tuple[bytes, dict[str, str]], words: str
 ) -> None:
     content, headers = request_
@@ -553,7 +553,7 @@ def test_bytes_that_are_not_what_they_say_are_refused(
 
 
 @pytest.mark.parametrize("shape", [shape for _, shape in HUGE], ids=[name for name, _ in HUGE])
-def test_a_claimed_size_costs_no_memory(shape: list[int]) -> None:
+def test_claimed_size_allocates_no_memory(shape: list[int]) -> None:
     requests = [claims(24, shape), packed(body(inputs=[tensor(shape=shape)]))]
     tracemalloc.start()
     for content, headers in requests:
@@ -564,19 +564,21 @@ def test_a_claimed_size_costs_no_memory(shape: list[int]) -> None:
     assert peak < 1 << 20
 
 
-def test_a_body_above_the_limit_is_413(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_body_above_the_limit_is_413(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inference_protocol, "MAX_PREDICTION_BYTES", 50)
     assert_error(client.post(INFER, json=body()), 413, "exceeds 50 bytes")
     bomb = gzip.compress(b"0" * 51)
     assert_error(client.post(INFER, content=bomb, headers={"Content-Encoding": "gzip"}), 413, "decompressed")
 
 
-def test_more_rows_than_one_prediction_may_have_are_413(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_above_the_limit_are_413(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_limits, "MAX_ROWS", 1)
     assert_error(client.post(INFER, json=body()), 413, "2 rows", "batches")
 
 
-def test_json_above_its_limit_is_413_and_says_what_to_send(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_json_above_its_limit_is_413_and_suggests_binary_data(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     content, headers = binary()
     monkeypatch.setattr(inference_request, "MAX_JSON_ROWS_BYTES", int(headers[LENGTH]))
     assert_error(client.post(INFER, content=json.dumps(body(id="x" * 100))), 413, "binary")
@@ -586,25 +588,25 @@ def test_json_above_its_limit_is_413_and_says_what_to_send(client: TestClient, m
 @pytest.mark.parametrize(
     ("encoding", "pack"), [("gzip", gzip.compress), ("deflate", zlib.compress), ("identity", bytes)]
 )
-def test_bodies_may_come_packed(client: TestClient, encoding: str, pack: Any) -> None:
+def test_compressed_body_is_accepted(client: TestClient, encoding: str, pack: Any) -> None:
     content, headers = binary()
     answer = client.post(INFER, content=pack(content), headers={**headers, "Content-Encoding": encoding})
     assert answer.status_code == 200
 
 
-def test_an_unknown_packing_is_415(client: TestClient) -> None:
+def test_unknown_compression_is_415(client: TestClient) -> None:
     assert_error(client.post(INFER, content=b"x", headers={"Content-Encoding": "br"}), 415, "gzip or deflate")
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate"])
-def test_a_damaged_pack_is_400(client: TestClient, encoding: str) -> None:
+def test_damaged_compressed_body_is_400(client: TestClient, encoding: str) -> None:
     pack: Callable[[bytes], bytes] = gzip.compress if encoding == "gzip" else zlib.compress
     sound = pack(json.dumps(body()).encode())
     for content in (b"", b"hello", sound[:-1], sound + b"\0", sound + sound):
         assert_error(client.post(INFER, content=content, headers={"Content-Encoding": encoding}), 400, encoding)
 
 
-def test_a_pack_is_never_opened_further_than_the_limit() -> None:
+def test_decompression_stops_at_the_limit() -> None:
     bomb = zlib.compress(b"\0" * (64 << 20))
     tracemalloc.start()
     with pytest.raises(TooLargeError):
@@ -614,7 +616,7 @@ def test_a_pack_is_never_opened_further_than_the_limit() -> None:
     assert peak < 8 << 20
 
 
-def test_a_request_with_changed_bytes_is_never_5xx(client: TestClient) -> None:
+def test_request_with_changed_bytes_is_never_5xx(client: TestClient) -> None:
     chance = random.Random(2)
     sound, headers = binary(outputs=[{"name": "LABEL", "parameters": {"binary_data": True}}])
     for _ in range(300):
@@ -625,14 +627,14 @@ def test_a_request_with_changed_bytes_is_never_5xx(client: TestClient) -> None:
         assert answer.status_code in (200, 400), answer.text
 
 
-# Rules that hold for all rows.
+# Properties of all rows.
 
 FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False)
 MATRICES = st.lists(st.lists(FLOATS, min_size=FEATURES, max_size=FEATURES), min_size=1, max_size=8)
 
 
 @given(MATRICES, st.booleans())
-def test_the_same_rows_are_the_same_bits_in_every_form(rows: list[list[float]], row_by_row: bool) -> None:
+def test_same_rows_are_bitwise_equal_in_every_form(rows: list[list[float]], row_by_row: bool) -> None:
     array = np.array(rows, np.float32)
     content, headers = binary(array)
     data = array.tolist() if row_by_row else array.ravel().tolist()
@@ -645,7 +647,7 @@ def test_the_same_rows_are_the_same_bits_in_every_form(rows: list[list[float]], 
 
 
 @given(st.lists(st.integers(-(2**63), 2**64 - 1), max_size=4), st.integers(-(2**63), 2**64 - 1))
-def test_a_shape_is_believed_only_with_its_bytes(shape: list[int], size: int) -> None:
+def test_shape_is_accepted_only_with_matching_data(shape: list[int], size: int) -> None:
     content, headers = claims(size, shape)
     if (shape, size) != ([2, FEATURES], 24):
         with pytest.raises(BadRequestError):
@@ -653,7 +655,7 @@ def test_a_shape_is_believed_only_with_its_bytes(shape: list[int], size: int) ->
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=1))
-def test_strings_come_out_as_they_went_in(labels: list[str]) -> None:
+def test_strings_are_decoded_as_encoded(labels: list[str]) -> None:
     assert strings(Tensor("LABEL", (len(labels),), labels).as_bytes()) == labels
 
 
@@ -669,7 +671,7 @@ def test_any_json_is_a_request_or_a_clear_error(value: object) -> None:
             assert 0 < len(str(error)) < 500
 
 
-def test_outputs_are_not_computed_where_nobody_asks(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unrequested_outputs_are_not_computed(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*_: Sequence[Any]) -> None:
         raise AssertionError
 
@@ -678,7 +680,7 @@ def test_outputs_are_not_computed_where_nobody_asks(client: TestClient, monkeypa
     assert answer.status_code == 200
 
 
-def test_a_name_that_ends_like_a_path_is_read_as_the_path(client: TestClient, aggregator: ScriptedAggregator) -> None:
+def test_name_that_ends_like_a_route_is_read_as_the_route(client: TestClient, aggregator: ScriptedAggregator) -> None:
     aggregator.update(
         [traffic(snapshot("x")), traffic(replace(snapshot("x/ready", ensemble_id=2), classes=("a",) * 9))]
     )

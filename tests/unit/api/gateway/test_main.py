@@ -1,4 +1,4 @@
-"""Predictions at the gateway: what an answer says, which status it has, and what is no prediction at all."""
+"""Predictions at the gateway: answers, status codes, and invalid requests."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def networks(service: ServiceRig) -> Iterator[list[FakeNetwork]]:
 
 @pytest.fixture
 def gateway(service: ServiceRig, networks: list[FakeNetwork]) -> Iterator[TestClient]:
-    """A client of the gateway, which follows the database meanwhile."""
+    """A client of the gateway, which follows the database in the background."""
     with service.client(app=service.gateway()) as client:
         yield client
 
@@ -67,7 +67,7 @@ def npy(array: NDArray[Any], **options: Any) -> bytes:
     return content.getvalue()
 
 
-def test_an_answer_says_all_that_is_known(gateway: TestClient) -> None:
+def test_answer_has_all_fields(gateway: TestClient) -> None:
     answer = gateway.post(URL, json={"inputs": [[0.25, 0, 0], [1, 0, 0]], "deadline_ms": 10_000})
     assert answer.status_code == 200
     body = answer.json()
@@ -88,26 +88,26 @@ def test_an_answer_says_all_that_is_known(gateway: TestClient) -> None:
 
 @pytest.mark.parametrize("kind", ["<f4", ">f4", "<f2", "<f8", "u1", "<i8", ">u8"])
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_rows_in_numpys_format_are_rows(gateway: TestClient, kind: str, order: Any) -> None:
+def test_rows_in_npy_format_are_accepted(gateway: TestClient, kind: str, order: Any) -> None:
     rows = np.array([[1, 2, 3], [0, 5, 6]], kind, order=order)
     answer = gateway.post(URL, content=npy(rows), headers=NPY)
     assert answer.status_code == 200
     assert answer.json()["outputs"] == [[1, 0], [0, 1]]
 
 
-def test_rows_of_bools_are_0_and_1(gateway: TestClient) -> None:
+def test_boolean_rows_are_0_and_1(gateway: TestClient) -> None:
     answer = gateway.post(URL, content=npy(np.array([[True, False, True]])), headers=NPY)
     assert answer.json()["outputs"] == [[1, 0]]
 
 
-def test_an_integer_that_float32_would_change_is_named(gateway: TestClient) -> None:
+def test_integer_not_exact_in_float32_is_named(gateway: TestClient) -> None:
     answer = gateway.post(URL, content=npy(np.array([[1, 2, 3], [4, 2**24 + 1, 6]])), headers=NPY)
     assert_problem(
         answer, 422, "inputs: 16777217 in row 1, column 1 is not exact in FP32", "send floating-point numbers"
     )
 
 
-def test_numpys_format_may_be_asked_for(gateway: TestClient, networks: list[FakeNetwork]) -> None:
+def test_npy_format_may_be_requested(gateway: TestClient, networks: list[FakeNetwork]) -> None:
     body = {"inputs": [[0.25, 0, 0], [1, 0, 0]]}
     answer = gateway.post(URL, json=body, headers={"Accept": "application/x-npy"})
     assert (answer.status_code, answer.headers["content-type"]) == (200, "application/x-npy")
@@ -140,19 +140,19 @@ def test_numpys_format_may_be_asked_for(gateway: TestClient, networks: list[Fake
         ("", False),
     ],
 )
-def test_the_answer_has_the_format_that_is_preferred(gateway: TestClient, accept: str, npy_is_sent: bool) -> None:
+def test_answer_has_the_preferred_format(gateway: TestClient, accept: str, npy_is_sent: bool) -> None:
     answer = gateway.post(URL, json={"inputs": [[0.5, 0, 0]]}, headers={"Accept": accept})
     assert answer.headers["content-type"] == ("application/x-npy" if npy_is_sent else "application/json")
 
 
 @pytest.mark.parametrize("asked", ["members=true", "whole=true"])
-def test_members_outputs_do_not_go_into_one_array(gateway: TestClient, asked: str) -> None:
+def test_member_outputs_are_not_available_as_npy(gateway: TestClient, asked: str) -> None:
     headers = {"Accept": "application/x-npy"}
     answer = gateway.post(f"{URL}?{asked}", json={"inputs": [[0.5, 0, 0]]}, headers=headers)
     assert_problem(answer, 422, "members:", "accept application/json")
 
 
-def test_an_ensemble_may_be_asked_by_its_name(service: ServiceRig, gateway: TestClient) -> None:
+def test_ensemble_may_be_given_by_name(service: ServiceRig, gateway: TestClient) -> None:
     answer = gateway.post("/api/v1/ensembles/small-1/predict", json={"inputs": [[1, 2, 3]]})
     assert (answer.status_code, answer.json()["ensemble"]) == (200, "small-1")
     answer = gateway.post("/api/v1/ensembles/other/predict", json={"inputs": [[1, 2, 3]]})
@@ -163,14 +163,14 @@ def test_an_ensemble_may_be_asked_by_its_name(service: ServiceRig, gateway: Test
         assert_problem(answer, 404, "ensemble 'small-1' is stopped")
 
 
-def test_the_whole_answer_has_every_members_outputs(gateway: TestClient, networks: list[FakeNetwork]) -> None:
+def test_complete_answer_has_the_outputs_of_every_member(gateway: TestClient, networks: list[FakeNetwork]) -> None:
     body = gateway.post(f"{URL}?whole=true", json={"inputs": [[0.5, 0, 0]]}).json()
     assert body["member_outputs"] == [[[0.5, 0.5]]] * 3
     assert body["quorum"] == 3
     assert [network.batches for network in networks] == [[1], [1], [1]]
 
 
-def test_members_own_outputs_may_be_asked_for_by_anybody(gateway: TestClient, networks: list[FakeNetwork]) -> None:
+def test_member_outputs_are_available_to_viewers(gateway: TestClient, networks: list[FakeNetwork]) -> None:
     networks[1].fails = True
     viewer = {"Authorization": "Bearer token-of-viewer"}
     answer = gateway.post(f"{URL}?members=true", json={"inputs": [[0.5, 0, 0]]}, headers=viewer)
@@ -180,7 +180,7 @@ def test_members_own_outputs_may_be_asked_for_by_anybody(gateway: TestClient, ne
     assert_problem(gateway.post(f"{URL}?members=true", json=too_many), 422, "at most 100 rows, not 101")
 
 
-def test_the_whole_answer_is_not_for_viewers(gateway: TestClient, networks: list[FakeNetwork]) -> None:
+def test_complete_answer_is_refused_to_viewers(gateway: TestClient, networks: list[FakeNetwork]) -> None:
     viewer = {"Authorization": f"Bearer token-of-{Role.VIEWER.value}"}
     rows = {"inputs": [[0.5, 0, 0]]}
     assert_problem(gateway.post(f"{URL}?whole=true", json=rows, headers=viewer), 403, "submitter", "viewer")
@@ -189,7 +189,7 @@ def test_the_whole_answer_is_not_for_viewers(gateway: TestClient, networks: list
     assert gateway.post(f"{URL}?whole=true", json=rows, headers=submitter).status_code == 200
 
 
-def test_a_member_that_fails_degrades_the_answer(gateway: TestClient, networks: list[FakeNetwork]) -> None:
+def test_failed_member_degrades_the_answer(gateway: TestClient, networks: list[FakeNetwork]) -> None:
     networks[1].fails = True
     body = gateway.post(URL, json={"inputs": [[0.5, 0, 0]]}).json()
     assert (body["outcome"], body["degraded"], body["answered"]) == ("degraded", True, 2)
@@ -197,7 +197,7 @@ def test_a_member_that_fails_degrades_the_answer(gateway: TestClient, networks: 
     assert body["weights"] == [0.5, 0.5]
 
 
-def test_below_the_quorum_is_503_with_every_members_state(gateway: TestClient, networks: list[FakeNetwork]) -> None:
+def test_answer_below_the_quorum_is_503_with_member_states(gateway: TestClient, networks: list[FakeNetwork]) -> None:
     networks[0].fails = networks[1].fails = True
     answer = gateway.post(URL, json={"inputs": [[0.5, 0, 0]]})
     body = assert_problem(answer, 503, "1 of 3 members answered, the quorum is 2", "ArithmeticError: poison")
@@ -206,12 +206,12 @@ def test_below_the_quorum_is_503_with_every_members_state(gateway: TestClient, n
     assert answer.headers["retry-after"] == "1"
 
 
-def test_all_or_nothing_for_the_whole_answer(gateway: TestClient, networks: list[FakeNetwork]) -> None:
+def test_complete_answer_needs_all_members(gateway: TestClient, networks: list[FakeNetwork]) -> None:
     networks[2].fails = True
     assert_problem(gateway.post(f"{URL}?whole=true", json={"inputs": [[0.5, 0, 0]]}), 503, "2 of 3", "quorum is 3")
 
 
-def test_nobody_in_time_is_504(gateway: TestClient, networks: list[FakeNetwork]) -> None:
+def test_no_reply_by_the_deadline_is_504(gateway: TestClient, networks: list[FakeNetwork]) -> None:
     for network in networks:
         network.gate.clear()
     body = assert_problem(gateway.post(URL, json={"inputs": [[0.5, 0, 0]], "deadline_ms": 30}), 504, "0 of 3")
@@ -221,7 +221,7 @@ def test_nobody_in_time_is_504(gateway: TestClient, networks: list[FakeNetwork])
     ] == 31  # fmt: skip
 
 
-def test_too_many_under_way_is_429(service: ServiceRig, networks: list[FakeNetwork]) -> None:
+def test_too_many_requests_in_flight_is_429(service: ServiceRig, networks: list[FakeNetwork]) -> None:
     with service.client(app=service.gateway(AggregatorLimits(requests=0))) as gateway:
         answer = gateway.post(URL, json={"inputs": [[0.5, 0, 0]]})
     assert_problem(answer, 429)
@@ -240,7 +240,7 @@ JSON_BODIES: list[tuple[str, bytes | str, int]] = [
     ("deep", "[" * 100_000, 400),
     ("deep inputs", '{"inputs": ' + "[" * 200 + "]" * 200 + "}", 422),
     ("not UTF-8", b'{"inputs": "\xff"}', 400),
-    ("half a character", '{"inputs": "\\ud800"}', 400),
+    ("a lone surrogate", '{"inputs": "\\ud800"}', 400),
     ("a row, no rows", '{"inputs": [1,2,3]}', 422),
     ("no rows", '{"inputs": []}', 422),
     ("empty rows", '{"inputs": [[]]}', 422),
@@ -256,14 +256,14 @@ JSON_BODIES: list[tuple[str, bytes | str, int]] = [
     ("too large for float32", '{"inputs": [[1e39,2,3]]}', 422),
     ("too large for any float", '{"inputs": [[' + "9" * 400 + ",2,3]]}", 400),
     ("a deadline of 0", '{"inputs": [[1,2,3]], "deadline_ms": 0}', 422),
-    ("a deadline that is a truth value", '{"inputs": [[1,2,3]], "deadline_ms": true}', 422),
+    ("a boolean deadline", '{"inputs": [[1,2,3]], "deadline_ms": true}', 422),
     ("a deadline in words", '{"inputs": [[1,2,3]], "deadline_ms": "soon"}', 422),
     ("a deadline next year", '{"inputs": [[1,2,3]], "deadline_ms": 1e10}', 422),
 ]
 
 
 @pytest.mark.parametrize(("content", "status"), [b[1:] for b in JSON_BODIES], ids=[b[0] for b in JSON_BODIES])
-def test_what_is_no_row_of_numbers_is_refused(
+def test_invalid_rows_are_refused(
     gateway: TestClient, networks: list[FakeNetwork], content: bytes | str, status: int
 ) -> None:
     assert_problem(gateway.post(URL, content=content, headers={"Content-Type": "application/json"}), status)
@@ -271,12 +271,12 @@ def test_what_is_no_row_of_numbers_is_refused(
 
 
 @pytest.mark.parametrize("value", ["0", "nan", "inf", "-1", "600001", "soon"])
-def test_a_deadline_that_cannot_be_is_422(gateway: TestClient, value: str) -> None:
+def test_invalid_deadline_is_422(gateway: TestClient, value: str) -> None:
     assert_problem(gateway.post(f"{URL}?deadline_ms={value}", json={"inputs": [[1, 2, 3]]}), 422, "deadline_ms")
 
 
 class Evil:
-    """Says when it is unpickled."""
+    """Fails the test when it is unpickled."""
 
     woken = False
 
@@ -323,7 +323,7 @@ NPY_BODIES: dict[str, tuple[bytes, int]] = {
 
 
 @pytest.mark.parametrize(("content", "status"), NPY_BODIES.values(), ids=NPY_BODIES)
-def test_what_is_no_array_of_rows_is_refused(
+def test_invalid_array_is_refused(
     gateway: TestClient, networks: list[FakeNetwork], content: bytes, status: int
 ) -> None:
     assert_problem(gateway.post(URL, content=content, headers=NPY), status)
@@ -331,7 +331,7 @@ def test_what_is_no_array_of_rows_is_refused(
     assert not Evil.woken
 
 
-def test_an_array_with_changed_bytes_is_never_5xx(gateway: TestClient) -> None:
+def test_array_with_changed_bytes_is_never_5xx(gateway: TestClient) -> None:
     chance = random.Random(2)
     sound = npy(np.ones((2, FEATURES), np.float32))
     for _ in range(300):
@@ -342,12 +342,12 @@ def test_an_array_with_changed_bytes_is_never_5xx(gateway: TestClient) -> None:
         assert answer.status_code in (200, 400, 422), answer.text
 
 
-def test_largest_finite_values_are_rows(gateway: TestClient) -> None:
+def test_largest_finite_values_are_valid_rows(gateway: TestClient) -> None:
     top = float(np.finfo(np.float32).max)
     assert gateway.post(URL, content=json.dumps({"inputs": [[1.0, top, top]]})).status_code == 200
 
 
-def test_more_rows_than_one_prediction_may_have_are_413(
+def test_rows_above_the_limit_are_413(
     gateway: TestClient, networks: list[FakeNetwork], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(request_limits, "MAX_ROWS", 2)
@@ -356,7 +356,7 @@ def test_more_rows_than_one_prediction_may_have_are_413(
     assert networks[0].batches == []
 
 
-def test_large_rows_and_answers_are_read_and_written_beside_the_event_loop(
+def test_large_rows_and_answers_are_processed_outside_the_event_loop(
     gateway: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = []
@@ -379,10 +379,10 @@ def test_all_incoming_bodies_share_a_limit(gateway: TestClient) -> None:
     answer = gateway.post(URL, json={"inputs": [[0.5, 0, 0]] * 30})
     assert_problem(answer, 429, "too many large request bodies")
     assert answer.headers["retry-after"] == "1"
-    assert [gateway.post(URL, json=small).status_code for _ in range(10)] == [200] * 10  # nothing stays counted
+    assert [gateway.post(URL, json=small).status_code for _ in range(10)] == [200] * 10  # the count returns to zero
 
 
-def test_a_body_that_does_not_arrive_is_408() -> None:
+def test_body_that_does_not_arrive_is_408() -> None:
     app = FastAPI()
     app.state.incoming_bodies = IncomingBodies(max_s=0.0)
     chunks = [{"type": "http.request", "body": b"[[0.", "more_body": True}]
@@ -396,20 +396,20 @@ def test_a_body_that_does_not_arrive_is_408() -> None:
     assert app.state.incoming_bodies.received_bytes == 0
 
 
-def test_an_ensemble_that_is_not_there_is_404(gateway: TestClient) -> None:
+def test_unknown_ensemble_is_404(gateway: TestClient) -> None:
     assert_problem(gateway.post("/api/v1/ensembles/7/predict", json={"inputs": [[1, 2, 3]]}), 404, "no ensemble 7")
     for impossible in (0, 2**63, "9" * 5000):
         assert_problem(gateway.post(f"/api/v1/ensembles/{impossible}/predict", json={}), 404, "no ensemble")
 
 
-def test_an_ensemble_that_was_stopped_is_404_and_says_so(service: ServiceRig, networks: list[FakeNetwork]) -> None:
+def test_stopped_ensemble_is_404_with_the_reason(service: ServiceRig, networks: list[FakeNetwork]) -> None:
     service.client().post("/api/v1/ensembles/1/stop")
     with service.client(app=service.gateway()) as client:
         assert_problem(client.post(URL, json={"inputs": [[1, 2, 3]]}), 404, "ensemble 1 is stopped")
 
 
 class FailsOnce:
-    """An aggregator whose first update fails; at the second it has seen enough."""
+    """An aggregator whose first update fails, and whose second one ends the loop."""
 
     def __init__(self) -> None:
         self.updates = 0
@@ -421,7 +421,7 @@ class FailsOnce:
         raise asyncio.CancelledError
 
 
-def test_who_cannot_follow_once_tries_again(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_update_is_retried_after_an_error(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "REFRESH_S", 0)
     fake, authenticator = FailsOnce(), Authenticator(service.database, "cookie")
 
@@ -433,8 +433,8 @@ def test_who_cannot_follow_once_tries_again(service: ServiceRig, monkeypatch: py
     assert fake.updates == 2
 
 
-class Deaf:
-    """Hears nothing."""
+class IgnoringReceiver:
+    """A receiver that ignores everything."""
 
     def on_message(self, frames: list[bytes]) -> None: ...
 
@@ -444,12 +444,13 @@ class Deaf:
 
 
 @pytest.mark.skipif(resource.getrlimit(resource.RLIMIT_NOFILE)[0] < 4096, reason="too few files may be open")
-def test_there_is_a_connection_for_each_of_hundreds_of_workers(service: ServiceRig) -> None:
+def test_hundreds_of_workers_have_a_connection_each(service: ServiceRig) -> None:
     async def open_all() -> None:
         transport = ZmqTransport()
         try:
             wires = [
-                transport.open(f"ipc://{service.settings.runtime.replica_socket(n, 1)}", Deaf()) for n in range(350)
+                transport.open(f"ipc://{service.settings.runtime.replica_socket(n, 1)}", IgnoringReceiver())
+                for n in range(350)
             ]
             for wire in wires:
                 wire.close()

@@ -1,4 +1,4 @@
-"""What /metrics says: Prometheus' own parser reads it, the identities hold in it, and what is gone is gone."""
+"""/metrics: Prometheus' own parser reads it, the identities hold in it, and removed versions disappear."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def values(samples: Samples, label: str, name: str) -> set[str]:
 
 
 def request(aggregator: Aggregator, outcome: Outcome | None, total_ms: float = 7.0, version: int = 1) -> None:
-    """One request as the aggregator counts it; None: still under way."""
+    """One request as counted by the aggregator; None: still in flight."""
     counts = aggregator.counts.ensemble(1, version)
     counts.admitted += 1
     if outcome is None:
@@ -48,7 +48,7 @@ def request(aggregator: Aggregator, outcome: Outcome | None, total_ms: float = 7
 
 
 def sent(aggregator: Aggregator, replica_id: int, status: MemberStatus | None) -> None:
-    """One request to a replica, and what became of it; UNAVAILABLE stands for nothing yet."""
+    """One request to a replica and its status; UNAVAILABLE stands for a pending request."""
     counts = aggregator.counts.member(replica_id)
     counts.sent += 1
     counts.pending += 1
@@ -62,7 +62,7 @@ def aggregator() -> ScriptedAggregator:
     return ScriptedAggregator(traffic(snapshot('a "b"\n\\', members=3, up=2)))
 
 
-def test_nothing_has_happened(aggregator: ScriptedAggregator) -> None:
+def test_idle_gateway_has_zero_counts(aggregator: ScriptedAggregator) -> None:
     samples = read(aggregator)
     assert values(samples, "ensemble", "podium_ensemble_admitted_total") == {'a "b"\n\\'}
     assert values(samples, "outcome", "podium_ensemble_requests_total") == {outcome.value for outcome in Outcome}
@@ -89,7 +89,7 @@ def test_times_are_in_seconds(aggregator: ScriptedAggregator) -> None:
     st.lists(st.sampled_from([*Outcome, None])),
     st.lists(st.tuples(st.sampled_from([110, 111, 112]), st.sampled_from([*MemberStatus, None]))),
 )
-def test_guarantee_15_the_identities_can_be_read(
+def test_guarantee_15_identities_hold_in_the_metrics(
     outcomes: Iterable[Outcome | None], statuses: Iterable[tuple[int, MemberStatus | None]]
 ) -> None:
     aggregator = ScriptedAggregator(traffic(snapshot()))
@@ -116,7 +116,7 @@ def test_dropped_replies_are_counted_by_reason(aggregator: ScriptedAggregator) -
     assert total(samples, "podium_dropped_replies_total") == 3
 
 
-def test_a_reading_does_not_change_what_it_reads(aggregator: ScriptedAggregator) -> None:
+def test_scrape_does_not_change_the_metrics(aggregator: ScriptedAggregator) -> None:
     reading = Reading(aggregator)
     before = exposition(reading).decode().split("# HELP process_")[0]
     request(aggregator, Outcome.OK)
@@ -126,7 +126,7 @@ def test_a_reading_does_not_change_what_it_reads(aggregator: ScriptedAggregator)
     assert len(aggregator.counts.ensembles) == 1
 
 
-def test_a_version_that_is_gone_is_not_listed() -> None:
+def test_removed_version_is_not_listed() -> None:
     aggregator = ScriptedAggregator(traffic(snapshot(version=1), snapshot(version=2)))
     request(aggregator, Outcome.OK, version=1)
     assert values(read(aggregator), "version", "podium_ensemble_admitted_total") == {"1", "2"}
@@ -136,13 +136,13 @@ def test_a_version_that_is_gone_is_not_listed() -> None:
     assert values(samples, "replica", "podium_member_sent_total") == {"120", "121", "122"}
 
 
-def test_a_process_that_runs_all_members_is_listed_once() -> None:
+def test_in_graph_process_is_listed_once() -> None:
     samples = read(ScriptedAggregator(traffic(snapshot(mode=Mode.IN_GRAPH))))
     assert values(samples, "member", "podium_member_sent_total") == {"all"}
     assert values(samples, "replica", "podium_member_sent_total") == {"110"}
 
 
-def test_an_open_breaker_shows(aggregator: ScriptedAggregator) -> None:
+def test_open_breaker_is_reported(aggregator: ScriptedAggregator) -> None:
     aggregator.states = {110: MemberState.HALF_OPEN}
     samples = read(aggregator)
     assert total(samples, "podium_member_breaker_open", replica="110") == 1
@@ -150,7 +150,7 @@ def test_an_open_breaker_shows(aggregator: ScriptedAggregator) -> None:
     assert total(samples, "podium_member_up") == 1
 
 
-def test_the_route_is_for_viewers_and_says_what_it_is(aggregator: ScriptedAggregator) -> None:
+def test_route_requires_viewer_and_has_its_content_type(aggregator: ScriptedAggregator) -> None:
     stranger = TestClient(serving(aggregator))
     assert stranger.get("/metrics").status_code == 401
     answer = stranger.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"})

@@ -1,4 +1,4 @@
-"""A body of somebody unknown is refused by its head: nothing of it is read, on whatever route."""
+"""An unauthenticated request is refused before its body is read, on every route."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LENGTHS = {"content-length": "1000000", "transfer-encoding": "chunked"}
 
 
 def asked(service: ServiceRig, route: str, length: str, token: str) -> tuple[int, int]:
-    """The status, and how often the service asked for some of the body."""
+    """The status, and how often the service received a part of the body."""
     method, path = route.split()
     path = path.replace("{rest:path}", "/repository/index").replace("_id", "").replace("{version}", "1")
     path = path.replace("{sweep}", "1").replace("{trial}", "1").replace("{ensemble}", "1").replace("{device}", "1")
@@ -46,19 +46,19 @@ def asked(service: ServiceRig, route: str, length: str, token: str) -> tuple[int
 
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("route", WITH_BODIES)
-def test_nothing_is_read_of_somebody_unknown(service: ServiceRig, route: str, length: str) -> None:
+def test_body_of_an_unauthenticated_request_is_not_read(service: ServiceRig, route: str, length: str) -> None:
     status, read = asked(service, route, length, "wrong")
     if route in PUBLIC:
-        assert (status, read) == (422, 3)  # what lets one in is in the body
+        assert (status, read) == (422, 3)  # the credentials are in the body
     else:
         assert (status, read) == (401, 0)
 
 
-def test_a_body_of_somebody_known_is_read(service: ServiceRig) -> None:
+def test_body_of_an_authenticated_request_is_read(service: ServiceRig) -> None:
     assert asked(service, "POST /api/v1/tokens", "content-length", "token-of-admin") == (422, 3)
 
 
-def test_the_refusal_is_the_same_as_without_a_body(service: ServiceRig) -> None:
+def test_refusal_is_the_same_as_without_a_body(service: ServiceRig) -> None:
     for role, token in ((None, None), (Role.VIEWER, "wrong")):
         client = service.client(role)
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
@@ -69,7 +69,7 @@ def test_the_refusal_is_the_same_as_without_a_body(service: ServiceRig) -> None:
         assert whole.headers["content-security-policy"] == bare.headers["content-security-policy"]
 
 
-def test_a_method_that_is_not_there_says_which_are(service: ServiceRig) -> None:
+def test_unknown_method_names_the_allowed_ones(service: ServiceRig) -> None:
     answer = service.client().request("PATCH", "/api/v1/devices")
     assert_problem(answer, 405)
     assert answer.headers["allow"] == "GET"

@@ -1,4 +1,4 @@
-"""Every route against every kind of token: what is not in the table here is a failure."""
+"""Every route with every kind of token: a route that is missing in this table is a failure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from podium.db.schema.tables import tokens as token_table
 from podium.sweep.values.errors import UnauthorizedError
 from tests.service_rig import AT, ServiceRig, assert_problem
 
-# The document that describes the routes tells no secret either.
+# The document that describes the routes is public too.
 V1 = "/api/v1"
 PUBLIC = {
     "GET /healthz",
@@ -30,7 +30,7 @@ PUBLIC = {
     "GET /openapi.json",
     "GET /schemas/sweep-v1.json",
     "GET /v2/health/{probe}",
-    f"POST {V1}/session",  # what lets one in is in its body
+    f"POST {V1}/session",  # the credentials are in the body
 }
 ROUTES = {
     f"POST {V1}/bundles": Role.SUBMITTER,
@@ -105,7 +105,7 @@ GATEWAY = {
 
 
 def walk(routes: Iterable[BaseRoute]) -> Iterator[str]:
-    """`METHOD path` of every route, those of included routers too."""
+    """`METHOD path` of every route, included routers as well."""
     for route in routes:
         included = getattr(route, "original_router", None)
         if included is not None:
@@ -131,17 +131,19 @@ def request(client: TestClient, route: str, token: str | None) -> int:
         "token_id",
     ):
         path = path.replace(f"{{{name}}}", "1")
-    path = path.replace("/events", "/events?sweep=0")  # refused once it is known who asks; else it would not end
+    path = path.replace(
+        "/events", "/events?sweep=0"
+    )  # refused after authentication; otherwise the stream would not end
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     return client.request(method, path, headers=headers).status_code
 
 
-def test_the_table_is_all_routes(service: ServiceRig) -> None:
+def test_table_has_all_routes(service: ServiceRig) -> None:
     assert set(walk(service.app().routes)) == PUBLIC | set(ROUTES)
     assert set(walk(service.gateway().routes)) == GATEWAY_PUBLIC | GATEWAY
 
 
-def test_with_a_route_that_says_no_role_nothing_starts(service: ServiceRig) -> None:
+def test_route_without_a_role_prevents_the_start(service: ServiceRig) -> None:
     app = service.app()
     app.add_api_route("/api/v1/secrets", lambda: "all of them")
     with pytest.raises(RuntimeError, match="/api/v1/secrets"):
@@ -153,14 +155,14 @@ def test_with_a_route_that_says_no_role_nothing_starts(service: ServiceRig) -> N
 
 
 @pytest.mark.parametrize("route", sorted(PUBLIC))
-def test_a_public_route_asks_for_nothing(service: ServiceRig, route: str) -> None:
+def test_public_route_needs_no_token(service: ServiceRig, route: str) -> None:
     client = service.client(None)
     for token in (None, "garbage"):
         assert request(client, route, token) not in (401, 403)
 
 
 @pytest.mark.parametrize(("route", "needed"), sorted(ROUTES.items()))
-def test_a_route_lets_in_its_role_and_those_above(service: ServiceRig, route: str, needed: Role) -> None:
+def test_route_accepts_its_role_and_higher_ones(service: ServiceRig, route: str, needed: Role) -> None:
     client = service.client(None)
     assert request(client, route, None) == 401
     assert request(client, route, "garbage") == 401
@@ -170,7 +172,7 @@ def test_a_route_lets_in_its_role_and_those_above(service: ServiceRig, route: st
         assert status not in (401, 405, 500)
 
 
-def test_the_gateway_asks_too(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gateway_authenticates_too(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(failed_logins, "MAX_FAILURES", 10_000)
     with service.client(None, service.gateway()) as client:
         for route in sorted(GATEWAY):
@@ -180,7 +182,7 @@ def test_the_gateway_asks_too(service: ServiceRig, monkeypatch: pytest.MonkeyPat
         assert request(client, "GET /healthz", None) == 200
 
 
-def test_viewer_below_submitter_below_admin() -> None:
+def test_roles_are_ordered() -> None:
     assert [[one.covers(other) for other in Role] for one in Role] == [
         [True, False, False],
         [True, True, False],
@@ -193,18 +195,18 @@ def test_viewer_below_submitter_below_admin() -> None:
     ["", "Bearer", "Bearer ", "Basic dXNlcjpwYXNz", "token-of-admin", "Bearer  x y z", "Bearer " + "x" * 4000],
     ids=lambda text: text[:20],
 )
-def test_a_header_that_is_no_known_token_is_401_and_says_what_to_send(service: ServiceRig, header: str) -> None:
+def test_invalid_authorization_header_is_401_with_a_hint(service: ServiceRig, header: str) -> None:
     answer = service.client(None).get(f"{V1}/devices", headers={"Authorization": header})
     assert_problem(answer, 401)
     assert answer.headers["www-authenticate"] == "Bearer"
 
 
-def test_too_low_a_role_is_403_and_names_both(service: ServiceRig) -> None:
+def test_insufficient_role_is_403_and_names_both_roles(service: ServiceRig) -> None:
     assert_problem(service.client(Role.VIEWER).post(f"{V1}/sweeps/1/cancel"), 403, "submitter", "viewer")
 
 
 @pytest.mark.parametrize("column", ["expires_at", "revoked_at"])
-def test_a_token_that_is_over_is_401(service: ServiceRig, column: str) -> None:
+def test_expired_token_is_401(service: ServiceRig, column: str) -> None:
     with service.database.write() as connection:
         connection.execute(token_table.update().values({column: AT}))
     assert_problem(service.client().get(f"{V1}/devices"), 401, "unknown, expired or revoked")
@@ -222,7 +224,7 @@ class CountingDatabase:
         return self._database.read()
 
 
-def test_an_unknown_token_is_looked_up_once_and_not_on_the_event_loop(service: ServiceRig) -> None:
+def test_unknown_token_is_looked_up_once_outside_the_event_loop(service: ServiceRig) -> None:
     database = CountingDatabase(service.database)
     authenticator = Authenticator(cast(Database, database), "cookie", cache_unknown_s=1000.0, max_cached=3)
 
@@ -238,7 +240,7 @@ def test_an_unknown_token_is_looked_up_once_and_not_on_the_event_loop(service: S
     assert len(database.threads) == 5
 
 
-def test_the_database_holds_no_token(service: ServiceRig) -> None:
+def test_database_contains_no_token(service: ServiceRig) -> None:
     assert b"token-of-admin" not in service.data.database.read_bytes()
     with service.database.read() as connection:
         digests = set(connection.execute(token_table.select()).mappings().all()[0].values())

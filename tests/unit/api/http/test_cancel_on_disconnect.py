@@ -1,4 +1,4 @@
-"""A client that leaves: the work for it ends, and nothing of it stays."""
+"""A client that disconnects: its work is cancelled and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ def request_of(receive: Callable[[], Awaitable[Any]]) -> Request:
     return Request({"type": "http", "method": "POST", "path": "/", "headers": []}, receive)
 
 
-async def stays() -> dict[str, Any]:
+async def connected() -> dict[str, Any]:
     await asyncio.Event().wait()
     raise AssertionError
 
 
-def test_who_stays_gets_the_answer() -> None:
+def test_connected_client_gets_the_answer() -> None:
     async def work() -> str:
         return "answer"
 
     async def main() -> None:
-        assert await cancel_on_disconnect(request_of(stays), work()) == "answer"
+        assert await cancel_on_disconnect(request_of(connected), work()) == "answer"
         assert asyncio.all_tasks() == {asyncio.current_task()} or await _settled()
 
     asyncio.run(main())
@@ -38,18 +38,18 @@ async def _settled() -> bool:
     return asyncio.all_tasks() == {asyncio.current_task()}
 
 
-def test_an_error_of_the_work_is_the_callers() -> None:
+def test_error_of_the_work_is_raised_to_the_caller() -> None:
     async def work() -> str:
         raise ArithmeticError("poison")
 
     async def main() -> None:
         with pytest.raises(ArithmeticError, match="poison"):
-            await cancel_on_disconnect(request_of(stays), work())
+            await cancel_on_disconnect(request_of(connected), work())
 
     asyncio.run(main())
 
 
-def test_the_work_of_who_leaves_ends_and_cleans_up() -> None:
+def test_work_of_a_disconnected_client_is_cancelled_and_cleaned_up() -> None:
     cleaned = []
 
     async def work() -> None:
@@ -58,19 +58,19 @@ def test_the_work_of_who_leaves_ends_and_cleans_up() -> None:
         finally:
             cleaned.append(True)
 
-    async def leaves() -> dict[str, Any]:
+    async def disconnected() -> dict[str, Any]:
         return {"type": "http.disconnect"}
 
     async def main() -> None:
         with pytest.raises(ClientDisconnect):
-            await cancel_on_disconnect(request_of(leaves), work())
+            await cancel_on_disconnect(request_of(disconnected), work())
         assert await _settled()
 
     asyncio.run(main())
     assert cleaned == [True]
 
 
-def test_a_caller_that_is_cancelled_takes_the_work_along() -> None:
+def test_cancelled_caller_cancels_the_work() -> None:
     cleaned = []
 
     async def work() -> None:
@@ -80,7 +80,7 @@ def test_a_caller_that_is_cancelled_takes_the_work_along() -> None:
             cleaned.append(True)
 
     async def main() -> None:
-        waiting = asyncio.ensure_future(cancel_on_disconnect(request_of(stays), work()))
+        waiting = asyncio.ensure_future(cancel_on_disconnect(request_of(connected), work()))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         waiting.cancel()

@@ -72,13 +72,13 @@ def raised(path: Path) -> set[str]:
     return {getattr(name.func if isinstance(name, ast.Call) else name, "id", "") for name in names}
 
 
-def test_types_are_urns_of_their_own() -> None:
+def test_types_are_unique_urns() -> None:
     urns = [kind.urn for kind in ProblemType]
     assert len(set(urns)) == len(urns)
     assert ProblemType.INVALID_SPEC.urn == "urn:podium:problem:invalid-spec"
 
 
-def test_the_openapi_document_lists_every_type(service: ServiceRig) -> None:
+def test_openapi_document_lists_every_type(service: ServiceRig) -> None:
     document = service.app().openapi()
     assert document["components"]["schemas"]["Problem"]["properties"]["type"]["enum"] == [k.urn for k in ProblemType]
     assert all(
@@ -87,7 +87,7 @@ def test_the_openapi_document_lists_every_type(service: ServiceRig) -> None:
 
 
 @pytest.mark.parametrize("kind", ERROR_TYPES, ids=lambda kind: kind.__name__)
-def test_an_error_is_answered_with_its_type(kind: type[PodiumError]) -> None:
+def test_error_is_answered_with_its_type(kind: type[PodiumError]) -> None:
     error = kind.__new__(kind)
     Exception.__init__(error, "what is wrong")
     for name, value in (("problems", [Problem(("a", "b"), "wrong")]), ("possible", ("stop",)), ("retry_s", 7)):
@@ -104,19 +104,19 @@ def test_an_error_is_answered_with_its_type(kind: type[PodiumError]) -> None:
     assert (answer.status_code, body["detail"]) == (expected.status, "what is wrong")
 
 
-def test_a_subclass_has_the_type_of_its_nearest_class() -> None:
+def test_subclass_has_the_type_of_its_nearest_base() -> None:
     assert problem_details.type_of(errors.IllegalTransitionError()) is ProblemType.CONFLICT
     assert problem_details.type_of(NotPossibleError("no", ["stop"])) is ProblemType.COMMAND_NOT_POSSIBLE
     assert problem_details.type_of(errors.PinningError()) is ProblemType.INTERNAL_ERROR
 
 
 @pytest.mark.parametrize("status", STATUS_TYPES)
-def test_an_http_exception_is_answered_with_the_type_of_its_status(status: int) -> None:
+def test_http_exception_is_answered_with_the_type_of_its_status(status: int) -> None:
     body = answered(HTTPException(status, "what is wrong")).json()
     assert (body["type"], body["status"]) == (STATUS_TYPES[status].urn, status)
 
 
-def test_any_other_error_is_an_internal_one() -> None:
+def test_any_other_error_is_an_internal_error() -> None:
     body = answered(ValueError("a secret")).json()
     assert (body["type"], body["status"]) == (ProblemType.INTERNAL_ERROR.urn, 500)
     assert "a secret" not in str(body)

@@ -1,4 +1,4 @@
-"""The whole matrix of headers: names by which the service may be called, pages of other origins, answers' headers."""
+"""The request guard: host names of the service, pages of other origins, and headers of answers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ METHODS = ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"]
     ["127.0.0.1:8300", "localhost:8300", "[::1]:8300", "LocalHost:8300", "localhost", "localhost:9000",
      "podium.example", "podium.example:443", "PODIUM.example:1", "proxy.example:8443"],
 )  # fmt: skip
-def test_names_of_ours(host: str) -> None:
+def test_own_host_names_are_accepted(host: str) -> None:
     assert HostNames(["podium.example", "Proxy.example:8443"]).allow([host.encode()])
 
 
@@ -35,11 +35,11 @@ def test_names_of_ours(host: str) -> None:
      "localhost:830000", "localhost,evil.test", "sub.localhost", "proxy.example", "proxy.example:80",
      "localhost\u0000", "löcalhost", "[::1"],
 )  # fmt: skip
-def test_names_of_others(host: str) -> None:
+def test_foreign_host_names_are_refused(host: str) -> None:
     assert not HostNames(["podium.example", "proxy.example:8443"]).allow([host.encode("latin-1")])
 
 
-def test_no_name_and_two_names_are_refused() -> None:
+def test_missing_and_duplicate_host_are_refused() -> None:
     names = HostNames([])
     assert not names.allow([])
     assert not names.allow([b"localhost", b"localhost"])
@@ -47,11 +47,11 @@ def test_no_name_and_two_names_are_refused() -> None:
 
 
 @pytest.mark.parametrize(("text", "whether"), [("a.b", True), ("a:80", True), ("http://a", False), ("a/b", False)])
-def test_what_can_be_a_name(text: str, whether: bool) -> None:
+def test_valid_host_names(text: str, whether: bool) -> None:
     assert is_host_name(text) is whether
 
 
-def test_by_another_name_nothing_is_answered_with_a_token_or_without(service: ServiceRig) -> None:
+def test_foreign_host_is_refused_with_or_without_a_token(service: ServiceRig) -> None:
     app = service.app()
     for client in (service.client(app=app), service.client(None, app)):
         for method in METHODS:
@@ -62,13 +62,13 @@ def test_by_another_name_nothing_is_answered_with_a_token_or_without(service: Se
                     assert_problem(answer, 421, "--allowed-host")
 
 
-def test_a_unix_socket_has_no_name() -> None:
+def test_unix_socket_has_no_host_name() -> None:
     assert asyncio.run(_status({"server": ("/run/gateway.sock", None), "headers": [(b"host", b"gateway")]})) == 200
     assert asyncio.run(_status({"server": ("127.0.0.1", 8301), "headers": [(b"host", b"gateway")]})) == 421
 
 
 async def _status(scope: Scope) -> int:
-    """What the guard lets an application answer that says 200 to all."""
+    """The status through the guard of an application that answers 200 to everything."""
     said: list[int] = []
 
     async def app(_: Scope, __: object, send: object) -> None:
@@ -106,8 +106,8 @@ ORIGINS = {
 
 @pytest.mark.parametrize("origin", ORIGINS)
 @pytest.mark.parametrize("site", SITES)
-def test_only_our_own_pages_may_change_something(site: str | None, origin: str | None) -> None:
-    """What the browser says of the site counts; its origin where it says only that; programs say neither."""
+def test_only_own_pages_may_change_something(site: str | None, origin: str | None) -> None:
+    """`Sec-Fetch-Site` counts if present, otherwise `Origin`; clients other than browsers send neither of them."""
     ours = SITES[site] if site is not None else ORIGINS[origin]
     for method, kind in itertools.product(UNSAFE, KINDS):
         given = {"host": "127.0.0.1:8300", "sec-fetch-site": site, "origin": origin, "content-type": kind}
@@ -129,20 +129,18 @@ def test_only_our_own_pages_may_change_something(site: str | None, origin: str |
         ("GET", "websocket", "websocket", True),
     ],
 )
-def test_another_page_may_link_here_and_nothing_more(
-    site: str, method: str, mode: str, target: str, refused: bool
-) -> None:
+def test_foreign_page_may_only_link(site: str, method: str, mode: str, target: str, refused: bool) -> None:
     given = {"host": "localhost", "sec-fetch-site": site, "sec-fetch-mode": mode, "sec-fetch-dest": target}
     assert is_cross_origin(method, [(name.encode(), value.encode()) for name, value in given.items()]) is refused
 
 
-def test_two_values_do_not_smuggle_one_in() -> None:
+def test_duplicate_headers_are_refused() -> None:
     host = (b"host", b"localhost")
     assert is_cross_origin("POST", [host, (b"sec-fetch-site", b"same-origin"), (b"sec-fetch-site", b"cross-site")])
     assert is_cross_origin("POST", [host, (b"origin", b"http://localhost"), (b"origin", b"http://evil.test")])
 
 
-def test_a_page_of_another_origin_changes_nothing_even_with_a_session(service: ServiceRig) -> None:
+def test_foreign_page_changes_nothing_even_with_a_session(service: ServiceRig) -> None:
     browser = service.client(None)
     assert browser.post("/api/v1/session", json={"token": "token-of-admin"}).status_code == 200
     sweep_id = service.sweep()
@@ -152,7 +150,7 @@ def test_a_page_of_another_origin_changes_nothing_even_with_a_session(service: S
     assert browser.post(f"/api/v1/sweeps/{sweep_id}/cancel", headers={"Origin": OURS}).status_code == 200
 
 
-def test_every_answer_has_the_headers(service: ServiceRig) -> None:
+def test_every_answer_has_the_security_headers(service: ServiceRig) -> None:
     app = service.app()
     app.add_api_route("/broken", _broken)
     client = service.client(app=app)
@@ -184,7 +182,7 @@ def _broken() -> None:
     raise RuntimeError("secret")
 
 
-def test_scripts_come_from_here_alone() -> None:
+def test_scripts_are_loaded_only_from_the_same_origin() -> None:
     policy = HEADERS["Content-Security-Policy"]
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy

@@ -1,4 +1,4 @@
-"""The guard on a real socket: what no client library would send is refused before any route sees it."""
+"""The guard on a real socket: malformed requests, which no client library sends, are refused before any route."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ CASES = {
 
 
 def status(port: int, request: str) -> int:
-    """What is answered to these bytes."""
+    """The status of the answer to these bytes."""
     close = "" if "Connection:" in request else "Connection: close\r\n"
     with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
         connection.sendall(f"{request}{close}\r\n".encode())
@@ -56,7 +56,7 @@ def status(port: int, request: str) -> int:
 
 
 def answers(service: ServiceRig, ask: Callable[[int], dict[str, int]]) -> dict[str, int]:
-    """What `ask` gets of the API on a port of its own."""
+    """The result of `ask` with the API on its own port."""
     tcp = socket.create_server(("127.0.0.1", 0))
 
     async def run() -> dict[str, int]:

@@ -1,29 +1,29 @@
-"""Whom the service waits for: each as long as it may be, and who goes when there is no room."""
+"""Limits on slow connections: the time limit of each, and which are closed when there are too many."""
 
 from __future__ import annotations
 
 from podium.api.http.slow_connections import LIMITS_S, Awaited, SlowConnections
 
 
-def test_who_takes_too_long_is_said_once() -> None:
+def test_expired_connection_is_returned_once() -> None:
     waiting: SlowConnections[str] = SlowConnections()
     waiting.begin("slow", Awaited.HEAD, 0.0)
     waiting.begin("slower", Awaited.BODY, 0.0)
-    waiting.begin("slow", Awaited.HEAD, 9.0)  # another byte is no head
+    waiting.begin("slow", Awaited.HEAD, 9.0)  # another byte does not complete a head
     assert waiting.overdue(LIMITS_S[Awaited.HEAD], 9) == []
     assert waiting.overdue(LIMITS_S[Awaited.HEAD] + 0.1, 9) == [("slow", Awaited.HEAD)]
     assert waiting.overdue(LIMITS_S[Awaited.HEAD] + 0.1, 9) == []
     assert waiting.overdue(LIMITS_S[Awaited.BODY] + 0.1, 9) == [("slower", Awaited.BODY)]
 
 
-def test_of_many_who_take_too_long_some_are_said_at_once() -> None:
+def test_expired_connections_are_returned_in_batches() -> None:
     waiting: SlowConnections[int] = SlowConnections()
     for number in range(5):
         waiting.begin(number, Awaited.HEAD, 0.0)
     assert [[client for client, _ in waiting.overdue(99.0, 2)] for _ in range(4)] == [[0, 1], [2, 3], [4], []]
 
 
-def test_what_has_come_is_waited_for_anew() -> None:
+def test_time_limit_restarts_after_a_complete_part() -> None:
     waiting: SlowConnections[str] = SlowConnections()
     waiting.begin("client", Awaited.HEAD, 0.0)
     waiting.end("client", Awaited.HEAD)
@@ -32,7 +32,7 @@ def test_what_has_come_is_waited_for_anew() -> None:
     assert waiting.overdue(19.0, 9) == [("client", Awaited.HEAD)]
 
 
-def test_room_is_made_by_those_who_owe_a_head_and_then_by_others_the_oldest_first() -> None:
+def test_connections_without_a_head_are_closed_first_then_the_oldest() -> None:
     waiting: SlowConnections[str] = SlowConnections()
     waiting.begin("sends a body", Awaited.BODY, 0.0)
     waiting.begin("does not read", Awaited.READING, 0.0)

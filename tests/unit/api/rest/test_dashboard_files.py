@@ -1,4 +1,4 @@
-"""The dashboard's files: the page for every address, assets for ever, nothing from outside of the build."""
+"""The dashboard's files: the page at every address, immutable assets, and no file from outside the build."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HTML = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
 @pytest.fixture
 def build(tmp_path: Path) -> Path:
-    """A small build, and a secret beside it."""
+    """A small build, and a secret file next to it."""
     root = tmp_path / "static"
     (root / "assets").mkdir(parents=True)
     (root / "index.html").write_bytes(PAGE)
@@ -35,7 +35,7 @@ def build(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def browser(service: ServiceRig, build: Path) -> TestClient:
-    """A browser at a service with that build."""
+    """A browser client of a service with that build."""
     app = service.app()
     app.router.default = DashboardFiles(build)
     return service.client(None, app)
@@ -49,7 +49,7 @@ def test_every_address_of_the_dashboard_is_its_page(browser: TestClient, path: s
     assert answer.headers["cache-control"] == "no-cache"
 
 
-def test_the_page_is_asked_for_again_and_not_sent_twice(browser: TestClient, build: Path) -> None:
+def test_page_is_revalidated_and_not_sent_twice(browser: TestClient, build: Path) -> None:
     tag = browser.get("/index.html").headers["etag"]
     again = browser.get("/", headers={**HTML, "If-None-Match": tag})
     assert (again.status_code, again.content) == (304, b"")
@@ -58,7 +58,7 @@ def test_the_page_is_asked_for_again_and_not_sent_twice(browser: TestClient, bui
     assert browser.get("/", headers={**HTML, "If-None-Match": tag}).content == b"<!doctype html>newer"
 
 
-def test_assets_are_packed_and_kept_for_ever(browser: TestClient) -> None:
+def test_assets_are_compressed_and_immutable(browser: TestClient) -> None:
     answer = browser.get("/assets/index-Ab12.js", headers={"Accept-Encoding": "gzip, br"})
     assert (answer.status_code, answer.content, answer.headers["content-encoding"]) == (200, SCRIPT, "gzip")
     assert int(answer.headers["content-length"]) == len(gzip.compress(SCRIPT, mtime=0))
@@ -73,7 +73,7 @@ def test_assets_are_packed_and_kept_for_ever(browser: TestClient) -> None:
     ["/assets/none.js", "/api/v1/none", "/api", "/v2/../secret", "/schemas/none", "/metrics/x", "/%2e%2e/secret",
      "/assets/%2e%2e/%2e%2e/secret", "/.hidden", "/link", "/%00", "/assets/..%5c..%5csecret", "/x" * 3000],
 )  # fmt: skip
-def test_nothing_else_is_there(browser: TestClient, path: str) -> None:
+def test_other_paths_are_404(browser: TestClient, path: str) -> None:
     answer = browser.get(path)
     assert answer.status_code in (401, 404)
     assert b"secret" not in answer.content
@@ -81,19 +81,19 @@ def test_nothing_else_is_there(browser: TestClient, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/../secret", "//secret", "///../secret", "/assets/../../secret", "/./../secret"])
-def test_a_path_as_no_client_library_sends_it_leads_nowhere_else(build: Path, path: str) -> None:
+def test_malformed_path_does_not_leave_the_build(build: Path, path: str) -> None:
     scope = {"type": "http", "method": "GET", "path": path, "headers": [], "query_string": b""}
     assert DashboardFiles(build).answer(Request(scope)).status_code == 404
 
 
-def test_a_route_that_is_not_there_is_no_page_for_a_browser_either(browser: TestClient) -> None:
+def test_unknown_api_route_is_404_for_browsers(browser: TestClient) -> None:
     assert_problem(browser.get("/api/v1/none", headers=HTML), 404)
     assert_problem(browser.post("/login", headers=HTML), 404)
     assert browser.head("/login", headers=HTML).status_code == 200
     assert browser.request("PUT", "/healthz", headers=HTML).status_code == 405
 
 
-def test_without_a_build_the_page_says_what_to_do(service: ServiceRig, tmp_path: Path) -> None:
+def test_page_without_a_build_says_what_to_do(service: ServiceRig, tmp_path: Path) -> None:
     app = service.app()
     app.router.default = DashboardFiles(tmp_path / "nothing")
     answer = service.client(None, app).get("/sweeps/1", headers=HTML)
@@ -101,5 +101,5 @@ def test_without_a_build_the_page_says_what_to_do(service: ServiceRig, tmp_path:
     assert "make dashboard" in answer.text
 
 
-def test_the_build_is_the_folder_that_the_dashboards_build_writes() -> None:
+def test_build_folder_is_the_output_of_the_dashboard_build() -> None:
     assert BUILD.resolve() == (ROOT / "api" / "static").resolve()

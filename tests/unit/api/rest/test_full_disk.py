@@ -1,4 +1,4 @@
-"""A disk without room: nothing new is accepted, everything there is can be read, and all goes on alone."""
+"""A full disk: new sweeps are refused, existing data can be read, and the service recovers by itself."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ Fill = Callable[[int], None]
 
 @pytest.fixture
 def free(monkeypatch: pytest.MonkeyPatch) -> Fill:
-    """Plays a disk of 100 GB with so many bytes free."""
+    """Simulates a disk of 100 GB with the given number of free bytes."""
 
-    def play(free_bytes: int) -> None:
+    def simulate(free_bytes: int) -> None:
         blocks = free_bytes // 4096
         found = os.statvfs_result((4096, 4096, 100 * GB // 4096, blocks, blocks, 0, 0, 0, 0, 255))
         monkeypatch.setattr(os, "statvfs", lambda _: found)
 
-    return play
+    return simulate
 
 
 @pytest.mark.parametrize("path", ["/api/v1/sweeps", "/api/v1/bundles"])
-def test_nothing_new_is_accepted_without_room(client: TestClient, free: Fill, path: str) -> None:
+def test_sweep_is_refused_on_a_full_disk(client: TestClient, free: Fill, path: str) -> None:
     free(0)
     answer = client.post(path, json=builtin_document())
     assert answer.status_code == 507
@@ -38,14 +38,16 @@ def test_nothing_new_is_accepted_without_room(client: TestClient, free: Fill, pa
     assert client.get("/api/v1/sweeps").json()["items"] == []
 
 
-def test_it_is_accepted_when_there_is_room_again(client: TestClient, free: Fill) -> None:
+def test_sweep_is_accepted_when_space_is_free_again(client: TestClient, free: Fill) -> None:
     free(0)
     assert client.post("/api/v1/sweeps", json=builtin_document()).status_code == 507
     free(GB)
     assert client.post("/api/v1/sweeps", json=builtin_document()).status_code == 201
 
 
-def test_what_there_is_can_be_read_and_ended_without_room(client: TestClient, service: ServiceRig, free: Fill) -> None:
+def test_existing_sweep_can_be_read_and_ended_on_a_full_disk(
+    client: TestClient, service: ServiceRig, free: Fill
+) -> None:
     sweep_id = service.sweep()
     free(0)
     assert client.get(f"/api/v1/sweeps/{sweep_id}").status_code == 200
@@ -53,17 +55,17 @@ def test_what_there_is_can_be_read_and_ended_without_room(client: TestClient, se
 
 
 @pytest.mark.parametrize(("free_bytes", "enough"), [(0, False), (GB, True)])
-def test_readiness_says_whether_there_is_room(client: TestClient, free: Fill, free_bytes: int, enough: bool) -> None:
+def test_readiness_reports_a_full_disk(client: TestClient, free: Fill, free_bytes: int, enough: bool) -> None:
     free(free_bytes)
     assert client.get("/readyz").json()["storage"] == {"free_bytes": free_bytes, "enough": enough}
 
 
-def test_who_may_not_submit_does_not_hear_of_the_disk(service: ServiceRig, free: Fill) -> None:
+def test_unauthorized_client_does_not_learn_of_the_disk(service: ServiceRig, free: Fill) -> None:
     free(0)
     assert service.client(None).post("/api/v1/sweeps", json={}).status_code == 401
 
 
-def test_a_bundle_that_fills_the_disk_is_507_too(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bundle_that_fills_the_disk_is_507(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 

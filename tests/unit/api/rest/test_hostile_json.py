@@ -1,4 +1,4 @@
-"""JSON that nobody means: every route that takes a body refuses it in words, and none falls over."""
+"""Hostile JSON: every route with a body refuses it with a message, and none fails."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ BODIES = {
     "too large a float": b'{"name": 1e999}',
     "too many digits": b'{"name": ' + b"9" * 5_000 + b"}",
     "above 2**64": b'{"name": ' + b"9" * 400 + b"}",
-    "half a character": b'{"name": "\\ud800"}',
-    "half a character for a key": b'{"\\udfff": 1}',
+    "a lone surrogate": b'{"name": "\\ud800"}',
+    "a lone surrogate for a key": b'{"\\udfff": 1}',
     "not UTF-8": b'{"name": "\xff"}',
     "a key twice": b'{"name": "a", "name": "b"}',
     "a key twice, inside": b'{"name": [{"x": 1, "y": 2, "\\u0078": 3}]}',
@@ -38,7 +38,7 @@ def app(service: ServiceRig) -> FastAPI:
 
 
 def _operations(app: FastAPI, service: ServiceRig) -> Iterator[tuple[str, str]]:
-    """Every one that takes a body, at something that is there; what the gateway reads has tests of its own."""
+    """Every operation with a body, at existing resources; the routes of the gateway have tests of their own."""
     sweep_id = service.sweep()
     trial_id = service.trial(sweep_id, 0, 0.5)
     ensemble_id = service.ensemble(sweep_id, [trial_id, service.trial(sweep_id, 1, 0.6)])
@@ -50,7 +50,7 @@ def _operations(app: FastAPI, service: ServiceRig) -> Iterator[tuple[str, str]]:
                 yield method, path.format(**found)
 
 
-def test_no_route_takes_json_that_nobody_means(service: ServiceRig, app: FastAPI) -> None:
+def test_no_route_accepts_hostile_json(service: ServiceRig, app: FastAPI) -> None:
     client = service.client(app=app)
     statuses = {
         (method, path, name): client.request(method, path, content=body, headers=JSON).status_code
@@ -61,13 +61,13 @@ def test_no_route_takes_json_that_nobody_means(service: ServiceRig, app: FastAPI
     assert {asked: status for asked, status in statuses.items() if status not in (400, 422)} == {}
 
 
-def test_a_key_that_is_there_twice_is_named(client: TestClient) -> None:
+def test_duplicate_key_is_named(client: TestClient) -> None:
     body = b'{"name": "a", "role": "viewer", "role": "admin"}'
     assert_problem(client.post("/api/v1/tokens", content=body, headers=JSON), 400, "duplicate key 'role'")
     assert "a" not in [token["name"] for token in client.get("/api/v1/tokens").json()["items"]]
 
 
-def test_a_large_body_with_a_key_twice_at_its_end_is_refused_soon(client: TestClient) -> None:
+def test_duplicate_key_at_the_end_of_a_large_body_is_refused_quickly(client: TestClient) -> None:
     keys = ",".join(f'"k{n}":1' for n in range(50_000))
     body = f'{{{keys},"k49999":2}}'.encode()
     assert_problem(client.post("/api/v1/sweeps", content=body, headers=JSON), 400, "duplicate key 'k49999'")
@@ -86,7 +86,7 @@ def test_a_large_body_with_a_key_twice_at_its_end_is_refused_soon(client: TestCl
         ("/v2/repository/index", '{"ready": true, "ready": false}'),
     ],
 )
-def test_a_key_twice_is_refused_in_rows_and_imports_too(service: ServiceRig, path: str, body: str) -> None:
+def test_duplicate_key_is_refused_in_rows_and_imports(service: ServiceRig, path: str, body: str) -> None:
     sweep_id = service.sweep()
     trials = [service.trial(sweep_id, number, 0.5) for number in range(2)]
     ensemble_id = service.ensemble(sweep_id, trials, "rows")
@@ -99,8 +99,8 @@ def test_a_key_twice_is_refused_in_rows_and_imports_too(service: ServiceRig, pat
     assert "duplicate key" in answer.json()["detail"]
 
 
-def test_rows_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A prediction must not pay for it: what has no more texts than it should is not read again."""
+def test_rows_are_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check costs a prediction nothing: a body with no more strings than expected is not parsed again."""
     monkeypatch.setattr(reject_duplicate_keys, "check", pytest.fail)
     found: object
     for found in (
@@ -112,6 +112,6 @@ def test_rows_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         reject_duplicate_keys.check_parsed(json.dumps(found).encode(), found)
 
 
-def test_what_is_nested_deep_is_counted_without_an_error() -> None:
+def test_deep_nesting_is_counted_without_an_error() -> None:
     body = b'{"a":' * 1000 + b"1" + b"}" * 1000
     reject_duplicate_keys.check_parsed(body, orjson.loads(body))

@@ -1,4 +1,4 @@
-"""The OpenAPI document as the dashboard's build reads it."""
+"""The OpenAPI document, as read by the dashboard's build."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from podium.api.rest.openapi import document
 
 
-def test_the_document_is_sorted_and_always_the_same() -> None:
+def test_document_is_sorted_and_deterministic() -> None:
     first = document()
 
     found = json.loads(first)
@@ -18,7 +18,7 @@ def test_the_document_is_sorted_and_always_the_same() -> None:
     assert "/api/v1/sweeps" in found["paths"]
 
 
-def test_it_is_written_to_a_file_that_is_named_or_else_printed(tmp_path: Path) -> None:
+def test_document_is_written_to_a_given_file_or_printed(tmp_path: Path) -> None:
     command = [sys.executable, "-P", "-m", "podium.api.rest.openapi"]
 
     printed = subprocess.run(command, capture_output=True, text=True, check=True)

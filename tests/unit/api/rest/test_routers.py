@@ -23,7 +23,7 @@ def name(path: Path) -> str:
 
 
 def imported(path: Path) -> set[str]:
-    """Every module, or name of a module, that a file imports."""
+    """Every module that a file imports, and every name imported from one."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -55,12 +55,12 @@ def test_every_router_of_the_table_is_in_a_module_named_routes() -> None:
     assert len(set(map(id, ROUTERS))) == len(ROUTERS)
 
 
-def test_routers_are_defined_in_modules_named_routes() -> None:
+def test_routers_are_defined_only_in_modules_named_routes() -> None:
     others = [path for path in REST.rglob("*.py") if path not in ROUTE_MODULES]
     assert not [name(path) for path in others if "APIRouter(" in path.read_text()]
 
 
-def test_the_order_of_the_table_leaves_no_route_behind_another(service: ServiceRig) -> None:
+def test_order_of_the_table_hides_no_route(service: ServiceRig) -> None:
     """A path without parameters is not matched by an earlier route of the same method."""
     routes = [route for router in ROUTERS for route in router.routes]
     for position, route in enumerate(routes):

@@ -1,4 +1,4 @@
-"""Silent and hung components, and that a suspension of the supervisor counts for none."""
+"""Components with missed heartbeats; a suspension of the supervisor does not count."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def check_each_second(heartbeats: Heartbeats, until_s: int, since_s: int = 0) ->
     return found
 
 
-def test_a_component_without_a_heartbeat_is_not_watched() -> None:
+def test_component_without_a_heartbeat_is_not_watched() -> None:
     assert check_each_second(Heartbeats(), 1_000) == (set(), set())
 
 
 @pytest.mark.parametrize(
     ("after_s", "silent", "hung"), [(14, False, False), (15, True, False), (59, True, False), (60, True, True)]
 )
-def test_a_component_is_silent_after_15_s_and_hung_after_60_s(after_s: int, silent: bool, hung: bool) -> None:
+def test_component_is_silent_after_15_s_and_hung_after_60_s(after_s: int, silent: bool, hung: bool) -> None:
     heartbeats = Heartbeats()
     heartbeats.beat("scheduler", 0.0)
     assert check_each_second(heartbeats, after_s) == (
@@ -34,7 +34,7 @@ def test_a_component_is_silent_after_15_s_and_hung_after_60_s(after_s: int, sile
     )
 
 
-def test_a_component_that_beats_again_or_restarts_is_not_silent() -> None:
+def test_heartbeat_or_restart_ends_silence() -> None:
     heartbeats = Heartbeats()
     for name in ("scheduler", "host"):
         heartbeats.beat(name, 0.0)
@@ -45,7 +45,7 @@ def test_a_component_that_beats_again_or_restarts_is_not_silent() -> None:
     assert heartbeats.is_watched("scheduler") and not heartbeats.is_watched("host")
 
 
-def test_after_a_suspension_of_the_supervisor_all_limits_start_again() -> None:
+def test_limits_restart_after_a_suspension_of_the_supervisor() -> None:
     heartbeats = Heartbeats()
     heartbeats.beat("scheduler", 0.0)
     check_each_second(heartbeats, 14)
@@ -68,7 +68,7 @@ def pipe(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, int]]:
         os.close(descriptor)
 
 
-def test_a_component_reports_ready_and_beats_once_a_second(
+def test_component_reports_ready_and_beats_once_a_second(
     pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = iter((1_000.0, 1_000.4, 1_001.0, 1_001.2))
@@ -81,7 +81,7 @@ def test_a_component_reports_ready_and_beats_once_a_second(
     assert not os.get_inheritable(pipe[1])
 
 
-def test_a_serve_that_does_not_read_holds_nobody_up(pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_pipe_does_not_block_the_component(pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(component, "BEAT_S", 0.0)
     for _ in range(70_000):  # more than the pipe holds
         component.beat()

@@ -1,4 +1,4 @@
-"""Where a service may listen, and how it is reached there: TLS of its own, a proxy before it, or loopback alone."""
+"""Where a service may listen, and how it is protected there: its own TLS, a proxy, or loopback only."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NAMES = ("podium.example.org",)
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A certificate that nobody else signed, for a name that is not this machine's, and its key."""
+    """A self-signed certificate for the name of another machine, and its key."""
     if shutil.which("openssl") is None:
         pytest.skip("openssl is not there to make a certificate")
     folder = tmp_path_factory.mktemp("tls")
@@ -47,19 +47,19 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "127.0.0.2"])
-def test_on_loopback_nothing_more_is_needed(host: str) -> None:
+def test_loopback_needs_no_options(host: str) -> None:
     listen_policy.check(host, None, None, (), ())
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "2001:db8::1", "10.0.0.1"])
-def test_elsewhere_tokens_do_not_travel_in_the_clear(host: str) -> None:
+def test_unencrypted_listening_is_refused_outside_loopback(host: str) -> None:
     with pytest.raises(ServiceError, match="must not be sent unencrypted"):
         listen_policy.check(host, None, None, (), NAMES)
     listen_policy.check(host, None, None, ("10.0.0.7",), NAMES)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
-def test_on_all_addresses_the_name_must_be_said(host: str) -> None:
+def test_listening_on_all_addresses_needs_a_host_name(host: str) -> None:
     with pytest.raises(ServiceError, match="--allowed-host"):
         listen_policy.check(host, None, None, ("10.0.0.0/24",), ())
 
@@ -78,13 +78,13 @@ def test_on_all_addresses_the_name_must_be_said(host: str) -> None:
         (("--tls-cert", __file__, "--tls-key", __file__), "do not match"),
     ],
 )
-def test_what_is_wrong_is_said_before_anything_starts(podium: Podium, arguments: tuple[str, ...], words: str) -> None:
+def test_invalid_options_are_refused_before_the_start(podium: Podium, arguments: tuple[str, ...], words: str) -> None:
     code, _, said = podium("serve", *arguments)
     assert code == 2
     assert words in " ".join(said.replace("│", " ").split())
 
 
-def test_a_certificate_and_the_key_of_another_are_refused(certificate: tuple[Path, Path], tmp_path: Path) -> None:
+def test_certificate_with_the_key_of_another_is_refused(certificate: tuple[Path, Path], tmp_path: Path) -> None:
     listen_policy.check("0.0.0.0", *certificate, (), NAMES)
     other = tmp_path / "key.pem"
     subprocess.run(["openssl", "genrsa", "-out", str(other), "2048"], check=True, capture_output=True)
@@ -115,13 +115,13 @@ def test_a_certificate_and_the_key_of_another_are_refused(certificate: tuple[Pat
         ),
     ],
 )
-def test_the_address_for_this_machine_and_for_browsers(settings: dict[str, object], url: str, public: str) -> None:
+def test_local_and_public_urls(settings: dict[str, object], url: str, public: str) -> None:
     made = ServiceSettings("data", "run", **settings)  # type: ignore[arg-type]
     assert (made.url, made.public_url) == (url, public)
     assert ServiceSettings.from_json(made.to_json()) == made
 
 
-def test_an_address_that_is_listened_on_is_a_name() -> None:
+def test_listen_address_is_an_allowed_host() -> None:
     assert listen_policy.names_of("192.168.1.5", NAMES) == ("podium.example.org", "192.168.1.5")
     assert listen_policy.names_of("2001:db8::1", ()) == ("[2001:db8::1]",)
     assert listen_policy.names_of("0.0.0.0", NAMES) == NAMES
@@ -131,7 +131,7 @@ def test_an_address_that_is_listened_on_is_a_name() -> None:
 
 
 def echo() -> FastAPI:
-    """Says how a request came."""
+    """An application that describes its request."""
     app = FastAPI()
 
     @app.get("/came")
@@ -152,7 +152,7 @@ def served(
     ask: Callable[[], Answer],
     app: FastAPI | None = None,
 ) -> Answer:
-    """What `ask` gets of a server on these sockets."""
+    """The result of `ask` with a server on these sockets."""
 
     async def run() -> Answer:
         server = uvicorn_server.ReadyServer(uvicorn_server.config(app or echo(), settings))
@@ -176,7 +176,7 @@ def sockets(tmp_path: Path) -> tuple[socket.socket, socket.socket]:
     return tcp, unix
 
 
-def test_tls_on_the_port_and_none_on_the_unix_socket(
+def test_tls_is_used_on_the_port_and_not_on_the_unix_socket(
     certificate: tuple[Path, Path], sockets: tuple[socket.socket, socket.socket], tmp_path: Path
 ) -> None:
     port = sockets[0].getsockname()[1]
@@ -197,10 +197,10 @@ def test_tls_on_the_port_and_none_on_the_unix_socket(
     assert served(settings, *sockets, ask) == ({"scheme": "https", "from": "127.0.0.1"}, "http", "the link")
 
 
-def test_under_tls_nothing_goes_in_the_clear(
+def test_nothing_is_sent_unencrypted_with_tls(
     certificate: tuple[Path, Path], sockets: tuple[socket.socket, socket.socket], service: ServiceRig
 ) -> None:
-    """The whole application: no answer by http, a cookie for TLS alone, and browsers are told to stay with TLS."""
+    """The whole application: no answer over http, a Secure cookie, and Strict-Transport-Security."""
     port = sockets[0].getsockname()[1]
     cert, key = map(str, certificate)
     settings = dataclasses.replace(service.settings, port=port, tls_cert=cert, tls_key=key, allowed_hosts=NAMES)
@@ -249,7 +249,7 @@ def test_another_certificate_is_not_trusted(certificate: tuple[Path, Path]) -> N
         (("127.0.0.0/8",), {"scheme": "https", "from": "203.0.113.9"}),
     ],
 )
-def test_only_a_proxy_that_was_named_may_say_who_asks(
+def test_only_a_configured_proxy_may_set_the_client_address(
     sockets: tuple[socket.socket, socket.socket], proxies: tuple[str, ...], came: dict[str, str]
 ) -> None:
     port = sockets[0].getsockname()[1]

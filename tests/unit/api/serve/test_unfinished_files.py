@@ -1,4 +1,4 @@
-"""What `serve` removes at its start: unfinished files of the dead, and nothing else."""
+"""The files that `serve` removes at its start: unfinished files of dead processes, and nothing else."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def data(tmp_path: Path) -> DataDirectory:
     return made
 
 
-def test_unfinished_files_of_the_dead_go(data: DataDirectory) -> None:
+def test_unfinished_files_of_dead_processes_are_removed(data: DataDirectory) -> None:
     for path in (
         data.root / f".service.json.{DEAD}.tmp",
-        data.evaluations / f".1.npy.{os.getpid()}.tmp",  # the number is ours by now
+        data.evaluations / f".1.npy.{os.getpid()}.tmp",  # its pid is reused by this process
         data.backups / f".copy.sqlite3.{DEAD}.tmp",
         data.backups / f".copy.sqlite3.{DEAD}.tmp-journal",
         data.data_cache / "old-and-of-another-process.1.tmp",
@@ -42,7 +42,7 @@ def test_unfinished_files_of_the_dead_go(data: DataDirectory) -> None:
     assert not list(data.root.glob(".*"))
 
 
-def test_what_a_living_backup_writes_and_what_is_whole_stay(data: DataDirectory) -> None:
+def test_files_of_a_running_backup_and_complete_files_are_kept(data: DataDirectory) -> None:
     stay = [data.backups / ".copy.sqlite3.1.tmp", data.backups / "copy.tmp.sqlite3", data.root / "notes.tmp"]
     for path in stay:
         path.write_bytes(b"half")
@@ -51,7 +51,9 @@ def test_what_a_living_backup_writes_and_what_is_whole_stay(data: DataDirectory)
     assert all(path.exists() for path in stay)
 
 
-def test_serve_removes_them_before_it_starts_the_parts(data: DataDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_serve_removes_them_before_it_starts_the_components(
+    data: DataDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     left = data.root / f".service.json.{DEAD}.tmp"
     left.touch()
     seen: list[bool] = []

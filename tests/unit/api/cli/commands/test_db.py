@@ -1,4 +1,4 @@
-"""`podium db`: a backup that is one whole file, a check that finds what is wrong, an upgrade that waits its turn."""
+"""`podium db`: a backup that is one complete file, a check that finds damage, an upgrade refused during a service."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _add_event(database: Database) -> None:
 # Backup.
 
 
-def test_a_backup_while_the_database_is_open_is_one_whole_private_file(podium: Podium, data: DataDirectory) -> None:
+def test_backup_of_an_open_database_is_one_complete_private_file(podium: Podium, data: DataDirectory) -> None:
     database = Database(data.database)
     _add_event(database)
     code, out, _ = podium("db", "backup", "--json", "--data-dir", data.root)
@@ -57,23 +57,23 @@ def test_a_backup_while_the_database_is_open_is_one_whole_private_file(podium: P
     assert _events(data.database) == 2
 
 
-def test_a_backup_does_not_overwrite_unless_forced(podium: Podium, data: DataDirectory, tmp_path: Path) -> None:
+def test_backup_does_not_overwrite_unless_forced(podium: Podium, data: DataDirectory, tmp_path: Path) -> None:
     target = tmp_path / "copy.sqlite3"
-    target.write_text("something dear")
+    target.write_text("existing content")
     code, _, err = podium("db", "backup", target, "--data-dir", data.root)
     assert (code, err) == (3, f"{target} exists; give another file, or overwrite it with --force\n")
-    assert target.read_text() == "something dear"
+    assert target.read_text() == "existing content"
     assert podium("db", "backup", target, "--force", "--data-dir", data.root)[0] == 0
     assert _events(target) == 0
 
 
-def test_the_database_is_no_place_for_its_backup(podium: Podium, data: DataDirectory) -> None:
+def test_database_is_refused_as_the_target_of_its_backup(podium: Podium, data: DataDirectory) -> None:
     code, _, err = podium("db", "backup", data.database, "--force", "--data-dir", data.root)
     assert (code, err) == (3, f"{data.database} is the database itself; give another file\n")
 
 
 @pytest.mark.parametrize("command", ["backup", "check"])
-def test_without_a_database_there_is_a_sentence(podium: Podium, tmp_path: Path, command: str) -> None:
+def test_missing_database_is_an_error_message(podium: Podium, tmp_path: Path, command: str) -> None:
     code, _, err = podium("db", command, "--data-dir", tmp_path)
     assert code == 3
     assert err.startswith(f"there is no database at {tmp_path}")
@@ -83,13 +83,13 @@ def test_without_a_database_there_is_a_sentence(podium: Podium, tmp_path: Path, 
 # Check.
 
 
-def test_a_sound_database_is_said_to_be(podium: Podium, data: DataDirectory) -> None:
+def test_consistent_database_is_reported_as_ok(podium: Podium, data: DataDirectory) -> None:
     code, out, _ = podium("db", "check", "--data-dir", data.root)
     assert code == 0
     assert out.startswith(f"{data.database}: ok; ")
 
 
-def test_rows_without_their_parents_are_found(podium: Podium, data: DataDirectory) -> None:
+def test_dangling_references_are_found(podium: Podium, data: DataDirectory) -> None:
     with contextlib.closing(connect(data.database, "rw")) as connection:
         connection.execute("INSERT INTO enqueued (sweep_id, params, created_at) VALUES (77, '{}', 1)")
         connection.commit()
@@ -98,7 +98,7 @@ def test_rows_without_their_parents_are_found(podium: Podium, data: DataDirector
     assert json.loads(out)["problems"] == ["1 rows of enqueued reference missing rows of sweeps"]
 
 
-def test_damage_is_found_and_the_way_back_is_named(podium: Podium, data: DataDirectory) -> None:
+def test_damage_is_found_and_the_restore_command_is_named(podium: Podium, data: DataDirectory) -> None:
     podium("db", "backup", "--data-dir", data.root)
     content = bytearray(data.database.read_bytes())
     content[8192:16384] = os.urandom(8192)
@@ -109,27 +109,27 @@ def test_damage_is_found_and_the_way_back_is_named(podium: Podium, data: DataDir
     assert "damaged" in problems[0]
     assert f"restore a backup: rm -f '{data.database}'-* && cp '{data.backups}/podium-" in problems[-1]
     assert data.database.read_bytes() == content
-    assert podium("db", "backup", "--data-dir", data.root)[0] == 3  # nor is the damage copied
+    assert podium("db", "backup", "--data-dir", data.root)[0] == 3  # a damaged database is not backed up
     assert len(list(data.backups.iterdir())) == 1
 
 
 # Upgrade.
 
 
-def test_an_upgrade_of_the_newest_does_nothing(podium: Podium, data: DataDirectory) -> None:
+def test_upgrade_of_the_newest_schema_does_nothing(podium: Podium, data: DataDirectory) -> None:
     before = data.database.read_bytes()
     code, out, _ = podium("db", "upgrade", "--data-dir", data.root)
     assert (code, "is up to date; nothing to do" in out) == (0, True)
     assert data.database.read_bytes() == before
 
 
-def test_an_upgrade_refuses_while_a_service_runs(podium: Podium, data: DataDirectory) -> None:
+def test_upgrade_is_refused_while_a_service_runs(podium: Podium, data: DataDirectory) -> None:
     with FileLock(data.service_lock):
         code, _, err = podium("db", "upgrade", "--data-dir", data.root)
     assert (code, "a service is already running on" in err, "stop it before an upgrade" in err) == (3, True, True)
 
 
-def test_a_doctor_who_looks_whether_a_service_runs_is_none(podium: Podium, data: DataDirectory) -> None:
+def test_check_for_a_running_service_does_not_block_an_upgrade(podium: Podium, data: DataDirectory) -> None:
     with data.service_lock.open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_SH)
         looked = threading.Timer(0.1, fcntl.flock, (lock, fcntl.LOCK_UN))

@@ -1,4 +1,4 @@
-"""`podium doctor`: what it says and how it exits, for a database that is sound, one that is not, and none."""
+"""`podium doctor`: output and exit code for a consistent database, an inconsistent one, and a missing one."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from tests.commands import Podium
 from tests.service_rig import ServiceRig
 
 
-def test_a_sound_directory_exits_0_and_says_what_was_looked_at(service: ServiceRig, podium: Podium) -> None:
+def test_consistent_directory_exits_0_and_lists_what_was_checked(service: ServiceRig, podium: Podium) -> None:
     service.trial(service.sweep(run_cap=4), 0, 0.5, model=False)
     code, out, _ = podium("doctor", "--data-dir", service.data.root)
     assert (code, "invariants hold for 1 sweeps, 1 trials, 1 attempts" in out) == (0, True), out
 
 
-def test_a_breach_exits_1_and_names_the_rows(service: ServiceRig, podium: Podium) -> None:
+def test_breach_exits_1_and_names_the_rows(service: ServiceRig, podium: Podium) -> None:
     trial_id = service.trial(service.sweep(run_cap=4), 0, 0.5, model=False)
     with service.database.write() as connection:
         connection.execute(text("UPDATE trials SET value = NULL"))
@@ -27,7 +27,7 @@ def test_a_breach_exits_1_and_names_the_rows(service: ServiceRig, podium: Podium
     assert f"trial_id {trial_id}" in out
 
 
-def test_as_json_the_report_parses(service: ServiceRig, podium: Podium) -> None:
+def test_json_report_is_valid(service: ServiceRig, podium: Podium) -> None:
     service.trial(service.sweep(run_cap=1), 0, 0.5, model=False)
     code, out, _ = podium("doctor", "--data-dir", service.data.root, "--json", "--no-artifacts")
     report = json.loads(out)
@@ -35,6 +35,6 @@ def test_as_json_the_report_parses(service: ServiceRig, podium: Podium) -> None:
     assert "artifacts" not in report["invariants"]
 
 
-def test_without_a_database_it_exits_2_and_says_where_it_looked(tmp_path: Path, podium: Podium) -> None:
+def test_missing_database_exits_2_and_names_the_path(tmp_path: Path, podium: Podium) -> None:
     code, _, _ = podium("doctor", "--data-dir", tmp_path / "nowhere")
     assert code == 2

@@ -1,4 +1,4 @@
-"""`podium ensemble`: what it sends, what people read, and how it ends; against a server that answers as told."""
+"""`podium ensemble`: its requests, output and exit codes, with a server that returns prepared answers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ URL = "/api/v1/ensembles"
 
 
 def ensemble(*states: str, **changes: Any) -> dict[str, Any]:
-    """An ensemble as REST shows it, with a member in each of these states."""
+    """An ensemble as returned by REST, with a member in each of these states."""
     members = [
         {
             "id": position + 1,
@@ -89,7 +89,7 @@ def _version(number: int, role: str) -> dict[str, Any]:
 
 
 def measured(task: Task, **changes: Any) -> dict[str, Any]:
-    """An evaluation of two members on eight rows, as REST shows it."""
+    """An evaluation of two members on eight rows, as returned by REST."""
     generator = np.random.default_rng(0)
     if task is Task.CLASSIFICATION:
         predictions = generator.dirichlet([1.0, 1.0], (2, 8)).astype(np.float32)
@@ -118,7 +118,7 @@ PREDICTED = {
 
 
 class Server:
-    """Answers each route as told, the last answer again and again, and remembers what it was asked."""
+    """Returns prepared answers by route, the last one repeatedly, and records its requests."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str, Any]] = []
@@ -134,7 +134,7 @@ class Server:
         return made
 
     def bodies(self, path: str) -> list[Any]:
-        """What was posted there."""
+        """The bodies posted to this path."""
         return [body for method, asked, body in self.asked if (method, asked) == ("POST", path)]
 
     def _answer(self, request: httpx2.Request) -> httpx2.Response:
@@ -153,7 +153,7 @@ class Server:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Server:
-    """The service that every command finds: one ensemble, which is ready."""
+    """The service that every command finds: one ready ensemble."""
     made = Server()
     made.on("GET", URL, {"items": [ensemble("ready", "ready")], "next": None})
     made.on("GET", f"{URL}/3", ensemble("ready", "ready"))
@@ -184,7 +184,7 @@ OPTIONS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize(("arguments", "sent"), OPTIONS.values(), ids=OPTIONS)
-def test_only_what_was_asked_for_is_sent(
+def test_only_given_options_are_sent(
     podium: Podium, server: Server, arguments: tuple[str, ...], sent: dict[str, Any]
 ) -> None:
     code, out, err = podium("ensemble", "build", "1", *arguments, "--no-wait")
@@ -193,7 +193,7 @@ def test_only_what_was_asked_for_is_sent(
     assert "ensemble 3 'digits-1': building; podium ensemble show 3" in out
 
 
-def test_trials_are_named_one_by_one_with_their_weights(podium: Podium, server: Server) -> None:
+def test_trials_are_given_individually_with_their_weights(podium: Podium, server: Server) -> None:
     arguments = ("--trial", "11", "--trial", "9", "--combine", "weighted", "--weights", "0.25,0.75")
     assert podium("ensemble", "build", *arguments, "--no-wait")[0] == 0
     assert server.bodies(URL) == [{"trial_ids": [11, 9], "combine": "weighted", "weights": [0.25, 0.75]}]
@@ -214,7 +214,7 @@ WRONG: dict[str, tuple[tuple[str, ...], str]] = {
 
 
 @pytest.mark.parametrize(("arguments", "words"), WRONG.values(), ids=WRONG)
-def test_what_cannot_be_meant_is_2_and_nothing_is_sent(
+def test_invalid_options_exit_2_and_nothing_is_sent(
     podium: Podium, server: Server, arguments: tuple[str, ...], words: str
 ) -> None:
     code, out, err = podium("ensemble", "build", *arguments)
@@ -226,7 +226,7 @@ def test_what_cannot_be_meant_is_2_and_nothing_is_sent(
 @pytest.mark.parametrize(
     ("option", "enum", "without"),
     [
-        (ensemble_options.Selecting, Select, {Select.EXPLICIT}),  # that is what --trial says
+        (ensemble_options.Selecting, Select, {Select.EXPLICIT}),  # selected by --trial
         (ensemble_options.Combining, Rule, set()),
         (ensemble_options.FitOn, Split, {Split.TEST}),
         (ensemble_options.Modes, Mode, set()),
@@ -235,12 +235,14 @@ def test_what_cannot_be_meant_is_2_and_nothing_is_sent(
     ],
     ids=["select", "combine", "fit on", "mode", "placement", "precision"],
 )
-def test_the_choices_are_all_there_are(option: Any, enum: type[StrEnum], without: set[StrEnum]) -> None:
+def test_choices_of_an_option_are_the_values_of_its_enum(
+    option: Any, enum: type[StrEnum], without: set[StrEnum]
+) -> None:
     literal, _ = get_args(get_args(option)[0])
     assert set(get_args(literal)) == {one.value for one in set(enum) - without}
 
 
-def test_building_is_followed_until_every_member_is_ready(podium: Podium, server: Server) -> None:
+def test_build_is_followed_until_every_member_is_ready(podium: Podium, server: Server) -> None:
     warming = ensemble("ready", "warming", state="building")
     server.on("GET", f"{URL}/3", warming, warming, ensemble("ready", "ready"))
     code, out, err = podium("ensemble", "build", "1")
@@ -262,7 +264,7 @@ def test_building_is_followed_until_every_member_is_ready(podium: Podium, server
     ids=lambda value: value["state"] if isinstance(value, dict) else "",
 )
 @pytest.mark.parametrize("as_json", [False, True])
-def test_waiting_ends_where_it_changes_nothing(
+def test_waiting_ends_in_a_state_that_does_not_change(
     podium: Podium, server: Server, last: dict[str, Any], code: int, as_json: bool
 ) -> None:
     server.on("GET", f"{URL}/3", ensemble("starting", state="building"), last)
@@ -275,22 +277,22 @@ def test_waiting_ends_where_it_changes_nothing(
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-def test_ctrl_c_leaves_it_building_and_says_so(podium: Podium, server: Server, as_json: bool) -> None:
+def test_ctrl_c_exits_130_while_the_build_continues(podium: Podium, server: Server, as_json: bool) -> None:
     server.on("GET", f"{URL}/3", KeyboardInterrupt())
     code, _, err = podium("ensemble", "build", "1", *(["--json"] if as_json else []))
     assert code == 130
     assert err == "ensemble 3 continues to build; `podium ensemble show 3` to check\n"
 
 
-def test_what_the_server_will_not_build_is_1_in_its_words(podium: Podium, server: Server) -> None:
+def test_refused_build_exits_1_with_the_message_of_the_server(podium: Podium, server: Server) -> None:
     server.on("POST", URL, {"detail": "k is 9, but only 2 trials"}, status=422)
     assert podium("ensemble", "build", "1", "-k", "9") == (1, "", "k is 9, but only 2 trials\n")
 
 
-# Looking.
+# Display.
 
 
-def test_people_see_where_each_member_runs_and_how_it_does(podium: Podium, server: Server) -> None:
+def test_show_prints_the_device_and_health_of_each_member(podium: Podium, server: Server) -> None:
     code, out, err = podium("ensemble", "show", "3")
     assert (code, err) == (0, "")
     for words in (
@@ -308,17 +310,17 @@ def test_people_see_where_each_member_runs_and_how_it_does(podium: Podium, serve
     ]
 
 
-def test_replicas_have_a_line_each(podium: Podium, server: Server) -> None:
+def test_each_replica_has_a_line(podium: Podium, server: Server) -> None:
     found = ensemble("ready")
-    unasked = {"number": 1, "p50_ms": None, "p99_ms": None, "late_share": None}
-    found["members"][0]["replicas"].append(_replica(9, "restarting") | unasked)
+    without_requests = {"number": 1, "p50_ms": None, "p99_ms": None, "late_share": None}
+    found["members"][0]["replicas"].append(_replica(9, "restarting") | without_requests)
     server.on("GET", f"{URL}/3", found)
     out = podium("ensemble", "show", "3")[1]
     lines = [line.split() for line in out.splitlines() if line.strip().startswith(("0.0", "0.1"))]
     assert [line[4] for line in lines] == ["ready", "restarting"]
 
 
-def test_a_canary_and_a_version_on_its_way_are_shown(podium: Podium, server: Server) -> None:
+def test_canary_and_target_version_are_shown(podium: Podium, server: Server) -> None:
     versions = [_version(1, "active"), _version(2, "canary")]
     server.on("GET", f"{URL}/3", ensemble("ready", canary=2, canary_share=0.1, versions=versions))
     out = podium("ensemble", "show", "3")[1]
@@ -335,7 +337,7 @@ def test_ensembles_are_listed(podium: Podium, server: Server) -> None:
     assert out.splitlines()[1].split() == ["3", "digits-1", "ready", "2/2", "between_graph", "weighted", "1", "1"]
 
 
-def test_an_ensemble_goes_by_its_name_too(podium: Podium, server: Server) -> None:
+def test_ensemble_may_be_given_by_name(podium: Podium, server: Server) -> None:
     assert podium("ensemble", "show", "digits-1", "--json") == podium("ensemble", "show", "3", "--json")
     code, out, err = podium("ensemble", "show", "digit")
     assert (code, out) == (1, "")
@@ -350,12 +352,10 @@ def test_json_is_one_document(podium: Podium, server: Server, command: tuple[str
     assert json.loads(out) == {"list": [whole], "show": whole, "version": whole["versions"]}[command[0]]
 
 
-# Measuring.
+# Evaluation.
 
 
-def test_an_evaluation_says_what_the_difference_is_worth_and_which_quorum_is_safe(
-    podium: Podium, server: Server
-) -> None:
+def test_evaluation_prints_scores_significance_and_safe_quorum(podium: Podium, server: Server) -> None:
     found = measured(Task.CLASSIFICATION)
     server.on("POST", f"{URL}/3/evaluate", found)
     code, out, err = podium("ensemble", "evaluate", "3", "--force", "--version", "1")
@@ -379,7 +379,7 @@ def test_an_evaluation_says_what_the_difference_is_worth_and_which_quorum_is_saf
     assert json.loads(podium("ensemble", "evaluate", "3", "--json")[1]) == found
 
 
-def test_values_have_figures_of_their_own(podium: Podium, server: Server) -> None:
+def test_evaluation_of_regression_prints_its_own_figures(podium: Podium, server: Server) -> None:
     found = measured(Task.REGRESSION, version=2)
     server.on("POST", f"{URL}/3/evaluate", found)
     out = podium("ensemble", "evaluate", "3")[1]
@@ -396,9 +396,7 @@ def test_values_have_figures_of_their_own(podium: Podium, server: Server) -> Non
         (2, 2, "Safe quorum: 2 of 2: any 2 members are no worse"),
     ],
 )
-def test_the_safe_quorum_is_said_in_words(
-    podium: Podium, server: Server, safe: int | None, quorum: int, words: str
-) -> None:
+def test_safe_quorum_is_explained(podium: Podium, server: Server, safe: int | None, quorum: int, words: str) -> None:
     found = measured(Task.CLASSIFICATION)
     found["result"]["quorum"] = quorum
     found["result"]["degradation"]["safe_quorum"] = safe
@@ -408,7 +406,7 @@ def test_the_safe_quorum_is_said_in_words(
     assert ("The quorum is" in out) == (safe == 2 and quorum == 1)
 
 
-def test_rows_of_ones_own_are_posted(podium: Podium, server: Server, tmp_path: Path) -> None:
+def test_given_rows_are_posted(podium: Podium, server: Server, tmp_path: Path) -> None:
     server.on("POST", f"{URL}/3/evaluate", measured(Task.CLASSIFICATION, split="posted"))
     np.save(tmp_path / "x.npy", np.eye(2))
     (tmp_path / "y.json").write_text("[0, 1]")
@@ -424,9 +422,7 @@ def test_rows_of_ones_own_are_posted(podium: Podium, server: Server, tmp_path: P
     assert (code, "give either --split" in err) == (2, True)
 
 
-def test_an_evaluation_that_takes_long_is_waited_for(
-    podium: Podium, server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_long_evaluation_is_waited_for(podium: Podium, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("podium.api.client.connection.Connection.poll_s", 0)
     queued = measured(Task.CLASSIFICATION, state="queued", result=None)
     server.on("POST", f"{URL}/3/evaluate", queued, status=202)
@@ -437,7 +433,7 @@ def test_an_evaluation_that_takes_long_is_waited_for(
     assert podium("ensemble", "evaluate", "3") == (1, "", "no such rows\n")
 
 
-# Asking.
+# Predictions.
 
 
 @pytest.fixture
@@ -456,7 +452,7 @@ def rows(tmp_path: Path) -> Callable[[str], Path]:
 
 
 @pytest.mark.parametrize("name", ["rows.npy", "rows.json", "row.json"])
-def test_rows_come_from_a_file_and_a_late_member_is_named(
+def test_rows_are_read_from_a_file_and_a_late_member_is_named(
     podium: Podium, server: Server, rows: Callable[[str], Path], name: str
 ) -> None:
     server.on("POST", f"{URL}/3/predict", PREDICTED)
@@ -470,34 +466,36 @@ def test_rows_come_from_a_file_and_a_late_member_is_named(
     assert "trial id 12: late" in out
 
 
-def test_rows_come_from_standard_input(podium: Podium, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_read_from_standard_input(podium: Podium, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     server.on("POST", f"{URL}/3/predict", PREDICTED)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b'{"inputs": [[1, 2, 3, 4]]}')))
     code, out, _ = podium("ensemble", "predict", "3", "--json")
     assert (code, json.loads(out)) == (0, PREDICTED)
 
 
-def test_values_are_printed_with_their_deviation(podium: Podium, server: Server, rows: Callable[[str], Path]) -> None:
-    doubt = {"outputs": [[1.5]] * 60, "variance": [[0.25]] * 60}
+def test_values_are_printed_with_their_standard_deviation(
+    podium: Podium, server: Server, rows: Callable[[str], Path]
+) -> None:
+    spread = {"outputs": [[1.5]] * 60, "variance": [[0.25]] * 60}
     valued = {key: value for key, value in PREDICTED.items() if key not in ("labels", "entropy", "mutual_information")}
-    server.on("POST", f"{URL}/3/predict", valued | doubt)
+    server.on("POST", f"{URL}/3/predict", valued | spread)
     out = podium("ensemble", "predict", "3", "-i", rows("rows.json"))[1]
     assert ["0", "1.5", "0.5"] in [line.split() for line in out.splitlines()]
     assert "… and 10 more rows; use --json to see all" in out
 
 
 NO_ROWS: dict[str, tuple[bytes, str]] = {
-    "no JSON": (b"nothing", "is neither .npy nor JSON rows of numbers"),
+    "not JSON": (b"nothing", "is neither .npy nor JSON rows of numbers"),
     "uneven": (b"[[1, 2], [3]]", "is neither .npy nor JSON rows of numbers"),
     "words": (b'[["a", "b"]]', "expected rows of numbers"),
     "no rows": (b'{"rows": [[1]]}', "expected rows of numbers"),
-    "half a file": (b"\x93NUMPY\x01\x00", "is neither .npy nor JSON rows of numbers"),
-    "no text": (b"\xff\xfe\x00", "is neither .npy nor JSON rows of numbers"),
+    "a truncated file": (b"\x93NUMPY\x01\x00", "is neither .npy nor JSON rows of numbers"),
+    "not text": (b"\xff\xfe\x00", "is neither .npy nor JSON rows of numbers"),
 }
 
 
 @pytest.mark.parametrize(("content", "words"), NO_ROWS.values(), ids=NO_ROWS)
-def test_what_are_no_rows_is_2(podium: Podium, server: Server, tmp_path: Path, content: bytes, words: str) -> None:
+def test_invalid_rows_exit_2(podium: Podium, server: Server, tmp_path: Path, content: bytes, words: str) -> None:
     (tmp_path / "rows").write_bytes(content)
     code, out, err = podium("ensemble", "predict", "3", "--input", tmp_path / "rows")
     assert (code, out) == (2, "")
@@ -505,12 +503,12 @@ def test_what_are_no_rows_is_2(podium: Podium, server: Server, tmp_path: Path, c
     assert server.asked == []
 
 
-def test_a_file_that_is_not_there_is_2(podium: Podium, server: Server, tmp_path: Path) -> None:
+def test_missing_file_exits_2(podium: Podium, server: Server, tmp_path: Path) -> None:
     code, _, err = podium("ensemble", "predict", "3", "--input", tmp_path / "rows")
     assert (code, err) == (2, f"{tmp_path / 'rows'}: No such file or directory\n")
 
 
-def test_too_few_answers_are_1_in_the_servers_words(
+def test_answer_below_the_quorum_exits_1_with_the_message_of_the_server(
     podium: Podium, server: Server, rows: Callable[[str], Path]
 ) -> None:
     server.on("POST", f"{URL}/3/predict", {"detail": "1 of 3 members answered, the quorum is 2"}, status=503)
@@ -518,11 +516,11 @@ def test_too_few_answers_are_1_in_the_servers_words(
     assert (code, err) == (1, "1 of 3 members answered, the quorum is 2\n")
 
 
-# Its life.
+# Life cycle.
 
 
 @pytest.mark.parametrize("what", ["start", "stop", "promote", "rollback"])
-def test_it_is_started_stopped_and_turned_back(podium: Podium, server: Server, what: str) -> None:
+def test_life_cycle_commands_are_sent(podium: Podium, server: Server, what: str) -> None:
     server.on("POST", f"{URL}/3/{what}", ensemble("ready", target=2))
     code, out, err = podium("ensemble", what, "digits-1")
     assert (code, err) == (0, "")
@@ -531,7 +529,7 @@ def test_it_is_started_stopped_and_turned_back(podium: Podium, server: Server, w
     assert server.bodies(f"{URL}/3/{what}") == [b"", b""]
 
 
-def test_several_are_retired_at_once(podium: Podium, server: Server) -> None:
+def test_several_ensembles_are_retired_at_once(podium: Podium, server: Server) -> None:
     for number in (3, 4):
         server.on("POST", f"{URL}/{number}/retire", ensemble("ready", id=number, state="retired"))
     code, out, err = podium("ensemble", "retire", "digits-1", "4")
@@ -540,7 +538,7 @@ def test_several_are_retired_at_once(podium: Podium, server: Server) -> None:
     assert [one["id"] for one in json.loads(podium("ensemble", "retire", "3", "4", "--json")[1])] == [3, 4]
 
 
-def test_another_version_takes_a_share_as_a_canary(podium: Podium, server: Server) -> None:
+def test_version_is_added_as_a_canary(podium: Podium, server: Server) -> None:
     server.on("POST", f"{URL}/3/versions", ensemble("ready", canary=2, canary_share=0.1), status=201)
     code, out, _ = podium("ensemble", "version", "add", "3", "1", "-k", "5", "--canary-share", "0.1")
     assert (code, "version 2 answers 10 %" in out) == (0, True)
@@ -556,7 +554,7 @@ EVERY = [
 
 
 @pytest.mark.parametrize("command", EVERY, ids=" ".join)
-def test_without_a_service_a_command_is_4(podium: Podium, tmp_path: Path, command: tuple[str, ...]) -> None:
+def test_command_exits_4_without_a_service(podium: Podium, tmp_path: Path, command: tuple[str, ...]) -> None:
     code, out, err = podium("ensemble", *command, "--data-dir", tmp_path / "data")
     assert (code, out) == (4, "")
     assert (
@@ -569,7 +567,7 @@ def test_without_a_service_a_command_is_4(podium: Podium, tmp_path: Path, comman
 
 @pytest.fixture
 def file(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A sweep file with a block; the service accepts it, and has finished the sweep when it is looked at."""
+    """A sweep file with a block; the service accepts it, and reports the sweep as finished."""
     path = tmp_path / "sweep.json"
     path.write_text(json.dumps(builtin_document(ensemble={"k": 2})))
     server.on("POST", "/api/v1/sweeps", _sweep(), status=201)
@@ -589,7 +587,7 @@ def _sweep(**changes: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-def test_a_run_waits_for_the_ensemble_of_its_block(podium: Podium, server: Server, file: Path, as_json: bool) -> None:
+def test_run_waits_for_the_ensemble_of_its_block(podium: Podium, server: Server, file: Path, as_json: bool) -> None:
     server.on("GET", "/api/v1/sweeps/1", _sweep(), _sweep(ensembles=[2]), _sweep(ensembles=[2, 3], ensemble_id=3))
     server.on("GET", f"{URL}/3", ensemble("warming", "ready", state="building"), ensemble("ready", "ready"))
     code, out, err = podium("sweep", "run", file, *(["--json"] if as_json else []))
@@ -603,7 +601,7 @@ def test_a_run_waits_for_the_ensemble_of_its_block(podium: Podium, server: Serve
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-def test_a_block_that_cannot_be_built_is_1_and_says_why(
+def test_run_exits_1_with_the_reason_when_the_ensemble_cannot_be_built(
     podium: Podium, server: Server, file: Path, as_json: bool
 ) -> None:
     server.on("GET", "/api/v1/sweeps/1", _sweep(), _sweep(ensemble_error="k is 2, but only 1 trial"))
@@ -613,12 +611,12 @@ def test_a_block_that_cannot_be_built_is_1_and_says_why(
     assert not as_json or json.loads(out)["ensemble"] is None
 
 
-def test_a_sweep_that_failed_has_no_ensemble_to_wait_for(podium: Podium, server: Server, file: Path) -> None:
+def test_failed_sweep_has_no_ensemble_to_wait_for(podium: Podium, server: Server, file: Path) -> None:
     server.on("GET", "/api/v1/sweeps/1", _sweep(state="failed"))
     assert podium("sweep", "run", file)[0] == 1
 
 
-def test_a_block_that_nobody_takes_up_is_not_waited_for_for_ever(
+def test_run_exits_4_when_the_build_does_not_start(
     podium: Podium, server: Server, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ensemble_output, "BUILD_START_S", 0)
@@ -631,7 +629,7 @@ def test_a_block_that_nobody_takes_up_is_not_waited_for_for_ever(
     ("changes", "words"),
     [({"ensembles": [3]}, "ensemble 3 'digits-1': ready"), ({"ensemble_error": "k is 2"}, "no ensemble: k is 2")],
 )
-def test_a_sweep_shows_what_was_built_of_it(
+def test_sweep_shows_its_ensemble(
     podium: Podium, server: Server, file: Path, changes: dict[str, Any], words: str
 ) -> None:
     server.on("GET", "/api/v1/sweeps/1", _sweep(**changes))

@@ -1,4 +1,4 @@
-"""`podium sweep export` and `import`: each format holds the sweep, and what cannot be is said in a sentence."""
+"""`podium sweep export` and `import`: each format contains the sweep, and each failure has a clear message."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def served(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> ServiceRig:
     return service
 
 
-def test_tables_are_whole_files(podium: Podium, served: ServiceRig, tmp_path: Path) -> None:
+def test_tables_are_complete_files(podium: Podium, served: ServiceRig, tmp_path: Path) -> None:
     files = {suffix: tmp_path / f"trials.{suffix}" for suffix in ("csv", "parquet", "jsonl")}
     for file in files.values():
         assert podium("sweep", "export", 1, "--to", file) == (0, f"exported 3 trials of sweep 1 to {file}\n", "")
@@ -60,7 +60,7 @@ def test_tables_are_whole_files(podium: Podium, served: ServiceRig, tmp_path: Pa
     assert not [path for path in tmp_path.iterdir() if path.name.endswith(".tmp")]
 
 
-def test_a_study_is_written_and_read_back(podium: Podium, served: ServiceRig, tmp_path: Path) -> None:
+def test_study_is_exported_and_imported_again(podium: Podium, served: ServiceRig, tmp_path: Path) -> None:
     file = tmp_path / "study.db"
     code, out, err = podium("sweep", "export", 1, "--to", file, "--study", "one")
     assert (code, err) == (0, "")
@@ -73,10 +73,12 @@ def test_a_study_is_written_and_read_back(podium: Podium, served: ServiceRig, tm
     assert (code, err) == (0, "")
     assert out.startswith("sweep 2 'again' has 3 trials; podium sweep show 2, or warm_start: [2]")
     assert podium("sweep", "show", 2)[0] == 0
-    assert podium("sweep", "import", file, "--name", "again")[1].startswith("sweep 2 "), "the same study is taken once"
+    assert podium("sweep", "import", file, "--name", "again")[1].startswith("sweep 2 "), (
+        "the same study is imported once"
+    )
 
 
-def test_a_url_of_a_storage_is_a_study(podium: Podium, served: ServiceRig, tmp_path: Path) -> None:
+def test_storage_url_implies_the_study_format(podium: Podium, served: ServiceRig, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/x.anything"
     code, out, _ = podium("sweep", "export", 1, "--to", url, "--json")
     assert (code, json.loads(out)["format"]) == (0, "optuna")
@@ -85,7 +87,7 @@ def test_a_url_of_a_storage_is_a_study(podium: Podium, served: ServiceRig, tmp_p
     assert (code, json.loads(out)["left_out"], json.loads(out)["state"]) == (0, [], "finished")
 
 
-def test_what_is_left_out_is_said(podium: Podium, served: ServiceRig, tmp_path: Path) -> None:
+def test_omitted_data_are_reported(podium: Podium, served: ServiceRig, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/theirs.db"
     study = optuna.create_study(storage=url, study_name="theirs")
     study.add_trial(create_trial(value=float("inf")))
@@ -107,14 +109,14 @@ BAD: list[tuple[tuple[str, ...], str]] = [
 
 
 @pytest.mark.parametrize(("arguments", "words"), BAD, ids=[" ".join(arguments) for arguments, _ in BAD])
-def test_what_cannot_be_is_2(podium: Podium, served: ServiceRig, arguments: tuple[str, ...], words: str) -> None:
+def test_invalid_target_exits_2(podium: Podium, served: ServiceRig, arguments: tuple[str, ...], words: str) -> None:
     code, out, err = podium("sweep", *arguments)
     assert (code, out) == (2, "")
     assert words in err
     assert "Traceback" not in err and "secret" not in err
 
 
-def test_a_sweep_that_is_not_there_leaves_no_file(podium: Podium, served: ServiceRig, tmp_path: Path) -> None:
+def test_unknown_sweep_leaves_no_file(podium: Podium, served: ServiceRig, tmp_path: Path) -> None:
     code, _, err = podium("sweep", "export", 9, "--to", tmp_path / "x.csv")
     assert (code, err, (tmp_path / "x.csv").exists()) == (1, "there is no sweep 9\n", False)
 
@@ -128,7 +130,7 @@ def test_a_sweep_that_is_not_there_leaves_no_file(podium: Podium, served: Servic
         ("http://host:5000", ExportFormat.MLFLOW, ExportFormat.MLFLOW),
     ],
 )
-def test_the_target_says_the_format_unless_it_is_named(
+def test_format_is_inferred_from_the_target_unless_given(
     target: str, named: ExportFormat | None, found: ExportFormat
 ) -> None:
     assert format_of(target, named) is found
@@ -138,7 +140,7 @@ def test_the_target_says_the_format_unless_it_is_named(
 
 
 def events_of(folder: Path) -> list[Any]:
-    """What a run's file holds: records of a length, a checksum, an event, a checksum."""
+    """The events in the file of a run; a record is a length, a checksum, an event and a checksum."""
     (file,) = folder.iterdir()
     content, found, at = file.read_bytes(), [], 0
     while at < len(content):
@@ -148,7 +150,7 @@ def events_of(folder: Path) -> list[Any]:
     return found
 
 
-def test_tensorboard_has_a_run_for_each_trial(podium: Podium, served: ServiceRig, tmp_path: Path) -> None:
+def test_tensorboard_export_has_a_run_for_each_trial(podium: Podium, served: ServiceRig, tmp_path: Path) -> None:
     folder = tmp_path / "runs"
     code, out, _ = podium("sweep", "export", 1, "--to", folder, "--format", "tensorboard")
     assert (code, out.splitlines()[1]) == (0, f"view them with: tensorboard --logdir {folder}")
@@ -173,7 +175,7 @@ def test_tensorboard_has_a_run_for_each_trial(podium: Podium, served: ServiceRig
 
 
 @pytest.mark.parametrize("names", [("tensorboard", "x"), ("mlflow", "x"), ("parquet", "x.parquet")])
-def test_what_is_not_installed_is_named(
+def test_missing_package_is_named(
     podium: Podium, served: ServiceRig, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, names: tuple[str, str]
 ) -> None:
     for package in ("tensorboardX", "mlflow", "pyarrow"):
@@ -182,7 +184,7 @@ def test_what_is_not_installed_is_named(
     assert (code, f"pip install 'podium[{names[0]}]'" in err) == (1, True)
 
 
-def test_the_modules_load_nothing_before_they_write() -> None:
+def test_modules_import_optional_packages_only_to_write() -> None:
     assert not hasattr(tensorboard_export, "FileWriter") and not hasattr(mlflow_export, "MlflowClient")
     with pytest.raises(InvalidSpecError):
         format_of("folder", None)

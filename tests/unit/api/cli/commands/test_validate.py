@@ -1,4 +1,4 @@
-"""`podium sweep validate`: the space, samples, code, data and devices of a file; nothing of it is run."""
+"""`podium sweep validate`: the space, samples, code, data and devices of a file; no user code runs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ program: {model: mlp, data: {name: digits}}
 
 @pytest.fixture
 def own(tmp_path: Path) -> Path:
-    """A sweep file whose code is in a folder beside it."""
+    """A sweep file whose code is in a folder next to it."""
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "train.py").write_text(TRAIN)
     file = tmp_path / "sweep.yaml"
@@ -50,7 +50,7 @@ def _validate(podium: Podium, file: Path, *more: str) -> tuple[int, str, str]:
     return podium("sweep", "validate", file, "--data-dir", file.parent / "data", "--devices", "cpu:3", *more)
 
 
-def test_the_space_three_samples_the_code_and_the_devices_are_shown(podium: Podium, own: Path) -> None:
+def test_space_samples_code_and_devices_are_shown(podium: Podium, own: Path) -> None:
     code, out, err = _validate(podium, own)
     assert (code, err) == (0, "")
     for words in (
@@ -65,7 +65,7 @@ def test_the_space_three_samples_the_code_and_the_devices_are_shown(podium: Podi
     assert out.count("width=") == 3
 
 
-def test_a_grid_above_run_cap_is_said(podium: Podium, own: Path) -> None:
+def test_grid_larger_than_run_cap_is_noted(podium: Podium, own: Path) -> None:
     own.write_text(OWN.replace("width: {values: [8, 16]}", "width: {min: 1, max: 65536}"))
     code, out, _ = _validate(podium, own)
     assert code == 0
@@ -73,17 +73,17 @@ def test_a_grid_above_run_cap_is_said(podium: Podium, own: Path) -> None:
     assert "set run_cap: 262144 for all" in out.replace("\n", " ")
 
 
-def test_json_says_the_same(podium: Podium, own: Path) -> None:
+def test_json_has_the_same_content(podium: Podium, own: Path) -> None:
     code, out, _ = _validate(podium, own, "--json")
     about = json.loads(out)
     assert (code, about["valid"], about["grid_size"], about["devices"]["at_once"]) == (0, True, 8, 2)
     assert [parameter["name"] for parameter in about["space"]] == ["width", "act", "slope"]
-    spec = parse_spec({**read_spec_file(own)[1], "enqueue": about["samples"]})  # what is drawn is in the space
+    spec = parse_spec({**read_spec_file(own)[1], "enqueue": about["samples"]})  # the samples are in the space
     assert all(("slope" in params) == (params["act"] == "relu") for params in spec.enqueue)
-    assert json.loads(_validate(podium, own, "--json")[1]) == about  # by the seed
+    assert json.loads(_validate(podium, own, "--json")[1]) == about  # determined by the seed
 
 
-def test_a_running_service_says_what_devices_there_are(
+def test_devices_of_a_running_service_are_shown(
     podium: Podium, service: ServiceRig, own: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service.device()
@@ -94,19 +94,19 @@ def test_a_running_service_says_what_devices_there_are(
     assert "1 cpu slot of the service at http://testserver: 1 trial at a time" in _validate(podium, own)[1]
 
 
-def test_devices_that_are_not_there_are_said(podium: Podium, own: Path) -> None:
+def test_missing_devices_are_reported(podium: Podium, own: Path) -> None:
     own.write_text(OWN.replace("resources: {max", "resources: {device: gpu, max"))
     assert "no trial would start" in _validate(podium, own)[1]
 
 
-def test_a_space_that_the_program_itself_says_is_not_shown(podium: Podium, own: Path) -> None:
+def test_space_defined_by_the_program_is_not_shown(podium: Podium, own: Path) -> None:
     lines = OWN.replace("method: grid\n", "").splitlines(keepends=True)
     own.write_text("".join(line for line in lines if not line.startswith(("parameters", "  "))))
     code, out, _ = _validate(podium, own)
     assert (code, "trials of parameters that the program suggests" in out, "sample" in out) == (0, True, False)
 
 
-def test_a_file_beside_the_sweep_file_is_described(podium: Podium, tmp_path: Path) -> None:
+def test_data_file_next_to_the_sweep_file_is_described(podium: Podium, tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("a,b,y\n1,2,pear\n2,3,fig\n")
     file = tmp_path / "s.yaml"
     file.write_text(BUILT_IN.replace("{name: digits}", "{file: rows.csv, target: y}"))
@@ -117,14 +117,14 @@ def test_a_file_beside_the_sweep_file_is_described(podium: Podium, tmp_path: Pat
     assert (code, ":4: program.data.target: " in err, "has no column 'x'" in err) == (2, True, True), err
 
 
-def test_code_that_cannot_be_uploaded_is_refused_before(podium: Podium, own: Path) -> None:
+def test_code_that_cannot_be_uploaded_is_refused(podium: Podium, own: Path) -> None:
     assert "1 kB to upload" in _validate(podium, own)[1]
     (own.parent / "code" / "podium.py").write_text("")
     code, _, err = _validate(podium, own)
     assert (code, f"{own}:9: program.code: 'podium.py'" in err) == (2, True)
 
 
-def test_built_in_data_is_there(podium: Podium, tmp_path: Path) -> None:
+def test_built_in_data_set_is_described(podium: Podium, tmp_path: Path) -> None:
     file = tmp_path / "s.yaml"
     file.write_text(BUILT_IN)
     out = _validate(podium, file)[1]
@@ -147,7 +147,7 @@ def test_built_in_data_is_there(podium: Podium, tmp_path: Path) -> None:
         ("seed: 3", "sed: 3", 3, "sed", "did you mean 'seed'?"),
     ],
 )
-def test_what_is_wrong_is_2_with_its_line(
+def test_invalid_file_exits_2_with_the_line(
     podium: Podium, own: Path, old: str, new: str, line: int, key: str, words: str
 ) -> None:
     own.write_text(OWN.replace(old, new))
@@ -173,18 +173,18 @@ def test_what_is_wrong_is_2_with_its_line(
         ("objective = Objective().method\n", "line 1"),
     ],
 )
-def test_a_function_is_found_where_reading_can_tell(podium: Podium, own: Path, source: str, words: str) -> None:
+def test_function_is_found_without_running_the_code(podium: Podium, own: Path, source: str, words: str) -> None:
     (own.parent / "code" / "train.py").write_text(source)
     assert words in _validate(podium, own)[1]
 
 
-def test_code_that_is_no_python_is_refused_with_its_own_line(podium: Podium, own: Path) -> None:
+def test_syntax_error_is_refused_with_its_line(podium: Podium, own: Path) -> None:
     (own.parent / "code" / "train.py").write_text("x = 1\ndef objective(:\n")
     code, _, err = _validate(podium, own)
     assert (code, "train.py:2: invalid syntax" in err) == (2, True)
 
 
-def test_an_installed_module_is_left_alone(podium: Podium, own: Path) -> None:
+def test_installed_module_is_not_checked(podium: Podium, own: Path) -> None:
     own.write_text(OWN.replace("train:objective", "json:dumps"))
     assert "json is an installed package, not in" in _validate(podium, own)[1]
 
@@ -222,7 +222,7 @@ def test_paths_are_relative_to_the_file(podium: Podium, own: Path, monkeypatch: 
         ),
     ],
 )
-def test_a_function_that_cannot_be_called_is_refused(podium: Podium, own: Path, train: str, words: str) -> None:
+def test_function_that_cannot_be_called_is_refused(podium: Podium, own: Path, train: str, words: str) -> None:
     (own.parent / "code" / "train.py").write_text(train)
     code, _, err = _validate(podium, own)
     assert (code, f"{own}:9: program.function: " in err, words in err) == (2, True, True), err
@@ -237,7 +237,7 @@ def test_a_function_that_cannot_be_called_is_refused(podium: Podium, own: Path, 
         "import wandb\ndef objective(): ...\n",
     ],
 )
-def test_a_function_that_may_be_called_is_not(podium: Podium, own: Path, train: str) -> None:
+def test_function_that_can_be_called_is_accepted(podium: Podium, own: Path, train: str) -> None:
     (own.parent / "code" / "train.py").write_text(train)
     assert _validate(podium, own)[0] == 0
 
@@ -249,7 +249,7 @@ def test_a_function_that_may_be_called_is_not(podium: Podium, own: Path, train: 
         ("def objective(trial): ...\ndef constraints(): ...\n", "constraints must take one argument"),
     ],
 )
-def test_the_constraints_are_looked_for_as_the_function_is(podium: Podium, own: Path, train: str, words: str) -> None:
+def test_constraints_function_is_checked_like_the_objective(podium: Podium, own: Path, train: str, words: str) -> None:
     own.write_text(OWN.replace("train:objective", "train:objective, constraints: train:constraints"))
     (own.parent / "code" / "train.py").write_text(train)
     code, _, err = _validate(podium, own)
@@ -258,13 +258,13 @@ def test_the_constraints_are_looked_for_as_the_function_is(podium: Podium, own: 
     assert _validate(podium, own)[0] == 0
 
 
-def test_a_package_to_preload_is_installed(podium: Podium, own: Path) -> None:
+def test_preloaded_package_must_be_installed(podium: Podium, own: Path) -> None:
     own.write_text(OWN.replace("code: code}", "code: code, preload: [numpy, nowhere_to_be]}"))
     code, _, err = _validate(podium, own)
     assert (code, f"{own}:9: program.preload.1: package 'nowhere_to_be' is not installed" in err) == (2, True), err
 
 
-def test_what_ends_it_what_is_kept_and_what_it_starts_from_are_said(podium: Podium, own: Path) -> None:
+def test_budget_retention_and_warm_start_are_shown(podium: Podium, own: Path) -> None:
     more = "budget: {wall_s: 3600, plateau: {trials: 20}}\nkeep: {checkpoints: best, models: 4}\nwarm_start: [3, 4]\n"
     own.write_text(OWN.replace("method: grid", "method: tpe") + more)
     out = _validate(podium, own)[1]
@@ -277,7 +277,7 @@ def test_what_ends_it_what_is_kept_and_what_it_starts_from_are_said(podium: Podi
         assert words in out, out
 
 
-def test_a_running_service_knows_what_a_warm_start_may_start_from(
+def test_warm_start_is_checked_with_a_running_service(
     podium: Podium, service: ServiceRig, own: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Client, "of", lambda _: _client(service))
@@ -309,7 +309,7 @@ program: {script: train.py, command: [python, "${program}", "${args}"], metrics:
 """
 
 
-def test_notes_say_what_is_valid_and_may_not_work(podium: Podium, tmp_path: Path) -> None:
+def test_notes_warn_of_valid_settings_that_may_not_work(podium: Podium, tmp_path: Path) -> None:
     file = tmp_path / "s.yaml"
     file.write_text(SCRIPT)
     (tmp_path / "train.py").write_text("print('accuracy=1')\n")
@@ -322,7 +322,7 @@ def test_notes_say_what_is_valid_and_may_not_work(podium: Podium, tmp_path: Path
     assert "note: " not in _validate(podium, file)[1]
 
 
-def test_a_variable_that_is_not_set_is_noted(podium: Podium, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unset_environment_variable_is_noted(podium: Podium, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "s.yaml"
     file.write_text(SCRIPT.replace('"${args}"', '"${args_no_boolean_flags}", "${envvar:DATA}", "${envvar:TMPDIR}"'))
     (tmp_path / "train.py").write_text("import wandb\n")
@@ -334,7 +334,7 @@ def test_a_variable_that_is_not_set_is_noted(podium: Podium, tmp_path: Path, mon
     assert "note: " not in _validate(podium, file)[1]
 
 
-def test_a_method_that_searches_nothing_is_noted(podium: Podium, own: Path) -> None:
+def test_method_without_parameters_to_search_is_noted(podium: Podium, own: Path) -> None:
     lines = OWN.replace("method: grid", "method: gp").splitlines(keepends=True)
     own.write_text("".join(line for line in lines if not line.startswith(("parameters", "  "))))
     code, out, _ = _validate(podium, own)

@@ -1,4 +1,4 @@
-"""What the shell proposes where an id is wanted."""
+"""Shell completion of ids."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _Api(BaseHTTPRequestHandler):
         self.wfile.write(json.dumps(found).encode())
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def data_dir(tmp_path: Path) -> Iterator[Path]:
 
 
 def _proposed(data_dir: Path, words: str) -> list[str]:
-    """What bash would be given for `podium WORDS<tab>`."""
+    """The completions that bash receives for `podium WORDS<tab>`."""
     environment = {
         **os.environ,
         "_PODIUM_COMPLETE": "complete_bash",
@@ -78,16 +78,16 @@ def _proposed(data_dir: Path, words: str) -> list[str]:
         ("sweep li", ["list"]),
     ],
 )
-def test_ids_of_the_running_service_are_proposed(data_dir: Path, words: str, proposed: list[str]) -> None:
+def test_ids_of_the_running_service_are_completed(data_dir: Path, words: str, proposed: list[str]) -> None:
     assert _proposed(data_dir, words) == proposed
 
 
-def test_without_a_service_nothing_is(tmp_path: Path) -> None:
+def test_nothing_is_completed_without_a_service(tmp_path: Path) -> None:
     assert _proposed(tmp_path, "sweep show ") == []
 
 
 @pytest.mark.parametrize("about", ["", "{}", "[]", '{"url": "http://127.0.0.1:1"}', '{"url": 3}', "null"])
-def test_whatever_is_written_there_is_no_error(tmp_path: Path, about: str) -> None:
+def test_any_content_of_the_service_file_causes_no_error(tmp_path: Path, about: str) -> None:
     (tmp_path / "service.json").write_text(about)
     (tmp_path / "admin.token").write_text("secret")
     context: Any = SimpleNamespace(params={"data_dir": tmp_path})

@@ -1,4 +1,4 @@
-"""What is seen of sweeps while they run: fits a terminal of 80 columns, and says how long is left."""
+"""The progress display of sweeps: it fits a terminal of 80 columns and shows the remaining time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _sweep(sweep_id: int = 1, **changes: Any) -> Any:
     }  # fmt: skip
 
 
-def _seen(*sweeps: Any, width: int = 80) -> list[str]:
+def _shown(*sweeps: Any, width: int = 80) -> list[str]:
     console = Console(file=io.StringIO(), width=width, color_system=None)
     client: Any = TwoDevices()
     with console.capture() as captured:
@@ -44,28 +44,30 @@ def _seen(*sweeps: Any, width: int = 80) -> list[str]:
     return [line.rstrip() for line in captured.get().splitlines()]
 
 
-def test_one_sweep_has_a_bar_its_best_and_its_devices() -> None:
-    seen = _seen(_sweep())
-    assert "4/12 trials in 1:00, about 2:00 left" in seen[0]
-    assert seen[1] == "3 finished, 1 pruned, 1 running; best acc 0.9123 (trial 2)"
-    assert any("trial 4: lr=0.01235, optimizer=adam" in line for line in seen)
-    assert any(line.endswith("nothing waits") for line in seen)
+def test_single_sweep_shows_progress_best_trial_and_devices() -> None:
+    shown = _shown(_sweep())
+    assert "4/12 trials in 1:00, about 2:00 left" in shown[0]
+    assert shown[1] == "3 finished, 1 pruned, 1 running; best acc 0.9123 (trial 2)"
+    assert any("trial 4: lr=0.01235, optimizer=adam" in line for line in shown)
+    assert any(line.endswith("nothing waits") for line in shown)
 
 
-def test_several_have_their_numbers_before_them() -> None:
-    seen = _seen(_sweep(1), _sweep(22, counts={}, best=None, started_at=None, state="queued", reason="no free device"))
-    assert seen[0].startswith("1 digits") and seen[1].startswith("22 digits")
-    assert seen[3] == "22: no free device; best acc –"
+def test_several_sweeps_are_prefixed_with_their_ids() -> None:
+    shown = _shown(
+        _sweep(1), _sweep(22, counts={}, best=None, started_at=None, state="queued", reason="no free device")
+    )
+    assert shown[0].startswith("1 digits") and shown[1].startswith("22 digits")
+    assert shown[3] == "22: no free device; best acc –"
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_it_fits_the_terminal(width: int) -> None:
-    assert all(len(line) <= width for line in _seen(_sweep(1), _sweep(2), width=width))
-    assert len(_seen(_sweep(), width=width)) <= 6
+def test_display_fits_the_terminal(width: int) -> None:
+    assert all(len(line) <= width for line in _shown(_sweep(1), _sweep(2), width=width))
+    assert len(_shown(_sweep(), width=width)) <= 6
 
 
 @pytest.mark.parametrize(("seconds", "words"), [(0.2, "0:00"), (59.6, "1:00"), (3599, "59:59"), (7260, "2:01:00")])
-def test_how_long_is_said_as_on_a_clock(seconds: float, words: str) -> None:
+def test_durations_are_shown_as_clock_times(seconds: float, words: str) -> None:
     assert sweep_progress._clock(seconds) == words
 
 
@@ -80,7 +82,7 @@ class OneFailed:
         return {"attempts": [{"message": None}, {"message": "ValueError: no\x1b[31m"}]}
 
 
-def test_the_first_failure_is_said_when_it_happens_and_once() -> None:
+def test_first_failure_is_printed_once() -> None:
     client: Any = OneFailed()
     said: set[int] = set()
     with terminal_output.console.capture() as captured:

@@ -1,4 +1,4 @@
-"""Logging in with a browser: codes work once, cookies are as closed as can be, and a session ends with its token."""
+"""Login with a browser: codes work once, cookies have all restrictions, and a session ends with its token."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def browser(service: ServiceRig) -> TestClient:
     return client
 
 
-def test_a_code_logs_in_once_as_the_one_who_made_it(service: ServiceRig) -> None:
+def test_code_logs_in_once_as_its_creator(service: ServiceRig) -> None:
     code = code_of(service, Role.VIEWER)
     answer = service.client(None).post(SESSION, json={"code": code})
     assert (answer.status_code, answer.json()["name"], answer.json()["role"]) == (200, "viewer", "viewer")
     assert_problem(service.client(None).post(SESSION, json={"code": code}), 401, "has been used", "podium login")
 
 
-def test_a_token_logs_in_too(service: ServiceRig) -> None:
+def test_token_logs_in(service: ServiceRig) -> None:
     client = service.client(None)
     assert client.post(SESSION, json={"token": " token-of-admin\n"}).json()["role"] == "admin"
     assert client.get("/api/v1/devices").status_code == 200
@@ -51,16 +51,16 @@ def test_a_token_logs_in_too(service: ServiceRig) -> None:
 
 
 @pytest.mark.parametrize("body", [{}, {"code": "a", "token": "b"}, {"code": ""}, {"code": "x" * 201}, {"k": 1}, []])
-def test_what_is_neither_a_code_nor_a_token_is_422(service: ServiceRig, body: object) -> None:
+def test_request_without_a_code_or_token_is_422(service: ServiceRig, body: object) -> None:
     assert_problem(service.client(None).post(SESSION, json=body), 422)
 
 
-def test_half_a_character_is_an_unknown_token(service: ServiceRig) -> None:
+def test_lone_surrogate_is_an_unknown_token(service: ServiceRig) -> None:
     answer = service.client(None).post(SESSION, content=b'{"token": "\\ud800"}')
     assert answer.status_code in (401, 422)
 
 
-def test_the_cookie_is_closed_to_scripts_and_other_sites_and_has_the_port(service: ServiceRig) -> None:
+def test_cookie_is_httponly_and_samesite_and_named_by_port(service: ServiceRig) -> None:
     answer = service.client(None).post(SESSION, json={"code": code_of(service)})
     cookie = SimpleCookie(answer.headers["set-cookie"])[COOKIE]
     assert (cookie["httponly"], cookie["samesite"].lower(), cookie["path"]) == (True, "strict", "/")
@@ -70,24 +70,24 @@ def test_the_cookie_is_closed_to_scripts_and_other_sites_and_has_the_port(servic
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_under_tls_the_cookie_travels_under_tls_alone(service: ServiceRig, scheme: str) -> None:
+def test_cookie_is_secure_under_tls(service: ServiceRig, scheme: str) -> None:
     client = TestClient(service.app(), f"{scheme}://127.0.0.1:8300")
     answer = client.post(SESSION, json={"token": "token-of-viewer"})
     assert bool(SimpleCookie(answer.headers["set-cookie"])[COOKIE]["secure"]) == (scheme == "https")
 
 
-def test_a_session_may_do_what_its_token_may(browser: TestClient) -> None:
+def test_session_has_the_role_of_its_token(browser: TestClient) -> None:
     assert browser.get(SESSION).json()["role"] == "submitter"
     assert browser.post("/api/v1/sweeps/1/cancel").status_code == 404
     assert_problem(browser.post("/api/v1/devices/cpu-0/drain"), 403, "admin", "submitter")
 
 
-def test_the_header_counts_before_the_cookie(browser: TestClient) -> None:
+def test_header_takes_precedence_over_the_cookie(browser: TestClient) -> None:
     assert browser.get(SESSION, headers={"Authorization": "Bearer token-of-viewer"}).json()["role"] == "viewer"
     assert browser.get(SESSION, headers={"Authorization": "Bearer wrong"}).status_code == 401
 
 
-def test_logging_out_ends_the_session_at_once(service: ServiceRig, browser: TestClient) -> None:
+def test_logout_ends_the_session_immediately(service: ServiceRig, browser: TestClient) -> None:
     secret = browser.cookies[COOKIE]
     assert browser.get(SESSION).status_code == 200
     assert browser.delete(SESSION).status_code == 204
@@ -98,20 +98,20 @@ def test_logging_out_ends_the_session_at_once(service: ServiceRig, browser: Test
         assert connection.execute(sessions.select()).all() == []
 
 
-def test_logging_out_with_a_token_leaves_the_token(service: ServiceRig) -> None:
+def test_logout_with_a_token_keeps_the_token(service: ServiceRig) -> None:
     client = service.client()
     assert client.delete(SESSION).status_code == 204
     assert client.get(SESSION).json()["expires_at"] is None
 
 
 @pytest.mark.parametrize("column", ["expires_at", "revoked_at"])
-def test_a_session_ends_with_its_token(service: ServiceRig, browser: TestClient, column: str) -> None:
+def test_session_ends_with_its_token(service: ServiceRig, browser: TestClient, column: str) -> None:
     with service.database.write() as connection:
         connection.execute(update(tokens).values({column: time.time() - 1}))
     assert_problem(browser.get(SESSION), 401)
 
 
-def test_a_session_is_no_longer_than_its_token(service: ServiceRig) -> None:
+def test_session_is_no_longer_than_its_token(service: ServiceRig) -> None:
     code = code_of(service)
     with service.database.write() as connection:
         connection.execute(update(tokens).values(expires_at=time.time() + 60))
@@ -120,7 +120,7 @@ def test_a_session_is_no_longer_than_its_token(service: ServiceRig) -> None:
 
 
 @pytest.mark.parametrize("table", [login_codes, tokens], ids=["code", "token"])
-def test_a_code_that_is_over_lets_nobody_in(service: ServiceRig, table: Table) -> None:
+def test_expired_code_is_refused(service: ServiceRig, table: Table) -> None:
     code = code_of(service)
     with service.database.write() as connection:
         connection.execute(update(table).values(expires_at=time.time() - 1))
@@ -128,11 +128,11 @@ def test_a_code_that_is_over_lets_nobody_in(service: ServiceRig, table: Table) -
 
 
 @pytest.mark.parametrize("valid_s", [0, 86401, float("1e308")])
-def test_a_link_holds_for_a_day_at_most(service: ServiceRig, valid_s: float) -> None:
+def test_link_is_valid_for_at_most_a_day(service: ServiceRig, valid_s: float) -> None:
     assert_problem(service.client().post("/api/v1/login-links", json={"valid_s": valid_s}), 422)
 
 
-def test_what_is_over_is_swept_out_when_others_log_in(service: ServiceRig) -> None:
+def test_expired_codes_and_sessions_are_deleted_at_login(service: ServiceRig) -> None:
     old = code_of(service), code_of(service)
     service.client(None).post(SESSION, json={"code": old[0]})
     with service.database.write() as connection:
@@ -143,19 +143,19 @@ def test_what_is_over_is_swept_out_when_others_log_in(service: ServiceRig) -> No
         assert [len(connection.execute(table.select()).all()) for table in (login_codes, sessions)] == [1, 1]
 
 
-def test_of_one_token_there_are_100_codes_and_100_sessions_and_the_oldest_go(service: ServiceRig) -> None:
+def test_codes_and_sessions_of_a_token_are_limited_to_the_newest_100(service: ServiceRig) -> None:
     with service.database.write() as connection:
         admin = Holder(3, "admin", Role.ADMIN)
         other = stored.begin(connection, Holder(1, "viewer", Role.VIEWER), 1.0, 1e10)
         codes = [stored.new_code(connection, 3, now, 1e10) for now in range(stored.MOST + 2)]
-        begun = [stored.begin(connection, admin, now, 1e10) for now in range(stored.MOST + 2)]
+        created = [stored.begin(connection, admin, now, 1e10) for now in range(stored.MOST + 2)]
         known = [stored.redeem(connection, code, 1000.0) is not None for code in codes]
-        held = [stored.holder(connection, session.secret, 1000.0) is not None for session in begun]
+        held = [stored.holder(connection, session.secret, 1000.0) is not None for session in created]
         assert stored.holder(connection, other.secret, 1000.0) is not None
     assert known == held == [False] * 2 + [True] * stored.MOST
 
 
-def test_the_database_holds_neither_code_nor_secret(service: ServiceRig) -> None:
+def test_database_contains_no_code_and_no_secret(service: ServiceRig) -> None:
     code = code_of(service)
     client = service.client(None)
     client.post(SESSION, json={"code": code})
@@ -165,15 +165,15 @@ def test_the_database_holds_neither_code_nor_secret(service: ServiceRig) -> None
     assert client.cookies[COOKIE].encode() not in written
 
 
-def test_the_gateway_knows_sessions_too(service: ServiceRig, browser: TestClient) -> None:
+def test_gateway_accepts_sessions(service: ServiceRig, browser: TestClient) -> None:
     with service.client(None, service.gateway()) as gateway:
         assert gateway.get("/metrics").status_code == 401
         gateway.cookies.set(COOKIE, browser.cookies[COOKIE])
         assert gateway.get("/metrics").status_code == 200
 
 
-def test_who_guesses_waits_for_nobody_who_writes(service: ServiceRig) -> None:
-    """Nor does anybody who writes wait for them: what lets nobody in takes no lock."""
+def test_failed_login_does_not_wait_for_writers(service: ServiceRig) -> None:
+    """Writers do not wait for failed logins either: a failed login takes no lock."""
     client = service.client(None)
     with service.database.write():
         for body in ({"code": "guessed"}, {"token": "guessed"}):

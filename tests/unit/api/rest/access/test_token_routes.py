@@ -1,4 +1,4 @@
-"""Tokens: told once, listed without what they are, revoked at once everywhere; wrong ones are counted by address."""
+"""Tokens: shown once, listed without their secret, revoked everywhere immediately; failures are counted by address."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 
 
-def test_a_token_is_told_once_and_lets_its_holder_in_as_what_it_says(service: ServiceRig, client: TestClient) -> None:
+def test_token_is_shown_once_and_has_its_role(service: ServiceRig, client: TestClient) -> None:
     made = client.post(TOKENS, json={"name": "ann", "role": "submitter"})
     assert made.status_code == 201
     token = made.json()
@@ -37,7 +37,7 @@ def test_a_token_is_told_once_and_lets_its_holder_in_as_what_it_says(service: Se
     assert [each["name"] for each in listed.json()["items"]] == ["viewer", "submitter", "admin", "ann"]
 
 
-def test_a_token_holds_for_90_days_unless_said_otherwise(service: ServiceRig, client: TestClient) -> None:
+def test_token_is_valid_for_90_days_by_default(service: ServiceRig, client: TestClient) -> None:
     for asked, seconds in (({}, 90 * 86400), ({"expires_in_s": 60}, 60), ({"expires_in_s": None}, None)):
         name = f"t{seconds}"
         made = client.post(TOKENS, json={"name": name, "role": "viewer", **asked}).json()
@@ -62,18 +62,18 @@ def test_a_token_holds_for_90_days_unless_said_otherwise(service: ServiceRig, cl
         {"name": "ann", "role": "viewer", "token": "mine"},
     ],
 )
-def test_what_cannot_be_a_token_is_422(client: TestClient, body: dict[str, object]) -> None:
+def test_invalid_token_request_is_422(client: TestClient, body: dict[str, object]) -> None:
     assert_problem(client.post(TOKENS, json=body), 422)
 
 
-def test_a_name_is_free_again_when_its_token_is_over(client: TestClient) -> None:
+def test_name_is_free_again_when_its_token_has_ended(client: TestClient) -> None:
     first = client.post(TOKENS, json={"name": "ann", "role": "viewer"}).json()
     assert_problem(client.post(TOKENS, json={"name": "ann", "role": "admin"}), 409, "already", str(first["id"]))
     client.delete(f"{TOKENS}/{first['id']}")
     assert client.post(TOKENS, json={"name": "ann", "role": "viewer"}).status_code == 201
 
 
-def test_a_revoked_token_lets_nobody_in_from_that_moment_on(service: ServiceRig, client: TestClient) -> None:
+def test_revoked_token_is_refused_immediately(service: ServiceRig, client: TestClient) -> None:
     made = client.post(TOKENS, json={"name": "ann", "role": "viewer"}).json()
     browser = service.client(None, app=client.app)  # type: ignore[arg-type]
     assert browser.post("/api/v1/session", json={"token": made["token"]}).status_code == 200
@@ -88,17 +88,17 @@ def test_a_revoked_token_lets_nobody_in_from_that_moment_on(service: ServiceRig,
     assert client.delete(f"{TOKENS}/{made['id']}").json() == revoked
 
 
-def test_the_gateway_hears_of_it_at_once(service: ServiceRig, client: TestClient) -> None:
+def test_gateway_refuses_a_revoked_token_immediately(service: ServiceRig, client: TestClient) -> None:
     made = client.post(TOKENS, json={"name": "ann", "role": "viewer"}).json()
     with service.client(None, service.gateway()) as gateway:
         assert gateway.get("/metrics", headers=bearer(made["token"])).status_code == 200
         client.delete(f"{TOKENS}/{made['id']}")
-        end = time.monotonic() + 4  # what it knows by heart would do for 5 s
+        end = time.monotonic() + 4  # its cache is valid for 5 s
         while gateway.get("/metrics", headers=bearer(made["token"])).status_code != 401:
             assert time.monotonic() < end
 
 
-def test_the_token_of_the_data_directory_is_not_revoked_over_rest(service: ServiceRig, client: TestClient) -> None:
+def test_token_of_the_data_directory_cannot_be_revoked_over_rest(service: ServiceRig, client: TestClient) -> None:
     service.data.admin_token.write_text("token-of-admin\n")
     (own,) = [each["id"] for each in client.get(TOKENS).json()["items"] if each["role"] == "admin"]
     assert_problem(client.delete(f"{TOKENS}/{own}"), 409, "remove admin.token and start")
@@ -106,11 +106,11 @@ def test_the_token_of_the_data_directory_is_not_revoked_over_rest(service: Servi
     assert client.delete(f"{TOKENS}/{own}").status_code == 200
 
 
-def test_a_token_that_is_not_there_cannot_be_revoked(client: TestClient) -> None:
+def test_unknown_token_cannot_be_revoked(client: TestClient) -> None:
     assert_problem(client.delete(f"{TOKENS}/99"), 404, "there is no token 99")
 
 
-def test_the_list_has_pages(service: ServiceRig, client: TestClient) -> None:
+def test_tokens_are_listed_in_pages(service: ServiceRig, client: TestClient) -> None:
     seen, after = [], None
     while True:
         page = client.get(TOKENS, params={"limit": 2} | ({} if after is None else {"after": after})).json()
@@ -120,7 +120,7 @@ def test_the_list_has_pages(service: ServiceRig, client: TestClient) -> None:
     assert seen == [1, 2, 3]
 
 
-def test_a_new_admin_token_of_the_data_directory_takes_the_place_of_the_old(service: ServiceRig) -> None:
+def test_new_admin_token_of_the_data_directory_replaces_the_old_one(service: ServiceRig) -> None:
     with service.database.write() as connection:
         tokens.install_admin(connection, "first", AT)
         tokens.install_admin(connection, "first", AT + 1)
@@ -128,10 +128,10 @@ def test_a_new_admin_token_of_the_data_directory_takes_the_place_of_the_old(serv
         tokens.install_admin(connection, "second", AT + 2)
         assert tokens.holder(connection, "first", AT + 3) is None
         assert tokens.holder(connection, "second", AT + 3) is not None
-        assert tokens.holder(connection, "token-of-admin", AT + 3) is not None  # somebody else made it
+        assert tokens.holder(connection, "token-of-admin", AT + 3) is not None  # another process created it
 
 
-def test_the_store_refuses_a_name_twice_and_an_id_that_is_not_there(service: ServiceRig) -> None:
+def test_store_refuses_a_duplicate_name_and_an_unknown_id(service: ServiceRig) -> None:
     with service.database.write() as connection:
         tokens.create(connection, "ann", Role.VIEWER, AT, by="admin", until=AT + 10)
         with pytest.raises(ConflictError, match="'ann'"):
@@ -141,11 +141,11 @@ def test_the_store_refuses_a_name_twice_and_an_id_that_is_not_there(service: Ser
             tokens.revoke(connection, 99, "admin", AT)
 
 
-# Wrong ones.
+# Failed logins.
 
 
 class Clock:
-    """Shows what it is set to."""
+    """A clock that a test sets."""
 
     now = 1000.0
 
@@ -153,7 +153,7 @@ class Clock:
         return self.now
 
 
-def test_the_eleventh_failure_in_a_minute_must_wait_until_the_first_is_a_minute_old() -> None:
+def test_eleventh_failure_waits_until_the_first_is_a_minute_old() -> None:
     clock = Clock()
     counted = FailedLogins(clock)
     for _ in range(failed_logins.MAX_FAILURES):
@@ -167,7 +167,7 @@ def test_the_eleventh_failure_in_a_minute_must_wait_until_the_first_is_a_minute_
     counted.add("10.0.0.1", "x")
 
 
-def test_what_pages_repeat_by_themselves_counts_once() -> None:
+def test_repeated_failure_of_a_page_counts_once() -> None:
     counted = FailedLogins(Clock())
     for _ in range(100):
         counted.add("10.0.0.1", "a session that is over", once=True)
@@ -177,7 +177,7 @@ def test_what_pages_repeat_by_themselves_counts_once() -> None:
         counted.add("10.0.0.1", "another", once=True)
 
 
-def test_many_addresses_take_bounded_memory_and_a_network_of_ipv6_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_addresses_are_bounded_and_an_ipv6_network_counts_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(failed_logins, "_MAX_ADDRESSES", 50)
     counted = FailedLogins(Clock())
     for number in range(200):
@@ -189,9 +189,7 @@ def test_many_addresses_take_bounded_memory_and_a_network_of_ipv6_is_one(monkeyp
 
 
 @pytest.mark.parametrize("way", ["a token", "a code", "a token to log in", "a session"])
-def test_ten_failures_a_minute_are_answered_and_then_429_but_who_is_right_comes_in(
-    service: ServiceRig, way: str
-) -> None:
+def test_eleventh_failure_is_429_while_valid_tokens_are_accepted(service: ServiceRig, way: str) -> None:
     client = service.client(None)
 
     def fail(number: int) -> int:
@@ -212,7 +210,7 @@ def test_ten_failures_a_minute_are_answered_and_then_429_but_who_is_right_comes_
 
 
 @pytest.mark.parametrize("token", ["tökén", "\udcff", "a\x00b", "a b", "x" * 8000])
-def test_a_token_of_any_bytes_is_unknown_and_no_error(service: ServiceRig, token: str) -> None:
+def test_token_of_any_bytes_is_unknown(service: ServiceRig, token: str) -> None:
     header = b"Bearer " + token.encode(errors="surrogateescape")
     answer = service.client(None).get("/api/v1/devices", headers={b"Authorization": header})
     assert_problem(answer, 401)
@@ -221,7 +219,9 @@ def test_a_token_of_any_bytes_is_unknown_and_no_error(service: ServiceRig, token
 # The command line.
 
 
-def test_tokens_by_the_command_line(podium: Podium, service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tokens_are_managed_by_the_command_line(
+    podium: Podium, service: ServiceRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from podium.api.client.client import Client
 
     def opened(_: object) -> Client:
@@ -250,7 +250,7 @@ def test_tokens_by_the_command_line(podium: Podium, service: ServiceRig, monkeyp
     assert (states["ann"], states["eve"]) == ("revoked", "revoked")
 
 
-def test_an_expired_token_is_listed_as_such(service: ServiceRig, client: TestClient) -> None:
+def test_expired_token_is_listed_as_expired(service: ServiceRig, client: TestClient) -> None:
     made = client.post(TOKENS, json={"name": "ann", "role": "viewer"}).json()
     with service.database.write() as connection:
         connection.execute(update(token_table).where(token_table.c.id == made["id"]).values(expires_at=AT))

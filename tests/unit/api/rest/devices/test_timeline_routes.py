@@ -1,4 +1,4 @@
-"""The timeline: what ran on each device, and a reason for every gap, also after restarts and with many short trials."""
+"""The timeline: the trials of each device and a reason for every gap, after restarts and with many short trials."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from podium.sweep.values.trial import AttemptKey, Cause, Ended, TrialState
 from tests.service_rig import ServiceRig, assert_problem
 
 NOW = time.time()
-T = float(round(NOW - 3000.0))  # within the hour that is shown by default
+T = float(round(NOW - 3000.0))  # within the hour shown by default
 
 
 @pytest.fixture(autouse=True)
-def _still(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For the route it is `NOW` all the time: these tests may run long after they were collected."""
+def _fixed_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time is `NOW` for the route: these tests may run long after they were collected."""
     monkeypatch.setattr("podium.api.rest.devices.timeline_routes.time", SimpleNamespace(time=lambda: NOW))
 
 
@@ -65,15 +65,15 @@ def read(client: TestClient, **params: Any) -> dict[str, Any]:
     return found
 
 
-def told(view: dict[str, Any]) -> list[tuple[float, float, str, str]]:
-    """The gaps of the first device, relative to T."""
+def gaps_of(view: dict[str, Any]) -> list[tuple[float, float, str, str]]:
+    """The gaps of the first device, with times relative to T."""
     found = view["devices"][0]
     reasons = [(found["reasons"][place]["why"], found["reasons"][place]["reason"]) for place in found["gaps"]["reason"]]
     spans = zip(found["gaps"]["start_s"], found["gaps"]["end_s"], reasons, strict=True)
     return [(round(start - T, 1), round(end - T, 1), *reason) for start, end, reason in spans]
 
 
-def test_trials_and_the_gaps_between_them(service: ServiceRig, client: TestClient) -> None:
+def test_trials_and_gaps_are_shown(service: ServiceRig, client: TestClient) -> None:
     sweep_id = service.sweep(name="first")
     device(service, "ready", "", T)
     first = trial(service, sweep_id, T, T + 100)
@@ -87,7 +87,7 @@ def test_trials_and_the_gaps_between_them(service: ServiceRig, client: TestClien
     assert bars["trial_id"] == [first, second, running]
     assert bars["state"] == ["finished", "failed", "running"]
     assert bars["end_s"][2] is None
-    assert told(read(client, **{"from": T, "to": T + 400})) == [
+    assert gaps_of(read(client, **{"from": T, "to": T + 400})) == [
         (100, 200, "idle", "sweep 1 runs 1 at a time at most"),
         (300, 329, "choosing", "sweep 1 was proposing its next trial"),
         (329, 330, "between", ""),
@@ -98,7 +98,7 @@ def test_trials_and_the_gaps_between_them(service: ServiceRig, client: TestClien
     assert [reason["total_s"] for reason in found["reasons"]] == [100, 29, 1]
 
 
-def test_before_its_first_word_a_device_was_not_there(service: ServiceRig, client: TestClient) -> None:
+def test_device_is_absent_before_its_first_state(service: ServiceRig, client: TestClient) -> None:
     device(service, "ready", "no sweep is running", T)
     (found,) = read(client)["devices"]
     assert found["gaps"]["start_s"] == [round(T, 3)]
@@ -106,7 +106,7 @@ def test_before_its_first_word_a_device_was_not_there(service: ServiceRig, clien
     assert [reason["reason"] for reason in found["reasons"]] == ["no sweep is running"]
 
 
-def test_closed_time_is_neither_busy_nor_idle(service: ServiceRig, client: TestClient) -> None:
+def test_closed_time_is_not_busy_and_not_idle(service: ServiceRig, client: TestClient) -> None:
     sweep_id = service.sweep()
     device(service, "ready", "", T)
     trial(service, sweep_id, T, T + 10)
@@ -116,7 +116,7 @@ def test_closed_time_is_neither_busy_nor_idle(service: ServiceRig, client: TestC
     device(service, "ready", "", T + 40)
     trial(service, sweep_id, T + 40, T + 50)
     view = read(client, **{"from": T, "to": T + 50})
-    assert told(view) == [
+    assert gaps_of(view) == [
         (10, 20, "dedicated", "dedicated to member 0 of ensemble e"),
         (20, 30, "set aside", "the fan is loud"),
         (30, 40, "lost", "its slot is gone"),
@@ -125,14 +125,14 @@ def test_closed_time_is_neither_busy_nor_idle(service: ServiceRig, client: TestC
     assert (found["busy_s"], found["idle_s"], found["closed_s"], found["busy_share"]) == (20, 0, 30, 1)
 
 
-def test_thousands_of_short_trials_are_joined_and_counted(service: ServiceRig, client: TestClient) -> None:
+def test_many_short_trials_are_merged_and_counted(service: ServiceRig, client: TestClient) -> None:
     sweep_id = service.sweep()
     device(service, "ready", "", T)
     for number in range(300):
         trial(service, sweep_id, T + 0.25 * number, T + 0.25 * number + 0.125)
     (found,) = read(client, **{"from": T, "to": T + 3000})["devices"]
     assert (found["attempts"], sum(found["bars"]["attempts"])) == (300, 300)
-    assert len(found["bars"]["start_s"]) == 15, "one a bucket of 5 s"
+    assert len(found["bars"]["start_s"]) == 15, "one per bucket of 5 s"
     assert found["busy_s"] == 37.5
     short = next(reason for reason in found["reasons"] if reason["why"] == "between")
     assert short["total_s"] == pytest.approx(300 * 0.125, abs=0.2)
@@ -140,7 +140,7 @@ def test_thousands_of_short_trials_are_joined_and_counted(service: ServiceRig, c
     assert found["bars"]["last_number"][-1] == 300
 
 
-def test_a_sweep_has_its_own_stretch_and_its_own_share(service: ServiceRig, client: TestClient) -> None:
+def test_sweep_has_its_own_interval_and_share(service: ServiceRig, client: TestClient) -> None:
     one, other = service.sweep(), service.sweep()
     device(service, "ready", "", T - 50)
     trial(service, one, T - 50, T)
@@ -153,9 +153,7 @@ def test_a_sweep_has_its_own_stretch_and_its_own_share(service: ServiceRig, clie
     assert (found["busy_s"], found["sweep_busy_s"]) == (90, 60)
 
 
-def test_an_attempt_that_reaches_into_the_stretch_is_there_and_counted_in_part(
-    service: ServiceRig, client: TestClient
-) -> None:
+def test_attempt_that_overlaps_the_interval_is_counted_in_part(service: ServiceRig, client: TestClient) -> None:
     sweep_id = service.sweep()
     device(service, "ready", "", T)
     trial(service, sweep_id, T, T + 100)
@@ -163,9 +161,7 @@ def test_an_attempt_that_reaches_into_the_stretch_is_there_and_counted_in_part(
     assert (found["busy_s"], found["reasons"], found["bars"]["start_s"]) == (20, [], [round(T, 3)])
 
 
-def test_an_attempt_that_went_down_with_the_service_ends_when_it_was_last_heard_of(
-    service: ServiceRig, client: TestClient
-) -> None:
+def test_attempt_that_died_with_the_service_ends_at_its_last_heartbeat(service: ServiceRig, client: TestClient) -> None:
     sweep_id = service.sweep()
     device(service, "ready", "", T)
     trial(service, sweep_id, T, T + 500, state=TrialState.CANCELLED, device_s=20.0)
@@ -176,18 +172,18 @@ def test_an_attempt_that_went_down_with_the_service_ends_when_it_was_last_heard_
 @pytest.mark.parametrize(
     ("since", "until"),
     [(T, T), (T + 1, T), (-5, 10), (NOW + 1000, NOW + 2000), ("0001-01-01T00:00:00", T), (T, "0001-01-01T00:00:00")],
-    ids=["empty", "backwards", "before 1970", "to come", "since year 1", "until year 1"],
+    ids=["empty", "backwards", "before 1970", "in the future", "since year 1", "until year 1"],
 )
-def test_a_stretch_that_cannot_be_is_refused(client: TestClient, since: float | str, until: float | str) -> None:
+def test_invalid_interval_is_refused(client: TestClient, since: float | str, until: float | str) -> None:
     assert_problem(client.get("/api/v1/timeline", params={"from": since, "to": until}), 400, "`from` must be before")
 
 
-def test_times_may_be_iso(service: ServiceRig, client: TestClient) -> None:
+def test_times_may_be_in_iso_format(service: ServiceRig, client: TestClient) -> None:
     view = read(client, **{"from": "2026-01-01T00:00:00", "to": "2026-01-01T02:00:00+01:00"})
     assert view["to_s"] - view["from_s"] == 3600
 
 
-def test_an_unknown_sweep_is_404(client: TestClient) -> None:
+def test_unknown_sweep_is_404(client: TestClient) -> None:
     assert_problem(client.get("/api/v1/timeline?sweep=9"), 404, "sweep")
 
 
@@ -199,18 +195,18 @@ def states(service: ServiceRig, device_id: str = "cpu-0") -> list[str]:
         return [state for _, state, _ in device_history.between(connection, device_id, 0.0, time.time() + 10)]
 
 
-def test_a_scheduler_that_was_killed_is_said_by_the_next(service: ServiceRig, client: TestClient) -> None:
+def test_killed_scheduler_is_recorded_by_the_next_one(service: ServiceRig, client: TestClient) -> None:
     device(service, "ready", "no sweep is running", T)
     with service.database.write() as connection:
         device_history.see(connection, T + 60)
     DatabaseRecorder(service.database)
     assert states(service) == ["ready", "down", "starting"]
-    found = told(read(client, **{"from": T}))
+    found = gaps_of(read(client, **{"from": T}))
     assert found[0] == (0, 60, "idle", "no sweep is running")
     assert (found[1][0], found[1][2]) == (60, "down")
 
 
-def test_one_that_was_stopped_says_so_itself(service: ServiceRig) -> None:
+def test_stopped_scheduler_records_its_stop(service: ServiceRig) -> None:
     device(service, "ready", "", T)
     recorder = DatabaseRecorder(service.database)
     recorder.stop()
@@ -228,9 +224,7 @@ def test_one_that_was_stopped_says_so_itself(service: ServiceRig) -> None:
     assert states(service)[6:] == ["down", "starting", "gone"]
 
 
-def test_a_device_that_is_gone_is_shown_while_the_stretch_holds_something_of_it(
-    service: ServiceRig, client: TestClient
-) -> None:
+def test_removed_device_is_shown_while_the_interval_has_data_of_it(service: ServiceRig, client: TestClient) -> None:
     device(service, "ready", "no sweep is running", T)
     recorder = DatabaseRecorder(service.database)
     recorder.forget_devices([])
@@ -239,7 +233,7 @@ def test_a_device_that_is_gone_is_shown_while_the_stretch_holds_something_of_it(
     assert read(client, **{"from": T - 900, "to": T - 800})["devices"] == []
 
 
-def test_that_it_goes_on_is_written_every_few_seconds(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_heartbeat_is_written_every_few_seconds(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
     recorder = DatabaseRecorder(service.database)
     with service.database.read() as connection:
         before = device_history.seen_at(connection)
@@ -255,7 +249,7 @@ def test_that_it_goes_on_is_written_every_few_seconds(service: ServiceRig, monke
     assert after > before
 
 
-def test_what_is_kept_of_a_device_is_bounded(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_history_of_a_device_is_bounded(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device_history, "KEPT", 50)
     with service.database.write() as connection:
         for step in range(600):
@@ -264,20 +258,20 @@ def test_what_is_kept_of_a_device_is_bounded(service: ServiceRig, monkeypatch: p
     assert 50 <= len(states(service)) <= 50 + 2 * device_history._EVERY
 
 
-# Pure.
+# Pure functions.
 
 
 def row(start: float, end: float, planned_at: float = 0.0) -> BusyRow:
     return BusyRow(start, end, 1, end - start, 0.0, False, {"finished": 1}, 1, 1, 0, 0, planned_at)
 
 
-def test_what_was_noticed_late_holds_from_the_start_of_the_gap() -> None:
-    spells = [Interval(0, "ready", ""), Interval(12, "ready", "sweep 1 is paused")]
-    (gap,) = gaps([row(0, 10)], spells, 0, 50)
+def test_late_state_applies_from_the_start_of_the_gap() -> None:
+    intervals = [Interval(0, "ready", ""), Interval(12, "ready", "sweep 1 is paused")]
+    (gap,) = gaps([row(0, 10)], intervals, 0, 50)
     assert (gap.start, gap.end, gap.reason) == (10, 50, "sweep 1 is paused")
 
 
-def test_without_a_word_a_long_gap_is_not_called_a_change_of_trials() -> None:
+def test_long_gap_without_a_recorded_reason_is_unknown() -> None:
     found = gaps([row(0, 10), row(40, 50), row(52, 60)], [Interval(0, "ready", "")], 0, 60)
     assert [(gap.why, gap.reason) for gap in found] == [
         (Why.UNKNOWN, "no reason was recorded"),
@@ -285,28 +279,28 @@ def test_without_a_word_a_long_gap_is_not_called_a_change_of_trials() -> None:
     ]
 
 
-def test_what_is_older_than_what_is_kept_is_unknown() -> None:
+def test_time_before_the_history_is_unknown() -> None:
     found = gaps([row(5, 10)], [Interval(30, "ready", "no sweep is running")], 0, 40)
     assert [(gap.start, gap.why) for gap in found] == [(0, Why.UNKNOWN), (10, Why.UNKNOWN), (30, Why.IDLE)]
 
 
-def test_a_silent_scheduler_is_not_trusted() -> None:
-    spells = [(0.0, "ready", "no sweep is running")]
-    assert with_missed_heartbeat(spells, 100, 120) == spells
-    assert with_missed_heartbeat(spells, 100, 200)[-1] == (100, "down", "the scheduler's heartbeat is missing")
-    stopped = [*spells, (90.0, "down", "the service was stopped")]
+def test_missed_heartbeat_ends_the_last_state() -> None:
+    intervals = [(0.0, "ready", "no sweep is running")]
+    assert with_missed_heartbeat(intervals, 100, 120) == intervals
+    assert with_missed_heartbeat(intervals, 100, 200)[-1] == (100, "down", "the scheduler's heartbeat is missing")
+    stopped = [*intervals, (90.0, "down", "the service was stopped")]
     assert with_missed_heartbeat(stopped, 100, 200) == stopped
 
 
-def test_what_is_too_short_to_see_goes_into_its_neighbour() -> None:
-    spells = [Interval(float(at), "ready", f"reason {at % 2}") for at in range(10)] + [Interval(10, "lost", "gone")]
-    shown = thinned(gaps([], spells, 0, 30), 5.0, 30)
+def test_short_gap_is_merged_into_its_neighbor() -> None:
+    intervals = [Interval(float(at), "ready", f"reason {at % 2}") for at in range(10)] + [Interval(10, "lost", "gone")]
+    shown = thinned(gaps([], intervals, 0, 30), 5.0, 30)
     assert [(gap.start, gap.end, gap.why) for gap in shown] == [(0, 5, Why.IDLE), (5, 10, Why.IDLE), (10, 30, Why.LOST)]
     shown = thinned(gaps([], [Interval(0, "lost", "gone"), Interval(29, "ready", "waits")], 0, 30), 5.0, 30)
     assert [(gap.start, gap.end, gap.why) for gap in shown] == [(0, 30, Why.LOST)]
 
 
-def test_a_gap_that_goes_on_is_shown_however_short_it_is_yet() -> None:
+def test_current_gap_is_shown_at_any_duration() -> None:
     found = gaps([row(0, 10), row(10.5, 29.5)], [Interval(0, "ready", "")], 0, 30)
     assert [(gap.start, gap.end) for gap in thinned(found, 1.0, 30)] == [(29.5, 30)]
 
@@ -316,10 +310,10 @@ WORDS = st.sampled_from([("ready", ""), ("ready", "waits"), ("lost", "x"), ("dow
 
 
 @given(TIMES, st.lists(st.tuples(st.floats(-20, 120), WORDS), max_size=10), st.floats(0, 100))
-def test_trials_and_gaps_cover_all_time_once(ends: list[float], said: list[Any], planned_at: float) -> None:
+def test_trials_and_gaps_cover_all_time_once(ends: list[float], recorded: list[Any], planned_at: float) -> None:
     rows = [row(start, end, planned_at) for start, end in zip(ends[::2], ends[1::2], strict=False)]
-    spells = sorted((Interval(at, *words) for at, words in said), key=lambda spell: spell.at)
-    found = gaps(rows, spells, 0, 100)
+    intervals = sorted((Interval(at, *words) for at, words in recorded), key=lambda interval: interval.at)
+    found = gaps(rows, intervals, 0, 100)
     pieces = sorted([(gap.start, gap.end) for gap in found] + [(one.start, one.end) for one in rows])
     assert all(one[1] == other[0] for one, other in pairwise(pieces))
     assert not pieces or (pieces[0][0], pieces[-1][1]) == (0, 100)
@@ -327,14 +321,18 @@ def test_trials_and_gaps_cover_all_time_once(ends: list[float], said: list[Any],
 
 
 @given(TIMES, st.lists(st.tuples(st.floats(-20, 120), WORDS), max_size=60), st.sampled_from([1.0, 7.0, 40.0]))
-def test_merged_spells_tell_for_how_long_each_reason_held(ends: list[float], said: list[Any], bucket_s: float) -> None:
+def test_merged_intervals_keep_the_duration_of_each_reason(
+    ends: list[float], recorded: list[Any], bucket_s: float
+) -> None:
     rows = [row(start, end) for start, end in zip(ends[::2], ends[1::2], strict=False)]
-    spells = sorted(((at, *words) for at, words in said), key=lambda spell: spell[0])
-    spells = [spell for index, spell in enumerate(spells) if not index or spell[1:] != spells[index - 1][1:]]
+    intervals = sorted(((at, *words) for at, words in recorded), key=lambda interval: interval[0])
+    intervals = [
+        interval for index, interval in enumerate(intervals) if not index or interval[1:] != intervals[index - 1][1:]
+    ]
     exact, short = defaultdict[tuple[Why, str], float](float), defaultdict[tuple[Why, str], float](float)
-    for gap in gaps(rows, [Interval(*spell) for spell in spells], 0, 100):
+    for gap in gaps(rows, [Interval(*interval) for interval in intervals], 0, 100):
         exact[gap.why, gap.reason] += gap.duration_s
-    few, shares = merged(spells, rows, Stretch(0, 100, bucket_s))
+    few, shares = merged(intervals, rows, Stretch(0, 100, bucket_s))
     found = gaps(rows, few, 0, 100)
     for gap in found:
         short[gap.why, gap.reason] += gap.duration_s if gap.of == 1 else 0
@@ -346,10 +344,10 @@ def test_merged_spells_tell_for_how_long_each_reason_held(ends: list[float], sai
     assert sum(gap.duration_s for gap in found) == pytest.approx(sum(exact.values()))
 
 
-def test_very_many_spells_are_few_gaps_that_say_how_many_they_are() -> None:
+def test_many_intervals_are_merged_into_few_gaps_with_counts() -> None:
     words = [("ready", "waits"), ("lost", "x"), ("ready", "waits"), ("set aside", "y")]
-    spells = [(step / 10, *words[step % 4]) for step in range(10_000)]
-    few, shares = merged(spells, [], Stretch(0, 1000, 10.0))
+    intervals = [(step / 10, *words[step % 4]) for step in range(10_000)]
+    few, shares = merged(intervals, [], Stretch(0, 1000, 10.0))
     assert len(few) < 110
     found = gaps([], few, 0, 1000)
     assert Gap(10.0, 20.0, Why.IDLE, "waits", 100) in found
@@ -357,7 +355,7 @@ def test_very_many_spells_are_few_gaps_that_say_how_many_they_are() -> None:
     assert shares["lost", "x"].intervals == pytest.approx(2500, abs=2)
 
 
-def test_of_very_many_gaps_only_those_that_a_screen_shows_are_told(service: ServiceRig, client: TestClient) -> None:
+def test_number_of_returned_gaps_is_bounded(service: ServiceRig, client: TestClient) -> None:
     for turn in range(1300):
         device(service, "ready", f"waits for {turn % 2}", T + 2 * turn)
     (found,) = read(client, **{"from": T, "to": T + 2600})["devices"]

@@ -1,4 +1,4 @@
-"""What an ensemble would be, and rows to try, over REST: with the digits, and networks that are right so often."""
+"""Ensemble previews and example rows over REST, with the digits and networks of known accuracy."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def digits(service: ServiceRig) -> Dataset:
 
 
 def answers(targets: NDArray[Any], right: float, seed: int) -> NDArray[np.float32]:
-    """Of a network that is right in this share of the rows, and is sure of itself."""
+    """Outputs of a confident network that is right in this share of the rows."""
     chance = np.random.default_rng(seed)
     said = np.where(chance.random(len(targets)) < right, targets, (targets + chance.integers(1, 10)) % 10)
     return (0.1 / 9 + (0.9 - 0.1 / 9) * np.eye(10)[said]).astype(np.float32)
 
 
 def trained(service: ServiceRig, digits: Dataset, sweep_id: int, *shares: float, first: int = 0) -> list[int]:
-    """Finished trials that are right so often, with their models and what they said."""
+    """Finished trials of these accuracies, with their models and outputs."""
     found = []
     for number, share in enumerate(shares, first):
         found.append(service.trial(sweep_id, number, share, architecture=DIGITS))
@@ -62,7 +62,7 @@ def previewed(client: TestClient, **body: Any) -> dict[str, Any]:
     return found
 
 
-def test_the_best_are_shown_with_what_more_of_them_would_do(
+def test_best_trials_are_shown_with_the_effect_of_more(
     service: ServiceRig, client: TestClient, digits: Dataset
 ) -> None:
     sweep_id = service.sweep()
@@ -97,7 +97,7 @@ def test_greedy_shows_each_choice_and_its_score(service: ServiceRig, client: Tes
     assert "fitted on this split" in found["figures"]["flags"][0]
 
 
-def test_diverse_and_bagged_and_named_ones(service: ServiceRig, client: TestClient, digits: Dataset) -> None:
+def test_diverse_bagged_and_named_selection(service: ServiceRig, client: TestClient, digits: Dataset) -> None:
     sweep_id = service.sweep()
     trial_ids = trained(service, digits, sweep_id, 0.6, 0.8, 0.7, 0.75)
     diverse = previewed(client, sweep_id=sweep_id, k=2, select="diverse")
@@ -109,7 +109,7 @@ def test_diverse_and_bagged_and_named_ones(service: ServiceRig, client: TestClie
     assert [one["trial_id"] for one in named["contenders"]] == trial_ids[:2]
 
 
-def test_of_many_rows_some_are_looked_at(
+def test_sample_of_many_rows_is_used(
     service: ServiceRig, client: TestClient, digits: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("podium.ensemble.building.ensemble_preview.ROWS", 50)
@@ -119,7 +119,7 @@ def test_of_many_rows_some_are_looked_at(
     assert (found["figures"]["rows"], found["rows_there"]) == (50, len(digits.rows["calibration"]))
 
 
-def test_without_predictions_there_are_candidates_and_a_reason(service: ServiceRig, client: TestClient) -> None:
+def test_candidates_without_predictions_have_a_reason(service: ServiceRig, client: TestClient) -> None:
     sweep_id = service.sweep()
     for number in range(2):
         service.trial(sweep_id, number, 0.5)
@@ -129,9 +129,7 @@ def test_without_predictions_there_are_candidates_and_a_reason(service: ServiceR
     assert [one["scores"] for one in found["contenders"]] == [None, None]
 
 
-def test_predictions_that_are_not_finite_have_no_scores(
-    service: ServiceRig, client: TestClient, digits: Dataset
-) -> None:
+def test_nonfinite_predictions_have_no_scores(service: ServiceRig, client: TestClient, digits: Dataset) -> None:
     sweep_id = service.sweep()
     trained(service, digits, sweep_id, 0.6, 0.8)
     file = AttemptDirectory(service.data.attempt(sweep_id, 0, 1)).predictions
@@ -141,7 +139,7 @@ def test_predictions_that_are_not_finite_have_no_scores(
     assert found["path"] == [] and found["figures"] is not None
 
 
-def test_what_cannot_be_built_cannot_be_previewed_for_the_same_reason(service: ServiceRig, client: TestClient) -> None:
+def test_preview_is_refused_for_the_same_reason_as_a_build(service: ServiceRig, client: TestClient) -> None:
     sweep_id = service.sweep()
     service.trial(sweep_id, 0, 0.5)
     for body in ({"k": 3}, {"k": 1, "select": "greedy"}, {"k": 1, "combine": "stacking"}, {"k": 1, "unknown": 1}):
@@ -151,7 +149,7 @@ def test_what_cannot_be_built_cannot_be_previewed_for_the_same_reason(service: S
     assert_problem(client.post(URL, json={"sweep_id": 99}), 404, "no sweep 99")
 
 
-def test_previews_take_turns_and_one_that_nobody_waits_for_is_not_begun() -> None:
+def test_previews_run_one_at_a_time_and_a_cancelled_one_is_not_started() -> None:
     async def scene() -> list[str]:
         turns, gate, begun = PreviewQueue(), threading.Event(), list[str]()
         first = asyncio.create_task(turns.run(gate.wait))
@@ -170,7 +168,7 @@ def test_previews_take_turns_and_one_that_nobody_waits_for_is_not_begun() -> Non
     assert asyncio.run(scene()) == ["last"]
 
 
-def test_rows_to_try_are_those_of_the_test_split(service: ServiceRig, client: TestClient, digits: Dataset) -> None:
+def test_example_rows_are_from_the_test_split(service: ServiceRig, client: TestClient, digits: Dataset) -> None:
     sweep_id = service.sweep()
     ensemble_id = service.ensemble(sweep_id, [service.trial(sweep_id, 0, 0.5, architecture=DIGITS)])
     inputs, targets = digits.split("test")
@@ -184,9 +182,7 @@ def test_rows_to_try_are_those_of_the_test_split(service: ServiceRig, client: Te
     assert again == found
 
 
-def test_rows_that_are_not_known_here_are_refused(
-    service: ServiceRig, client: TestClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unavailable_rows_are_refused(service: ServiceRig, client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     sweep_id = service.sweep()
     ensemble_id = service.ensemble(sweep_id, [service.trial(sweep_id, 0, 0.5)])
     own = Architecture(Task.CLASSIFICATION, ("cat", "dog"), 3, None, {})
@@ -196,7 +192,7 @@ def test_rows_that_are_not_known_here_are_refused(
     assert_problem(client.get("/api/v1/ensembles/99/samples"), 404, "no ensemble 99")
 
 
-def test_rows_of_a_table_have_the_numbers_that_were_in_it(digits: Dataset) -> None:
+def test_rows_of_a_table_have_its_numbers(digits: Dataset) -> None:
     table = replace(
         digits,
         inputs=np.full((len(digits.inputs), 2), 0.1, np.float32),

@@ -1,4 +1,4 @@
-"""Ensembles over REST: built of the best, listed, measured, stopped."""
+"""Ensembles over REST: built from the best trials, listed, evaluated, stopped."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ URL = "/api/v1/ensembles"
 
 
 def measured() -> dict[str, Any]:
-    """What the host stores of two members on four rows."""
+    """The evaluation that the host stores, of two members on four rows."""
     said = np.asarray([[[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.3, 0.7]]] * 2, np.float32)
     found = evaluate(
         "test", said, np.asarray([0, 1, 1, 1]), Combination(Task.CLASSIFICATION, Rule.MEAN, (0.5, 0.5)), quorum=1
@@ -36,7 +36,7 @@ MEASURED = measured()
 
 @pytest.fixture
 def sweep_id(service: ServiceRig) -> int:
-    """A sweep whose trials 0 to 4 finished; trial 3, the best, left no model."""
+    """A sweep whose trials 0 to 4 finished; trial 3, the best, saved no model."""
     found = service.sweep()
     for number, value in enumerate([0.5, 0.7, 0.7, 0.9, 0.2]):
         service.trial(found, number, value, model=number != 3)
@@ -45,19 +45,19 @@ def sweep_id(service: ServiceRig) -> int:
 
 @pytest.fixture
 def ensemble_id(client: TestClient, sweep_id: int) -> int:
-    """Of trials 1, 2 and 0; `building`."""
+    """An ensemble of trials 1, 2 and 0, in state `building`."""
     built: int = client.post(URL, json={"sweep_id": sweep_id}).json()["id"]
     return built
 
 
 @pytest.fixture
 def ready_id(service: ServiceRig, ensemble_id: int) -> int:
-    """The same, `ready`."""
+    """The same ensemble, in state `ready`."""
     service.ready(ensemble_id, ["ipc:///nowhere"] * 3)
     return ensemble_id
 
 
-def test_the_best_that_left_a_model_become_members(client: TestClient, sweep_id: int) -> None:
+def test_best_trials_with_a_model_become_members(client: TestClient, sweep_id: int) -> None:
     answer = client.post(URL, json={"sweep_id": sweep_id, "k": 3})
     assert (answer.status_code, answer.headers["location"]) == (201, f"{URL}/1")
     ensemble = answer.json()
@@ -70,7 +70,7 @@ def test_the_best_that_left_a_model_become_members(client: TestClient, sweep_id:
     assert client.get(f"{URL}/1").json() == ensemble
 
 
-def test_names_are_the_sweeps_with_a_number_and_never_twice(client: TestClient, sweep_id: int) -> None:
+def test_names_are_those_of_the_sweep_with_a_unique_number(client: TestClient, sweep_id: int) -> None:
     def build(**more: Any) -> Any:
         return client.post(URL, json={"sweep_id": sweep_id, "k": 1, **more})
 
@@ -121,7 +121,7 @@ BAD: list[tuple[dict[str, Any], int, str]] = [
 
 
 @pytest.mark.parametrize(("changes", "status", "words"), BAD, ids=str)
-def test_what_cannot_be_built_is_refused_and_not_stored(
+def test_invalid_ensemble_is_refused_and_not_stored(
     client: TestClient, sweep_id: int, changes: dict[str, Any], status: int, words: str
 ) -> None:
     body = json.dumps({"sweep_id": sweep_id, **changes})
@@ -130,7 +130,7 @@ def test_what_cannot_be_built_is_refused_and_not_stored(
     assert client.get(URL).json()["items"] == []
 
 
-def test_pages_hold_every_ensemble_once_newest_first(client: TestClient, sweep_id: int) -> None:
+def test_pages_contain_every_ensemble_once_newest_first(client: TestClient, sweep_id: int) -> None:
     for _ in range(3):
         client.post(URL, json={"sweep_id": sweep_id, "k": 1})
     first = client.get(f"{URL}?limit=2").json()
@@ -139,7 +139,7 @@ def test_pages_hold_every_ensemble_once_newest_first(client: TestClient, sweep_i
     assert second["next"] is None
 
 
-def test_stopping_is_idempotent(client: TestClient, ensemble_id: int) -> None:
+def test_stop_is_idempotent(client: TestClient, ensemble_id: int) -> None:
     answers = [client.post(f"{URL}/{ensemble_id}/stop") for _ in range(2)]
     assert [(a.status_code, a.json()["state"]) for a in answers] == [(200, "stopped")] * 2
 
@@ -147,9 +147,7 @@ def test_stopping_is_idempotent(client: TestClient, ensemble_id: int) -> None:
 # Evaluations.
 
 
-def test_an_evaluation_that_takes_longer_is_202_and_found_by_its_id(
-    client: TestClient, service: ServiceRig, ready_id: int
-) -> None:
+def test_long_evaluation_is_202_and_found_by_id(client: TestClient, service: ServiceRig, ready_id: int) -> None:
     answer = client.post(f"{URL}/{ready_id}/evaluate", json={"wait_s": 0})
     assert answer.status_code == 202
     found = answer.json()
@@ -168,7 +166,7 @@ def test_an_evaluation_that_takes_longer_is_202_and_found_by_its_id(
     [(MEASURED, "", 200), (None, "member 2 did not answer", 422)],
     ids=["measured", "not"],
 )
-def test_evaluating_waits_for_the_host(
+def test_evaluation_waits_for_the_host(
     client: TestClient, service: ServiceRig, ready_id: int, result: Any, reason: str, status: int
 ) -> None:
     ids = itertools.count(1)
@@ -205,18 +203,18 @@ UNMEASURABLE: list[tuple[Any, int, str]] = [
 
 
 @pytest.mark.parametrize(("body", "status", "words"), UNMEASURABLE, ids=str)
-def test_what_cannot_be_measured_is_refused_and_not_queued(
+def test_invalid_evaluation_is_refused_and_not_queued(
     client: TestClient, ready_id: int, body: Any, status: int, words: str
 ) -> None:
     assert_problem(client.post(f"{URL}/{ready_id}/evaluate", json=body), status, words)
     assert client.get(f"{URL}/{ready_id}/evaluations").json() == []
 
 
-def test_an_ensemble_that_does_not_answer_cannot_be_measured(client: TestClient, ensemble_id: int) -> None:
+def test_stopped_ensemble_cannot_be_evaluated(client: TestClient, ensemble_id: int) -> None:
     assert_problem(client.post(f"{URL}/{ensemble_id}/evaluate", json={}), 409, "is building")
 
 
-def test_a_degraded_ensemble_cannot_be_measured_and_the_member_is_named(
+def test_degraded_ensemble_cannot_be_evaluated_and_the_member_is_named(
     client: TestClient, service: ServiceRig, ready_id: int
 ) -> None:
     with service.database.write() as connection:
@@ -227,14 +225,14 @@ def test_a_degraded_ensemble_cannot_be_measured_and_the_member_is_named(
     assert_problem(answer, 409, "needs all members", "member 1 is failed (its weights are gone)")
 
 
-def test_a_target_is_not_repeated_at_length(client: TestClient, ready_id: int) -> None:
+def test_long_target_is_truncated_in_the_message(client: TestClient, ready_id: int) -> None:
     body = {"inputs": [[1, 2, 3]], "targets": ["cow" * 1000]}
     answer = client.post(f"{URL}/{ready_id}/evaluate", json=body)
     assert_problem(answer, 422, "in row 0; classes:")
     assert len(answer.json()["detail"]) < 200
 
 
-def test_posted_rows_wait_for_the_host_as_they_came(client: TestClient, service: ServiceRig, ready_id: int) -> None:
+def test_posted_rows_are_stored_unchanged_for_the_host(client: TestClient, service: ServiceRig, ready_id: int) -> None:
     body = {**ROWS, "targets": ["dog", 0], "wait_s": 0}
     found = client.post(f"{URL}/{ready_id}/evaluate", json=body).json()
     assert (found["split"], found["version"]) == ("posted", 1)
@@ -243,10 +241,10 @@ def test_posted_rows_wait_for_the_host_as_they_came(client: TestClient, service:
     np.testing.assert_array_equal(rows["targets"], [1, 0])
 
 
-# Versions and life.
+# Versions and life cycle.
 
 
-def test_another_version_is_on_its_way_until_it_is_promoted_or_rolled_back(
+def test_new_version_is_the_target_until_promoted_or_rolled_back(
     client: TestClient, sweep_id: int, ready_id: int
 ) -> None:
     url = f"{URL}/{ready_id}"
@@ -265,14 +263,14 @@ def test_another_version_is_on_its_way_until_it_is_promoted_or_rolled_back(
     assert (back["version"], back["target"], back["canary"]) == (1, None, None)
 
 
-def test_a_version_takes_the_inputs_of_the_one_before(client: TestClient, service: ServiceRig, ready_id: int) -> None:
+def test_version_has_the_inputs_of_the_one_before(client: TestClient, service: ServiceRig, ready_id: int) -> None:
     other = service.sweep()
     trial_id = service.trial(other, 0, 0.9, architecture={"image": [1, 2, 2]})
     answer = client.post(f"{URL}/{ready_id}/versions", json={"trial_ids": [trial_id]})
     assert_problem(answer, 422, "has 4 inputs", "build another ensemble")
 
 
-def test_a_stopped_ensemble_starts_again_and_a_retired_one_never(client: TestClient, ready_id: int) -> None:
+def test_stopped_ensemble_can_be_started_and_a_retired_one_cannot(client: TestClient, ready_id: int) -> None:
     url = f"{URL}/{ready_id}"
     assert client.post(f"{url}/stop").json()["state"] == "stopped"
     assert_problem(client.post(f"{url}/promote"), 409, "stopped", "start it first")
@@ -282,10 +280,10 @@ def test_a_stopped_ensemble_starts_again_and_a_retired_one_never(client: TestCli
         assert_problem(client.post(f"{url}/{action}"), 409, "retired")
 
 
-# Members that do not go together, and weights that are damaged.
+# Incompatible members, and damaged weights.
 
 
-def test_members_of_different_data_are_named(client: TestClient, service: ServiceRig, sweep_id: int) -> None:
+def test_members_with_different_data_are_named(client: TestClient, service: ServiceRig, sweep_id: int) -> None:
     birds = service.trial(service.sweep(), 0, 0.9, architecture={"labels": ["hen", "owl"]})
     wide = service.trial(service.sweep(), 0, 0.9, architecture={"image": [1, 1, 4]})
     values = service.trial(service.sweep(), 0, 0.9, architecture={"task": "regression"})
@@ -294,7 +292,7 @@ def test_members_of_different_data_are_named(client: TestClient, service: Servic
     assert_problem(client.post(URL, json={"trial_ids": [1, values]}), 422, f"trial {values} is for regression")
 
 
-def test_trials_of_several_sweeps_stand_together(client: TestClient, service: ServiceRig, sweep_id: int) -> None:
+def test_trials_of_several_sweeps_may_be_combined(client: TestClient, service: ServiceRig, sweep_id: int) -> None:
     other = service.trial(service.sweep(name="other"), 0, 0.9)
     body = client.post(URL, json={"trial_ids": [other, 1], "weights": [3, 1]}).json()
     assert [(m["trial_id"], m["weight"]) for m in body["members"]] == [(other, 0.75), (1, 0.25)]
@@ -310,20 +308,20 @@ def test_damaged_weights_are_named(
     assert_problem(client.post(URL, json={"sweep_id": sweep_id}), 422, named(model))
 
 
-def test_weights_that_changed_since_are_named(client: TestClient, service: ServiceRig, sweep_id: int) -> None:
+def test_changed_weights_are_named(client: TestClient, service: ServiceRig, sweep_id: int) -> None:
     model = AttemptDirectory(service.data.attempt(sweep_id, 1, 1)).model
     content = model.read_bytes()
     model.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     assert_problem(client.post(URL, json={"sweep_id": sweep_id}), 422, named(model), "SHA-256")
 
 
-def test_a_sweep_that_saved_no_model_says_how_to(client: TestClient, service: ServiceRig) -> None:
+def test_sweep_without_models_is_refused_with_a_hint(client: TestClient, service: ServiceRig) -> None:
     sweep_id = service.sweep()
     service.trial(sweep_id, 0, 0.5, model=False)
     assert_problem(client.post(URL, json={"sweep_id": sweep_id}), 422, "save_model")
 
 
-def test_an_evaluation_belongs_to_its_ensemble(client: TestClient, service: ServiceRig, sweep_id: int) -> None:
+def test_evaluation_belongs_to_its_ensemble(client: TestClient, service: ServiceRig, sweep_id: int) -> None:
     one, other = (client.post(URL, json={"sweep_id": sweep_id, "k": 1}).json()["id"] for _ in range(2))
     evaluation_id = service.evaluation(one)
     for tail in ("", "/probabilities"):
@@ -331,10 +329,10 @@ def test_an_evaluation_belongs_to_its_ensemble(client: TestClient, service: Serv
     assert client.get(f"{URL}/{one}/evaluations/{evaluation_id}").status_code == 200
 
 
-# The gateway, from the api's side.
+# The gateway, from the side of the api.
 
 
-def test_with_no_gateway_a_prediction_is_503_and_says_to_come_again(client: TestClient, ensemble_id: int) -> None:
+def test_prediction_without_a_gateway_is_503_with_retry_after(client: TestClient, ensemble_id: int) -> None:
     answer = client.post(f"{URL}/{ensemble_id}/predict", json={"inputs": [[1.0]]})
     assert_problem(answer, 503, "the gateway is not running")
     assert answer.headers["retry-after"] == "1"

@@ -1,4 +1,4 @@
-"""What the api hands on to the gateway arrives as it was sent, and comes back as it was answered."""
+"""The api forwards requests to the gateway, and answers to the client, unchanged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BEARER = {"Authorization": f"Bearer {TOKEN}"}
 
 
 class Gateway:
-    """Keeps what came, and answers what the test says."""
+    """Records requests, and returns the answer that the test sets."""
 
     def __init__(self) -> None:
         self.came: list[dict[str, Any]] = []
@@ -38,13 +38,13 @@ class Gateway:
 
 @pytest.fixture
 def gateway() -> Gateway:
-    """What is behind the Unix socket."""
+    """The gateway behind the Unix socket."""
     return Gateway()
 
 
 @pytest.fixture
 def client(gateway: Gateway) -> Iterator[TestClient]:
-    """The api's side, with its connection to the gateway."""
+    """A client of the api, which has a connection to the gateway."""
     app = FastAPI()
     app.state.gateway = httpx2.AsyncClient(transport=httpx2.ASGITransport(gateway.app))
     app.state.authenticator = OneToken()
@@ -59,12 +59,12 @@ def client(gateway: Gateway) -> Iterator[TestClient]:
 
 
 class Settingless:
-    """A service whose settings nobody reads, since the connection is there."""
+    """A service whose settings are not read, because the connection exists."""
 
     settings = None
 
 
-def test_a_prediction_goes_on_as_it_came(client: TestClient, gateway: Gateway) -> None:
+def test_prediction_is_forwarded_unchanged(client: TestClient, gateway: Gateway) -> None:
     headers = {**BEARER, "Content-Type": "application/x-npy", "Cookie": "theirs=secret", "X-Own": "1"}
     answer = client.post("/api/v1/ensembles/7/predict?whole=true&deadline_ms=5", content=b"rows", headers=headers)
     assert answer.status_code == 200
@@ -78,13 +78,13 @@ def test_a_prediction_goes_on_as_it_came(client: TestClient, gateway: Gateway) -
 
 
 @pytest.mark.parametrize("named", ["small-1", "a%2Fb%20c%3F", "a/b", "d%C3%B6g"])
-def test_an_ensemble_may_be_given_by_its_name(client: TestClient, gateway: Gateway, named: str) -> None:
+def test_ensemble_may_be_given_by_name(client: TestClient, gateway: Gateway, named: str) -> None:
     answer = client.post(f"/api/v1/ensembles/{named}/predict", content=b"{}", headers=BEARER)
     assert answer.status_code == 200
     assert gateway.came[0]["url"] == (f"/api/v1/ensembles/{named}/predict", "")
 
 
-def test_an_answer_in_numpys_format_keeps_what_its_headers_say(client: TestClient, gateway: Gateway) -> None:
+def test_npy_answer_keeps_its_headers(client: TestClient, gateway: Gateway) -> None:
     headers = {"Podium-Outcome": "degraded", "Podium-Answered": "2"}
     gateway.answer = Response(b"\x93NUMPY", headers=headers, media_type="application/x-npy")
     answer = client.post("/api/v1/ensembles/7/predict", headers={**BEARER, "Accept": "application/x-npy"})
@@ -93,7 +93,7 @@ def test_an_answer_in_numpys_format_keeps_what_its_headers_say(client: TestClien
     assert (answer.headers["podium-outcome"], answer.headers["podium-answered"]) == ("degraded", "2")
 
 
-def test_raw_tensors_go_both_ways(client: TestClient, gateway: Gateway) -> None:
+def test_binary_tensors_are_forwarded_in_both_directions(client: TestClient, gateway: Gateway) -> None:
     gateway.answer = Response(b'{"a":1}\0\xff', headers={"Inference-Header-Content-Length": "7"},
                               media_type="application/octet-stream")  # fmt: skip
     headers = {**BEARER, "Inference-Header-Content-Length": "2", "Content-Encoding": "gzip"}
@@ -107,25 +107,25 @@ def test_raw_tensors_go_both_ways(client: TestClient, gateway: Gateway) -> None:
 
 
 @pytest.mark.parametrize("path", ["/v2/models/a%2Fb%20c%3F", "/v2/models/d%C3%B6g/versions/1/ready", "/v2", "/v2/x/y"])
-def test_a_path_stays_as_it_was_written(client: TestClient, gateway: Gateway, path: str) -> None:
+def test_path_is_forwarded_unchanged(client: TestClient, gateway: Gateway, path: str) -> None:
     assert client.get(path, headers=BEARER).status_code == 200
     assert gateway.came[0]["url"] == (path, "")
 
 
-def test_a_path_that_leads_elsewhere_is_none() -> None:
+def test_path_with_dot_segments_is_refused() -> None:
     for path in ("/v2/../healthz", "/v2/./models/m"):
         with pytest.raises(NotFoundError):
             prediction_routes._url(path.encode(), b"")
     assert prediction_routes._url(b"/v2/models/%2E%2E/x", b"a=%2F").raw_path == b"/v2/models/%2E%2E/x?a=%2F"
 
 
-def test_a_header_that_is_not_ascii_is_the_gateways_to_refuse(client: TestClient, gateway: Gateway) -> None:
+def test_non_ascii_header_is_forwarded_to_the_gateway(client: TestClient, gateway: Gateway) -> None:
     headers = [(b"Authorization", BEARER["Authorization"].encode()), (b"Inference-Header-Content-Length", b"\xb2")]
     assert client.post("/v2/models/m/infer", content=b"{}", headers=headers).status_code == 200
     assert "inference-header-content-length" in gateway.came[0]["headers"]
 
 
-def test_a_refusal_comes_back_whole(client: TestClient, gateway: Gateway) -> None:
+def test_refusal_is_returned_completely(client: TestClient, gateway: Gateway) -> None:
     gateway.answer = problem_details.problem(ProblemType.TOO_MANY_PREDICTIONS, "later", error="later")
     answer = client.post("/v2/models/m/infer", content=b"{}", headers=BEARER)
     assert (answer.status_code, answer.json()["error"]) == (429, "later")
@@ -133,7 +133,7 @@ def test_a_refusal_comes_back_whole(client: TestClient, gateway: Gateway) -> Non
     assert answer.headers["content-type"] == "application/problem+json"
 
 
-def test_health_is_public_and_the_rest_is_not_read(client: TestClient, gateway: Gateway) -> None:
+def test_health_is_public_and_other_routes_are_not(client: TestClient, gateway: Gateway) -> None:
     assert client.get("/v2/health/live").status_code == 200
     assert client.get("/v2/health/ready").status_code == 200
     assert len(gateway.came) == 2
@@ -146,7 +146,7 @@ def test_health_is_public_and_the_rest_is_not_read(client: TestClient, gateway: 
     assert len(gateway.came) == 2
 
 
-def test_a_body_above_the_limit_is_not_handed_on(
+def test_body_above_the_limit_is_not_forwarded(
     client: TestClient, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(prediction_routes, "MAX_PREDICTION_BYTES", 3)
@@ -155,7 +155,7 @@ def test_a_body_above_the_limit_is_not_handed_on(
     assert gateway.came == []
 
 
-def test_a_gateway_that_is_not_there_is_503(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_gateway_is_503(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     async def refuse(*_: Any, **__: Any) -> None:
         raise httpx2.ConnectError("refused")
 

@@ -1,4 +1,4 @@
-"""What a page that follows is told: merged while it waits, once, and in which words."""
+"""Pending messages of an event stream: merged while the client waits, sent once, and their content."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from podium.db.stores.events import NewEvent, News
 from tests.service_rig import AT, ServiceRig
 
 
-def begun(position: int = 7, **watch: int) -> Subscription:
-    """A subscription that has been greeted."""
+def started(position: int = 7, **watch: int) -> Subscription:
+    """A subscription whose greeting has been sent."""
     subscription = Subscription(Watch(**watch))
     subscription.begin(position)
     (greeting,) = subscription.take()
@@ -23,8 +23,8 @@ def begun(position: int = 7, **watch: int) -> Subscription:
     return subscription
 
 
-def told(subscription: Subscription) -> list[tuple[str | None, Any, str | None]]:
-    """Name, data and id of each message, the data as a browser sees them."""
+def messages(subscription: Subscription) -> list[tuple[str | None, Any, str | None]]:
+    """Name, data and id of each message, the data as received by a browser."""
     found = []
     for message in subscription.take():
         data = message.data.model_dump(mode="json") if hasattr(message.data, "model_dump") else message.data
@@ -32,8 +32,8 @@ def told(subscription: Subscription) -> list[tuple[str | None, Any, str | None]]
     return found
 
 
-def test_events_are_merged_into_one_message_with_the_id_of_the_last() -> None:
-    subscription = begun()
+def test_events_are_merged_into_one_message_with_the_last_id() -> None:
+    subscription = started()
     subscription.add_events([News(8, "trial.running", 1, 4, None), News(9, "trial.finished", 1, 4, None)], 9)
     subscription.add_events(
         [News(10, "ensemble.ready", None, None, 3), News(11, "evaluation.finished", None, None, 5)], 11
@@ -49,35 +49,35 @@ def test_events_are_merged_into_one_message_with_the_id_of_the_last() -> None:
             "ensemble.ready", "evaluation.finished", "sweep.queued", "trial.finished", "trial.noted", "trial.running",
         ],
     }  # fmt: skip
-    assert told(subscription) == [("changes", changes, "13")]
-    assert told(subscription) == []
+    assert messages(subscription) == [("changes", changes, "13")]
+    assert messages(subscription) == []
 
 
 @pytest.mark.parametrize(
     ("kind", "devices"),
     [("trial.noted", False), ("trial.requested", False), ("trial.pruned", True), ("device.lost", True)],
 )
-def test_devices_are_named_when_what_they_do_changes(kind: str, devices: bool) -> None:
-    subscription = begun()
+def test_changes_include_devices_when_their_activity_changes(kind: str, devices: bool) -> None:
+    subscription = started()
     subscription.add_events([News(8, kind, 1, 1, None)], 8)
-    ((_, changes, _),) = told(subscription)
+    ((_, changes, _),) = messages(subscription)
     assert changes["devices"] is devices
 
 
-def test_what_names_too_many_trials_is_a_reset() -> None:
-    subscription = begun()
+def test_changes_of_too_many_trials_are_a_reset() -> None:
+    subscription = started()
     subscription.add_events([News(n, "trial.finished", 1, n, None) for n in range(8, 9 + MAX_TRIALS)], 8 + MAX_TRIALS)
-    assert told(subscription) == [("reset", {}, str(8 + MAX_TRIALS))]
-    assert told(subscription) == []
+    assert messages(subscription) == [("reset", {}, str(8 + MAX_TRIALS))]
+    assert messages(subscription) == []
 
 
-def test_one_that_is_too_far_behind_is_told_to_look_at_everything() -> None:
+def test_client_that_is_too_far_behind_gets_a_reset() -> None:
     subscription = Subscription(Watch())
     subscription.begin(40, reset=True)
     assert [message.event for message in subscription.take()] == ["hello", "reset"]
 
 
-def test_nothing_is_told_before_the_past_is_known() -> None:
+def test_nothing_is_sent_before_the_start_position_is_known() -> None:
     subscription = Subscription(Watch())
     subscription.add_events([News(8, "sweep.queued", 1, None, None)], 8)
     assert subscription.take() == []
@@ -85,38 +85,38 @@ def test_nothing_is_told_before_the_past_is_known() -> None:
     assert [message.event for message in subscription.take()] == ["hello", "changes"]
 
 
-def test_points_are_told_once_and_the_last_of_each() -> None:
-    subscription = begun()
+def test_last_point_of_each_metric_is_sent_once() -> None:
+    subscription = started()
     subscription.add_points({4: {"loss": (0, 0.5)}})
     subscription.add_points({4: {"loss": (1, 0.25), "acc": (1, 0.5)}, 5: {"loss": (0, 1.0)}})
     points = {"4": {"loss": [1, 0.25], "acc": [1, 0.5]}, "5": {"loss": [0, 1.0]}}
-    assert told(subscription) == [("metrics", {"points": points}, None)]
+    assert messages(subscription) == [("metrics", {"points": points}, None)]
     subscription.add_points({4: {"loss": (1, 0.25), "acc": (1, 0.5)}})
-    assert told(subscription) == []
+    assert messages(subscription) == []
     subscription.add_points({4: {"loss": (2, 0.125), "acc": (1, 0.5)}})
-    assert told(subscription) == [("metrics", {"points": {"4": {"loss": [2, 0.125]}}}, None)]
+    assert messages(subscription) == [("metrics", {"points": {"4": {"loss": [2, 0.125]}}}, None)]
 
 
-def test_log_and_health_are_told_when_they_change() -> None:
-    subscription = begun(trial_id=4, ensemble_id=1)
+def test_log_and_health_are_sent_when_they_change() -> None:
+    subscription = started(trial_id=4, ensemble_id=1)
     for size in (10, 10, 20):
         subscription.add_log(LogView(trial_id=4, attempt=1, size_bytes=size))
     subscription.add_log(None)
     subscription.add_health({"ensemble_id": 1, "members": []})
     subscription.add_health({"ensemble_id": 1, "members": []})
-    assert told(subscription) == [
+    assert messages(subscription) == [
         ("log", {"trial_id": 4, "attempt": 1, "size_bytes": 20}, None),
         ("health", {"ensemble_id": 1, "members": []}, None),
     ]
     subscription.add_log(LogView(trial_id=4, attempt=1, size_bytes=20))
     subscription.add_health({"ensemble_id": 1, "members": []})
-    assert told(subscription) == []
+    assert messages(subscription) == []
 
 
-# What the database says.
+# The database.
 
 
-def test_the_last_points_of_each_metric_of_some_trials(service: ServiceRig) -> None:
+def test_last_points_of_each_metric_of_given_trials(service: ServiceRig) -> None:
     sweep_id = service.sweep()
     one, two, silent = (service.trial(sweep_id, number, None) for number in range(3))
     service.points(one, "loss", 3.0, 2.0, 1.0)
@@ -131,7 +131,7 @@ def test_the_last_points_of_each_metric_of_some_trials(service: ServiceRig) -> N
     assert row == (two, sweep_id, 1, 1, "running")
 
 
-def test_news_are_what_events_are_about(service: ServiceRig) -> None:
+def test_news_have_the_ids_of_their_events(service: ServiceRig) -> None:
     with service.database.write() as connection:
         assert events.span(connection) == (0, 0)
         events.add(connection, [NewEvent(AT, "sweep.queued", 3), NewEvent(AT, "trial.running", 3, 4)])
@@ -141,7 +141,7 @@ def test_news_are_what_events_are_about(service: ServiceRig) -> None:
         assert [events.before(connection, AT + after) for after in (0, 1, 9, 10)] == [0, 2, 2, 3]
 
 
-def test_an_evaluation_tells_of_each_of_its_states(service: ServiceRig) -> None:
+def test_evaluation_has_an_event_for_each_of_its_states(service: ServiceRig) -> None:
     sweep_id = service.sweep()
     ensemble_id = service.ensemble(sweep_id, [service.trial(sweep_id, 0, 0.5)])
     evaluation_id = service.evaluation(ensemble_id)
@@ -149,6 +149,8 @@ def test_an_evaluation_tells_of_each_of_its_states(service: ServiceRig) -> None:
         evaluations.begin(connection, evaluation_id, AT)
     service.finish_evaluation(evaluation_id, None, "no rows")
     with service.database.read() as connection:
-        told = [event for event in events.after(connection, 0) if event["kind"].startswith("evaluation.")]
-    assert [event["kind"] for event in told] == ["evaluation.queued", "evaluation.running", "evaluation.failed"]
-    assert {(event["ensemble_id"], event["payload"]["evaluation"]) for event in told} == {(ensemble_id, evaluation_id)}
+        messages = [event for event in events.after(connection, 0) if event["kind"].startswith("evaluation.")]
+    assert [event["kind"] for event in messages] == ["evaluation.queued", "evaluation.running", "evaluation.failed"]
+    assert {(event["ensemble_id"], event["payload"]["evaluation"]) for event in messages} == {
+        (ensemble_id, evaluation_id)
+    }

@@ -1,4 +1,4 @@
-"""What charts are drawn from, over REST: points, curves, importance; a service with seeded rows."""
+"""Data of the charts over REST: points, curves, importance; with a service of seeded rows."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_points_are_columns_in_the_order_of_numbers(service: ServiceRig) -> None
     assert "pareto" not in found
 
 
-def test_points_say_their_axes_and_objectives(service: ServiceRig) -> None:
+def test_points_have_their_axes_and_objectives(service: ServiceRig) -> None:
     sweep_id = service.sweep(
         parameters={
             "lr": {"min": 1e-4, "max": 0.1, "log": True},
@@ -71,7 +71,7 @@ def test_points_follow_the_filter(service: ServiceRig) -> None:
     assert_problem(client.get("/api/v1/sweeps/99/points"), 404, "99")
 
 
-def test_a_sample_keeps_the_best_and_spreads_the_rest(service: ServiceRig) -> None:
+def test_sample_keeps_the_best_and_distributes_the_rest(service: ServiceRig) -> None:
     sweep_id = service.sweep()
     for number in range(300):
         service.trial(sweep_id, number, float((number * 7) % 300), model=False)  # each once
@@ -85,7 +85,7 @@ def test_a_sample_keeps_the_best_and_spreads_the_rest(service: ServiceRig) -> No
     assert max(b - a for a, b in pairwise(rest)) <= 15
 
 
-def test_of_several_objectives_the_front_is_marked(service: ServiceRig) -> None:
+def test_pareto_front_of_several_objectives_is_marked(service: ServiceRig) -> None:
     sweep_id = service.sweep(metric=None, metrics=TWO)
     for number, values in enumerate([(0.9, 5.0), (0.8, 1.0), (0.7, 2.0), (0.95, 9.0)]):
         service.trial(sweep_id, number, values)
@@ -95,14 +95,14 @@ def test_of_several_objectives_the_front_is_marked(service: ServiceRig) -> None:
     assert found["pareto"] == [True, True, False, True, False]
 
 
-def test_curves_of_the_sweeps_metric_come_first_and_the_best_before_others(service: ServiceRig) -> None:
+def test_curves_of_the_objective_come_first_with_the_best_trials_first(service: ServiceRig) -> None:
     sweep_id = service.sweep()
     metric = service.client().get(f"/api/v1/sweeps/{sweep_id}").json()["spec"]["metric"]["name"]
     for number, value in enumerate([0.1, 0.3, None]):
         trial_id = service.trial(sweep_id, number, value)
         service.points(trial_id, metric, 1.0, 0.5)
         service.points(trial_id, "alpha", 3.0)
-    service.trial(sweep_id, 3, 0.0)  # it has reported nothing
+    service.trial(sweep_id, 3, 0.0)  # this trial has no reports
     client = service.client()
     body = client.get(f"/api/v1/sweeps/{sweep_id}/curves").json()
     assert (body["metrics"], body["metric"], body["matching"]) == ([metric, "alpha"], metric, 3)
@@ -115,7 +115,7 @@ def test_curves_of_the_sweeps_metric_come_first_and_the_best_before_others(servi
     assert (only["metric"], only["matching"], [curve["number"] for curve in only["curves"]]) == ("alpha", 2, [1])
 
 
-def test_a_long_curve_is_thinned_and_says_so(service: ServiceRig) -> None:
+def test_long_curve_is_thinned_and_marked(service: ServiceRig) -> None:
     sweep_id = service.sweep()
     trial_id = service.trial(sweep_id, 0, 0.3)
     service.points(trial_id, "loss", *[float(step == 77) for step in range(200)])
@@ -126,13 +126,13 @@ def test_a_long_curve_is_thinned_and_says_so(service: ServiceRig) -> None:
     assert max(curve["values"]) == 1.0
 
 
-def test_without_any_report_there_are_no_curves(service: ServiceRig) -> None:
+def test_sweep_without_reports_has_no_curves(service: ServiceRig) -> None:
     body = service.client().get(f"/api/v1/sweeps/{service.sweep()}/curves").json()
     assert body == {"metrics": [], "metric": None, "goal": None, "matching": 0, "curves": []}
 
 
-class Judge:
-    """In place of the process: counts, and answers what it was given to answer."""
+class FakeEvaluator:
+    """Replaces the process: counts its calls, and returns a prepared answer."""
 
     def __init__(self) -> None:
         self.asked: list[dict[str, Any]] = []
@@ -142,20 +142,20 @@ class Judge:
         self.asked.append(document)
         if self.refuses:
             raise AnalysisError(self.refuses)
-        return {"importances": {"lr": 0.8, "width": 0.2}, "left_out": {"momentum": "takes part in 1 of 12 trials"}}
+        return {"importances": {"lr": 0.8, "width": 0.2}, "left_out": {"momentum": "active in only 1 of 12 trials"}}
 
 
 @pytest.fixture
-def judge() -> Judge:
-    return Judge()
+def evaluator() -> FakeEvaluator:
+    return FakeEvaluator()
 
 
 class Importance:
-    """A client of one sweep's importance, and what works behind it."""
+    """A client of the importance of one sweep, and its replaced process."""
 
-    def __init__(self, service: ServiceRig, sweep_id: int, judge: Judge) -> None:
+    def __init__(self, service: ServiceRig, sweep_id: int, evaluator: FakeEvaluator) -> None:
         app = service.app()
-        self.queue = app.state.importances = ImportanceQueue(service.database, judge)
+        self.queue = app.state.importances = ImportanceQueue(service.database, evaluator)
         self.client = service.client(app=app)
         self.path = f"/api/v1/sweeps/{sweep_id}/importance"
 
@@ -165,9 +165,9 @@ class Importance:
         return answer
 
 
-def test_importance_is_judged_once_and_kept(service: ServiceRig, judge: Judge) -> None:
+def test_importance_is_computed_once_and_cached(service: ServiceRig, evaluator: FakeEvaluator) -> None:
     sweep_id = service.sweep()
-    importance = Importance(service, sweep_id, judge)
+    importance = Importance(service, sweep_id, evaluator)
     assert importance.ask()["state"] == "too_few"
     for number in range(12):
         service.trial(sweep_id, number, number / 10, params={"lr": number / 100}, model=False)
@@ -176,15 +176,15 @@ def test_importance_is_judged_once_and_kept(service: ServiceRig, judge: Judge) -
     found = importance.ask()
     assert (found["state"], found["as_of"], found["trials"]) == ("ready", 12, 12)
     assert found["importances"] == {"lr": 0.8, "width": 0.2}
-    assert found["left_out"] == {"momentum": "takes part in 1 of 12 trials"}
-    assert len(judge.asked) == 1
-    assert judge.asked[0]["trials"][1] == {"params": {"lr": 0.01}, "value": 0.1}
-    assert "lr" in judge.asked[0]["parameters"]
+    assert found["left_out"] == {"momentum": "active in only 1 of 12 trials"}
+    assert len(evaluator.asked) == 1
+    assert evaluator.asked[0]["trials"][1] == {"params": {"lr": 0.01}, "value": 0.1}
+    assert "lr" in evaluator.asked[0]["parameters"]
 
 
-def test_importance_is_judged_again_when_enough_is_new(service: ServiceRig, judge: Judge) -> None:
+def test_importance_is_computed_again_after_enough_new_trials(service: ServiceRig, evaluator: FakeEvaluator) -> None:
     sweep_id = service.sweep()
-    importance = Importance(service, sweep_id, judge)
+    importance = Importance(service, sweep_id, evaluator)
     for number in range(12):
         service.trial(sweep_id, number, number / 10, model=False)
     importance.ask()
@@ -202,26 +202,26 @@ def test_importance_is_judged_again_when_enough_is_new(service: ServiceRig, judg
     assert importance.ask()["as_of"] == 18
 
 
-def test_importance_that_cannot_be_judged_says_why_and_is_not_tried_for_ever(service: ServiceRig, judge: Judge) -> None:
+def test_failed_importance_has_a_reason_and_is_not_retried(service: ServiceRig, evaluator: FakeEvaluator) -> None:
     sweep_id = service.sweep()
-    importance = Importance(service, sweep_id, judge)
+    importance = Importance(service, sweep_id, evaluator)
     for number in range(10):
         service.trial(sweep_id, number, 1.0, model=False)
-    judge.refuses = "all trials have the same value"
+    evaluator.refuses = "all trials have the same value"
     importance.ask()
     for _ in range(3):
         found = importance.ask()
         assert (found["state"], found["reason"]) == ("failed", "all trials have the same value")
-    assert len(judge.asked) == 1
+    assert len(evaluator.asked) == 1
 
 
-def test_importance_by_duration_or_another_objective_but_no_other_word(service: ServiceRig, judge: Judge) -> None:
+def test_importance_target_is_an_objective_or_the_duration(service: ServiceRig, evaluator: FakeEvaluator) -> None:
     sweep_id = service.sweep(metric=None, metrics=TWO)
-    importance = Importance(service, sweep_id, judge)
+    importance = Importance(service, sweep_id, evaluator)
     for number in range(10):
         service.trial(sweep_id, number, (0.5, number * 2.0), model=False)
     assert importance.ask(metric="val_loss")["state"] == "computing"
     assert importance.ask(metric="duration_s")["state"] == "computing"
-    assert [asked["trials"][3]["value"] for asked in judge.asked] == [6.0, 2.0]
+    assert [asked["trials"][3]["value"] for asked in evaluator.asked] == [6.0, 2.0]
     problem = importance.client.get(importance.path, params={"metric": "speed"})
     assert_problem(problem, 400, "val_accuracy, val_loss, duration_s")

@@ -1,4 +1,4 @@
-"""Code bundles: what is no sound zip of plain files is 422, and nothing of it is written."""
+"""Code bundles: anything but a valid zip file of regular files is 422, and nothing of it is written."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ URL = "/api/v1/bundles"
 
 
 def packed(*files: tuple[str, str], mode: int = stat.S_IFREG | 0o644) -> bytes:
-    """A zip of these files, in this order, whatever their names."""
+    """A zip of these files, in this order, with any names."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in files:
@@ -37,11 +37,11 @@ def packed(*files: tuple[str, str], mode: int = stat.S_IFREG | 0o644) -> bytes:
 
 
 @pytest.fixture(autouse=True)
-def _twice_is_what_is_tried(recwarn: pytest.WarningsRecorder) -> None:
-    """`zipfile` warns when a name is written twice."""
+def _allow_duplicate_names(recwarn: pytest.WarningsRecorder) -> None:
+    """Duplicate names are tested: `zipfile` warns when a name is written twice."""
 
 
-def test_a_bundle_is_unpacked_under_its_hash(client: TestClient, service: ServiceRig) -> None:
+def test_bundle_is_unpacked_under_its_hash(client: TestClient, service: ServiceRig) -> None:
     content = packed(("train.py", "x = 1\n"), ("lib/deep/er.py", "y = 2\n"), ("sweep.yaml", "{}"))
     answer = client.post(URL, content=content)
     assert (answer.status_code, answer.json()) == (201, {"sha256": code_bundles.digest(content)})
@@ -53,7 +53,7 @@ def test_a_bundle_is_unpacked_under_its_hash(client: TestClient, service: Servic
     }
 
 
-def test_a_package_to_preload_is_looked_for_when_a_sweep_is_submitted(client: TestClient) -> None:
+def test_preloaded_package_is_checked_at_submission(client: TestClient) -> None:
     sha256 = client.post(URL, content=packed(("train.py", "def objective(trial): ..."))).json()["sha256"]
     program = {"function": "train:objective", "bundle": sha256}
     for preload, status in ((["json", "no_such_package"], 422), (["json", "__main__"], 422), (["json.decoder"], 201)):
@@ -65,14 +65,14 @@ def test_a_package_to_preload_is_looked_for_when_a_sweep_is_submitted(client: Te
             assert f"package {preload[1]!r} is not installed in the service's Python environment" in error["message"]
 
 
-def test_a_script_is_accepted_with_its_bundle(client: TestClient) -> None:
+def test_script_is_accepted_with_its_bundle(client: TestClient) -> None:
     sha256 = client.post(URL, content=packed(("train.py", ""))).json()["sha256"]
     script = {"script": "train.py", "metrics": {"score": "score ([0-9.]+)"}}
     answer = client.post("/api/v1/sweeps", json=document(program={**script, "bundle": sha256}))
     assert answer.status_code == 201
 
 
-def test_a_variable_that_the_service_does_not_have_is_named(
+def test_environment_variable_missing_in_the_service_is_named(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("DATA", raising=False)
@@ -91,7 +91,7 @@ def test_a_variable_that_the_service_does_not_have_is_named(
     assert client.post("/api/v1/sweeps", json=document(program=program)).status_code == 201
 
 
-def test_the_same_content_twice_is_one_bundle(client: TestClient, service: ServiceRig) -> None:
+def test_equal_content_is_one_bundle(client: TestClient, service: ServiceRig) -> None:
     content = packed(("train.py", ""))
     first, second = (client.post(URL, content=content) for _ in range(2))
     assert first.json() == second.json()
@@ -99,9 +99,7 @@ def test_the_same_content_twice_is_one_bundle(client: TestClient, service: Servi
     assert len(list(service.data.bundles.iterdir())) == 1
 
 
-def test_two_uploads_of_the_same_content_at_once_leave_it_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_concurrent_uploads_of_equal_content_are_complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     content = packed(*((f"{name}.py", name) for name in "abcd"))
     folder = tmp_path / code_bundles.digest(content)
     copied, files = shutil.copyfileobj, 0
@@ -109,7 +107,7 @@ def test_two_uploads_of_the_same_content_at_once_leave_it_whole(
     def interrupted(source: IO[bytes], target: IO[bytes], length: int) -> None:
         nonlocal files
         files += 1
-        if files == 3:  # the other upload begins and ends in the middle of this one
+        if files == 3:  # the other upload starts and ends during this one
             code_bundles.unpack(content, folder)
         copied(source, target, length)
 
@@ -120,7 +118,7 @@ def test_two_uploads_of_the_same_content_at_once_leave_it_whole(
     assert files == 8
 
 
-def test_a_packed_folder_is_accepted_and_its_hash_is_of_names_and_contents(
+def test_hash_of_a_packed_folder_covers_names_and_contents(
     client: TestClient, service: ServiceRig, tmp_path: Path
 ) -> None:
     for name in ("one", "two"):
@@ -158,7 +156,7 @@ def _lies_about_its_size() -> bytes:
 
 
 def _lies_at_its_end() -> bytes:
-    """Sound, but for a byte of the last file."""
+    """Valid except for one byte of the last file."""
     content = bytearray(packed(("a.py", "x" * 1000), ("b.py", "y")))
     content[content.index(b"PK\1\2") - 1] ^= 0xFF
     return bytes(content)
@@ -200,17 +198,17 @@ WRONG: dict[str, tuple[Callable[[], bytes], str]] = {
 
 
 @pytest.mark.parametrize(("make", "words"), WRONG.values(), ids=WRONG)
-def test_an_unsound_bundle_is_422_and_nothing_is_written(
+def test_invalid_bundle_is_422_and_nothing_is_written(
     client: TestClient, service: ServiceRig, make: Callable[[], bytes], words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = sorted(service.data.root.parent.rglob("*.py"))
-    monkeypatch.setattr("podium.sweep.specfile.code_bundles.tempfile.mkdtemp", None)  # not even for a moment
+    monkeypatch.setattr("podium.sweep.specfile.code_bundles.tempfile.mkdtemp", None)  # not even temporarily
     assert_problem(client.post(URL, content=make()), 422, words)
     assert list(service.data.bundles.iterdir()) == []
     assert sorted(service.data.root.parent.rglob("*.py")) == before
 
 
-def test_a_bomb_is_422_and_not_unpacked(
+def test_zip_bomb_is_422_and_not_unpacked(
     client: TestClient, service: ServiceRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(code_bundles, "MAX_UNPACKED_BYTES", 1 << 20)
@@ -220,7 +218,7 @@ def test_a_bomb_is_422_and_not_unpacked(
     assert list(service.data.bundles.iterdir()) == []
 
 
-def test_a_directory_of_a_million_files_is_not_even_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_zip_directory_of_a_million_files_is_not_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     entry = packed(("a", ""))
     start, end = entry.index(b"PK\1\2"), entry.index(b"PK\5\6")
     content = entry[:start] + entry[start:end] * 1_000_000 + entry[end:]
@@ -229,17 +227,17 @@ def test_a_directory_of_a_million_files_is_not_even_read(monkeypatch: pytest.Mon
         code_bundles.unpack(content, tmp_path / "bundle")
 
 
-def test_a_bundle_above_the_limit_is_413(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bundle_above_the_limit_is_413(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(code_bundles, "MAX_BYTES", 1000)
     assert_problem(client.post(URL, content=b"x" * 1001), 413, "1,000 bytes")
 
 
-def test_a_bundle_may_be_larger_than_a_json_body(client: TestClient) -> None:
+def test_bundle_may_be_larger_than_a_json_body(client: TestClient) -> None:
     noise = random.Random(0).randbytes(2 << 20).hex()  # a hex digit is half a byte, compressed
     assert client.post(URL, content=packed(("noise", noise))).status_code == 201
 
 
-def test_a_bundle_with_changed_bytes_is_a_bundle_or_422(client: TestClient, service: ServiceRig) -> None:
+def test_bundle_with_changed_bytes_is_accepted_or_422(client: TestClient, service: ServiceRig) -> None:
     sound = packed(("train.py", "x = 1\n" * 50), ("lib/a.py", "y"))
     chance = random.Random(1)
     for _ in range(500):
@@ -252,7 +250,7 @@ def test_a_bundle_with_changed_bytes_is_a_bundle_or_422(client: TestClient, serv
     assert not list(service.data.bundles.glob(".*"))
 
 
-def test_code_that_is_too_large_names_its_largest_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_for_too_large_code_names_the_largest_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(code_bundles, "MAX_UNPACKED_BYTES", 2 << 20)
     (tmp_path / "train.py").write_text("x = 1\n")
     (tmp_path / "weights.bin").write_bytes(bytes(3 << 20))
@@ -263,7 +261,7 @@ def test_code_that_is_too_large_names_its_largest_file(tmp_path: Path, monkeypat
     code_bundles.pack(tmp_path)
 
 
-def test_code_is_checked_when_a_document_is_submitted_as_when_a_file_is(client: TestClient) -> None:
+def test_code_of_a_submitted_document_is_checked_as_for_a_file(client: TestClient) -> None:
     sha256 = client.post(URL, content=packed(("train.py", "def objective(trial): ..."))).json()["sha256"]
     wrong = document(program={"function": "train:objektive", "bundle": sha256})
     answers = [
@@ -276,7 +274,7 @@ def test_code_is_checked_when_a_document_is_submitted_as_when_a_file_is(client: 
     assert errors[0][0]["message"] == "train.py does not define 'objektive'; did you mean 'objective'?"
 
 
-def test_a_relative_data_path_is_refused_however_a_sweep_is_submitted(client: TestClient) -> None:
+def test_relative_data_path_is_refused_in_documents_and_files(client: TestClient) -> None:
     wrong = builtin_document(program={"model": "mlp", "data": {"file": "rows.csv", "target": "y"}})
     answers = [
         client.post("/api/v1/sweeps", json=wrong),

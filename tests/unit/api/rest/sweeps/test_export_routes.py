@@ -1,4 +1,4 @@
-"""A sweep's trials as files over REST: every cell right, text that is no formula, parts that fit together."""
+"""Export of trials over REST: correct cells, strings that are not formulas, and consistent chunks."""
 
 from __future__ import annotations
 
@@ -66,14 +66,14 @@ def test_csv_has_a_column_for_each_parameter_and_a_row_for_each_trial(client: Te
     assert float(first["duration_s"]) >= 0
 
 
-def test_no_cell_of_text_is_a_formula(client: TestClient, sweep_id: int) -> None:
+def test_string_cell_is_never_a_formula(client: TestClient, sweep_id: int) -> None:
     first, second, _ = rows_of(client, sweep_id)
     assert first["params_=name"] == "'=1+1"
     assert second["params_=name"] == "naïve 雪"
 
 
 @given(st.text())
-def test_a_guarded_text_is_the_text_and_begins_no_formula(text: str) -> None:
+def test_guarded_string_contains_the_string_and_starts_no_formula(text: str) -> None:
     guarded = export_formats.escape_formula(text)
     assert guarded.lstrip("'") == text.lstrip("'")
     assert not guarded.startswith(("=", "+", "-", "@", "\t", "\r"))
@@ -93,9 +93,7 @@ def test_parquet_has_the_types_of_the_values(client: TestClient, sweep_id: int) 
     assert first["created_at"].timestamp() == AT
 
 
-def test_a_column_with_whole_numbers_that_parquet_has_no_type_for_is_text(
-    client: TestClient, service: ServiceRig
-) -> None:
+def test_column_with_integers_beyond_parquet_types_is_a_string(client: TestClient, service: ServiceRig) -> None:
     sweep_id = service.sweep()
     given = [-(2**63), 2**63 - 1, 2**63, 10**400]
     for number, value in enumerate(given):
@@ -107,10 +105,10 @@ def test_a_column_with_whole_numbers_that_parquet_has_no_type_for_is_text(
     assert [row["user_attrs_large"] for row in rows] == [str(value) for value in given]
     assert [row["user_attrs_mixed"] for row in rows] == ["0.5", *(str(value) for value in given[1:])]
     for kind in (Kind.INTEGER, Kind.NUMBER):
-        assert export_formats._typed(10**400, kind) is None, "one that came after the columns were chosen"
+        assert export_formats._typed(10**400, kind) is None, "a value that arrived after the columns were chosen"
 
 
-def test_json_lines_have_everything_and_the_curves_unless_unwanted(client: TestClient, sweep_id: int) -> None:
+def test_json_lines_have_all_fields_and_optionally_the_curves(client: TestClient, sweep_id: int) -> None:
     first, second, _ = lines_of(client, sweep_id)
     assert (first["params"], second["params"]) == (MOST, LEAST)
     assert first["values"] == {"val_accuracy": 0.875}
@@ -125,7 +123,9 @@ def lines_of(client: TestClient, sweep_id: int, query: str = "") -> list[dict[st
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 500])
-def test_parts_fit_together(client: TestClient, sweep_id: int, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+def test_chunks_join_to_the_whole_file(
+    client: TestClient, sweep_id: int, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
     monkeypatch.setattr(export_routes, "TRIALS_PER_CHUNK", size)
     assert [line["number"] for line in lines_of(client, sweep_id)] == [0, 1, 2]
     assert len(rows_of(client, sweep_id)) == 3
@@ -134,7 +134,7 @@ def test_parts_fit_together(client: TestClient, sweep_id: int, monkeypatch: pyte
 
 
 @pytest.mark.parametrize(("points", "parts"), [(1, [1, 2, 1]), (3, [1, 3]), (5, [3, 1]), (100, [4])])
-def test_a_part_has_so_many_points_and_whole_curves(
+def test_chunk_has_a_bounded_number_of_points_and_complete_curves(
     service: ServiceRig, client: TestClient, monkeypatch: pytest.MonkeyPatch, points: int, parts: list[int]
 ) -> None:
     sweep_id = service.sweep(parameters=PARAMETERS, program={"function": "train:objective"})
@@ -151,7 +151,7 @@ def test_a_part_has_so_many_points_and_whole_curves(
     assert [len(line["metrics"].get("val_accuracy", [])) for line in lines] == [3, 2, 0, 1]
 
 
-def test_what_comes_while_it_is_sent_is_not_in_it(
+def test_trials_added_during_the_export_are_excluded(
     service: ServiceRig, sweep_id: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(export_routes, "TRIALS_PER_CHUNK", 2)
@@ -164,7 +164,7 @@ def test_what_comes_while_it_is_sent_is_not_in_it(
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])
-def test_a_sweep_without_trials_is_an_empty_table(client: TestClient, service: ServiceRig, suffix: str) -> None:
+def test_sweep_without_trials_is_an_empty_table(client: TestClient, service: ServiceRig, suffix: str) -> None:
     answer = client.get(f"/api/v1/sweeps/{service.sweep()}/export.{suffix}")
     assert answer.status_code == 200
     if suffix == "parquet":
@@ -175,13 +175,13 @@ def test_a_sweep_without_trials_is_an_empty_table(client: TestClient, service: S
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])
-def test_a_sweep_that_is_not_there_is_404(client: TestClient, suffix: str) -> None:
+def test_unknown_sweep_is_404(client: TestClient, suffix: str) -> None:
     assert_problem(client.get(f"/api/v1/sweeps/9/export.{suffix}"), 404, "there is no sweep 9")
 
 
 @pytest.fixture
 def without_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if it were not installed."""
+    """Simulates that pyarrow is not installed."""
     real = builtins.__import__
 
     def refusing(name: str, *more: Any, **options: Any) -> Any:
@@ -192,7 +192,7 @@ def without_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(builtins, "__import__", refusing)
 
 
-def test_without_its_package_parquet_is_501_and_says_what_to_install(
+def test_parquet_without_pyarrow_is_501_and_names_the_extra(
     client: TestClient, sweep_id: int, without_pyarrow: None
 ) -> None:
     answer = client.get(f"/api/v1/sweeps/{sweep_id}/export.parquet")
@@ -206,5 +206,5 @@ def test_without_its_package_parquet_is_501_and_says_what_to_install(
         ({"text"}, Kind.TEXT), ({"text", "integer"}, Kind.JSON), ({"true", "integer"}, Kind.JSON), (set(), Kind.JSON),
     ],
 )  # fmt: skip
-def test_a_column_has_one_kind(types: set[str], kind: Kind) -> None:
+def test_column_has_one_type(types: set[str], kind: Kind) -> None:
     assert kind_of(types) is kind

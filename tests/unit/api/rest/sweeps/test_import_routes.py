@@ -1,4 +1,4 @@
-"""Studies taken in: what comes is what is kept, once; what cannot be kept is refused; nothing of it ever runs."""
+"""Import of studies: stored unchanged and once; invalid content is refused; imported code never runs."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def one(**changes: Any) -> dict[str, Any]:
     return study(trials=[{"state": "finished", "params": {"lr": 0.01}, "values": [0.5], **changes}])
 
 
-def test_a_study_becomes_a_finished_sweep(client: TestClient, service: ServiceRig) -> None:
+def test_study_becomes_a_finished_sweep(client: TestClient, service: ServiceRig) -> None:
     answer = client.post(PATH, json=study())
     assert answer.status_code == 201, answer.text
     sweep = answer.json()
@@ -68,7 +68,7 @@ def test_a_study_becomes_a_finished_sweep(client: TestClient, service: ServiceRi
     assert_sound(service.data)
 
 
-def test_its_trials_can_be_read(client: TestClient) -> None:
+def test_imported_trials_can_be_read(client: TestClient) -> None:
     sweep_id = client.post(PATH, json=study()).json()["id"]
     first, second, third, fourth = client.get(f"/api/v1/sweeps/{sweep_id}/trials").json()["items"]
     assert [trial["number"] for trial in (first, second, third, fourth)] == [0, 1, 2, 3]
@@ -81,7 +81,7 @@ def test_its_trials_can_be_read(client: TestClient) -> None:
     assert_problem(client.get(f"/api/v1/trials/{first['id']}/log"), 404)
 
 
-def test_it_is_exported_as_it_came(client: TestClient) -> None:
+def test_imported_study_is_exported_unchanged(client: TestClient) -> None:
     sweep_id = client.post(PATH, json=study()).json()["id"]
     lines = [json.loads(line) for line in client.get(f"/api/v1/sweeps/{sweep_id}/export.jsonl").text.splitlines()]
     for line, trial in zip(lines, study()["trials"], strict=True):
@@ -98,7 +98,7 @@ def test_it_is_exported_as_it_came(client: TestClient) -> None:
     assert client.get(f"/api/v1/sweeps/{sweep_id}/export.parquet").status_code == 200
 
 
-def test_several_objectives_are_kept(client: TestClient, service: ServiceRig) -> None:
+def test_several_objectives_are_stored(client: TestClient, service: ServiceRig) -> None:
     metrics = [{"name": "loss", "goal": "minimize"}, {"name": "score", "goal": "maximize"}]
     trials = [
         {"state": "finished", "values": [0.5, 2.0]},
@@ -117,7 +117,7 @@ def test_several_objectives_are_kept(client: TestClient, service: ServiceRig) ->
     assert_sound(service.data)
 
 
-def test_a_later_sweep_starts_from_it(client: TestClient) -> None:
+def test_later_sweep_can_warm_start_from_the_import(client: TestClient) -> None:
     earlier = client.post(PATH, json=study()).json()["id"]
     spec = builtin_document(
         method="tpe", warm_start=[earlier], metric={"name": "val_loss", "goal": "minimize"},
@@ -127,13 +127,13 @@ def test_a_later_sweep_starts_from_it(client: TestClient) -> None:
     assert answer.json()["warm_start"] == {"trials": 2, "dropped": 0, "why": [], "left_out": 0}
 
 
-def test_an_empty_study_is_a_sweep_too(client: TestClient, service: ServiceRig) -> None:
+def test_empty_study_is_imported(client: TestClient, service: ServiceRig) -> None:
     sweep = client.post(PATH, json=study(trials=[], parameters={})).json()
     assert (sweep["state"], sweep["counts"], sweep["best"]) == ("finished", {}, None)
     assert_sound(service.data)
 
 
-def test_the_same_key_imports_once(client: TestClient) -> None:
+def test_same_key_imports_once(client: TestClient) -> None:
     headers = {"Idempotency-Key": "k"}
     first, second = (client.post(PATH, json=study(), headers=headers) for _ in range(2))
     assert (first.status_code, second.status_code) == (201, 200)
@@ -144,7 +144,7 @@ def test_the_same_key_imports_once(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize("role", ["viewer", "submitter"])
-def test_it_takes_an_admin(service: ServiceRig, role: str) -> None:
+def test_import_requires_the_role_admin(service: ServiceRig, role: str) -> None:
     headers = {"Authorization": f"Bearer token-of-{role}"}
     assert_problem(service.client(None).post(PATH, json=study(), headers=headers), 403)
 
@@ -168,7 +168,7 @@ BAD: list[tuple[dict[str, Any], str, str]] = [
 
 
 @pytest.mark.parametrize(("document", "where", "words"), BAD, ids=[where for _, where, _ in BAD])
-def test_what_is_wrong_is_named(client: TestClient, document: dict[str, Any], where: str, words: str) -> None:
+def test_invalid_field_is_named(client: TestClient, document: dict[str, Any], where: str, words: str) -> None:
     body = assert_problem(client.post(PATH, json=document), 422)
     assert [".".join(error["location"]) for error in body["errors"]][:1] == [where]
     assert words in body["errors"][0]["message"]
@@ -177,18 +177,18 @@ def test_what_is_wrong_is_named(client: TestClient, document: dict[str, Any], wh
 
 @pytest.mark.parametrize("value", ["NaN", "Infinity", "1e999"])
 @pytest.mark.parametrize("place", ["values", "metrics", "user_attrs"])
-def test_only_finite_numbers_are_taken(client: TestClient, place: str, value: str) -> None:
+def test_only_finite_numbers_are_accepted(client: TestClient, place: str, value: str) -> None:
     filled = {"values": ["X"], "metrics": {"val_loss": [[0, "X"]]}, "user_attrs": {"note": "X"}}[place]
     body = json.dumps(one(**{place: filled})).replace('"X"', value)
     assert_problem(client.post(PATH, content=body), 422)
 
 
 @pytest.mark.parametrize("body", [b"", b"[1]", b"{", b"\xff", b"\x80\x04K\x01."])
-def test_what_is_no_study_is_422(client: TestClient, body: bytes) -> None:
+def test_invalid_study_is_422(client: TestClient, body: bytes) -> None:
     assert_problem(client.post(PATH, content=body), 422)
 
 
-def test_too_much_is_refused(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_import_above_the_limits_is_refused(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(imported_trials, "MAX_POINTS", 1)
     body = assert_problem(client.post(PATH, json=study()), 422)
     assert "the curves have 3 points; at most 1" in body["errors"][0]["message"]
@@ -196,7 +196,7 @@ def test_too_much_is_refused(client: TestClient, monkeypatch: pytest.MonkeyPatch
     assert_problem(client.post(PATH, json=study()), 413, "import fewer trials")
 
 
-def test_attributes_nest_only_so_deep(client: TestClient) -> None:
+def test_nesting_of_attributes_is_limited(client: TestClient) -> None:
     deep: Any = 1
     for _ in range(40):
         deep = [deep]
@@ -204,7 +204,7 @@ def test_attributes_nest_only_so_deep(client: TestClient) -> None:
     assert "nested more than 32 levels deep" in body["errors"][0]["message"]
 
 
-def test_nothing_of_it_runs(client: TestClient, service: ServiceRig) -> None:
+def test_imported_study_does_not_run(client: TestClient, service: ServiceRig) -> None:
     sweep_id = client.post(PATH, json=study()).json()["id"]
     failed = client.get(f"/api/v1/sweeps/{sweep_id}/trials").json()["items"][2]["id"]
     words = f"sweep {sweep_id} was imported and cannot run"
@@ -216,18 +216,18 @@ def test_nothing_of_it_runs(client: TestClient, service: ServiceRig) -> None:
     assert DatabaseRecorder(service.database).open_sweeps(frozenset()) == []
 
 
-def test_what_was_imported_cannot_be_submitted(client: TestClient) -> None:
+def test_imported_sweep_cannot_be_submitted(client: TestClient) -> None:
     spec = client.post(PATH, json=study()).json()["spec"]
     body = assert_problem(client.post("/api/v1/sweeps", json=spec), 422)
     assert body["errors"][0]["location"] == ["program", "imported"]
 
 
-def test_no_ensemble_is_made_of_what_left_no_model(client: TestClient) -> None:
+def test_ensemble_of_imported_trials_is_refused(client: TestClient) -> None:
     sweep_id = client.post(PATH, json=study()).json()["id"]
     assert_problem(client.post("/api/v1/ensembles", json={"sweep_id": sweep_id, "k": 1}), 422)
 
 
-def test_imported_trials_never_meet_those_that_the_scheduler_plans(client: TestClient, service: ServiceRig) -> None:
+def test_ids_of_imported_trials_do_not_collide_with_planned_ones(client: TestClient, service: ServiceRig) -> None:
     planned = service.trial(service.sweep(), 0, 0.5)
     ids = [client.post(PATH, json=study()).json()["best"]["trial_id"] for _ in range(2)]
     assert ids == [IMPORTED_FROM, IMPORTED_FROM + 4]
@@ -252,9 +252,7 @@ BREACHES = [
 
 
 @pytest.mark.parametrize(("invariant", "statement"), BREACHES, ids=[statement for _, statement in BREACHES])
-def test_the_doctor_knows_what_an_imported_sweep_must_be(
-    client: TestClient, service: ServiceRig, invariant: str, statement: str
-) -> None:
+def test_audit_checks_imported_sweeps(client: TestClient, service: ServiceRig, invariant: str, statement: str) -> None:
     client.post(PATH, json=study())
     assert_sound(service.data)
     with service.database.write() as connection:
@@ -263,7 +261,7 @@ def test_the_doctor_knows_what_an_imported_sweep_must_be(
     assert invariant in {breach.invariant for breach in found.breaches}
 
 
-def test_every_table_is_as_before_where_an_import_fails(
+def test_failed_import_changes_no_table(
     client: TestClient, service: ServiceRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def breaking(*_: object) -> None:

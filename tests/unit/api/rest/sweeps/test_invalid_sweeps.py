@@ -1,4 +1,4 @@
-"""POST /sweeps with every kind of wrong body: 4xx with what is wrong and where, never 5xx, and nothing stored."""
+"""POST /sweeps with every kind of invalid body: 4xx with the problem and its position, never 5xx, nothing stored."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def data(**changes: Any) -> dict[str, Any]:
     return document(program={"model": "mlp", "data": changes})
 
 
-# name, document, the key that is wrong, words of the message
+# name, document, the invalid key, words of the message
 WRONG: list[tuple[str, dict[str, Any], str, str]] = [
     ("an unknown key", document(methd="tpe"), "methd", "did you mean 'method'?"),
     ("an unknown key below", document(metric={"name": "val_loss", "gaol": "minimize"}), "metric.gaol", "'goal'"),
@@ -85,7 +85,7 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
 
 
 @pytest.mark.parametrize(("wrong", "key", "words"), [w[1:] for w in WRONG], ids=[w[0] for w in WRONG])
-def test_a_wrong_sweep_is_422_with_its_key_and_what_to_write(
+def test_invalid_sweep_is_422_with_its_key_and_a_hint(
     client: TestClient, service: ServiceRig, wrong: dict[str, Any], key: str, words: str
 ) -> None:
     body = assert_problem(client.post(URL, content=json.dumps(wrong), headers=JSON), 422)
@@ -96,7 +96,7 @@ def test_a_wrong_sweep_is_422_with_its_key_and_what_to_write(
         assert sweeps.page(connection) == []
 
 
-def test_every_problem_is_named_at_once(client: TestClient) -> None:
+def test_all_problems_are_reported_together(client: TestClient) -> None:
     answer = client.post(URL, json=document(methd="x", run_cap="many", seed=-1))
     assert len(assert_problem(answer, 422)["errors"]) == 3
 
@@ -118,11 +118,11 @@ RAW: list[tuple[str, bytes, int]] = [
 
 
 @pytest.mark.parametrize(("content", "status"), [r[1:] for r in RAW], ids=[r[0] for r in RAW])
-def test_a_body_that_is_no_document_is_refused(client: TestClient, content: bytes, status: int) -> None:
+def test_body_that_is_not_a_document_is_refused(client: TestClient, content: bytes, status: int) -> None:
     assert_problem(client.post(URL, content=content, headers=JSON), status)
 
 
-def test_a_body_too_large_is_refused_while_it_comes(client: TestClient) -> None:
+def test_too_large_body_is_refused_while_it_arrives(client: TestClient) -> None:
     sent = 0
 
     def pieces() -> Any:
@@ -134,7 +134,7 @@ def test_a_body_too_large_is_refused_while_it_comes(client: TestClient) -> None:
     assert_problem(client.post(URL, content=pieces(), headers=JSON), 413, "1,048,576 bytes")
 
 
-def test_a_body_of_another_type_is_refused(client: TestClient) -> None:
+def test_body_of_another_content_type_is_refused(client: TestClient) -> None:
     answer = client.post(URL, content=json.dumps(document()), headers={"Content-Type": "text/plain"})
     assert_problem(answer, 422)
 
@@ -155,7 +155,7 @@ paths = st.sampled_from(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
 @given(paths, values)
-def test_whatever_stands_where_the_answer_is_never_5xx(client: TestClient, path: tuple[str, ...], value: Any) -> None:
+def test_any_value_at_any_key_is_never_5xx(client: TestClient, path: tuple[str, ...], value: Any) -> None:
     body: Any = json.loads(json.dumps(document()))
     node = body
     for key in path[:-1]:

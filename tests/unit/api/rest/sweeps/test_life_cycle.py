@@ -1,4 +1,4 @@
-"""The life cycle over REST: every command in every state, twice, at once, and what a refusal says."""
+"""The life cycle over REST: every command in every state, repeated and concurrent, and the content of refusals."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PATHS = {
     FINISHED: [Q, R, FINISHED], FAILED: [Q, R, FAILED], CANCELLED: [Q, R, CANCELLED],
 }  # fmt: skip
 
-# What a command makes of a sweep in each state; a state that is missing: 409.
+# The state that follows a command in each state; in a missing state the command is 409.
 SWEEP_COMMANDS: dict[str, dict[SweepState, SweepState]] = {
     "pause": {Q: P, R: P, P: P},
     "resume": {Q: Q, R: R, P: R},
@@ -44,7 +44,7 @@ SWEEP_COMMANDS: dict[str, dict[SweepState, SweepState]] = {
 
 
 def sweep_in(service: ServiceRig, state: SweepState, **changes: Any) -> int:
-    """A sweep that came to a state the way that the scheduler brings one there."""
+    """A sweep brought to a state by the same changes as the scheduler's."""
     sweep_id = service.sweep(**changes)
     move(service, sweep_id, *PATHS[state])
     return sweep_id
@@ -56,7 +56,7 @@ def move(service: ServiceRig, sweep_id: int, *path: SweepState) -> None:
 
 
 def trial_in(service: ServiceRig, sweep_id: int, number: int, state: TrialState) -> int:
-    """A trial that came to a state after one attempt, or none where it waits."""
+    """A trial brought to a state with one attempt, or without one if it waits."""
     if state is TrialState.WAITING:
         trial_id = 100 + number
         service.commit(TrialPlanned(trial_id, sweep_id, number, {"lr": 0.01}, "random", {}, AT))
@@ -106,18 +106,18 @@ def test_every_command_in_every_state(client: TestClient, service: ServiceRig, c
     after = kinds(service)
     again = tell(client, sweep_id, command)
     assert again.status_code == 200
-    assert again.json() | {"budget": None} == answer.json() | {"budget": None}  # its time goes on
+    assert again.json() | {"budget": None} == answer.json() | {"budget": None}  # its time continues
     assert kinds(service) == after
 
 
-def test_a_sweep_that_never_ran_is_queued_when_it_is_resumed(client: TestClient, service: ServiceRig) -> None:
+def test_sweep_that_never_ran_is_queued_when_resumed(client: TestClient, service: ServiceRig) -> None:
     sweep_id = service.sweep()
     paused = tell(client, sweep_id, "pause").json()
     assert (paused["state"], paused["reason"]) == ("paused", "paused on request")
     assert tell(client, sweep_id, "resume").json()["state"] == "queued"
 
 
-def test_a_refusal_names_state_and_commands(client: TestClient, service: ServiceRig) -> None:
+def test_refusal_names_the_state_and_the_possible_commands(client: TestClient, service: ServiceRig) -> None:
     finished, cancelled = sweep_in(service, FINISHED), sweep_in(service, CANCELLED)
     body = assert_problem(tell(client, finished, "pause"), 409, "a finished sweep cannot be paused; possible: extend")
     assert body["possible"][0] == "extend"
@@ -127,7 +127,7 @@ def test_a_refusal_names_state_and_commands(client: TestClient, service: Service
     assert body["possible"] == []
 
 
-def test_of_commands_at_once_each_is_done_or_refused_by_what_came_before(service: ServiceRig) -> None:
+def test_concurrent_commands_are_applied_or_refused_in_order(service: ServiceRig) -> None:
     sweep_id = sweep_in(service, R)
     client = service.client()
     commands = ["pause", "cancel", "stop", "resume"] * 5
@@ -143,7 +143,7 @@ def test_of_commands_at_once_each_is_done_or_refused_by_what_came_before(service
 # Extending.
 
 
-def test_a_finished_sweep_goes_on_when_its_cap_is_raised(client: TestClient, service: ServiceRig) -> None:
+def test_finished_sweep_continues_when_its_cap_is_raised(client: TestClient, service: ServiceRig) -> None:
     sweep_id = service.sweep(run_cap=1)
     service.trial(sweep_id, 0, 0.5)
     service.end_sweep(sweep_id)
@@ -154,14 +154,14 @@ def test_a_finished_sweep_goes_on_when_its_cap_is_raised(client: TestClient, ser
     assert kinds(service)[-2:] == ["sweep.extended", "sweep.queued"]
 
 
-def test_a_sweep_that_was_stopped_early_goes_on_to_the_cap_it_has(client: TestClient, service: ServiceRig) -> None:
+def test_stopped_sweep_continues_to_its_cap(client: TestClient, service: ServiceRig) -> None:
     sweep_id = sweep_in(service, FINISHED, run_cap=4)
     service.trial(sweep_id, 0, 0.5)
     assert client.patch(f"{V1}/sweeps/{sweep_id}", json={"run_cap": 4}).json()["state"] == "queued"
 
 
 @pytest.mark.parametrize("body", [{"priority": 3}, {"run_cap": 1}], ids=str)
-def test_a_finished_sweep_stays_so_where_there_is_nothing_to_go_on_with(
+def test_finished_sweep_stays_finished_without_remaining_trials(
     client: TestClient, service: ServiceRig, body: dict[str, Any]
 ) -> None:
     sweep_id = service.sweep(run_cap=1)
@@ -170,15 +170,15 @@ def test_a_finished_sweep_stays_so_where_there_is_nothing_to_go_on_with(
     assert client.patch(f"{V1}/sweeps/{sweep_id}", json=body).json()["state"] == "finished"
 
 
-def test_a_running_sweep_that_is_as_good_as_done_is_queued_again(client: TestClient, service: ServiceRig) -> None:
+def test_running_sweep_at_its_cap_is_queued_when_extended(client: TestClient, service: ServiceRig) -> None:
     sweep_id = sweep_in(service, R, run_cap=1)
     service.trial(sweep_id, 0, None)
     assert client.patch(f"{V1}/sweeps/{sweep_id}", json={"run_cap": 2}).json()["state"] == "queued"
-    move(service, sweep_id, R, FINISHED)  # what the scheduler believed
+    move(service, sweep_id, R, FINISHED)  # an outdated change of the scheduler
     assert client.get(f"{V1}/sweeps/{sweep_id}").json()["state"] == "queued"
 
 
-def test_a_cap_goes_up_only(client: TestClient, service: ServiceRig) -> None:
+def test_cap_can_only_be_raised(client: TestClient, service: ServiceRig) -> None:
     url = f"{V1}/sweeps/{service.sweep(run_cap=4)}"
     assert_problem(client.patch(url, json={"run_cap": 3}), 409, "run_cap is 4 and can only go up, not down to 3")
     assert client.get(url).json()["run_cap"] == 4
@@ -190,14 +190,16 @@ def test_a_cap_goes_up_only(client: TestClient, service: ServiceRig) -> None:
      {"priority": 101}, {"priority": -1}, {"priority": True}, {"run_kap": 9}, {"state": "running"}, []],
     ids=str,
 )  # fmt: skip
-def test_an_extension_that_cannot_be_is_422(client: TestClient, service: ServiceRig, body: Any) -> None:
+def test_invalid_extension_is_422(client: TestClient, service: ServiceRig, body: Any) -> None:
     assert_problem(client.patch(f"{V1}/sweeps/{service.sweep()}", json=body), 422)
 
 
 # Trials.
 
 WAITING, RUNNING, PRUNED = TrialState.WAITING, TrialState.RUNNING, TrialState.PRUNED
-TRIAL_COMMANDS: dict[str, dict[TrialState, str | None]] = {  # what is requested then; a state that is missing: 409
+TRIAL_COMMANDS: dict[
+    str, dict[TrialState, str | None]
+] = {  # the request that results; in a missing state the command is 409
     "stop": {WAITING: "stop", RUNNING: "stop", TrialState.CANCELLED: None},
     "retry": {TrialState.FAILED: "retry", TrialState.CANCELLED: "retry", WAITING: None, RUNNING: None},
 }
@@ -205,7 +207,7 @@ TRIAL_COMMANDS: dict[str, dict[TrialState, str | None]] = {  # what is requested
 
 @pytest.mark.parametrize("state", TrialState)
 @pytest.mark.parametrize("command", TRIAL_COMMANDS)
-def test_every_request_for_a_trial_in_every_state(
+def test_every_command_for_a_trial_in_every_state(
     client: TestClient, service: ServiceRig, command: str, state: TrialState
 ) -> None:
     trial_id = trial_in(service, sweep_in(service, R), 0, state)
@@ -220,14 +222,14 @@ def test_every_request_for_a_trial_in_every_state(
     assert kinds(service).count("trial.requested") == (requested is not None)
 
 
-def test_a_failure_is_retried_once_and_the_next_one_again(client: TestClient, service: ServiceRig) -> None:
+def test_each_failure_can_be_retried_once(client: TestClient, service: ServiceRig) -> None:
     sweep_id = sweep_in(service, R)
     trial_id = trial_in(service, sweep_id, 0, TrialState.FAILED)
     url = f"{V1}/trials/{trial_id}/retry"
     with ThreadPoolExecutor(4) as pool:
         assert {answer.status_code for answer in pool.map(lambda _: client.post(url), range(8))} == {200}
     service.commit(TrialRetried(trial_id, sweep_id, 0, AT))
-    assert client.post(url).json()["requested"] is None  # it waits again: there is nothing to retry
+    assert client.post(url).json()["requested"] is None  # it waits again, so it cannot be retried
     key = AttemptKey(trial_id, 2)
     service.commit(AttemptPlaced(key, sweep_id, 0, "cpu-0", "node", AT))
     end_attempt(service, key, sweep_id, 0, TrialState.FAILED)
@@ -237,7 +239,7 @@ def test_a_failure_is_retried_once_and_the_next_one_again(client: TestClient, se
 
 @pytest.mark.parametrize("command", ["retry", "clone"])
 @pytest.mark.parametrize("state", [FINISHED, FAILED])
-def test_a_sweep_that_is_over_goes_on_for_a_trial(
+def test_terminal_sweep_continues_for_a_trial(
     client: TestClient, service: ServiceRig, command: str, state: SweepState
 ) -> None:
     sweep_id = service.sweep(run_cap=1)
@@ -248,19 +250,19 @@ def test_a_sweep_that_is_over_goes_on_for_a_trial(
     sweep = client.get(f"{V1}/sweeps/{sweep_id}").json()
     assert (sweep["state"], sweep["ended_at"], sweep["run_cap"]) == ("queued", None, 2)
     assert sweep["reason"] == f"trial 1 is {'retried' if command == 'retry' else 'cloned'}"
-    client.post(f"{V1}/trials/{failed[1]}/{command}")  # room for this one as well
+    client.post(f"{V1}/trials/{failed[1]}/{command}")  # run_cap is raised for this one as well
     assert client.get(f"{V1}/sweeps/{sweep_id}").json()["run_cap"] == 3
     assert kinds(service).count("sweep.queued") == 2
 
 
-def test_the_cap_stays_where_there_is_room(client: TestClient, service: ServiceRig) -> None:
+def test_cap_is_not_raised_while_it_is_not_reached(client: TestClient, service: ServiceRig) -> None:
     sweep_id = service.sweep(run_cap=4)
     trial_id = trial_in(service, sweep_id, 0, TrialState.FAILED)
     client.post(f"{V1}/trials/{trial_id}/retry")
     assert client.get(f"{V1}/sweeps/{sweep_id}").json()["run_cap"] == 4
 
 
-def test_a_sweep_that_is_over_goes_on_for_the_retried_trial_alone(client: TestClient, service: ServiceRig) -> None:
+def test_terminal_sweep_continues_only_for_the_retried_trial(client: TestClient, service: ServiceRig) -> None:
     sweep_id = service.sweep(run_cap=4)
     trial_id = trial_in(service, sweep_id, 0, TrialState.FAILED)
     service.end_sweep(sweep_id)
@@ -270,7 +272,7 @@ def test_a_sweep_that_is_over_goes_on_for_the_retried_trial_alone(client: TestCl
 
 @pytest.mark.parametrize("command", ["retry", "clone"])
 @pytest.mark.parametrize(("state", "possible"), [(CANCELLED, []), (S, ["wait"])])
-def test_no_trial_comes_back_in_a_sweep_that_is_cancelled_or_stopping(
+def test_trial_of_a_cancelled_or_stopping_sweep_is_not_retried(
     client: TestClient, service: ServiceRig, command: str, state: SweepState, possible: list[str]
 ) -> None:
     sweep_id = sweep_in(service, state)
@@ -280,7 +282,7 @@ def test_no_trial_comes_back_in_a_sweep_that_is_cancelled_or_stopping(
     assert client.get(f"{V1}/sweeps/{sweep_id}").json()["state"] == state
 
 
-def test_a_request_ends_with_its_trial(client: TestClient, service: ServiceRig) -> None:
+def test_request_ends_with_its_trial(client: TestClient, service: ServiceRig) -> None:
     sweep_id = sweep_in(service, R)
     trial_id = trial_in(service, sweep_id, 0, WAITING)
     client.post(f"{V1}/trials/{trial_id}/stop")
@@ -291,7 +293,7 @@ def test_a_request_ends_with_its_trial(client: TestClient, service: ServiceRig) 
     assert_problem(client.post(f"{V1}/trials/{trial_id}/stop"), 409, "is being retried", "possible: wait")
 
 
-def test_a_failed_attempt_shows_the_end_of_its_log(client: TestClient, service: ServiceRig) -> None:
+def test_failed_attempt_shows_the_end_of_its_log(client: TestClient, service: ServiceRig) -> None:
     trial_id = trial_in(service, sweep_in(service, R), 0, TrialState.FAILED)
     assert client.get(f"{V1}/trials/{trial_id}").json()["attempts"][0]["log_tail"] == "the end"
 
@@ -310,7 +312,7 @@ def test_any_trial_can_be_cloned(client: TestClient, service: ServiceRig, state:
     }  # fmt: skip
 
 
-def test_a_clone_has_what_is_given_and_becomes_a_trial(client: TestClient, service: ServiceRig) -> None:
+def test_clone_has_the_given_parameters_and_becomes_a_trial(client: TestClient, service: ServiceRig) -> None:
     sweep_id = sweep_in(service, R)
     trial_id = service.trial(sweep_id, 0, 0.5)
     url, key = f"{V1}/trials/{trial_id}/clone", {"Idempotency-Key": "once"}
@@ -327,7 +329,7 @@ def test_a_clone_has_what_is_given_and_becomes_a_trial(client: TestClient, servi
     assert client.get(f"{V1}/trials/{trial_id}").json()["cloned_from"] is None
 
 
-def test_a_clone_has_what_the_trial_defined_by_itself_within_its_bounds(
+def test_clone_keeps_parameters_defined_by_the_trial_within_their_bounds(
     client: TestClient, service: ServiceRig
 ) -> None:
     sweep_id = sweep_in(service, R)
@@ -343,7 +345,7 @@ def test_a_clone_has_what_the_trial_defined_by_itself_within_its_bounds(
     assert distributions == [{"width": {"min": 8, "max": 64}}] * 2
 
 
-def test_a_key_gives_its_clone_also_when_its_sweep_is_over(client: TestClient, service: ServiceRig) -> None:
+def test_same_key_returns_its_clone_after_the_end_of_the_sweep(client: TestClient, service: ServiceRig) -> None:
     sweep_id = sweep_in(service, R)
     url = f"{V1}/trials/{service.trial(sweep_id, 0, 0.5)}/clone"
     added = client.post(url, headers={"Idempotency-Key": "once"}).json()
@@ -352,7 +354,7 @@ def test_a_key_gives_its_clone_also_when_its_sweep_is_over(client: TestClient, s
     assert client.post(url, headers={"Idempotency-Key": "twice"}).status_code == 409
 
 
-def test_a_clone_that_is_wrong_says_where_and_adds_nothing(client: TestClient, service: ServiceRig) -> None:
+def test_invalid_clone_names_its_key_and_adds_nothing(client: TestClient, service: ServiceRig) -> None:
     sweep_id = service.sweep()
     trial_id = service.trial(sweep_id, 0, 0.5)
     service.end_sweep(sweep_id)
@@ -370,7 +372,7 @@ def test_a_clone_that_is_wrong_says_where_and_adds_nothing(client: TestClient, s
 # Devices.
 
 
-def test_a_device_is_drained_and_returned(client: TestClient, service: ServiceRig) -> None:
+def test_device_is_drained_and_returned(client: TestClient, service: ServiceRig) -> None:
     service.device()
     url = f"{V1}/devices/cpu-0"
     drained = [client.post(f"{url}/drain").json() for _ in range(2)]
@@ -383,7 +385,7 @@ def test_a_device_is_drained_and_returned(client: TestClient, service: ServiceRi
     ]  # fmt: skip
 
 
-def test_a_drain_may_say_why_and_the_first_reason_stays(client: TestClient, service: ServiceRig) -> None:
+def test_drain_keeps_its_first_reason(client: TestClient, service: ServiceRig) -> None:
     service.device()
     for reason in ("a new card comes", "another"):
         found = client.post(f"{V1}/devices/cpu-0/drain", json={"reason": reason}).json()
@@ -391,7 +393,7 @@ def test_a_drain_may_say_why_and_the_first_reason_stays(client: TestClient, serv
     assert_problem(client.post(f"{V1}/devices/cpu-0/drain", json={"reason": ""}), 422)
 
 
-def test_a_device_that_runs_a_trial_is_set_aside_with_it(client: TestClient, service: ServiceRig) -> None:
+def test_busy_device_is_drained_while_its_trial_runs(client: TestClient, service: ServiceRig) -> None:
     service.device()
     trial_id = service.trial(sweep_in(service, R), 0, None)
     found = client.post(f"{V1}/devices/cpu-0/drain").json()
@@ -401,7 +403,7 @@ def test_a_device_that_runs_a_trial_is_set_aside_with_it(client: TestClient, ser
     assert (found["state"], found["reason"]) == ("busy", "")
 
 
-def test_why_a_device_is_idle_or_lost_is_shown(client: TestClient, service: ServiceRig) -> None:
+def test_reason_of_an_idle_or_lost_device_is_shown(client: TestClient, service: ServiceRig) -> None:
     for state, reason in (("ready", "no sweep has a trial for it"), ("lost", "its slot died"), ("dedicated", "for e")):
         service.commit(DeviceChanged("cpu-0", "cpu", 0, "node", "", None, 99, state, reason, AT))
         (found,) = client.get(f"{V1}/devices").json()
@@ -409,21 +411,19 @@ def test_why_a_device_is_idle_or_lost_is_shown(client: TestClient, service: Serv
 
 
 @pytest.mark.parametrize("command", ["drain", "return"])
-def test_a_device_that_is_not_there_is_404_and_names_those_that_are(
-    client: TestClient, service: ServiceRig, command: str
-) -> None:
+def test_unknown_device_is_404_and_names_the_known_ones(client: TestClient, service: ServiceRig, command: str) -> None:
     assert_problem(client.post(f"{V1}/devices/gpu-9/{command}"), 404, "known: none yet")
     service.device()
     assert_problem(client.post(f"{V1}/devices/gpu-9/{command}"), 404, "no device 'gpu-9'; known: cpu-0")
 
 
-# Who may.
+# Roles.
 
 
 @pytest.mark.parametrize(
     "path", ["sweeps/1/pause", "sweeps/1/resume", "sweeps/1/stop", "trials/1/stop", "trials/1/retry", "trials/1/clone"]
 )
-def test_a_viewer_changes_nothing(service: ServiceRig, path: str) -> None:
+def test_viewer_changes_nothing(service: ServiceRig, path: str) -> None:
     service.trial(sweep_in(service, R), 0, None)
     before = kinds(service)
     viewer = service.client(Role.VIEWER)
@@ -433,13 +433,13 @@ def test_a_viewer_changes_nothing(service: ServiceRig, path: str) -> None:
 
 
 @pytest.mark.parametrize("command", ["drain", "return"])
-def test_devices_are_the_admins(service: ServiceRig, command: str) -> None:
+def test_devices_require_the_role_admin(service: ServiceRig, command: str) -> None:
     service.device()
     assert_problem(service.client(Role.SUBMITTER).post(f"{V1}/devices/cpu-0/{command}"), 403, "admin")
 
 
 @pytest.mark.parametrize("path", ["sweeps/9/pause", "trials/9/stop", "trials/9/retry", "trials/9/clone"])
-def test_what_is_not_there_is_404(client: TestClient, path: str) -> None:
+def test_unknown_id_is_404(client: TestClient, path: str) -> None:
     assert_problem(client.post(f"{V1}/{path}"), 404, "there is no")
 
 
@@ -466,7 +466,7 @@ def spent_sweep(service: ServiceRig, **changes: Any) -> int:
     ],
     ids=["device_s", "plateau", "target"],
 )  # fmt: skip
-def test_a_spent_sweep_goes_on_only_when_it_is_given_more(
+def test_sweep_with_a_spent_budget_continues_only_with_a_larger_one(
     client: TestClient, service: ServiceRig, changes: Any, words: str, less: Any, more: Any
 ) -> None:
     sweep_id = spent_sweep(service, **changes)
@@ -481,7 +481,7 @@ def test_a_spent_sweep_goes_on_only_when_it_is_given_more(
     assert (extended["state"], extended["run_cap"]) == ("queued", 9)
 
 
-def test_a_budget_shows_what_is_used_of_it(client: TestClient, service: ServiceRig) -> None:
+def test_budget_shows_its_usage(client: TestClient, service: ServiceRig) -> None:
     sweep_id = spent_sweep(service, budget={"wall_s": 60, "plateau": {"trials": 5, "min_delta": 0.01}})
     shown = client.get(f"{V1}/sweeps/{sweep_id}").json()["budget"]
     assert shown == {
@@ -493,7 +493,7 @@ def test_a_budget_shows_what_is_used_of_it(client: TestClient, service: ServiceR
     assert client.get(f"{V1}/sweeps").json()["items"][0]["budget"] is None
 
 
-def test_a_budget_is_raised_by_itself_and_lifted_by_null(client: TestClient, service: ServiceRig) -> None:
+def test_each_budget_limit_is_raised_separately_and_removed_by_null(client: TestClient, service: ServiceRig) -> None:
     sweep_id = spent_sweep(service, budget={"device_s": 1, "wall_s": 60})
     raised = client.patch(f"{V1}/sweeps/{sweep_id}", json={"budget": {"device_s": None}}).json()
     assert (raised["state"], raised["reason"]) == ("queued", "its budget was changed")
@@ -503,5 +503,5 @@ def test_a_budget_is_raised_by_itself_and_lifted_by_null(client: TestClient, ser
 
 
 @pytest.mark.parametrize("body", [{"budget": {"wal_s": 5}}, {"budget": {"wall_s": 0}}, {"budget": {}}, {"target": "x"}])
-def test_a_budget_that_cannot_be_is_422(client: TestClient, service: ServiceRig, body: Any) -> None:
+def test_invalid_budget_is_422(client: TestClient, service: ServiceRig, body: Any) -> None:
     assert_problem(client.patch(f"{V1}/sweeps/{service.sweep()}", json=body), 422)

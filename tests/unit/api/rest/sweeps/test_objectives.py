@@ -20,13 +20,13 @@ from tests.unit.api.cli.test_app import FollowedClient
 
 URL = "/api/v1/sweeps/1"
 METRICS = [{"name": "val_accuracy", "goal": "maximize"}, {"name": "val_loss", "goal": "minimize"}]
-# Accuracy and loss. Trials 0, 1 and 2 are the front; 3 is beaten by 1 alone, 4 by 3 too; 5 has no room.
+# Accuracy and loss. Trials 0, 1 and 2 are the Pareto front; 1 dominates 3, and 1 and 3 dominate 4; 5 is infeasible.
 VALUES = [(0.7, 0.1), (0.8, 0.2), (0.9, 0.5), (0.75, 0.25), (0.75, 0.3), (0.99, 0.01)]
 
 
 @pytest.fixture
 def several(service: ServiceRig) -> ServiceRig:
-    """A sweep with two objectives, six finished trials and one that runs."""
+    """A sweep with two objectives, six finished trials and a running one."""
     service.device()
     sweep_id = service.sweep(metric=None, metrics=METRICS, run_cap=7)
     for number, values in enumerate(VALUES):
@@ -38,7 +38,7 @@ def several(service: ServiceRig) -> ServiceRig:
 
 @pytest.fixture
 def served(several: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> Iterator[ServiceRig]:
-    """The same, found by every command."""
+    """The same service, found by every command."""
     monkeypatch.setattr(Client, "of", lambda _: FollowedClient(several))
     yield several
 
@@ -47,14 +47,14 @@ def numbers(client: TestClient, query: str) -> list[int]:
     return [trial["number"] for trial in client.get(f"{URL}/trials?{query}").json()["items"]]
 
 
-def test_a_trial_has_a_value_for_each_objective(several: ServiceRig) -> None:
+def test_trial_has_a_value_for_each_objective(several: ServiceRig) -> None:
     finished, running = (several.client().get(f"/api/v1/trials/{trial_id}").json() for trial_id in (1, 7))
     assert (finished["value"], finished["values"]) == (0.7, {"val_accuracy": 0.7, "val_loss": 0.1})
     assert list(finished["values"]) == ["val_accuracy", "val_loss"]
     assert (running["value"], running["values"], running["constraints"]) == (None, None, {})
 
 
-def test_a_trial_of_one_objective_has_a_value_alone(service: ServiceRig) -> None:
+def test_trial_of_one_objective_has_a_single_value(service: ServiceRig) -> None:
     service.trial(service.sweep(), 0, 0.5)
     trial = service.client().get("/api/v1/trials/1").json()
     assert (trial["value"], trial["values"]) == (0.5, None)
@@ -62,7 +62,7 @@ def test_a_trial_of_one_objective_has_a_value_alone(service: ServiceRig) -> None
     assert (sweep["best"]["values"], sweep["best"]["pareto"]) == (None, None)
 
 
-def test_the_best_is_the_pareto_front_and_by_the_first_objective_in_a_sweep(several: ServiceRig) -> None:
+def test_best_trials_are_the_pareto_front_and_the_first_objective_decides(several: ServiceRig) -> None:
     client = several.client()
     front = client.get(f"{URL}/best").json()
     assert [(trial["number"], trial["pareto"]) for trial in front] == [(2, True), (1, True), (0, True)]
@@ -72,13 +72,13 @@ def test_the_best_is_the_pareto_front_and_by_the_first_objective_in_a_sweep(seve
     assert (best["number"], best["values"], best["pareto"]) == (2, {"val_accuracy": 0.9, "val_loss": 0.5}, True)
 
 
-def test_of_equal_first_values_the_second_decides_what_is_best(several: ServiceRig) -> None:
+def test_second_objective_decides_between_equal_first_values(several: ServiceRig) -> None:
     several.trial(1, 7, (0.9, 0.4))
     best = several.client().get(URL).json()["best"]
     assert best["number"] == several.client().get(f"{URL}/best").json()[0]["number"] == 7
 
 
-def test_a_sweep_without_results_has_an_empty_front(service: ServiceRig) -> None:
+def test_sweep_without_results_has_an_empty_front(service: ServiceRig) -> None:
     service.sweep(metric=None, metrics=METRICS)
     assert service.client().get(f"{URL}/best").json() == []
     assert service.client().get(URL).json()["best"] is None
@@ -99,7 +99,7 @@ def test_a_sweep_without_results_has_an_empty_front(service: ServiceRig) -> None
     ],
 )
 @pytest.mark.parametrize("limit", [1, 2, 3, 100])
-def test_trials_are_sorted_by_any_objective_page_by_page(
+def test_trials_are_sorted_by_any_objective_across_pages(
     several: ServiceRig, sort: str, expected: list[int], limit: int
 ) -> None:
     client, found, after = several.client(), [], ""
@@ -113,12 +113,12 @@ def test_trials_are_sorted_by_any_objective_page_by_page(
 
 
 @pytest.mark.parametrize("sort", ["values.loss", "values.", "params.", "lr", "", "-", "--value"])
-def test_what_cannot_be_sorted_by_is_said(several: ServiceRig, sort: str) -> None:
+def test_invalid_sort_key_is_explained(several: ServiceRig, sort: str) -> None:
     answer = several.client().get(f"{URL}/trials", params={"sort": sort})
     assert_problem(answer, 400, "values.val_accuracy, values.val_loss")
 
 
-def test_a_trial_that_violates_a_constraint_shows_it_and_is_no_candidate(several: ServiceRig) -> None:
+def test_infeasible_trial_is_marked_and_is_not_a_candidate(several: ServiceRig) -> None:
     trial = several.client().get("/api/v1/trials/6").json()
     assert trial["constraints"] == {"megabytes": 3.5, "age": -1.0}
     with several.database.read() as connection:
@@ -127,7 +127,7 @@ def test_a_trial_that_violates_a_constraint_shows_it_and_is_no_candidate(several
     assert (named.number, named.state) == (5, TrialState.FINISHED)
 
 
-def test_of_one_objective_too_the_best_violates_nothing(service: ServiceRig) -> None:
+def test_best_trial_of_one_objective_is_feasible(service: ServiceRig) -> None:
     sweep_id = service.sweep()
     service.trial(sweep_id, 0, 0.5)
     service.trial(sweep_id, 1, 0.9, constraints={"megabytes": 1e-9})
@@ -136,7 +136,7 @@ def test_of_one_objective_too_the_best_violates_nothing(service: ServiceRig) -> 
     assert service.client().get(URL).json()["best"]["number"] == 2
 
 
-def test_user_attributes_come_back(service: ServiceRig, podium: Podium, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_user_attributes_are_returned(service: ServiceRig, podium: Podium, monkeypatch: pytest.MonkeyPatch) -> None:
     attributes: dict[str, Any] = {"confusion": [[3, 1], [0, 4]], "note": "ünï", "nothing": None}
     service.trial(service.sweep(), 0, 0.5, user_attrs=attributes, constraints={"size": -2.0})
     client = service.client()
@@ -149,7 +149,7 @@ def test_user_attributes_come_back(service: ServiceRig, podium: Podium, monkeypa
         assert line in out
 
 
-def test_the_command_line_shows_a_column_an_objective(served: ServiceRig, podium: Podium) -> None:
+def test_command_line_shows_a_column_per_objective(served: ServiceRig, podium: Podium) -> None:
     code, out, _ = podium("sweep", "show", 1)
     assert code == 0
     assert "best val_accuracy 0.9, val_loss 0.5 (trial 2)" in out
@@ -167,7 +167,7 @@ def test_the_command_line_shows_a_column_an_objective(served: ServiceRig, podium
     assert [trial["number"] for trial in json.loads(out)["top"]] == [2, 1, 0]
 
 
-def test_a_long_front_is_cut_in_the_table(several: ServiceRig) -> None:
+def test_long_front_is_truncated_in_the_table(several: ServiceRig) -> None:
     sweep = several.client().get(URL).json()
     front: Any = [{"number": n, "values": {"val_accuracy": n, "val_loss": n}, "params": {}} for n in range(50)]
     table = terminal_output.top_table(sweep, front)
@@ -185,7 +185,7 @@ def test_a_long_front_is_cut_in_the_table(several: ServiceRig) -> None:
         ([METRICS[0]], "metrics"),
     ],
 )
-def test_objectives_that_cannot_be_are_refused(client: TestClient, metrics: list[Any], where: str) -> None:
+def test_invalid_objectives_are_refused(client: TestClient, metrics: list[Any], where: str) -> None:
     document = builtin_document(metric=None, metrics=metrics)
     answer = client.post("/api/v1/sweeps", json=document)
     problem = assert_problem(answer, 422)

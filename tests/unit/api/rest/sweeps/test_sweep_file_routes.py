@@ -1,4 +1,4 @@
-"""Sweep files over REST: read with the places of what is wrong, changed, submitted, written back."""
+"""Sweep files over REST: parsed with the positions of problems, edited, submitted, written back."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def function_text(sha256: str, function: str = "train:objective") -> str:
     )
 
 
-def test_a_sound_file_says_what_it_would_do(client: TestClient, service: ServiceRig) -> None:
+def test_valid_file_is_described(client: TestClient, service: ServiceRig) -> None:
     service.device()
     found = read(client, TEXT)
     assert found["problems"] == []
@@ -81,7 +81,7 @@ def test_a_sound_file_says_what_it_would_do(client: TestClient, service: Service
         ("name: small", "name: [", [], 3, None, ""),
     ],
 )
-def test_each_problem_has_its_key_and_its_place(
+def test_each_problem_has_its_key_and_position(
     client: TestClient, old: str, new: str, path: list[str], line: int | None, column: int | None, words: str
 ) -> None:
     found = read(client, TEXT.replace(old, new))
@@ -91,14 +91,14 @@ def test_each_problem_has_its_key_and_its_place(
     assert found["plan"] is None
 
 
-def test_nothing_yet_is_a_sentence(client: TestClient) -> None:
+def test_empty_file_is_reported(client: TestClient) -> None:
     found = read(client, "  \n")
     assert found["document"] is None
     assert "the text is empty" in found["problems"][0]["message"]
     assert_problem(client.post(f"{URL}/read", json={"text": "x" * 100_001}), 422, "100000")
 
 
-def test_code_is_looked_into_and_a_folder_of_the_browsers_machine_is_not(client: TestClient) -> None:
+def test_uploaded_code_is_checked_and_a_client_folder_is_not(client: TestClient) -> None:
     sha256 = bundle(client)
     assert read(client, function_text(sha256))["plan"]["code"] == "objective in train.py, line 1"
     (problem,) = read(client, function_text(sha256, "train:objektive"))["problems"]
@@ -110,7 +110,7 @@ def test_code_is_looked_into_and_a_folder_of_the_browsers_machine_is_not(client:
     assert (problem["path"], "uploaded first" in problem["message"]) == (["program", "code"], True)
 
 
-def test_wandb_files_are_read_and_written_as_ours(client: TestClient) -> None:
+def test_wandb_file_is_converted(client: TestClient) -> None:
     text = "program: train.py\nmethod: bayes\nmetric: {name: loss}\nparameters: {lr: {min: 0.0, max: 1.0}}\n"
     found = read(client, text)
     assert (found["wandb"], found["document"]["program"]["script"]) == (True, "train.py")
@@ -122,18 +122,18 @@ def test_wandb_files_are_read_and_written_as_ours(client: TestClient) -> None:
     assert "max: 1.0" in ours
 
 
-def test_changes_keep_the_rest_of_the_text(client: TestClient) -> None:
+def test_edits_keep_the_rest_of_the_text(client: TestClient) -> None:
     changes = [{"path": ["parameters", "lr", "max"], "value": "2.0"}, {"path": ["seed"], "value": "4"}]
     text = client.post(f"{URL}/write", json={"text": TEXT, "changes": changes}).json()["text"]
     assert text == TEXT.replace("max: 1.0", "max: 2.0") + "seed: 4\n"
-    begun = client.post(f"{URL}/write", json={"text": "", "changes": changes}).json()["text"]
-    assert begun == "parameters:\n  lr: {max: 2.0}\nseed: 4\n"
+    created = client.post(f"{URL}/write", json={"text": "", "changes": changes}).json()["text"]
+    assert created == "parameters:\n  lr: {max: 2.0}\nseed: 4\n"
     assert_problem(client.post(f"{URL}/write", json={"text": "a: [", "changes": changes}), 422)
     wrong = client.post(f"{URL}/write", json={"text": TEXT, "changes": [{"path": ["seed"], "value": "{"}]})
     assert assert_problem(wrong, 422)["errors"][0]["location"] == ["seed"]
 
 
-def test_a_text_is_submitted_once_with_the_versions_of_the_day(client: TestClient) -> None:
+def test_text_is_submitted_once_with_current_versions(client: TestClient) -> None:
     key = {"Idempotency-Key": "once"}
     first, again = (client.post(f"{URL}/submit", json={"text": TEXT}, headers=key) for _ in range(2))
     assert (first.status_code, again.status_code) == (201, 200)
@@ -145,7 +145,7 @@ def test_a_text_is_submitted_once_with_the_versions_of_the_day(client: TestClien
     assert "must not exceed max" in assert_problem(wrong, 422)["errors"][0]["message"]
 
 
-def test_the_file_of_a_sweep_is_the_text_that_was_submitted(client: TestClient) -> None:
+def test_file_of_a_sweep_is_the_submitted_text(client: TestClient) -> None:
     text = "# why we look again\n" + TEXT.replace("max: 1.0", "max: 1.0e+0") + "\n# the end"
     sweep_id = client.post(f"{URL}/submit", json={"text": text}).json()["id"]
     answer = client.get(f"/api/v1/sweeps/{sweep_id}/file")
@@ -154,7 +154,7 @@ def test_the_file_of_a_sweep_is_the_text_that_was_submitted(client: TestClient) 
     assert_problem(unstorable, 422)
 
 
-def test_the_file_of_a_sweep_gives_the_same_sweep_again(client: TestClient, service: ServiceRig) -> None:
+def test_file_of_a_sweep_gives_an_equal_sweep(client: TestClient, service: ServiceRig) -> None:
     sweep_id = service.sweep(seed=3, resources={"max_concurrent": 2})
     answer = client.get(f"/api/v1/sweeps/{sweep_id}/file")
     assert answer.headers["content-type"] == "application/yaml"
@@ -164,7 +164,7 @@ def test_the_file_of_a_sweep_gives_the_same_sweep_again(client: TestClient, serv
     assert_problem(client.get("/api/v1/sweeps/99/file"), 404)
 
 
-def test_of_several_objectives_the_file_has_no_metric_beside_them(client: TestClient, service: ServiceRig) -> None:
+def test_file_of_several_objectives_has_no_single_metric(client: TestClient, service: ServiceRig) -> None:
     several = [{"name": "val_accuracy", "goal": "maximize"}, {"name": "val_loss", "goal": "minimize"}]
     sweep_id = service.sweep(metric=None, metrics=several)
     found = read(client, client.get(f"/api/v1/sweeps/{sweep_id}/file").text)

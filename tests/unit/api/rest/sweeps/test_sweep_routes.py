@@ -1,4 +1,4 @@
-"""Sweeps over REST: accepted once, listed in pages, best first, cancelled as often as one likes."""
+"""Sweeps over REST: accepted once, listed in pages, best trials first, cancelled idempotently."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def pages(client: TestClient, url: str, limit: int) -> list[list[Any]]:
         after = f"&after={page['next']}"
 
 
-def test_a_sweep_is_accepted_with_its_place(client: TestClient) -> None:
+def test_sweep_is_accepted_with_its_location(client: TestClient) -> None:
     document = builtin_document(name="ünï", run_cap=9)
     answer = client.post(URL, json=document)
     assert answer.status_code == 201
@@ -45,7 +45,7 @@ def test_a_sweep_is_accepted_with_its_place(client: TestClient) -> None:
     assert client.get(f"{URL}/1").json() == sweep
 
 
-def test_what_the_data_are_for_is_found_out_and_written_down(client: TestClient, tmp_path: Path) -> None:
+def test_task_of_the_data_is_inferred_and_stored(client: TestClient, tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("a,y\n1,0.5\n2,1.5\n")
     data = {"file": str(tmp_path / "rows.csv"), "target": "y"}
     document = builtin_document(program={"model": "mlp", "data": data}, metric={"name": "val_rmse", "goal": "minimize"})
@@ -57,7 +57,7 @@ def test_what_the_data_are_for_is_found_out_and_written_down(client: TestClient,
     assert_problem(wrong, 422, "built-in models report val_rmse")
 
 
-def test_the_same_key_gives_the_same_sweep_and_another_document_a_conflict(client: TestClient) -> None:
+def test_same_key_returns_the_same_sweep_or_a_conflict(client: TestClient) -> None:
     key = {"Idempotency-Key": "once"}
     first, again = (client.post(URL, json=builtin_document(), headers=key) for _ in range(2))
     assert (first.status_code, again.status_code) == (201, 200)
@@ -69,7 +69,7 @@ def test_the_same_key_gives_the_same_sweep_and_another_document_a_conflict(clien
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 4, 200])
-def test_pages_hold_every_sweep_once_newest_first(client: TestClient, service: ServiceRig, limit: int) -> None:
+def test_pages_contain_every_sweep_once_newest_first(client: TestClient, service: ServiceRig, limit: int) -> None:
     ids = [service.sweep() for _ in range(3)]
     found = pages(client, URL, limit)
     assert [sweep["id"] for page in found for sweep in page] == ids[::-1]
@@ -81,7 +81,7 @@ def test_no_sweeps_are_one_empty_page(client: TestClient) -> None:
     assert client.get(URL).json() == {"items": [], "next": None}
 
 
-def test_a_page_holds_when_newer_sweeps_come(client: TestClient, service: ServiceRig) -> None:
+def test_page_is_stable_when_sweeps_are_added(client: TestClient, service: ServiceRig) -> None:
     for _ in range(4):
         service.sweep()
     first = client.get(f"{URL}?limit=2").json()
@@ -90,7 +90,7 @@ def test_a_page_holds_when_newer_sweeps_come(client: TestClient, service: Servic
     assert [s["id"] for s in first["items"] + second["items"]] == [4, 3, 2, 1]
 
 
-def test_sweeps_are_listed_by_state(client: TestClient, service: ServiceRig) -> None:
+def test_sweeps_are_filtered_by_state(client: TestClient, service: ServiceRig) -> None:
     over, _ = service.sweep(), service.sweep()
     service.end_sweep(over)
     assert [s["id"] for s in client.get(f"{URL}?state=finished").json()["items"]] == [over]
@@ -98,7 +98,7 @@ def test_sweeps_are_listed_by_state(client: TestClient, service: ServiceRig) -> 
 
 
 @pytest.mark.parametrize(("goal", "numbers"), [("maximize", [3, 1, 4, 0]), ("minimize", [0, 4, 1, 3])])
-def test_best_first_and_ties_to_the_earlier_trial(
+def test_best_trial_is_first_and_ties_go_to_the_earlier(
     client: TestClient, service: ServiceRig, goal: str, numbers: list[int]
 ) -> None:
     metric = {"maximize": "val_accuracy", "minimize": "val_loss"}[goal]
@@ -114,12 +114,12 @@ def test_best_first_and_ties_to_the_earlier_trial(
 
 
 @pytest.mark.parametrize("k", ["0", "-1", "1001", "x", "nan"])
-def test_a_k_that_is_none_is_422(client: TestClient, service: ServiceRig, k: str) -> None:
+def test_invalid_k_is_422(client: TestClient, service: ServiceRig, k: str) -> None:
     assert_problem(client.get(f"{URL}/{service.sweep()}/best?k={k}"), 422, "k")
 
 
 @pytest.mark.parametrize("limit", [1, 2, 7, 1000])
-def test_pages_hold_every_trial_once_by_number(client: TestClient, service: ServiceRig, limit: int) -> None:
+def test_pages_contain_every_trial_once_by_number(client: TestClient, service: ServiceRig, limit: int) -> None:
     other, sweep_id = service.sweep(), service.sweep()
     service.trial(other, 0, 0.5)
     for number in (2, 0, 1):
@@ -128,7 +128,7 @@ def test_pages_hold_every_trial_once_by_number(client: TestClient, service: Serv
     assert [(trial["number"], trial["params"]) for trial in found] == [(n, {"lr": n / 8}) for n in range(3)]
 
 
-def test_trials_are_listed_by_state(client: TestClient, service: ServiceRig) -> None:
+def test_trials_are_filtered_by_state(client: TestClient, service: ServiceRig) -> None:
     sweep_id = service.sweep()
     service.trial(sweep_id, 0, 0.5)
     running = service.trial(sweep_id, 1, None)
@@ -137,7 +137,7 @@ def test_trials_are_listed_by_state(client: TestClient, service: ServiceRig) -> 
     assert client.get(f"{URL}/{sweep_id}").json()["counts"] == {"finished": 1, "running": 1}
 
 
-def test_cancelling_is_idempotent(client: TestClient, service: ServiceRig) -> None:
+def test_cancel_is_idempotent(client: TestClient, service: ServiceRig) -> None:
     sweep_id = service.sweep()
     answers = [client.post(f"{URL}/{sweep_id}/cancel") for _ in range(3)]
     assert [(a.status_code, a.json()["state"], a.json()["reason"]) for a in answers] == [
@@ -147,7 +147,7 @@ def test_cancelling_is_idempotent(client: TestClient, service: ServiceRig) -> No
 
 
 @pytest.mark.parametrize("state", [SweepState.FINISHED, SweepState.FAILED])
-def test_a_sweep_that_is_over_is_409_and_says_what_is_possible(
+def test_command_for_a_terminal_sweep_is_409_with_the_possible_ones(
     client: TestClient, service: ServiceRig, state: SweepState
 ) -> None:
     sweep_id = service.sweep()
@@ -165,25 +165,25 @@ UNKNOWN = [
 
 
 @pytest.mark.parametrize("path", UNKNOWN)
-def test_what_is_not_there_is_404(client: TestClient, path: str) -> None:
+def test_unknown_id_is_404(client: TestClient, path: str) -> None:
     assert_problem(client.get(f"/api/v1/{path}"), 404)
 
 
 @pytest.mark.parametrize("path", ["sweeps/9/cancel", "ensembles/9/stop"])
-def test_what_is_not_there_cannot_be_changed(client: TestClient, path: str) -> None:
+def test_unknown_id_cannot_be_changed(client: TestClient, path: str) -> None:
     assert_problem(client.post(f"/api/v1/{path}"), 404)
 
 
 @pytest.mark.parametrize("number", ["x", "1.5", "0", "-1", str(2**63), "9" * 400, "%00", "1e3"])
 @pytest.mark.parametrize("path", ["sweeps/{}", "sweeps/{}/best", "trials/{}", "trials/{}/log", "ensembles/{}"])
-def test_what_can_be_no_id_is_422(client: TestClient, path: str, number: str) -> None:
+def test_invalid_id_is_422(client: TestClient, path: str, number: str) -> None:
     assert_problem(client.get(f"/api/v1/{path.format(number)}"), 422)
 
 
 @pytest.mark.parametrize("query", [f"after={2**63}", "after=x", "after=-1", "limit=0", "limit=100000", "limit=x"])
 @pytest.mark.parametrize("path", ["sweeps", "sweeps/1/trials", "ensembles"])
-def test_what_can_be_no_page_is_refused(service: ServiceRig, client: TestClient, path: str, query: str) -> None:
-    of_trials = path.endswith("trials") and query.startswith("after")  # may be a text in another order
+def test_invalid_page_parameters_are_refused(service: ServiceRig, client: TestClient, path: str, query: str) -> None:
+    of_trials = path.endswith("trials") and query.startswith("after")  # may be a string with another sort key
     service.sweep()
     assert_problem(client.get(f"/api/v1/{path}?{query}"), 400 if of_trials else 422)
 
@@ -195,7 +195,7 @@ def test_another_method_is_405(client: TestClient) -> None:
 # Trials.
 
 
-def test_a_trial_shows_its_attempts_and_files(client: TestClient, service: ServiceRig) -> None:
+def test_trial_shows_its_attempts_and_files(client: TestClient, service: ServiceRig) -> None:
     trial_id = service.trial(service.sweep(), 0, 0.75, params={"lr": 0.01, "optimizer": "sgd"})
     trial = client.get(f"/api/v1/trials/{trial_id}").json()
     assert (trial["state"], trial["value"], trial["params"]) == ("finished", 0.75, {"lr": 0.01, "optimizer": "sgd"})
@@ -209,7 +209,7 @@ def test_a_trial_shows_its_attempts_and_files(client: TestClient, service: Servi
     assert client.get(f"/api/v1/trials/{trial_id}/attempts").json() == [attempt]
 
 
-def test_a_trial_says_why_its_network_cannot_join_an_ensemble(client: TestClient, service: ServiceRig) -> None:
+def test_trial_shows_why_its_network_cannot_join_an_ensemble(client: TestClient, service: ServiceRig) -> None:
     sweep_id = service.sweep()
     joins, unfit, gone = (service.trial(sweep_id, number, 0.75) for number in range(3))
     path = AttemptDirectory(service.data.attempt(sweep_id, 1, 1)).model
@@ -221,7 +221,7 @@ def test_a_trial_says_why_its_network_cannot_join_an_ensemble(client: TestClient
     assert client.get(f"/api/v1/trials/{service.trial(sweep_id, 3, 0.5, model=False)}").json()["unfit"] is None
 
 
-def test_a_long_curve_is_thinned(client: TestClient, service: ServiceRig) -> None:
+def test_long_curve_is_thinned(client: TestClient, service: ServiceRig) -> None:
     trial_id = service.trial(service.sweep(), 0, None)
     service.points(trial_id, "m", *(step % 5 for step in range(2_500)))
     url = f"/api/v1/trials/{trial_id}/metrics"
@@ -240,7 +240,7 @@ def test_metrics_are_pairs_in_step_order(client: TestClient, service: ServiceRig
     assert client.get(f"{url}?name=other").json() == {}
 
 
-def test_a_log_is_shown_by_its_end(client: TestClient, service: ServiceRig) -> None:
+def test_end_of_a_log_is_shown(client: TestClient, service: ServiceRig) -> None:
     trial_id = service.trial(service.sweep(), 0, None, log="<b>first</b>\nläst\n")
     url = f"/api/v1/trials/{trial_id}/log"
     whole = client.get(url)
@@ -252,19 +252,19 @@ def test_a_log_is_shown_by_its_end(client: TestClient, service: ServiceRig) -> N
 
 
 @pytest.mark.parametrize("query", ["", "?attempt=2"])
-def test_no_log_yet_is_404(client: TestClient, service: ServiceRig, query: str) -> None:
+def test_missing_log_is_404(client: TestClient, service: ServiceRig, query: str) -> None:
     trial_id = service.trial(service.sweep(), 0, None, log=None if not query else "x")
     assert_problem(client.get(f"/api/v1/trials/{trial_id}/log{query}"), 404, "has no output yet")
 
 
 @pytest.mark.parametrize("query", ["attempt=0", "attempt=../../x", f"attempt={'9' * 300}", "tail_bytes=0",
                                    f"tail_bytes={2**30}"])  # fmt: skip
-def test_a_log_that_cannot_be_meant_is_422(client: TestClient, service: ServiceRig, query: str) -> None:
+def test_invalid_log_parameters_are_422(client: TestClient, service: ServiceRig, query: str) -> None:
     trial_id = service.trial(service.sweep(), 0, None, log="x")
     assert_problem(client.get(f"/api/v1/trials/{trial_id}/log?{query}"), 422)
 
 
-def test_devices_show_what_is_on_them(client: TestClient, service: ServiceRig) -> None:
+def test_devices_show_their_trials(client: TestClient, service: ServiceRig) -> None:
     service.device("cpu-0")
     trial_id = service.trial(service.sweep(), 0, None)
     (device,) = client.get("/api/v1/devices").json()
@@ -274,7 +274,7 @@ def test_devices_show_what_is_on_them(client: TestClient, service: ServiceRig) -
 # Health.
 
 
-def test_the_service_is_alive_and_not_ready_until_serve_says_so(client: TestClient, service: ServiceRig) -> None:
+def test_service_is_alive_and_ready_only_when_serve_reports_it(client: TestClient, service: ServiceRig) -> None:
     assert client.get("/healthz").json() == {"status": "ok"}
     assert client.get("/readyz").status_code == 503
     for text, status in (
@@ -282,7 +282,7 @@ def test_the_service_is_alive_and_not_ready_until_serve_says_so(client: TestClie
         (
             '{"parts": [{"name": "api", "state": "ready", "pid": 4194399}]}',
             503,
-        ),  # what is written is older than its end
+        ),  # the file is older than the end of the service
         ('{"parts": [{"name": "api", "state": "starting", "pid": 1}]}', 503),
         ('{"parts": [{"name": "api", "state": "waiting", "pid": null}]}', 503),
         ('{"parts": []}', 503),
@@ -293,7 +293,7 @@ def test_the_service_is_alive_and_not_ready_until_serve_says_so(client: TestClie
         assert client.get("/readyz").status_code == status, text
 
 
-def test_what_nobody_expected_is_500_with_an_id_and_no_secret(client: TestClient, service: ServiceRig) -> None:
+def test_unexpected_error_is_500_with_an_id_and_no_secret(client: TestClient, service: ServiceRig) -> None:
     with service.database.write() as connection:
         connection.exec_driver_sql("UPDATE tokens SET name = name")
     service.sweep()
@@ -303,8 +303,8 @@ def test_what_nobody_expected_is_500_with_an_id_and_no_secret(client: TestClient
     assert "secret" not in str(body)
 
 
-def test_the_list_says_what_is_going_on(client: TestClient, service: ServiceRig) -> None:
-    """Devices in use, how long it takes yet, and the budget, of what is not over."""
+def test_list_shows_devices_remaining_time_and_budget(client: TestClient, service: ServiceRig) -> None:
+    """Devices in use, remaining time and budget of each sweep that is not terminal."""
     service.device()
     open_, over = service.sweep(run_cap=11, budget={"device_s": 1e12}), service.sweep(name="100%_done", run_cap=2)
     service.commit(SweepChanged(open_, SweepState.QUEUED, SweepState.RUNNING, "", AT))
@@ -321,7 +321,7 @@ def test_the_list_says_what_is_going_on(client: TestClient, service: ServiceRig)
     assert (shown["devices"], shown["eta_s"]) == (["cpu-0"], 15.0)
 
 
-def test_the_list_is_searched_by_name_and_by_several_states(client: TestClient, service: ServiceRig) -> None:
+def test_list_is_filtered_by_name_and_several_states(client: TestClient, service: ServiceRig) -> None:
     first, second = service.sweep(name="Digits 100%"), service.sweep(name="digits 1000")
     service.end_sweep(second)
     found = {

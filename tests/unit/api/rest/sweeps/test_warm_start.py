@@ -1,4 +1,4 @@
-"""A sweep that starts from earlier ones: what is taken, what is left out, and what is refused."""
+"""Warm starts: which earlier trials are used, omitted, and refused."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ URL = "/api/v1/sweeps"
 
 @pytest.fixture
 def earlier(service: ServiceRig) -> ServiceRig:
-    """Sweep 1: finished trials 1 and 2 (too high a rate for some), pruned trial 3, running trial 4."""
+    """Sweep 1: finished trials 1 and 2 (with a rate outside some spaces), pruned trial 3, running trial 4."""
     sweep_id = service.sweep(early_terminate={"type": "median"})
     service.trial(sweep_id, 0, 0.5, params={"lr": 0.01})
     service.trial(sweep_id, 1, 0.9, params={"lr": 0.1}, constraints={"size": 1.0})
@@ -37,11 +37,11 @@ def submit(client: TestClient, **changes: Any) -> dict[str, Any]:
 
 
 def given(service: ServiceRig, sweep_id: int) -> tuple[EarlierTrial, ...]:
-    """What the scheduler finds."""
+    """The warm start as read by the scheduler."""
     return service.stored(sweep_id).earlier
 
 
-def test_what_is_over_and_fits_is_given_to_the_search(earlier: ServiceRig) -> None:
+def test_compatible_terminal_trials_are_given_to_the_search(earlier: ServiceRig) -> None:
     sweep = submit(earlier.client(), warm_start=[1])
     assert sweep["warm_start"] == {"trials": 3, "dropped": 0, "why": [], "left_out": 0}
     assert sweep["counts"] == {}
@@ -52,14 +52,14 @@ def test_what_is_over_and_fits_is_given_to_the_search(earlier: ServiceRig) -> No
     )
 
 
-def test_it_stays_so_when_the_earlier_sweep_goes_on(earlier: ServiceRig) -> None:
+def test_warm_start_is_fixed_when_the_earlier_sweep_continues(earlier: ServiceRig) -> None:
     sweep = submit(earlier.client(), warm_start=[1])
     before = given(earlier, sweep["id"])
     earlier.trial(1, 4, 0.7)
     assert given(earlier, sweep["id"]) == before
 
 
-def test_what_does_not_fit_is_left_out_counted_and_said(earlier: ServiceRig) -> None:
+def test_incompatible_trials_are_omitted_counted_and_reported(earlier: ServiceRig) -> None:
     parameters = {"lr": {"min": 1e-4, "max": 0.05}, "epochs": {"value": 3}}
     sweep = submit(earlier.client(), warm_start=[1], parameters=parameters)
     assert sweep["warm_start"] == {"trials": 0, "dropped": 3, "why": [
@@ -72,7 +72,7 @@ def test_what_does_not_fit_is_left_out_counted_and_said(earlier: ServiceRig) -> 
     )
 
 
-def test_of_too_many_the_best_half_and_the_newest_are_taken(
+def test_best_half_and_the_newest_are_used_above_the_limit(
     earlier: ServiceRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("podium.db.stores.warm_starts.AT_MOST", 4)
@@ -86,9 +86,7 @@ def test_of_too_many_the_best_half_and_the_newest_are_taken(
     )
 
 
-def test_of_too_many_with_several_objectives_each_has_its_best(
-    service: ServiceRig, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_best_of_each_objective_are_used_above_the_limit(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("podium.db.stores.warm_starts.AT_MOST", 5)
     metrics = [{"name": "val_accuracy", "goal": "maximize"}, {"name": "val_loss", "goal": "minimize"}]
     sweep_id = service.sweep(metric=None, metrics=metrics)
@@ -98,18 +96,18 @@ def test_of_too_many_with_several_objectives_each_has_its_best(
     assert [trial.trial_id for trial in given(service, sweep["id"])] == [1, 2, 4, 5, 6]
 
 
-def test_parameters_that_are_no_more_do_not_matter(earlier: ServiceRig) -> None:
+def test_removed_parameters_are_ignored(earlier: ServiceRig) -> None:
     earlier.sweep(parameters={"lr": {"min": 1e-4, "max": 0.1}, "hidden": {"min": 8, "max": 64}})
     earlier.trial(2, 0, 0.6, params={"lr": 0.03, "hidden": 16})
     sweep = submit(earlier.client(), warm_start=[2, 1])
     assert sweep["warm_start"]["trials"] == 4
 
 
-def test_a_sweep_that_starts_from_nothing_says_nothing(client: TestClient) -> None:
+def test_sweep_without_warm_start_reports_none(client: TestClient) -> None:
     assert submit(client)["warm_start"] is None
 
 
-def test_several_values_and_the_goals_must_agree(earlier: ServiceRig) -> None:
+def test_number_and_goals_of_objectives_must_agree(earlier: ServiceRig) -> None:
     metrics = [{"name": "val_accuracy", "goal": "maximize"}, {"name": "val_loss", "goal": "minimize"}]
     several = submit(earlier.client(), metric=None, metrics=metrics)
     earlier.trial(several["id"], 0, (0.5, 2.0))
@@ -121,7 +119,7 @@ def test_several_values_and_the_goals_must_agree(earlier: ServiceRig) -> None:
     assert_problem(answer, 422, said)
 
 
-def test_a_sweep_that_is_not_there_is_named(earlier: ServiceRig) -> None:
+def test_unknown_sweep_is_named(earlier: ServiceRig) -> None:
     answer = earlier.client().post(URL, json=builtin_document(method="tpe", warm_start=[1, 7]))
     assert_problem(answer, 422, "warm_start.1: there is no sweep 7")
 
@@ -136,12 +134,12 @@ def test_a_sweep_that_is_not_there_is_named(earlier: ServiceRig) -> None:
         (["1"], "tpe", "warm_start.0"),
     ],
 )
-def test_what_makes_no_sense_is_refused(earlier: ServiceRig, warm_start: list[Any], method: str, said: str) -> None:
+def test_invalid_warm_start_is_refused(earlier: ServiceRig, warm_start: list[Any], method: str, said: str) -> None:
     answer = earlier.client().post(URL, json=builtin_document(method=method, warm_start=warm_start))
     assert_problem(answer, 422, said)
 
 
-def test_the_same_key_gives_the_same_sweep_though_there_is_more_now(earlier: ServiceRig) -> None:
+def test_same_key_returns_the_same_sweep_after_more_trials(earlier: ServiceRig) -> None:
     client, document = earlier.client(), builtin_document(method="tpe", warm_start=[1])
     first = client.post(URL, json=document, headers={"Idempotency-Key": "once"}).json()
     earlier.trial(1, 4, 0.7)

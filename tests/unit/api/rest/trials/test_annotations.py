@@ -1,4 +1,4 @@
-"""Notes and tags of trials: over REST and the command line, what they may be, and that an event tells of them."""
+"""Notes and tags of trials: over REST and the command line, their validation, and their events."""
 
 from __future__ import annotations
 
@@ -31,35 +31,35 @@ def patch(client: TestClient, trial_id: int, **body: Any) -> dict[str, Any]:
     return found
 
 
-def told(service: ServiceRig) -> list[dict[str, Any]]:
+def annotation_events(service: ServiceRig) -> list[dict[str, Any]]:
     with service.database.read() as connection:
         return [event["payload"] for event in events.after(connection, 0) if event["kind"] == "trial.noted"]
 
 
-def test_a_trial_is_noted_and_tagged(service: ServiceRig, client: TestClient, trial_id: int) -> None:
+def test_trial_has_a_note_and_tags(service: ServiceRig, client: TestClient, trial_id: int) -> None:
     fresh = client.get(f"{V1}/trials/{trial_id}").json()
     assert (fresh["note"], fresh["tags"]) == ("", [])
     noted = patch(client, trial_id, note=" odd\r\ncurve \n", tags=["keep", "b", "keep"])
     assert (noted["note"], noted["tags"]) == ("odd\ncurve", ["b", "keep"])
     (listed,) = client.get(f"{V1}/sweeps/1/trials").json()["items"]
     assert listed["tags"] == ["b", "keep"]
-    assert told(service) == [{"number": 0, "note": "odd\ncurve", "tags": ["b", "keep"]}]
+    assert annotation_events(service) == [{"number": 0, "note": "odd\ncurve", "tags": ["b", "keep"]}]
 
 
-def test_what_is_left_out_stays_and_what_stays_is_not_told(
+def test_omitted_fields_are_kept_and_unchanged_ones_cause_no_event(
     service: ServiceRig, client: TestClient, trial_id: int
 ) -> None:
     patch(client, trial_id, note="odd", tags=["keep"])
     assert patch(client, trial_id, tags=["keep"])["note"] == "odd"
     assert patch(client, trial_id, note="odd")["tags"] == ["keep"]
     assert patch(client, trial_id)["tags"] == ["keep"]
-    assert len(told(service)) == 1
+    assert len(annotation_events(service)) == 1
     cleared = patch(client, trial_id, note="", tags=[])
     assert (cleared["note"], cleared["tags"]) == ("", [])
-    assert told(service)[1:] == [{"number": 0, "note": "", "tags": []}]
+    assert annotation_events(service)[1:] == [{"number": 0, "note": "", "tags": []}]
 
 
-def test_tags_are_added_and_removed_beside_those_of_others(client: TestClient, trial_id: int) -> None:
+def test_tags_are_added_and_removed_without_affecting_others(client: TestClient, trial_id: int) -> None:
     patch(client, trial_id, add_tags=["b", "a"])
     assert patch(client, trial_id, add_tags=["c"], remove_tags=["a", "never"])["tags"] == ["b", "c"]
 
@@ -80,7 +80,7 @@ def test_tags_are_added_and_removed_beside_those_of_others(client: TestClient, t
     ],
     ids=lambda value: str(value)[:30].encode(errors="replace").decode(),
 )
-def test_what_is_no_note_and_no_tag_is_422_and_says_why(
+def test_invalid_note_or_tag_is_422_with_the_reason(
     client: TestClient, trial_id: int, body: dict[str, Any], words: str
 ) -> None:
     content = json.dumps(body).encode()
@@ -89,35 +89,35 @@ def test_what_is_no_note_and_no_tag_is_422_and_says_why(
     assert client.get(f"{V1}/trials/{trial_id}").json()["tags"] == []
 
 
-def test_too_many_tags_one_after_the_other_are_refused_too(client: TestClient, trial_id: int) -> None:
+def test_limit_on_tags_applies_to_added_ones(client: TestClient, trial_id: int) -> None:
     patch(client, trial_id, tags=[f"t{n}" for n in range(MAX_TAGS)])
     assert_problem(client.patch(f"{V1}/trials/{trial_id}", json={"add_tags": ["more"]}), 422, "at most 20")
 
 
-def test_there_must_be_such_a_trial(client: TestClient) -> None:
+def test_unknown_trial_is_404(client: TestClient) -> None:
     assert_problem(client.patch(f"{V1}/trials/9", json={"note": "x"}), 404, "no trial 9")
 
 
-def test_planted_markup_is_text_like_any_other(client: TestClient, trial_id: int) -> None:
+def test_markup_is_stored_as_plain_text(client: TestClient, trial_id: int) -> None:
     planted = "<img src=x onerror=alert(1)>"
     assert patch(client, trial_id, note=planted)["note"] == planted
 
 
-def test_words_are_checked_by_themselves() -> None:
+def test_tags_are_validated() -> None:
     assert checked_note("  ") == ""
     assert checked_tags(["é", "lr:1e-3"]) == ["lr:1e-3", "é"]
     with pytest.raises(InvalidSpecError, match="invalid tag"):
         checked_tags(["a\tb"])
 
 
-def test_a_trial_with_remarks_passes_the_doctor(service: ServiceRig, client: TestClient, trial_id: int) -> None:
+def test_annotated_trial_passes_the_audit(service: ServiceRig, client: TestClient, trial_id: int) -> None:
     patch(client, trial_id, note="x", tags=["y"])
     service.database.close()
     with sqlite3.connect(service.data.database) as connection:
         assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
 
 
-def test_the_command_line_notes_and_tags(podium: Podium, served: ServiceRig) -> None:  # noqa: F811
+def test_command_line_sets_notes_and_tags(podium: Podium, served: ServiceRig) -> None:  # noqa: F811
     assert podium("trial", "note", "1", "odd curve") == (0, "trial 1 has this note\n", "")
     code, out, _ = podium("trial", "tag", "1", "2", "--add", "keep", "--add", "a")
     assert (code, out) == (0, "trial 1 is tagged a, keep\ntrial 2 is tagged a, keep\n")
@@ -127,7 +127,7 @@ def test_the_command_line_notes_and_tags(podium: Podium, served: ServiceRig) -> 
     assert podium("trial", "note", "1", "")[1] == "trial 1 has no note\n"
 
 
-def test_the_command_line_says_what_is_wrong(podium: Podium, served: ServiceRig) -> None:  # noqa: F811
+def test_command_line_reports_invalid_annotations(podium: Podium, served: ServiceRig) -> None:  # noqa: F811
     assert podium("trial", "tag", "1")[0] == 2
     code, _, err = podium("trial", "tag", "1", "--add", "two words")
     assert (code, "invalid tag" in err) == (1, True)

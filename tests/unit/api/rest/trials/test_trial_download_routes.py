@@ -1,4 +1,4 @@
-"""Files that a trial left, to save: whole, named, and never another file than its own."""
+"""Downloads of a trial's files: complete, named, and only the files of the trial itself."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.service_rig import ServiceRig, assert_problem
 TRIALS = "/api/v1/trials"
 
 
-def test_the_whole_log_is_a_file(service: ServiceRig, client: TestClient) -> None:
+def test_complete_log_is_downloaded(service: ServiceRig, client: TestClient) -> None:
     log = "line\n" * 300_000
     trial_id = service.trial(service.sweep(), 3, 0.5, log=log, model=False)
     answer = client.get(f"{TRIALS}/{trial_id}/log/whole")
@@ -30,7 +30,7 @@ def test_the_whole_log_is_a_file(service: ServiceRig, client: TestClient) -> Non
     assert_problem(client.get(f"{TRIALS}/{trial_id}/log/whole?attempt=2"), 404, "attempt 2 of trial 1 has no output")
 
 
-def test_a_model_is_a_file(service: ServiceRig, client: TestClient) -> None:
+def test_model_is_downloaded(service: ServiceRig, client: TestClient) -> None:
     trial_id = service.trial(service.sweep(), 0, 0.5)
     answer = client.get(f"{TRIALS}/{trial_id}/files/model.safetensors")
     assert answer.content == AttemptDirectory(service.data.attempt(1, 0, 1)).model.read_bytes()
@@ -38,17 +38,17 @@ def test_a_model_is_a_file(service: ServiceRig, client: TestClient) -> None:
 
 
 @pytest.mark.parametrize("name", ["../../../../admin.token", "admin.token", ".hidden", "log", "%2e%2e%2fadmin.token"])
-def test_no_other_file_is_given(service: ServiceRig, client: TestClient, name: str) -> None:
+def test_other_files_are_refused(service: ServiceRig, client: TestClient, name: str) -> None:
     trial_id = service.trial(service.sweep(), 0, 0.5, log="x")
     service.data.admin_token.write_text("secret")
     if not name.startswith("%") and name != "log":
-        service.commit(ArtifactSaved(Saved(AttemptKey(trial_id, 1), name, "0" * 64, 1)))  # as a trial might say
+        service.commit(ArtifactSaved(Saved(AttemptKey(trial_id, 1), name, "0" * 64, 1)))  # as a trial might report
     answer = client.get(f"{TRIALS}/{trial_id}/files/{name}")
     assert answer.status_code == 404
     assert "secret" not in answer.text
 
 
-def test_a_link_that_a_trial_made_is_not_followed(service: ServiceRig, client: TestClient) -> None:
+def test_symbolic_link_made_by_a_trial_is_not_followed(service: ServiceRig, client: TestClient) -> None:
     trial_id = service.trial(service.sweep(), 0, 0.5)
     service.data.admin_token.write_text("secret")
     model = AttemptDirectory(service.data.attempt(1, 0, 1)).model
@@ -69,7 +69,7 @@ def _artifact(service: ServiceRig, sweep_id: int, number: int, name: str, conten
     return trial_id
 
 
-def test_an_artifact_is_a_file_to_save_and_never_a_page(service: ServiceRig, client: TestClient) -> None:
+def test_artifact_is_an_attachment_and_never_a_page(service: ServiceRig, client: TestClient) -> None:
     page = b"<script>alert(1)</script>"
     trial_id = _artifact(service, service.sweep(), 0, "report.html", page)
     (listed,) = client.get(f"{TRIALS}/{trial_id}").json()["artifacts"]
@@ -89,13 +89,13 @@ def test_an_artifact_is_a_file_to_save_and_never_a_page(service: ServiceRig, cli
 
 
 @pytest.mark.parametrize("name", ["artifacts/../log", "artifacts/deep/report.html", "artifacts/.hidden", "artifacts/"])
-def test_no_other_path_than_an_artifacts_is_given(service: ServiceRig, client: TestClient, name: str) -> None:
+def test_paths_outside_the_artifacts_are_refused(service: ServiceRig, client: TestClient, name: str) -> None:
     trial_id = _artifact(service, service.sweep(), 0, "report.html", b"x")
-    service.commit(ArtifactSaved(Saved(AttemptKey(trial_id, 1), name, "0" * 64, 1)))  # as a trial might say
+    service.commit(ArtifactSaved(Saved(AttemptKey(trial_id, 1), name, "0" * 64, 1)))  # as a trial might report
     assert client.get(f"{TRIALS}/{trial_id}/files/{name.replace('/', '%2F')}").status_code == 404
 
 
-def test_a_link_in_place_of_the_folder_of_artifacts_is_not_followed(service: ServiceRig, client: TestClient) -> None:
+def test_link_in_place_of_the_artifact_folder_is_not_followed(service: ServiceRig, client: TestClient) -> None:
     trial_id = _artifact(service, service.sweep(), 0, "admin.token", b"x")
     service.data.admin_token.write_text("secret")
     folder = AttemptDirectory(service.data.attempt(1, 0, 1)).artifacts
@@ -116,9 +116,7 @@ def test_exported_lines_name_the_files(service: ServiceRig, client: TestClient) 
 
 
 @pytest.mark.parametrize("what", ["link", "pipe", "folder", "device"])
-def test_what_a_trial_put_in_a_files_place_is_neither_followed_nor_waited_for(
-    service: ServiceRig, client: TestClient, what: str
-) -> None:
+def test_special_file_in_place_of_a_file_is_not_opened(service: ServiceRig, client: TestClient, what: str) -> None:
     trial_id = service.trial(service.sweep(), 0, 0.5, log="x")
     service.data.admin_token.write_text("secret")
     folder = AttemptDirectory(service.data.attempt(1, 0, 1))
@@ -141,7 +139,7 @@ def put_instead(file: Path, what: str, secret: Path) -> None:
         file.symlink_to(secret if what == "link" else "/dev/zero")
 
 
-def test_a_damaged_model_is_named_without_where_the_data_lies(service: ServiceRig, client: TestClient) -> None:
+def test_damaged_model_is_named_without_its_path(service: ServiceRig, client: TestClient) -> None:
     sweep_id = service.sweep()
     trials = [service.trial(sweep_id, number, 0.5) for number in range(2)]
     model = AttemptDirectory(service.data.attempt(sweep_id, 0, 1)).model

@@ -1,4 +1,4 @@
-"""The table over REST: columns, windows, orders, filters; and the same filter on lists and exports."""
+"""The trial table over REST: columns, pages, sort orders, filters; and the same filter on lists and exports."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LITERAL = {"literal_binds": True}
 
 @pytest.fixture
 def sweep_id(service: ServiceRig) -> int:
-    """Six trials: some without a value, one without its parameter, one of text."""
+    """Six trials: some without a value, one without its parameter, one with a string parameter."""
     sweep_id = service.sweep()
     rows: list[tuple[Params, float | None, Cause | None]] = [
         ({"lr": 0.03}, 0.5, None),
@@ -53,7 +53,7 @@ def numbers(client: TestClient, sweep_id: int, **query: Any) -> list[int]:
         query["after"] = table["next"]
 
 
-def test_a_table_is_columns(client: TestClient, sweep_id: int) -> None:
+def test_table_is_columns(client: TestClient, sweep_id: int) -> None:
     table = client.get(f"{URL}/{sweep_id}/table", params={"limit": 3}).json()
     assert (table["total"], table["matching"], table["next"], table["found"]) == (6, 6, 2, None)
     columns = table["columns"]
@@ -70,7 +70,7 @@ def test_a_table_is_columns(client: TestClient, sweep_id: int) -> None:
     assert columns["violated"] == [False] * 3
 
 
-def test_a_trial_without_a_value_shows_what_it_reported_last(client: TestClient, service: ServiceRig) -> None:
+def test_trial_without_a_value_shows_its_last_report(client: TestClient, service: ServiceRig) -> None:
     sweep_id = service.sweep()
     metric = client.get(f"{URL}/{sweep_id}").json()["spec"]["metric"]["name"]
     running = service.trial(sweep_id, 0, None)
@@ -80,13 +80,13 @@ def test_a_trial_without_a_value_shows_what_it_reported_last(client: TestClient,
     assert (columns["value"], columns["reported"], columns["reported_step"]) == ([None], [0.75], [2])
 
 
-def test_a_sweep_without_trials_has_its_columns(client: TestClient, service: ServiceRig) -> None:
+def test_sweep_without_trials_has_its_columns(client: TestClient, service: ServiceRig) -> None:
     table = client.get(f"{URL}/{service.sweep()}/table").json()
     assert (table["total"], table["matching"], table["next"]) == (0, 0, None)
     assert table["columns"]["params.lr"] == []
 
 
-def test_several_objectives_are_columns(client: TestClient, service: ServiceRig) -> None:
+def test_each_objective_is_a_column(client: TestClient, service: ServiceRig) -> None:
     metrics = [{"name": "loss", "goal": "minimize"}, {"name": "size", "goal": "minimize"}]
     sweep_id = service.sweep(metric=None, metrics=metrics, program={"function": "train:objective"})
     service.trial(sweep_id, 0, (0.5, 10.0), model=False, constraints={"latency": 1.0})
@@ -114,11 +114,11 @@ def test_several_objectives_are_columns(client: TestClient, service: ServiceRig)
         ("attrs.size", [5, 4, 0, 2, 1, 3]),
         ("-attrs.kind", [2, 0, 1, 3, 4, 5]),
         ("-id", [5, 4, 3, 2, 1, 0]),
-        ("duration_s", [0, 1, 2, 4, 5, 3]),  # the last one runs, and is slower at every look
+        ("duration_s", [0, 1, 2, 4, 5, 3]),  # the last one runs, so its duration grows with each request
         ("-duration_s", [3, 0, 1, 2, 4, 5]),
     ],
 )
-def test_windows_in_an_order_hold_every_trial_once(
+def test_pages_in_any_order_contain_every_trial_once(
     client: TestClient, service: ServiceRig, sweep_id: int, sort: str, expected: list[int], limit: int
 ) -> None:
     assert numbers(client, sweep_id, sort=sort, limit=limit) == expected
@@ -126,19 +126,19 @@ def test_windows_in_an_order_hold_every_trial_once(
     assert offset["columns"]["number"] == expected[2:5]
 
 
-def test_a_trial_that_runs_does_not_come_after_itself(service: ServiceRig, sweep_id: int) -> None:
+def test_running_trial_is_not_repeated_on_the_next_page(service: ServiceRig, sweep_id: int) -> None:
     with service.database.read() as connection:
         order = order_of("duration_s", sweeps.get(connection, sweep_id))
         assert order is not None
         past = order.past_trial(connection, sweep_id, 3)
         before = connection.execute(select(NOW)).scalar_one()
-        while connection.execute(select(NOW)).scalar_one() == before:  # its duration grows from look to look
+        while connection.execute(select(NOW)).scalar_one() == before:  # its duration grows with each request
             pass
         assert not connection.execute(select(trials.c.number).where(trials.c.sweep_id == sweep_id, past)).all()
 
 
 @pytest.mark.parametrize("path", ["params.lr", "attrs.size", "device"])
-def test_what_is_sorted_by_is_looked_up_once_for_each_trial(service: ServiceRig, sweep_id: int, path: str) -> None:
+def test_sort_value_is_read_once_per_trial(service: ServiceRig, sweep_id: int, path: str) -> None:
     with service.database.read() as connection:
         order = order_of(path, sweeps.get(connection, sweep_id))
         assert order is not None
@@ -150,7 +150,7 @@ def test_what_is_sorted_by_is_looked_up_once_for_each_trial(service: ServiceRig,
 
 
 @pytest.mark.parametrize("path", ["table", "trials"])
-def test_a_trial_that_changes_between_two_pages_neither_repeats_nor_hides_others(
+def test_trial_that_changes_between_pages_does_not_affect_others(
     client: TestClient, service: ServiceRig, sweep_id: int, path: str
 ) -> None:
     def page(**query: Any) -> tuple[list[int], Any]:
@@ -166,7 +166,7 @@ def test_a_trial_that_changes_between_two_pages_neither_repeats_nor_hides_others
         assert page(after=following, limit=6)[0][: len(rest)] == rest
 
 
-def test_where_a_page_ended_in_a_long_text_is_looked_up(client: TestClient, service: ServiceRig) -> None:
+def test_cursor_in_a_long_string_is_looked_up(client: TestClient, service: ServiceRig) -> None:
     sweep_id = service.sweep()
     for number in range(3):
         service.trial(sweep_id, number, 0.5, params={"text": "x" * 5000 + str(number)}, model=False)
@@ -174,7 +174,7 @@ def test_where_a_page_ended_in_a_long_text_is_looked_up(client: TestClient, serv
 
 
 @pytest.mark.parametrize("path", ["table", "trials"])
-def test_a_wrong_cursor_is_refused(client: TestClient, sweep_id: int, path: str) -> None:
+def test_invalid_cursor_is_refused(client: TestClient, sweep_id: int, path: str) -> None:
     of_value = client.get(f"{URL}/{sweep_id}/table", params={"sort": "value", "limit": 1}).json()["next"]
     made: list[Any] = [["value", 1], ["value", -1, [0.5]], ["value", True, [0.5]], ["value", 1, []], {"value": 1}, 7]
     made += [["value", 1, [[]]], ["value", 1, {"a": 1}], ["value", 1, [True]], ["value", 2**63, [0.5]]]
@@ -189,7 +189,7 @@ def test_a_wrong_cursor_is_refused(client: TestClient, sweep_id: int, path: str)
     assert_problem(client.get(f"{URL}/{sweep_id}/{path}", params={"after": "x" * 2001}), 422)
 
 
-def test_a_filter_counts_and_goes_with_an_order(client: TestClient, sweep_id: int) -> None:
+def test_filter_has_a_count_and_works_with_an_order(client: TestClient, sweep_id: int) -> None:
     query: dict[str, Any] = {"filter": "lr>=0.02", "sort": "-value", "limit": 2}
     table = client.get(f"{URL}/{sweep_id}/table", params=query).json()
     assert (table["total"], table["matching"]) == (6, 3)
@@ -207,13 +207,13 @@ def test_a_filter_counts_and_goes_with_an_order(client: TestClient, sweep_id: in
         ({"find": 99}, None),
     ],
 )
-def test_a_trial_is_found_where_it_stands(
+def test_position_of_a_trial_is_found(
     client: TestClient, sweep_id: int, query: dict[str, Any], place: int | None
 ) -> None:
     assert client.get(f"{URL}/{sweep_id}/table", params=query).json()["found"] == place
 
 
-def test_a_wrong_filter_points_at_the_place(client: TestClient, sweep_id: int) -> None:
+def test_invalid_filter_names_the_position(client: TestClient, sweep_id: int) -> None:
     for path in ("table", "trials", "export.csv", "export.jsonl"):
         answer = client.get(f"{URL}/{sweep_id}/{path}", params={"filter": "lr<1 stat:failed"})
         problem = assert_problem(answer, 400, "at character 6: unknown name 'stat' (did you mean state?)")
@@ -225,7 +225,7 @@ def test_a_wrong_filter_points_at_the_place(client: TestClient, sweep_id: int) -
     assert_problem(client.get(f"{URL}/9/table"), 404, "there is no sweep 9")
 
 
-def test_lists_and_exports_take_the_same_filter(client: TestClient, sweep_id: int) -> None:
+def test_lists_and_exports_accept_the_same_filter(client: TestClient, sweep_id: int) -> None:
     query = {"filter": "lr>=0.02 -#0"}
     found = client.get(f"{URL}/{sweep_id}/trials", params={**query, "sort": "-params.lr", "limit": 1}).json()
     assert [trial["number"] for trial in found["items"]] == [4]
@@ -239,7 +239,7 @@ def test_lists_and_exports_take_the_same_filter(client: TestClient, sweep_id: in
     assert client.get(f"{URL}/{sweep_id}/export.parquet", params=query).status_code == 200
 
 
-def test_the_commands_say_how_to_filter(podium: Podium) -> None:
+def test_help_of_commands_explains_filters(podium: Podium) -> None:
     for command in (("trial", "list"), ("sweep", "export")):
         status, said, _ = podium(*command, "--help")
         assert status == 0
