@@ -11,8 +11,8 @@ from podium.sweep.runtime import component
 
 def main() -> None:
     """Send heartbeats until SIGTERM."""
-    component.begin()
     component.BEAT_S = 0.1
+    component.begin()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     component.say_ready()
     while True:

@@ -45,18 +45,24 @@ class Connection:
         *,
         retry_s: float = RETRY_S,
         certificate: str | None = None,
+        http: httpx2.Client | None = None,
     ) -> None:
         """Connect to the service at `url`.
 
         `retry_s`: how long to retry while the service does not respond, as during a restart; 0: no retry.
         `certificate`: the service's certificate (PEM), if no default authority has signed it.
+        `http`: an HTTP client to use instead of one made from the other arguments; `close` closes it.
         """
-        self._http = httpx2.Client(
-            base_url=url,
-            headers={"Authorization": f"Bearer {token}"},
-            timeout=timeout_s,
-            trust_env=False,
-            verify=True if certificate is None else trusting(certificate),
+        self._http = (
+            http
+            if http is not None
+            else httpx2.Client(
+                base_url=url,
+                headers={"Authorization": f"Bearer {token}"},
+                timeout=timeout_s,
+                trust_env=False,
+                verify=True if certificate is None else trusting(certificate),
+            )
         )
         self._retry_s = retry_s
         self.url = url

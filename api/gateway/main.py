@@ -48,7 +48,7 @@ def create_app(settings: ServiceSettings, database: Database, limits: Aggregator
         loop = asyncio.get_running_loop()
         on_wake(settings.runtime.wake_socket("gateway"), lambda: _set(loop, changed))
         aggregator.update(_traffic(database))
-        follower = asyncio.create_task(_follow(database, aggregator, changed, app.state.authenticator))
+        follower = asyncio.create_task(follow_database(database, aggregator, changed, app.state.authenticator))
         yield
         follower.cancel()
         aggregator.close()
@@ -74,16 +74,21 @@ def _traffic(database: Database) -> list[Traffic]:
         return ensembles.traffic(connection)
 
 
-async def _follow(
-    database: Database, aggregator: Aggregator, changed: asyncio.Event, authenticator: Authenticator
+async def follow_database(
+    database: Database,
+    aggregator: Aggregator,
+    changed: asyncio.Event,
+    authenticator: Authenticator,
+    refresh_s: float = REFRESH_S,
 ) -> None:
     """Keep the aggregator up to date with the database; while the database is unavailable, it keeps its last state.
 
-    A wake-up may also mean that a token was revoked.
+    Reads the database at each wake-up, and at least every `refresh_s` seconds. A wake-up may also mean that a token
+    was revoked.
     """
     while True:
         try:
-            await asyncio.wait_for(changed.wait(), REFRESH_S)
+            await asyncio.wait_for(changed.wait(), refresh_s)
             authenticator.clear_cache()
         except TimeoutError:
             pass

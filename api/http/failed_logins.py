@@ -16,16 +16,22 @@ from podium.sweep.values.errors import TooManyFailuresError
 
 MAX_FAILURES = 10
 WINDOW_S = 60.0
-_MAX_ADDRESSES = 4096
+MAX_ADDRESSES = 4096
 
 
 class FailedLogins:
     """Failed logins of the last minute by address."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic, *, max_addresses: int = MAX_ADDRESSES) -> None:
         self._clock = clock
+        self._max_addresses = max_addresses
         self._lock = threading.Lock()
         self._by_address: dict[str, deque[tuple[float, str]]] = {}
+
+    @property
+    def address_count(self) -> int:
+        """The number of addresses with counted failures."""
+        return len(self._by_address)
 
     def add(self, address: str, digest: str, *, once: bool = False) -> None:
         """Count a failure. Raises `TooManyFailuresError` from the eleventh within a minute on.
@@ -45,7 +51,7 @@ class FailedLogins:
         found = self._by_address.pop(address, None) or deque(maxlen=MAX_FAILURES + 1)
         while found and found[0][0] <= now - WINDOW_S:
             found.popleft()
-        if len(self._by_address) >= _MAX_ADDRESSES:
+        if len(self._by_address) >= self._max_addresses:
             del self._by_address[next(iter(self._by_address))]
         self._by_address[address] = found
         return found

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 EXACT_UP_TO = 2**24  # every integer up to here is exact in float32
-_CHUNK = 1 << 18  # integers checked at once; each needs about 40 bytes
+CHUNK = 1 << 18  # integers checked at once; each needs about 40 bytes
 NUMERIC_KINDS = "fiub"  # of NumPy: floating-point, signed, unsigned, Boolean
 
 
@@ -29,8 +29,8 @@ def first_inexact(array: NDArray[Any]) -> int | None:
     if array.min() >= -EXACT_UP_TO and array.max() <= EXACT_UP_TO:
         return None
     values = array.reshape(-1)
-    for start in range(0, len(values), _CHUNK):
-        inexact = _inexact(values[start : start + _CHUNK])
+    for start in range(0, len(values), CHUNK):
+        inexact = _inexact(values[start : start + CHUNK])
         if inexact.any():
             return start + int(np.argmax(inexact))
     return None

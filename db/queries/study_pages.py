@@ -20,10 +20,18 @@ PAGE_TRIALS = 200  # read at once
 PAGE_BYTES = 256 << 10  # of one answer, unless a single trial takes more
 
 
-def answer(connection: Connection, sweep_id: int, asked: StudyAsked) -> dict[str, Any]:
+def answer(
+    connection: Connection,
+    sweep_id: int,
+    asked: StudyAsked,
+    *,
+    page_trials: int = PAGE_TRIALS,
+    page_bytes: int = PAGE_BYTES,
+) -> dict[str, Any]:
     """`{"trials": […], "next": …}`, or `{"curve": [[step, value], …]}`; plain JSON values.
 
-    `next` is the first number of the next page; None on the last page.
+    `next` is the first number of the next page; None on the last page. A page has at most `page_trials` trials, and
+    takes at most `page_bytes` bytes unless a single trial takes more.
     """
     if asked.what == "curve":
         return {"curve": _curve(connection, sweep_id, asked.number)}
@@ -31,21 +39,20 @@ def answer(connection: Connection, sweep_id: int, asked: StudyAsked) -> dict[str
         goal = spec_from_json(retention_plan.spec_of(connection, sweep_id)).metric.goal
         found = trial_pages.best(connection, sweep_id, goal, 1)
         return {"trials": _records(connection, sweep_id, found), "next": None}
-    return _page(connection, sweep_id, asked.number)
+    return _page(connection, sweep_id, asked.number, page_trials, page_bytes)
 
 
-def _page(connection: Connection, sweep_id: int, first: int) -> dict[str, Any]:
+def _page(connection: Connection, sweep_id: int, first: int, limit: int, room: int) -> dict[str, Any]:
     """Trials from a number on, as many as fit in an answer."""
-    rows = trial_pages.page(connection, sweep_id, among=trials.c.number >= first, limit=PAGE_TRIALS).rows
+    rows = trial_pages.page(connection, sweep_id, among=trials.c.number >= first, limit=limit).rows
     chosen: list[dict[str, Any]] = []
-    room = PAGE_BYTES
     for record in _records(connection, sweep_id, rows):
         size = len(json.dumps(record))
         if chosen and size > room:
             return {"trials": chosen, "next": record["number"]}
         chosen.append(record)
         room -= size
-    more = len(rows) == PAGE_TRIALS
+    more = len(rows) == limit
     return {"trials": chosen, "next": rows[-1].number + 1 if more else None}
 
 

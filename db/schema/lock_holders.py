@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-_LOCKS = Path("/proc/locks")
+PROC = Path("/proc")
 
 
-def holders(database: Path) -> list[str]:
+def holders(database: Path, proc: Path = PROC) -> list[str]:
     """Other processes with a write lock on the database, its log or its shared memory: `sqlite3 (process 12)`."""
     files = {_identity(database.with_name(database.name + suffix)) for suffix in ("", "-wal", "-shm")}
     try:
-        lines = _LOCKS.read_text().splitlines()
+        lines = (proc / "locks").read_text().splitlines()
     except OSError:
         return []
     found = {pid for pid, file in map(_parse, lines) if file in files and pid > 0 and pid != os.getpid()}
-    return [f"{_name(pid)} (process {pid})" for pid in sorted(found)]
+    return [f"{_name(proc / str(pid))} (process {pid})" for pid in sorted(found)]
 
 
 def _identity(path: Path) -> tuple[int, int, int] | None:
@@ -36,8 +36,8 @@ def _parse(line: str) -> tuple[int, tuple[int, int, int] | tuple[()]]:
     return int(fields[4]), (int(major, 16), int(minor, 16), int(inode))
 
 
-def _name(pid: int) -> str:
+def _name(process: Path) -> str:
     try:
-        return Path(f"/proc/{pid}/comm").read_text(errors="replace").strip()
+        return (process / "comm").read_text(errors="replace").strip()
     except OSError:
         return "a program"

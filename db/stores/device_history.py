@@ -14,7 +14,7 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 from podium.db.schema.tables import device_spells, devices, scheduler_lease
 
 KEPT = 20_000  # newest rows of one device
-_EVERY = 101  # deletes old rows once per this many inserts
+INSERTS_PER_DELETION = 101  # old rows are deleted once per this many inserts
 READY, DOWN, STARTING, GONE = "ready", "down", "starting", "gone"
 STOPPED = "the service was stopped"
 KILLED = "the scheduler was not running: it or the machine stopped unexpectedly"
@@ -32,12 +32,12 @@ class DeviceStateRow(NamedTuple):
     reason: str
 
 
-def add(connection: Connection, device_id: str, spell: DeviceStateRow) -> None:
-    """Add a new state of a device."""
+def add(connection: Connection, device_id: str, spell: DeviceStateRow, *, kept: int = KEPT) -> None:
+    """Add a new state of a device, and from time to time delete all but its `kept` newest states."""
     values = {"device_id": device_id, "at": spell.at, "state": spell.state, "reason": spell.reason}
     added: int = connection.execute(_ADD, values).scalar_one()
-    if added % _EVERY == 0:
-        _thin(connection, device_id)
+    if added % INSERTS_PER_DELETION == 0:
+        _thin(connection, device_id, kept)
 
 
 def take_over(connection: Connection, at: float) -> None:
@@ -49,7 +49,7 @@ def take_over(connection: Connection, at: float) -> None:
         if last.state != DOWN and seen_at is not None:
             add(connection, device_id, DeviceStateRow(min(at, max(seen_at, last.at)), DOWN, KILLED))
         add(connection, device_id, DeviceStateRow(at, STARTING, SLOT_STARTS))
-        _thin(connection, device_id)
+        _thin(connection, device_id, KEPT)
 
 
 def see(connection: Connection, at: float) -> None:
@@ -118,8 +118,8 @@ def _last_ones(connection: Connection) -> list[tuple[str, DeviceStateRow]]:
     return found
 
 
-def _thin(connection: Connection, device_id: str) -> None:
+def _thin(connection: Connection, device_id: str, kept: int) -> None:
     """Delete old rows, so that a device that changes every second does not fill the disk."""
     mine = device_spells.c.device_id == device_id
-    newest = select(device_spells.c.at).where(mine).order_by(device_spells.c.at.desc()).offset(KEPT).limit(1)
+    newest = select(device_spells.c.at).where(mine).order_by(device_spells.c.at.desc()).offset(kept).limit(1)
     connection.execute(delete(device_spells).where(mine, device_spells.c.at <= newest.scalar_subquery()))

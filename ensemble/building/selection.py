@@ -19,7 +19,7 @@ ROUNDS = 50  # greedy steps; weights are multiples of 1 / ROUNDS
 DIVERSITY = 0.3  # weight of disagreement relative to a trial's own score
 _TINY = np.finfo(np.float32).tiny
 _ROUNDING = 1e-12  # relative; sums of the same predictions in another order differ by less
-_BLOCK_VALUES = 4 << 20  # per block, so that memory does not grow with the number of trials
+BLOCK_VALUES = 4 << 20  # per block, so that memory does not grow with the number of trials
 
 Predictions = NDArray[np.float32]
 
@@ -89,6 +89,7 @@ def greedy(
     rounds: int = ROUNDS,
     score: Score | None = None,
     seed: int = 0,
+    block_values: int = BLOCK_VALUES,
 ) -> Selection:
     """Forward selection with replacement (Caruana et al. 2004); weights are proportional to the selection counts.
 
@@ -96,16 +97,17 @@ def greedy(
     the loss of the mean most (`score`; default: log-loss, or squared error for regression), for `rounds` steps. Returns
     the shortest of the best prefixes; ties go to the first candidate. Candidates with non-finite predictions are
     excluded. Once `k` different candidates are selected, only those are added again. With `bags`, this is repeated on
-    random halves of the candidates, and the counts are added (section 2.3 of the paper). Raises `EnsembleError` if
-    there are fewer than `k` candidates.
+    random halves of the candidates, and the counts are added (section 2.3 of the paper). `block_values` limits how
+    many values are processed at once. Raises `EnsembleError` if there are fewer than `k` candidates.
     """
     everyone = _finite(predictions, k)
     loss = _LOSSES[score or _DEFAULT_SCORE[task]](predictions, targets)
     if not bags:
-        return _counted(_forward(loss, everyone, k, rounds), k)
+        return _counted(_forward(loss, everyone, k, rounds, block_values), k)
     rng = np.random.default_rng(seed)
     half = max(k, (len(everyone) + 1) // 2)
-    paths = [_forward(loss, np.sort(rng.choice(everyone, half, replace=False)), k, rounds) for _ in range(bags)]
+    halves = [np.sort(rng.choice(everyone, half, replace=False)) for _ in range(bags)]
+    paths = [_forward(loss, candidates, k, rounds, block_values) for candidates in halves]
     return _counted([step for path in paths for step in path], k)
 
 
@@ -205,13 +207,13 @@ _LOSSES: dict[Score, Callable[[Predictions, NDArray[Any]], _Loss]] = {
 }
 
 
-def _forward(loss: _Loss, candidates: NDArray[np.intp], k: int, rounds: int) -> list[Step]:
+def _forward(loss: _Loss, candidates: NDArray[np.intp], k: int, rounds: int, block_values: int) -> list[Step]:
     """The steps of the best prefix; ties go to the shorter prefix and to the first candidate."""
     total = np.zeros(loss.values.shape[1:])
     path: list[Step] = []
     allowed = candidates
     for members in range(rounds):
-        losses = _with_each(loss, total, members, allowed)
+        losses = _with_each(loss, total, members, allowed, block_values)
         first = _first_best(losses)
         best = int(allowed[first])
         path.append(Step(best, float(losses[first])))
@@ -228,10 +230,10 @@ def _first_best(losses: Sequence[float] | NDArray[np.float64]) -> int:
 
 
 def _with_each(
-    loss: _Loss, total: NDArray[np.float64], members: int, candidates: NDArray[np.intp]
+    loss: _Loss, total: NDArray[np.float64], members: int, candidates: NDArray[np.intp], block_values: int
 ) -> NDArray[np.float64]:
     """The loss (candidates,) of `total`, a sum over `members` members, with each candidate added."""
-    size = max(1, _BLOCK_VALUES // max(1, total.size))
+    size = max(1, block_values // max(1, total.size))
     blocks = [candidates[start : start + size] for start in range(0, len(candidates), size)]
     return np.concatenate([loss.of((total + loss.values[block]) / (members + 1)) for block in blocks])
 

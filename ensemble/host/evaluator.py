@@ -108,15 +108,20 @@ class Evaluator:
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Request predictions: combined (rows, outputs), and of every member (members, rows, outputs)."""
         starts = range(0, len(inputs), BATCH_ROWS)
-        answers = [self._predict(ensemble_id, version, inputs[start : start + BATCH_ROWS]) for start in starts]
+        answers = [self.predict(ensemble_id, version, inputs[start : start + BATCH_ROWS]) for start in starts]
         return (
             np.concatenate([combined for combined, _ in answers]),
             np.concatenate([members for _, members in answers], axis=1),
         )
 
-    def _predict(
+    def predict(
         self, ensemble_id: int, version: int, rows: NDArray[Any]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Predictions of `rows` (rows, features): combined (rows, outputs), of every member (members, rows, outputs).
+
+        Retries for up to `RETRY_S` while a member is unavailable. Raises `EnsembleError` if it stays unavailable, or if
+        the gateway refuses the request or is unreachable.
+        """
         body = io.BytesIO()
         np.save(body, np.ascontiguousarray(rows, dtype=np.float32), allow_pickle=False)
         retry_until_s = self._clock.monotonic_s() + RETRY_S
@@ -152,11 +157,14 @@ class Evaluator:
 
     def _http(self) -> httpx2.Client:
         if self._client is None:
-            transport = httpx2.HTTPTransport(uds=str(self._settings.runtime.gateway_socket), verify=NO_TLS)
-            self._client = httpx2.Client(
-                transport=transport, base_url="http://gateway", timeout=REQUEST_S, trust_env=False
-            )
+            self._client = gateway_client(self._settings)
         return self._client
+
+
+def gateway_client(settings: ServiceSettings) -> httpx2.Client:
+    """An HTTP client of the gateway, through its Unix socket; reads no certificate authorities."""
+    transport = httpx2.HTTPTransport(uds=str(settings.runtime.gateway_socket), verify=NO_TLS)
+    return httpx2.Client(transport=transport, base_url="http://gateway", timeout=REQUEST_S, trust_env=False)
 
 
 def _same_rows(architectures: Sequence[Architecture]) -> bool:

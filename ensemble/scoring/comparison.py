@@ -115,9 +115,9 @@ def hits_difference_ci95(one: NDArray[np.bool_], other: NDArray[np.bool_], seed:
     return _central_95((drawn[:, 2] - drawn[:, 0]) / rows)
 
 
-def mean_difference_ci95(one: Figures, other: Figures, seed: int) -> Interval:
+def mean_difference_ci95(one: Figures, other: Figures, seed: int, *, block_draws: int = BLOCK_DRAWS) -> Interval:
     """The 95 % bootstrap interval of mean(one) - mean(other) over paired resamples, for example of log-losses."""
-    return _central_95(_resampled_means((one - other)[:, None], seed)[:, 0])
+    return _central_95(_resampled_means((one - other)[:, None], seed, block_draws)[:, 0])
 
 
 def rmse_difference_ci95(one: Figures, other: Figures, seed: int) -> Interval:
@@ -126,11 +126,11 @@ def rmse_difference_ci95(one: Figures, other: Figures, seed: int) -> Interval:
     return _central_95(roots[:, 0] - roots[:, 1])
 
 
-def _resampled_means(figures: Figures, seed: int) -> Figures:
+def _resampled_means(figures: Figures, seed: int, block_draws: int = BLOCK_DRAWS) -> Figures:
     """Means of (rows, columns) over 2,000 paired resamples of the rows, (resamples, columns)."""
     generator = np.random.default_rng(seed)
     rows = len(figures)
-    block = max(1, BLOCK_DRAWS // rows)
+    block = max(1, block_draws // rows)
     means = [
         figures[generator.integers(0, rows, (min(block, RESAMPLES - start), rows))].mean(axis=1)
         for start in range(0, RESAMPLES, block)

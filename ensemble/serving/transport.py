@@ -67,14 +67,14 @@ class ZmqTransport:
         # Each worker needs three sockets, and the default limit of 1023 is too low for 350 workers.
         self._context.set(zmq.MAX_SOCKETS, int(self._context.get(zmq.SOCKET_LIMIT)))
 
-    def open(self, endpoint: str, listener: Listener) -> Connection:
-        return _ZmqConnection(self._context, endpoint, listener)
+    def open(self, endpoint: str, listener: Listener) -> ZmqConnection:
+        return ZmqConnection(self._context, endpoint, listener)
 
     def close(self) -> None:
         self._context.destroy(linger=0)
 
 
-class _ZmqConnection:
+class ZmqConnection:
     """A DEALER socket and its monitor, which reports immediately when the worker's process is gone.
 
     It is read without zmq.asyncio, which creates a future for each message. ZeroMQ signals edges, not levels: after any
@@ -94,6 +94,10 @@ class _ZmqConnection:
         self._loop.add_reader(self._socket.fileno(), self._drain)
         self._loop.add_reader(self._monitor.fileno(), self._drain_monitor)
         self._loop.call_soon(self._drain_monitor)
+
+    def fileno(self) -> int:
+        """The descriptor that becomes readable when a message has arrived."""
+        return int(self._socket.fileno())
 
     def send(self, frames: Frames) -> bool:
         try:

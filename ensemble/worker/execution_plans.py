@@ -38,7 +38,9 @@ SLOW = (Plan.COMPILED_LOOP, Plan.COMPILED_STACKED)  # need many seconds, and a C
 class GroupPlans:
     """The plans of one group. The members' weights become views of the stacked weights, so they are stored once."""
 
-    def __init__(self, group: Group) -> None:
+    def __init__(self, group: Group, *, backend: str = BACKEND) -> None:
+        """`backend`: of `torch.compile`."""
+        self._backend = backend
         self._modules = group.modules
         self._stacked = _stacked(group.modules) if len(group.modules) > 1 else None
 
@@ -58,7 +60,7 @@ class GroupPlans:
         if plan in (Plan.RECORDED_LOOP, Plan.RECORDED_STACKED):
             return record(lambda rows: compute(rows), sample[:_RECORDED_ROWS])
         if plan in SLOW:
-            return torch.compile(compute, dynamic=len(sample) > 1, backend=BACKEND)
+            return torch.compile(compute, dynamic=len(sample) > 1, backend=self._backend)
         return compute
 
     def loop(self, rows: torch.Tensor) -> torch.Tensor:

@@ -13,7 +13,8 @@ MIN_FAILING_S = 30.0
 class FailureTracker:
     """Counts the failures since the last success."""
 
-    def __init__(self) -> None:
+    def __init__(self, min_failing_s: float = MIN_FAILING_S) -> None:
+        self._min_failing_s = min_failing_s
         self._failures = 0
         self._since_s = 0.0
 
@@ -26,4 +27,4 @@ class FailureTracker:
         if not self._failures:
             self._since_s = now_s
         self._failures += 1
-        return self._failures >= MIN_FAILURES and now_s - self._since_s >= MIN_FAILING_S
+        return self._failures >= MIN_FAILURES and now_s - self._since_s >= self._min_failing_s

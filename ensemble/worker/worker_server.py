@@ -69,6 +69,7 @@ class MemberServer:
     def __init__(
         self, endpoint: str, epoch: int, network: Network, limits: WorkerLimits | None = None,
         *, end_process: Callable[[], None] | None = None, known_row: NDArray[np.float32] | None = None,
+        failures: FailureTracker | None = None, clock: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
         limits = limits or WorkerLimits()
         self._endpoint = endpoint
@@ -79,7 +80,8 @@ class MemberServer:
         self._batcher = DynamicBatcher(limits.batch_rows, limits.batch_wait_ms / 1000)
         self._statistics = ComputeStatistics()
         self._known_failed: frozenset[int] = frozenset()
-        self._failures = FailureTracker()
+        self._failures = failures or FailureTracker()
+        self._clock = clock
         self._known_row = known_row  # (1, features) that the network accepts; None: zeros
         self._width: int | None = None  # of the last rows that were computed successfully
         self._outbox: deque[Frames] = deque()
@@ -166,7 +168,7 @@ class MemberServer:
             self._queue.count_refused()
             self._refuse(sender, request, "stale epoch")
             return
-        now_s = time.monotonic()
+        now_s = self._clock()
         if not self._queue.put(QueuedRequest(sender, request, now_s, now_s + request.left_ms / 1000)):
             self._refuse(sender, request, "queue full")
 
@@ -185,7 +187,7 @@ class MemberServer:
         while (came := self._queue.take(timeout_s=wait_s)) is not None:
             for request in came:
                 self._batcher.arrived(request)
-            batch = self._batcher.next([*waiting, *came], time.monotonic())
+            batch = self._batcher.next([*waiting, *came], self._clock())
             for expired in batch.expired:
                 self._queue.expired(expired)
                 self._reply(expired, "expired")
@@ -214,7 +216,7 @@ class MemberServer:
         if succeeded:
             self._failures.record_success()
             self._width = width
-        elif self._failures.record_failure(time.monotonic()):
+        elif self._failures.record_failure(self._clock()):
             self._try_known_row(self._width or width)
 
     def _try_known_row(self, width: int) -> None:
@@ -235,7 +237,7 @@ class MemberServer:
         """
         failed, succeeded = [], False
         for request in batch:
-            if request.due_s <= time.monotonic():
+            if request.due_s <= self._clock():
                 self._queue.ended("expired")
                 self._reply(request, "expired")
                 continue
@@ -248,13 +250,13 @@ class MemberServer:
         return succeeded
 
     def _predict(self, batch: Sequence[QueuedRequest]) -> _Computed:
-        started_s = time.monotonic()
+        started_s = self._clock()
         try:
             inputs = _together(batch)
             predicted = _checked(self._network.predict(inputs), len(inputs))
         except Exception as error:  # noqa: BLE001 - any error of the network is sent to the client
             return _Computed(None, f"{type(error).__name__}: {error}"[:_MESSAGE_CHARACTERS], started_s, 0.0)
-        now_s = time.monotonic()
+        now_s = self._clock()
         self._statistics.count(len(inputs), now_s - started_s)
         return _Computed(predicted, _all_failed(predicted), started_s, now_s - started_s)
 

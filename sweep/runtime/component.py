@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
+import math
 import os
 import socket
 import sys
@@ -26,14 +27,14 @@ def begin() -> ServiceSettings:
     parent = os.environ.pop(PARENT_PID, None)
     if parent is not None:
         die_with_parent(int(parent))
-    _to_serve()  # before threads are started
+    _pipe()  # before threads are started
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     return ServiceSettings.from_json(sys.argv[1])
 
 
 def say_ready() -> None:
     """Tell `serve` that this component is ready; no-op without `serve`."""
-    _tell(b"ready\n")
+    _pipe().say_ready()
 
 
 def beat() -> None:
@@ -41,37 +42,50 @@ def beat() -> None:
 
     A component whose heartbeats stop after the first one is restarted. No-op without `serve`.
     """
-    now_s = time.monotonic()
-    if now_s - _told.beat_s >= BEAT_S:
-        _told.beat_s = now_s
-        _tell(b".")
+    _pipe().beat()
 
 
-class _Told:
-    """When this process sent its last heartbeat."""
+class SupervisorPipe:
+    """The pipe through which a component reports to `serve`; without a descriptor, nothing is sent."""
 
-    beat_s = 0.0
+    def __init__(
+        self, descriptor: int | None, *, beat_s: float = BEAT_S, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Makes the pipe non-blocking, and child processes do not inherit it. `beat_s`: between two heartbeats."""
+        self._descriptor = descriptor
+        self._beat_s = beat_s
+        self._clock = clock
+        self._last_beat_s = -math.inf
+        if descriptor is not None:
+            os.set_inheritable(descriptor, False)
+            os.set_blocking(descriptor, False)
 
+    @classmethod
+    def from_environment(cls, *, beat_s: float = BEAT_S, clock: Callable[[], float] = time.monotonic) -> SupervisorPipe:
+        """The pipe that `serve` named in the environment, from which it is removed."""
+        descriptor = os.environ.pop(READY_FD, None)
+        return cls(None if descriptor is None else int(descriptor), beat_s=beat_s, clock=clock)
 
-_told = _Told()
+    def say_ready(self) -> None:
+        """Report that the component is ready."""
+        self._send(b"ready\n")
 
+    def beat(self) -> None:
+        """Send a heartbeat, unless the last one is too recent."""
+        now_s = self._clock()
+        if now_s - self._last_beat_s >= self._beat_s:
+            self._last_beat_s = now_s
+            self._send(b".")
 
-def _tell(what: bytes) -> None:
-    descriptor = _to_serve()
-    if descriptor is not None:
-        with contextlib.suppress(OSError):  # `serve` has ended, or is stopped and its pipe is full
-            os.write(descriptor, what)
+    def _send(self, message: bytes) -> None:
+        if self._descriptor is not None:
+            with contextlib.suppress(OSError):  # `serve` has ended, or is stopped and its pipe is full
+                os.write(self._descriptor, message)
 
 
 @functools.cache
-def _to_serve() -> int | None:
-    """The pipe to `serve`: not inherited by child processes, and non-blocking."""
-    descriptor = os.environ.pop(READY_FD, None)
-    if descriptor is None:
-        return None
-    os.set_inheritable(int(descriptor), False)
-    os.set_blocking(int(descriptor), False)
-    return int(descriptor)
+def _pipe() -> SupervisorPipe:
+    return SupervisorPipe.from_environment(beat_s=BEAT_S)
 
 
 def wake(socket_path: Path) -> None:

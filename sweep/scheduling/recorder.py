@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Collection, Sequence
 from itertools import groupby
 from typing import Any
@@ -46,6 +45,7 @@ from podium.sweep.lifecycle.state_changes import (
     TrialPlanned,
     TrialRetried,
 )
+from podium.sweep.runtime.clock import Clock, SystemClock
 from podium.sweep.values.errors import DamagedError, DatabaseError, FencedError
 from podium.sweep.values.trial import StudyAsked
 
@@ -72,13 +72,14 @@ _WRITERS: dict[type, Callable[[Connection, Any], None]] = {
 class DatabaseRecorder:
     """See `podium.sweep.lifecycle.scheduler_messages.Recorder`."""
 
-    def __init__(self, database: Database, holder: str = "") -> None:
+    def __init__(self, database: Database, holder: str = "", *, clock: Clock | None = None) -> None:
         """Take over from any other scheduler, whose writes are rejected from now on."""
         self._database = database
-        self._seen_s = time.monotonic()
+        self._clock = clock or SystemClock()
+        self._seen_s = self._clock.monotonic_s()
         with database.write() as connection:
-            device_history.take_over(connection, time.time())
-            self.epoch = lease.take(connection, holder, time.time())
+            device_history.take_over(connection, self._clock.wall_s())
+            self.epoch = lease.take(connection, holder, self._clock.wall_s())
 
     def commit(self, changes: Sequence[Change]) -> None:
         """Write all changes, in order, or raise `DatabaseError` and write nothing.
@@ -133,7 +134,7 @@ class DatabaseRecorder:
         """All slots are open on these devices; other devices no longer exist. In any thread."""
         with contextlib.suppress(DatabaseError), self._database.write() as connection:
             lease.check(connection, self.epoch)
-            device_history.leave(connection, present, time.time())
+            device_history.leave(connection, present, self._clock.wall_s())
 
     def see(self) -> None:
         """Record every few seconds that the scheduler runs, so that after a kill the next scheduler knows how long it
@@ -141,14 +142,14 @@ class DatabaseRecorder:
 
         Raises `FencedError` and `DamagedError`. Other database errors are ignored: a late heartbeat has no use.
         """
-        now_s = time.monotonic()
+        now_s = self._clock.monotonic_s()
         if now_s - self._seen_s < HEARTBEAT_S:
             return
         self._seen_s = now_s
         try:
             with self._database.write(durable=False) as connection:
                 lease.check(connection, self.epoch)
-                device_history.see(connection, time.time())
+                device_history.see(connection, self._clock.wall_s())
         except (FencedError, DamagedError):
             raise
         except DatabaseError:
@@ -158,7 +159,7 @@ class DatabaseRecorder:
         """The scheduler ends: from now on no device is in use."""
         with contextlib.suppress(DatabaseError), self._database.write() as connection:
             lease.check(connection, self.epoch)
-            device_history.stop(connection, time.time())
+            device_history.stop(connection, self._clock.wall_s())
 
     def study(self, sweep_id: int, asked: StudyAsked) -> dict[str, Any]:
         """The answer to a trial's query of its study, as plain JSON values; in any thread."""

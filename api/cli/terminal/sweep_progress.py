@@ -32,7 +32,7 @@ def _follow_plain(client: Client, sweep_ids: Sequence[int]) -> list[SweepInfo]:
     warned: set[tuple[int, str]] = set()
     while True:
         for sweep in _poll(client, sweep_ids, seen):
-            _print_first_failure(client, sweep, failed)
+            print_first_failure(client, sweep, failed)
             name = f"sweep {sweep['id']}: " if len(sweep_ids) > 1 else ""
             counts = terminal_output.counts(sweep) or "none yet"
             line = f"{name}{_done(sweep)}: {counts}; {terminal_output.best(sweep)}{terminal_output.held(sweep)}"
@@ -52,9 +52,9 @@ def _follow_live(client: Client, sweep_ids: Sequence[int]) -> list[SweepInfo]:
     with Live(console=terminal_output.console, transient=True, auto_refresh=False) as live:
         while True:
             for sweep in _poll(client, sweep_ids, seen):
-                _print_first_failure(client, sweep, failed)
+                print_first_failure(client, sweep, failed)
                 print_warnings(sweep, f"sweep {sweep['id']}: " if len(sweep_ids) > 1 else "", warned)
-            live.update(_progress(client, [seen[sweep_id] for sweep_id in sweep_ids]), refresh=True)
+            live.update(display(client, [seen[sweep_id] for sweep_id in sweep_ids]), refresh=True)
             if all(sweep["state"] in terminal_output.TERMINAL for sweep in seen.values()):
                 return [seen[sweep_id] for sweep_id in sweep_ids]
             time.sleep(REFRESH_S)
@@ -69,7 +69,7 @@ def _poll(client: Client, sweep_ids: Sequence[int], seen: dict[int, SweepInfo]) 
     return [seen[sweep_id] for sweep_id in open_ids]
 
 
-def _print_first_failure(client: Client, sweep: SweepInfo, printed: set[int]) -> None:
+def print_first_failure(client: Client, sweep: SweepInfo, printed: set[int]) -> None:
     """Print why the first trial failed: an error in the code affects all trials."""
     if sweep["id"] in printed or not sweep["counts"].get("failed"):
         return
@@ -102,7 +102,8 @@ def _counted(sweep: SweepInfo) -> int:
     return sum(sweep["counts"].get(name, 0) for name in ("finished", "pruned"))
 
 
-def _progress(client: Client, sweeps: list[SweepInfo]) -> Group:
+def display(client: Client, sweeps: list[SweepInfo]) -> Group:
+    """The live display: a progress bar and a line of counts for each sweep, and the devices."""
     bars = Table.grid(padding=(0, 1))
     lines = []
     for sweep in sweeps:
@@ -123,12 +124,12 @@ def _remaining(sweep: SweepInfo) -> str:
     if sweep["started_at"] is None or sweep["state"] not in ("running", "stopping"):
         return ""
     elapsed_s = (datetime.now(UTC) - datetime.fromisoformat(sweep["started_at"])).total_seconds()
-    left = f", about {_clock(elapsed_s / done * (cap - done))} left" if 0 < done < cap else ""
-    return f" in {_clock(elapsed_s)}{left}"
+    left = f", about {clock_time(elapsed_s / done * (cap - done))} left" if 0 < done < cap else ""
+    return f" in {clock_time(elapsed_s)}{left}"
 
 
-def _clock(seconds: float) -> str:
-    """1:05, or 2:01:00."""
+def clock_time(seconds: float) -> str:
+    """A duration as on a clock: 1:05, or 2:01:00."""
     minutes, rest = divmod(max(0, round(seconds)), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -97,7 +97,7 @@ async def forward(request: Request, settings: ServiceSettings) -> Response:
     client = _gateway(request.app, settings)
     forwarded = client.build_request(
         request.method,
-        _url(request.scope["raw_path"].partition(b"?")[0], request.scope["query_string"]),
+        gateway_url(request.scope["raw_path"].partition(b"?")[0], request.scope["query_string"]),
         headers=[(name, value) for name, value in request.headers.raw if name in REQUEST_HEADERS] + _session(request),
         content=content,
     )
@@ -115,7 +115,7 @@ def _session(request: Request) -> list[tuple[bytes, bytes]]:
     return [] if secret is None else [(b"cookie", f"{authenticator_of(request).cookie}={secret}".encode())]
 
 
-def _url(path: bytes, query: bytes) -> httpx2.URL:
+def gateway_url(path: bytes, query: bytes) -> httpx2.URL:
     """The URL at the gateway. Raises `NotFoundError` for a path that normalization would change, such as `..`."""
     whole = path + b"?" + query if query else path
     url = httpx2.URL("http://gateway", raw_path=whole)

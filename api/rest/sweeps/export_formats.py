@@ -80,7 +80,7 @@ def _parquet(arrow: Any, parquet: Any, shape: Shape, chunks: Chunks) -> Iterator
         for trials in chunks:
             rows = [_cells(shape, trial) for trial in trials]
             arrays = [
-                arrow.array([_typed(row[name], kind) for row in rows], schema.field(name).type)
+                arrow.array([typed_value(row[name], kind) for row in rows], schema.field(name).type)
                 for name, kind in kinds.items()
             ]
             writer.write_table(arrow.Table.from_arrays(arrays, schema=schema))
@@ -214,7 +214,7 @@ def _arrow_type(arrow: Any, kind: Kind | str) -> pyarrow.DataType:
     return types.get(kind, arrow.string())
 
 
-def _typed(value: Any, kind: Kind | str) -> Any:
+def typed_value(value: Any, kind: Kind | str) -> Any:
     """The value in its column's type; None for a later value of another type than the column was created with."""
     if value is None:
         return None

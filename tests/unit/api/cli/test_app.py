@@ -62,9 +62,7 @@ class FollowedClient(Client):
     """A client of the API in this process; `follow` is called before each request for a sweep."""
 
     def __init__(self, service: ServiceRig, follow: Callable[[int], None] = lambda _: None) -> None:
-        super().__init__("http://testserver", "token")
-        self._http.close()
-        self._http = service.client()
+        super().__init__("http://testserver", "token", http=service.client())
         self._follow = follow
 
     def sweep(self, sweep_id: int) -> SweepInfo:

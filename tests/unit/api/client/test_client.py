@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import threading
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,7 @@ import httpx2
 import numpy as np
 import pytest
 
-from podium.api.client.answers import TrialInfo
 from podium.api.client.client import Client
-from podium.api.client.connection import Connection
 from podium.sweep.values.errors import (
     EnsembleError,
     InvalidSpecError,
@@ -30,17 +30,16 @@ from tests.specs import builtin_document, document
 @pytest.fixture
 def podium(service: ServiceRig) -> Client:
     """A client of the API in this process."""
-    made = Client("http://testserver", "token-of-admin")
-    made._http.close()
-    made._http = service.client()
-    return made
+    return Client("http://testserver", "token-of-admin", http=service.client())
 
 
-def answering(handler: Callable[[httpx2.Request], httpx2.Response], retry_s: float = 0) -> Client:
-    """A client whose server is a function; it does not retry."""
-    made = Client("http://testserver", "token", retry_s=retry_s)
-    made._http.close()
-    made._http = httpx2.Client(base_url="http://testserver", transport=httpx2.MockTransport(handler))
+def answering(
+    handler: Callable[[httpx2.Request], httpx2.Response], *, retry_s: float = 0, pause_s: float = 0
+) -> Client:
+    """A client whose server is a function; by default it does not retry, and waiting methods do not pause."""
+    http = httpx2.Client(base_url="http://testserver", transport=httpx2.MockTransport(handler))
+    made = Client("http://testserver", "token", retry_s=retry_s, http=http)
+    made.poll_s, made.pause_s = 0, pause_s
     return made
 
 
@@ -99,12 +98,19 @@ def test_device_is_drained_and_returned(podium: Client, service: ServiceRig) -> 
             podium.drain_device(unknown)
 
 
-def test_every_page_is_read(podium: Client, service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_page_is_read(podium: Client, service: ServiceRig) -> None:
     sweep_id = service.sweep()
     for number in range(5):
         service.trial(sweep_id, number, 0.5)
-    pages = podium._pages(TrialInfo, f"/api/v1/sweeps/{sweep_id}/trials", limit=2)
-    assert [trial["number"] for trial in pages] == list(range(5))
+    api, pages = service.client(), []
+
+    def small_page(request: httpx2.Request) -> httpx2.Response:
+        answer = api.get(request.url.path, params={**request.url.params, "limit": "2"})
+        pages.append(len(answer.json()["items"]))
+        return httpx2.Response(answer.status_code, json=answer.json())
+
+    assert [trial["number"] for trial in answering(small_page).trials(sweep_id)] == list(range(5))
+    assert pages == [2, 2, 1]
     assert [trial["number"] for trial in podium.trials(sweep_id)] == list(range(5))
 
 
@@ -138,8 +144,8 @@ def test_conflict_has_the_message_of_the_server(podium: Client, service: Service
         podium.cancel_sweep(sweep_id)
 
 
-def test_wait_ends_at_its_timeout(podium: Client, service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Connection, "poll_s", 0)
+def test_wait_ends_at_its_timeout(podium: Client, service: ServiceRig) -> None:
+    podium.poll_s = 0
     with pytest.raises(ServiceError, match="still queued after 0 s"):
         podium.wait(service.sweep(), timeout_s=0)
 
@@ -191,8 +197,7 @@ def test_ensemble_is_built_changed_and_retired(podium: Client, service: ServiceR
     assert podium.sweep(sweep_id)["ensembles"] == [ensemble["id"]]
 
 
-def test_evaluation_is_waited_for_and_its_failure_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Connection, "poll_s", 0)
+def test_evaluation_is_waited_for_and_its_failure_is_an_error() -> None:
     states = iter(["queued", "queued", "finished", "queued", "failed"])
     seen: list[tuple[str, str]] = []
 
@@ -265,15 +270,13 @@ REFUSED = httpx2.ConnectError("connection refused")
 CUT = httpx2.RemoteProtocolError("server disconnected")
 
 
-def test_request_is_repeated_during_a_restart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Connection, "pause_s", 0)
+def test_request_is_repeated_during_a_restart() -> None:
     service = Restarting(REFUSED, CUT, httpx2.Response(503, json={"detail": "too many writers wait"}))
     assert answering(service, retry_s=60).sweep(1)["id"] == 1
     assert len(service.seen) == 4
 
 
-def test_submission_is_repeated_with_its_key_and_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Connection, "pause_s", 0)
+def test_submission_is_repeated_with_its_key_and_made_once() -> None:
     service = Restarting(CUT, REFUSED)
     podium = answering(service, retry_s=60)
     assert podium.submit(builtin_document())["id"] == 1
@@ -283,8 +286,7 @@ def test_submission_is_repeated_with_its_key_and_made_once(monkeypatch: pytest.M
     assert service.seen[-1].headers["idempotency-key"] != keys[0]
 
 
-def test_request_that_may_have_succeeded_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Connection, "pause_s", 0)
+def test_request_that_may_have_succeeded_is_not_repeated() -> None:
     service = Restarting(REFUSED, CUT)
     with pytest.raises(ServiceError, match="server disconnected"):
         answering(service, retry_s=60).build_ensemble(1)
@@ -294,7 +296,7 @@ def test_request_that_may_have_succeeded_is_not_repeated(monkeypatch: pytest.Mon
 def test_retries_end() -> None:
     service = Restarting(*[REFUSED] * 5)
     with pytest.raises(ServiceError, match="does not respond"):
-        answering(service, retry_s=0.01).sweep(1)
+        answering(service, retry_s=0.01, pause_s=0.05).sweep(1)
     assert len(service.seen) == 1
 
 
@@ -341,9 +343,30 @@ def test_service_of_a_folder_is_found_by_its_files(tmp_path: Path) -> None:
     (tmp_path / "service.json").write_text('{"url": "http://127.0.0.1:1"}')
     with Client.of(tmp_path) as found:
         assert found.url == "http://127.0.0.1:1"
-        assert found._http.headers["authorization"] == "Bearer secret"
         with pytest.raises(ServiceError, match="does not respond"):
             found.ready()
+
+
+def test_service_of_a_folder_receives_its_token(tmp_path: Path) -> None:
+    received: list[str | None] = []
+
+    class Service(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            received.append(self.headers["Authorization"])
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"[]")
+
+        def log_message(self, *_: object) -> None:
+            """Log nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Service) as server:
+        threading.Thread(target=server.handle_request, daemon=True).start()
+        (tmp_path / "admin.token").write_text("secret\n")
+        (tmp_path / "service.json").write_text(json.dumps({"url": f"http://127.0.0.1:{server.server_port}"}))
+        with Client.of(tmp_path, retry_s=0) as found:
+            assert found.devices() == []
+    assert received == ["Bearer secret"]
 
 
 @pytest.mark.parametrize("inputs", [[[1.0], [2.0, 3.0]], "rows", [["a"]]])

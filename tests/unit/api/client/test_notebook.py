@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from podium.api.client import sweep_html
 from podium.api.client.client import Client
-from podium.api.client.connection import Connection
 from podium.api.client.notebook import Sweep
 from podium.sweep.values.errors import InvalidSpecError, MissingExtraError, NotFoundError, ServiceError
 from podium.sweep.values.trial import Cause
@@ -27,10 +26,7 @@ EVIL = '<script>alert("1")</script>&\'"'
 @pytest.fixture
 def podium(service: ServiceRig) -> Client:
     """A client of the API in this process."""
-    made = Client("http://testserver", "token-of-admin")
-    made._http.close()
-    made._http = service.client()
-    return made
+    return Client("http://testserver", "token-of-admin", http=service.client())
 
 
 @pytest.fixture
@@ -158,9 +154,9 @@ def test_missing_pandas_raises_an_error_that_names_it(sweep: Sweep, monkeypatch:
 
 
 def test_wait_prints_progress(
-    sweep: Sweep, service: ServiceRig, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    podium: Client, sweep: Sweep, service: ServiceRig, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(Connection, "poll_s", 0)
+    podium.poll_s = 0
     with pytest.raises(ServiceError, match="still queued after 0 s"):
         sweep.wait(timeout_s=0)
     service.end_sweep(sweep.id)

@@ -19,10 +19,7 @@ def served(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> ServiceRig:
     """A service that `Client.of` finds."""
 
     def client_of(_: object = None) -> Client:
-        client = Client("http://testserver", "token-of-admin")
-        client._http.close()
-        client._http = service.client()
-        return client
+        return Client("http://testserver", "token-of-admin", http=service.client())
 
     monkeypatch.setattr(Client, "of", client_of)
     return service

@@ -18,8 +18,8 @@ from fastapi import FastAPI, HTTPException, Request
 from numpy.typing import NDArray
 from starlette.testclient import TestClient
 
-from podium.api.gateway import main as process
 from podium.api.gateway import predictions
+from podium.api.gateway.main import follow_database
 from podium.api.http import request_limits
 from podium.api.http.authentication import Authenticator
 from podium.api.http.request_body import IncomingBodies, read_body
@@ -421,13 +421,14 @@ class FailsOnce:
         raise asyncio.CancelledError
 
 
-def test_update_is_retried_after_an_error(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "REFRESH_S", 0)
+def test_update_is_retried_after_an_error(service: ServiceRig) -> None:
     fake, authenticator = FailsOnce(), Authenticator(service.database, "cookie")
 
     async def follow() -> None:
         with contextlib.suppress(asyncio.CancelledError):
-            await process._follow(service.database, cast(aggregator.Aggregator, fake), asyncio.Event(), authenticator)
+            await follow_database(
+                service.database, cast(aggregator.Aggregator, fake), asyncio.Event(), authenticator, refresh_s=0
+            )
 
     asyncio.run(follow())
     assert fake.updates == 2

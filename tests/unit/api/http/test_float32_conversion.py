@@ -41,7 +41,7 @@ def integers(kind: str) -> st.SearchStrategy[int]:
 
 
 def test_large_arrays_are_checked_in_chunks() -> None:
-    values = np.full(3 * float32_conversion._CHUNK, 2**25)
+    values = np.full(3 * float32_conversion.CHUNK, 2**25)
     assert first_inexact(values.reshape(3, -1)) is None
     values[[-2, -1]] = 2**24 + 1
     assert first_inexact(values.reshape(3, -1)) == len(values) - 2

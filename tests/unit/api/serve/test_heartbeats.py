@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from podium.api.serve.heartbeats import Heartbeats
-from podium.sweep.runtime import component
+from podium.sweep.runtime.component import READY_FD, SupervisorPipe
 
 
 def check_each_second(heartbeats: Heartbeats, until_s: int, since_s: int = 0) -> tuple[set[str], set[str]]:
@@ -59,30 +59,25 @@ def pipe(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, int]]:
     """The pipe that `serve` gives a component."""
     read_fd, write_fd = os.pipe()
     os.set_blocking(read_fd, False)
-    monkeypatch.setenv(component.READY_FD, str(write_fd))
-    monkeypatch.setattr(component._told, "beat_s", 0.0)
-    component._to_serve.cache_clear()
+    monkeypatch.setenv(READY_FD, str(write_fd))
     yield read_fd, write_fd
-    component._to_serve.cache_clear()
     for descriptor in (read_fd, write_fd):
         os.close(descriptor)
 
 
-def test_component_reports_ready_and_beats_once_a_second(
-    pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_component_reports_ready_and_beats_once_a_second(pipe: tuple[int, int]) -> None:
     clock = iter((1_000.0, 1_000.4, 1_001.0, 1_001.2))
-    monkeypatch.setattr("podium.sweep.runtime.component.time.monotonic", lambda: next(clock))
-    component.say_ready()
+    to_serve = SupervisorPipe.from_environment(clock=lambda: next(clock))
+    to_serve.say_ready()
     for _ in range(4):
-        component.beat()
+        to_serve.beat()
     assert os.read(pipe[0], 100) == b"ready\n.."
-    assert component.READY_FD not in os.environ
+    assert READY_FD not in os.environ
     assert not os.get_inheritable(pipe[1])
 
 
-def test_full_pipe_does_not_block_the_component(pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(component, "BEAT_S", 0.0)
+def test_full_pipe_does_not_block_the_component(pipe: tuple[int, int]) -> None:
+    to_serve = SupervisorPipe.from_environment(beat_s=0.0)
     for _ in range(70_000):  # more than the pipe holds
-        component.beat()
+        to_serve.beat()
     assert len(os.read(pipe[0], 1 << 20)) == 1 << 16

@@ -13,14 +13,14 @@ import subprocess
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import httpx2
 import pytest
 from fastapi import FastAPI, Request
 
 from podium.api.client import service_certificate
-from podium.api.client.connection import Connection
+from podium.api.client.client import Client
 from podium.api.http import uvicorn_server
 from podium.api.rest.app import create_app
 from podium.api.serve import listen_policy, login_link
@@ -135,6 +135,7 @@ def echo() -> FastAPI:
     app = FastAPI()
 
     @app.get("/came")
+    @app.get("/api/v1/sweeps/1")
     def came(request: Request) -> dict[str, str | None]:
         return {"scheme": request.url.scheme, "from": None if request.client is None else request.client.host}
 
@@ -186,10 +187,10 @@ def test_tls_is_used_on_the_port_and_not_on_the_unix_socket(
 
     def ask() -> tuple[object, ...]:
         pem = service_certificate.certificate(certificate[0])
-        with Connection(settings.url, "token", retry_s=0, certificate=pem) as trusting:
-            came = trusting._answer(dict[str, Any], "GET", "/came")
-        with Connection(settings.url, "token", retry_s=0) as default, pytest.raises(ServiceError, match="certificate"):
-            default._answer(dict[str, Any], "GET", "/came")
+        with Client(settings.url, "token", retry_s=0, certificate=pem) as trusting:
+            came = trusting.sweep(1)
+        with Client(settings.url, "token", retry_s=0) as default, pytest.raises(ServiceError, match="certificate"):
+            default.sweep(1)
         with httpx2.Client(transport=httpx2.HTTPTransport(uds=sockets[1].getsockname())) as local:
             plain = local.get("http://gateway/came").json()
         return came, plain["scheme"], login_link.ask(settings)

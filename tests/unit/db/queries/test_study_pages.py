@@ -13,10 +13,10 @@ from podium.sweep.values.trial import AttemptKey, Ended, StudyAsked, TrialState
 from tests.service_rig import AT, ServiceRig
 
 
-def _answer(service: ServiceRig, sweep_id: int, what: str, number: int = 0) -> dict[str, Any]:
+def _answer(service: ServiceRig, sweep_id: int, what: str, number: int = 0, **sizes: int) -> dict[str, Any]:
     asked = StudyAsked(AttemptKey(1, 1), 1, what, number)
     with service.database.read() as connection:
-        found: dict[str, Any] = json.loads(json.dumps(study_pages.answer(connection, sweep_id, asked)))
+        found: dict[str, Any] = json.loads(json.dumps(study_pages.answer(connection, sweep_id, asked, **sizes)))
         return found
 
 
@@ -55,18 +55,14 @@ def test_best_trial_violates_no_constraint(service: ServiceRig) -> None:
 
 
 @pytest.mark.parametrize(("trials", "most"), [(2, 1 << 20), (200, 700)])
-def test_pages_of_a_long_list_contain_each_trial_once(
-    service: ServiceRig, monkeypatch: pytest.MonkeyPatch, trials: int, most: int
-) -> None:
-    monkeypatch.setattr(study_pages, "PAGE_TRIALS", trials)
-    monkeypatch.setattr(study_pages, "PAGE_BYTES", most)
+def test_pages_of_a_long_list_contain_each_trial_once(service: ServiceRig, trials: int, most: int) -> None:
     sweep_id = service.sweep()
     for number in range(5):
         service.trial(sweep_id, number, 0.5, user_attrs={"text": "x" * (2000 if number == 3 else 10)}, model=False)
     numbers: list[int] = []
     pages, number = 0, 0
     while number is not None:
-        page = _answer(service, sweep_id, "trials", number)
+        page = _answer(service, sweep_id, "trials", number, page_trials=trials, page_bytes=most)
         numbers += [trial["number"] for trial in page["trials"]]
         pages, number = pages + 1, page["next"]
     assert numbers == [0, 1, 2, 3, 4]

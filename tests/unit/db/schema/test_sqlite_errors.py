@@ -64,10 +64,15 @@ def test_full_disk_is_not_a_problem_of_the_database(tmp_path: Path, monkeypatch:
     assert "no space left" in report.advice[-1]
 
 
-def test_process_name_need_not_be_valid_utf8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "comm").write_bytes(b"caf\xc3\n")
-    monkeypatch.setattr(lock_holders, "Path", lambda _: tmp_path / "comm")
-    assert lock_holders._name(1) == "caf\N{REPLACEMENT CHARACTER}"
+def test_process_name_need_not_be_valid_utf8(tmp_path: Path) -> None:
+    database = tmp_path / "podium.sqlite3"
+    database.touch()
+    file = database.stat()
+    device = f"{os.major(file.st_dev):02x}:{os.minor(file.st_dev):02x}"
+    (tmp_path / "locks").write_text(f"1: POSIX  ADVISORY  WRITE 1 {device}:{file.st_ino} 0 EOF\n")
+    (tmp_path / "1").mkdir()
+    (tmp_path / "1" / "comm").write_bytes(b"caf\xc3\n")
+    assert lock_holders.holders(database, proc=tmp_path) == ["caf\N{REPLACEMENT CHARACTER} (process 1)"]
 
 
 @pytest.fixture

@@ -199,11 +199,10 @@ def test_greedy_is_never_worse_than_the_best_single_trial(task: Task, seed: int,
     assert found.path[-1].score <= min(alone) * (1 + 1e-6)
 
 
-def test_greedy_in_small_blocks_finds_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_greedy_in_small_blocks_finds_the_same() -> None:
     predictions, targets = classifiers(7, 9, 40, 3)
     whole = greedy(predictions, targets, k=4, task=Task.CLASSIFICATION)
-    monkeypatch.setattr(selection, "_BLOCK_VALUES", 100)
-    assert greedy(predictions, targets, k=4, task=Task.CLASSIFICATION) == whole
+    assert greedy(predictions, targets, k=4, task=Task.CLASSIFICATION, block_values=100) == whole
 
 
 def test_bags_are_determined_by_the_seed() -> None:

@@ -15,7 +15,7 @@ from podium.db.stores import evaluations
 from podium.db.stores.ensembles import EnsembleRow
 from podium.db.stores.evaluations import MAX_QUEUED, EvaluationRow
 from podium.ensemble.host.evaluation_queue import EvaluationQueue
-from podium.ensemble.host.evaluator import PAUSE_S, RETRY_S, Evaluator
+from podium.ensemble.host.evaluator import PAUSE_S, RETRY_S, Evaluator, gateway_client
 from podium.sweep.values.errors import ConflictError, EnsembleError
 from tests.fakes import FakeClock
 from tests.service_rig import ServiceRig
@@ -146,21 +146,21 @@ def gateway(service: ServiceRig, refusals: int, status: int = 503) -> tuple[Eval
 @pytest.mark.parametrize("status", [429, 503])
 def test_evaluation_waits_for_a_member_that_recovers_soon(service: ServiceRig, status: int) -> None:
     evaluator, paused = gateway(service, 3, status)
-    combined, members = evaluator._predict(1, 1, ROWS)
+    combined, members = evaluator.predict(1, 1, ROWS)
     assert (combined.shape, members.shape, paused) == ((2, 1), (3, 2, 1), [PAUSE_S] * 3)
 
 
 def test_evaluation_fails_when_a_member_does_not_recover(service: ServiceRig) -> None:
     evaluator, paused = gateway(service, 1000)
     with pytest.raises(EnsembleError, match="an evaluation needs all members: 2 of 3 members answered"):
-        evaluator._predict(1, 1, ROWS)
+        evaluator.predict(1, 1, ROWS)
     assert 0 < sum(paused) <= RETRY_S
 
 
 def test_permanent_refusal_is_not_retried(service: ServiceRig) -> None:
     evaluator, paused = gateway(service, 1, 409)
     with pytest.raises(EnsembleError, match="2 of 3"):
-        evaluator._predict(1, 1, ROWS)
+        evaluator.predict(1, 1, ROWS)
     assert paused == []
 
 
@@ -171,4 +171,4 @@ def test_gateway_client_does_not_read_certificate_authorities(
         monkeypatch.setattr(
             ssl.SSLContext, name, lambda *_args, **_options: pytest.fail("the certificate authorities were read")
         )
-    Evaluator(service.settings)._http().close()
+    gateway_client(service.settings).close()

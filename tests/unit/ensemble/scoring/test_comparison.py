@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from scipy import stats
 from scipy.spatial import distance
 
-from podium.ensemble.scoring import comparison
 from podium.ensemble.scoring.comparison import (
     FEW_DISCORDANT,
     hits_difference_ci95,
@@ -113,12 +112,11 @@ def test_intervals_of_log_loss_and_rmse_are_close_to_scipy() -> None:
         assert interval(one, other, 0) == pytest.approx((expected.low, expected.high), abs=0.08 * width)
 
 
-def test_interval_does_not_need_all_resamples_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interval_does_not_need_all_resamples_at_once() -> None:
     generator = np.random.default_rng(0)
     one, other = generator.random(70), generator.random(70)
     whole = mean_difference_ci95(one, other, 5)
-    monkeypatch.setattr(comparison, "BLOCK_DRAWS", 10)  # less than one row: one resample at a time
-    low, high = mean_difference_ci95(one, other, 5)
+    low, high = mean_difference_ci95(one, other, 5, block_draws=10)  # fewer than the rows: one resample at a time
     assert (low, high) == pytest.approx(whole, abs=0.1 * (whole[1] - whole[0]))
 
 

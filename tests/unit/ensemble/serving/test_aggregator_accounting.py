@@ -17,7 +17,7 @@ from podium.ensemble.protocol.wire import Request
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
 from podium.ensemble.serving.pending_request import PendingRequest
-from podium.ensemble.serving.transport import _ZmqConnection
+from podium.ensemble.serving.transport import Listener, ZmqConnection, ZmqTransport
 from podium.ensemble.values.ensemble_spec import Mode
 from podium.ensemble.values.prediction import MemberStatus, Outcome, Prediction
 from tests.aggregator_rig import AggregatorRig, statuses
@@ -169,6 +169,18 @@ async def test_full_queue_is_reported_for_its_member_and_blocks_no_other(tmp_pat
             assert MemberStatus.OK in {statuses(f)[0] for f in found}
 
 
+class RecordingTransport(ZmqTransport):
+    """Keeps the connections that it opens."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.opened: list[ZmqConnection] = []
+
+    def open(self, endpoint: str, listener: Listener) -> ZmqConnection:
+        self.opened.append(super().open(endpoint, listener))
+        return self.opened[-1]
+
+
 @in_loop
 async def test_reply_that_arrives_during_a_send_is_received(tmp_path: Path) -> None:
     """ZeroMQ signals a reply once; sending may consume that signal, and must pass it to the reader."""
@@ -185,15 +197,15 @@ async def test_reply_that_arrives_during_a_send_is_received(tmp_path: Path) -> N
 
     thread = threading.Thread(target=serve)
     thread.start()
-    aggregator = Aggregator()
+    transport = RecordingTransport()
+    aggregator = Aggregator(transport)
     aggregator.update([traffic(snapshot(member(endpoint)))])
-    (link,) = links(aggregator)
-    assert isinstance(link._connection, _ZmqConnection)
+    (connection,) = transport.opened
     for _ in range(20):
         first = asyncio.create_task(ask(aggregator))
         await asyncio.sleep(0)
         # The loop blocks until the reply is signaled, and sends the next request before it handles the signal.
-        select.select([link._connection._socket.fileno()], [], [], 0.02)
+        select.select([connection], [], [], 0.02)
         second = await ask(aggregator)
         assert [(await first).outcome, second.outcome] == [Outcome.OK, Outcome.OK]
     over.set()

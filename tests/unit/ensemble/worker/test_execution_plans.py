@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from podium.ensemble.values.ensemble_spec import Task
-from podium.ensemble.worker import execution_plans, plan_selection
+from podium.ensemble.worker import plan_selection
 from podium.ensemble.worker.architecture_groups import Group, PlacedNetwork, groups, signature
 from podium.ensemble.worker.execution_plans import QUICK, SLOW, GroupPlans, Plan
 from podium.ensemble.worker.plan_selection import PlanBenchmark
@@ -86,9 +86,9 @@ def test_every_plan_computes_one_row(plan: Plan, model: str) -> None:
 @pytest.mark.parametrize("plan", SLOW)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # raised by torch.compile itself
 @torch.inference_mode()
-def test_compiled_plans_compute_any_number_of_rows(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(execution_plans, "BACKEND", "eager")  # the default compiler takes many seconds
-    ways = GroupPlans(group(*(network(seed) for seed in range(3))))
+def test_compiled_plans_compute_any_number_of_rows(plan: Plan) -> None:
+    eager = "eager"  # the default compiler takes many seconds
+    ways = GroupPlans(group(*(network(seed) for seed in range(3))), backend=eager)
     for sample in (rows(1), rows(64)):
         compute = ways.prepare(plan, sample)
         torch.testing.assert_close(compute(sample), ways.loop(sample), atol=1e-6, rtol=1e-6)

@@ -7,12 +7,12 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 
 from podium.ensemble.protocol.wire import Reply, Request
 from podium.ensemble.worker import network_failures
-from podium.ensemble.worker import worker_server as module
 from podium.ensemble.worker.input_queue import QueueCounts
 from podium.ensemble.worker.network import NetworkOutputs
 from podium.ensemble.worker.network_failures import FailureTracker
-from podium.ensemble.worker.worker_server import MemberServer, WorkerLimits
+from podium.ensemble.worker.worker_server import CRASH_EXIT_CODE, MemberServer, WorkerLimits
 from tests.ensemble_fakes import FakeNetwork, probabilities
+from tests.fakes import FakeClock
 
 EPOCH = 3
 PATIENCE_MS = 30_000  # a reply that has not arrived by then never will
@@ -90,9 +90,11 @@ def server(tmp_path: Path, network: FakeNetwork) -> Iterator[MemberServer]:
 
 
 @contextmanager
-def serving(tmp_path: Path, network: FakeNetwork, limits: WorkerLimits) -> Iterator[tuple[MemberServer, Client]]:
+def serving(
+    tmp_path: Path, network: FakeNetwork, limits: WorkerLimits, clock: Callable[[], float] = time.monotonic
+) -> Iterator[tuple[MemberServer, Client]]:
     """A server with these limits, and a client."""
-    server = MemberServer(f"ipc://{tmp_path / 'own'}", EPOCH, network, limits)
+    server = MemberServer(f"ipc://{tmp_path / 'own'}", EPOCH, network, limits, clock=clock)
     server.start()
     client = Client(f"ipc://{tmp_path / 'own'}")
     yield server, client
@@ -181,19 +183,17 @@ def test_expired_request_is_never_computed(client: Client, network: FakeNetwork)
     assert network.batches == []
 
 
-def test_request_that_expires_in_the_queue_is_dropped(
-    client: Client, network: FakeNetwork, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clock = SimpleNamespace(now=100.0)
-    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock.now))
-    network.gate.clear()
-    client.send(left_ms=1000)
-    network.entered.acquire()
-    hurried, patient = client.send(left_ms=1000, rows=7), client.send(left_ms=9000)
-    client.catch_up()
-    clock.now += 2.0
-    network.gate.set()
-    replies = client.replies(3)
+def test_request_that_expires_in_the_queue_is_dropped(tmp_path: Path, network: FakeNetwork) -> None:
+    clock = FakeClock()
+    with serving(tmp_path, network, WorkerLimits(), clock.monotonic_s) as (_, client):
+        network.gate.clear()
+        client.send(left_ms=1000)
+        network.entered.acquire()
+        hurried, patient = client.send(left_ms=1000, rows=7), client.send(left_ms=9000)
+        client.catch_up()
+        clock.advance(2.0)
+        network.gate.set()
+        replies = client.replies(3)
     assert (replies[hurried].status, replies[patient].status) == ("expired", "ok")
     assert network.batches == [1, 1]
     assert replies[patient].queue_ms == pytest.approx(2000)
@@ -227,23 +227,26 @@ def test_request_of_another_width_is_computed_separately(client: Client, network
 
 
 def test_request_may_expire_before_its_retry(
-    client: Client, network: FakeNetwork, monkeypatch: pytest.MonkeyPatch, server: MemberServer, busy: int
+    tmp_path: Path, network: FakeNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock = SimpleNamespace(now=100.0)
-    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock.now))
-    hurried, patient = client.send(left_ms=1000), client.send(np.nan, left_ms=9000)
-    client.catch_up()
+    clock = FakeClock()
     predict = network.predict
 
     def slow(inputs: NDArray[np.float32]) -> NetworkOutputs:
-        clock.now += 2.0 if len(inputs) == 2 else 0.0
+        clock.advance(2.0 if len(inputs) == 2 else 0.0)
         return predict(inputs)
 
     monkeypatch.setattr(network, "predict", slow)
-    network.gate.set()
-    replies = client.replies(3)
-    assert (replies[hurried].status, replies[patient].status) == ("expired", "error")
-    assert server.counts.computing == server.counts.queued == 0
+    with serving(tmp_path, network, WorkerLimits(), clock.monotonic_s) as (server, client):
+        network.gate.clear()
+        client.send(0.0)
+        network.entered.acquire()
+        hurried, patient = client.send(left_ms=1000), client.send(np.nan, left_ms=9000)
+        client.catch_up()
+        network.gate.set()
+        replies = client.replies(3)
+        assert (replies[hurried].status, replies[patient].status) == ("expired", "error")
+        assert server.counts.computing == server.counts.queued == 0
 
 
 def test_failed_member_is_named_and_the_others_are_returned(tmp_path: Path) -> None:
@@ -521,9 +524,10 @@ def test_network_that_fails_on_every_input_ends_the_process(
         return NetworkOutputs(probabilities(0.5, len(inputs)), {}, None)
 
     monkeypatch.setattr(network, "predict", predict)
-    monkeypatch.setattr(network_failures, "MIN_FAILING_S", 0.0)
     ended = threading.Event()
-    server = MemberServer(f"ipc://{tmp_path / 'm'}", EPOCH, network, end_process=ended.set)
+    server = MemberServer(
+        f"ipc://{tmp_path / 'm'}", EPOCH, network, end_process=ended.set, failures=FailureTracker(0.0)
+    )
     server.start()
     client = Client(f"ipc://{tmp_path / 'm'}")
     for _ in range(network_failures.MIN_FAILURES):
@@ -550,9 +554,10 @@ def test_network_is_checked_with_a_known_row(
         return NetworkOutputs(probabilities(0.5, len(inputs)), {}, None)
 
     monkeypatch.setattr(network, "predict", predict)
-    monkeypatch.setattr(network_failures, "MIN_FAILING_S", 0.0)
     ended = threading.Event()
-    server = MemberServer(f"ipc://{tmp_path / 'm'}", EPOCH, network, end_process=ended.set, known_row=known)
+    server = MemberServer(
+        f"ipc://{tmp_path / 'm'}", EPOCH, network, end_process=ended.set, known_row=known, failures=FailureTracker(0.0)
+    )
     server.start()
     client = Client(f"ipc://{tmp_path / 'm'}")
     for _ in range(network_failures.MIN_FAILURES + 1):
@@ -591,7 +596,7 @@ def test_process_exits(tmp_path: Path) -> None:
     worker = subprocess.Popen([sys.executable, "-c", program])
     client = Client(f"ipc://{tmp_path / 'm'}")
     client.send()
-    assert worker.wait(PATIENCE_MS / 1000) == module.CRASH_EXIT_CODE
+    assert worker.wait(PATIENCE_MS / 1000) == CRASH_EXIT_CODE
     client.close()
 
 

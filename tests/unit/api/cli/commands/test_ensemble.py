@@ -128,9 +128,9 @@ class Server:
         self._answers[method, path] = [(status, answer) for answer in answers]
 
     def client(self) -> Client:
-        made = Client("http://testserver", "token")
-        made._http.close()
-        made._http = httpx2.Client(base_url="http://testserver", transport=httpx2.MockTransport(self._answer))
+        http = httpx2.Client(base_url="http://testserver", transport=httpx2.MockTransport(self._answer))
+        made = Client("http://testserver", "token", http=http)
+        made.poll_s = 0
         return made
 
     def bodies(self, path: str) -> list[Any]:
@@ -422,8 +422,7 @@ def test_given_rows_are_posted(podium: Podium, server: Server, tmp_path: Path) -
     assert (code, "give either --split" in err) == (2, True)
 
 
-def test_long_evaluation_is_waited_for(podium: Podium, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("podium.api.client.connection.Connection.poll_s", 0)
+def test_long_evaluation_is_waited_for(podium: Podium, server: Server) -> None:
     queued = measured(Task.CLASSIFICATION, state="queued", result=None)
     server.on("POST", f"{URL}/3/evaluate", queued, status=202)
     server.on("GET", f"{URL}/3/evaluations/5", queued, measured(Task.CLASSIFICATION))

@@ -28,10 +28,7 @@ def served(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> ServiceRig:
     """A service that every command finds, with a sweep of two finished trials and a failed one."""
 
     def client(_: object) -> Client:
-        made = Client("http://testserver", "token")
-        made._http.close()
-        made._http = service.client()
-        return made
+        return Client("http://testserver", "token", http=service.client())
 
     monkeypatch.setattr(Client, "of", client)
     parameters = {"lr": {"min": 0.0, "max": 1.0}, "学习": {"values": ["a", None]}}

@@ -87,10 +87,7 @@ def test_devices_of_a_running_service_are_shown(
     podium: Podium, service: ServiceRig, own: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service.device()
-    client = Client("http://testserver", "token")
-    client._http.close()
-    client._http = service.client()
-    monkeypatch.setattr(Client, "of", lambda _: client)
+    monkeypatch.setattr(Client, "of", lambda _: _client(service))
     assert "1 cpu slot of the service at http://testserver: 1 trial at a time" in _validate(podium, own)[1]
 
 
@@ -289,10 +286,7 @@ def test_warm_start_is_checked_with_a_running_service(
 
 
 def _client(service: ServiceRig) -> Client:
-    client = Client("http://testserver", "token")
-    client._http.close()
-    client._http = service.client()
-    return client
+    return Client("http://testserver", "token", http=service.client())
 
 
 def parse_document(text: str) -> dict[str, Any]:

@@ -40,7 +40,7 @@ def _shown(*sweeps: Any, width: int = 80) -> list[str]:
     console = Console(file=io.StringIO(), width=width, color_system=None)
     client: Any = TwoDevices()
     with console.capture() as captured:
-        console.print(sweep_progress._progress(client, list(sweeps)))
+        console.print(sweep_progress.display(client, list(sweeps)))
     return [line.rstrip() for line in captured.get().splitlines()]
 
 
@@ -68,7 +68,7 @@ def test_display_fits_the_terminal(width: int) -> None:
 
 @pytest.mark.parametrize(("seconds", "words"), [(0.2, "0:00"), (59.6, "1:00"), (3599, "59:59"), (7260, "2:01:00")])
 def test_durations_are_shown_as_clock_times(seconds: float, words: str) -> None:
-    assert sweep_progress._clock(seconds) == words
+    assert sweep_progress.clock_time(seconds) == words
 
 
 class OneFailed:
@@ -86,7 +86,7 @@ def test_first_failure_is_printed_once() -> None:
     client: Any = OneFailed()
     said: set[int] = set()
     with terminal_output.console.capture() as captured:
-        sweep_progress._print_first_failure(client, _sweep(), said)
+        sweep_progress.print_first_failure(client, _sweep(), said)
         for failures in (1, 2):
-            sweep_progress._print_first_failure(client, _sweep(counts={"failed": failures}), said)
+            sweep_progress.print_first_failure(client, _sweep(counts={"failed": failures}), said)
     assert captured.get() == "trial 3 (id 12) failed: ValueError: no\\x1b[31m; podium trial logs 12\n"

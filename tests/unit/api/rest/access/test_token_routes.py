@@ -178,11 +178,10 @@ def test_repeated_failure_of_a_page_counts_once() -> None:
 
 
 def test_addresses_are_bounded_and_an_ipv6_network_counts_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(failed_logins, "_MAX_ADDRESSES", 50)
-    counted = FailedLogins(Clock())
+    counted = FailedLogins(Clock(), max_addresses=50)
     for number in range(200):
         counted.add(f"10.0.0.{number}", "x")
-    assert len(counted._by_address) == 50
+    assert counted.address_count == 50
     with pytest.raises(TooManyFailuresError):
         for number in range(20):
             counted.add(f"2001:db8::{number:x}", "x")
@@ -225,10 +224,7 @@ def test_tokens_are_managed_by_the_command_line(
     from podium.api.client.client import Client
 
     def opened(_: object) -> Client:
-        made = Client("http://testserver", "token")
-        made._http.close()
-        made._http = service.client()
-        return made
+        return Client("http://testserver", "token", http=service.client())
 
     monkeypatch.setattr(Client, "of", opened)
     code, out, err = podium("token", "create", "ann", "--role", "viewer", "--expires-in", "8w")

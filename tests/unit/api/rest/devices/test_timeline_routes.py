@@ -21,6 +21,7 @@ from podium.db.stores.device_history import DeviceStateRow
 from podium.sweep.lifecycle.state_changes import AttemptEnded, AttemptPlaced, DeviceChanged, TrialPlanned
 from podium.sweep.scheduling.recorder import DatabaseRecorder
 from podium.sweep.values.trial import AttemptKey, Cause, Ended, TrialState
+from tests.fakes import FakeClock
 from tests.service_rig import ServiceRig, assert_problem
 
 NOW = time.time()
@@ -233,29 +234,27 @@ def test_removed_device_is_shown_while_the_interval_has_data_of_it(service: Serv
     assert read(client, **{"from": T - 900, "to": T - 800})["devices"] == []
 
 
-def test_heartbeat_is_written_every_few_seconds(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
-    recorder = DatabaseRecorder(service.database)
+def test_heartbeat_is_written_every_few_seconds(service: ServiceRig) -> None:
+    clock = FakeClock()
+    recorder = DatabaseRecorder(service.database, clock=clock)
     with service.database.read() as connection:
         before = device_history.seen_at(connection)
+    clock.advance(9)
     recorder.see()
     with service.database.read() as connection:
-        assert device_history.seen_at(connection) == before
-    recorder._seen_s -= 11
+        assert device_history.seen_at(connection) == before == 1000
+    clock.advance(2)
     recorder.see()
     with service.database.read() as connection:
-        after = device_history.seen_at(connection)
-    assert before is not None
-    assert after is not None
-    assert after > before
+        assert device_history.seen_at(connection) == 1011
 
 
-def test_history_of_a_device_is_bounded(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device_history, "KEPT", 50)
+def test_history_of_a_device_is_bounded(service: ServiceRig) -> None:
     with service.database.write() as connection:
         for step in range(600):
-            device_history.add(connection, "cpu-0", DeviceStateRow(T + step, "ready", str(step)))
-            device_history.add(connection, "cpu-1", DeviceStateRow(T, "ready", ""))
-    assert 50 <= len(states(service)) <= 50 + 2 * device_history._EVERY
+            device_history.add(connection, "cpu-0", DeviceStateRow(T + step, "ready", str(step)), kept=50)
+            device_history.add(connection, "cpu-1", DeviceStateRow(T, "ready", ""), kept=50)
+    assert 50 <= len(states(service)) <= 50 + 2 * device_history.INSERTS_PER_DELETION
 
 
 # Pure functions.

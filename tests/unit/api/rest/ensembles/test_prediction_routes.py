@@ -115,8 +115,8 @@ def test_path_is_forwarded_unchanged(client: TestClient, gateway: Gateway, path:
 def test_path_with_dot_segments_is_refused() -> None:
     for path in ("/v2/../healthz", "/v2/./models/m"):
         with pytest.raises(NotFoundError):
-            prediction_routes._url(path.encode(), b"")
-    assert prediction_routes._url(b"/v2/models/%2E%2E/x", b"a=%2F").raw_path == b"/v2/models/%2E%2E/x?a=%2F"
+            prediction_routes.gateway_url(path.encode(), b"")
+    assert prediction_routes.gateway_url(b"/v2/models/%2E%2E/x", b"a=%2F").raw_path == b"/v2/models/%2E%2E/x?a=%2F"
 
 
 def test_non_ascii_header_is_forwarded_to_the_gateway(client: TestClient, gateway: Gateway) -> None:

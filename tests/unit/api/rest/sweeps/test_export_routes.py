@@ -105,7 +105,7 @@ def test_column_with_integers_beyond_parquet_types_is_a_string(client: TestClien
     assert [row["user_attrs_large"] for row in rows] == [str(value) for value in given]
     assert [row["user_attrs_mixed"] for row in rows] == ["0.5", *(str(value) for value in given[1:])]
     for kind in (Kind.INTEGER, Kind.NUMBER):
-        assert export_formats._typed(10**400, kind) is None, "a value that arrived after the columns were chosen"
+        assert export_formats.typed_value(10**400, kind) is None, "a value that arrived after the columns were chosen"
 
 
 def test_json_lines_have_all_fields_and_optionally_the_curves(client: TestClient, sweep_id: int) -> None:

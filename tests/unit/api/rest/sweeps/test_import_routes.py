@@ -261,14 +261,12 @@ def test_audit_checks_imported_sweeps(client: TestClient, service: ServiceRig, i
     assert invariant in {breach.invariant for breach in found.breaches}
 
 
-def test_failed_import_changes_no_table(
-    client: TestClient, service: ServiceRig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def breaking(*_: object) -> None:
-        raise RuntimeError("the power went")
-
-    monkeypatch.setattr("podium.db.stores.imports._finish", breaking)
-    assert client.post(PATH, json=study()).status_code == 500
+def test_failed_import_changes_no_table(client: TestClient, service: ServiceRig) -> None:
+    with service.database.write() as connection:
+        connection.exec_driver_sql(
+            "CREATE TRIGGER fail BEFORE UPDATE ON sweeps BEGIN SELECT RAISE(ABORT, 'the last write fails'); END"
+        )
+    assert client.post(PATH, json=study()).status_code == 503
     with service.database.read() as connection:
         for name in ("sweeps", "trials", "trial_params", "metrics", "events"):
             assert connection.execute(metadata.tables[name].select()).all() == []
