@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
-import struct
 from pathlib import Path
-from typing import Any
 
 import optuna
 import pyarrow.parquet
 import pytest
 from optuna.trial import create_trial
-from tensorboardX.proto.event_pb2 import Event
 
 from podium.api.client import mlflow_export, tensorboard_export
 from podium.api.client.client import Client
@@ -131,41 +128,6 @@ def test_format_is_inferred_from_the_target_unless_given(
     target: str, named: ExportFormat | None, found: ExportFormat
 ) -> None:
     assert format_of(target, named) is found
-
-
-# TensorBoard.
-
-
-def events_of(folder: Path) -> list[Any]:
-    """The events in the file of a run; a record is a length, a checksum, an event and a checksum."""
-    (file,) = folder.iterdir()
-    content, found, at = file.read_bytes(), [], 0
-    while at < len(content):
-        (length,) = struct.unpack_from("<Q", content, at)
-        found.append(Event.FromString(content[at + 12 : at + 12 + length]))
-        at += 16 + length
-    return found
-
-
-def test_tensorboard_export_has_a_run_for_each_trial(podium: Podium, served: ServiceRig, tmp_path: Path) -> None:
-    folder = tmp_path / "runs"
-    code, out, _ = podium("sweep", "export", 1, "--to", folder, "--format", "tensorboard")
-    assert (code, out.splitlines()[1]) == (0, f"view them with: tensorboard --logdir {folder}")
-    assert sorted(path.name for path in folder.iterdir()) == ["trial-00000", "trial-00001", "trial-00002"]
-    points = {
-        (value.tag, event.step): value.simple_value
-        for event in events_of(folder / "trial-00001")
-        for value in event.summary.value
-        if value.HasField("simple_value")
-    }
-    assert points == {
-        ("val_accuracy", 0): 0.25, ("val_accuracy", 1): 0.75, ("val_loss_", 0): 9.0,
-        ("objective/val_accuracy", 1): 0.75,
-    }  # fmt: skip
-    tags = [value.tag for event in events_of(folder / "trial-00002") for value in event.summary.value]
-    assert "_hparams_/session_start_info" in tags
-    code, _, err = podium("sweep", "export", 1, "--to", folder, "--format", "tensorboard")
-    assert (code, f"{folder} exists and is not empty; give a new folder" in err) == (2, True)
 
 
 # Packages.

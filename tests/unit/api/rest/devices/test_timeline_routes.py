@@ -39,8 +39,12 @@ def client(service: ServiceRig) -> TestClient:
     return service.client()
 
 
-def device(service: ServiceRig, state: str, reason: str, at: float, device_id: str = "cpu-0") -> None:
-    service.commit(DeviceChanged(device_id, "cpu", 0, "node", "", None, 99, state, reason, at))
+def device_state(state: str, reason: str, at: float) -> DeviceChanged:
+    return DeviceChanged("cpu-0", "cpu", 0, "node", "", None, 99, state, reason, at)
+
+
+def device(service: ServiceRig, state: str, reason: str, at: float) -> None:
+    service.commit(device_state(state, reason, at))
 
 
 def trial(service: ServiceRig, sweep_id: int, start: float, end: float | None, **options: Any) -> int:
@@ -355,8 +359,7 @@ def test_many_intervals_are_merged_into_few_gaps_with_counts() -> None:
 
 
 def test_number_of_returned_gaps_is_bounded(service: ServiceRig, client: TestClient) -> None:
-    for turn in range(1300):
-        device(service, "ready", f"waits for {turn % 2}", T + 2 * turn)
+    service.commit(*(device_state("ready", f"waits for {turn % 2}", T + 2 * turn) for turn in range(1300)))
     (found,) = read(client, **{"from": T, "to": T + 2600})["devices"]
     assert len(found["gaps"]["start_s"]) < 610
     assert found["idle_s"] == 2600 and len(found["reasons"]) == 2
