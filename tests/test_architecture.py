@@ -35,8 +35,7 @@ LIGHT = {
 }
 
 UNIT = ROOT / "tests" / "unit"
-WITH_TORCH = ("api", "db", "ensemble")  # folders of tests/unit with test modules that still import torch
-UNIT_FOLDERS = sorted({path.relative_to(UNIT).parts[0] for path in UNIT.rglob("*/test_*.py")} - {*WITH_TORCH})
+UNIT_FOLDERS = sorted({path.relative_to(UNIT).parts[0] for path in UNIT.rglob("*/test_*.py")})
 
 # Imports the conftest modules and the named test modules, and prints the first one after which torch is imported.
 IMPORT_TESTS = """
