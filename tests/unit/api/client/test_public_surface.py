@@ -1,4 +1,7 @@
-"""The public surface: every name of `podium.__all__` resolves, and `submit` and `open_sweep` reach the service."""
+"""The public surface: every name of `podium.__all__` resolves, and `submit` and `open_sweep` reach the service.
+
+`PodiumCallback`, whose module imports torch, is resolved in tests/contract/api.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ def served(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> ServiceRig:
     return service
 
 
-@pytest.mark.parametrize("name", podium.__all__)
+@pytest.mark.parametrize("name", sorted({*podium.__all__} - {"PodiumCallback"}))
 def test_every_public_name_resolves(name: str) -> None:
     assert getattr(podium, name) is not None
     assert name in dir(podium)

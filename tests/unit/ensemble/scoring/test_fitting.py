@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression, Ridge
+from threadpoolctl import threadpool_limits
 
 from podium.ensemble.scoring.combine import combine, tempered
 from podium.ensemble.scoring.fitting import MIN_ROWS, fit, mixture_weights, simplex_least_squares, temperature
@@ -23,6 +25,13 @@ Array = NDArray[Any]
 CLASSES, VALUES = Task.CLASSIFICATION, Task.REGRESSION
 seeds = st.integers(0, 2**32)
 few = settings(max_examples=25)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_blas_thread() -> Iterator[None]:
+    """For arrays as small as these, the threads of BLAS cost more than they save."""
+    with threadpool_limits(1, "blas"):
+        yield
 
 
 def classifiers(seed: int, members: int = 3, rows: int = 80, classes: int = 3) -> tuple[Array, Array]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections import defaultdict
+from collections.abc import Iterator
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +20,7 @@ from podium.api.rest.devices.merged_intervals import Interval, merged
 from podium.db.queries.timeline import BusyRow, Stretch
 from podium.db.stores import device_history, stored_trials
 from podium.db.stores.device_history import DeviceStateRow
-from podium.sweep.lifecycle.state_changes import AttemptEnded, AttemptPlaced, DeviceChanged, TrialPlanned
+from podium.sweep.lifecycle.state_changes import AttemptEnded, AttemptPlaced, Change, DeviceChanged, TrialPlanned
 from podium.sweep.scheduling.recorder import DatabaseRecorder
 from podium.sweep.values.trial import AttemptKey, Cause, Ended, TrialState
 from tests.fakes import FakeClock
@@ -51,16 +53,19 @@ def trial(service: ServiceRig, sweep_id: int, start: float, end: float | None, *
     """A trial with one attempt from `start` to `end`; `planned` when the search chose it."""
     with service.database.read() as connection:
         trial_id = stored_trials.last_id(connection) + 1
+    service.commit(*trial_changes(trial_id, sweep_id, start, end, **options))
+    return trial_id
+
+
+def trial_changes(trial_id: int, sweep_id: int, start: float, end: float | None, **options: Any) -> Iterator[Change]:
     key = AttemptKey(trial_id, 1)
-    planned = TrialPlanned(trial_id, sweep_id, trial_id, {}, "random", {}, options.get("planned", start - 100))
-    where = options.get("device", "cpu-0")
-    service.commit(planned, AttemptPlaced(key, sweep_id, trial_id, where, "node", start))
+    yield TrialPlanned(trial_id, sweep_id, trial_id, {}, "random", {}, options.get("planned", start - 100))
+    yield AttemptPlaced(key, sweep_id, trial_id, options.get("device", "cpu-0"), "node", start)
     if end is not None:
         state = options.get("state", TrialState.FINISHED)
         cause = Cause.USER_ERROR if state is TrialState.FAILED else None
         event = Ended(key, state, start, end, value=0.5, cause=cause)
-        service.commit(AttemptEnded(event, sweep_id, trial_id, state, options.get("device_s", end - start)))
-    return trial_id
+        yield AttemptEnded(event, sweep_id, trial_id, state, options.get("device_s", end - start))
 
 
 def read(client: TestClient, **params: Any) -> dict[str, Any]:
@@ -133,8 +138,9 @@ def test_closed_time_is_not_busy_and_not_idle(service: ServiceRig, client: TestC
 def test_many_short_trials_are_merged_and_counted(service: ServiceRig, client: TestClient) -> None:
     sweep_id = service.sweep()
     device(service, "ready", "", T)
-    for number in range(300):
-        trial(service, sweep_id, T + 0.25 * number, T + 0.25 * number + 0.125)
+    starts = [T + 0.25 * number for number in range(300)]
+    changes = (trial_changes(number, sweep_id, start, start + 0.125) for number, start in enumerate(starts, 1))
+    service.commit(*itertools.chain.from_iterable(changes))
     (found,) = read(client, **{"from": T, "to": T + 3000})["devices"]
     assert (found["attempts"], sum(found["bars"]["attempts"])) == (300, 300)
     assert len(found["bars"]["start_s"]) == 15, "one per bucket of 5 s"
