@@ -113,8 +113,8 @@ def measure(folder: Path, method: str, before: int, trials: int) -> Outcome:
         pool.take_effect()
     took_s = time.monotonic() - pool.began_s
     with database.read() as connection:
-        query = "SELECT sampler FROM trials WHERE number >= ?"
-        chosen = Counter(_who(row[0]) for row in connection.exec_driver_sql(query, (before,)))
+        query = "SELECT sampler, fallback_reason, proposed_for FROM trials WHERE number >= ?"
+        chosen = Counter(_who(*row) for row in connection.exec_driver_sql(query, (before,)))
     database.close()
     waits_ms = [1e3 * wait_s for wait_s in pool.waits_s]
     return Outcome(
@@ -134,9 +134,9 @@ def _receive(inbox: Inbox, agenda: Agenda) -> list[Message]:
         return messages
 
 
-def _who(sampler: str) -> str:
-    """`gp, asked for trial 31` as `gp, late`."""
-    return f"{sampler.partition(',')[0]}, late" if "asked for" in sampler else sampler
+def _who(sampler: str, fallback_reason: str | None, proposed_for: int | None) -> str:
+    """`gp`, `gp, late` or `random, slow`."""
+    return sampler if proposed_for is None and fallback_reason is None else f"{sampler}, {fallback_reason or 'late'}"
 
 
 def _history(sweep_id: int, method: str, count: int) -> Iterator[list[Change]]:

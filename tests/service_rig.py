@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -150,15 +151,17 @@ class ServiceRig:
         log: str | None = None,
         architecture: dict[str, Any] | None = None,
         cause: Cause | None = None,
+        planned: dict[str, Any] | None = None,
     ) -> int:
         """A trial with one attempt on cpu-0: finished with `value`, failed of `cause`, or running without either.
 
-        Several values are those of the sweep's objectives.
+        Several values are those of the sweep's objectives. `planned` changes fields of `TrialPlanned`.
         """
         trial_id = self._recorder.last_trial_id() + 1
         key = AttemptKey(trial_id, 1)
+        plan = TrialPlanned(trial_id, sweep_id, number, params or {"lr": 0.01}, "random", {}, AT)
         self.commit(
-            TrialPlanned(trial_id, sweep_id, number, params or {"lr": 0.01}, "random", {}, AT),
+            replace(plan, **(planned or {})),
             AttemptPlaced(key, sweep_id, number, "cpu-0", "node", AT + 1),
             AttemptStarted(Started(key, 4321, AT + 1, "", "cpu")),
         )

@@ -120,7 +120,10 @@ class TrialInfo(TypedDict):
     user_attrs: dict[str, Any]
     tags: list[str]
     params: Params
-    sampler: str
+    sampler: str  # a method, a sampler class, or enqueue, clone, imported
+    fallback_reason: str | None  # why it was sampled at random instead: slow, failed, process_ended
+    fallback_error: str | None  # of the sampler, if it failed
+    proposed_for: int | None  # number of the earlier trial that a late proposal was requested for
     attempt: int
     requested: str | None  # stop or retry, until the scheduler applies it
     device: str | None
@@ -206,7 +209,10 @@ class ExportedTrial(TypedDict):
     artifacts: list[ExportedArtifact]
     cause: str | None
     message: str | None
-    sampler: str
+    sampler: str  # a method, a sampler class, or enqueue, clone, imported
+    fallback_reason: str | None  # why it was sampled at random instead: slow, failed, process_ended
+    fallback_error: str | None  # of the sampler, if it failed
+    proposed_for: int | None  # number of the earlier trial that a late proposal was requested for
     attempts: int
     device: str | None
     created_at: str | None

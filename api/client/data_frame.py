@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     import pandas
 
 TIMES = ("created_at", "started_at", "ended_at")
-_LAST = ("cause", "sampler", "attempts", "device", *TIMES, "duration_s", "trial_id")
+_CHOSEN_BY = ("sampler", "fallback_reason", "fallback_error", "proposed_for")
+_LAST = ("cause", *_CHOSEN_BY, "attempts", "device", *TIMES, "duration_s", "trial_id")
 
 
 def frame(spec: Mapping[str, Any], trials: Iterable[Mapping[str, Any]]) -> pandas.DataFrame:

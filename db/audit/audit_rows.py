@@ -17,6 +17,7 @@ from podium.db.queries import trial_pages
 from podium.db.stores import stored_trials
 from podium.sweep.lifecycle.imported_trials import SAMPLER
 from podium.sweep.values.trial import COUNTED, SWEEP_OVER, TRIAL_OVER, Cause, SweepState, TrialState, violates
+from podium.sweep.values.trial_history import CLONED, ENQUEUED, RANDOM, FallbackReason
 
 # Conditions under which a finding is a note instead of a breach.
 AT_REST = "at rest"  # no service runs, and the next start fixes it
@@ -138,6 +139,30 @@ RULES = (
         "SELECT t.id AS trial_id, t.sweep_id, 'its sampler is ' || t.sampler || ', its sweep was '"
         " || CASE WHEN i.id IS NULL THEN 'not ' ELSE '' END || 'imported' AS wrong FROM trials t"
         f" LEFT JOIN {_IMPORTED} i ON i.id = t.sweep_id WHERE (t.sampler = '{SAMPLER}') <> (i.id IS NOT NULL)",
+    ),
+    # What chose the parameters. NULL where it does not apply.
+    Rule(
+        "results",
+        "SELECT id AS trial_id, 'there is no fallback_reason ' || fallback_reason AS wrong FROM trials"
+        f" WHERE fallback_reason NOT IN ({_list(FallbackReason)})",
+    ),
+    Rule(
+        "results",
+        "SELECT id AS trial_id, 'its sampler is ' || sampler || ', with fallback_reason ' || fallback_reason AS wrong"
+        f" FROM trials WHERE fallback_reason IS NOT NULL AND sampler <> '{RANDOM}'",
+    ),
+    Rule(
+        "results",
+        "SELECT id AS trial_id, 'its fallback_reason is ' || coalesce(fallback_reason, 'not set') ||"
+        " ', fallback_error ' || coalesce('is ' || fallback_error, 'is not set') AS wrong FROM trials"
+        f" WHERE (coalesce(fallback_reason, '') = '{FallbackReason.FAILED.value}') <> (fallback_error IS NOT NULL)",
+    ),
+    Rule(
+        "results",
+        "SELECT id AS trial_id, 'its number is ' || number || ', its sampler ' || sampler || ', and its parameters'"
+        " || ' were proposed for trial ' || proposed_for AS wrong FROM trials WHERE proposed_for IS NOT NULL"
+        " AND (proposed_for NOT BETWEEN 0 AND number - 1 OR fallback_reason IS NOT NULL"
+        f" OR sampler IN ('{ENQUEUED}', '{CLONED}', '{SAMPLER}'))",
     ),
     Rule(
         "attempts",
@@ -324,6 +349,10 @@ def _sweep_by_sweep(connection: Connection) -> Iterator[Breach]:
             if t.state is TrialState.FINISHED and t.value is not None and not violates(t.constraints)
         ]
         expected = [trial.trial_id for _, trial in sorted(done, key=lambda item: (sign * item[0], item[1].number))][:10]
-        found = [row.id for row in trial_pages.best(connection, sweep_id, goal, 10) if row.value is not None]
+        try:
+            found = [row.id for row in trial_pages.best(connection, sweep_id, goal, 10) if row.value is not None]
+        except ValueError as error:
+            yield Breach("best", {"sweep_id": sweep_id}, f"its trials cannot be read: {error}")
+            continue
         if found != expected:
             yield Breach("best", {"sweep_id": sweep_id}, f"the query returns {found}, the values give {expected}")

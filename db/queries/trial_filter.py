@@ -28,6 +28,7 @@ from podium.db.schema.tables import (
 from podium.db.stores.sweeps import SweepRow, parameters_of
 from podium.db.stores.trial_details import FEASIBLE
 from podium.sweep.values.trial import Cause, TrialState
+from podium.sweep.values.trial_history import FallbackReason
 
 MAX_FILTER = 2_000  # characters
 MAX_TOP = 100_000
@@ -293,6 +294,8 @@ _FIELDS: dict[str, Callable[[SweepRow, Term], Condition]] = {
     "tag": _tag,
     "note": _note,
     "sampler": _text_field(trials.c.sampler),
+    "fallback_reason": _choice(trials.c.fallback_reason, FallbackReason, {}),
+    "proposed_for": _number_field(trials.c.proposed_for),
     "feasible": _feasible,
     "top": _top,
 }

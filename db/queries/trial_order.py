@@ -40,6 +40,8 @@ _FIELDS: dict[str, ColumnElement[Any]] = {
     "duration_s": DURATION_S,
     "attempt": trials.c.attempt,
     "sampler": trials.c.sampler,
+    "fallback_reason": trials.c.fallback_reason,
+    "proposed_for": trials.c.proposed_for,
     "started_at": trials.c.started_at,
     "ended_at": trials.c.ended_at,
 }

@@ -12,6 +12,7 @@ from podium.db.stores import trial_annotations, trial_details
 from podium.db.stores.stored_trials import params_of
 from podium.sweep.values.errors import NotFoundError
 from podium.sweep.values.trial import Params, TrialRequest, TrialState
+from podium.sweep.values.trial_history import FallbackReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,9 @@ class TrialRow:
     user_attrs: dict[str, Any] = field(default_factory=dict)
     tags: list[str] = field(default_factory=list)  # sorted
     note: str = ""  # only set by `get`
+    fallback_reason: FallbackReason | None = None  # why it was sampled at random instead of by the method
+    fallback_error: str | None = None
+    proposed_for: int | None = None  # number of the earlier trial that its parameters were proposed for
 
 
 def get(connection: Connection, trial_id: int) -> TrialRow:
@@ -87,6 +91,9 @@ def select_trials(
             constraints=notes.constraints.get(row.id, {}),
             user_attrs=notes.user_attrs.get(row.id, {}),
             tags=tags.get(row.id, []),
+            fallback_reason=None if row.fallback_reason is None else FallbackReason(row.fallback_reason),
+            fallback_error=row.fallback_error,
+            proposed_for=row.proposed_for,
         )
         for row in rows
     ]

@@ -100,6 +100,9 @@ def plan(connection: Connection, planned: Sequence[TrialPlanned]) -> None:
                 "state": TrialState.WAITING.value,
                 "attempt": 0,
                 "sampler": trial.sampler,
+                "fallback_reason": None if trial.fallback_reason is None else trial.fallback_reason.value,
+                "fallback_error": trial.fallback_error,
+                "proposed_for": trial.proposed_for,
                 "search_attributes": json.dumps(trial.attributes),
                 "created_at": trial.at,
             }

@@ -17,6 +17,7 @@ from podium.sweep.values.trial import (
     TrialRequest,
     TrialState,
 )
+from podium.sweep.values.trial_history import FallbackReason
 from podium.sweep.values.warning_checks import WarningCode
 
 
@@ -35,6 +36,9 @@ class TrialPlanned:
     distributions: dict[str, dict[str, Any]] = field(
         default_factory=dict
     )  # of parameters that the sweep file does not name
+    fallback_reason: FallbackReason | None = None  # if it was sampled at random instead of by the method
+    fallback_error: str | None = None
+    proposed_for: int | None = None  # the earlier trial that its parameters were proposed for
 
 
 @dataclass(frozen=True, slots=True)

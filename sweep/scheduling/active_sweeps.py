@@ -163,6 +163,8 @@ class ActiveSweeps:
         change = TrialPlanned(
             trial.trial_id, sweep.sweep_id, trial.number, trial.params, planned.sampler,
             planned.attributes, now.wall_s, message.enqueued_id, planned.distributions,
+            fallback_reason=planned.fallback_reason, fallback_error=planned.fallback_error,
+            proposed_for=planned.proposed_for,
         )  # fmt: skip
         return Decision(changes=[change])
 

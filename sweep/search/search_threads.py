@@ -31,12 +31,12 @@ from podium.sweep.search.sweep_search import NO_DEFINITIONS, Definitions, Search
 from podium.sweep.spec.search_methods import BRUTE_FORCE, CUSTOM
 from podium.sweep.values.errors import UnusableClassError, UserCodeError
 from podium.sweep.values.trial import AttemptKey, Params, TrialState, Wanted
-from podium.sweep.values.trial_history import Planned
+from podium.sweep.values.trial_history import FallbackReason, Planned
 
 log = logging.getLogger("podium.search")
 
 START_S = 120.0  # for the import and construction of a sampler class
-MAX_SHOWN = 200  # characters of the error of a sampler, in the `sampler` of the trial
+MAX_SHOWN = 200  # characters of the error of a sampler, in the `fallback_error` of the trial
 MAX_FAILURES = 10  # of a sampler, consecutive; then its sweep fails
 
 
@@ -225,14 +225,15 @@ class SearchThread:
             return self._search.accept(proposal)
         if self._proposer.take_exhausted():
             return None
-        return self._search.ask_at_random(f"random, for {self._search.label} {self._fallback_reason()}")
+        return self._fallback()
 
-    def _fallback_reason(self) -> str:
+    def _fallback(self) -> Planned:
         if error := self._proposer.take_error():
             self._failures += 1
             log.warning("sweep %d: %s failed to propose a trial: %s", self._sweep_id, self._search.label, error)
-            return f"failed: {error:.{MAX_SHOWN}}"
-        return "ended too often" if self._proposer.hopeless else "was slow"
+            return self._search.ask_at_random(FallbackReason.FAILED, error[:MAX_SHOWN])
+        hopeless = self._proposer.hopeless
+        return self._search.ask_at_random(FallbackReason.PROCESS_ENDED if hopeless else FallbackReason.SLOW)
 
     def _change(self, number: int, change: Callable[[], None]) -> None:
         change()

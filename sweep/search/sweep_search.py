@@ -46,7 +46,17 @@ from podium.sweep.spec.search_methods import BRUTE_FORCE, CUSTOM
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.errors import UserCodeError
 from podium.sweep.values.trial import TRIAL_OVER, Params, Scalar, TrialState, Wanted
-from podium.sweep.values.trial_history import CLONED, ENQUEUED, ENQUEUED_VALUES, GRID, PastTrial, Planned, Verdict
+from podium.sweep.values.trial_history import (
+    CLONED,
+    ENQUEUED,
+    ENQUEUED_VALUES,
+    GRID,
+    RANDOM,
+    FallbackReason,
+    PastTrial,
+    Planned,
+    Verdict,
+)
 
 log = logging.getLogger("podium.search")
 Definitions = Mapping[str, dict[str, Any]]  # by name, in the form of the sweep file
@@ -151,9 +161,10 @@ class Search:
         self._define(planned.number, own, defined)
         return replace(planned, params={**planned.params, **own}, distributions=dict(defined))
 
-    def ask_at_random(self, sampler: str) -> Planned:
-        """The next trial, sampled at random; `sampler`: what its trial shows as its sampler."""
-        return self._plan({}, sampler, random_sampler(self.spec, len(self)))
+    def ask_at_random(self, reason: FallbackReason, error: str | None = None) -> Planned:
+        """The next trial, sampled at random instead of by the method; `error`: of the sampler."""
+        planned = self._plan({}, RANDOM, random_sampler(self.spec, len(self)))
+        return replace(planned, fallback_reason=reason, fallback_error=error)
 
     def propose(self, number: int) -> Planned | None:
         """The sampler's proposal for the next trial, which has this number; None if the search is exhausted."""
@@ -185,12 +196,12 @@ class Search:
 
     def accept(self, proposal: Planned) -> Planned:
         """The next trial, with values that a search process proposed, possibly for an earlier trial."""
-        number, late = len(self), proposal.number != len(self)
-        sampler = f"{proposal.sampler}, asked for trial {proposal.number}" if late else proposal.sampler
+        number, sampler = len(self), proposal.sampler
         self.put(
             PastTrial(number, TrialState.RUNNING, proposal.params, attributes=proposal.attributes, sampler=sampler)
         )
-        return Planned(number, proposal.params, sampler, self._attributes(number))
+        requested_for = None if proposal.number == number else proposal.number
+        return Planned(number, proposal.params, sampler, self._attributes(number), proposed_for=requested_for)
 
     def _plan(
         self, fixed: Params, sampler: str, optunas: BaseSampler, before: Mapping[str, Any] | None = None
@@ -253,9 +264,9 @@ class Search:
 
     def _attribute_to(self, sampler: str, number: int) -> None:
         if number in self._samplers:
-            self._chosen[_short(self._samplers[number])] -= 1
+            self._chosen[self._samplers[number]] -= 1
         self._samplers[number] = sampler
-        self._chosen[_short(sampler)] += 1
+        self._chosen[sampler] += 1
 
     # Define-by-run parameters.
 
@@ -302,7 +313,7 @@ class Search:
             return cast(Scalar, sampler.sample_independent(study, trial, name, distribution))
         except Exception as error:  # noqa: BLE001 - one parameter that cannot be sampled must not end the sweep
             log.warning("trial %d: %s is sampled at random: %s: %s", number, name, type(error).__name__, error)
-            sampler = independent_sampler(self.spec, "random", number, name)
+            sampler = independent_sampler(self.spec, RANDOM, number, name)
             return cast(Scalar, sampler.sample_independent(study, trial, name, distribution))
 
     def _define(self, number: int, params: Params, defined: Definitions) -> None:
@@ -500,11 +511,6 @@ def _constraints_on(trials: Sequence[FrozenTrial]) -> set[str]:
         for key in trial.system_attrs
         if key.startswith(CONSTRAINT)
     }
-
-
-def _short(sampler: str) -> str:
-    """The sampler without its remark: `random` for `random, for tpe was slow`."""
-    return sampler.partition(",")[0]
 
 
 def _python_number(value: Any) -> Scalar:

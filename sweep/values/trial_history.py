@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from podium.sweep.values.trial import Params, TrialState
@@ -11,7 +12,16 @@ from podium.sweep.values.trial import Params, TrialState
 ENQUEUED = "enqueue"  # the sampler name of a trial that the sweep file enqueues
 CLONED = "clone"  # the sampler name of a trial that a client added
 GRID = "grid"
+RANDOM = "random"
 ENQUEUED_VALUES = "podium:enqueued"  # trial attribute: enqueued values of parameters that are not in the sweep file
+
+
+class FallbackReason(StrEnum):
+    """Why a trial was sampled at random although its sweep has another method."""
+
+    SLOW = "slow"  # no proposal arrived by the deadline
+    FAILED = "failed"  # the sampler raised, or its process could not be started
+    PROCESS_ENDED = "process_ended"  # its process ended too often, and is not started again
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +68,14 @@ class Planned:
 
     number: int
     params: Params
-    sampler: str
+    sampler: str  # a method, a sampler class, or `ENQUEUED`, `CLONED`
     attributes: dict[str, Any]
     distributions: dict[str, dict[str, Any]] = field(
         default_factory=dict
     )  # of parameters that are not in the sweep file
+    fallback_reason: FallbackReason | None = None  # if it was sampled at random instead
+    fallback_error: str | None = None  # of the sampler, with `FAILED`
+    proposed_for: int | None = None  # the earlier trial that the proposal was requested for, if it came too late
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,6 +89,7 @@ def show_trial(trial_id: TrialId, data_dir: DataDir = DEFAULT_DATA_DIR, as_json:
         f"{output.params(values) if values else 'value ' + output.number(trial['value'])}"
     )
     output.console.print(output.params(trial["params"]))
+    output.console.print(output.printable(f"sampler: {output.sampler(trial)}"), soft_wrap=True, highlight=False)
     if trial["tags"]:
         output.console.print(f"tags: {', '.join(trial['tags'])}")
     for line in trial["note"].splitlines():

@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from podium.sweep.values.trial_history import FallbackReason
+
 PIPED_COLUMNS = 200  # width of output to a file or pipe: folded lines are hard to search
 MOST_ROWS = 20  # of a Pareto front
 if TYPE_CHECKING:
@@ -25,6 +27,11 @@ _COLORS = {
     "paused": "yellow", "stopping": "yellow",
     "set aside": "yellow", "failed": "red", "lost": "red", "below_quorum": "red", "open": "red", "cancelled": "magenta",
 }  # fmt: skip
+_FALLBACKS: dict[str, str] = {
+    FallbackReason.SLOW: "the method had proposed nothing by the deadline",
+    FallbackReason.FAILED: "the method failed",
+    FallbackReason.PROCESS_ENDED: "the process of the method ended too often",
+}
 _NUMBER = re.compile(r"[-+–]?[\d.,]*(e[-+]\d+)?( %)?")
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
 
@@ -125,6 +132,17 @@ def violated(trial: TrialInfo) -> str:
     """The constraints that a trial violates, as text; "" for none."""
     names = [name for name, amount in trial["constraints"].items() if amount > 0]
     return f"violates {', '.join(names)}" if names else ""
+
+
+def sampler(trial: TrialInfo) -> str:
+    """What chose the parameters of a trial, as text: its sampler, and why another one than the method's."""
+    if trial["fallback_reason"] is not None:
+        reason = _FALLBACKS.get(trial["fallback_reason"], trial["fallback_reason"])
+        error = f": {trial['fallback_error']}" if trial["fallback_error"] else ""
+        return f"{trial['sampler']}, because {reason}{error}"
+    if trial["proposed_for"] is not None:
+        return f"{trial['sampler']}, proposed for trial {trial['proposed_for']}"
+    return trial["sampler"]
 
 
 def values(trial: TrialInfo | BestTrialInfo, names: list[str]) -> list[str]:

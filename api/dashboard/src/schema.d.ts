@@ -1833,6 +1833,12 @@ export interface components {
             target?: number | null;
         };
         /**
+         * FallbackReason
+         * @description Why a trial was sampled at random although its sweep has another method.
+         * @enum {string}
+         */
+        FallbackReason: "slow" | "failed" | "process_ended";
+        /**
          * FiguresView
          * @description Scores of an ensemble and its members on the same rows. Differences are ensemble minus best single member.
          *
@@ -3143,6 +3149,9 @@ export interface components {
             device: string | null;
             /** Ended At */
             ended_at: string | null;
+            /** Fallback Error */
+            fallback_error: string | null;
+            fallback_reason: components["schemas"]["FallbackReason"] | null;
             /** Id */
             id: number;
             /** Note */
@@ -3153,6 +3162,8 @@ export interface components {
             params: {
                 [key: string]: string | number | boolean | null;
             };
+            /** Proposed For */
+            proposed_for: number | null;
             /** Requested */
             requested: string | null;
             /** Sampler */
@@ -3201,7 +3212,7 @@ export interface components {
         TrialTableView: {
             /**
              * Columns
-             * @description id, number, state, requested, value, reported and reported_step (of trials without a value), violated, duration_s, device, cause, attempt, sampler, tags, started_at and ended_at (seconds since 1970), values.NAME, params.NAME, constraints.NAME, attrs.NAME
+             * @description id, number, state, requested, value, reported and reported_step (of trials without a value), violated, duration_s, device, cause, attempt, sampler, fallback_reason, fallback_error, proposed_for, tags, started_at and ended_at (seconds since 1970), values.NAME, params.NAME, constraints.NAME, attrs.NAME
              */
             columns: {
                 [key: string]: unknown[];
@@ -3240,6 +3251,9 @@ export interface components {
             device: string | null;
             /** Ended At */
             ended_at: string | null;
+            /** Fallback Error */
+            fallback_error: string | null;
+            fallback_reason: components["schemas"]["FallbackReason"] | null;
             /** Id */
             id: number;
             /** Number */
@@ -3248,6 +3262,8 @@ export interface components {
             params: {
                 [key: string]: string | number | boolean | null;
             };
+            /** Proposed For */
+            proposed_for: number | null;
             /** Requested */
             requested: string | null;
             /** Sampler */

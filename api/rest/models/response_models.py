@@ -15,6 +15,7 @@ from podium.db.stores.sweeps import SweepRow
 from podium.db.stores.trial_rows import TrialRow
 from podium.sweep.lifecycle.budget_usage import Terms, Used
 from podium.sweep.values.trial import Scalar
+from podium.sweep.values.trial_history import FallbackReason
 
 Item = TypeVar("Item")
 
@@ -256,7 +257,10 @@ class TrialView(View):
     user_attrs: dict[str, Any]  # set by the trial
     tags: list[str]  # set by users
     params: dict[str, Scalar]
-    sampler: str
+    sampler: str  # a method, a sampler class, or enqueue, clone, imported
+    fallback_reason: FallbackReason | None  # why it was sampled at random instead of by the method
+    fallback_error: str | None  # of the sampler, if it failed
+    proposed_for: int | None  # number of the earlier trial that a late proposal was requested for
     attempt: int
     requested: str | None  # stop or retry, until the scheduler applies it
     device: str | None
@@ -279,6 +283,9 @@ class TrialView(View):
             tags=row.tags,
             params=row.params,
             sampler=row.sampler,
+            fallback_reason=row.fallback_reason,
+            fallback_error=row.fallback_error,
+            proposed_for=row.proposed_for,
             attempt=row.attempt,
             requested=row.requested,
             device=row.device_id,

@@ -47,6 +47,9 @@ def record(shape: Shape, trial: ExportedTrial) -> dict[str, Any]:
         "cause": trial.cause,
         "message": trial.message,
         "sampler": row.sampler,
+        "fallback_reason": row.fallback_reason,
+        "fallback_error": row.fallback_error,
+        "proposed_for": row.proposed_for,
         "attempts": row.attempt,
         "device": row.device_id,
         **{name: None if at is None else at.isoformat() for name, at in _times(trial).items()},
@@ -130,7 +133,8 @@ def columns(shape: Shape) -> dict[str, Kind | str]:
     kinds |= {f"params_{name}": kind for name, kind in shape.params.items()}
     kinds |= {f"user_attrs_{name}": kind for name, kind in shape.user_attrs.items()}
     kinds |= {f"constraints_{name}": Kind.NUMBER for name in shape.constraints}
-    kinds |= {"cause": Kind.TEXT, "sampler": Kind.TEXT, "attempts": Kind.INTEGER, "device": Kind.TEXT}
+    kinds |= dict.fromkeys(("cause", "sampler", "fallback_reason", "fallback_error"), Kind.TEXT)
+    kinds |= {"proposed_for": Kind.INTEGER, "attempts": Kind.INTEGER, "device": Kind.TEXT}
     kinds |= dict.fromkeys(("created_at", "started_at", "ended_at"), "time")
     return kinds | {"duration_s": Kind.NUMBER, "trial_id": Kind.INTEGER}
 
@@ -151,6 +155,9 @@ def _cells(shape: Shape, trial: ExportedTrial) -> dict[str, Any]:
         **{f"constraints_{name}": row.constraints.get(name) for name in shape.constraints},
         "cause": trial.cause,
         "sampler": row.sampler,
+        "fallback_reason": row.fallback_reason,
+        "fallback_error": row.fallback_error,
+        "proposed_for": row.proposed_for,
         "attempts": row.attempt,
         "device": row.device_id,
         **_times(trial),

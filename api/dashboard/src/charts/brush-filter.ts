@@ -11,7 +11,9 @@ const VALUE = /"(?:[^"\\]|\\.)*"|[^\s",]+/g;
 const PLAIN = /^[^\s"<>=!:,#-][^\s"<>=!:,]*$/;
 const TABLES = /^(params|values|constraints|attrs)\./;
 const FIELDS = new Set(
-  "state number id value duration_s attempt device cause sampler feasible top tag note".split(" "),
+  "state number id value duration_s attempt device cause sampler fallback_reason proposed_for feasible top tag note".split(
+    " ",
+  ),
 );
 
 /** The name of an axis in the filter language. */

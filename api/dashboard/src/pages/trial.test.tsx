@@ -37,6 +37,9 @@ const TRIAL = {
   tags: ["keep"],
   params: { batch: 32, lr: 0.02, optimizer: PLANTED },
   sampler: "tpe",
+  fallback_reason: null as string | null,
+  fallback_error: null as string | null,
+  proposed_for: null as number | null,
   attempt: 1,
   requested: null,
   device: "cpu-0",
@@ -201,4 +204,10 @@ test("a missing trial shows a message and sets the title", async () => {
   open(9);
   expect(await screen.findByRole("heading", { name: "Trial id 9 not found" })).toBeVisible();
   expect(document.title).toBe("Trial id 9 not found · Podium");
+});
+
+test("a trial that was sampled at random instead says why", async () => {
+  changes = { "GET /api/v1/trials/7": { sampler: "random", fallback_reason: "slow" } };
+  open();
+  expect(await screen.findByText("because the method had proposed nothing by the deadline")).toBeVisible();
 });

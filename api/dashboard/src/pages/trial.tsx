@@ -5,6 +5,7 @@ import { ApiError } from "../api";
 import { formatAgo, formatCount, formatDuration, formatNumber, formatTime, formatValue } from "../format";
 import { useFocus } from "../live";
 import { useSweep } from "../sweep/use-sweep";
+import { samplerNote } from "../trials/sampler";
 import { useNow } from "../use-now";
 import { ButtonLink } from "../widgets/button";
 import { NotFound } from "../widgets/not-found";
@@ -120,7 +121,7 @@ function Figures({ trial, sweep, curves }: FiguresProps) {
       <Stat name="Device" hint={trial.attempt > 1 ? `attempt ${trial.attempt}` : undefined}>
         {trial.device ? <Link href="/devices">{trial.device}</Link> : "–"}
       </Stat>
-      <Stat name="Sampler" hint={trial.cloned_from !== null ? <Origin id={trial.cloned_from} /> : undefined}>
+      <Stat name="Sampler" hint={trial.cloned_from !== null ? <Origin id={trial.cloned_from} /> : samplerNote(trial)}>
         {trial.cloned_from === null ? trial.sampler : "hand"}
       </Stat>
       <Stat name="Id" hint="for the command line and REST">

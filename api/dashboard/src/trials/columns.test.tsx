@@ -103,6 +103,18 @@ test("causes and tags are readable", () => {
   expect(cell("tags", { tags: ["keep", "<b>odd</b>"] }).textContent).toBe("keep<b>odd</b>");
 });
 
+test("the sampler of a trial says why it is another than the method's", () => {
+  const found = ["sampler", "fallback_reason", "fallback_error", "proposed_for"];
+  const [sampler, ...others] = columnsOf(SWEEP, found).filter(({ key }) => found.includes(key));
+  expect(others).toEqual([]);
+  const shown = (cells: Record<string, unknown>) => render(<>{sampler?.show(row(cells))}</>).container.textContent;
+  expect(shown({ sampler: "gp" })).toBe("gp");
+  expect(shown({ sampler: "gp", proposed_for: 17 })).toBe("gp, proposed for trial 17");
+  expect(shown({ sampler: "random", fallback_reason: "failed", fallback_error: "ValueError: no" })).toBe(
+    "random, because the method failed: ValueError: no",
+  );
+});
+
 test("the number links to the trial", () => {
   cell("number", {});
   expect(screen.getByRole("link", { name: "3" })).toHaveAttribute("href", "/trials/70");

@@ -5,6 +5,7 @@ import { formatDuration, formatNumber, formatTime, formatValue } from "../format
 import { type Objective, objectivesOf, type Sweep } from "../sweep/summary";
 import { StateBadge } from "../widgets/badge";
 import { constantsOf, isNumeric } from "./parameter-types";
+import { type Choice, samplerText } from "./sampler";
 import type { Row } from "./use-table";
 
 export type Column = {
@@ -34,7 +35,10 @@ const PLAIN: Record<string, Pick<Column, "name" | "title" | "width"> & { number?
 /** On a phone, state and result fit on one screen. */
 const NARROW: Record<string, number> = { number: 56, state: 106 };
 const HIDDEN = ["attempt", "sampler", "started_at", "ended_at", "id"];
-const INTERNAL_COLUMNS = ["requested", "violated", "reported", "reported_step"]; // shown in other columns
+const INTERNAL_COLUMNS = [
+  ...["requested", "violated", "reported", "reported_step"],
+  ...["fallback_reason", "fallback_error", "proposed_for"],
+]; // shown in other columns
 const GROUPS: Record<string, string> = {
   params: "Parameters",
   values: "Values",
@@ -168,8 +172,18 @@ function showPlain(key: string, row: Row): ReactNode {
   if (key === "duration_s") return formatDuration(value as number | null);
   if (key === "started_at" || key === "ended_at") return formatTime(value as number | null);
   if (key === "tags") return <Tags tags={value as readonly string[] | undefined} />;
+  if (key === "sampler") return text(samplerText(choiceOf(row)));
   if (key === "cause") return value === null ? "" : text(String(value).replaceAll("_", " "));
   return typeof value === "number" ? String(value) : text(value);
+}
+
+function choiceOf(row: Row): Choice {
+  return {
+    sampler: String(row.cell("sampler")),
+    fallback_reason: (row.cell("fallback_reason") ?? null) as Choice["fallback_reason"],
+    fallback_error: (row.cell("fallback_error") ?? null) as string | null,
+    proposed_for: (row.cell("proposed_for") ?? null) as number | null,
+  };
 }
 
 function State({ state, requested }: { state: string; requested: unknown }) {

@@ -14,6 +14,7 @@ const trial = (number: number, changes: Partial<Trial> = {}): Trial =>
   ({
     ...{ id: 100 + number, number, state: "finished", value: 0.5, values: null, params: { lr: 0.01, width: 16 } },
     ...{ device: "cpu-0", attempt: 1, cause: null, sampler: "tpe", tags: [] },
+    ...{ fallback_reason: null, fallback_error: null, proposed_for: null },
     ...{ started_at: "2026-01-01T00:00:00Z", ended_at: "2026-01-01T00:01:00Z" },
     ...changes,
   }) as Trial;

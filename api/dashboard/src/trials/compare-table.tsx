@@ -9,6 +9,7 @@ import { StateBadge } from "../widgets/badge";
 import { Button } from "../widgets/button";
 import { Icon } from "../widgets/icon";
 import "./compare-table.css";
+import { samplerText } from "./sampler";
 
 export type Trial = Schemas["TrialDetail"];
 type Line = { name: ReactNode; key: string; cells: readonly ReactNode[]; differs: boolean };
@@ -160,7 +161,7 @@ function runDetails(trials: readonly Trial[]): Line[] {
     line("device", trial => trial.device ?? "–"),
     line("attempts", trial => String(trial.attempt)),
     line("cause", trial => trial.cause?.replaceAll("_", " ") ?? "–"),
-    line("sampler", trial => trial.sampler),
+    line("sampler", samplerText),
     line("tags", trial => trial.tags.join(", ") || "–"),
   ];
 }

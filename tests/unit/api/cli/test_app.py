@@ -221,7 +221,7 @@ def test_failed_trial_shows_its_traceback(podium: Podium, served: ServiceRig) ->
         (("sweep", "list"), ["small", "queued", "0.875"]),
         (("sweep", "show", "1"), ["sweep 1 'small': queued", "1 finished, 1 running", "best val_accuracy 0.875"]),
         (("trial", "list", "1"), ["finished", "running", "lr=0.01"]),
-        (("trial", "show", "1"), ["trial 0 of sweep 1 (id 1): finished, value 0.875", "cpu-0"]),
+        (("trial", "show", "1"), ["trial 0 of sweep 1 (id 1): finished, value 0.875", "sampler: random\n", "cpu-0"]),
         (("trial", "show", "1"), ["model.safetensors: 1,000 bytes"]),
         (("trial", "logs", "1"), ["epoch 1\n"]),
         (("trial", "logs", "1", "--follow"), ["epoch 1\n"]),

@@ -101,8 +101,8 @@ def test_unknown_id_is_not_found(podium: Client) -> None:
 def test_data_frame_has_a_row_for_each_trial(sweep: Sweep) -> None:
     frame = sweep.to_pandas()
     assert list(frame.columns) == [
-        "number", "state", "value", "params_lr", "cause", "sampler", "attempts", "device", "created_at", "started_at",
-        "ended_at", "duration_s", "trial_id",
+        "number", "state", "value", "params_lr", "cause", "sampler", "fallback_reason", "fallback_error",
+        "proposed_for", "attempts", "device", "created_at", "started_at", "ended_at", "duration_s", "trial_id",
     ]  # fmt: skip
     assert list(frame["state"]) == ["finished", "finished", "failed", "running"]
     assert list(frame["value"])[:2] == [0.5, 0.75] and frame["value"].isna().sum() == 2

@@ -128,6 +128,15 @@ ROWS = [
     ("results", "UPDATE trials SET value = 0.5 WHERE id = 4"),
     ("results", "UPDATE trials SET ended_at = NULL WHERE id = 1"),
     ("results", "UPDATE trials SET ended_at = 1 WHERE id = 4"),
+    ("results", "UPDATE trials SET fallback_reason = 'tired' WHERE id = 1"),
+    ("results", "UPDATE trials SET fallback_reason = 'slow', sampler = 'gp' WHERE id = 1"),
+    ("results", "UPDATE trials SET fallback_reason = 'failed' WHERE id = 1"),
+    ("results", "UPDATE trials SET fallback_reason = 'slow', fallback_error = 'no' WHERE id = 1"),
+    ("results", "UPDATE trials SET fallback_error = 'no' WHERE id = 1"),
+    ("results", "UPDATE trials SET proposed_for = number, sampler = 'gp' WHERE id = 1"),
+    ("results", "UPDATE trials SET proposed_for = -1, sampler = 'gp' WHERE id = 2"),
+    ("results", "UPDATE trials SET proposed_for = 0, fallback_reason = 'slow' WHERE id = 2"),
+    ("results", "UPDATE trials SET proposed_for = 0, sampler = 'clone' WHERE id = 2"),
     ("counts", "UPDATE sweeps SET run_cap = 1 WHERE id = 1"),
     ("counts", "UPDATE trials SET number = 5 WHERE id = 2"),
     ("sweeps", "UPDATE sweeps SET state = 'lost' WHERE id = 2"),
@@ -146,6 +155,20 @@ ROWS = [
 def test_breach_in_rows_is_found(consistent: ServiceRig, invariant: str, statement: str) -> None:
     run_sql(consistent, statement)
     assert invariant in breached(consistent)
+
+
+VALID = (
+    "UPDATE trials SET fallback_reason = 'slow' WHERE id = 2",
+    "UPDATE trials SET fallback_reason = 'failed', fallback_error = 'ValueError: no' WHERE id = 2",
+    "UPDATE trials SET fallback_reason = 'process_ended' WHERE id = 2",
+    "UPDATE trials SET proposed_for = 0, sampler = 'gp' WHERE id = 2",
+)
+
+
+@pytest.mark.parametrize("statement", VALID)
+def test_what_the_search_may_record_is_no_breach(sound: ServiceRig, statement: str) -> None:
+    run_sql(sound, statement)
+    assert_sound(sound.data)
 
 
 PASSING = [

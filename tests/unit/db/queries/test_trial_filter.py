@@ -13,6 +13,7 @@ from podium.db.schema.tables import trials
 from podium.db.stores import requests, sweeps
 from podium.sweep.values.errors import FilterError
 from podium.sweep.values.trial import Cause, Params
+from podium.sweep.values.trial_history import FallbackReason
 from tests.service_rig import AT, ServiceRig
 
 SPACE = {
@@ -164,6 +165,28 @@ def test_invalid_filter_names_the_position(
         numbers(service, sweep_id, text)
     assert words in str(caught.value)
     assert (caught.value.position, caught.value.length) == (position, length)
+
+
+def test_what_chose_the_parameters_is_found(service: ServiceRig) -> None:
+    sweep_id = service.sweep()
+    service.trial(sweep_id, 0, 0.5)
+    service.trial(sweep_id, 1, 0.5, planned={"fallback_reason": FallbackReason.SLOW})
+    failed = {"fallback_reason": FallbackReason.FAILED, "fallback_error": "ValueError: no"}
+    service.trial(sweep_id, 2, 0.5, planned=failed)
+    service.trial(sweep_id, 3, 0.5, planned={"sampler": "gp", "proposed_for": 1})
+    for text, expected in {
+        "sampler:random": [0, 1, 2],
+        "sampler:gp": [3],
+        "fallback_reason:slow": [1],
+        "fallback_reason:slow,failed": [1, 2],
+        "fallback_reason!=slow": [2],
+        "-fallback_reason:slow": [0, 2, 3],
+        "proposed_for:1": [3],
+        "proposed_for>=0": [3],
+    }.items():
+        assert numbers(service, sweep_id, text) == expected, text
+    with pytest.raises(FilterError, match="unknown fallback_reason 'slo' \\(did you mean slow\\?\\)"):
+        numbers(service, sweep_id, "fallback_reason:slo")
 
 
 def test_second_objective_and_constraints_are_matched(service: ServiceRig) -> None:

@@ -22,7 +22,7 @@ from podium.sweep.spec.search_methods import CUSTOM
 from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec, spec_from_json
 from podium.sweep.values.errors import InvalidSpecError, UnusableClassError
 from podium.sweep.values.trial import TrialState
-from podium.sweep.values.trial_history import PastTrial, Planned
+from podium.sweep.values.trial_history import FallbackReason, PastTrial, Planned
 from tests.specs import document, spec
 from tests.unit.sweep.search.test_sweep_search import CONDITIONAL, RESTARTS, Sweep
 
@@ -319,7 +319,7 @@ def test_first_trial_waits_until_class_is_loaded(bench: _Bench) -> None:
     process.asked.get(timeout=ANSWER_S)
     asked = bench.receive()  # its deadline had passed
     assert isinstance(asked, TrialProposed) and asked.planned is not None
-    assert asked.planned.sampler == "random, for my_samplers:Recording was slow"
+    assert (asked.planned.sampler, asked.planned.fallback_reason) == ("random", FallbackReason.SLOW)
 
 
 def test_failing_sampler_falls_back_to_random_and_finally_fails_sweep(bench: _Bench) -> None:
@@ -330,7 +330,8 @@ def test_failing_sampler_falls_back_to_random_and_finally_fails_sweep(bench: _Be
         process.send({"kind": "failed", "number": process.asked.get(timeout=ANSWER_S), "error": "ValueError: no"})
         asked = bench.receive()
         assert isinstance(asked, TrialProposed) and asked.planned is not None
-        assert asked.planned.sampler == "random, for my_samplers:Recording failed: ValueError: no"
+        assert (asked.planned.sampler, asked.planned.fallback_reason) == ("random", FallbackReason.FAILED)
+        assert asked.planned.fallback_error == "ValueError: no"
         bench.thread.ask(deadline_s=600)
     process.send({"kind": "failed", "number": process.asked.get(timeout=ANSWER_S), "error": "ValueError: no"})
     failed = bench.receive()

@@ -14,11 +14,11 @@ import pytest
 from podium.sweep.lifecycle.scheduler_messages import Inbox, TrialProposed
 from podium.sweep.search.search_client import OnMessage, opening_lines
 from podium.sweep.search.search_process import serve
-from podium.sweep.search.search_threads import SearchThread
+from podium.sweep.search.search_threads import MAX_SHOWN, SearchThread
 from podium.sweep.search.sweep_search import TOLD, Search
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.trial import TrialState
-from podium.sweep.values.trial_history import PastTrial, Planned
+from podium.sweep.values.trial_history import FallbackReason, PastTrial, Planned
 from tests.specs import spec
 
 ANSWER_S = 20
@@ -118,7 +118,8 @@ def test_process_receives_all_results(bench: Bench) -> None:
 def test_slow_sampler_is_skipped_and_its_answer_used_for_next_trial(bench: Bench) -> None:
     bench.thread.ask(deadline_s=PASSED_S)
     first = bench.answer()
-    assert (first.number, first.sampler) == (12, "random, for gp was slow")
+    assert (first.number, first.sampler, first.fallback_reason) == (12, "random", FallbackReason.SLOW)
+    assert first.fallback_error is None and first.proposed_for is None
     process = bench.process()
     bench.thread.ask(deadline_s=PASSED_S)
     assert bench.answer().number == 13
@@ -126,7 +127,7 @@ def test_slow_sampler_is_skipped_and_its_answer_used_for_next_trial(bench: Bench
     bench.thread.ask(deadline_s=LONG_S)
     third = bench.answer()
     assert (third.number, third.params) == (14, {"x": 0.25})
-    assert third.sampler == f"gp, asked for trial {late}"
+    assert (third.sampler, third.proposed_for, third.fallback_reason) == ("gp", late, None)
 
 
 def test_other_trials_are_pruned_and_told_while_process_computes() -> None:
@@ -157,19 +158,30 @@ def test_failed_proposal_is_drawn_at_random(bench: Bench) -> None:
     bench.thread.ask(deadline_s=LONG_S)
     process = bench.process()
     process.send(kind="failed", number=process.asked.get(timeout=ANSWER_S), error="ValueError: no")
-    assert bench.answer().sampler == "random, for gp failed: ValueError: no"
+    failed = bench.answer()
+    assert (failed.sampler, failed.fallback_reason) == ("random", FallbackReason.FAILED)
+    assert failed.fallback_error == "ValueError: no"
     bench.thread.ask(deadline_s=LONG_S)
     process.propose(0.25)
-    assert bench.answer().sampler == "gp"
+    proposed = bench.answer()
+    assert (proposed.sampler, proposed.fallback_reason, proposed.fallback_error) == ("gp", None, None)
+
+
+def test_the_error_of_a_sampler_is_stored_up_to_a_limit(bench: Bench) -> None:
+    bench.thread.ask(deadline_s=LONG_S)
+    process = bench.process()
+    process.send(kind="failed", number=process.asked.get(timeout=ANSWER_S), error="ValueError: " + 5_000 * "x")
+    failed = bench.answer()
+    assert failed.fallback_error is not None and len(failed.fallback_error) == MAX_SHOWN
 
 
 def test_ended_process_is_restarted_limited_times(bench: Bench) -> None:
     bench.thread.ask(deadline_s=LONG_S)
     for _ in range(3):
-        bench.process().send(kind="gone")
-    assert bench.answer().sampler == "random, for gp ended too often"
+        bench.process().say(kind="gone")
+    assert bench.answer().fallback_reason is FallbackReason.PROCESS_ENDED
     bench.thread.ask(deadline_s=LONG_S)
-    assert bench.answer().sampler == "random, for gp ended too often"
+    assert bench.answer().fallback_reason is FallbackReason.PROCESS_ENDED
     assert bench.processes.empty()
 
 
@@ -195,7 +207,8 @@ def test_process_start_is_retried_for_next_trial() -> None:
         thread.ask(deadline_s=LONG_S)
         asked = inbox.get(timeout=ANSWER_S)
         assert isinstance(asked, TrialProposed) and asked.planned is not None
-        assert asked.planned.sampler.startswith("random, for gp failed: failed to start the search process: cannot")
+        assert asked.planned.fallback_reason is FallbackReason.FAILED
+        assert asked.planned.fallback_error == "no search process could be started: cannot allocate memory"
     thread.close()
     assert tries == [12, 13, 14, 15, 16]
 
@@ -207,12 +220,12 @@ def test_late_proposal_can_be_replayed() -> None:
     process_search, search = Search(searched, past), Search(searched, past)
     late, again = process_search.propose(15), Search(searched, past).propose(15)
     assert late is not None and again is not None
-    passed_over = search.ask_at_random("random, for tpe was slow")
+    passed_over = search.ask_at_random(FallbackReason.SLOW)
     search.tell(15, TrialState.FINISHED, [0.9])
     planned = search.accept(late)
-    assert (planned.number, planned.sampler) == (16, "tpe, asked for trial 15")
+    assert (planned.number, planned.sampler, planned.proposed_for) == (16, "tpe", 15)
     assert (planned.params, planned.attributes[TOLD]) == (again.params, 15)
-    assert passed_over.params == Search(searched, past).ask_at_random("").params
+    assert passed_over.params == Search(searched, past).ask_at_random(FallbackReason.SLOW).params
 
 
 # The code of the search process, in the test's process.

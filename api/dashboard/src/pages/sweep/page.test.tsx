@@ -75,6 +75,7 @@ function trialOf(id: number): unknown {
   return {
     ...{ id, number, sweep_id: 7, state: "finished", value: 1 - number / COUNT, values: null, constraints: {} },
     ...{ user_attrs: {}, tags: [], sampler: "tpe", attempt: 1, requested: null, device: "cpu-0", cause: null },
+    ...{ fallback_reason: null, fallback_error: null, proposed_for: null },
     params: { lr: 0.01 * (number + 1), optimizer: PLANTED },
     ...{ created_at: null, started_at: "2026-01-01T00:00:00Z", ended_at: "2026-01-01T00:00:05Z", note: "" },
     ...{ cloned_from: null, attempts: [], artifacts: [], unfit: null },

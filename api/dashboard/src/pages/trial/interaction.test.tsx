@@ -12,6 +12,7 @@ import type { Trial } from "./queries";
 const TRIAL = {
   ...{ id: 7, sweep_id: 3, number: 4, state: "finished", value: 0.5, values: null, constraints: {}, user_attrs: {} },
   ...{ tags: ["keep"], params: { lr: 0.02, optimizer: "adam", flag: true }, sampler: "tpe", attempt: 1 },
+  ...{ fallback_reason: null, fallback_error: null, proposed_for: null },
   ...{ requested: null, device: "cpu-0", cause: null, note: "", cloned_from: null, attempts: [{ number: 1 }] },
   ...{ artifacts: [], unfit: null, created_at: null, started_at: null, ended_at: null },
 } as unknown as Trial;

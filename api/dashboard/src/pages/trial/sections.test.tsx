@@ -18,6 +18,7 @@ const ATTEMPT = {
 const TRIAL = {
   ...{ id: 7, sweep_id: 3, number: 4, state: "failed", value: null, values: null, constraints: {}, user_attrs: {} },
   ...{ tags: [], params: { lr: 0.02, width: 32 }, sampler: "tpe", attempt: 2, requested: null, device: "cpu-0" },
+  ...{ fallback_reason: null, fallback_error: null, proposed_for: null },
   ...{ cause: null, note: "", cloned_from: null, attempts: [], artifacts: [], unfit: null },
   ...{ created_at: null, started_at: null, ended_at: null },
 } as unknown as Trial;

@@ -18,6 +18,7 @@ from podium.api.http.service_context import ServiceContext
 from podium.api.rest.sweeps import export_formats, export_routes
 from podium.db.queries.exports import Kind, kind_of, shape
 from podium.sweep.values.trial import Cause, Params
+from podium.sweep.values.trial_history import FallbackReason
 from tests.service_rig import AT, ServiceRig, assert_problem
 
 PARAMETERS = {
@@ -54,7 +55,8 @@ def rows_of(client: TestClient, sweep_id: int) -> list[dict[str, str]]:
 def test_csv_has_a_column_for_each_parameter_and_a_row_for_each_trial(client: TestClient, sweep_id: int) -> None:
     first, second, third = rows_of(client, sweep_id)
     assert [*first] == [
-        "number", "state", "value", *(f"params_{name}" for name in PARAMETERS), "cause", "sampler", "attempts",
+        "number", "state", "value", *(f"params_{name}" for name in PARAMETERS), "cause", "sampler",
+        "fallback_reason", "fallback_error", "proposed_for", "attempts",
         "device", "created_at", "started_at", "ended_at", "duration_s", "trial_id",
     ]  # fmt: skip
     assert (first["number"], first["state"], first["value"], first["params_lr"]) == ("0", "finished", "0.875", "0.01")
@@ -64,6 +66,28 @@ def test_csv_has_a_column_for_each_parameter_and_a_row_for_each_trial(client: Te
     assert second["cause"] == "user_error"
     assert (third["state"], third["ended_at"], third["duration_s"]) == ("running", "", "")
     assert float(first["duration_s"]) >= 0
+
+
+def test_what_chose_the_parameters_is_exported_as_data(client: TestClient, service: ServiceRig) -> None:
+    sweep_id = service.sweep()
+    failed = {"fallback_reason": FallbackReason.FAILED, "fallback_error": "=ValueError: no"}
+    service.trial(sweep_id, 0, 0.5)
+    service.trial(sweep_id, 1, 0.5, planned=failed)
+    service.trial(sweep_id, 2, 0.5, planned={"sampler": "gp", "proposed_for": 1})
+    names = ("sampler", "fallback_reason", "fallback_error", "proposed_for")
+    assert [tuple(row[name] for name in names) for row in rows_of(client, sweep_id)] == [
+        ("random", "", "", ""), ("random", "failed", "'=ValueError: no", ""), ("gp", "", "", "1"),
+    ]  # fmt: skip
+    as_data = [
+        ("random", None, None, None), ("random", "failed", "=ValueError: no", None), ("gp", None, None, 1),
+    ]  # fmt: skip
+    lines = client.get(f"/api/v1/sweeps/{sweep_id}/export.jsonl").text.splitlines()
+    assert [tuple(json.loads(line)[name] for name in names) for line in lines] == as_data
+    table = pyarrow.parquet.read_table(
+        io.BytesIO(client.get(f"/api/v1/sweeps/{sweep_id}/export.parquet").content), columns=list(names)
+    )
+    assert [tuple(row.values()) for row in table.to_pylist()] == as_data
+    assert [str(field.type) for field in table.schema] == ["string", "string", "string", "int64"]
 
 
 def test_string_cell_is_never_a_formula(client: TestClient, sweep_id: int) -> None:

@@ -15,6 +15,7 @@ from podium.db.queries.trial_order import order_of
 from podium.db.schema.tables import trials
 from podium.db.stores import sweeps
 from podium.sweep.values.trial import Cause, Params
+from podium.sweep.values.trial_history import FallbackReason
 from tests.commands import Podium
 from tests.service_rig import ServiceRig, assert_problem
 
@@ -68,6 +69,27 @@ def test_table_is_columns(client: TestClient, sweep_id: int) -> None:
     assert columns["device"] == ["cpu-0"] * 3
     assert columns["tags"] == [[], [], []]
     assert columns["violated"] == [False] * 3
+
+
+def test_what_chose_the_parameters_is_data(client: TestClient, service: ServiceRig) -> None:
+    sweep_id = service.sweep()
+    rows: list[dict[str, Any]] = [
+        {"sampler": "gp"},
+        {"sampler": "gp", "proposed_for": 0},
+        {"fallback_reason": FallbackReason.SLOW},
+        {"fallback_reason": FallbackReason.FAILED, "fallback_error": "ValueError: no"},
+        {"fallback_reason": FallbackReason.PROCESS_ENDED},
+    ]
+    ids = [service.trial(sweep_id, number, 0.5, planned=planned) for number, planned in enumerate(rows)]
+    names = ("sampler", "fallback_reason", "fallback_error", "proposed_for")
+    none: dict[str, Any] = {"sampler": "random"} | dict.fromkeys(names[1:])
+    columns = client.get(f"{URL}/{sweep_id}/table").json()["columns"]
+    for number, planned in enumerate(rows):
+        view = client.get(f"/api/v1/trials/{ids[number]}").json()
+        assert {name: view[name] for name in names} == none | planned
+        assert {name: columns[name][number] for name in names} == none | planned
+    assert numbers(client, sweep_id, sort="fallback_reason") == [3, 4, 2, 0, 1]
+    assert numbers(client, sweep_id, sort="-proposed_for") == [1, 0, 2, 3, 4]
 
 
 def test_trial_without_a_value_shows_its_last_report(client: TestClient, service: ServiceRig) -> None:

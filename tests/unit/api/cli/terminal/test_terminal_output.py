@@ -1,0 +1,37 @@
+"""Data of the REST API as text on a terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from podium.api.cli.terminal import terminal_output
+from podium.sweep.values.trial_history import FallbackReason
+
+NONE: dict[str, Any] = {"sampler": "random", "fallback_reason": None, "fallback_error": None, "proposed_for": None}
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"sampler": "gp"}, "gp"),
+        ({"sampler": "gp", "proposed_for": 17}, "gp, proposed for trial 17"),
+        ({"fallback_reason": "slow"}, "random, because the method had proposed nothing by the deadline"),
+        (
+            {"fallback_reason": "failed", "fallback_error": "ValueError: no"},
+            "random, because the method failed: ValueError: no",
+        ),
+        ({"fallback_reason": "process_ended"}, "random, because the process of the method ended too often"),
+        ({"fallback_reason": "from a newer service"}, "random, because from a newer service"),
+    ],
+)
+def test_the_sampler_of_a_trial(fields: dict[str, Any], text: str) -> None:
+    trial: Any = NONE | fields
+    assert terminal_output.sampler(trial) == text
+
+
+def test_every_fallback_reason_has_a_text() -> None:
+    for reason in FallbackReason:
+        trial: Any = NONE | {"fallback_reason": reason.value}
+        assert terminal_output.sampler(trial) != f"random, because {reason.value}"
