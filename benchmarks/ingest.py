@@ -269,8 +269,9 @@ def _read_optuna(url: str, seconds: float, heard: Any, ready: Any) -> None:
     """In a process of its own."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     took_ms: list[float] = []
-    study = optuna.load_study(study_name="s", storage=url)
-    first = study.trials[0]._trial_id
+    storage = optuna.storages.get_storage(url)
+    study = optuna.load_study(study_name="s", storage=storage)
+    first = storage.get_trial_id_from_study_id_trial_number(storage.get_study_id_from_name("s"), 0)
     ready.set()
     end = time.perf_counter() + seconds
 
@@ -280,7 +281,7 @@ def _read_optuna(url: str, seconds: float, heard: Any, ready: Any) -> None:
             took_ms.append(1e3 * (time.perf_counter() - began))
 
     asks: tuple[Callable[[], object], ...] = (
-        lambda: study._storage.get_trial(first), lambda: study.get_trials(deepcopy=False),
+        lambda: storage.get_trial(first), lambda: study.get_trials(deepcopy=False),
     )  # fmt: skip
     threads = [threading.Thread(target=read, args=(ask,)) for ask in (*asks, *asks)]
     for thread in threads:

@@ -17,7 +17,8 @@ Modules:
     frozen_trials         Converts stored trials to Optuna's frozen trials. Scheduler and search processes
     optuna_distributions  Optuna's distributions for parameters. Scheduler and search processes, import and export of
                           studies
-    optuna_private        All uses of Optuna's private API, in one adapter. Scheduler and search processes
+    optuna_private        All uses of Optuna's private API, in one adapter. Scheduler and search processes, import and
+                          export of studies
     optuna_states         States and constraints of trials in Optuna's terms. Scheduler and search processes, import and
                           export of studies
     pruners               Early termination: Optuna's pruners on a separate study. Scheduler process

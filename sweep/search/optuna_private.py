@@ -1,4 +1,4 @@
-"""All uses of Optuna's private API, in one adapter. Scheduler and search processes.
+"""All uses of Optuna's private API, in one adapter. Scheduler and search processes, import and export of studies.
 
 `tests/contract/test_optuna_private.py` checks each of them against the installed version of Optuna. Nothing else in the
 package names a private attribute, method or module of Optuna.
@@ -9,7 +9,8 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import optuna
 from optuna.distributions import BaseDistribution, check_distribution_compatibility
@@ -26,6 +27,9 @@ from optuna.samplers._brute_force import _TreeNode
 from optuna.search_space import IntersectionSearchSpace
 from optuna.storages import BaseStorage, InMemoryStorage
 from optuna.trial import FrozenTrial, Trial, TrialState
+
+if TYPE_CHECKING:
+    from sqlalchemy import Table
 
 WARM_START_AT = 10  # earlier trials; CMA-ES starts from the distribution of the best tenth of them
 
@@ -78,6 +82,53 @@ def allow_stop(study: optuna.Study) -> None:
 def is_stopped(study: optuna.Study) -> bool:
     """Whether `study.stop()` was called."""
     return study._stop_flag
+
+
+@dataclass(frozen=True, slots=True)
+class TrialTables:
+    """The tables of `RDBStorage` in which a trial has rows."""
+
+    trials: Table
+    params: Table
+    values: Table
+    intermediate_values: Table
+    user_attributes: Table
+    system_attributes: Table
+
+
+def trial_tables() -> TrialTables:
+    """The tables of Optuna's relational storage. Imported on demand: only the export of studies needs them."""
+    from optuna.storages._rdb import models
+
+    return TrialTables(
+        trials=_table(models.TrialModel),
+        params=_table(models.TrialParamModel),
+        values=_table(models.TrialValueModel),
+        intermediate_values=_table(models.TrialIntermediateValueModel),
+        user_attributes=_table(models.TrialUserAttributeModel),
+        system_attributes=_table(models.TrialSystemAttributeModel),
+    )
+
+
+def _table(model: Any) -> Table:
+    table: Table = model.__table__
+    return table
+
+
+def stored_value(value: float) -> dict[str, Any]:
+    """The columns of `TrialTables.values` for a value; infinities have a type instead of a number."""
+    from optuna.storages._rdb import models
+
+    stored, kind = models.TrialValueModel.value_to_stored_repr(value)
+    return {"value": stored, "value_type": kind}
+
+
+def stored_intermediate_value(value: float) -> dict[str, Any]:
+    """The columns of `TrialTables.intermediate_values` for a value; NaN and infinities have a type instead."""
+    from optuna.storages._rdb import models
+
+    stored, kind = models.TrialIntermediateValueModel.intermediate_value_to_stored_repr(value)
+    return {"intermediate_value": stored, "intermediate_value_type": kind}
 
 
 def init_experimental(instance: Any, base: type, *args: Any, **kwargs: Any) -> None:

@@ -27,6 +27,7 @@ from optuna.trial import FrozenTrial
 from optuna.trial import TrialState as OptunaState
 
 from podium.sweep.search.optuna_distributions import distribution_of
+from podium.sweep.search.optuna_private import contains
 from podium.sweep.search.optuna_states import FROM_OPTUNA, TO_OPTUNA, constraints_of, noted
 from podium.sweep.spec.search_space import Parameter
 from podium.sweep.values.errors import ConversionError, StudyError
@@ -167,7 +168,7 @@ def _containing(distribution: BaseDistribution | None, value: Any) -> BaseDistri
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if distribution is not None and (number or isinstance(distribution, CategoricalDistribution)):
         try:
-            if distribution._contains(distribution.to_internal_repr(value)):
+            if contains(distribution, value):
                 return distribution
         except ValueError:
             pass

@@ -10,20 +10,20 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from urllib.parse import quote
 
 import optuna
 from optuna.distributions import distribution_to_json
 from optuna.exceptions import DuplicatedStudyError, OptunaError
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
-from optuna.storages._rdb import models
 from optuna.storages.journal import BaseJournalBackend, JournalFileBackend
 from optuna.trial import FrozenTrial
 from sqlalchemy import Connection, Table, select
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import SQLAlchemyError
 
+from podium.sweep.search.optuna_private import stored_intermediate_value, stored_value, study_id, trial_tables
 from podium.sweep.studies import study_conversion
 from podium.sweep.values.errors import StudyError
 
@@ -158,7 +158,7 @@ def _write_journal(path: Path, sweep: Mapping[str, Any], trials: Sequence[Frozen
     storage = JournalStorage(gathered)
     study = _create(storage, sweep, name)
     for trial in trials:
-        storage.create_new_trial(study._study_id, trial)
+        storage.create_new_trial(study_id(study), trial)
     gathered.flush()
 
 
@@ -166,40 +166,46 @@ def _write_rows(storage: RDBStorage, sweep: Mapping[str, Any], trials: Sequence[
     study = _create(storage, sweep, name)
     try:
         with storage.engine.begin() as connection:
-            _insert_trials(connection, study._study_id, trials)
+            _insert_trials(connection, study_id(study), trials)
     except BaseException:
-        storage.delete_study(study._study_id)
+        storage.delete_study(study_id(study))
         raise
     finally:
         storage.engine.dispose()
 
 
-def _insert_trials(connection: Connection, study_id: int, trials: Sequence[FrozenTrial]) -> None:
-    table = _table(models.TrialModel)
-    _insert(connection, table, [_trial_row(study_id, trial) for trial in trials])
-    known = connection.execute(select(table.c.number, table.c.trial_id).where(table.c.study_id == study_id))
+def _insert_trials(connection: Connection, in_study: int, trials: Sequence[FrozenTrial]) -> None:
+    """Insert trials into the study with the id `in_study`."""
+    table = trial_tables().trials
+    _insert(connection, table, [_trial_row(in_study, trial) for trial in trials])
+    known = connection.execute(select(table.c.number, table.c.trial_id).where(table.c.study_id == in_study))
     ids = {row.number: row.trial_id for row in known}
-    for model, rows in _rows_of(trials, ids).items():
-        _insert(connection, _table(model), rows)
+    for other, rows in _rows_of(trials, ids).items():
+        _insert(connection, other, rows)
 
 
-def _rows_of(trials: Sequence[FrozenTrial], ids: Mapping[int, int]) -> dict[Any, list[dict[str, Any]]]:
+def _rows_of(trials: Sequence[FrozenTrial], ids: Mapping[int, int]) -> dict[Table, list[dict[str, Any]]]:
     """The rows that belong to the trials, by table."""
+    tables = trial_tables()
     of_all = [(ids[trial.number], trial) for trial in trials]
     return {
-        models.TrialParamModel: [_param_row(i, t, name) for i, t in of_all for name in t.params],
-        models.TrialValueModel: [
-            _value_row(i, index, value) for i, t in of_all for index, value in enumerate(t.values or ())
+        tables.params: [_param_row(i, t, name) for i, t in of_all for name in t.params],
+        tables.values: [
+            {"trial_id": i, "objective": index, **stored_value(value)}
+            for i, t in of_all
+            for index, value in enumerate(t.values or ())
         ],
-        models.TrialIntermediateValueModel: [
-            _point_row(i, step, value) for i, t in of_all for step, value in t.intermediate_values.items()
+        tables.intermediate_values: [
+            {"trial_id": i, "step": step, **stored_intermediate_value(value)}
+            for i, t in of_all
+            for step, value in t.intermediate_values.items()
         ],
-        models.TrialUserAttributeModel: [
+        tables.user_attributes: [
             {"trial_id": i, "key": key, "value_json": json.dumps(value)}
             for i, t in of_all
             for key, value in t.user_attrs.items()
         ],
-        models.TrialSystemAttributeModel: [
+        tables.system_attributes: [
             {"trial_id": i, "key": key, "value_json": json.dumps(value)}
             for i, t in of_all
             for key, value in t.system_attrs.items()
@@ -207,9 +213,9 @@ def _rows_of(trials: Sequence[FrozenTrial], ids: Mapping[int, int]) -> dict[Any,
     }
 
 
-def _trial_row(study_id: int, trial: FrozenTrial) -> dict[str, Any]:
+def _trial_row(in_study: int, trial: FrozenTrial) -> dict[str, Any]:
     return {
-        "study_id": study_id,
+        "study_id": in_study,
         "number": trial.number,
         "state": trial.state,
         "datetime_start": _utc(trial.datetime_start),
@@ -227,28 +233,9 @@ def _param_row(trial_id: int, trial: FrozenTrial, name: str) -> dict[str, Any]:
     }
 
 
-def _value_row(trial_id: int, objective: int, value: float) -> dict[str, Any]:
-    stored, kind = models.TrialValueModel.value_to_stored_repr(value)
-    return {"trial_id": trial_id, "objective": objective, "value": stored, "value_type": kind}
-
-
-def _point_row(trial_id: int, step: int, value: float) -> dict[str, Any]:
-    stored, kind = models.TrialIntermediateValueModel.intermediate_value_to_stored_repr(value)
-    return {
-        "trial_id": trial_id,
-        "step": step,
-        "intermediate_value": stored,
-        "intermediate_value_type": kind,
-    }
-
-
 def _insert(connection: Connection, table: Table, rows: list[dict[str, Any]]) -> None:
     for first in range(0, len(rows), _ROWS_A_STATEMENT):
         connection.execute(table.insert(), rows[first : first + _ROWS_A_STATEMENT])
-
-
-def _table(model: Any) -> Table:
-    return cast(Table, model.__table__)
 
 
 def _utc(at: datetime | None) -> datetime | None:

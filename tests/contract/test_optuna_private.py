@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import ast
+import dataclasses
+import math
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +14,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from optuna.pruners import PatientPruner, WilcoxonPruner
 from optuna.samplers import BaseSampler, CmaEsSampler, NSGAIIISampler, NSGAIISampler, TPESampler
 from optuna.search_space import IntersectionSearchSpace
+from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from podium.sweep.search import optuna_private
@@ -32,9 +33,13 @@ from podium.sweep.search.optuna_private import (
     nsga2_generation,
     nsga3_generation,
     share_search_space,
+    stored_intermediate_value,
+    stored_value,
     study_id,
     suggest,
+    trial_tables,
 )
+from tests.private_uses import private_uses
 from tests.repository import ROOT
 
 UNIT = FloatDistribution(0.0, 1.0)
@@ -202,25 +207,77 @@ def test_nsga_generation_keys_differ() -> None:
     assert issubclass(Nsga3, NSGAIIISampler)
 
 
+def test_a_trial_has_rows_in_the_tables_of_the_relational_storage() -> None:
+    tables = trial_tables()
+    columns = {
+        field.name: {column.name for column in getattr(tables, field.name).c} for field in dataclasses.fields(tables)
+    }
+    assert columns["trials"] >= {"trial_id", "study_id", "number", "state", "datetime_start", "datetime_complete"}
+    assert columns["params"] >= {"trial_id", "param_name", "param_value", "distribution_json"}
+    assert columns["values"] >= {"trial_id", "objective", *stored_value(0.5)}
+    assert columns["intermediate_values"] >= {"trial_id", "step", *stored_intermediate_value(0.5)}
+    for name in ("user_attributes", "system_attributes"):
+        assert columns[name] >= {"trial_id", "key", "value_json"}
+
+
+@pytest.mark.parametrize("value", [0.5, math.inf, -math.inf, math.nan])
+def test_rows_with_stored_values_are_read_back_by_optuna(tmp_path: Path, value: float) -> None:
+    storage = RDBStorage(f"sqlite:///{tmp_path / 'study.db'}")
+    study = optuna.create_study(storage=storage)
+    trial = study.ask()
+    study.tell(trial, state=TrialState.FAIL)
+    tables = trial_tables()
+    with storage.engine.begin() as connection:
+        point = {"trial_id": 1, "step": 3, **stored_intermediate_value(value)}
+        connection.execute(tables.intermediate_values.insert(), [point])
+        if not math.isnan(value):  # which is never the value of a trial
+            connection.execute(tables.values.insert(), [{"trial_id": 1, "objective": 0, **stored_value(value)}])
+            connection.execute(tables.trials.update().values(state=TrialState.COMPLETE))
+    (read,) = optuna.load_study(study_name=study.study_name, storage=storage).trials
+    assert read.intermediate_values == pytest.approx({3: value}, nan_ok=True)
+    assert math.isnan(value) or read.value == value
+
+
 def test_only_the_adapter_uses_private_names_of_optuna() -> None:
-    """Private modules, and private attributes of names such as study, trial, sampler, storage or distribution."""
-    found = {f"{path.name}:{line}" for path in (ROOT / "sweep" / "search").glob("*.py") for line in _private_uses(path)}
+    """In every module of the product that imports Optuna: private modules, and private names of its objects."""
     adapter = Path(optuna_private.__file__).name
-    assert {place for place in found if not place.startswith(f"{adapter}:")} == set()
-    assert found  # or the check sees nothing
+    found = {
+        f"{path.relative_to(ROOT)}:{line}: {used}"
+        for folder in ("sweep", "ensemble", "api", "db", "benchmarks", "examples")
+        for path in (ROOT / folder).rglob("*.py")
+        for line, used in private_uses(path.read_text())
+        if path.name != adapter
+    }
+    assert found == set()
+    assert len(private_uses(Path(optuna_private.__file__).read_text())) > 15  # or the check sees nothing
 
 
-_HOLDERS = ("study", "optuna", "trial", "frozen", "sampler", "storage", "distribution", "wanted", "target")
-
-
-def _private_uses(path: Path) -> Iterator[int]:
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("optuna"):
-            names = [*(node.module or "").split("."), *(alias.name for alias in node.names)]
-            if any(name.startswith("_") for name in names):
-                yield node.lineno
-        elif isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
-            holder = node.value
-            name = holder.attr if isinstance(holder, ast.Attribute) else getattr(holder, "id", "")
-            if name in _HOLDERS:
-                yield node.lineno
+@pytest.mark.parametrize(
+    ("source", "used"),
+    [
+        ("from optuna.storages._rdb import models", ["optuna.storages._rdb.models"]),
+        ("from optuna.storages import _rdb", ["optuna.storages._rdb"]),
+        ("from optuna import _imports as imports", ["optuna._imports"]),
+        ("import optuna.storages._rdb.models as models", ["optuna.storages._rdb.models"]),
+        ("import optuna\noptuna.storages._rdb.models", ["_rdb"]),
+        ("import optuna\ndef f(found):\n    return found._study_id", ["_study_id"]),
+        ("import optuna\ndef f():\n    return optuna.create_study()._study_id", ["_study_id"]),
+        ("from optuna import Study\ndef f(study):\n    return getattr(study, '_study_id')", ["_study_id"]),
+        ("import optuna\ndef f(study):\n    setattr(study.inner, '_stop_flag', True)", ["_stop_flag"]),
+        ("import importlib, optuna\nimportlib.import_module('optuna.storages._rdb')", ["optuna.storages._rdb"]),
+        (
+            "from optuna.samplers import TPESampler\nclass Own(TPESampler):\n    def f(self):\n        self._rng = 1",
+            ["_rng"],
+        ),
+        (
+            "import optuna\nclass Own(optuna.samplers.TPESampler):\n    def _sample(self): return super()._sample()",
+            ["_sample", "_sample"],
+        ),
+        ("def f(study):\n    return study._study_id", []),  # a study of Podium: Optuna is not imported
+        ("import optuna\nclass Own:\n    def f(self, other):\n        return self._x + other._x", []),
+        ("import optuna\nclass Own(optuna.pruners.NopPruner):\n    def f(self):\n        self._own = 1", []),
+        ("from optuna.distributions import FloatDistribution as _Float\n_Float(0, 1).__class__", []),
+    ],
+)
+def test_private_uses_are_found(source: str, used: list[str]) -> None:
+    assert [name for _, name in private_uses(source)] == used
