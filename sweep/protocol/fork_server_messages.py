@@ -49,7 +49,7 @@ class AttemptExited:
     """The process of the attempt has exited, and no process that it started is left."""
 
     pid: int | None  # None when the fork server exited before it had reported the fork
-    exit: str  # "0", "3", "SIGKILL", …
+    exit_code: int  # the exit status, or the negative number of the signal, as `subprocess.Popen.returncode`
     orphans: int  # processes of the attempt that outlived it, and were killed
 
 

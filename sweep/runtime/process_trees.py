@@ -106,11 +106,3 @@ def _signal(pid: int, number: int) -> bool:
     except ProcessLookupError:
         return False
     return True
-
-
-def exit_name(status: int) -> str:
-    """A wait status as text: `0`, `3`, `SIGKILL`; `SIG35` for a signal without a name."""
-    code = os.waitstatus_to_exitcode(status)
-    if code >= 0:
-        return str(code)
-    return signal.Signals(-code).name if -code in set(signal.Signals) else f"SIG{-code}"

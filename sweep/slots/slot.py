@@ -45,7 +45,16 @@ from podium.sweep.slots.fork_server_client import AttemptReply
 from podium.sweep.slots.fork_server_pool import ForkServerPool
 from podium.sweep.slots.running_attempt import RunningAttempt
 from podium.sweep.slots.trial_log import LogPipe, TrialLog
-from podium.sweep.values.attempt_outcomes import MAX_MESSAGE, ChildReport, Chosen, Kill, judge, over_quota, storable
+from podium.sweep.values.attempt_outcomes import (
+    MAX_MESSAGE,
+    ChildReport,
+    Chosen,
+    Kill,
+    exit_name,
+    judge,
+    over_quota,
+    storable,
+)
 from podium.sweep.values.errors import BadReportError, UserCodeError
 from podium.sweep.values.failure_causes import disk_is_full
 from podium.sweep.values.trial import (
@@ -318,7 +327,9 @@ class Slot:
                 running.add_attrs(message)
                 return
         except (ValueError, BadReportError) as error:
-            running.outcome = ChildReport("failed", cause=Cause.BAD_REPORT.value, message=f"invalid message: {error}")
+            running.outcome = ChildReport(
+                TrialState.FAILED, cause=Cause.BAD_REPORT, message=f"invalid message: {error}"
+            )
             return
         if isinstance(message, ChildReport):
             running.outcome = message
@@ -343,16 +354,17 @@ class Slot:
             running.exited = reply
         elif running.exited is None:  # the fork server exited, and the kernel killed the attempt
             running.kill = running.kill or Kill(Cause.INFRASTRUCTURE)
-            running.exited = AttemptExited(running.pid, "SIGKILL", reply.orphans)
+            running.exited = AttemptExited(running.pid, -signal.SIGKILL, reply.orphans)
         self._spawn(self._notify())
 
     def _end_of(self, running: RunningAttempt) -> Ended:
         exited = running.exited
         assert exited is not None
-        out_of_memory = exited.exit == "SIGKILL" and resource_usage.oom_kills(self.oom_counter) != running.oom_kills
+        killed = exited.exit_code == -signal.SIGKILL
+        out_of_memory = killed and resource_usage.oom_kills(self.oom_counter) != running.oom_kills
         verdict = judge(
             running.outcome,
-            exited.exit,
+            exited.exit_code,
             running.kill,
             out_of_memory=out_of_memory,
             objectives=len(running.assignment.objectives),
@@ -365,7 +377,7 @@ class Slot:
             key=running.key,
             started_at=running.forked_at,
             ended_at=time.time(),
-            exit=exited.exit,
+            exit=exit_name(exited.exit_code),
             pid=exited.pid,
             orphans_killed=exited.orphans,
             log_tail=storable(tail),
@@ -444,8 +456,8 @@ class Slot:
         self, key: AttemptKey, reason: str, cause: Cause = Cause.INFRASTRUCTURE, *, interrupted: bool = False
     ) -> None:
         now = time.time()
-        outcome = ChildReport("failed", cause=cause.value, message=reason, interrupted=interrupted)
-        self._emit(Ended(key=key, started_at=now, ended_at=now, **judge(outcome, "", None)))
+        outcome = ChildReport(TrialState.FAILED, cause=cause, message=reason, interrupted=interrupted)
+        self._emit(Ended(key=key, started_at=now, ended_at=now, **judge(outcome, 0, None)))
 
     def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(coroutine)

@@ -127,14 +127,14 @@ def _outcome(program: Callable[[Trial], Any], trial: Trial, assignment: Assignme
             print(shown_traceback(error), end="", file=sys.stderr)
             return _finished_early(trial, assignment)
         if user_code.is_pruned(error):
-            return ChildReport("pruned")
+            return ChildReport(TrialState.PRUNED)
         return _failed(error, assignment)
     if early.decided:
         return _finished_early(trial, assignment)
     try:
         returned = early.chosen(None) if result is None else result
         values = returned_values(returned, assignment.objectives)
-        return ChildReport("finished", values=values, message=early.reason)
+        return ChildReport(TrialState.FINISHED, values=values, message=early.reason)
     except BadReportError as error:
         return _failed(error, assignment)
 
@@ -168,21 +168,17 @@ def _with_unused(outcome: ChildReport, trial: Trial) -> ChildReport:
         return outcome
     remark = f"enqueued, but not suggested by the code, so without effect: {', '.join(unused)}"
     print(f"podium: {remark}", file=sys.stderr)
-    if TrialState(outcome.state) not in COUNTED:
-        return outcome
-    message = f"{outcome.message}; {remark}" if outcome.message else remark
-    return replace(outcome, message=message[:MAX_MESSAGE])
+    return replace(outcome, remark=remark[:MAX_MESSAGE]) if outcome.state in COUNTED else outcome
 
 
 def _with_constraints(
     outcome: ChildReport, constraints: constraint_function.Evaluate, trial: Trial, assignment: Assignment
 ) -> ChildReport:
     """The outcome after the constraints were sent. If they cannot be evaluated, the trial has failed."""
-    state = TrialState(outcome.state)
-    if state not in COUNTED:
+    if outcome.state not in COUNTED:
         return outcome
     try:
-        constraints(trial, state, outcome.values)
+        constraints(trial, outcome.state, outcome.values)
     except _Terminated:
         raise
     except BaseException as error:  # noqa: BLE001 - user code may raise anything
@@ -200,8 +196,8 @@ def _failed(error: BaseException, assignment: Assignment) -> ChildReport:
         traceback = shown_traceback(error)
         print(traceback, end="", file=sys.stderr)
     return ChildReport(
-        "failed",
-        cause=cause.value,
+        TrialState.FAILED,
+        cause=cause,
         message=message[:MAX_MESSAGE],
         traceback=traceback[-MAX_TRACEBACK:],
         interrupted=interrupted,

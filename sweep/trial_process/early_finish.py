@@ -11,7 +11,7 @@ from podium.sweep.spec.stop_conditions import STEP, TRAINING_ITERATION
 from podium.sweep.values.attempt_outcomes import ChildReport, Chosen
 from podium.sweep.values.errors import BadReportError
 from podium.sweep.values.objective_reduction import ReportedValues
-from podium.sweep.values.trial import Assignment
+from podium.sweep.values.trial import Assignment, TrialState
 
 MARGIN_S = 1.0  # for the work of the built-in loop after its last epoch
 
@@ -72,7 +72,7 @@ class EarlyFinish:
         """The outcome of a trial that ended early. Raises `BadReportError` without a value."""
         if (values := self._reported.values) is None:
             raise BadReportError(f"{self.reason}, but the trial had not reported its metric before")
-        return ChildReport("finished", values=values, message=self.reason)
+        return ChildReport(TrialState.FINISHED, values=values, message=self.reason)
 
     @property
     def values(self) -> tuple[float, ...] | None:

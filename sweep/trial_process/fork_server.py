@@ -39,7 +39,6 @@ from podium.sweep.runtime.fail_points import passing
 from podium.sweep.runtime.process_trees import (
     become_subreaper,
     die_with_parent,
-    exit_name,
     kill_descendants,
     reap,
 )
@@ -143,7 +142,7 @@ class ForkServer:
             if pid == self._child:
                 self._child = None
                 orphans = kill_descendants()
-                self._reply(AttemptExited(pid, exit_name(status), len(orphans)))
+                self._reply(AttemptExited(pid, os.waitstatus_to_exitcode(status), len(orphans)))
 
     def _drain_wakeups(self) -> None:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import signal
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,23 +11,26 @@ from podium.sweep.values.trial import Cause, TrialState
 
 MAX_MESSAGE = 2000
 MAX_TRACEBACK = 20_000
+REPORTED_STATES = frozenset({TrialState.FINISHED, TrialState.PRUNED, TrialState.FAILED})
 
 
 @dataclass(frozen=True, slots=True)
 class ChildReport:
     """The final report of a trial process. Raises `ValueError` if it is malformed."""
 
-    state: str
+    state: TrialState  # one of `REPORTED_STATES`
     value: float | None = None  # the first of `values`
-    cause: str | None = None
-    message: str = ""
+    cause: Cause | None = None
+    message: str = ""  # the error, or why the trial ended early
+    remark: str = ""  # about a trial that counts, in addition to `message`
     traceback: str = ""
     late_prune_answers: int = 0
     values: tuple[float, ...] | None = None  # one for each objective
     interrupted: bool = False  # the failure is not the trial's: the data disk was full
 
     def __post_init__(self) -> None:
-        if self.state not in ("finished", "pruned", "failed"):
+        object.__setattr__(self, "state", TrialState(self.state))
+        if self.state not in REPORTED_STATES:
             raise ValueError(f"unknown state: {self.state!r}")
         values = (self.value,) if self.values is None and self.value is not None else tuple(self.values or ())
         if not all(isinstance(value, float) for value in values):
@@ -34,9 +38,9 @@ class ChildReport:
         object.__setattr__(self, "values", values or None)
         object.__setattr__(self, "value", values[0] if values else None)
         if self.cause is not None:
-            Cause(self.cause)
-        if not isinstance(self.message, str) or not isinstance(self.traceback, str):
-            raise ValueError("message and traceback must be strings")
+            object.__setattr__(self, "cause", Cause(self.cause))
+        if not all(isinstance(text, str) for text in (self.message, self.remark, self.traceback)):
+            raise ValueError("message, remark and traceback must be strings")
         if not isinstance(self.interrupted, bool):
             raise ValueError(f"not a boolean: {self.interrupted!r:.200}")
         if not isinstance(self.late_prune_answers, int) or not 0 <= self.late_prune_answers < 2**31:
@@ -72,7 +76,7 @@ class Kill:
 
 def judge(
     report: ChildReport | None,
-    exit: str,
+    exit_code: int,
     kill: Kill | None,
     *,
     out_of_memory: bool = False,
@@ -84,18 +88,28 @@ def judge(
     """The fields of `Ended` that describe the outcome.
 
     A process that reports a complete result and then crashes has finished. Otherwise the slot's kill counts first, then
-    the report, then the exit status. `out_of_memory`: the OOM killer was active meanwhile. `objectives`: the number of
-    values of a result. `chosen`: the result by the reports so far; if the trial has decided to end with it, it takes
-    precedence over everything else; with `finish_on_timeout` it is the result at the time limit. `has_constraints`: the
-    program has `constraints`; a trial that ends early without them fails, since it may be infeasible.
+    the report, then the exit.
+
+    Args:
+        report: What the process reported last.
+        exit_code: The exit status, or the negative number of the signal that terminated the process, as
+            `subprocess.Popen.returncode`.
+        kill: Why the slot killed the process.
+        out_of_memory: The OOM killer was active meanwhile.
+        objectives: The number of values of a result.
+        chosen: The result by the reports so far. If the trial has decided to end with it, it takes precedence over
+            everything else; with `finish_on_timeout` it is the result at the time limit.
+        finish_on_timeout: A trial that reaches its time limit finishes.
+        has_constraints: The program has `constraints`; a trial that ends early without them fails, since it may be
+            infeasible.
     """
     decided = chosen is not None and bool(chosen.reason)
-    has_finished = report is not None and report.state == "finished"
+    has_finished = report is not None and report.state is TrialState.FINISHED
     if chosen is not None and decided and (has_finished or not has_constraints):
         return _ended_early(chosen, report, objectives)
-    if report is not None and report.state == "finished" and _complete(report.values, objectives):
+    if report is not None and report.state is TrialState.FINISHED and _complete(report.values, objectives):
         return _verdict(TrialState.FINISHED, report)
-    if report is not None and report.state == "pruned":
+    if report is not None and report.state is TrialState.PRUNED:
         return _verdict(TrialState.PRUNED, report)
     if kill is not None and kill.cause is Cause.CANCELLED:
         return {"state": TrialState.CANCELLED, "cause": Cause.CANCELLED, "message": "stopped on request"}
@@ -108,13 +122,13 @@ def judge(
             **_verdict(TrialState.CANCELLED if report.interrupted else TrialState.FAILED, report),
             "value": None,
             "values": None,
-            "cause": Cause(report.cause or "bad_report"),
+            "cause": report.cause or Cause.BAD_REPORT,
         }
-    if exit == "SIGKILL" and out_of_memory:
+    if exit_code == -signal.SIGKILL and out_of_memory:
         return _failure(Cause.HOST_MEMORY, "killed by the OOM killer: the machine or its cgroup ran out of memory")
-    if exit.startswith("SIG"):
-        return _failure(Cause.SIGNAL, f"the process was terminated by {exit}")
-    return _failure(Cause.EXITED, f"the process exited with status {exit} before its function returned")
+    if exit_code < 0:
+        return _failure(Cause.SIGNAL, f"the process was terminated by {exit_name(exit_code)}")
+    return _failure(Cause.EXITED, f"the process exited with status {exit_name(exit_code)} before its function returned")
 
 
 _KILL_MESSAGES = {
@@ -126,13 +140,13 @@ _KILL_MESSAGES = {
 
 
 def _ended_early(chosen: Chosen, report: ChildReport | None, objectives: int) -> dict[str, Any]:
-    """A `stop` condition was reached; the report of the process may add remarks to the reason."""
-    reason = storable(chosen.reason[:MAX_MESSAGE])
+    """A condition of `stop` was reached; the report of the process may have a remark."""
     if not _complete(chosen.values, objectives):
+        reason = storable(chosen.reason[:MAX_MESSAGE])
         return _failure(Cause.BAD_REPORT, f"{reason}, but the trial had not reported its metric")
-    told = report if report is not None and report.state == "finished" else ChildReport("finished")
-    message = told.message if told.message.startswith(chosen.reason) else reason
-    return _verdict(TrialState.FINISHED, replace(told, value=None, values=chosen.values, message=message))
+    finished = report is not None and report.state is TrialState.FINISHED
+    told = report if report is not None and finished else ChildReport(TrialState.FINISHED)
+    return _verdict(TrialState.FINISHED, replace(told, value=None, values=chosen.values, message=chosen.reason))
 
 
 def _timed_out(
@@ -145,9 +159,16 @@ def _timed_out(
         why = f": {report.message}" if report is not None and report.message else " within limits.grace_s"
         return _failure(Cause.TIMEOUT, storable(f"{message}; program.constraints was not evaluated{why}"[:MAX_MESSAGE]))
     report = ChildReport(
-        "finished", values=chosen.values, message=f"{message}; finished with the values reported before"
+        TrialState.FINISHED, values=chosen.values, message=f"{message}; finished with the values reported before"
     )
     return _verdict(TrialState.FINISHED, report)
+
+
+def exit_name(exit_code: int) -> str:
+    """An exit code as text: `0`, `3`, `SIGKILL`; `SIG35` for a signal without a name."""
+    if exit_code >= 0:
+        return str(exit_code)
+    return signal.Signals(-exit_code).name if -exit_code in set(signal.Signals) else f"SIG{-exit_code}"
 
 
 def over_quota(used_bytes: int, allowed_mb: float) -> str:
@@ -162,11 +183,12 @@ def storable(text: str) -> str:
 
 
 def _verdict(state: TrialState, report: ChildReport) -> dict[str, Any]:
+    message = "; ".join(filter(None, [report.message, report.remark]))
     return {
         "state": state,
         "value": report.value,
         "values": report.values,
-        "message": storable(report.message[:MAX_MESSAGE]),
+        "message": storable(message[:MAX_MESSAGE]),
         "traceback": storable(report.traceback[-MAX_TRACEBACK:]),
         "late_prune_answers": report.late_prune_answers,
     }

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.sweep.runtime.process_trees import children, descendants, exit_name
+from podium.sweep.runtime.process_trees import children, descendants
+from podium.sweep.values.attempt_outcomes import exit_name
 
 GONE_S = 10
 
@@ -106,7 +107,7 @@ def test_exit_of_process_is_named(ending: str, name: str) -> None:
     if pid == 0:
         exec(ending, {"os": os, "sys": _Exit, "signal": signal})
     _, status = os.waitpid(pid, 0)
-    assert exit_name(status) == name
+    assert exit_name(os.waitstatus_to_exitcode(status)) == name
 
 
 class _Exit:

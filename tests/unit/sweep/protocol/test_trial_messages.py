@@ -19,7 +19,17 @@ from podium.sweep.protocol.trial_messages import (
 )
 from podium.sweep.values.attempt_outcomes import ChildReport, Chosen
 from podium.sweep.values.errors import BadReportError
-from podium.sweep.values.trial import AttemptKey, Logged, Reported, Saved, Started, StopAsked, StudyAsked, Wanted
+from podium.sweep.values.trial import (
+    AttemptKey,
+    Logged,
+    Reported,
+    Saved,
+    Started,
+    StopAsked,
+    StudyAsked,
+    TrialState,
+    Wanted,
+)
 
 KEY = AttemptKey(3, 1)
 REPORTED: dict[str, Any] = {"kind": "reported", "step": 1, "value": 0.5, "at": 9.0}
@@ -50,7 +60,7 @@ def test_every_message_is_parsed() -> None:
     assert _parse(ATTRS) == AttrsReported({"size": 1.5}, {"note": [1]})
     assert _parse(VALUE) == Chosen((0.5,))
     assert _parse({"kind": "heartbeat"}) == Heartbeat()
-    assert _parse({"kind": "outcome", "state": "pruned"}) == ChildReport("pruned")
+    assert _parse({"kind": "outcome", "state": "pruned"}) == ChildReport(TrialState.PRUNED)
 
 
 _FINITE = st.floats(allow_nan=False, allow_infinity=False)

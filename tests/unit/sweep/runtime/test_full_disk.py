@@ -68,8 +68,8 @@ def test_exceeded_quota_is_reported_on_full_disk(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("interrupted", "state"), [(True, TrialState.CANCELLED), (False, TrialState.FAILED)])
 def test_interrupted_attempt_is_not_a_failure(interrupted: bool, state: TrialState) -> None:
-    report = ChildReport("failed", cause="disk_full", message="x", interrupted=interrupted)
-    verdict = judge(report, "0", None)
+    report = ChildReport(TrialState.FAILED, cause=Cause.DISK_FULL, message="x", interrupted=interrupted)
+    verdict = judge(report, 0, None)
     assert (verdict["state"], verdict["cause"]) == (state, Cause.DISK_FULL)
 
 
