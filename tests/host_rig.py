@@ -13,6 +13,7 @@ from podium.ensemble.host.host_loop import HostLoop
 from podium.ensemble.host.worker_launcher import OnChange, Phase, WorkerConfig, WorkerStatus
 from podium.ensemble.values.ensemble_spec import MemberState
 from podium.sweep.lifecycle.state_changes import DeviceChanged
+from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.errors import EnsembleError
 from tests.fakes import FakeClock
 from tests.service_rig import AT, ServiceRig, new_version
@@ -96,7 +97,9 @@ class HostRig:
         """The record that the scheduler writes about a device."""
         kind, position = device_id.split("-")
         visible = "" if kind == "cpu" else position
-        changed = DeviceChanged(device_id, kind, int(position), "node", visible, None, 99, state, reason, AT)
+        changed = DeviceChanged(
+            device_id, kind, int(position), "node", visible, None, 99, DeviceState(state), reason, AT
+        )
         self.service.commit(changed)
 
     def build(self, **options: Any) -> EnsembleRow:

@@ -53,6 +53,7 @@ from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory, Runtime
 from podium.sweep.runtime.settings import ServiceSettings
 from podium.sweep.scheduling.recorder import DatabaseRecorder
 from podium.sweep.spec.sweep_spec import parse_spec
+from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.trial import AttemptKey, Cause, Ended, Params, Saved, Started, SweepState, TrialState
 from tests.specs import builtin_document
 
@@ -211,7 +212,7 @@ class ServiceRig:
         self.commit(*(MetricPoint(key, name, step, value, AT) for step, value in enumerate(values)))
 
     def device(self, device_id: str = "cpu-0") -> None:
-        self.commit(DeviceChanged(device_id, "cpu", 0, "node", "", None, 99, "ready", "", AT))
+        self.commit(DeviceChanged(device_id, "cpu", 0, "node", "", None, 99, DeviceState.READY, "", AT))
 
     def ensemble(
         self, sweep_id: int, trial_ids: list[int], name: str | None = None, *, requested: bool = False, **options: Any

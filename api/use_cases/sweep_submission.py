@@ -20,11 +20,11 @@ from podium.sweep.specfile.data_check import check_data
 from podium.sweep.specfile.random_configurations import samples
 from podium.sweep.specfile.spec_hints import search_notes
 from podium.sweep.specfile.sweep_text import PlacedProblem, SweepText, read_sweep_text
+from podium.sweep.values.device_state import USABLE_DEVICE_STATES
 from podium.sweep.values.errors import InvalidSpecError, Problem
 from podium.sweep.values.trial import Params
 
 SAMPLES = 3  # random configurations in a preview
-_USABLE = ("ready", "busy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ def _plan(service: ServiceContext, checked: CheckedSweep) -> Plan:
 def _devices(service: ServiceContext, spec: SweepSpec) -> DevicePreview:
     with service.database.read() as connection:
         rows, drained = devices.all_of(connection), devices.aside(connection)
-    usable = [device for device in rows if device.state in _USABLE and device.id not in drained]
+    usable = [device for device in rows if device.state in USABLE_DEVICE_STATES and device.id not in drained]
     kind, limit = spec.resources.device, spec.resources.max_concurrent
     matching = sum(kind in ("auto", device.kind) for device in usable)
     return DevicePreview(

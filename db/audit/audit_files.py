@@ -16,6 +16,7 @@ from podium.db.stores import retention_plan
 from podium.sweep.runtime.atomic_files import sha256_of
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
 from podium.sweep.runtime.service_state import lives
+from podium.sweep.values.device_state import DeviceState
 
 Say = Callable[[str], None]
 # The files of a cancelled attempt must be removed within this time after the grace period of its sweep.
@@ -203,8 +204,8 @@ def alive(connection: Connection) -> Iterator[Breach]:
     nodes = connection.execute(text("SELECT count(DISTINCT node) FROM devices")).scalar_one()
     for row in connection.execute(text(query)):
         which = {"trial_id": row.trial_id, "attempt": row.attempt}
-        if row.state is None or row.state == "lost":
-            wrong = f"it runs on device {row.device}, which is {row.state or 'missing'}"
+        if row.state is None or row.state == DeviceState.LOST:
+            wrong = f"it runs on device {row.device}, which is {row.state or 'not there'}"
             yield Breach("alive", which, wrong, passing=True)
         elif nodes == 1 and row.pid is not None and not lives(row.pid):
             yield Breach(

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from podium.db.schema.tables import device_spells, devices, scheduler_lease
+from podium.sweep.values.device_state import RecordedState
 
 KEPT = 20_000  # newest rows of one device
-INSERTS_PER_DELETION = 101  # old rows are deleted once per this many inserts
-READY, DOWN, STARTING, GONE = "ready", "down", "starting", "gone"
+_EVERY = 101  # deletes old rows once per this many inserts
 STOPPED = "the service was stopped"
 KILLED = "the scheduler was not running: it or the machine stopped unexpectedly"
 SLOT_STARTS = "the service was starting"
@@ -28,13 +28,13 @@ class DeviceStateRow(NamedTuple):
     """The state of a device from `at` until the next row; `reason`: why it runs no trial."""
 
     at: float
-    state: str  # ready, dedicated, set aside, lost; down, starting and gone with the service
+    state: RecordedState
     reason: str
 
 
-def add(connection: Connection, device_id: str, spell: DeviceStateRow, *, kept: int = KEPT) -> None:
-    """Add a new state of a device, and from time to time delete all but its `kept` newest states."""
-    values = {"device_id": device_id, "at": spell.at, "state": spell.state, "reason": spell.reason}
+def add(connection: Connection, device_id: str, spell: DeviceStateRow) -> None:
+    """Add a new state of a device."""
+    values = {"device_id": device_id, "at": spell.at, "state": spell.state.value, "reason": spell.reason}
     added: int = connection.execute(_ADD, values).scalar_one()
     if added % INSERTS_PER_DELETION == 0:
         _thin(connection, device_id, kept)
@@ -44,12 +44,12 @@ def take_over(connection: Connection, at: float) -> None:
     """Write the states that the previous scheduler could not. To be called before the new one takes the lease."""
     seen_at = connection.execute(select(scheduler_lease.c.seen_at)).scalar_one_or_none()
     for device_id, last in _last_ones(connection):
-        if last.state == GONE:
+        if last.state is RecordedState.GONE:
             continue
-        if last.state != DOWN and seen_at is not None:
-            add(connection, device_id, DeviceStateRow(min(at, max(seen_at, last.at)), DOWN, KILLED))
-        add(connection, device_id, DeviceStateRow(at, STARTING, SLOT_STARTS))
-        _thin(connection, device_id, KEPT)
+        if last.state is not RecordedState.DOWN and seen_at is not None:
+            add(connection, device_id, DeviceStateRow(min(at, max(seen_at, last.at)), RecordedState.DOWN, KILLED))
+        add(connection, device_id, DeviceStateRow(at, RecordedState.STARTING, SLOT_STARTS))
+        _thin(connection, device_id)
 
 
 def see(connection: Connection, at: float) -> None:
@@ -61,14 +61,14 @@ def stop(connection: Connection, at: float) -> None:
     """Record a regular stop of the scheduler."""
     see(connection, at)
     for device_id in connection.execute(select(devices.c.id)).scalars().all():
-        add(connection, device_id, DeviceStateRow(at, DOWN, STOPPED))
+        add(connection, device_id, DeviceStateRow(at, RecordedState.DOWN, STOPPED))
 
 
 def leave(connection: Connection, there: Collection[str], at: float) -> None:
     """Mark devices of earlier starts that are not in `there` as gone."""
     for device_id, last in _last_ones(connection):
-        if device_id not in there and last.state != GONE:
-            add(connection, device_id, DeviceStateRow(at, GONE, NOT_THERE))
+        if device_id not in there and last.state is not RecordedState.GONE:
+            add(connection, device_id, DeviceStateRow(at, RecordedState.GONE, NOT_THERE))
 
 
 def seen_at(connection: Connection) -> float | None:
@@ -98,7 +98,8 @@ def begins_at(connection: Connection) -> float | None:
 def between(connection: Connection, device_id: str, from_s: float, to_s: float) -> list[tuple[float, str, str]]:
     """The (at, state, reason) rows of a device from `from_s` to `to_s`, oldest first; the first may start earlier.
 
-    There may be KEPT rows: plain tuples of the driver are five times as fast as anything else.
+    The states are the values of `RecordedState`. There may be KEPT rows: plain tuples of the driver are five times as
+    fast as anything else.
     """
     mine = device_spells.c.device_id == device_id
     first = select(func.max(device_spells.c.at)).where(mine, device_spells.c.at <= from_s).scalar_subquery()
@@ -114,7 +115,7 @@ def _last_ones(connection: Connection) -> list[tuple[str, DeviceStateRow]]:
     for device_id in list(known(connection)):
         last = select(device_spells).where(device_spells.c.device_id == device_id)
         row = connection.execute(last.order_by(device_spells.c.at.desc(), device_spells.c.id.desc()).limit(1)).one()
-        found.append((device_id, DeviceStateRow(row.at, row.state, row.reason)))
+        found.append((device_id, DeviceStateRow(row.at, RecordedState(row.state), row.reason)))
     return found
 
 

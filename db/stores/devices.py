@@ -22,6 +22,7 @@ from podium.db.stores import device_history, events
 from podium.db.stores.device_history import DeviceStateRow
 from podium.db.stores.events import NewEvent
 from podium.sweep.lifecycle.state_changes import DeviceChanged, DeviceSetAside
+from podium.sweep.values.device_state import DeviceState, RecordedState
 from podium.sweep.values.trial import TrialState
 
 # A literal, not a bound value: only then does SQLite use the partial index of running trials.
@@ -61,7 +62,7 @@ class DeviceRow:
     visible: str
     uuid: str | None
     slot_pid: int | None
-    state: str  # ready, busy, dedicated, set aside, lost or stopped
+    state: DeviceState
     reason: str
     running: RunningRow | None
     members: tuple[PlacedMemberRow, ...]
@@ -87,13 +88,13 @@ def change(connection: Connection, changes: Sequence[DeviceChanged]) -> None:
             "visible": item.visible,
             "uuid": item.uuid,
             "slot_pid": item.slot_pid,
-            "state": item.state,
+            "state": item.state.value,
             "reason": item.reason,
             "changed_at": item.at,
         }
         statement = insert(devices).values(values)
         connection.execute(statement.on_conflict_do_update(index_elements=["id"], set_=values))
-        device_history.add(connection, item.device_id, DeviceStateRow(item.at, item.state, item.reason))
+        device_history.add(connection, item.device_id, DeviceStateRow(item.at, RecordedState(item.state), item.reason))
         payload = {"device": item.device_id, "state": item.state, "reason": item.reason}
         events.add(connection, [NewEvent(item.at, f"device.{item.state}", payload=payload)])
 
@@ -131,7 +132,7 @@ def all_of(connection: Connection) -> list[DeviceRow]:
             visible=row.visible,
             uuid=row.uuid,
             slot_pid=row.slot_pid,
-            state="busy" if row.id in running and row.state == "ready" else row.state,
+            state=_state(row.state, runs=row.id in running),
             reason=row.reason,
             running=running.get(row.id),
             members=tuple(members.get(row.id, ())),
@@ -139,6 +140,11 @@ def all_of(connection: Connection) -> list[DeviceRow]:
         )
         for row in connection.execute(statement)
     ]
+
+
+def _state(stored: str, *, runs: bool) -> DeviceState:
+    state = DeviceState(stored)
+    return DeviceState.BUSY if runs and state is DeviceState.READY else state
 
 
 def _running(connection: Connection) -> dict[str, RunningRow]:

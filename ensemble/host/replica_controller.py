@@ -23,6 +23,7 @@ from podium.ensemble.worker.network import ModelFile
 from podium.sweep.runtime.clock import Clock
 from podium.sweep.runtime.component import wake
 from podium.sweep.runtime.settings import ServiceSettings, cores
+from podium.sweep.values.device_state import USABLE_DEVICE_STATES, DeviceState
 from podium.sweep.values.errors import DatabaseError, EnsembleError
 
 _PLACED = frozenset({MemberState.STARTING, MemberState.WARMING, MemberState.READY})
@@ -210,8 +211,8 @@ class ReplicaController:
                 member_ids=tuple(member_ids.get(device.id, ())),
                 dedicated=device.id in dedicated,
                 runs_trial=device.trial_id is not None,
-                reserved=device.state == "dedicated",
-                usable=device.state in ("ready", "busy", "dedicated"),
+                reserved=device.state is DeviceState.DEDICATED,
+                usable=device.state in USABLE_DEVICE_STATES | {DeviceState.DEDICATED},
             )
             for device in found
         ]

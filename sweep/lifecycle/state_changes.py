@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.trial import (
     AttemptKey,
     Cause,
@@ -172,7 +173,7 @@ class DeviceChanged:
     visible: str
     uuid: str | None
     slot_pid: int | None
-    state: str
+    state: DeviceState  # a stored one
     reason: str
     at: float
 

@@ -29,6 +29,7 @@ from podium.sweep.scheduling.device_ledger import Slot
 from podium.sweep.scheduling.placement import resend_attempt
 from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.scheduling.sweep_endings import fail_sweep
+from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.trial import AttemptKey, Cause, SweepState
 
 
@@ -68,7 +69,7 @@ def _on_slot_lost(state: SchedulerState, message: SlotLost, now: Instant) -> Dec
     slot.lose()
     if slot.ending is not None and slot.ending_folder is not None:
         decision.actions.append(CleanUpAttempt(slot.ending_folder))
-    decision.changes.append(slot.changed("lost", message.reason, now.wall_s))
+    decision.changes.append(slot.changed(DeviceState.LOST, message.reason, now.wall_s))
     if slot.trial is not None:
         decision += end_lost(state, slot.trial, message.cause, message.reason, now)
     return decision

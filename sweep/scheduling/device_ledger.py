@@ -17,6 +17,7 @@ from podium.sweep.protocol.slot_commands import (
     SuggestAnswer,
 )
 from podium.sweep.scheduling.live_trial import LiveTrial
+from podium.sweep.values.device_state import USABLE_DEVICE_STATES, DeviceState, check_device_transition, device_state
 from podium.sweep.values.trial import Assignment, AttemptKey, Cause, Event, Scalar, Wanted
 
 FAILURES_IN_A_ROW = 3  # of different trials; then a device is set aside
@@ -41,14 +42,24 @@ class Slot:
     commands: list[SlotCommand] = field(default_factory=list)
 
     @property
+    def state(self) -> DeviceState:
+        """The state of its device."""
+        return device_state(
+            lost=self.lost,
+            dedicated=bool(self.dedicated),
+            drained=bool(self.aside),
+            running=self.trial is not None or self.ending is not None,
+        )
+
+    @property
     def free(self) -> bool:
-        """Whether it can accept a trial now."""
-        return self.available and self.trial is None and self.ending is None
+        """Whether it can take a trial now."""
+        return self.state is DeviceState.READY
 
     @property
     def available(self) -> bool:
-        """Whether it accepts trials, now or later."""
-        return not self.lost and not self.closed
+        """Whether it takes trials, now or later."""
+        return self.state in USABLE_DEVICE_STATES
 
     @property
     def closed(self) -> str:
@@ -78,7 +89,8 @@ class Slot:
     # The attempt.
 
     def run(self, trial: LiveTrial, assignment: Assignment) -> None:
-        """Run an attempt."""
+        """Run an attempt. Raises `IllegalTransitionError` if its device accepts no trials."""
+        check_device_transition(self.state, DeviceState.BUSY)
         self.trial = trial
         self.commands.append(StartAttempt(assignment))
 
@@ -146,13 +158,13 @@ class Slot:
         return changed
 
     def shown(self, at: float) -> DeviceChanged:
-        """The device of a slot that is not lost, as it must be in the database."""
-        if self.dedicated:
-            return self.changed("dedicated", self.dedicated, at)
-        return self.changed("set aside", self.aside, at) if self.aside else self.changed("ready", self.idle, at)
+        """The device of a slot that is not lost, as the database must show it."""
+        state = device_state(lost=False, dedicated=bool(self.dedicated), drained=bool(self.aside))
+        reason = {DeviceState.DEDICATED: self.dedicated, DeviceState.DRAINED: self.aside}.get(state, self.idle)
+        return self.changed(state, reason, at)
 
-    def changed(self, state: str, reason: str, at: float) -> DeviceChanged:
-        """The device in the given state."""
+    def changed(self, state: DeviceState, reason: str, at: float) -> DeviceChanged:
+        """The device in a given state."""
         d = self.device
         return DeviceChanged(d.device_id, d.kind, d.position, d.node, d.visible, d.uuid, d.slot_pid, state, reason, at)
 

@@ -18,6 +18,18 @@ class DeviceState(StrEnum):
     LOST = "lost"  # its slot process has ended
 
 
+class RecordedState(StrEnum):
+    """A state in the history of a device: a stored one, or one of the service as a whole."""
+
+    READY = DeviceState.READY.value
+    DEDICATED = DeviceState.DEDICATED.value
+    DRAINED = DeviceState.DRAINED.value
+    LOST = DeviceState.LOST.value
+    STARTING = "starting"  # the service was starting
+    DOWN = "down"  # no scheduler was running
+    GONE = "gone"  # not among the devices that the service started with
+
+
 STORED_DEVICE_STATES = frozenset(DeviceState) - {DeviceState.BUSY}
 USABLE_DEVICE_STATES = frozenset({DeviceState.READY, DeviceState.BUSY})  # can run trials, now or later
 

@@ -39,6 +39,7 @@ from podium.sweep.lifecycle.state_changes import (
 )
 from podium.sweep.scheduling.recorder import DatabaseRecorder
 from podium.sweep.spec.sweep_spec import SweepSpec
+from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.errors import DatabaseError, FencedError
 from podium.sweep.values.trial import AttemptKey, Cause, Ended, Params, Started, SweepState, TrialRequest, TrialState
 from podium.sweep.values.warning_checks import WarningCode
@@ -484,5 +485,5 @@ def test_no_device_is_dedicated_without_an_ensemble(store: Store) -> None:
 
 
 def test_devices_and_trials_are_written_in_one_commit(store: Store) -> None:
-    store.commit(DeviceChanged("cpu-0", "cpu", 0, "node", "", None, 5, "ready", "", 9.0), planned())
+    store.commit(DeviceChanged("cpu-0", "cpu", 0, "node", "", None, 5, DeviceState.READY, "", 9.0), planned())
     assert store.trial().state is WAITING

@@ -9,6 +9,7 @@ import typer
 
 from podium.api.cli.terminal import lazy
 from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir, Devices, SpecFile
+from podium.sweep.values.device_state import USABLE_DEVICE_STATES
 from podium.sweep.values.errors import InvalidSpecError, ServiceError
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def _devices(file: SweepFile, data_dir: Path, devices: str) -> dict[str, Any]:
         with lazy.Client.of(data_dir) as client:
             found = client.devices()
         kinds = {device["kind"] for device in found}
-        usable = [device for device in found if device["state"] in ("ready", "busy")]
+        usable = [device for device in found if device["state"] in USABLE_DEVICE_STATES]
         plan: dict[str, Any] = {"of": client.url, "kind": "/".join(sorted(kinds)) or "none", "count": len(usable)}
         why = f"{len(found) - len(usable)} more accept no trials" if len(usable) < len(found) else ""
     except ServiceError:

@@ -1497,6 +1497,12 @@ export interface components {
             subsets: components["schemas"]["SubsetScores"][];
         };
         /**
+         * DeviceState
+         * @description The state of a device. The values are those in the database, the REST API and the event kinds.
+         * @enum {string}
+         */
+        DeviceState: "ready" | "busy" | "dedicated" | "set aside" | "lost";
+        /**
          * DeviceTimelineView
          * @description One device in the time range. The range is `busy_s` + `idle_s` + `closed_s` + the time it was absent.
          */
@@ -1555,8 +1561,7 @@ export interface components {
             running: components["schemas"]["RunningView"] | null;
             /** Slot Pid */
             slot_pid: number | null;
-            /** State */
-            state: string;
+            state: components["schemas"]["DeviceState"];
             /** Trial Id */
             trial_id: number | null;
             /** Uuid */

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from podium.api.rest.devices.merged_intervals import NOTICED_S, Interval, StateChange
 from podium.db.queries.timeline import BusyRow
-from podium.db.stores.device_history import DOWN, GONE, READY, STARTING
+from podium.sweep.values.device_state import RecordedState
 
 CHANGE_S = 5.0  # a longer gap between two trials needs another explanation
 MISSED_HEARTBEAT_S = 45.0  # the scheduler writes a heartbeat every 10 s
@@ -22,7 +22,7 @@ class Why(StrEnum):
     CHOOSING = "choosing"  # the search was proposing the next trial
     IDLE = "idle"  # no trial to run, or none allowed to
     DEDICATED = "dedicated"
-    ASIDE = "set aside"
+    ASIDE = RecordedState.DRAINED.value
     LOST = "lost"
     STARTING = "starting"
     DOWN = "down"
@@ -31,13 +31,13 @@ class Why(StrEnum):
 
 
 OPEN = (Why.BETWEEN, Why.CHOOSING, Why.IDLE)
-_OF_STATE = {
-    "dedicated": Why.DEDICATED,
-    "set aside": Why.ASIDE,
-    "lost": Why.LOST,
-    STARTING: Why.STARTING,
-    DOWN: Why.DOWN,
-    GONE: Why.ABSENT,
+_OF_STATE: dict[str, Why] = {
+    RecordedState.DEDICATED: Why.DEDICATED,
+    RecordedState.DRAINED: Why.ASIDE,
+    RecordedState.LOST: Why.LOST,
+    RecordedState.STARTING: Why.STARTING,
+    RecordedState.DOWN: Why.DOWN,
+    RecordedState.GONE: Why.ABSENT,
 }
 
 
@@ -63,9 +63,14 @@ def gaps(rows: Sequence[BusyRow], intervals: Sequence[Interval], from_s: float, 
 
 def with_missed_heartbeat(states: list[StateChange], seen_at: float | None, now: float) -> list[StateChange]:
     """The states; if the scheduler's heartbeat is missing, with `down` since then, as its last state is outdated."""
-    if seen_at is None or now - seen_at < MISSED_HEARTBEAT_S or not states or states[-1][1] in (DOWN, GONE):
+    if (
+        seen_at is None
+        or now - seen_at < MISSED_HEARTBEAT_S
+        or not states
+        or states[-1][1] in (RecordedState.DOWN, RecordedState.GONE)
+    ):
         return states
-    return [*states, (max(seen_at, states[-1][0]), DOWN, "the scheduler's heartbeat is missing")]
+    return [*states, (max(seen_at, states[-1][0]), RecordedState.DOWN, "the scheduler's heartbeat is missing")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +108,7 @@ def _in_gap(start: float, end: float, timeline: _Timeline, *, following: BusyRow
 
 
 def _of_part(interval: Interval, end: float, later: Interval | None, following: BusyRow | None) -> Iterator[Gap]:
-    if interval.state != READY or interval.reason:
+    if interval.state != RecordedState.READY or interval.reason:
         yield Gap(interval.at, end, why_of(interval.state), interval.reason, of=interval.of)
     elif later is not None and end - interval.at <= NOTICED_S:
         yield from _of_part(Interval(interval.at, later.state, later.reason), end, None, None)

@@ -13,14 +13,15 @@ from itertools import pairwise
 from operator import itemgetter
 
 from podium.db.queries.timeline import BusyRow, Stretch
-from podium.db.stores.device_history import READY
+from podium.sweep.values.device_state import RecordedState
 
 NOTICED_S = 10.0  # the scheduler records a wait reason within this time
 _AT = itemgetter(0)
-_NO_REASON = (READY, "")
+_READY = RecordedState.READY.value  # a plain string: as fast as the states that it is compared with
+_NO_REASON = (_READY, "")
 _MAX_UNMERGED = 8  # intervals of one gap
 
-StateChange = tuple[float, str, str]  # start, state and reason, as in the database
+StateChange = tuple[float, str, str]  # start, value of a `RecordedState`, and reason, as in the database
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ def _merge(states: Sequence[StateChange], stretch: Stretch, shares: Shares) -> l
     bucket_s = stretch.bucket_s
     for (at, state, reason), (end, later_state, later_reason) in pairwise(states):
         duration_s, key, count = end - at, (state, reason), 1
-        if not reason and state == READY and duration_s <= NOTICED_S:
+        if not reason and state == _READY and duration_s <= NOTICED_S:
             key, count = (later_state, later_reason), 0
         alone = duration_s >= bucket_s or key == _NO_REASON
         if pile and (alone or at >= until):

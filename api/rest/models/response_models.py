@@ -14,6 +14,7 @@ from podium.db.stores.devices import DeviceRow
 from podium.db.stores.sweeps import SweepRow
 from podium.db.stores.trial_rows import TrialRow
 from podium.sweep.lifecycle.budget_usage import Terms, Used
+from podium.sweep.values.device_state import USABLE_DEVICE_STATES, DeviceState, device_state
 from podium.sweep.values.trial import Scalar
 from podium.sweep.values.trial_history import FallbackReason
 
@@ -375,7 +376,7 @@ class DeviceView(View):
     visible: str
     uuid: str | None
     slot_pid: int | None
-    state: str
+    state: DeviceState
     reason: str
     trial_id: int | None
     member_ids: list[int]
@@ -387,8 +388,9 @@ class DeviceView(View):
     def of(cls, row: DeviceRow, aside: str | None) -> DeviceView:
         """`aside` is the reason of a drain; it is shown before the scheduler applies it."""
         view = cls.model_validate(row)
-        if aside is not None and row.state in ("ready", "busy"):
-            return view.model_copy(update={"state": "set aside", "reason": aside})
-        if aside is None and row.state == "set aside":
-            return view.model_copy(update={"state": "ready" if row.trial_id is None else "busy", "reason": ""})
+        if aside is not None and row.state in USABLE_DEVICE_STATES:
+            return view.model_copy(update={"state": DeviceState.DRAINED, "reason": aside})
+        if aside is None and row.state is DeviceState.DRAINED:
+            state = device_state(lost=False, dedicated=False, drained=False, running=row.trial_id is not None)
+            return view.model_copy(update={"state": state, "reason": ""})
         return view

@@ -65,6 +65,10 @@ test("a device is named by its kind and position, with its node only if there ar
   expect([kindName("cpu"), kindName("tpu")]).toEqual(["CPU slot", "tpu"]);
 });
 
-test("only a device that was drained on request counts as drained", () => {
-  expect(["set aside", "ready", "lost"].map(state => isDrained({ ...DEVICE, state }))).toEqual([true, false, false]);
+test("only a device that takes no trials on request is drained", () => {
+  expect((["set aside", "ready", "lost"] as const).map(state => isDrained({ ...DEVICE, state }))).toEqual([
+    true,
+    false,
+    false,
+  ]);
 });

@@ -29,6 +29,7 @@ from podium.sweep.lifecycle.state_changes import (
     TrialPlanned,
 )
 from podium.sweep.scheduling.recorder import DatabaseRecorder
+from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.errors import ConflictError, IllegalTransitionError, InvalidSpecError, NotFoundError
 from podium.sweep.values.trial import AttemptKey, Cause, Ended, Saved, SweepState, TrialState
 from tests.specs import spec
@@ -264,7 +265,9 @@ def test_busy_share_is_the_fraction_of_device_time_used(database: Database) -> N
 
 def test_device_is_busy_while_a_trial_runs_on_it(database: Database) -> None:
     accept(database)
-    record(database, DeviceChanged("cpu-0", "cpu", 0, "node", "", None, 5, "ready", "", 9.0), planned(), placed())
+    record(
+        database, DeviceChanged("cpu-0", "cpu", 0, "node", "", None, 5, DeviceState.READY, "", 9.0), planned(), placed()
+    )
     with database.read() as connection:
         (device,) = devices.all_of(connection)
     assert (device.state, device.trial_id) == ("busy", 1)

@@ -10,6 +10,7 @@ from podium.sweep.values.device_state import (
     DEVICE_TRANSITIONS,
     STORED_DEVICE_STATES,
     DeviceState,
+    RecordedState,
     check_device_transition,
     device_state,
 )
@@ -49,3 +50,9 @@ def test_every_state_can_become_lost_and_recover() -> None:
     for state in STORED_DEVICE_STATES - {DeviceState.LOST}:
         assert DeviceState.LOST in DEVICE_TRANSITIONS[state]
         assert state in DEVICE_TRANSITIONS[DeviceState.LOST]
+
+
+def test_the_history_has_every_stored_state_and_three_of_the_service() -> None:
+    recorded = {state.value for state in RecordedState}
+    assert recorded - {state.value for state in STORED_DEVICE_STATES} == {"starting", "down", "gone"}
+    assert {state.value for state in STORED_DEVICE_STATES} <= recorded

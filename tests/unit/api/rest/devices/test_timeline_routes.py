@@ -22,6 +22,7 @@ from podium.db.stores import device_history, stored_trials
 from podium.db.stores.device_history import DeviceStateRow
 from podium.sweep.lifecycle.state_changes import AttemptEnded, AttemptPlaced, Change, DeviceChanged, TrialPlanned
 from podium.sweep.scheduling.recorder import DatabaseRecorder
+from podium.sweep.values.device_state import DeviceState, RecordedState
 from podium.sweep.values.trial import AttemptKey, Cause, Ended, TrialState
 from tests.fakes import FakeClock
 from tests.service_rig import ServiceRig, assert_problem
@@ -41,12 +42,8 @@ def client(service: ServiceRig) -> TestClient:
     return service.client()
 
 
-def device_state(state: str, reason: str, at: float) -> DeviceChanged:
-    return DeviceChanged("cpu-0", "cpu", 0, "node", "", None, 99, state, reason, at)
-
-
-def device(service: ServiceRig, state: str, reason: str, at: float) -> None:
-    service.commit(device_state(state, reason, at))
+def device(service: ServiceRig, state: str, reason: str, at: float, device_id: str = "cpu-0") -> None:
+    service.commit(DeviceChanged(device_id, "cpu", 0, "node", "", None, 99, DeviceState(state), reason, at))
 
 
 def trial(service: ServiceRig, sweep_id: int, start: float, end: float | None, **options: Any) -> int:
@@ -224,7 +221,7 @@ def test_stopped_scheduler_records_its_stop(service: ServiceRig) -> None:
     again = DatabaseRecorder(service.database)
     again.forget_devices([])
     assert states(service) == ["ready", "down", "starting", "down", "starting"], "it may be about to come"
-    again.commit([DeviceChanged("cpu-0", "cpu", 0, "node", "", None, 99, "ready", "", time.time())])
+    again.commit([DeviceChanged("cpu-0", "cpu", 0, "node", "", None, 99, DeviceState.READY, "", time.time())])
     again.all_are_open(["cpu-0"])
     assert states(service)[5:] == ["ready"]
     again.stop()
@@ -262,9 +259,9 @@ def test_heartbeat_is_written_every_few_seconds(service: ServiceRig) -> None:
 def test_history_of_a_device_is_bounded(service: ServiceRig) -> None:
     with service.database.write() as connection:
         for step in range(600):
-            device_history.add(connection, "cpu-0", DeviceStateRow(T + step, "ready", str(step)), kept=50)
-            device_history.add(connection, "cpu-1", DeviceStateRow(T, "ready", ""), kept=50)
-    assert 50 <= len(states(service)) <= 50 + 2 * device_history.INSERTS_PER_DELETION
+            device_history.add(connection, "cpu-0", DeviceStateRow(T + step, RecordedState.READY, str(step)))
+            device_history.add(connection, "cpu-1", DeviceStateRow(T, RecordedState.READY, ""))
+    assert 50 <= len(states(service)) <= 50 + 2 * device_history._EVERY
 
 
 # Pure functions.

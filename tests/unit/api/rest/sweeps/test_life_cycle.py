@@ -22,6 +22,7 @@ from podium.sweep.lifecycle.state_changes import (
     TrialPlanned,
     TrialRetried,
 )
+from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.trial import SWEEP_TRANSITIONS, AttemptKey, Cause, Ended, SweepState, TrialState
 from tests.service_rig import AT, ServiceRig, assert_problem
 
@@ -398,14 +399,16 @@ def test_busy_device_is_drained_while_its_trial_runs(client: TestClient, service
     trial_id = service.trial(sweep_in(service, R), 0, None)
     found = client.post(f"{V1}/devices/cpu-0/drain").json()
     assert (found["state"], found["trial_id"]) == ("set aside", trial_id)
-    service.commit(DeviceChanged("cpu-0", "cpu", 0, "node", "", None, 99, "set aside", "drained on request", AT))
+    service.commit(
+        DeviceChanged("cpu-0", "cpu", 0, "node", "", None, 99, DeviceState.DRAINED, "drained on request", AT)
+    )
     found = client.post(f"{V1}/devices/cpu-0/return").json()
     assert (found["state"], found["reason"]) == ("busy", "")
 
 
 def test_reason_of_an_idle_or_lost_device_is_shown(client: TestClient, service: ServiceRig) -> None:
     for state, reason in (("ready", "no sweep has a trial for it"), ("lost", "its slot died"), ("dedicated", "for e")):
-        service.commit(DeviceChanged("cpu-0", "cpu", 0, "node", "", None, 99, state, reason, AT))
+        service.commit(DeviceChanged("cpu-0", "cpu", 0, "node", "", None, 99, DeviceState(state), reason, AT))
         (found,) = client.get(f"{V1}/devices").json()
         assert (found["state"], found["reason"]) == (state, reason)
 

@@ -1,0 +1,77 @@
+"""The state of a device, as its slot has it."""
+
+from __future__ import annotations
+
+import pytest
+
+from podium.sweep.lifecycle.scheduler_messages import Device
+from podium.sweep.scheduling.device_ledger import Slot
+from podium.sweep.scheduling.live_trial import LiveTrial
+from podium.sweep.values.device_state import USABLE_DEVICE_STATES, DeviceState
+from podium.sweep.values.errors import IllegalTransitionError
+from podium.sweep.values.trial import Assignment, AttemptKey
+
+KEY = AttemptKey(7, 1)
+
+
+def _slot() -> Slot:
+    return Slot(Device("cpu-0", "cpu", 0, "node", "", None, 99))
+
+
+def _trial() -> LiveTrial:
+    return LiveTrial(KEY.trial_id, 1, 0, {}, attempt=KEY.attempt)
+
+
+def _assignment() -> Assignment:
+    return Assignment(1, KEY.trial_id, 0, KEY.attempt, {}, 1, "loss", {}, {}, "/", "/")
+
+
+def _dedicated(slot: Slot) -> None:
+    slot.set_closed("for ensemble e", "")
+
+
+def _drained(slot: Slot) -> None:
+    slot.set_closed("", "the fan is loud")
+
+
+def test_a_slot_is_busy_until_its_attempt_has_ended() -> None:
+    slot = _slot()
+    assert slot.state is DeviceState.READY and slot.free
+    slot.run(_trial(), _assignment())
+    assert slot.state is DeviceState.BUSY and not slot.free and slot.available
+    slot.drop(KEY, 5.0)
+    assert slot.state is DeviceState.BUSY and not slot.free, "the process of the attempt still holds the device"
+    slot.finish_ending()
+    assert slot.state is DeviceState.READY and slot.free
+
+
+@pytest.mark.parametrize(
+    ("close", "state", "reason"),
+    [
+        (_dedicated, DeviceState.DEDICATED, "for ensemble e"),
+        (_drained, DeviceState.DRAINED, "the fan is loud"),
+        (Slot.lose, DeviceState.LOST, None),
+    ],
+)
+def test_a_closed_slot_refuses_trials_and_finishes_a_running_one(close, state, reason) -> None:  # type: ignore[no-untyped-def]
+    slot, running = _slot(), _slot()
+    running.run(_trial(), _assignment())
+    for one in (slot, running):
+        close(one)
+        assert one.state is state and state not in USABLE_DEVICE_STATES
+        assert not one.available and not one.free
+        if reason is not None:
+            shown = one.shown(9.0)
+            assert (shown.state, shown.reason) == (state, reason)
+    assert running.trial is not None
+    with pytest.raises(IllegalTransitionError, match=f"from {state} to busy"):
+        slot.run(_trial(), _assignment())
+    assert slot.trial is None and not slot.is_unsent
+
+
+def test_a_busy_device_is_stored_as_ready() -> None:
+    slot = _slot()
+    slot.set_idle("no sweep is running")
+    assert (slot.shown(9.0).state, slot.shown(9.0).reason) == (DeviceState.READY, "no sweep is running")
+    slot.run(_trial(), _assignment())
+    assert slot.shown(9.0).state is DeviceState.READY
