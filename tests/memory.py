@@ -45,6 +45,7 @@ from podium.sweep.values.trial import (
     TrialState,
     check_sweep_transition,
 )
+from podium.sweep.values.wait_reason import Wait
 
 
 @dataclass
@@ -103,6 +104,7 @@ class MemorySweep:
     terms: str
     state: SweepState = SweepState.QUEUED
     reason: str = ""
+    wait: Wait | None = None
     started_at: float | None = None
     ended_at: float | None = None
     over_s: float = 0.0
@@ -198,7 +200,7 @@ class MemoryRecorder:
             StoredSweep(
                 s.sweep_id, s.state, s.spec.to_json(), s.created_at, tuple(t.stored(s.spec) for t in of_sweep),
                 s.reason, s.run_cap, s.priority, s.terms, s.started_at, s.ended_at, s.over_s, s.device_s, s.earlier,
-                dict(s.warnings),
+                dict(s.warnings), s.wait,
             )
             for s in self.sweeps.values()
             for of_sweep in [self.of(s.sweep_id)]
@@ -220,7 +222,7 @@ class MemoryRecorder:
     def pending_commands(self, known: frozenset[int]) -> PendingCommands:
         sweeps = {i: self.sweeps[i] for i in sorted(known)}
         return PendingCommands(
-            sweeps={i: SweepWish(s.state, s.reason, s.run_cap, s.priority, s.terms) for i, s in sweeps.items()},
+            sweeps={i: SweepWish(s.state, s.reason, s.run_cap, s.priority, s.terms, s.wait) for i, s in sweeps.items()},
             trials=tuple(
                 TrialWish(
                     trial.sweep_id,
@@ -290,7 +292,7 @@ class MemoryRecorder:
         believed = sweep.state is change.was and change.run_cap in (None, sweep.run_cap)
         if not believed or change.terms not in (None, sweep.terms):
             return
-        sweep.state, sweep.reason = change.state, change.reason
+        sweep.state, sweep.reason, sweep.wait = change.state, change.reason, change.wait
         if change.state is SweepState.RUNNING and sweep.started_at is None:
             sweep.started_at = change.at
         if change.was in SWEEP_OVER and sweep.ended_at is not None:

@@ -85,7 +85,9 @@ class SweepInfo(TypedDict):
     id: int
     name: str
     state: str
-    reason: str
+    reason: str  # of the state
+    wait_reason: str | None  # why it waits: scheduler, disk_full, no_device, …; None: it does not wait
+    wait_message: str  # the same for people
     spec: dict[str, Any]
     run_cap: int
     priority: float

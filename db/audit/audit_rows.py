@@ -18,6 +18,7 @@ from podium.db.stores import stored_trials
 from podium.sweep.lifecycle.imported_trials import SAMPLER
 from podium.sweep.values.trial import COUNTED, SWEEP_OVER, TRIAL_OVER, Cause, SweepState, TrialState, violates
 from podium.sweep.values.trial_history import CLONED, ENQUEUED, RANDOM, FallbackReason
+from podium.sweep.values.wait_reason import WaitReason
 
 # Conditions under which a finding is a note instead of a breach.
 AT_REST = "at rest"  # no service runs, and the next start fixes it
@@ -51,6 +52,7 @@ def _list(values: Iterable[StrEnum]) -> str:
 
 
 _OVER, _SWEEP_OVER, _COUNTED = _list(TRIAL_OVER), _list(SWEEP_OVER), _list(COUNTED)
+_MAY_WAIT = (SweepState.QUEUED, SweepState.RUNNING, SweepState.STOPPING)
 _KINDS = ", ".join(f"'trial.{state.value}'" for state in sorted(TrialState))
 _IMPORTED = "(SELECT id FROM sweeps WHERE json_extract(spec, '$.program.imported') IS NOT NULL)"
 _OURS = f"t.sampler <> '{SAMPLER}'"
@@ -211,7 +213,13 @@ RULES = (
     # Sweeps.
     Rule(
         "sweeps",
-        "SELECT id AS sweep_id, 'unknown state ' || state AS wrong FROM sweeps"
+        "SELECT id AS sweep_id, state || ', with wait_reason ' || wait_reason AS wrong FROM sweeps"
+        f" WHERE wait_reason NOT IN ({_list(WaitReason)})"
+        f" OR (wait_reason IS NOT NULL AND state NOT IN ({_list(_MAY_WAIT)}))",
+    ),
+    Rule(
+        "sweeps",
+        "SELECT id AS sweep_id, 'there is no state ' || state AS wrong FROM sweeps"
         f" WHERE state NOT IN ({_list(SweepState)})",
     ),
     Rule(

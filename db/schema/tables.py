@@ -35,7 +35,11 @@ sweeps = Table(
     Column("id", Integer, primary_key=True),
     Column("name", String, nullable=False),
     Column("state", String, nullable=False, index=True),
-    Column("reason", String, nullable=False, server_default=""),
+    Column("reason", String, nullable=False, server_default=""),  # of the state
+    Column("wait_reason", String),  # why it waits, from a closed list; NULL: it does not wait
+    Column(
+        "wait_message", Text, nullable=False, server_default=""
+    ),  # the same for people, with the devices in question
     Column("spec", Text, nullable=False),
     Column("metric", String, nullable=False),
     Column("goal", String, nullable=False),

@@ -120,6 +120,8 @@ def _finish(connection: Connection, sweep_id: int, prepared: Prepared, at: float
     values = {
         "state": SweepState.FINISHED.value,
         "reason": reason,
+        "wait_reason": None,
+        "wait_message": "",
         "started_at": prepared.started_at,
         "ended_at": prepared.ended_at,
     }

@@ -25,6 +25,7 @@ from podium.sweep.values.trial import (
     TrialState,
     check_sweep_transition,
 )
+from podium.sweep.values.wait_reason import WAITS_FOR_SCHEDULER, Wait, stored_wait
 
 _OPEN = [state.value for state in TrialState if state not in TRIAL_OVER]
 
@@ -63,6 +64,7 @@ class SweepRow:
     environment: str | None = None  # the hash of the list of installed packages
     provenance: str | None = None  # JSON
     warnings: tuple[WarningRow, ...] = ()
+    wait: Wait | None = None  # why it waits, in addition to the reason of its state
 
     @property
     def objectives(self) -> tuple[tuple[str, str], ...]:
@@ -105,7 +107,8 @@ def accept(
     values = {
         "name": spec.name,
         "state": SweepState.QUEUED.value,
-        "reason": "waiting for the scheduler",
+        "wait_reason": WAITS_FOR_SCHEDULER.reason.value,
+        "wait_message": WAITS_FOR_SCHEDULER.message,
         "spec": text,
         "metric": spec.metric.name,
         "goal": spec.metric.goal,
@@ -131,7 +134,13 @@ def change(connection: Connection, changes: Sequence[SweepChanged]) -> None:
     A failed sweep that continues starts without its previous failures, so that they do not end it again.
     """
     for item in changes:
-        values: dict[str, object] = {"state": item.state.value, "reason": item.reason}
+        wait_reason = None if item.wait is None else item.wait.reason.value
+        why: dict[str, object] = {
+            "reason": item.reason,
+            "wait_reason": wait_reason,
+            "wait_message": "" if item.wait is None else item.wait.message,
+        }
+        values = {"state": item.state.value, **why}
         if item.state is SweepState.RUNNING:
             values["started_at"] = func.coalesce(sweeps.c.started_at, item.at)
         if item.state in SWEEP_OVER or item.was in SWEEP_OVER:
@@ -147,10 +156,9 @@ def change(connection: Connection, changes: Sequence[SweepChanged]) -> None:
         if result.rowcount:
             if item.was is SweepState.FAILED:
                 _forgive(connection, item.sweep_id)
-            payload = {"reason": item.reason}
             kind = "sweep.reason" if item.was is item.state else f"sweep.{item.state}"
-            events.add(connection, [NewEvent(item.at, kind, item.sweep_id, payload=payload)])
-        elif item.state is SweepState.RUNNING:  # a client paused it while its first trial was placed, which started
+            events.add(connection, [NewEvent(item.at, kind, item.sweep_id, payload=why)])
+        elif item.state is SweepState.RUNNING:  # a client paused it while its first trial was placed: that began
             paused = and_(sweeps.c.id == item.sweep_id, sweeps.c.state == SweepState.PAUSED.value)
             began = func.coalesce(sweeps.c.started_at, item.at)
             connection.execute(update(sweeps).where(paused).values(started_at=began))
@@ -228,10 +236,16 @@ def unfinished(connection: Connection) -> list[SweepRow]:
 
 def wishes(connection: Connection, ids: Iterable[int]) -> dict[int, SweepWish]:
     """The requested state, cap, priority and terms of these sweeps, by id."""
-    columns = select(sweeps.c.id, sweeps.c.state, sweeps.c.reason, sweeps.c.run_cap, sweeps.c.priority, sweeps.c.terms)
+    names = ("id", "state", "reason", "wait_reason", "wait_message", "run_cap", "priority", "terms")
+    columns = select(*(sweeps.c[name] for name in names))
     return {
         row.id: SweepWish(
-            state=SweepState(row.state), reason=row.reason, run_cap=row.run_cap, priority=row.priority, terms=row.terms
+            state=SweepState(row.state),
+            reason=row.reason,
+            run_cap=row.run_cap,
+            priority=row.priority,
+            terms=row.terms,
+            wait=stored_wait(row.wait_reason, row.wait_message),
         )
         for row in connection.execute(columns.where(sweeps.c.id.in_(list(ids))))
     }
@@ -293,6 +307,7 @@ def _row(
         environment=values["environment"],
         provenance=values["provenance"],
         warnings=warnings,
+        wait=stored_wait(values["wait_reason"], values["wait_message"]),
         counts=counts,
         built=built,
     )

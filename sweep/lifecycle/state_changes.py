@@ -19,6 +19,7 @@ from podium.sweep.values.trial import (
     TrialState,
 )
 from podium.sweep.values.trial_history import FallbackReason
+from podium.sweep.values.wait_reason import Wait
 from podium.sweep.values.warning_checks import WarningCode
 
 
@@ -140,7 +141,7 @@ class RequestMoot:
 
 @dataclass(frozen=True, slots=True)
 class SweepChanged:
-    """A new state or reason of a sweep; ignored if a client has changed the sweep in the meantime."""
+    """A new state of a sweep, a new reason or a new wait, unless a client has changed the sweep in the meantime."""
 
     sweep_id: int
     was: SweepState
@@ -150,6 +151,7 @@ class SweepChanged:
     # The limits on which a stop was based: if a client has extended them in the meantime, the sweep continues.
     run_cap: int | None = None
     terms: str | None = None
+    wait: Wait | None = None  # why it waits, in addition to the reason of its state
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,6 +287,7 @@ class StoredSweep:
     device_s: float = 0.0  # of ended attempts
     earlier: tuple[EarlierTrial, ...] = ()  # used for the warm start of its search, and for nothing else
     warnings: dict[str, str] = field(default_factory=dict)  # messages by code
+    wait: Wait | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,6 +299,7 @@ class SweepWish:
     run_cap: int
     priority: float
     terms: str
+    wait: Wait | None = None
 
 
 @dataclass(frozen=True, slots=True)

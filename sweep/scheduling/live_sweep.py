@@ -25,6 +25,7 @@ from podium.sweep.values.trial import (
     TrialState,
     check_sweep_transition,
 )
+from podium.sweep.values.wait_reason import Wait
 from podium.sweep.values.warning_checks import ResultCheck, StopCheck, WarningCode
 
 _EXHAUSTED = {  # why a sweep ends when its search is exhausted
@@ -49,7 +50,8 @@ class LiveSweep:
         self.devices = DeviceTime()
         self.account = Account(self.spec, stored, now.wall_s, now.monotonic_s)
         self._state = stored.state
-        self._reason = stored.reason  # the reason of its state, or why it waits
+        self._reason = stored.reason  # of its state
+        self._wait = stored.wait
         self._run_cap = self.spec.run_cap if stored.run_cap is None else stored.run_cap
         self._priority = self.spec.priority if stored.priority is None else stored.priority
         self._trials: dict[int, LiveTrial] = {}  # by number
@@ -75,8 +77,13 @@ class LiveSweep:
 
     @property
     def reason(self) -> str:
-        """The reason of its state, or the reason why it waits."""
+        """The reason of its state."""
         return self._reason
+
+    @property
+    def wait(self) -> Wait | None:
+        """Why it waits; None if it does not wait."""
+        return self._wait
 
     @property
     def run_cap(self) -> int:
@@ -96,9 +103,12 @@ class LiveSweep:
         check_sweep_transition(self._state, state)
         return self._change(state, reason, at)
 
-    def explain(self, reason: str, at: float) -> list[Change]:
-        """Set why the sweep waits; "" if it does not wait."""
-        return [self._change(self._state, reason, at)] if reason != self._reason else []
+    def explain(self, wait: Wait | None, at: float) -> list[Change]:
+        """Set why the sweep waits; None if it does not wait. An open sweep has no other reason."""
+        reason = "" if self._state in _OPEN else self._reason
+        if (reason, wait) == (self._reason, self._wait):
+            return []
+        return [self._change(self._state, reason, at, wait)]
 
     def warn(self, code: WarningCode, message: str, at: float) -> list[Change]:
         """Set a warning, or withdraw it with an empty message."""
@@ -112,7 +122,7 @@ class LiveSweep:
         self._run_cap, self._priority = update.run_cap, update.priority
         if update.terms != self.account.text:
             self.account.set_terms(update.terms)
-        self._state, self._reason = update.state, update.reason
+        self._state, self._reason, self._wait = update.state, update.reason, update.wait
 
     def resume(self, reason: str, at: float) -> Change:
         """A client has resumed a finished sweep: its failures so far no longer count."""
@@ -124,11 +134,11 @@ class LiveSweep:
         """Update whether the budget is spent."""
         self.account.look(self.devices.total_s(now_s), now_s)
 
-    def _change(self, state: SweepState, reason: str, at: float) -> Change:
+    def _change(self, state: SweepState, reason: str, at: float, wait: Wait | None = None) -> Change:
         ends = state in (SweepState.STOPPING, SweepState.FINISHED)
-        decided_by = (self._run_cap, self.account.text) if ends else (None, None)
-        change = SweepChanged(self.sweep_id, self._state, state, reason, at, *decided_by)
-        self._state, self._reason = state, reason
+        run_cap, terms = (self._run_cap, self.account.text) if ends else (None, None)
+        change = SweepChanged(self.sweep_id, self._state, state, reason, at, run_cap, terms, wait)
+        self._state, self._reason, self._wait = state, reason, wait
         return change
 
     # Unfinished trials.

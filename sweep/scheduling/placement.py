@@ -12,7 +12,7 @@ from podium.sweep.scheduling.fair_share import Claim
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.scheduler_state import SchedulerState
-from podium.sweep.scheduling.wait_reasons import why_sweep_waits, with_wait
+from podium.sweep.scheduling.wait_reasons import why_sweep_waits
 from podium.sweep.values.trial import SweepState
 
 WAITS_S = 5.0  # a sweep without a running trial for longer is waiting, rather than between two trials
@@ -55,7 +55,7 @@ def _start(state: SchedulerState, slot: Slot, sweep: LiveSweep, trial: LiveTrial
     if sweep.state is SweepState.QUEUED:
         decision.changes.append(sweep.set_state(SweepState.RUNNING, "", now.wall_s))
     elif sweep.state is SweepState.STOPPING:
-        decision.changes.extend(sweep.explain(with_wait(sweep.reason, ""), now.wall_s))
+        decision.changes.extend(sweep.explain(None, now.wall_s))
     decision.changes.append(
         AttemptPlaced(trial.key, sweep.sweep_id, trial.number, device.device_id, device.node, now.wall_s)
     )
@@ -85,11 +85,10 @@ def explain_waits(state: SchedulerState, now: Instant) -> Decision:
     """Set the reasons why sweeps wait and devices are idle."""
     sweeps, decision = list(state.sweeps), Decision()
     for sweep in sweeps:
-        waits = now.monotonic_s - sweep.devices.idle_since_s >= WAITS_S or bool(sweep.reason)
-        reason = why_sweep_waits(sweep, list(state.ledger), state.disk.reason) if waits else ""
-        if sweep.state in (SweepState.QUEUED, SweepState.RUNNING):
-            decision.changes.extend(sweep.explain(reason, now.wall_s))
-        elif sweep.state is SweepState.STOPPING:
-            decision.changes.extend(sweep.explain(with_wait(sweep.reason, reason), now.wall_s))
+        explained = bool(sweep.reason) or sweep.wait is not None
+        waits = now.monotonic_s - sweep.devices.idle_since_s >= WAITS_S or explained
+        wait = why_sweep_waits(sweep, list(state.ledger), state.disk.reason) if waits else None
+        if sweep.state in (SweepState.QUEUED, SweepState.RUNNING, SweepState.STOPPING):
+            decision.changes.extend(sweep.explain(wait, now.wall_s))
     decision.changes.extend(state.health.explain(sweeps, state.disk.reason, now.wall_s))
     return decision

@@ -108,7 +108,7 @@ class DatabaseRecorder:
                     sweep.terms, sweep.started_at, sweep.ended_at, sweep.over_s,
                     spending.device_s(connection, sweep.id),
                     () if sweep.warm_start is None else warm_starts.earlier_trials(connection, sweep.id),
-                    {warning.code: warning.message for warning in warnings.get(sweep.id, ())},
+                    {warning.code: warning.message for warning in warnings.get(sweep.id, ())}, sweep.wait,
                 )
                 for sweep in found
             ]  # fmt: skip

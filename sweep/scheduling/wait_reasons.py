@@ -8,36 +8,31 @@ from podium.sweep.lifecycle.scheduler_messages import Device
 from podium.sweep.scheduling.device_ledger import Slot
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.values.trial import SweepState
+from podium.sweep.values.wait_reason import Wait, WaitReason
 
-_SHOWN = 3  # the number of sweeps or devices that a reason names
-_LAST = "; its last trials wait: "
+_SHOWN = 3  # how many sweeps or devices a reason names
 _ENDS = "a stopped trial is ending"
 
 
-def why_sweep_waits(sweep: LiveSweep, slots: Sequence[Slot], disk_shortage: str) -> str:
-    """Why no trial of a sweep runs although some may start, or ""."""
+def why_sweep_waits(sweep: LiveSweep, slots: Sequence[Slot], disk_shortage: str) -> Wait | None:
+    """Why no trial of a sweep runs although some may start; None if one runs, or none may start."""
     if sweep.devices.running or not (sweep.wants_more or sweep.restartable):
-        return ""
+        return None
     if disk_shortage:
-        return disk_shortage
+        return Wait(WaitReason.DISK_FULL, disk_shortage)
     up = [slot for slot in slots if not slot.lost]
     fitting = [slot for slot in up if sweep.fits(slot.device)]
     if not up:
-        return "no device is up yet"
+        return Wait(WaitReason.NO_DEVICE, "no device is up yet")
     if not fitting:
-        return f"it requires a {sweep.spec.resources.device} device, and there is none"
+        message = f"it requires a {sweep.spec.resources.device}, and there is none"
+        return Wait(WaitReason.NO_MATCHING_DEVICE, message)
     taken = [f"{slot.device.device_id} is {slot.closed}" for slot in fitting if slot.closed]
     if len(taken) == len(fitting):
-        return f"no device is available for trials: {_listed(taken)}"
+        return Wait(WaitReason.DEVICES_CLOSED, f"no device is available for trials: {_listed(taken)}")
     if not sweep.ready:
-        return "choosing its first trial"
-    return f"every device is busy: {_listed(_holders(fitting))}"
-
-
-def with_wait(reason: str, waits: str) -> str:
-    """The reason of a stopping sweep, and why it cannot yet finish the trials that had started."""
-    own = reason.partition(_LAST)[0]
-    return f"{own}{_LAST}{waits}" if waits else own
+        return Wait(WaitReason.PROPOSAL, "choosing its first trial")
+    return Wait(WaitReason.DEVICES_BUSY, f"every device is busy: {_listed(_holders(fitting))}")
 
 
 def why_slot_idles(slot: Slot, sweeps: Sequence[LiveSweep], disk_shortage: str) -> str:

@@ -20,5 +20,6 @@ Modules:
     trial                States of sweeps and trials with their transitions, failure causes, and the events of a slot
     trial_attributes     Constraints and user attributes that a trial sets
     trial_history        The values exchanged with the search: earlier trials, proposals, pruning decisions
+    wait_reason          Why a sweep waits, apart from the reason of its state
     warning_checks       Warnings of a running sweep: codes, messages, and checks of results and stop metrics
 """

@@ -42,6 +42,7 @@ from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.errors import DatabaseError, FencedError
 from podium.sweep.values.trial import AttemptKey, Cause, Ended, Params, Started, SweepState, TrialRequest, TrialState
+from podium.sweep.values.wait_reason import Wait, WaitReason
 from podium.sweep.values.warning_checks import WarningCode
 from tests.memory import MemoryRecorder
 from tests.specs import spec
@@ -307,6 +308,18 @@ def test_reports_are_of_the_metric_used_for_pruning(store: Store) -> None:
 def test_search_notes_replace_earlier_ones(store: Store) -> None:
     store.commit(planned(), SearchNotes(1, {"rung": 2, "other": 0.5}))
     assert store.trial().attributes == {"rung": 2, "other": 0.5}
+
+
+def test_why_a_sweep_waits_is_stored_next_to_the_reason_of_its_state(store: Store) -> None:
+    wait = Wait(WaitReason.DEVICES_BUSY, "every device is busy: sweep 2 runs")
+    store.commit(SweepChanged(1, SweepState.QUEUED, SweepState.STOPPING, "stopped on request", 11.0))
+    assert (store.sweep().reason, store.sweep().wait) == ("stopped on request", None)
+    store.commit(SweepChanged(1, SweepState.STOPPING, SweepState.STOPPING, "stopped on request", 12.0, wait=wait))
+    assert (store.sweep().reason, store.sweep().wait) == ("stopped on request", wait)
+    update = store.recorder.pending_commands(frozenset({1})).sweeps[1]
+    assert (update.reason, update.wait) == ("stopped on request", wait)
+    store.commit(SweepChanged(1, SweepState.STOPPING, SweepState.STOPPING, "stopped on request", 13.0))
+    assert store.sweep().wait is None
 
 
 def test_terminal_sweep_is_not_open_and_stays_terminal(store: Store) -> None:

@@ -49,7 +49,7 @@ def run(
                 (sweep,) = lazy.sweep_progress.follow(client, [sweep["id"]])
         best = output.top(client, sweep)
         if not as_json:
-            line = f"{sweep['state']}: {sweep['reason']} ({output.counts(sweep)})"
+            line = f"{sweep['state']}: {output.reason(sweep)} ({output.counts(sweep)})"
             output.console.print(output.printable(line))
             if best:
                 output.console.print(output.top_table(sweep, best))
@@ -92,7 +92,8 @@ def show_sweep(sweep_id: SweepId, data_dir: DataDir = DEFAULT_DATA_DIR, as_json:
     if as_json:
         output.print_json({**sweep, "top": best})
         return
-    reason = f" ({sweep['reason']})" if sweep["reason"] else ""
+    why = output.reason(sweep)
+    reason = f" ({why})" if why else ""
     output.console.print(output.printable(f"sweep {sweep['id']} {sweep['name']!r}: {sweep['state']}{reason}"))
     output.console.print(f"{output.counts(sweep) or 'no trials yet'}; {output.best(sweep)}")
     for warning in output.warnings(sweep):
@@ -139,7 +140,7 @@ def list_sweeps(
             output.state(sweep["state"]),
             sum(sweep["counts"].values()),
             output.number(None if sweep["best"] is None else sweep["best"]["value"]),
-            "; ".join(filter(None, [sweep["reason"], *map(str, output.warnings(sweep))])),
+            "; ".join(filter(None, [output.reason(sweep), *map(str, output.warnings(sweep))])),
         )
         for sweep in found
     ]
@@ -167,7 +168,7 @@ def watch(sweep_ids: SweepIds, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: As
     else:
         for sweep in ended:
             name = f"sweep {sweep['id']} " if len(ended) > 1 else ""
-            output.console.print(f"{name}{sweep['state']}: {sweep['reason']} ({output.counts(sweep)})")
+            output.console.print(f"{name}{sweep['state']}: {output.reason(sweep)} ({output.counts(sweep)})")
     raise typer.Exit(0 if all(sweep["state"] == "finished" for sweep in ended) else 1)
 
 

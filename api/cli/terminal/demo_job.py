@@ -101,7 +101,7 @@ def measure(client: Client, document: dict[str, Any]) -> dict[str, Any]:
     with local_service.cancelled_on_interrupt(client, sweep["id"]):
         (sweep,) = sweep_progress.follow(client, [sweep["id"]])
     if sweep["state"] != "finished":
-        raise ServiceError(f"sweep {sweep['id']} is {sweep['state']}: {sweep['reason']}")
+        raise ServiceError(f"sweep {sweep['id']} is {sweep['state']}: {terminal_output.reason(sweep)}")
     terminal_output.console.print(f"{terminal_output.counts(sweep)}; {terminal_output.best(sweep)}")
     terminal_output.console.print(f"Building both ensembles of the best {MEMBERS} …")
     built = {mode: client.build_ensemble(sweep["id"], k=MEMBERS, mode=mode) for mode in ("in_graph", "between_graph")}

@@ -110,7 +110,7 @@ def display(client: Client, sweeps: list[SweepInfo]) -> Group:
         name = terminal_output.printable(f"{sweep['id']} {sweep['name']}")[:NAME_COLUMNS] if len(sweeps) > 1 else ""
         bar = ProgressBar(total=sweep["run_cap"], completed=_counted(sweep), width=15 if name else 30)
         bars.add_row(*([name] if name else []), bar, f"{_done(sweep)}{_remaining(sweep)}")
-        counts = terminal_output.counts(sweep) or sweep["reason"]
+        counts = terminal_output.counts(sweep) or terminal_output.reason(sweep)
         words = f"{counts}; {terminal_output.best(sweep)}{terminal_output.held(sweep)}"
         lines.append(Text(terminal_output.printable(f"{sweep['id']}: {words}" if name else words)))
         if used := terminal_output.budget(sweep):

@@ -137,9 +137,9 @@ def violated(trial: TrialInfo) -> str:
 def sampler(trial: TrialInfo) -> str:
     """What chose the parameters of a trial, as text: its sampler, and why another one than the method's."""
     if trial["fallback_reason"] is not None:
-        reason = _FALLBACKS.get(trial["fallback_reason"], trial["fallback_reason"])
+        because = _FALLBACKS.get(trial["fallback_reason"], trial["fallback_reason"])
         error = f": {trial['fallback_error']}" if trial["fallback_error"] else ""
-        return f"{trial['sampler']}, because {reason}{error}"
+        return f"{trial['sampler']}, because {because}{error}"
     if trial["proposed_for"] is not None:
         return f"{trial['sampler']}, proposed for trial {trial['proposed_for']}"
     return trial["sampler"]
@@ -198,6 +198,14 @@ def provenance(sweep: SweepInfo) -> list[str]:
     return lines
 
 
+def reason(sweep: SweepInfo) -> str:
+    """The reason of a sweep's state, and why the sweep waits, as text; "" without either."""
+    own, wait = sweep["reason"], sweep["wait_message"]
+    if own and wait:
+        return f"{own}; its last trials wait: {wait}" if sweep["state"] == "stopping" else wait
+    return own or wait
+
+
 def held(sweep: SweepInfo) -> str:
     """The state and reason of a paused or stopping sweep; "" otherwise."""
-    return f"; {sweep['state']}: {sweep['reason']}" if sweep["state"] in ("paused", "stopping") else ""
+    return f"; {sweep['state']}: {reason(sweep)}" if sweep["state"] in ("paused", "stopping") else ""

@@ -3047,6 +3047,9 @@ export interface components {
             versions: {
                 [key: string]: string;
             } | null;
+            /** Wait Message */
+            wait_message: string;
+            wait_reason: components["schemas"]["WaitReason"] | null;
             warm_start: components["schemas"]["WarmStartView"] | null;
             /** Warnings */
             warnings: components["schemas"]["WarningView"][];
@@ -3412,6 +3415,12 @@ export interface components {
             /** Trial Ids */
             trial_ids: number[];
         };
+        /**
+         * WaitReason
+         * @description Why no trial of a sweep runs although some may start.
+         * @enum {string}
+         */
+        WaitReason: "scheduler" | "disk_full" | "no_device" | "no_matching_device" | "devices_closed" | "devices_busy" | "proposal";
         /**
          * WarmStartView
          * @description Trials of earlier sweeps that a sweep's search started from.

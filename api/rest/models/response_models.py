@@ -17,6 +17,7 @@ from podium.sweep.lifecycle.budget_usage import Terms, Used
 from podium.sweep.values.device_state import USABLE_DEVICE_STATES, DeviceState, device_state
 from podium.sweep.values.trial import Scalar
 from podium.sweep.values.trial_history import FallbackReason
+from podium.sweep.values.wait_reason import WaitReason
 
 Item = TypeVar("Item")
 
@@ -134,7 +135,9 @@ class SweepView(View):
     id: int
     name: str
     state: str
-    reason: str
+    reason: str  # of the state
+    wait_reason: WaitReason | None  # why it waits; null: it does not wait
+    wait_message: str  # the same for people, with the devices or sweeps in question
     spec: dict[str, Any]
     run_cap: int  # as submitted or extended
     priority: float
@@ -171,6 +174,8 @@ class SweepView(View):
             name=row.name,
             state=row.state,
             reason=row.reason,
+            wait_reason=None if row.wait is None else row.wait.reason,
+            wait_message="" if row.wait is None else row.wait.message,
             spec=json.loads(row.spec_json),
             run_cap=row.run_cap,
             priority=row.priority,

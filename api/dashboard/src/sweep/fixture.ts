@@ -7,6 +7,8 @@ export function sweepFixture(changes: Partial<Sweep> = {}): Sweep {
     name: "digits",
     state: "running",
     reason: "",
+    wait_reason: null,
+    wait_message: "",
     spec: { metric: { name: "val_accuracy", goal: "maximize" }, program: { model: "mlp" } },
     run_cap: 24,
     priority: 1,

@@ -8,7 +8,8 @@ test("a row shows state, reason, progress, best, time and devices", () => {
     id: 8,
     name: "<b>late</b>",
     state: "queued",
-    reason: "every device is busy",
+    wait_reason: "devices_busy" as const,
+    wait_message: "every device is busy",
     eta_s: null,
   });
   render(<SweepsTable sweeps={[sweepFixture(), waiting]} />);

@@ -1,4 +1,5 @@
 // The list of sweeps: j and k move between rows, Enter opens one.
+
 import { useRef } from "react";
 import { Link } from "wouter";
 import { formatDuration } from "../format";
@@ -7,6 +8,7 @@ import { StateBadge } from "../widgets/badge";
 import { RelativeTime } from "../widgets/relative-time";
 import { BestValue } from "./best";
 import { SweepProgress } from "./progress";
+import { reasonText } from "./reason";
 import { budgetLines, durationS, ENDED_STATES, formatEstimate, type Sweep } from "./summary";
 import "./table.css";
 
@@ -63,9 +65,9 @@ function Row({ sweep }: { sweep: Sweep }) {
       </td>
       <td className="sweeps-why">
         <StateBadge state={sweep.state} />
-        {sweep.reason && sweep.state !== "running" && (
-          <span className="sweeps-reason" title={sweep.reason}>
-            {sweep.reason}
+        {reasonText(sweep) && sweep.state !== "running" && (
+          <span className="sweeps-reason" title={reasonText(sweep)}>
+            {reasonText(sweep)}
           </span>
         )}
         {sweep.warnings.map(warning => (

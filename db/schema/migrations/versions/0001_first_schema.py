@@ -87,6 +87,8 @@ def upgrade() -> None:
         sa.Column("name", sa.String(), nullable=False),
         sa.Column("state", sa.String(), nullable=False),
         sa.Column("reason", sa.String(), server_default="", nullable=False),
+        sa.Column("wait_reason", sa.String(), nullable=True),
+        sa.Column("wait_message", sa.Text(), server_default="", nullable=False),
         sa.Column("spec", sa.Text(), nullable=False),
         sa.Column("metric", sa.String(), nullable=False),
         sa.Column("goal", sa.String(), nullable=False),

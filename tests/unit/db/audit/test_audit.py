@@ -141,6 +141,8 @@ ROWS = [
     ("counts", "UPDATE trials SET number = 5 WHERE id = 2"),
     ("sweeps", "UPDATE sweeps SET state = 'lost' WHERE id = 2"),
     ("sweeps", "UPDATE sweeps SET ended_at = NULL WHERE id = 1"),
+    ("sweeps", "UPDATE sweeps SET wait_reason = 'boredom' WHERE id = 2"),
+    ("sweeps", "UPDATE sweeps SET wait_reason = 'no_device' WHERE id = 1"),
     ("sweeps", "UPDATE sweeps SET ended_at = 1 WHERE id = 2"),
     ("devices", "UPDATE events SET id = id + 1000 WHERE trial_id = 1 AND kind = 'trial.finished'"),
     ("devices", "UPDATE attempts SET ended_at = NULL WHERE trial_id = 1"),
@@ -158,6 +160,7 @@ def test_breach_in_rows_is_found(consistent: ServiceRig, invariant: str, stateme
 
 
 VALID = (
+    "UPDATE sweeps SET wait_reason = 'devices_busy', wait_message = 'every device is busy' WHERE id = 2",
     "UPDATE trials SET fallback_reason = 'slow' WHERE id = 2",
     "UPDATE trials SET fallback_reason = 'failed', fallback_error = 'ValueError: no' WHERE id = 2",
     "UPDATE trials SET fallback_reason = 'process_ended' WHERE id = 2",
@@ -172,7 +175,7 @@ def test_what_the_search_may_record_is_no_breach(sound: ServiceRig, statement: s
 
 
 PASSING = [
-    ("sweeps", "UPDATE sweeps SET state = 'cancelled', ended_at = 1 WHERE id = 2"),
+    ("sweeps", "UPDATE sweeps SET state = 'cancelled', ended_at = 1, wait_reason = NULL WHERE id = 2"),
     ("requests", "UPDATE trials SET requested = 'retry' WHERE id = 1"),
 ]
 

@@ -32,6 +32,7 @@ from podium.sweep.scheduling.recorder import DatabaseRecorder
 from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.errors import ConflictError, IllegalTransitionError, InvalidSpecError, NotFoundError
 from podium.sweep.values.trial import AttemptKey, Cause, Ended, Saved, SweepState, TrialState
+from podium.sweep.values.wait_reason import WAITS_FOR_SCHEDULER, Wait, WaitReason
 from tests.specs import spec
 
 FINISHED, FAILED, WAITING = TrialState.FINISHED, TrialState.FAILED, TrialState.WAITING
@@ -104,6 +105,24 @@ def test_terminal_sweep_never_changes(database: Database) -> None:
         kinds = [event["kind"] for event in events.after(connection, 0)]
     assert (sweep.state, sweep.reason, sweep.started_at, sweep.ended_at) == (SweepState.FINISHED, "done", 11.0, 12.0)
     assert kinds == ["sweep.queued", "sweep.running", "sweep.finished"]
+
+
+def test_a_sweep_waits_for_the_scheduler_until_its_state_changes(database: Database) -> None:
+    accept(database)
+    wait = Wait(WaitReason.NO_DEVICE, "no device is up yet")
+    with database.read() as connection:
+        assert sweeps.get(connection, 1).wait == WAITS_FOR_SCHEDULER
+    record(database, SweepChanged(1, SweepState.QUEUED, SweepState.QUEUED, "", 11.0, wait=wait))
+    with database.read() as connection:
+        assert sweeps.get(connection, 1).wait == wait
+    record(database, SweepChanged(1, SweepState.QUEUED, SweepState.RUNNING, "", 12.0))
+    with database.read() as connection:
+        assert sweeps.get(connection, 1).wait is None
+        told = [(event["kind"], event["payload"]) for event in events.after(connection, 0)][1:]
+    assert told == [
+        ("sweep.reason", {"reason": "", "wait_reason": "no_device", "wait_message": "no device is up yet"}),
+        ("sweep.running", {"reason": "", "wait_reason": None, "wait_message": ""}),
+    ]
 
 
 def test_sweep_paused_during_its_first_placement_has_started(database: Database) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from podium.sweep.lifecycle.scheduler_messages import SlotLost
 from podium.sweep.scheduling.placement import WAITS_S
 from podium.sweep.values.trial import SweepState, TrialState
+from podium.sweep.values.wait_reason import Wait, WaitReason
 from tests.rig import Rig
 
 MakeRig = Callable[..., Rig]
@@ -82,9 +83,10 @@ def test_sweep_without_device_reports_reason_until_one_is_released(make_rig: Mak
     sweep = rig.submit(run_cap=2)
     assert rig.pool.busy() == []
     assert sweep.state is SweepState.QUEUED
-    assert sweep.reason == f"no device is available for trials: cpu-0 is {WHY}; cpu-1 is {WHY}"
+    message = f"no device is available for trials: cpu-0 is {WHY}; cpu-1 is {WHY}"
+    assert (sweep.reason, sweep.wait) == ("", Wait(WaitReason.DEVICES_CLOSED, message))
     dedicate(rig, "cpu-0")
-    assert rig.sweep().reason == ""
+    assert (rig.sweep().reason, rig.sweep().wait) == ("", None)
     rig.finish_all()
     rig.assert_over(SweepState.FINISHED)
 
@@ -93,12 +95,12 @@ def test_running_sweep_reports_reason_after_its_last_trial_ended(make_rig: MakeR
     rig = make_rig(1)
     rig.submit(run_cap=3)
     dedicate(rig, "cpu-0")
-    assert rig.sweep().reason == ""
+    assert rig.sweep().wait is None
     rig.pool.finish("cpu-0")
     rig.settle()
     rig.clock.advance(WAITS_S)
     rig.settle()
-    assert (rig.sweep().state, rig.sweep().reason) == (
+    assert (rig.sweep().state, rig.sweep().wait) == (
         SweepState.RUNNING,
-        f"no device is available for trials: cpu-0 is {WHY}",
+        Wait(WaitReason.DEVICES_CLOSED, f"no device is available for trials: cpu-0 is {WHY}"),
     )

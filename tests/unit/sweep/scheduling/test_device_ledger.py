@@ -36,13 +36,15 @@ def _drained(slot: Slot) -> None:
 
 def test_a_slot_is_busy_until_its_attempt_has_ended() -> None:
     slot = _slot()
-    assert slot.state is DeviceState.READY and slot.free
+    found = [(slot.state, slot.free, slot.available)]
     slot.run(_trial(), _assignment())
-    assert slot.state is DeviceState.BUSY and not slot.free and slot.available
-    slot.drop(KEY, 5.0)
-    assert slot.state is DeviceState.BUSY and not slot.free, "the process of the attempt still holds the device"
+    found.append((slot.state, slot.free, slot.available))
+    slot.drop(KEY, 5.0)  # the process of the attempt still holds the device
+    found.append((slot.state, slot.free, slot.available))
     slot.finish_ending()
-    assert slot.state is DeviceState.READY and slot.free
+    found.append((slot.state, slot.free, slot.available))
+    busy = (DeviceState.BUSY, False, True)
+    assert found == [(DeviceState.READY, True, True), busy, busy, (DeviceState.READY, True, True)]
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from podium.sweep.scheduling.slot_watchdog import HEARTBEAT_TIMEOUT_S, MARGIN_S
 from podium.sweep.values.errors import DatabaseError, FencedError
 from podium.sweep.values.trial import Cause, SweepState, TrialRequest, TrialState
 from podium.sweep.values.trial_history import Planned
+from podium.sweep.values.wait_reason import Wait, WaitReason
 from tests.rig import Rig
 from tests.specs import spec
 
@@ -379,9 +380,9 @@ def test_repeated_trial_waits_for_another_device_for_limited_time(make_rig: Make
 # Wait reasons.
 
 
-def reason(rig: Rig, sweep_id: int = 1) -> str:
+def wait(rig: Rig, sweep_id: int = 1) -> Wait | None:
     tick(rig, 2)
-    return rig.sweep(sweep_id).reason
+    return rig.sweep(sweep_id).wait
 
 
 def idle(rig: Rig, device_id: str) -> str:
@@ -391,16 +392,27 @@ def idle(rig: Rig, device_id: str) -> str:
 
 def test_waiting_sweep_reports_reason(rig: Rig) -> None:
     rig.submit(run_cap=4, resources={"device": "gpu"})
-    assert reason(rig) == "it requires a gpu device, and there is none"
+    assert wait(rig) == Wait(WaitReason.NO_MATCHING_DEVICE, "it requires a gpu, and there is none")
     rig.submit(run_cap=4)
-    assert reason(rig, 2) == ""
+    assert wait(rig, 2) is None
     rig.submit(run_cap=4)
-    assert reason(rig, 3) == "every device is busy: sweep 2 runs"
+    assert wait(rig, 3) == Wait(WaitReason.DEVICES_BUSY, "every device is busy: sweep 2 runs")
     rig.recorder.aside["cpu-0"] = "drained on request"
     rig.settle()
     rig.pool.finish("cpu-0")
     rig.settle()
-    assert reason(rig, 3) == "no device is available for trials: cpu-0 is set aside (drained on request)"
+    closed = "no device is available for trials: cpu-0 is set aside (drained on request)"
+    assert wait(rig, 3) == Wait(WaitReason.DEVICES_CLOSED, closed)
+    assert rig.sweep(3).reason == ""
+
+
+def test_an_open_sweep_keeps_no_reason_of_an_earlier_state(rig: Rig) -> None:
+    rig.submit(run_cap=4, resources={"device": "gpu"})
+    steer(rig, SweepState.PAUSED)
+    assert wait(rig) is None and rig.sweep().reason
+    steer(rig, SweepState.QUEUED)
+    assert wait(rig) == Wait(WaitReason.NO_MATCHING_DEVICE, "it requires a gpu, and there is none")
+    assert rig.sweep().reason == ""
 
 
 def test_stopping_sweep_reports_what_its_last_trials_wait_for(make_rig: MakeRig) -> None:
@@ -414,12 +426,12 @@ def test_stopping_sweep_reports_what_its_last_trials_wait_for(make_rig: MakeRig)
     rig.settle()
     rig.clock.advance(WAITS_S)
     left = "no device is available for trials: cpu-0 is set aside (it is hot); cpu-1 is set aside (it is loud)"
-    assert reason(rig) == f"{own}; its last trials wait: {left}"
-    assert reason(rig) == f"{own}; its last trials wait: {left}", "reported once"
+    assert wait(rig) == Wait(WaitReason.DEVICES_CLOSED, left)
+    assert rig.sweep().reason == own
     del rig.recorder.aside["cpu-1"]
     tick(rig)
     assert rig.pool.busy() == ["cpu-1"]
-    assert rig.sweep().reason == own
+    assert (rig.sweep().reason, rig.sweep().wait) == (own, None)
     rig.finish_all()
     rig.assert_over(SweepState.FINISHED)
     assert rig.sweep().reason == own
@@ -480,7 +492,7 @@ def test_no_trial_starts_and_reason_is_reported_when_disk_is_full(rig: Rig) -> N
     rig.settle()
     rig.submit(run_cap=2)
     assert rig.pool.busy() == []
-    assert (reason(rig), idle(rig, "cpu-0")) == (full, full)
+    assert (wait(rig), idle(rig, "cpu-0")) == (Wait(WaitReason.DISK_FULL, full), full)
     rig.disk_shortage = ""
     rig.settle()
     rig.finish_all()
@@ -738,5 +750,5 @@ def test_alternating_sweeps_do_not_write_wait_reason_per_turn(rig: Rig) -> None:
         rig.clock.advance(TICK_S)
         rig.pool.finish("cpu-0")
         rig.settle()
-        reasons.append((rig.sweep(1).reason, rig.sweep(2).reason))
+        reasons.append((rig.sweep(1).wait, rig.sweep(2).wait))
     assert sum(earlier != later for earlier, later in pairwise(reasons)) <= 2

@@ -1,10 +1,12 @@
 // The header of a sweep's page: state and reason, progress, best value, remaining budget, and commands.
+
 import { useEffect } from "react";
 import { Link } from "wouter";
 import { formatDuration, formatNumber, formatShare } from "../../format";
 import { SweepActions } from "../../sweep/actions";
 import { goalSign } from "../../sweep/best";
 import { SweepProgress } from "../../sweep/progress";
+import { reasonText } from "../../sweep/reason";
 import { budgetLines, durationS, ENDED_STATES, formatEstimate, objectivesOf, type Sweep } from "../../sweep/summary";
 import { useSweep } from "../../sweep/use-sweep";
 import { useNow } from "../../use-now";
@@ -38,7 +40,7 @@ function Head({ sweep }: { sweep: Sweep }) {
       </PageHead>
       <p className="sweep-state">
         <StateBadge state={sweep.state} />
-        {sweep.reason && <span>{sweep.reason}</span>}
+        {reasonText(sweep) && <span>{reasonText(sweep)}</span>}
       </p>
       {sweep.ensemble_error !== null && <p className="sweep-warning">Ensemble not built: {sweep.ensemble_error}</p>}
       {sweep.warnings.map(warning => (

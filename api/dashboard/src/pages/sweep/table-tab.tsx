@@ -1,8 +1,10 @@
 // The table of a sweep's trials: sorted and filtered by the service, fetched as rows scroll into view.
+
 import { useEffect, useState } from "react";
 import { useLocation } from "wouter";
 import { useKeys } from "../../keyboard";
 import { select, toggle, useSelection } from "../../selection";
+import { reasonText } from "../../sweep/reason";
 import type { Sweep } from "../../sweep/summary";
 import { useSweep } from "../../sweep/use-sweep";
 import { type Column, columnsOf, defaultColumns } from "../../trials/columns";
@@ -87,7 +89,7 @@ function NoTrials({ sweep }: { sweep: Sweep }) {
   return (
     <Empty
       title={over ? "This sweep has no trials" : "No trials yet"}
-      hint={sweep.reason || "Trials appear when the search has proposed the first one."}
+      hint={reasonText(sweep) || "Trials appear when the search has proposed the first one."}
     >
       {over && <ButtonLink href={`/new?from=${sweep.id}`}>New sweep from this one</ButtonLink>}
     </Empty>

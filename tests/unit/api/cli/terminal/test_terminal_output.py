@@ -35,3 +35,24 @@ def test_every_fallback_reason_has_a_text() -> None:
     for reason in FallbackReason:
         trial: Any = NONE | {"fallback_reason": reason.value}
         assert terminal_output.sampler(trial) != f"random, because {reason.value}"
+
+
+@pytest.mark.parametrize(
+    ("state", "own", "wait", "text"),
+    [
+        ("running", "", "", ""),
+        ("queued", "", "no device is up yet", "no device is up yet"),
+        ("queued", "resumed on request", "no device is up yet", "no device is up yet"),
+        ("finished", "24 trials counted", "", "24 trials counted"),
+        ("stopping", "stopped on request", "", "stopped on request"),
+        (
+            "stopping",
+            "stopped on request",
+            "no device is up yet",
+            "stopped on request; its last trials wait: no device is up yet",
+        ),
+    ],
+)
+def test_the_reason_of_a_sweep(state: str, own: str, wait: str, text: str) -> None:
+    sweep: Any = {"state": state, "reason": own, "wait_message": wait}
+    assert terminal_output.reason(sweep) == text
