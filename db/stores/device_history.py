@@ -15,7 +15,7 @@ from podium.db.schema.tables import device_spells, devices, scheduler_lease
 from podium.sweep.values.device_state import RecordedState
 
 KEPT = 20_000  # newest rows of one device
-_EVERY = 101  # deletes old rows once per this many inserts
+INSERTS_PER_DELETION = 101  # old rows are deleted once per this many inserts
 STOPPED = "the service was stopped"
 KILLED = "the scheduler was not running: it or the machine stopped unexpectedly"
 SLOT_STARTS = "the service was starting"
@@ -32,8 +32,8 @@ class DeviceStateRow(NamedTuple):
     reason: str
 
 
-def add(connection: Connection, device_id: str, spell: DeviceStateRow) -> None:
-    """Add a new state of a device."""
+def add(connection: Connection, device_id: str, spell: DeviceStateRow, *, kept: int = KEPT) -> None:
+    """Add a new state of a device, and from time to time delete all but its `kept` newest states."""
     values = {"device_id": device_id, "at": spell.at, "state": spell.state.value, "reason": spell.reason}
     added: int = connection.execute(_ADD, values).scalar_one()
     if added % INSERTS_PER_DELETION == 0:
@@ -49,7 +49,7 @@ def take_over(connection: Connection, at: float) -> None:
         if last.state is not RecordedState.DOWN and seen_at is not None:
             add(connection, device_id, DeviceStateRow(min(at, max(seen_at, last.at)), RecordedState.DOWN, KILLED))
         add(connection, device_id, DeviceStateRow(at, RecordedState.STARTING, SLOT_STARTS))
-        _thin(connection, device_id)
+        _thin(connection, device_id, KEPT)
 
 
 def see(connection: Connection, at: float) -> None:

@@ -178,7 +178,7 @@ def test_the_error_of_a_sampler_is_stored_up_to_a_limit(bench: Bench) -> None:
 def test_ended_process_is_restarted_limited_times(bench: Bench) -> None:
     bench.thread.ask(deadline_s=LONG_S)
     for _ in range(3):
-        bench.process().say(kind="gone")
+        bench.process().send(kind="gone")
     assert bench.answer().fallback_reason is FallbackReason.PROCESS_ENDED
     bench.thread.ask(deadline_s=LONG_S)
     assert bench.answer().fallback_reason is FallbackReason.PROCESS_ENDED

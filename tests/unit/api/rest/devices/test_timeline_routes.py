@@ -42,8 +42,12 @@ def client(service: ServiceRig) -> TestClient:
     return service.client()
 
 
+def device_state(state: str, reason: str, at: float, device_id: str = "cpu-0") -> DeviceChanged:
+    return DeviceChanged(device_id, "cpu", 0, "node", "", None, 99, DeviceState(state), reason, at)
+
+
 def device(service: ServiceRig, state: str, reason: str, at: float, device_id: str = "cpu-0") -> None:
-    service.commit(DeviceChanged(device_id, "cpu", 0, "node", "", None, 99, DeviceState(state), reason, at))
+    service.commit(device_state(state, reason, at, device_id))
 
 
 def trial(service: ServiceRig, sweep_id: int, start: float, end: float | None, **options: Any) -> int:
@@ -259,9 +263,9 @@ def test_heartbeat_is_written_every_few_seconds(service: ServiceRig) -> None:
 def test_history_of_a_device_is_bounded(service: ServiceRig) -> None:
     with service.database.write() as connection:
         for step in range(600):
-            device_history.add(connection, "cpu-0", DeviceStateRow(T + step, RecordedState.READY, str(step)))
-            device_history.add(connection, "cpu-1", DeviceStateRow(T, RecordedState.READY, ""))
-    assert 50 <= len(states(service)) <= 50 + 2 * device_history._EVERY
+            device_history.add(connection, "cpu-0", DeviceStateRow(T + step, RecordedState.READY, str(step)), kept=50)
+            device_history.add(connection, "cpu-1", DeviceStateRow(T, RecordedState.READY, ""), kept=50)
+    assert 50 <= len(states(service)) <= 50 + 2 * device_history.INSERTS_PER_DELETION
 
 
 # Pure functions.
