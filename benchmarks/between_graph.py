@@ -75,7 +75,7 @@ def measure(served: Served, kind: str, samples: Samples, plan: Plan) -> str:
     for heard in (one, many):
         if len(heard.good) < len(heard.answers):
             raise RuntimeError(f"{len(heard.answers) - len(heard.good)} of {len(heard.answers)} requests failed")
-    found = (one.took_ms(0.5), one.took_ms(0.95), one.took_ms(0.99), many.a_second, many.took_ms(0.99))
+    found = (one.took_ms(0.5), one.took_ms(0.95), one.took_ms(0.99), many.per_second, many.took_ms(0.99))
     for name, value in zip(UNITS, found, strict=True):
         samples[name + kind].append(value)
     return f"{found[0]:.2f} ms with 1 client, {found[3]:.0f} requests/s with {CLIENTS}; then in cores: {cores}"

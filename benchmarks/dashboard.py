@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 
 from benchmarks import optuna_dashboard, page_times
-from benchmarks.filled import fill
+from benchmarks.generated_sweep import fill
 from benchmarks.plan import Plan
 from benchmarks.results import Figure, Row, at_most, ratio
 from podium.api.client.local_service import service
@@ -40,27 +40,27 @@ PRESSES = 20
 TABLE = {"sort": "best", "limit": 200}
 FILTERED = {"filter": "lr<0.01 dropout:0.1..0.3 optimizer:adam,adamw", "sort": "params.hidden", "limit": 200}
 CURVES = {"limit": 50}
-Found = dict[str, list[float]]
+Measurement = dict[str, list[float]]
 
 
 def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
     """Row 9."""
     counts = (200, 400) if plan.quick else COUNTS
-    ours: dict[int, Found] = {}
-    theirs: dict[int, Found] = {}
+    ours: dict[int, Measurement] = {}
+    theirs: dict[int, Measurement] = {}
     executable = page_times.chromium()
     visits = min(3, plan.repetitions)
     with tempfile.TemporaryDirectory(prefix="podium-bench-") as folder:
         package = optuna_dashboard.installed(Path(folder) / "optuna-dashboard")
         for count in counts:
             ours[count] = podium(Path(folder) / f"podium-{count}", count, executable, visits)
-            plan.say(f"{count:,} trials, Podium: {_said(ours[count])}")
+            plan.say(f"{count:,} trials, Podium: {_summary(ours[count])}")
             theirs[count] = peer(Path(folder) / f"optuna-{count}.sqlite3", package, count, executable, visits)
-            plan.say(f"{count:,} trials, optuna-dashboard: {_said(theirs[count])}")
+            plan.say(f"{count:,} trials, optuna-dashboard: {_summary(theirs[count])}")
     return [_row(ours, theirs, visits, executable is not None)]
 
 
-def podium(folder: Path, count: int, executable: str | None, visits: int) -> Found:
+def podium(folder: Path, count: int, executable: str | None, visits: int) -> Measurement:
     """Measure Podium's service and pages."""
     data = DataDirectory(folder)
     data.prepare()
@@ -69,7 +69,7 @@ def podium(folder: Path, count: int, executable: str | None, visits: int) -> Fou
         token = (folder / "admin.token").read_text().strip()
         path = f"/api/v1/sweeps/{sweep_id}"
         with httpx2.Client(base_url=client.url, headers={"Authorization": f"Bearer {token}"}, trust_env=False) as http:
-            found: Found = {}
+            found: Measurement = {}
             for name, tail, query in (
                 ("table", "table", TABLE), ("filter", "table", FILTERED), ("curves", "curves", CURVES),
             ):  # fmt: skip
@@ -79,8 +79,8 @@ def podium(folder: Path, count: int, executable: str | None, visits: int) -> Fou
     return found
 
 
-def _pages(executable: str, url: str, token: str, sweep_id: int, visits: int) -> Found:
-    found: Found = {"paint ms": [], "row ms": []}
+def _pages(executable: str, url: str, token: str, sweep_id: int, visits: int) -> Measurement:
+    found: Measurement = {"paint ms": [], "row ms": []}
     for _ in range(visits):
         with page_times.browser(executable) as context:
             context.request.post(f"{url}/api/v1/session", data={"token": token}, headers={"Origin": url})
@@ -90,13 +90,13 @@ def _pages(executable: str, url: str, token: str, sweep_id: int, visits: int) ->
     return found
 
 
-def _visit(found: Found, context: BrowserContext, url: str, selector: str) -> None:
+def _visit(found: Measurement, context: BrowserContext, url: str, selector: str) -> None:
     paint, row = page_times.shown_ms(context, url, selector)
     found["paint ms"].append(paint)
     found["row ms"].append(row)
 
 
-def peer(path: Path, package: Path, count: int, executable: str | None, visits: int) -> Found:
+def peer(path: Path, package: Path, count: int, executable: str | None, visits: int) -> Measurement:
     """Measure the same in optuna-dashboard."""
     optuna_dashboard.fill(path, count)
     with optuna_dashboard.serving(package, path) as url:
@@ -123,7 +123,7 @@ def asked(http: httpx2.Client, path: str, query: dict[str, Any], times: int) -> 
     return took_ms[1:], size_kb[1:]
 
 
-def _row(ours: dict[int, Found], theirs: dict[int, Found], visits: int, browsed: bool) -> Row:
+def _row(ours: dict[int, Measurement], theirs: dict[int, Measurement], visits: int, browsed: bool) -> Row:
     podium_figures = {key: figure for count, found in ours.items() for key, figure in _figures(count, found)}
     peer_figures = {key: figure for count, found in theirs.items() for key, figure in _figures(count, found)}
     few, many = min(ours), max(ours)
@@ -159,14 +159,14 @@ def _named(what: str, unit: str) -> str:
     return f"{_NAMES[what]}, size" if unit == "kB" else _NAMES[what]
 
 
-def _figures(count: int, found: Found) -> list[tuple[tuple[int, str], Figure]]:
+def _figures(count: int, found: Measurement) -> list[tuple[tuple[int, str], Figure]]:
     return [
         ((count, key), Figure(f"{count:,}: {_named(*key.split())}", key.split()[1], tuple(samples)))
         for key, samples in found.items()
     ]
 
 
-def _said(found: Found) -> str:
+def _summary(found: Measurement) -> str:
     return ", ".join(
         f"{key.split()[0]} {sorted(samples)[len(samples) // 2]:.3g} {key.split()[1]}" for key, samples in found.items()
     )

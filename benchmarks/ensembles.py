@@ -16,7 +16,7 @@ import psutil
 from numpy.typing import NDArray
 
 from benchmarks import load, processor_time
-from benchmarks.load import Asking, Heard
+from benchmarks.load import LoadProcess, LoadResult
 from podium.api.client.answers import EnsembleInfo
 from podium.api.client.local_service import service
 from podium.api.serve.supervisor import free_port
@@ -53,7 +53,7 @@ class Served:
     root: int  # the process that started all others
     members: tuple[int, ...]
 
-    def ask(self, clients: int, seconds: float) -> tuple[Heard, str]:
+    def ask(self, clients: int, seconds: float) -> tuple[LoadResult, str]:
         """The responses that clients received after a short warm-up, and the cores that each kind of process used."""
         load.ask(self.port, self.content, clients, min(1.0, seconds))
         before = processor_time.used_s(self.root, _name)
@@ -62,7 +62,7 @@ class Served:
         used["load"] = heard.processor_s
         return heard, processor_time.shares(before, used, heard.seconds)
 
-    def start_asking(self, clients: int, seconds: float) -> Asking:
+    def start_asking(self, clients: int, seconds: float) -> LoadProcess:
         """Start the same load without a warm-up."""
         return load.start(self.port, self.content, clients, seconds)
 

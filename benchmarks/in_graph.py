@@ -2,7 +2,7 @@
 
 Measured: p50 of many calls with rows in, and every member's probabilities and their mean out, as numpy arrays. Podium
 and the loop alternate in one process. Networks: an MLP 64-128-10, and a CNN of two blocks on 28 x 28 pixels, each with
-its own weights. Podium: `WholeEnsemble` after its warm-up, which selects the fastest plan; the measured times are in
+its own weights. Podium: `InGraphNetwork` after its warm-up, which selects the fastest plan; the measured times are in
 the notes. The loop: each module called in turn under `torch.inference_mode`, softmax, `stack`, `mean`; with one thread
 and with one per core, of which the faster counts.
 
@@ -51,13 +51,13 @@ from podium.ensemble.values.ensemble_spec import (
     Traffic,
 )
 from podium.ensemble.values.prediction import Outcome
-from podium.ensemble.worker.in_graph import WholeEnsemble
+from podium.ensemble.worker.in_graph import InGraphNetwork
 from podium.ensemble.worker.network import ModelFile
 from podium.ensemble.worker.network_loading import load
-from podium.ensemble.worker.worker_server import MemberServer
+from podium.ensemble.worker.worker_server import WorkerServer
 from podium.sweep.networks import checkpoints, models
 from podium.sweep.runtime.atomic_files import sha256_of
-from podium.sweep.runtime.settings import cores
+from podium.sweep.runtime.settings import available_cores
 
 MEMBERS = (3, 10)
 ROWS = (1, 64, 1024)
@@ -130,14 +130,14 @@ def one_ensemble(
 ) -> None:
     """Measure all batch sizes of one ensemble: its own time and the loop's."""
     with tempfile.TemporaryDirectory(prefix="podium-bench-") as folder:
-        torch.set_num_threads(cores())  # the maximum for the ensemble
+        torch.set_num_threads(available_cores())  # the maximum for the ensemble
         ensemble = warm_ensemble(saved(Path(folder), kind, members), kind.features)
         loop = plain_loop([_network(kind, seed) for seed in range(members)])
     for rows, chosen in zip(ROWS, ensemble.plan()["groups"][0]["sizes"], strict=True):
         name = f"{members} {kind.name}s, {rows} row{'s' * (rows > 1)}"
         inputs = np.random.default_rng(0).random((rows, kind.features), dtype=np.float32)
         ours_us, one_us = in_turn_us([functools.partial(ensemble.predict, inputs), threaded(loop, inputs, 1)], plan)
-        loop_us = min(one_us, *in_turn_us([threaded(loop, inputs, cores())], plan))
+        loop_us = min(one_us, *in_turn_us([threaded(loop, inputs, available_cores())], plan))
         podium.setdefault(name, []).append(ours_us)
         peer.setdefault(name, []).append(loop_us)
         times = ", ".join(f"{way} {took:.0f}" for way, took in chosen["took_us"].items())
@@ -199,10 +199,10 @@ def _mean(members: int) -> Combination:
     return Combination(Task.CLASSIFICATION, Rule.MEAN, (1 / members,) * members)
 
 
-def warm_ensemble(files: list[ModelFile], features: int) -> WholeEnsemble:
+def warm_ensemble(files: list[ModelFile], features: int) -> InGraphNetwork:
     """The program of an in-graph worker, as its actor loads and warms it."""
     ensemble = load(files, in_graph=True, combination=_mean(len(files)), precision=Precision.FLOAT32)
-    assert isinstance(ensemble, WholeEnsemble)
+    assert isinstance(ensemble, InGraphNetwork)
     ensemble.warm(features)
     return ensemble
 
@@ -233,10 +233,10 @@ def added_ms(plan: Plan) -> float:
 
 def serve(files: list[ModelFile], endpoint: str, inputs: Rows, plan: Plan, parent: Connection) -> None:
     """The worker process: reports the time of its program itself, then serves until the parent is done."""
-    torch.set_num_threads(cores())
+    torch.set_num_threads(available_cores())
     ensemble = warm_ensemble(files, inputs.shape[1])
     (bare_us,) = in_turn_us([lambda: ensemble.predict(inputs)], plan)
-    server = MemberServer(endpoint, EPOCH, ensemble)
+    server = WorkerServer(endpoint, EPOCH, ensemble)
     server.start()
     parent.send(bare_us)
     parent.poll(None)  # until it closes its end

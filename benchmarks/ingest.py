@@ -71,7 +71,7 @@ TOKEN = "benchmark-" + "0" * 40
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Measurement:
     """The result of one run."""
 
     points_a_second: float
@@ -84,13 +84,13 @@ class Found:
 def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
     """Row 10."""
     trials, seconds, steps = (5, 1.0, 200) if plan.quick else (TRIALS, SECONDS, STEPS)
-    measures: dict[str, Callable[[Path], Found]] = {
+    measures: dict[str, Callable[[Path], Measurement]] = {
         "recorder": lambda folder: of_recorder(folder, trials, seconds),
         "Optuna": lambda folder: of_optuna(folder, trials, seconds),
         "whole path": lambda folder: of_service(folder, trials, steps),
     }
     repetitions = min(3, plan.repetitions)
-    found: dict[str, list[Found]] = {name: [] for name in measures}
+    found: dict[str, list[Measurement]] = {name: [] for name in measures}
     for _ in range(repetitions):
         for name, measure in measures.items():
             with tempfile.TemporaryDirectory(prefix="podium-bench-") as folder:
@@ -113,7 +113,7 @@ def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
     ]  # fmt: skip
 
 
-def _figures(name: str, found: list[Found]) -> list[Figure]:
+def _figures(name: str, found: list[Measurement]) -> list[Figure]:
     return [
         Figure(f"{name}, stored", "points/s", tuple(one.points_a_second for one in found)),
         *(
@@ -126,7 +126,7 @@ def _figures(name: str, found: list[Found]) -> list[Figure]:
 # Podium.
 
 
-def of_recorder(folder: Path, trials: int, seconds: float) -> Found:
+def of_recorder(folder: Path, trials: int, seconds: float) -> Measurement:
     """Measure the recorder in this process, with the API in another."""
     settings = ServiceSettings(str(folder), str(folder / "run"), port=_free_port())
     database, recorder = _filled(settings, trials)
@@ -142,7 +142,7 @@ def of_recorder(folder: Path, trials: int, seconds: float) -> Found:
                 )
                 points, step = points + BATCH, step + 1
             took_s = time.perf_counter() - began
-            return Found(points / took_s, _reads(readers))
+            return Measurement(points / took_s, _reads(readers))
     finally:
         database.close()
 
@@ -179,7 +179,7 @@ def _serve(settings: ServiceSettings) -> None:
     uvicorn.run(app, host=settings.host, port=settings.port, log_level="error", access_log=False)
 
 
-def of_service(folder: Path, trials: int, steps: int) -> Found:
+def of_service(folder: Path, trials: int, steps: int) -> Measurement:
     """Measure a real service with two slots, and trials that log one after the other."""
     space = {"steps": {"value": steps}, "x": {"min": 0.0, "max": 1.0}}
     sweep = document("logging_curves:objective", space, trials)
@@ -195,7 +195,7 @@ def of_service(folder: Path, trials: int, steps: int) -> Found:
         thread.join()
     if not times:
         raise RuntimeError("the sweep that logs has failed; see above")
-    return Found(_stored(folder / "data") / times[0].inside_s, tuple(heard))
+    return Measurement(_stored(folder / "data") / times[0].inside_s, tuple(heard))
 
 
 def _stored(data_dir: Path) -> int:
@@ -207,14 +207,14 @@ def _stored(data_dir: Path) -> int:
     return stored
 
 
-def _readers(port: int, token: str, sweep_id: int, trial_id: int, seconds: float) -> list[load.Asking]:
+def _readers(port: int, token: str, sweep_id: int, trial_id: int, seconds: float) -> list[load.LoadProcess]:
     """Two readers of a curve and two of a page of trials."""
     paths = (f"/api/v1/trials/{trial_id}/metrics", f"/api/v1/sweeps/{sweep_id}/trials")
     head = f"HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\r\n"
     return [load.start(port, f"GET {path} {head}".encode(), 2, seconds) for path in paths]
 
 
-def _reads(readers: list[load.Asking]) -> tuple[float, ...]:
+def _reads(readers: list[load.LoadProcess]) -> tuple[float, ...]:
     answers = [answer for reader in readers for answer in reader.wait().answers]
     if bad := [answer.status for answer in answers if answer.status not in (200, 404)]:
         raise RuntimeError(f"{len(bad)} of {len(answers)} reads failed, with HTTP status {sorted(set(bad))}")
@@ -242,7 +242,7 @@ def _wait_for(port: int) -> None:
 # Optuna.
 
 
-def of_optuna(folder: Path, trials: int, seconds: float) -> Found:
+def of_optuna(folder: Path, trials: int, seconds: float) -> Measurement:
     """Measure `report` in this process, with readers in another."""
     url = f"sqlite:///{folder / 'optuna.sqlite3'}"
     study = optuna.create_study(storage=url, study_name="s", sampler=optuna.samplers.RandomSampler(seed=0))
@@ -262,7 +262,7 @@ def of_optuna(folder: Path, trials: int, seconds: float) -> Found:
     took_s = time.perf_counter() - began
     reads_ms = tuple(heard.get(timeout=60))
     process.join()
-    return Found(points / took_s, reads_ms)
+    return Measurement(points / took_s, reads_ms)
 
 
 def _read_optuna(url: str, seconds: float, heard: Any, ready: Any) -> None:

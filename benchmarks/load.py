@@ -25,7 +25,7 @@ import httptools
 import numpy as np
 import uvloop
 
-PATIENCE_S = 20.0  # for responses that are pending at the end
+TIMEOUT_S = 20.0  # for responses that are pending at the end
 NO_ANSWER = 0  # instead of a status: the connection was closed
 _AGAIN_S = 0.05
 _ANSWERED = re.compile(rb'"answered": ?(\d+)')
@@ -48,7 +48,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class LoadResult:
     """All responses in order of arrival, and the cost of the load itself."""
 
     answers: tuple[Answer, ...]
@@ -60,7 +60,7 @@ class Heard:
         return tuple(answer for answer in self.answers if answer.status == 200)
 
     @property
-    def a_second(self) -> float:
+    def per_second(self) -> float:
         """Successful responses per second."""
         return len(self.good) / self.seconds
 
@@ -82,27 +82,27 @@ def request(path: str, body: bytes, headers: dict[str, str]) -> bytes:
 
 
 @dataclass(slots=True)
-class Asking:
+class LoadProcess:
     """A running load."""
 
     process: subprocess.Popen[bytes]
 
-    def end_when_whole(self, members: int, since_s: float) -> None:
+    def end_when_all_answer(self, members: int, since_s: float) -> None:
         """End at the first response from `members` members to a request sent after `since_s` (monotonic)."""
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps([members, since_s]).encode() + b"\n")
         self.process.stdin.flush()
 
-    def wait(self) -> Heard:
+    def wait(self) -> LoadResult:
         """Wait until it ends. Raises `RuntimeError` if it failed."""
         said, _ = self.process.communicate()
         if self.process.returncode:
             raise RuntimeError(f"the load ended with status {self.process.returncode}")
         found = json.loads(said)
-        return Heard(tuple(Answer(*each) for each in found["answers"]), found["seconds"], found["processor_s"])
+        return LoadResult(tuple(Answer(*each) for each in found["answers"]), found["seconds"], found["processor_s"])
 
 
-def start(port: int, content: bytes, clients: int, seconds: float) -> Asking:
+def start(port: int, content: bytes, clients: int, seconds: float) -> LoadProcess:
     """Start `clients` clients for `seconds`; `content` is the complete request."""
     process = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.load"], cwd=_REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -111,10 +111,10 @@ def start(port: int, content: bytes, clients: int, seconds: float) -> Asking:
     assert process.stdin is not None
     process.stdin.write(json.dumps(asked).encode() + b"\n")
     process.stdin.flush()
-    return Asking(process)
+    return LoadProcess(process)
 
 
-def ask(port: int, content: bytes, clients: int, seconds: float) -> Heard:
+def ask(port: int, content: bytes, clients: int, seconds: float) -> LoadResult:
     """The same, and wait until it ends."""
     return start(port, content, clients, seconds).wait()
 
@@ -214,9 +214,9 @@ async def _all_clients(port: int, content: bytes, clients: int, seconds: float) 
     load = _Load(content, began_s + seconds)
     await asyncio.get_running_loop().connect_read_pipe(lambda: load, sys.stdin)
     asking = [asyncio.ensure_future(_one_client(port, load)) for _ in range(clients)]
-    await asyncio.wait(asking, timeout=seconds + PATIENCE_S)
+    await asyncio.wait(asking, timeout=seconds + TIMEOUT_S)
     took_s, used_s = time.monotonic() - began_s, time.process_time() - used_s
-    missing = [(time.monotonic() - PATIENCE_S, PATIENCE_S, NO_ANSWER, b"") for each in asking if not each.done()]
+    missing = [(time.monotonic() - TIMEOUT_S, TIMEOUT_S, NO_ANSWER, b"") for each in asking if not each.done()]
     answers = [
         (asked_s, 1e3 * for_s, status, _members(body)) for asked_s, for_s, status, body in [*load.heard, *missing]
     ]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from podium.db.schema.engine import sqlite_module
-from podium.sweep.runtime.settings import cores
+from podium.sweep.runtime.settings import available_cores
 
 PACKAGES = ("podium", "torch", "ray", "optuna", "sqlalchemy", "numpy")
 
@@ -24,7 +24,7 @@ def describe() -> dict[str, Any]:
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": {
-            "cores": cores(),
+            "cores": available_cores(),
             "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
             "system": f"{platform.system()} {platform.machine()}",
             "load_1min": round(os.getloadavg()[0], 2),

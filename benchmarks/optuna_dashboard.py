@@ -21,7 +21,7 @@ from typing import Any
 import httpx2
 import optuna
 
-from benchmarks.filled import CURVE_POINTS, PARAMETERS, curve_of, params_of, state_of, value_of
+from benchmarks.generated_sweep import CURVE_POINTS, PARAMETERS, curve_of, params_of, state_of, value_of
 from podium.api.serve.supervisor import free_port
 
 VERSION = "0.21.0"

@@ -45,7 +45,7 @@ SPACE: dict[str, Any] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Measurement:
     """The result of one sweep."""
 
     trials: int
@@ -55,8 +55,8 @@ class Found:
 def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
     """Row 5."""
     seconds = 20.0 if plan.quick else SECONDS
-    podium: list[Found] = []
-    tune: list[Found] = []
+    podium: list[Measurement] = []
+    tune: list[Measurement] = []
     with tempfile.TemporaryDirectory(prefix="podium-bench-") as folder:
         _write_data(Path(folder))
         for seed in range(plan.repetitions):
@@ -75,12 +75,12 @@ def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
     ]  # fmt: skip
 
 
-def _figures(found: list[Found]) -> tuple[Figure, Figure]:
+def _figures(found: list[Measurement]) -> tuple[Figure, Figure]:
     trials = Figure("done", "trials", tuple(float(each.trials) for each in found))
     return trials, Figure("best accuracy", "%", tuple(100 * each.best for each in found))
 
 
-def not_lower(podium: list[Found], tune: list[Found]) -> Target:
+def not_lower(podium: list[Measurement], tune: list[Measurement]) -> Target:
     """The target that the mean of the best accuracies is not lower, by the mean difference with its interval."""
     differences = [100 * (ours.best - theirs.best) for ours, theirs in zip(podium, tune, strict=True)]
     mean = statistics.fmean(differences)
@@ -91,7 +91,7 @@ def not_lower(podium: list[Found], tune: list[Found]) -> Target:
     return Target("mean best accuracy not lower", text, mean >= 0)
 
 
-def podium_sweep(data: str, seconds: float, seed: int) -> Found:
+def podium_sweep(data: str, seconds: float, seed: int) -> Measurement:
     """One sweep on a new service, cancelled when its seconds are over."""
     wanted = document("fashion:objective", {**SPACE, "data": {"value": data}}, 10_000, seed=seed)
     wanted |= {
@@ -111,18 +111,18 @@ def podium_sweep(data: str, seconds: float, seed: int) -> Found:
             if trial["state"] in ("finished", "pruned") and datetime.fromisoformat(trial["ended_at"] or "") <= end
         ]
         best = max((_best_report(client.metrics(trial["id"])) for trial in done), default=0.0)
-    return Found(len(done), best)
+    return Measurement(len(done), best)
 
 
 def _best_report(curves: dict[str, list[list[float]]]) -> float:
     return max(accuracy for _, accuracy in curves["val_accuracy"])
 
 
-def tune_sweep(data: str, seconds: float, seed: int) -> Found:
+def tune_sweep(data: str, seconds: float, seed: int) -> Measurement:
     """One sweep in a new Ray. Raises `CalledProcessError`."""
     command = [sys.executable, "-m", "benchmarks.ray_tune_fashion", data, str(seconds), str(seed)]
     said = subprocess.run(command, cwd=REPOSITORY, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    return Found(**json.loads(said.stdout.decode().strip().splitlines()[-1]))
+    return Measurement(**json.loads(said.stdout.decode().strip().splitlines()[-1]))
 
 
 def _write_data(folder: Path) -> None:

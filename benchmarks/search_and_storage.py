@@ -40,7 +40,7 @@ from podium.sweep.scheduling.recorder import DatabaseRecorder
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec
 from podium.sweep.values.trial import AttemptKey, Ended, Started, TrialState
-from podium.sweep.values.trial_history import Planned
+from podium.sweep.values.trial_history import TrialPlan
 
 TRIALS = 200
 REPORTS = 5
@@ -91,7 +91,7 @@ def podium_ms(folder: Path, method: str, trials: int, seed: int) -> float:
 def drive(search: Search, recorder: DatabaseRecorder, sweep_id: int, trials: int) -> None:
     """All trials one after the other, in the batches of `podium.sweep.scheduling.scheduler`."""
 
-    def plan_next() -> Planned:
+    def plan_next() -> TrialPlan:
         planned = search.ask()
         assert planned is not None
         number = planned.number
@@ -100,7 +100,7 @@ def drive(search: Search, recorder: DatabaseRecorder, sweep_id: int, trials: int
         )  # fmt: skip
         return planned
 
-    def placed(planned: Planned) -> AttemptPlaced:
+    def placed(planned: TrialPlan) -> AttemptPlaced:
         key = AttemptKey(planned.number + 1, 1)
         return AttemptPlaced(key, sweep_id, planned.number, "cpu-0", "node", time.time())
 
@@ -125,7 +125,7 @@ def drive(search: Search, recorder: DatabaseRecorder, sweep_id: int, trials: int
         recorder.commit(changes)
 
 
-def _value(planned: Planned) -> float:
+def _value(planned: TrialPlan) -> float:
     return sum(float(value or 0.0) ** 2 for value in planned.params.values())
 
 

@@ -101,7 +101,7 @@ def measure(folder: Path, method: str, before: int, trials: int) -> Outcome:
     pool.watch()
     scheduler = Scheduler(
         inbox=inbox, pool=pool, searchers=SearchThreads(inbox), recorder=recorder,
-        study=StudyThread(inbox, recorder.study), clock=clock,
+        study=StudyThread(inbox, recorder.read_study), clock=clock,
         data=DataDirectory(folder),
     )  # fmt: skip
     scheduler.adopt(pool.opened())

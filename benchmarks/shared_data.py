@@ -71,7 +71,7 @@ with np.load({file!r}) as archive:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Measurement:
     """The result of eight processes that load one after the other and keep the data."""
 
     first_s: float
@@ -82,8 +82,8 @@ class Found:
 def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
     """Row 12."""
     size = 20_000_000 if plan.quick else BYTES
-    ours: list[Found] = []
-    theirs: list[Found] = []
+    ours: list[Measurement] = []
+    theirs: list[Measurement] = []
     with tempfile.TemporaryDirectory(prefix="podium-bench-") as folder:
         file = Path(folder) / "rows.npz"
         write(file, size)
@@ -92,11 +92,11 @@ def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
             podium = _PODIUM.format(file=str(file), split=SPLIT, cache=cache)
             ours.append(loaded(podium))
             theirs.append(loaded(_PEER.format(file=str(file))))
-            plan.say(f"Podium {_words(ours[-1], size)}; a copy each {_words(theirs[-1], size)}")
+            plan.say(f"Podium {_summary(ours[-1], size)}; a copy each {_summary(theirs[-1], size)}")
     return [_row(size, ours, theirs)]
 
 
-def _row(size: int, ours: list[Found], theirs: list[Found]) -> Row:
+def _row(size: int, ours: list[Measurement], theirs: list[Measurement]) -> Row:
     copies = Figure("memory of all", "copies", tuple(found.memory / size for found in ours))
     peers = Figure("memory of all", "copies", tuple(found.memory / size for found in theirs))
     second = Figure("second load", "ms", tuple(1e3 * statistics.median(found.others_s) for found in ours))
@@ -119,7 +119,7 @@ def _one_copy(copies: Figure) -> Target:
     return Target(f"one copy in memory (≤ {COPIES:g})", found.measured, found.reached)
 
 
-def _words(found: Found, size: int) -> str:
+def _summary(found: Measurement, size: int) -> str:
     return f"{found.memory / size:.2f} copies, {1e3 * statistics.median(found.others_s):.1f} ms"
 
 
@@ -131,27 +131,27 @@ def write(file: Path, size: int) -> None:
     np.savez(file, x=inputs, y=generator.integers(0, 10, rows))
 
 
-def loaded(load: str) -> Found:
+def loaded(load: str) -> Measurement:
     """Let eight processes load in turn; returns their times and their total memory."""
     code = _COMMON.format(load=load)
     processes = [Child(code) for _ in range(TRIALS)]
     try:
         together(processes)
-        before = sum(child.hear()["pss"] for child in processes)
+        before = sum(child.read_message()["pss"] for child in processes)
         first_s, *others_s = [child.next()["load_s"] for child in processes]
         for child in processes:
             child.go()
-        after = sum(child.hear()["pss"] for child in processes)
+        after = sum(child.read_message()["pss"] for child in processes)
     finally:
         for child in processes:
             child.end()
-    return Found(first_s, tuple(others_s), after - before)
+    return Measurement(first_s, tuple(others_s), after - before)
 
 
 def together(processes: list[Child]) -> None:
     """Wait until all are up; otherwise shared pages would be attributed to the first processes."""
     for child in processes:
-        child.hear()
+        child.read_message()
     for child in processes:
         child.go()
 
@@ -164,7 +164,7 @@ class Child:
             [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
-    def hear(self) -> dict[str, Any]:
+    def read_message(self) -> dict[str, Any]:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
@@ -180,7 +180,7 @@ class Child:
     def next(self) -> dict[str, Any]:
         """Let the process continue, and return its next line."""
         self.go()
-        return self.hear()
+        return self.read_message()
 
     def end(self) -> None:
         self._process.kill()

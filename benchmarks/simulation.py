@@ -25,7 +25,7 @@ from podium.sweep.lifecycle.scheduler_messages import (
     Message,
     PruneDecision,
     SearchInputs,
-    SlotNews,
+    SlotEvents,
     SlotOpened,
     TrialProposed,
     Wake,
@@ -40,7 +40,7 @@ from podium.sweep.search.search_threads import answer_suggestion
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.slots.slot import FLUSH_S, POLL_S
 from podium.sweep.spec.sweep_spec import parse_spec
-from podium.sweep.values.trial import Assignment, AttemptKey, Ended, Event, Started, TrialState, Wanted
+from podium.sweep.values.trial import Assignment, AttemptKey, Ended, Event, Started, SuggestRequested, TrialState
 
 
 class SimulatedClock:
@@ -145,12 +145,12 @@ class SimulatedSlots:
         """A call without events, which is a heartbeat of the slot."""
         if slot.waiting and slot.call == call:
             slot.waiting = False
-            self._inbox.put(SlotNews(slot.device.device_id, ()))
+            self._inbox.put(SlotEvents(slot.device.device_id, ()))
 
     def _answer(self, slot: _Slot) -> None:
         if slot.waiting and slot.events:
             slot.waiting = False
-            self._inbox.put(SlotNews(slot.device.device_id, tuple(slot.events)))
+            self._inbox.put(SlotEvents(slot.device.device_id, tuple(slot.events)))
 
 
 class SimulatedSearch:
@@ -185,10 +185,10 @@ class SimulatedSearch:
             (took_s, PruneDecision(self._sweep_id, number, key, step, verdict, self._search_generation))
         )
 
-    def suggest(self, number: int, wanted: Wanted) -> None:
+    def suggest(self, number: int, request: SuggestRequested) -> None:
         self._answers.append(
             self._timed(
-                lambda: answer_suggestion(self._sweep_id, self._search, number, wanted, self._search_generation)
+                lambda: answer_suggestion(self._sweep_id, self._search, number, request, self._search_generation)
             )
         )
 
@@ -263,7 +263,7 @@ def simulate(folder: Path, slots: int, trials: int, trial_s: float, method: str 
         pool=pool,
         searchers=searchers,
         recorder=recorder,
-        study=StudyThread(inbox, recorder.study),
+        study=StudyThread(inbox, recorder.read_study),
         clock=clock,
         data=DataDirectory(folder),
     )

@@ -45,9 +45,9 @@ from podium.sweep.values.trial import AttemptKey, Ended, Params, Started, TrialS
 
 TRIALS = 10_000
 REPORTS = 5
-HELPS = 10
+HELP_RUNS = 10
 POLL_S = 0.01
-PATIENCE_S = 120.0
+TIMEOUT_S = 120.0
 PARTS = ("api", "scheduler")
 _BEGAN = time.time() - 3600.0  # the fictitious times of trials that were not run, one after the other
 _EACH_S = 0.01
@@ -80,7 +80,7 @@ class Service:
         assert self.process is not None
         began = time.perf_counter()
         self.process.terminate()
-        self.process.wait(PATIENCE_S)
+        self.process.wait(TIMEOUT_S)
         return time.perf_counter() - began
 
     def kill(self, name: str) -> float:
@@ -96,7 +96,7 @@ class Service:
 
     def _until(self, condition: Any) -> dict[str, int]:
         """The components and their process ids, as soon as all are ready and `condition` holds."""
-        end = time.monotonic() + PATIENCE_S
+        end = time.monotonic() + TIMEOUT_S
         while time.monotonic() < end:
             parts = self._ready()
             if parts is not None and condition(parts):
@@ -104,7 +104,7 @@ class Service:
             if self.process is not None and self.process.poll() is not None:
                 raise RuntimeError(f"the service ended with status {self.process.returncode}")
             time.sleep(POLL_S)
-        raise RuntimeError(f"the service is not ready after {PATIENCE_S:g} s; its logs are in {self.data_dir / 'logs'}")
+        raise RuntimeError(f"the service is not ready after {TIMEOUT_S:g} s; its logs are in {self.data_dir / 'logs'}")
 
     def _ready(self) -> dict[str, int] | None:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=2)
@@ -121,7 +121,7 @@ class Service:
 def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
     """Row 11."""
     trials, repetitions = (100, 1) if plan.quick else (TRIALS, min(3, plan.repetitions))
-    helps = Figure("podium --help", "ms", tuple(1e3 * help_s() for _ in range(2 if plan.quick else HELPS)))
+    helps = Figure("podium --help", "ms", tuple(1e3 * help_s() for _ in range(2 if plan.quick else HELP_RUNS)))
     plan.say(str(helps))
     rounds = [one_round(trials, plan) for _ in range(repetitions)]
     first, whole, stop = (
@@ -185,7 +185,7 @@ def _submit_endless(data_dir: Path, run_cap: int) -> int:
 
 
 def _wait_for_running(data_dir: Path, sweep_id: int) -> None:
-    end = time.monotonic() + PATIENCE_S
+    end = time.monotonic() + TIMEOUT_S
     with Client.of(data_dir) as client:
         while client.sweep(sweep_id)["counts"].get("running", 0) < 2:
             if time.monotonic() > end:

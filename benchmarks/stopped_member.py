@@ -33,7 +33,7 @@ CLIENTS = 16
 DEADLINE_MS = 200.0
 WAITED = 0.9  # of the deadline: timers fire slightly early
 CALM_S = 1.0  # timeout of an expected event
-PATIENCE_S = 60.0
+TIMEOUT_S = 60.0
 ANSWERED, ALL_P50, ALL_P99 = "answered", "p50", "p99"
 WAITS, WAIT_P99, WAIT_WORST = "waited for the deadline, a stop", "their p99 above it", "their worst above it"
 CONTINUED, REPLACED = "all three again after SIGCONT", "after SIGKILL"
@@ -45,7 +45,7 @@ Samples = Mapping[str, list[float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Stops:
+class PausedRuns:
     """How often a member is stopped, and for how long."""
 
     short: int
@@ -69,11 +69,11 @@ def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
     return [_row(_figures(ours, ""), [*_figures(gather, "gather: "), *_figures(wait, "wait: ")], plan)]
 
 
-def _stops(plan: Plan) -> Stops:
-    return Stops(1, 0.5, 1.0) if plan.quick else Stops(10, 0.7, 5.0)
+def _stops(plan: Plan) -> PausedRuns:
+    return PausedRuns(1, 0.5, 1.0) if plan.quick else PausedRuns(10, 0.7, 5.0)
 
 
-def one_round(served: Served, stops: Stops, samples: Samples, plan: Plan, name: str) -> None:
+def one_round(served: Served, stops: PausedRuns, samples: Samples, plan: Plan, name: str) -> None:
     """One repetition of one side: short stops, a long stop, a kill."""
     victim = served.members[-1]
     short = [answer for _ in range(stops.short) for answer in while_stopped(served, victim, stops.short_s)]
@@ -111,29 +111,29 @@ def heard_while(served: Served, victim: int, number: int, clients: int, seconds:
 def until_back_s(served: Served, victim: int, number: int) -> float:
     """Seconds from a signal until one client in a closed loop has a response from all members; it stops then.
 
-    Raises `RuntimeError` if there is none within `PATIENCE_S`.
+    Raises `RuntimeError` if there is none within `TIMEOUT_S`.
     """
-    asking = served.start_asking(1, CALM_S + PATIENCE_S)
+    asking = served.start_asking(1, CALM_S + TIMEOUT_S)
     time.sleep(CALM_S)
     signalled_s = time.monotonic()
     os.kill(victim, number)
-    asking.end_when_whole(MEMBERS, signalled_s)
+    asking.end_when_all_answer(MEMBERS, signalled_s)
     answers = sorted(asking.wait().answers, key=lambda answer: answer.heard_s)
     whole = (answer for answer in answers if answer.asked_s >= signalled_s and answer.answered == MEMBERS)
     first = next(whole, None)
     if first is None:
-        raise RuntimeError(f"not all members answered within {PATIENCE_S:g} s after signal {number}")
+        raise RuntimeError(f"not all members answered within {TIMEOUT_S:g} s after signal {number}")
     return first.heard_s - signalled_s
 
 
 def until_all_answer(served: Served) -> None:
     """Wait until all members answer. Raises `RuntimeError` after a timeout."""
-    end_s = time.monotonic() + PATIENCE_S
+    end_s = time.monotonic() + TIMEOUT_S
     while time.monotonic() < end_s:
         answers = load.ask(served.port, served.content, 1, CALM_S / 2).good
         if answers and answers[-1].answered == MEMBERS:
             return
-    raise RuntimeError(f"not all members answer after {PATIENCE_S:g} s")
+    raise RuntimeError(f"not all members answer after {TIMEOUT_S:g} s")
 
 
 def _numbers(long: Sequence[Answer], all_stops: Sequence[Answer], stops: int) -> dict[str, float]:

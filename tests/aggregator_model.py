@@ -33,7 +33,7 @@ _COUNTED_AS = {
 
 
 @dataclass(eq=False)
-class Line:
+class ModelConnection:
     """A connection, and the requests that its worker has to answer."""
 
     connection: FakeConnection
@@ -56,14 +56,14 @@ class Slot:
 
     positions: tuple[int, ...]
     replica_ids: tuple[int, ...]
-    waiting: list[Line] = field(default_factory=list)
+    waiting: list[ModelConnection] = field(default_factory=list)
     tried: set[int] = field(default_factory=set)
     status: MemberStatus | None = None
     reply: Reply | None = None
 
 
 @dataclass(eq=False)
-class Asked:
+class ModelRequest:
     """A request in flight."""
 
     request_id: int
@@ -87,9 +87,9 @@ class Model:
     """Requests, connections, and the statistics of both."""
 
     def __init__(self) -> None:
-        self.live: dict[int, Asked] = {}
-        self.lines: dict[int, Line] = {}  # by replica id, in the order in which they were opened
-        self.drained: list[Line] = []
+        self.live: dict[int, ModelRequest] = {}
+        self.lines: dict[int, ModelConnection] = {}  # by replica id, in the order in which they were opened
+        self.drained: list[ModelConnection] = []
         self.counts: dict[int, Counter[str]] = {}  # by replica id
         self.admitted: Counter[tuple[int, int]] = Counter()  # by ensemble and version
         self.outcomes: dict[tuple[int, int], Counter[Outcome]] = {}
@@ -98,14 +98,14 @@ class Model:
 
     # Requests.
 
-    def admit(self, request_id: int, snapshot: Snapshot, rows: int, due_s: float) -> Asked:
+    def admit(self, request_id: int, snapshot: Snapshot, rows: int, due_s: float) -> ModelRequest:
         workers = (
             [(tuple(range(len(snapshot.members))), snapshot.members[0])]
             if snapshot.mode is Mode.IN_GRAPH
             else [((n,), member) for n, member in enumerate(snapshot.members)]
         )
         slots = [Slot(positions, tuple(r.replica_id for r in member.replicas)) for positions, member in workers]
-        asked = self.live[request_id] = Asked(request_id, snapshot, rows, due_s, slots)
+        asked = self.live[request_id] = ModelRequest(request_id, snapshot, rows, due_s, slots)
         key = snapshot.ensemble_id, snapshot.version
         self.admitted[key] += 1
         self.outcomes.setdefault(key, Counter())
@@ -114,7 +114,7 @@ class Model:
     def in_flight(self, key: tuple[int, int]) -> int:
         return sum((a.snapshot.ensemble_id, a.snapshot.version) == key for a in self.live.values())
 
-    def sent(self, line: Line, request: Request, asked: Asked, slot: Slot) -> None:
+    def sent(self, line: ModelConnection, request: Request, asked: ModelRequest, slot: Slot) -> None:
         assert line.replica_id in slot.replica_ids
         assert line.replica_id not in slot.tried, "a replica is asked once"
         slot.tried.add(line.replica_id)
@@ -122,40 +122,40 @@ class Model:
         line.owed[request.request_id] = request
         self.counts[line.replica_id]["sent"] += 1
 
-    def probed(self, line: Line, request: Request, until_s: float) -> None:
+    def probed(self, line: ModelConnection, request: Request, until_s: float) -> None:
         line.owed[request.request_id] = request
         line.probe = request.request_id, until_s
         self.counts[line.replica_id]["probes"] += 1
 
-    def slot_of(self, line: Line, request_id: int) -> tuple[Asked, Slot] | None:
+    def slot_of(self, line: ModelConnection, request_id: int) -> tuple[ModelRequest, Slot] | None:
         """The slot that waits for the answer of this line."""
         asked = self.live.get(request_id)
         slots = [] if asked is None else [slot for slot in asked.slots if line in slot.waiting]
         assert len(slots) <= 1
         return (asked, slots[0]) if asked is not None and slots else None
 
-    def pending(self, line: Line) -> list[tuple[Asked, Slot]]:
+    def pending(self, line: ModelConnection) -> list[tuple[ModelRequest, Slot]]:
         """The pending requests, in order."""
         return [found for request_id in line.owed if (found := self.slot_of(line, request_id)) is not None]
 
-    def shed(self, asked: Asked) -> None:
+    def shed(self, asked: ModelRequest) -> None:
         self._end(asked, Outcome.SHED, Expected(Outcome.SHED, (), (), None))
 
-    def cancel(self, asked: Asked) -> None:
+    def cancel(self, asked: ModelRequest) -> None:
         for slot in asked.slots:
             self._not_needed(slot)
         self._end(asked, Outcome.CANCELLED, None)
 
-    def expire(self, asked: Asked) -> None:
+    def expire(self, asked: ModelRequest) -> None:
         for slot in asked.slots:
             if slot.status is None:
                 for line in slot.waiting:
                     self.counts[line.replica_id]["late"] += 1
                 slot.waiting.clear()
                 slot.status = MemberStatus.LATE
-        self.end_if_all_said(asked)
+        self.end_if_complete(asked)
 
-    def hear(self, line: Line, reply: Reply, now_s: float) -> tuple[Asked, Slot] | None:
+    def on_reply(self, line: ModelConnection, reply: Reply, now_s: float) -> tuple[ModelRequest, Slot] | None:
         """Process an answer. Returns the slot if another replica has to take over."""
         if reply.epoch != line.epoch:
             self.dropped["stale_epoch"] += 1
@@ -172,11 +172,11 @@ class Model:
         if found is None:
             self.dropped["late"] += 1
             return None
-        return found if self.said(line, *found, reply) else None
+        return found if self.record_reply(line, *found, reply) else None
 
-    def said(self, line: Line, asked: Asked, slot: Slot, reply: Reply | None) -> bool:
+    def record_reply(self, line: ModelConnection, asked: ModelRequest, slot: Slot, reply: Reply | None) -> bool:
         """One replica has answered or (None) died; whether another one has to take over."""
-        status = MemberStatus.DIED if reply is None else judge(reply, asked, slot)
+        status = MemberStatus.DIED if reply is None else expected_statuses(reply, asked, slot)
         slot.waiting.remove(line)
         self.counts[line.replica_id][_COUNTED_AS.get(status, "dropped")] += 1
         if status is not MemberStatus.OK and slot.waiting:
@@ -185,7 +185,7 @@ class Model:
         self._not_needed(slot)
         return status in (MemberStatus.DIED, MemberStatus.REFUSED)
 
-    def end_if_all_said(self, asked: Asked) -> None:
+    def end_if_complete(self, asked: ModelRequest) -> None:
         if asked.request_id in self.live and all(slot.status is not None for slot in asked.slots):
             expected = self._expected(asked)
             self._end(asked, expected.outcome, expected)
@@ -195,19 +195,19 @@ class Model:
             self.counts[line.replica_id]["dropped"] += 1
         slot.waiting.clear()
 
-    def _end(self, asked: Asked, outcome: Outcome, expected: Expected | None) -> None:
+    def _end(self, asked: ModelRequest, outcome: Outcome, expected: Expected | None) -> None:
         del self.live[asked.request_id]
         self.outcomes[(asked.snapshot.ensemble_id, asked.snapshot.version)][outcome] += 1
         if expected is not None:
             self.over[asked.request_id] = expected
 
-    def _expected(self, asked: Asked) -> Expected:
+    def _expected(self, asked: ModelRequest) -> Expected:
         statuses: list[MemberStatus] = []
         sound: dict[int, NDArray[np.float32]] = {}
         for slot in asked.slots:
             for index, position in enumerate(slot.positions):
                 assert slot.status is not None
-                statuses.append(slot.status if slot.reply is None else judge_one(slot.reply, index))
+                statuses.append(slot.status if slot.reply is None else expected_status(slot.reply, index))
                 if slot.reply is not None and statuses[-1] is MemberStatus.OK:
                     assert slot.reply.predictions is not None
                     sound[position] = slot.reply.predictions[index]
@@ -222,7 +222,7 @@ class Model:
 
     # Connections.
 
-    def opened(self, line: Line) -> None:
+    def opened(self, line: ModelConnection) -> None:
         self.lines[line.replica_id] = line
         self.counts.setdefault(line.replica_id, Counter())
 
@@ -239,18 +239,18 @@ class Model:
         return sum(line.replica_id == replica_id for line in waiting)
 
 
-def judge(reply: Reply, asked: Asked, slot: Slot) -> MemberStatus:
+def expected_statuses(reply: Reply, asked: ModelRequest, slot: Slot) -> MemberStatus:
     """The status of a reply: OK if at least one of the worker's members counts."""
     if reply.status != "ok":
         return _STATUS.get(reply.status, MemberStatus.INVALID)
     shape = len(slot.positions), asked.rows, asked.snapshot.outputs
     if reply.predictions is None or reply.predictions.shape != shape:
         return MemberStatus.INVALID
-    each = [judge_one(reply, index) for index in range(len(slot.positions))]
+    each = [expected_status(reply, index) for index in range(len(slot.positions))]
     return MemberStatus.OK if MemberStatus.OK in each else each[0]
 
 
-def judge_one(reply: Reply, index: int) -> MemberStatus:
+def expected_status(reply: Reply, index: int) -> MemberStatus:
     assert reply.predictions is not None
     if str(index) in reply.failed:
         return MemberStatus.ERROR

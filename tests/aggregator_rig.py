@@ -107,7 +107,7 @@ class FakeConnection:
             frames = reply.frames() if isinstance(reply, Reply) else reply
             self._listener.on_message([bytes(frame) for frame in frames])
 
-    def say(self, first: float = 0.5, **changes: object) -> None:
+    def send_first(self, first: float = 0.5, **changes: object) -> None:
         """A valid answer to the last request, except for `changes`."""
         self.answer(replace(ok(self.sent[-1], first), **changes))  # type: ignore[arg-type]
 
@@ -176,9 +176,9 @@ class AggregatorRig:
         for ensemble in self.aggregator.counts.ensembles.values():
             assert ensemble.admitted == sum(ensemble.outcomes.values()) + ensemble.in_flight
         for counts in self.aggregator.counts.members.values():
-            assert counts.sent == counts.pending + sum(ended(counts))
+            assert counts.sent == counts.pending + sum(ended_count(counts))
 
-    def assert_nothing_left(self) -> None:
+    def assert_idle(self) -> None:
         """Assert that no request, slot or scheduled call is left."""
         self.assert_identities()
         assert not any(each.in_flight for each in self.aggregator.counts.ensembles.values())
@@ -188,7 +188,7 @@ class AggregatorRig:
         assert self.timer.waiting == 0
 
 
-def ended(counts: MemberCounts) -> Iterable[int]:
+def ended_count(counts: MemberCounts) -> Iterable[int]:
     """The outcomes of the requests that are not pending."""
     return counts.ok, counts.late, counts.error, counts.died, counts.dropped
 

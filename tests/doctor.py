@@ -6,7 +6,7 @@ from podium.db.audit.audit import Report, audit
 from podium.sweep.runtime.layout import DataDirectory
 
 
-def assert_sound(data: DataDirectory, *, artifacts: bool = True) -> Report:
+def assert_no_breaches(data: DataDirectory, *, artifacts: bool = True) -> Report:
     """Raises `AssertionError` naming every violation; returns the report."""
     report = audit(data, artifacts=artifacts)
     said = "\n".join(f"{breach.invariant} {breach.rows}: {breach.wrong}" for breach in report.breaches)

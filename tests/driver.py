@@ -31,8 +31,8 @@ from podium.sweep.values.trial import (
     Reported,
     Scalar,
     Started,
-    StudyAsked,
-    Wanted,
+    StudyRequested,
+    SuggestRequested,
 )
 
 _PR_SET_CHILD_SUBREAPER = 36
@@ -147,7 +147,7 @@ class SlotDriver:
         """Stop what a test left running."""
         running = self.open().running
         if running is not None:
-            self.end(stop(running))
+            self.end(stop_command(running))
 
 
 def run(assignment: Assignment) -> StartAttempt:
@@ -155,23 +155,23 @@ def run(assignment: Assignment) -> StartAttempt:
     return StartAttempt(assignment)
 
 
-def stop(key: AttemptKey, cause: Cause = Cause.CANCELLED) -> StopAttempt:
+def stop_command(key: AttemptKey, cause: Cause = Cause.CANCELLED) -> StopAttempt:
     """The command that stops an attempt."""
     return StopAttempt(key, cause)
 
 
-def answer(event: Reported, prune: bool) -> PruneAnswer:
+def prune_answer(event: Reported, prune: bool) -> PruneAnswer:
     """The command that tells a trial whether to prune."""
     return PruneAnswer(event.key, event.step, prune)
 
 
-def suggested(event: Event, value: Scalar, error: str = "") -> SuggestAnswer:
+def suggest_answer(event: Event, value: Scalar, error: str = "") -> SuggestAnswer:
     """The command with the value of a parameter that a trial suggested."""
-    assert isinstance(event, Wanted)
+    assert isinstance(event, SuggestRequested)
     return SuggestAnswer(event.key, event.name, value, error)
 
 
-def study_answer(event: StudyAsked, answer: dict[str, Any], error: str = "") -> StudyAnswer:
+def study_answer(event: StudyRequested, answer: dict[str, Any], error: str = "") -> StudyAnswer:
     """The command with the answer to a query of `trial.study`."""
     return StudyAnswer(event.key, event.request, answer, error)
 

@@ -126,12 +126,12 @@ def answers(first: float = 0.5) -> Script:
     return lambda request: [ok(request, first)]
 
 
-def alters(**changes: object) -> Script:
+def alternating(**changes: object) -> Script:
     """The script of a healthy worker with some fields of the reply changed."""
     return lambda request: [replace(ok(request), **changes)]  # type: ignore[arg-type]
 
 
-def silent(_: Request) -> list[Reply]:
+def no_reply(_: Request) -> list[Reply]:
     """Never answers."""
     return []
 

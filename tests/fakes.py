@@ -12,10 +12,10 @@ from podium.sweep.lifecycle.scheduler_messages import (
     Inbox,
     PruneDecision,
     SearchInputs,
+    SlotEvents,
     SlotLost,
-    SlotNews,
     SlotOpened,
-    StudyRead,
+    StudyAnswered,
     TrialProposed,
 )
 from podium.sweep.lifecycle.state_changes import Enqueued
@@ -39,10 +39,10 @@ from podium.sweep.values.trial import (
     Reported,
     Scalar,
     Started,
-    StopAsked,
-    StudyAsked,
+    StopRequested,
+    StudyRequested,
+    SuggestRequested,
     TrialState,
-    Wanted,
 )
 
 
@@ -142,33 +142,33 @@ class FakePool:
         """Every slot as a newly started scheduler finds it."""
         return [SlotOpened(slot.device, slot.key, tuple(slot.events)) for slot in self.slots.values()]
 
-    def say_nothing(self, device_id: str) -> None:
+    def stop_replying(self, device_id: str) -> None:
         """The slot sends a heartbeat without events."""
-        self.inbox.put(SlotNews(device_id, ()))
+        self.inbox.put(SlotEvents(device_id, ()))
 
     def start(self, device_id: str) -> None:
         """The process on the slot is up."""
         key = self._key(device_id)
-        self._tell(device_id, Started(key, 4321, self._clock.wall_s(), "", "cpu"))
+        self._add_event(device_id, Started(key, 4321, self._clock.wall_s(), "", "cpu"))
 
     def report(self, device_id: str, step: int, value: float) -> None:
         key = self._key(device_id)
-        self._tell(device_id, Reported(key, step, value, self._clock.wall_s()))
+        self._add_event(device_id, Reported(key, step, value, self._clock.wall_s()))
 
     def log(self, device_id: str, step: int, values: dict[str, float]) -> None:
-        self._tell(device_id, Logged(self._key(device_id), step, values, self._clock.wall_s()))
+        self._add_event(device_id, Logged(self._key(device_id), step, values, self._clock.wall_s()))
 
-    def want(self, device_id: str, name: str, distribution: dict[str, Any], **drawn: Any) -> None:
+    def request_suggestion(self, device_id: str, name: str, distribution: dict[str, Any], **drawn: Any) -> None:
         """The trial suggests a parameter that the sweep file does not name."""
-        self._tell(device_id, Wanted(self._key(device_id), name, distribution, **drawn))
+        self._add_event(device_id, SuggestRequested(self._key(device_id), name, distribution, **drawn))
 
-    def ask_study(self, device_id: str, what: str, number: int = 0) -> None:
+    def request_study(self, device_id: str, what: str, number: int = 0) -> None:
         """The trial reads its study."""
-        self._tell(device_id, StudyAsked(self._key(device_id), 1, what, number))
+        self._add_event(device_id, StudyRequested(self._key(device_id), 1, what, number))
 
-    def ask_stop(self, device_id: str) -> None:
+    def request_stop(self, device_id: str) -> None:
         """The trial calls `study.stop()`."""
-        self._tell(device_id, StopAsked(self._key(device_id)))
+        self._add_event(device_id, StopRequested(self._key(device_id)))
 
     def end(
         self,
@@ -187,7 +187,7 @@ class FakePool:
             constraints=constraints or {},
         )  # fmt: skip
         self.slots[device_id].running = None
-        self._tell(device_id, event)
+        self._add_event(device_id, event)
         return event
 
     def finish(self, device_id: str, value: float = 0.5) -> Ended:
@@ -212,10 +212,10 @@ class FakePool:
         assert key is not None, f"nothing runs on {device_id}"
         return key
 
-    def _tell(self, device_id: str, event: Event) -> None:
+    def _add_event(self, device_id: str, event: Event) -> None:
         """Send all unacknowledged events again, as the real slot does."""
         self.slots[device_id].add(event)
-        self.inbox.put(SlotNews(device_id, tuple(self.slots[device_id].events)))
+        self.inbox.put(SlotEvents(device_id, tuple(self.slots[device_id].events)))
 
 
 def _device(position: int) -> Device:
@@ -245,8 +245,8 @@ class InlineSearcher:
         verdict = self.search.report(number, step, value)
         self._inbox.put(PruneDecision(self._sweep_id, number, key, step, verdict, self.search_generation))
 
-    def suggest(self, number: int, wanted: Wanted) -> None:
-        self._inbox.put(answer_suggestion(self._sweep_id, self.search, number, wanted, self.search_generation))
+    def suggest(self, number: int, request: SuggestRequested) -> None:
+        self._inbox.put(answer_suggestion(self._sweep_id, self.search, number, request, self.search_generation))
 
     def tell(
         self,
@@ -275,12 +275,12 @@ class InlineSearchers:
         return self.opened[sweep_id]
 
 
-class InlineStudies:
+class InlineStudyReader:
     """Answers study queries of trials synchronously; see `podium.sweep.scheduling.study_queries.StudyReader`."""
 
-    def __init__(self, inbox: Inbox, answer: Callable[[int, StudyAsked], dict[str, Any]]) -> None:
+    def __init__(self, inbox: Inbox, answer: Callable[[int, StudyRequested], dict[str, Any]]) -> None:
         self._inbox = inbox
         self._answer = answer
 
-    def read(self, sweep_id: int, asked: StudyAsked) -> None:
-        self._inbox.put(StudyRead(asked, self._answer(sweep_id, asked)))
+    def read(self, sweep_id: int, request: StudyRequested) -> None:
+        self._inbox.put(StudyAnswered(request, self._answer(sweep_id, request)))

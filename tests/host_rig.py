@@ -38,7 +38,7 @@ class FakeWorkerHandle:
     def kill(self) -> None:
         self.killed = True
 
-    def come_up(self, **about: Any) -> None:
+    def become_ready(self, **about: Any) -> None:
         self.status = WorkerStatus(Phase.READY, pid=self.pid, **about)
 
 
@@ -57,20 +57,20 @@ class FakeWorkerLauncher:
         return self.placed[-1]
 
     def find(self, config: WorkerConfig, on_change: OnChange) -> FakeWorkerHandle | None:
-        return next((worker for worker in self.living if worker.config.name == config.name), None)
+        return next((worker for worker in self.running if worker.config.name == config.name), None)
 
     def kill_all_except(self, names: Collection[str]) -> None:
-        for worker in self.living:
+        for worker in self.running:
             worker.killed = worker.config.name not in names
 
     @property
-    def living(self) -> list[FakeWorkerHandle]:
+    def running(self) -> list[FakeWorkerHandle]:
         """The workers that have not ended."""
         return [w for w in self.placed if not w.killed and w.status.phase is not Phase.EXITED]
 
     @property
     def names(self) -> list[str]:
-        return [worker.config.name for worker in self.living]
+        return [worker.config.name for worker in self.running]
 
     def __getitem__(self, name: str) -> FakeWorkerHandle:
         return next(worker for worker in self.placed if worker.config.name == name)
@@ -120,12 +120,12 @@ class HostRig:
         self.clock.advance(seconds)
         self.host.step()
 
-    def come_up(self) -> None:
+    def become_ready(self) -> None:
         """Make every starting worker ready, and run a step of the host."""
         self.step()
-        for worker in self.workers.living:
+        for worker in self.workers.running:
             if worker.status.phase in (Phase.STARTING, Phase.WARMING):
-                worker.come_up()
+                worker.become_ready()
         self.step()
 
     def die(self, name: str, reason: str = "killed, as played") -> None:

@@ -60,7 +60,7 @@ def traffic(active: Snapshot, canary: Snapshot | None = None, state: EnsembleSta
     return Traffic(active.ensemble_id, active.name, state, active, canary)
 
 
-class Nowhere:
+class NullTransport:
     """A transport without connections."""
 
     def open(self, endpoint: str, listener: Listener) -> Connection:
@@ -73,7 +73,7 @@ class Nowhere:
         pass
 
 
-class Standstill:
+class StoppedTimer:
     """A timer at which nothing is ever due."""
 
     def now_s(self) -> float:
@@ -87,7 +87,7 @@ class Standstill:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RecordedRequest:
     """One requested prediction."""
 
     snapshot: Snapshot
@@ -102,9 +102,9 @@ class ScriptedAggregator(Aggregator):
     """
 
     def __init__(self, *known: Traffic) -> None:
-        super().__init__(Nowhere(), Standstill())
+        super().__init__(NullTransport(), StoppedTimer())
         self.update(known)
-        self.asked: list[Asked] = []
+        self.asked: list[RecordedRequest] = []
         self.outcome = Outcome.OK
         self.states: dict[int, MemberState] = {}
 
@@ -119,7 +119,7 @@ class ScriptedAggregator(Aggregator):
         return answer
 
     def _scripted(self, snapshot: Snapshot, inputs: NDArray[np.float32], deadline_ms: float | None) -> Prediction:
-        self.asked.append(Asked(snapshot, inputs, deadline_ms))
+        self.asked.append(RecordedRequest(snapshot, inputs, deadline_ms))
         missing = {Outcome.OK: 0, Outcome.DEGRADED: 1}.get(self.outcome, len(snapshot.members))
         answered = tuple(range(len(snapshot.members) - missing))
         prediction = Prediction(
@@ -142,7 +142,7 @@ def _reports(snapshot: Snapshot, answered: Sequence[int]) -> tuple[MemberReport,
     )
 
 
-class OneToken:
+class SingleTokenAuthenticator:
     """An authenticator with one token, of a viewer."""
 
     cookie = "podium_session_8300"
@@ -157,7 +157,7 @@ def serving(aggregator: Aggregator) -> FastAPI:
     """The routes as the gateway has them."""
     app = FastAPI()
     app.state.aggregator = aggregator
-    app.state.authenticator = OneToken()
+    app.state.authenticator = SingleTokenAuthenticator()
     app.state.incoming_bodies = IncomingBodies()
     problem_details.install(app)
     app.include_router(inference_protocol.router)

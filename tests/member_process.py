@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.ensemble.worker.network import NetworkOutputs
-from podium.ensemble.worker.worker_server import MemberServer
+from podium.ensemble.worker.worker_server import WorkerServer
 
 
 class Repeats:
@@ -24,7 +24,7 @@ class Repeats:
 
 
 def serve(endpoint: str, epoch: int) -> None:
-    server = MemberServer(endpoint, epoch, Repeats())
+    server = WorkerServer(endpoint, epoch, Repeats())
     server.start()
     print("ready", flush=True)
     sys.stdin.read()

@@ -7,37 +7,37 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from podium.sweep.lifecycle.budget_usage import Terms
+from podium.sweep.lifecycle.budget_usage import BudgetTerms
 from podium.sweep.lifecycle.state_changes import (
     AttemptEnded,
     AttemptPlaced,
     AttemptStarted,
     Change,
     DeviceChanged,
-    DeviceSetAside,
+    DeviceDrained,
     EarlierTrial,
     Enqueued,
     MetricPoint,
     ParamDefined,
     PendingCommands,
-    RequestMoot,
-    SearchNotes,
+    RequestObsolete,
+    SearchAttributesChanged,
     StoredSweep,
     StoredTrial,
     SweepChanged,
+    SweepUpdate,
     SweepWarned,
-    SweepWish,
+    TrialCommandRequest,
     TrialDropped,
     TrialPlanned,
     TrialRetried,
-    TrialWish,
 )
 from podium.sweep.scheduling.change_writer import trial_of
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.errors import DatabaseError, FencedError
 from podium.sweep.values.trial import (
-    SWEEP_OVER,
-    TRIAL_OVER,
+    TERMINAL_SWEEP_STATES,
+    TERMINAL_TRIAL_STATES,
     Ended,
     Params,
     SweepState,
@@ -136,7 +136,7 @@ class MemoryRecorder:
     def accept(self, spec: SweepSpec, at: float) -> int:
         sweep_id = len(self.sweeps) + 1
         self.sweeps[sweep_id] = MemorySweep(
-            sweep_id, spec, at, spec.run_cap, spec.priority, Terms.of(spec).to_json()
+            sweep_id, spec, at, spec.run_cap, spec.priority, BudgetTerms.of(spec).to_json()
         )  # fmt: skip
         return sweep_id
 
@@ -148,7 +148,7 @@ class MemoryRecorder:
     def extend(self, sweep_id: int, **terms: Any) -> None:
         """Change the limits of a sweep; an ended one is queued again."""
         sweep = self.sweeps[sweep_id]
-        sweep.terms = Terms.read(sweep.terms).changed(Terms(**terms)).to_json()
+        sweep.terms = BudgetTerms.read(sweep.terms).changed(BudgetTerms(**terms)).to_json()
 
     def cancel(self, sweep_id: int) -> None:
         self.set_state(sweep_id, SweepState.CANCELLED)
@@ -180,7 +180,7 @@ class MemoryRecorder:
 
     def _snapshot(self, changes: Sequence[Change]) -> Callable[[], None]:
         """Copy what these changes can modify; returns the rollback. A copy of all trials would take quadratic time."""
-        forgiven = {c.sweep_id for c in changes if isinstance(c, SweepChanged) and c.was is SweepState.FAILED}
+        forgiven = {c.sweep_id for c in changes if isinstance(c, SweepChanged) and c.old_state is SweepState.FAILED}
         changed = {trial_of(change) for change in changes}
         copied = {
             i: copy.deepcopy(trial) if i in changed or trial.sweep_id in forgiven else trial
@@ -206,13 +206,13 @@ class MemoryRecorder:
             for of_sweep in [self.of(s.sweep_id)]
             if s.sweep_id not in known
             and (
-                s.state not in SWEEP_OVER
-                or any(t.state not in TRIAL_OVER for t in of_sweep)
-                or self._wanted(s)
+                s.state not in TERMINAL_SWEEP_STATES
+                or any(t.state not in TERMINAL_TRIAL_STATES for t in of_sweep)
+                or self._requested_update(s)
             )
         ]  # fmt: skip
 
-    def _wanted(self, sweep: MemorySweep) -> bool:
+    def _requested_update(self, sweep: MemorySweep) -> bool:
         retried = any(trial.requested is TrialRequest.RETRY for trial in self.of(sweep.sweep_id))
         added = any(item.sweep_id == sweep.sweep_id for item in self.enqueued.values())
         if sweep.state is SweepState.FINISHED:
@@ -222,9 +222,11 @@ class MemoryRecorder:
     def pending_commands(self, known: frozenset[int]) -> PendingCommands:
         sweeps = {i: self.sweeps[i] for i in sorted(known)}
         return PendingCommands(
-            sweeps={i: SweepWish(s.state, s.reason, s.run_cap, s.priority, s.terms, s.wait) for i, s in sweeps.items()},
+            sweeps={
+                i: SweepUpdate(s.state, s.reason, s.run_cap, s.priority, s.terms, s.wait) for i, s in sweeps.items()
+            },
             trials=tuple(
-                TrialWish(
+                TrialCommandRequest(
                     trial.sweep_id,
                     trial.requested,
                     trial.stored(self.sweeps[trial.sweep_id].spec),
@@ -239,7 +241,7 @@ class MemoryRecorder:
                 if self.sweeps[item.sweep_id].state not in (SweepState.CANCELLED, SweepState.FAILED)
             ),
             dedicated=dict(self.dedicated),
-            aside=dict(self.aside),
+            drained=dict(self.aside),
         )
 
     def last_trial_id(self) -> int:
@@ -263,7 +265,7 @@ class MemoryRecorder:
             defined = self.trials[change.trial_id]
             defined.params = {**defined.params, change.name: change.value}
             defined.distributions[change.name] = dict(change.distribution)
-        elif isinstance(change, SearchNotes):
+        elif isinstance(change, SearchAttributesChanged):
             self.trials[change.trial_id].attributes = dict(change.attributes)
         elif isinstance(change, AttemptEnded):
             self._end(self.trials[change.event.key.trial_id], change)
@@ -271,7 +273,7 @@ class MemoryRecorder:
             self._drop(self.trials[change.trial_id], change)
         elif isinstance(change, TrialRetried):
             self._retry(self.trials[change.trial_id])
-        elif isinstance(change, RequestMoot):
+        elif isinstance(change, RequestObsolete):
             self.trials[change.trial_id].requested = None
         elif isinstance(change, SweepChanged):
             self._change(change)
@@ -282,25 +284,25 @@ class MemoryRecorder:
                 warnings[change.code] = change.message
         elif isinstance(change, DeviceChanged):
             self.devices[change.device_id] = change
-        elif isinstance(change, DeviceSetAside):
+        elif isinstance(change, DeviceDrained):
             self.aside.setdefault(change.device_id, change.reason)
         elif isinstance(change, AttemptStarted):
             assert change.event.key.attempt in self.trials[change.event.key.trial_id].attempts
 
     def _change(self, change: SweepChanged) -> None:
         sweep = self.sweeps[change.sweep_id]
-        believed = sweep.state is change.was and change.run_cap in (None, sweep.run_cap)
+        believed = sweep.state is change.old_state and change.run_cap in (None, sweep.run_cap)
         if not believed or change.terms not in (None, sweep.terms):
             return
         sweep.state, sweep.reason, sweep.wait = change.state, change.reason, change.wait
         if change.state is SweepState.RUNNING and sweep.started_at is None:
             sweep.started_at = change.at
-        if change.was in SWEEP_OVER and sweep.ended_at is not None:
+        if change.old_state in TERMINAL_SWEEP_STATES and sweep.ended_at is not None:
             sweep.over_s += max(0.0, change.at - sweep.ended_at)
-        if change.state in SWEEP_OVER or change.was in SWEEP_OVER:
-            sweep.ended_at = change.at if change.state in SWEEP_OVER else None
-        if change.was is SweepState.FAILED:
-            self._forgive(change.sweep_id)
+        if change.state in TERMINAL_SWEEP_STATES or change.old_state in TERMINAL_SWEEP_STATES:
+            sweep.ended_at = change.at if change.state in TERMINAL_SWEEP_STATES else None
+        if change.old_state is SweepState.FAILED:
+            self._reset_failures(change.sweep_id)
 
     def _drop(self, trial: MemoryTrial, change: TrialDropped) -> None:
         if trial.state is TrialState.WAITING:
@@ -311,7 +313,7 @@ class MemoryRecorder:
             trial.state, trial.requested, trial.ended_at = TrialState.WAITING, None, None
             trial.forgiven, trial.constraints = trial.attempt, {}
 
-    def _forgive(self, sweep_id: int) -> None:
+    def _reset_failures(self, sweep_id: int) -> None:
         for trial in self.of(sweep_id):
             if trial.state is TrialState.FAILED:
                 trial.forgiven = trial.attempt
@@ -343,7 +345,7 @@ class MemoryRecorder:
         if trial.attempt == event.key.attempt and trial.state is TrialState.RUNNING:
             trial.state = change.state
             trial.value = event.value if change.state is TrialState.FINISHED else None
-            if change.state in TRIAL_OVER:
+            if change.state in TERMINAL_TRIAL_STATES:
                 trial.ended_at, trial.requested = event.ended_at, None
                 trial.values = event.values if change.state is TrialState.FINISHED else None
                 trial.constraints = dict(event.constraints)

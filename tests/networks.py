@@ -13,7 +13,7 @@ from torch import nn
 
 from podium.ensemble.values.ensemble_spec import Combination, Rule, Task
 from podium.ensemble.worker.architecture_groups import PlacedNetwork
-from podium.ensemble.worker.in_graph import WholeEnsemble
+from podium.ensemble.worker.in_graph import InGraphNetwork
 from podium.ensemble.worker.network import ModelFile
 from podium.ensemble.worker.network_loading import ServingModule
 from podium.sweep.networks import checkpoints, models
@@ -55,11 +55,11 @@ def combination(weights: Sequence[float], rule: Rule = Rule.WEIGHTED, task: Task
     return Combination(task, rule, tuple(weight / sum(weights) for weight in weights))
 
 
-def whole(members: Sequence[PlacedNetwork], weights: Sequence[float] | None = None) -> WholeEnsemble:
-    return WholeEnsemble(members, combination(weights or [1.0] * len(members)))
+def in_graph_network(members: Sequence[PlacedNetwork], weights: Sequence[float] | None = None) -> InGraphNetwork:
+    return InGraphNetwork(members, combination(weights or [1.0] * len(members)))
 
 
-class Fussy(nn.Module):
+class FailsOnValue(nn.Module):
     """Raises for rows that start with `at`, like a network with an index out of range for some inputs."""
 
     at: torch.Tensor
@@ -76,7 +76,7 @@ class Fussy(nn.Module):
         return outputs
 
 
-class NotANumber(nn.Module):
+class ReturnsNan(nn.Module):
     """A network whose weights diverged to NaN."""
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:

@@ -10,8 +10,14 @@ from podium.sweep.lifecycle.scheduler_messages import Inbox, Message, SearchFail
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.scheduling.scheduler import Scheduler
 from podium.sweep.search.sweep_search import Search
-from podium.sweep.values.trial import COUNTED, TRIAL_OVER, StudyAsked, SweepState, TrialState
-from tests.fakes import FakeClock, FakePool, InlineSearchers, InlineStudies
+from podium.sweep.values.trial import (
+    COUNTED_TRIAL_STATES,
+    TERMINAL_TRIAL_STATES,
+    StudyRequested,
+    SweepState,
+    TrialState,
+)
+from tests.fakes import FakeClock, FakePool, InlineSearchers, InlineStudyReader
 from tests.memory import MemoryRecorder, MemorySweep, MemoryTrial
 from tests.specs import spec
 
@@ -38,7 +44,7 @@ class Rig:
             pool=self.pool,
             searchers=self.searchers,
             recorder=self.recorder,
-            study=InlineStudies(self.inbox, self._study),
+            study=InlineStudyReader(self.inbox, self._study),
             clock=self.clock,
             data=DataDirectory(Path("data")),
             disk_shortage=lambda: self.disk_shortage,
@@ -51,7 +57,7 @@ class Rig:
 
     restart = start
 
-    def _study(self, sweep_id: int, asked: StudyAsked) -> dict[str, Any]:
+    def _study(self, sweep_id: int, request: StudyRequested) -> dict[str, Any]:
         """The numbers and states of all trials, whatever is asked."""
         return {"trials": [(trial.number, trial.state.value) for trial in self.recorder.of(sweep_id)]}
 
@@ -110,10 +116,10 @@ class Rig:
         return [trial.state for trial in self.trials(sweep_id)]
 
     def counted(self, sweep_id: int = 1) -> int:
-        return sum(state in COUNTED for state in self.states(sweep_id))
+        return sum(state in COUNTED_TRIAL_STATES for state in self.states(sweep_id))
 
-    def assert_over(self, state: SweepState, sweep_id: int = 1) -> None:
+    def assert_ended(self, state: SweepState, sweep_id: int = 1) -> None:
         """Assert that the sweep ended in this state and no trial of it runs or waits."""
         assert self.sweep(sweep_id).state is state, self.sweep(sweep_id).reason
-        assert all(trial_state in TRIAL_OVER for trial_state in self.states(sweep_id))
+        assert all(trial_state in TERMINAL_TRIAL_STATES for trial_state in self.states(sweep_id))
         assert all(end is not None for trial in self.trials(sweep_id) for end in trial.attempts.values())

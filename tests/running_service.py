@@ -19,9 +19,9 @@ from podium.api.client.client import Client
 from podium.ensemble.values.ensemble_spec import EnsembleState
 from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
 from podium.sweep.values.errors import ServiceError
-from podium.sweep.values.trial import SWEEP_OVER, SweepState
-from tests.doctor import assert_sound
-from tests.kept_secrets import assert_no_token_left
+from podium.sweep.values.trial import TERMINAL_SWEEP_STATES, SweepState
+from tests.doctor import assert_no_breaches
+from tests.token_leaks import assert_no_token_left
 
 PODIUM = [sys.executable, "-P", "-m", "podium.api.cli.app"]
 START_S = 90.0
@@ -111,7 +111,7 @@ class RunningService:
         """End all that tests have left running, so that the next ones find every device free."""
         client = self.client
         for sweep in client.sweeps():
-            if SweepState(sweep["state"]) not in SWEEP_OVER:
+            if SweepState(sweep["state"]) not in TERMINAL_SWEEP_STATES:
                 client.cancel_sweep(sweep["id"])
         for ensemble in client.ensembles():
             if ensemble["state"] != EnsembleState.RETIRED:
@@ -122,7 +122,7 @@ class RunningService:
         wait_for("all devices are free", self._is_idle)
 
     def _is_idle(self) -> bool:
-        busy = any(SweepState(sweep["state"]) not in SWEEP_OVER for sweep in self.client.sweeps())
+        busy = any(SweepState(sweep["state"]) not in TERMINAL_SWEEP_STATES for sweep in self.client.sweeps())
         return (
             not busy
             and self.client.ready()["ready"]
@@ -159,7 +159,7 @@ class AuditedService(RunningService):
     def __exit__(self, *error: object) -> None:
         super().__exit__(*error)
         if error[0] is None:
-            assert_sound(self.data)
+            assert_no_breaches(self.data)
 
 
 def service_marks(data: DataDirectory) -> tuple[str, ...]:

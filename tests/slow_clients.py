@@ -12,7 +12,7 @@ from collections import deque
 
 from podium.api.http.connection_limits import allow_many_files
 
-SAID = (
+REQUEST_HEAD = (
     b"",
     b"GET /hea",
     b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: ",
@@ -20,8 +20,8 @@ SAID = (
 )
 TURN_S = 0.1
 TURNS = 30  # in which each sends a byte
-AWAY_S = 1.0
-AT_ONCE = 500  # that are on their way to be accepted
+RECONNECT_S = 1.0
+CONNECTIONS_PER_TURN = 500  # that are on their way to be accepted
 
 
 class SlowClients:
@@ -31,7 +31,7 @@ class SlowClients:
         self._address = (host, port)
         self._family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._count = count
-        self._kinds = itertools.cycle(SAID)
+        self._kinds = itertools.cycle(REQUEST_HEAD)
         self._poll = select.epoll()
         self._there: dict[int, tuple[socket.socket, bytes]] = {}
         self._coming: dict[int, socket.socket] = {}
@@ -42,13 +42,16 @@ class SlowClients:
         """Connect all clients, and find those that were disconnected."""
         while self._away and self._away[0] < time.monotonic():
             self._away.popleft()
-        while len(self._there) + len(self._coming) + len(self._away) < self._count and len(self._coming) < AT_ONCE:
-            self._come()
+        while (
+            len(self._there) + len(self._coming) + len(self._away) < self._count
+            and len(self._coming) < CONNECTIONS_PER_TURN
+        ):
+            self._connect()
         for number, what in self._poll.poll(TURN_S / 2):
             if number in self._coming and what == select.EPOLLOUT:
-                self._arrive(number)
-            elif what & (select.EPOLLHUP | select.EPOLLERR) or not self._hears(number):
-                self._leave(number)
+                self._connect_one(number)
+            elif what & (select.EPOLLHUP | select.EPOLLERR) or not self._is_answered(number):
+                self._disconnect(number)
 
     def say(self, among: int, which: int) -> None:
         """Send another byte of one client in `among`."""
@@ -59,9 +62,9 @@ class SlowClients:
                 except BlockingIOError:
                     pass
                 except OSError:
-                    self._leave(number)
+                    self._disconnect(number)
 
-    def _come(self) -> None:
+    def _connect(self) -> None:
         client = socket.socket(self._family)
         client.setblocking(False)
         with contextlib.suppress(BlockingIOError):
@@ -69,7 +72,7 @@ class SlowClients:
         self._coming[client.fileno()] = client
         self._poll.register(client, select.EPOLLOUT)
 
-    def _arrive(self, number: int) -> None:
+    def _connect_one(self, number: int) -> None:
         client, said = self._coming.pop(number), next(self._kinds)
         self._there[number] = (client, said)
         self._poll.modify(number, select.EPOLLIN)
@@ -77,17 +80,17 @@ class SlowClients:
         if said:
             client.send(said)
 
-    def _hears(self, number: int) -> bool:
+    def _is_answered(self, number: int) -> bool:
         try:
             return bool(self._there[number][0].recv(4096))
         except (OSError, KeyError):
             return False
 
-    def _leave(self, number: int) -> None:
+    def _disconnect(self, number: int) -> None:
         client = self._coming.pop(number, None) or self._there.pop(number)[0]
         self._poll.unregister(number)
         client.close()
-        self._away.append(time.monotonic() + AWAY_S)
+        self._away.append(time.monotonic() + RECONNECT_S)
 
 
 def main() -> None:

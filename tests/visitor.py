@@ -38,7 +38,7 @@ _FLAGS = (
     "--disable-sync",
 )
 # Chromium prints this for every status above 399 and every refused connection; the page shows its own message.
-_SAID_BY_THE_NETWORK = re.compile(r"Failed to load resource|net::ERR_|EventSource")
+_NETWORK_MESSAGES = re.compile(r"Failed to load resource|net::ERR_|EventSource")
 
 
 def chromium() -> str | None:
@@ -87,18 +87,18 @@ class Visitor:
             reduced_motion="reduce", has_touch=size == PHONE, locale="en-GB", timezone_id="UTC", storage_state=state,
         )  # fmt: skip
         self._context.set_default_timeout(WAIT_MS)
-        self._context.on("request", self._look_at)
-        self._context.on("console", self._hear)
+        self._context.on("request", self._on_request)
+        self._context.on("console", self._on_console_message)
         self._context.on("weberror", lambda error: self.complaints.append(str(error.error)))
         self.page: Page = self._context.new_page()
 
-    def _look_at(self, request: Request) -> None:
+    def _on_request(self, request: Request) -> None:
         address = urlsplit(request.url)
         if address.scheme not in ("data", "blob") and f"{address.scheme}://{address.netloc}" != self.url:
             self.strangers.append(request.url)
 
-    def _hear(self, message: ConsoleMessage) -> None:
-        if message.type == "error" and not _SAID_BY_THE_NETWORK.search(message.text):
+    def _on_console_message(self, message: ConsoleMessage) -> None:
+        if message.type == "error" and not _NETWORK_MESSAGES.search(message.text):
             self.complaints.append(message.text)
 
     def follow(self, link: str) -> Page:

@@ -30,7 +30,7 @@ from podium.api.client.connection import RETRY_S, TIMEOUT_S
 from podium.api.client.ensemble_calls import EnsembleCalls, EnsembleName, Rows, serves, settled
 from podium.api.client.export_calls import ExportCalls
 from podium.sweep.runtime.layout import DataDirectory, default_data_directory
-from podium.sweep.runtime.service_state import lives
+from podium.sweep.runtime.service_state import is_running
 from podium.sweep.specfile import code_bundles
 from podium.sweep.values.errors import NotFoundError, ServiceError
 
@@ -57,7 +57,7 @@ class Client(EnsembleCalls, ExportCalls):
         try:
             about = json.loads(data.service_file.read_text())
             token = data.admin_token.read_text().strip()
-            if not lives(about.get("pid", os.getpid())):
+            if not is_running(about.get("pid", os.getpid())):
                 raise ValueError("the service file was left by a service that was killed")
         except (OSError, ValueError) as error:
             raise ServiceError(

@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 
 import httpx2
 
-from podium.api.client.service_certificate import trusting
+from podium.api.client.service_certificate import ssl_context
 from podium.sweep.values.errors import (
     InvalidSpecError,
     NotFoundError,
@@ -61,7 +61,7 @@ class Connection:
                 headers={"Authorization": f"Bearer {token}"},
                 timeout=timeout_s,
                 trust_env=False,
-                verify=True if certificate is None else trusting(certificate),
+                verify=True if certificate is None else ssl_context(certificate),
             )
         )
         self._retry_s = retry_s

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from podium.api.client.answers import ExportedTrial, SweepInfo
 from podium.api.client.connection import Connection
-from podium.sweep.runtime.atomic_files import appearing
+from podium.sweep.runtime.atomic_files import open_atomic
 from podium.sweep.values.errors import PodiumError
 
 TableFormat = Literal["csv", "parquet", "jsonl"]
@@ -35,7 +35,7 @@ class ExportCalls(Connection):
         path = f"{_sweep(sweep_id)}/export.{suffix}"
         with (
             self._stream(path, params={} if filter is None else {"filter": filter}) as response,
-            appearing(target) as file,
+            open_atomic(target) as file,
         ):
             _copy(response.iter_bytes(), file)
         return target
@@ -57,7 +57,7 @@ class ExportCalls(Connection):
         target = Path(path)
         with (
             self._stream(f"/api/v1/trials/{trial_id}/files/{quote(name)}") as response,
-            appearing(target) as file,
+            open_atomic(target) as file,
         ):
             _copy(response.iter_bytes(), file)
         return target
@@ -71,7 +71,7 @@ class ExportCalls(Connection):
     def import_sweep(self, document: dict[str, Any], *, idempotency_key: str | None = None) -> SweepInfo:
         """Import a study as a finished sweep; importing the same study again returns the same sweep.
 
-        `podium.sweep.studies.study_conversion.document_of` converts an Optuna study to the document. Raises
+        `podium.sweep.studies.study_conversion.to_document` converts an Optuna study to the document. Raises
         `InvalidSpecError`.
         """
         headers = {"Idempotency-Key": idempotency_key or f"import-{_digest(document)}"}

@@ -41,14 +41,14 @@ _TABLES: dict[ExportFormat, TableFormat] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class ExportResult:
     """What was exported where, and the command that shows it, if any."""
 
     sweep_id: int
     format: ExportFormat
     to: str
     trials: int
-    look: str
+    view_command: str
 
 
 def format_of(target: str, named: ExportFormat | None) -> ExportFormat:
@@ -61,7 +61,7 @@ def format_of(target: str, named: ExportFormat | None) -> ExportFormat:
     return found
 
 
-def named(name: str) -> ExportFormat:
+def format_named(name: str) -> ExportFormat:
     """The format of this name. Raises `InvalidSpecError`."""
     if name not in [*ExportFormat]:
         raise _invalid("--format", f"unknown format {name!r}; use one of {_formats()}")
@@ -84,7 +84,7 @@ def export(
     *,
     name: str | None = None,
     filter: str | None = None,
-) -> Exported:
+) -> ExportResult:
     """Export all trials, or those that match a filter.
 
     `name`: of the study or experiment; by default that of the sweep.
@@ -94,12 +94,12 @@ def export(
     if wanted in _TABLES:
         _check_folder(target)
         client.export(sweep_id, target, _TABLES[wanted], filter)
-        return Exported(
-            sweep_id=sweep_id, format=wanted, to=target, trials=client.count_trials(sweep_id, filter), look=""
+        return ExportResult(
+            sweep_id=sweep_id, format=wanted, to=target, trials=client.count_trials(sweep_id, filter), view_command=""
         )
     trials = list(client.exported_trials(sweep_id, filter=filter))
     look = _WRITERS[wanted](sweep, trials, target, name)
-    return Exported(sweep_id=sweep_id, format=wanted, to=target, trials=len(trials), look=look)
+    return ExportResult(sweep_id=sweep_id, format=wanted, to=target, trials=len(trials), view_command=look)
 
 
 def _to_study(sweep: SweepInfo, trials: list[ExportedTrial], target: str, name: str) -> str:
@@ -108,7 +108,7 @@ def _to_study(sweep: SweepInfo, trials: list[ExportedTrial], target: str, name: 
     if "://" not in target:
         _check_folder(target)
     optuna_studies.write(sweep, trials, target, name)
-    return f"optuna-dashboard {optuna_studies.shown(target)}"
+    return f"optuna-dashboard {optuna_studies.storage_argument(target)}"
 
 
 def _to_tensorboard(sweep: SweepInfo, trials: list[ExportedTrial], target: str, _: str) -> str:

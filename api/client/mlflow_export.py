@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 from podium.sweep.values.errors import MissingExtraError, PodiumError
 
 Item = TypeVar("Item")
-METRICS_A_BATCH, PARAMS_A_BATCH = 1_000, 100  # MLflow's limits per request
-MOST_CHARACTERS = 6_000  # of a parameter value
+MAX_METRICS_PER_BATCH, MAX_PARAMS_PER_BATCH = 1_000, 100  # MLflow's limits per request
+MAX_CHARACTERS = 6_000  # of a parameter value
 _STATUS = {"finished": "FINISHED", "pruned": "FINISHED", "failed": "FAILED", "cancelled": "KILLED"}
 _UNUSUAL = re.compile(r"[^\w.\- /]")
 
@@ -90,7 +90,7 @@ def _write_trial(client: Any, experiment_id: str, parent: str, trial: Mapping[st
 def _params(trial: Mapping[str, Any]) -> list[Any]:
     from mlflow.entities import Param
 
-    return [Param(_name(name), str(value)[:MOST_CHARACTERS]) for name, value in trial["params"].items()]
+    return [Param(_name(name), str(value)[:MAX_CHARACTERS]) for name, value in trial["params"].items()]
 
 
 def _points(trial: Mapping[str, Any], started: int) -> Iterator[Any]:
@@ -111,12 +111,12 @@ def _values(values: Mapping[str, float], ended_at: str | None) -> Iterator[Any]:
 
 def _log(client: Any, run: str, params: Sequence[Any], metrics: Sequence[Any]) -> None:
     """Log in as few requests as possible: usually one."""
-    if 0 < len(params) + len(metrics) <= METRICS_A_BATCH and len(params) <= PARAMS_A_BATCH:
+    if 0 < len(params) + len(metrics) <= MAX_METRICS_PER_BATCH and len(params) <= MAX_PARAMS_PER_BATCH:
         client.log_batch(run, metrics=metrics, params=params)
         return
-    for batch in _batches(params, PARAMS_A_BATCH):
+    for batch in _batches(params, MAX_PARAMS_PER_BATCH):
         client.log_batch(run, params=batch)
-    for batch in _batches(metrics, METRICS_A_BATCH):
+    for batch in _batches(metrics, MAX_METRICS_PER_BATCH):
         client.log_batch(run, metrics=batch)
 
 

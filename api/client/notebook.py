@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 from podium.api.client import data_frame, sweep_html
 from podium.api.client.sweep_html import cell, html_table
 from podium.sweep.values.errors import ServiceError
-from podium.sweep.values.trial import violates
+from podium.sweep.values.trial import is_infeasible
 
 if TYPE_CHECKING:
     import pandas
@@ -193,7 +193,7 @@ class Sweep:
         points = [
             (trial["number"], trial["value"])
             for trial in finished
-            if trial["value"] is not None and not violates(trial["constraints"])
+            if trial["value"] is not None and not is_infeasible(trial["constraints"])
         ]
         return sweep_html.svg(points, self.metrics[0], maximize=goal == "maximize")
 

@@ -12,14 +12,14 @@ from typing import Any
 from podium.sweep.studies import study_conversion
 from podium.sweep.studies.study_conversion import Study
 
-__all__ = ["Study", "in_memory", "read", "shown", "write"]
-MOST_OF_SOURCE = 300
+__all__ = ["Study", "in_memory", "read", "storage_argument", "write"]
+MAX_SOURCE = 300
 Json = Mapping[str, Any]
 
 
 def in_memory(sweep: Json, trials: Iterable[Json]) -> Study:
     """A sweep and its trials, with curves, as a study."""
-    return study_conversion.study_of(sweep, trials)
+    return study_conversion.to_study(sweep, trials)
 
 
 def write(sweep: Json, trials: Iterable[Json], storage: str, name: str) -> int:
@@ -29,7 +29,7 @@ def write(sweep: Json, trials: Iterable[Json], storage: str, name: str) -> int:
     return study_storage.write_study(sweep, trials, storage, name)
 
 
-def shown(storage: str) -> str:
+def storage_argument(storage: str) -> str:
     """The storage argument for optuna-dashboard, without a password."""
     from podium.sweep.studies import study_storage
 
@@ -43,5 +43,5 @@ def read(storage: str, study_name: str | None, name: str | None) -> tuple[dict[s
 
     study = study_storage.read_study(storage, study_name)
     source = f"the Optuna study {study.study_name!r} in {study_storage.without_password(storage)}"
-    document = study_conversion.document_of(study, name, source[:MOST_OF_SOURCE])
-    return document, study_conversion.left_out(study)
+    document = study_conversion.to_document(study, name, source[:MAX_SOURCE])
+    return document, study_conversion.omitted_parts(study)

@@ -8,13 +8,13 @@ from pathlib import Path
 _END = "-----END CERTIFICATE-----\n"
 
 
-def certificate(file: Path) -> str:
+def read_certificate(file: Path) -> str:
     """The service's certificate (PEM), the first of its chain. Raises `OSError`."""
     first, end, _ = file.read_text().partition(_END)
     return first[first.find("-----BEGIN") :] + end
 
 
-def trusting(pem: str) -> ssl.SSLContext:
+def ssl_context(pem: str) -> ssl.SSLContext:
     """A TLS context that trusts only this certificate."""
     context = ssl.create_default_context(cadata=pem)
     context.check_hostname = False

@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import Any
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 560, 180, 64, 22, 10
-MOST_POINTS = 1_000  # drawn as dots: more are slow to render
+MAX_POINTS = 1_000  # drawn as dots: more are slow to render
 Point = tuple[int, float]
 
 
@@ -30,7 +30,7 @@ def svg(points: Sequence[Point], metric: str, *, maximize: bool) -> str:
         return ""
     best = list(accumulate((value for _, value in points), max if maximize else min))
     xs, ys = _scale([n for n, _ in points], LEFT, WIDTH - 8), _scale([v for _, v in points], HEIGHT - BOTTOM, TOP)
-    thin = max(1, -(-len(points) // MOST_POINTS))
+    thin = max(1, -(-len(points) // MAX_POINTS))
     dots = "".join(
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2"><title>trial {n}: {v:.5g}</title></circle>'
         for (n, v), x, y in list(zip(points, xs, ys, strict=True))[::thin]

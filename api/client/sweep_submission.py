@@ -12,15 +12,15 @@ from typing import Any
 
 from podium.api.client.answers import SweepInfo
 from podium.api.client.client import Client
-from podium.sweep.lifecycle.warm_start import judged_otherwise
+from podium.sweep.lifecycle.warm_start import incompatible_objectives
 from podium.sweep.spec.program import FunctionProgram, ImportedProgram, OwnCode
 from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec
 from podium.sweep.specfile import code_bundles
 from podium.sweep.specfile.class_check_client import check_classes
 from podium.sweep.specfile.code_check import Found, check_code, check_preload
-from podium.sweep.specfile.data_check import as_found
+from podium.sweep.specfile.data_check import with_data_state
 from podium.sweep.specfile.spec_file import SweepFile, read_sweep_file
-from podium.sweep.specfile.spec_hints import notes_of, search_notes
+from podium.sweep.specfile.spec_hints import hints_for, search_hints
 from podium.sweep.values.errors import BundleError, InvalidSpecError, NotFoundError, Problem, ServiceError
 
 _DATA_PATHS = ("root", "idx", "file")
@@ -36,9 +36,9 @@ def read(path: Path) -> tuple[SweepFile, dict[str, Any], Found | None]:
     document = _with_absolute_paths(file)
     try:
         code = check_code(document["program"], file.folder)
-        spec = as_found(parse_spec(document))
+        spec = with_data_state(parse_spec(document))
         if isinstance(spec.program, ImportedProgram):
-            raise spec.program.refusal()
+            raise spec.program.execution_error()
     except InvalidSpecError as error:
         raise file.located(error) from None
     return file, document, code
@@ -58,7 +58,7 @@ def packed_bytes(file: SweepFile, document: dict[str, Any]) -> int | None:
 
 def advice(file: SweepFile, document: dict[str, Any], data_dir: Path) -> list[str]:
     """Notes on valid settings with surprising effects. Raises `InvalidSpecError` for what a service would refuse."""
-    notes = notes_of(file.spec, Path(document["program"].get("code") or file.folder))
+    notes = hints_for(file.spec, Path(document["program"].get("code") or file.folder))
     notes += _variable_notes(file.spec)
     try:
         if isinstance(file.spec.program, FunctionProgram):
@@ -98,7 +98,7 @@ def _warm_start_problem(client: Client, spec: SweepSpec, sweep_id: int) -> str |
     except NotFoundError as error:
         return str(error)
     goals = [(metric["name"], metric["goal"]) for metric in earlier.get("metrics") or [earlier["metric"]]]
-    return judged_otherwise(spec, sweep_id, goals)
+    return incompatible_objectives(spec, sweep_id, goals)
 
 
 def submit(client: Client, file: SweepFile, document: dict[str, Any]) -> SweepInfo:
@@ -111,7 +111,7 @@ def submit(client: Client, file: SweepFile, document: dict[str, Any]) -> SweepIn
 
 def print_notes(file: SweepFile) -> None:
     """Print notes on W&B keys and on the search to standard error."""
-    for note in (*file.notes, *search_notes(file.spec)):
+    for note in (*file.notes, *search_hints(file.spec)):
         print(f"note: {note}", file=sys.stderr)
 
 

@@ -28,7 +28,7 @@ from podium.db.stores import ensembles
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
 from podium.ensemble.values.ensemble_spec import Traffic
-from podium.sweep.runtime.component import begin, on_wake, wake
+from podium.sweep.runtime.component import on_wake, start_component, wake_component
 from podium.sweep.runtime.settings import ServiceSettings
 from podium.sweep.values.errors import DatabaseError, PodiumError
 
@@ -42,7 +42,7 @@ def create_app(settings: ServiceSettings, database: Database, limits: Aggregator
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         aggregator = app.state.aggregator = Aggregator(
-            on_death=lambda: wake(settings.runtime.wake_socket("host")), limits=limits
+            on_death=lambda: wake_component(settings.runtime.wake_socket("host")), limits=limits
         )
         changed = asyncio.Event()
         loop = asyncio.get_running_loop()
@@ -103,7 +103,7 @@ async def follow_database(
 
 def main() -> None:
     """Serve predictions until SIGTERM."""
-    settings = begin()
+    settings = start_component()
     try:
         database = Database(settings.data.database)
         app = create_app(settings, database)

@@ -82,7 +82,7 @@ async def predict(request: Request) -> Response:
     parameters = _Parameters.of(request)
     if parameters.whole:
         await authorize(request, Role.SUBMITTER)
-    answers_npy = npy_answer.is_wanted(request.headers.get("accept", "").lower())
+    answers_npy = npy_answer.accepts_npy(request.headers.get("accept", "").lower())
     if answers_npy and (parameters.whole or parameters.members):
         raise EnsembleError("members: not available in .npy format; accept application/json instead")
     aggregator: Aggregator = request.app.state.aggregator

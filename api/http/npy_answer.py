@@ -22,7 +22,7 @@ OUTCOME, VERSION, ANSWERED, REQUESTED = HEADERS = (
 )
 
 
-def is_wanted(accept: str) -> bool:
+def accepts_npy(accept: str) -> bool:
     """Whether an `Accept` header prefers .npy to JSON; of equal weights, the first wins."""
     if NPY not in accept:
         return False

@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
-from podium.sweep.spec.type_messages import words_of
+from podium.sweep.spec.type_messages import type_message
 from podium.sweep.values.errors import (
     BadRequestError,
     BundleError,
@@ -193,7 +193,7 @@ def _message(details: dict[str, Any]) -> str:
         listed = "the column id of `podium trial list`" if noun == "trial" else f"`podium {noun} list`"
         return f"{noun} id must be a positive integer; {listed} shows the ids"
     if details["type"] in ("enum", "literal_error"):
-        return words_of(cast(ErrorDetails, details))
+        return type_message(cast(ErrorDetails, details))
     return str(details["msg"])
 
 

@@ -8,7 +8,7 @@ from fastapi import Depends, Path, Query, Request
 
 from podium.api.http.request_limits import MAX_ID
 from podium.api.http.service_context import ServiceContext
-from podium.sweep.runtime.disk_space import check_room
+from podium.sweep.runtime.disk_space import check_disk_space
 
 RowId = Annotated[int, Path(ge=1, le=MAX_ID)]
 After = Annotated[int | None, Query(ge=0, le=MAX_ID, description="`next` of the previous page")]
@@ -23,7 +23,7 @@ context = Depends(_context)
 
 
 def _check_disk_space(service: ServiceContext = context) -> None:
-    check_room(service.settings.data.root)
+    check_disk_space(service.settings.data.root)
 
 
 has_disk_space = Depends(_check_disk_space)  # for routes that store something new: 507 if the disk is full

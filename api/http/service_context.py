@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from podium.db.schema.engine import Database
-from podium.sweep.runtime.component import wake
+from podium.sweep.runtime.component import wake_component
 from podium.sweep.runtime.settings import ServiceSettings
 
 
@@ -18,4 +18,4 @@ class ServiceContext:
 
     def wake(self, component: str) -> None:
         """Notify `scheduler`, `host` or `gateway` that the database holds something new for it."""
-        wake(self.settings.runtime.wake_socket(component))
+        wake_component(self.settings.runtime.wake_socket(component))

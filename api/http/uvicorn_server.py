@@ -10,7 +10,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from podium.api.http.connection_limits import BoundedProtocol, BoundedState
-from podium.sweep.runtime.component import say_ready
+from podium.sweep.runtime.component import report_ready
 from podium.sweep.runtime.settings import ServiceSettings
 
 MAX_HANDSHAKE_S = 10.0
@@ -43,7 +43,7 @@ class ReadyServer(uvicorn.Server):
         if self.started:
             for each in sockets or ():
                 self.servers.append(await self._serve_on(each))
-            say_ready()
+            report_ready()
 
     async def _serve_on(self, listening: socket.socket) -> asyncio.base_events.Server:
         """With TLS if a certificate is configured, except on a Unix socket."""

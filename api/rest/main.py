@@ -11,13 +11,13 @@ from podium.api.http.uvicorn_server import ReadyServer
 from podium.api.rest.app import create_app
 from podium.db.access import tokens
 from podium.db.schema.engine import Database
-from podium.sweep.runtime.component import begin
+from podium.sweep.runtime.component import start_component
 from podium.sweep.values.errors import PodiumError
 
 
 def main() -> None:
     """Serve the REST API and the dashboard until SIGTERM."""
-    settings = begin()
+    settings = start_component()
     try:
         database = Database(settings.data.database)
         with database.write() as connection:

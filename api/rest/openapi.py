@@ -11,7 +11,7 @@ from pathlib import Path
 
 from podium.api.rest.app import create_app
 from podium.db.schema.engine import Database
-from podium.sweep.runtime.atomic_files import write_whole
+from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.settings import ServiceSettings
 
@@ -29,7 +29,7 @@ def main() -> None:
     if len(sys.argv) > 2:
         sys.exit("usage: python -m podium.api.rest.openapi [FILE]")
     if len(sys.argv) == 2:
-        write_whole(Path(sys.argv[1]), document().encode())
+        write_atomic(Path(sys.argv[1]), document().encode())
     else:
         sys.stdout.write(document())
 

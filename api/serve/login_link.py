@@ -6,7 +6,7 @@ import http.client
 import json
 from pathlib import Path
 
-from podium.api.client.service_certificate import certificate, trusting
+from podium.api.client.service_certificate import read_certificate, ssl_context
 from podium.sweep.runtime.settings import ServiceSettings
 
 VALID_S = 86400
@@ -16,7 +16,7 @@ _TIMEOUT_S = 5.0
 def _connection(settings: ServiceSettings) -> http.client.HTTPConnection:
     if not settings.tls_cert:
         return http.client.HTTPConnection(settings.own_host, settings.port, timeout=_TIMEOUT_S)
-    trusted = trusting(certificate(Path(settings.tls_cert)))
+    trusted = ssl_context(read_certificate(Path(settings.tls_cert)))
     return http.client.HTTPSConnection(settings.own_host, settings.port, timeout=_TIMEOUT_S, context=trusted)
 
 

@@ -24,10 +24,10 @@ from podium.api.client import service_certificate, shell_commands
 from podium.api.serve import database_process, login_link, unfinished_files
 from podium.api.serve.heartbeats import Heartbeats
 from podium.api.serve.service_lock import service_locked
-from podium.sweep.runtime.atomic_files import write_whole
+from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.component import PARENT_PID, READY_FD
-from podium.sweep.runtime.disk_space import check_room, room
-from podium.sweep.runtime.fail_points import passing
+from podium.sweep.runtime.disk_space import check_disk_space, disk_space
+from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.filesystem_type import refuse_network
 from podium.sweep.runtime.process_trees import become_subreaper, kill_orphans
 from podium.sweep.runtime.settings import ServiceSettings
@@ -90,9 +90,9 @@ class Supervisor:
         self._heartbeats = Heartbeats()
         self._write_error = ""  # why the service file could not be written
         self._ray_address = ""
-        self._certificate = service_certificate.certificate(Path(settings.tls_cert)) if settings.tls_cert else None
+        self._certificate = service_certificate.read_certificate(Path(settings.tls_cert)) if settings.tls_cert else None
         self._database = _identity(settings.data.database)
-        ours = {name: value for name, value in os.environ.items() if name not in ray_head.OF_ANOTHER_RAY}
+        ours = {name: value for name, value in os.environ.items() if name not in ray_head.OTHER_RAY_VARIABLES}
         self._environment = {**ours, **ray_head.environment(settings.data), PARENT_PID: str(os.getpid())}
 
     def run(self) -> None:
@@ -161,7 +161,7 @@ class Supervisor:
     # One component.
 
     def _start(self, component: _Component) -> None:
-        passing(f"serve.before-{component.name}")
+        fail_point(f"serve.before-{component.name}")
         read_fd, write_fd = os.pipe()
         arguments = [self._settings.to_json()]
         if component.name in _ON_RAY:
@@ -196,7 +196,7 @@ class Supervisor:
             self._close_pipe(component)
             return  # it ended; SIGCHLD follows
         if b"." in content:
-            self._heartbeats.beat(component.name, time.monotonic())
+            self._heartbeats.record(component.name, time.monotonic())
         if b"ready" in content and not component.ready:
             self._on_ready(component)
 
@@ -256,7 +256,7 @@ class Supervisor:
 
     def _is_disk_full(self) -> bool:
         """Whether the disk is full: then a component may fail to start, and is restarted until there is space."""
-        return room(self._settings.data.root).free_bytes < DISK_FULL_BYTES
+        return disk_space(self._settings.data.root).free_bytes < DISK_FULL_BYTES
 
     def _kill(self, component: _Component) -> None:
         if component.process is not None:
@@ -335,7 +335,7 @@ class Supervisor:
             "parts": [{"name": "serve", "pid": os.getpid(), "state": "ready", "restarts": 0}, *components],
         }
         try:
-            write_whole(settings.data.service_file, json.dumps(about).encode(), mode=0o600)
+            write_atomic(settings.data.service_file, json.dumps(about).encode(), mode=0o600)
         except OSError as error:  # a full disk does not end the service: reads still work
             reason = error.strerror or str(error)
             if reason != self._write_error:
@@ -361,12 +361,12 @@ def serve(settings: ServiceSettings, log: Callable[[str], None]) -> None:
             for option, port in (("--port", settings.port), ("--gateway-port", settings.gateway_port)):
                 _check_port(settings.host, port, option)
             if not data.admin_token.exists():
-                check_room(data.root)  # the first start writes; later ones can serve reads from a full disk
+                check_disk_space(data.root)  # the first start writes; later ones can serve reads from a full disk
             database_process.run("migrate", data.database)
             ray_head.ensure_token(data)
             if not data.admin_token.exists():
                 token = "podium_" + secrets.token_urlsafe(32)
-                write_whole(data.admin_token, token.encode() + b"\n", mode=0o600)
+                write_atomic(data.admin_token, token.encode() + b"\n", mode=0o600)
                 log(f"Admin token, shown only once: {token} (stored in {data.admin_token})")
             Supervisor(settings, log).run()
         finally:

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.runtime.service_state import lives
+from podium.sweep.runtime.service_state import is_running
 
 _UNFINISHED = re.compile(r"\.(\d+)\.tmp(-\w+)?$")  # second group: SQLite's files of a copy
 STALE_S = 3600.0
@@ -35,7 +35,7 @@ def _is_stale(path: Path) -> bool:
         return False
     pid = int(match[1])
     with contextlib.suppress(OSError):
-        return pid == os.getpid() or not lives(pid) or time.time() - path.lstat().st_mtime > STALE_S
+        return pid == os.getpid() or not is_running(pid) or time.time() - path.lstat().st_mtime > STALE_S
     return False
 
 

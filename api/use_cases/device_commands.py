@@ -18,5 +18,5 @@ def drain_device(service: ServiceContext, device_id: str, reason: str) -> None:
 def return_device(service: ServiceContext, device_id: str) -> None:
     """Place trials on a device again. Raises `NotFoundError`."""
     with service.database.write() as connection:
-        requests.give_back(connection, device_id, time.time())
+        requests.return_device(connection, device_id, time.time())
     service.wake("scheduler")

@@ -11,10 +11,10 @@ from podium.api.http.service_context import ServiceContext
 from podium.db.stores import candidates, ensemble_changes, ensembles, sweeps
 from podium.db.stores.ensembles import EnsembleRow, VersionRow
 from podium.ensemble.building.ensemble_preview import Preview, preview
-from podium.ensemble.building.version_building import Builder
+from podium.ensemble.building.version_building import VersionBuilder
 from podium.ensemble.values.ensemble_spec import EnsembleRequest, VersionRequest
 from podium.ensemble.values.version import NewVersion, TrialFiles
-from podium.sweep.runtime.weights_lock import building
+from podium.sweep.runtime.weights_lock import hold_weights
 from podium.sweep.values.errors import EnsembleError
 
 
@@ -23,7 +23,7 @@ def build_ensemble(service: ServiceContext, request: EnsembleRequest) -> Ensembl
 
     Raises `NotFoundError` for an unknown sweep or trial, `EnsembleError`, and `ConflictError` for a name in use.
     """
-    with building(service.settings.data):
+    with hold_weights(service.settings.data):
         version = _decide(service, request)
         with service.database.write() as connection:
             sweep_id = _sweep_of(connection, request)
@@ -35,14 +35,14 @@ def build_ensemble(service: ServiceContext, request: EnsembleRequest) -> Ensembl
 
 def preview_ensemble(service: ServiceContext, request: EnsembleRequest) -> Preview:
     """What `build_ensemble` would choose, with its scores; nothing is stored."""
-    return preview(Builder(service.settings.data), request, _candidates(service, request))
+    return preview(VersionBuilder(service.settings.data), request, _candidates(service, request))
 
 
 def add_version(service: ServiceContext, ensemble_id: int, request: VersionRequest) -> EnsembleRow:
     """Build another version of an ensemble. Raises as `build_ensemble` does."""
     with service.database.read() as connection:
         active = ensembles.get(connection, ensemble_id).active
-    with building(service.settings.data):
+    with hold_weights(service.settings.data):
         version = _decide(service, request)
         _check_compatible(active, version)
         return change_ensemble(
@@ -67,7 +67,7 @@ def change_ensemble(
 
 
 def _decide(service: ServiceContext, request: EnsembleRequest) -> NewVersion:
-    return Builder(service.settings.data).build(request, _candidates(service, request))
+    return VersionBuilder(service.settings.data).build(request, _candidates(service, request))
 
 
 def _candidates(service: ServiceContext, request: EnsembleRequest) -> list[TrialFiles]:

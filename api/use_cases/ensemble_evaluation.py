@@ -15,9 +15,9 @@ from podium.api.http.prediction_rows import check_rows, rows_of
 from podium.api.http.service_context import ServiceContext
 from podium.db.stores import ensembles, evaluations
 from podium.db.stores.ensembles import EnsembleRow, VersionRow
-from podium.ensemble.values.ensemble_spec import POSTED, SERVING, MemberState, Split, Task
+from podium.ensemble.values.ensemble_spec import POSTED, SERVING_STATES, MemberState, Split, Task
 from podium.ensemble.values.version import used_splits
-from podium.sweep.runtime.atomic_files import write_whole
+from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.values.errors import ConflictError, EnsembleError, NotFoundError
 
 
@@ -50,13 +50,13 @@ def queue_evaluation(service: ServiceContext, ensemble_id: int, request: Evaluat
             connection, ensemble_id, version.number, split, forced=request.force, at=time.time()
         )  # fmt: skip
         if rows is not None:  # before the commit, so that the host finds them
-            write_whole(service.settings.data.posted_rows(evaluation_id), rows)
+            write_atomic(service.settings.data.posted_rows(evaluation_id), rows)
     service.wake("host")
     return evaluation_id
 
 
 def _active_version(row: EnsembleRow, number: int | None) -> VersionRow:
-    if row.state not in SERVING:
+    if row.state not in SERVING_STATES:
         reason = f" ({row.reason})" if row.reason else ""
         raise ConflictError(f"ensemble {row.id} is {row.state.value}{reason}; it must be ready to be evaluated")
     if number is None:

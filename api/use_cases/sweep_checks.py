@@ -14,7 +14,7 @@ from podium.sweep.spec.program import FunctionProgram, ImportedProgram, OwnCode
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.specfile.class_check_client import check_classes
 from podium.sweep.specfile.code_check import check_code, check_preload
-from podium.sweep.specfile.data_check import as_found
+from podium.sweep.specfile.data_check import with_data_state
 from podium.sweep.values.errors import InvalidSpecError, Problem
 
 _DATA_PATHS = ("root", "idx", "file")
@@ -36,7 +36,7 @@ def check_sweep(service: ServiceContext, spec: SweepSpec) -> CheckedSweep:
     code = _check_program(service, spec)
     with service.database.read() as connection:
         warm_starts.check(connection, spec)
-    return CheckedSweep(as_found(spec), code)
+    return CheckedSweep(with_data_state(spec), code)
 
 
 def _check_data_paths(spec: SweepSpec) -> None:
@@ -54,7 +54,7 @@ def _check_data_paths(spec: SweepSpec) -> None:
 def _check_program(service: ServiceContext, spec: SweepSpec) -> str | None:
     program = spec.program
     if isinstance(program, ImportedProgram):
-        raise program.refusal()
+        raise program.execution_error()
     if not isinstance(program, OwnCode):
         check_classes(spec, None)
         return None

@@ -7,7 +7,7 @@ import time
 from podium.api.http.service_context import ServiceContext
 from podium.api.use_cases.sweep_submission import Submitted
 from podium.db.stores import imports, requests
-from podium.sweep.lifecycle.budget_usage import Terms
+from podium.sweep.lifecycle.budget_usage import BudgetTerms
 from podium.sweep.lifecycle.commands import SweepCommand
 from podium.sweep.lifecycle.imported_trials import parse_import
 
@@ -15,12 +15,12 @@ from podium.sweep.lifecycle.imported_trials import parse_import
 def command_sweep(service: ServiceContext, sweep_id: int, command: SweepCommand) -> None:
     """Raises `NotFoundError`, and `NotPossibleError` in a state that does not allow the command."""
     with service.database.write() as connection:
-        requests.tell_sweep(connection, sweep_id, command, time.time())
+        requests.command_sweep(connection, sweep_id, command, time.time())
     service.wake("scheduler")
 
 
 def extend_sweep(
-    service: ServiceContext, sweep_id: int, *, run_cap: int | None, priority: float | None, terms: Terms | None
+    service: ServiceContext, sweep_id: int, *, run_cap: int | None, priority: float | None, terms: BudgetTerms | None
 ) -> None:
     """Raise the trial cap of a sweep, or change its priority, budget or target; None leaves a value unchanged.
 

@@ -17,8 +17,8 @@ from podium.sweep.runtime.git_provenance import Provenance
 from podium.sweep.runtime.package_versions import environment, versions
 from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec
 from podium.sweep.specfile.data_check import check_data
-from podium.sweep.specfile.random_configurations import samples
-from podium.sweep.specfile.spec_hints import search_notes
+from podium.sweep.specfile.random_configurations import sample_configurations
+from podium.sweep.specfile.spec_hints import search_hints
 from podium.sweep.specfile.sweep_text import PlacedProblem, SweepText, read_sweep_text
 from podium.sweep.values.device_state import USABLE_DEVICE_STATES
 from podium.sweep.values.errors import InvalidSpecError, Problem
@@ -111,7 +111,7 @@ def _accept(service: ServiceContext, checked: CheckedSweep, submission: Submissi
     spec, provenance = checked.spec, submission.provenance
     installed = environment()
     with service.database.read() as connection:
-        warm_start = warm_starts.choose_for(connection, spec)
+        warm_start = warm_starts.select_for(connection, spec)
     at = time.time()
     with service.database.write() as connection:
         environments.add(connection, installed.sha256, installed.packages, at)
@@ -138,14 +138,14 @@ def _plan(service: ServiceContext, checked: CheckedSweep) -> Plan:
         code=checked.code,
         data=None if data is None else str(data),
         devices=_devices(service, spec),
-        notes=list(search_notes(spec)),
-        samples=samples(spec, SAMPLES) if spec.parameters else [],
+        notes=list(search_hints(spec)),
+        samples=sample_configurations(spec, SAMPLES) if spec.parameters else [],
     )
 
 
 def _devices(service: ServiceContext, spec: SweepSpec) -> DevicePreview:
     with service.database.read() as connection:
-        rows, drained = devices.all_of(connection), devices.aside(connection)
+        rows, drained = devices.all_of(connection), devices.drained(connection)
     usable = [device for device in rows if device.state in USABLE_DEVICE_STATES and device.id not in drained]
     kind, limit = spec.resources.device, spec.resources.max_concurrent
     matching = sum(kind in ("auto", device.kind) for device in usable)

@@ -15,7 +15,7 @@ from podium.sweep.values.trial import Scalar
 def command_trial(service: ServiceContext, trial_id: int, command: TrialCommand) -> None:
     """Stop or retry a trial. Raises `NotFoundError`, and `NotPossibleError` in a state that does not allow it."""
     with service.database.write() as connection:
-        requests.tell_trial(connection, trial_id, command, time.time())
+        requests.command_trial(connection, trial_id, command, time.time())
     service.wake("scheduler")
 
 
@@ -44,4 +44,4 @@ def annotate_trial(
 ) -> None:
     """Set the note of a trial, replace its tags, or add and remove tags. Raises `NotFoundError`, `InvalidSpecError`."""
     with service.database.write() as connection:
-        requests.remark(connection, trial_id, time.time(), note=note, tags=tags, added=added, removed=removed)
+        requests.annotate(connection, trial_id, time.time(), note=note, tags=tags, added=added, removed=removed)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from sqlalchemy import Column, Connection, Table, delete, insert, select, update
 
-from podium.db.access.tokens import Holder, Role, digest, good
+from podium.db.access.tokens import Holder, Role, digest, is_valid
 from podium.db.schema.tables import login_codes, sessions, tokens
 
-MOST = 100  # codes, and sessions, of one token
+MAX_SESSIONS = 100  # codes, and sessions, of one token
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +49,11 @@ def redeem(connection: Connection, code: str, now: float) -> Holder | None:
     ).scalar_one_or_none()
     if used is None:
         return None
-    row = connection.execute(select(tokens).where(tokens.c.id == used, good(now))).one_or_none()
+    row = connection.execute(select(tokens).where(tokens.c.id == used, is_valid(now))).one_or_none()
     return None if row is None else Holder(row.id, row.name, Role(row.role), row.expires_at)
 
 
-def begin(connection: Connection, holder: Holder, now: float, longest_s: float) -> NewSession:
+def create_session(connection: Connection, holder: Holder, now: float, longest_s: float) -> NewSession:
     """Create a session, at most as long as the token is valid; deletes expired sessions."""
     connection.execute(delete(sessions).where(sessions.c.expires_at <= now))
     expires_at = min(now + longest_s, holder.expires_at or now + longest_s)
@@ -70,7 +70,7 @@ def _keep_newest(connection: Connection, digest_of: Column[str], table: Table, t
         select(digest_of)
         .where(table.c.token_id == token_id)
         .order_by(table.c.created_at.desc(), digest_of)
-        .offset(MOST)
+        .offset(MAX_SESSIONS)
         .limit(-1)
     )
     connection.execute(delete(table).where(digest_of.in_(older)))
@@ -81,11 +81,11 @@ def holder(connection: Connection, secret: str, now: float) -> Holder | None:
     row = connection.execute(
         select(tokens.c.id, tokens.c.name, tokens.c.role, sessions.c.expires_at)
         .join(sessions, sessions.c.token_id == tokens.c.id)
-        .where(sessions.c.digest == digest(secret), sessions.c.expires_at > now, good(now))
+        .where(sessions.c.digest == digest(secret), sessions.c.expires_at > now, is_valid(now))
     ).one_or_none()
     return None if row is None else Holder(row.id, row.name, Role(row.role), row.expires_at)
 
 
-def end(connection: Connection, secret: str) -> None:
+def delete_session(connection: Connection, secret: str) -> None:
     """Delete a session."""
     connection.execute(delete(sessions).where(sessions.c.digest == digest(secret)))

@@ -96,7 +96,7 @@ def add(
 
 def create(connection: Connection, name: str, role: Role, at: float, *, by: str, until: float | None) -> NewToken:
     """Create a token. Raises `ConflictError` if a valid token has the same name."""
-    taken = connection.execute(select(tokens.c.id).where(tokens.c.name == name, good(at))).first()
+    taken = connection.execute(select(tokens.c.id).where(tokens.c.name == name, is_valid(at))).first()
     if taken is not None:
         raise ConflictError(f"a valid token {name!r} already exists (id {taken.id}); revoke it or choose another name")
     secret = new_token()
@@ -140,7 +140,7 @@ def _row(row: Row[Any]) -> TokenRow:
     return TokenRow(**{**row._mapping, "role": Role(row.role)})
 
 
-def good(now: float) -> ColumnElement[bool]:
+def is_valid(now: float) -> ColumnElement[bool]:
     """The condition that a token is valid: neither revoked nor expired."""
     return and_(tokens.c.revoked_at.is_(None), or_(tokens.c.expires_at.is_(None), tokens.c.expires_at > now))
 
@@ -148,7 +148,7 @@ def good(now: float) -> ColumnElement[bool]:
 def holder(connection: Connection, token: str, now: float) -> Holder | None:
     """The holder of `token`; None if it is unknown, revoked or expired."""
     wanted = digest(token)
-    row = connection.execute(select(tokens).where(tokens.c.digest == wanted, good(now))).one_or_none()
+    row = connection.execute(select(tokens).where(tokens.c.digest == wanted, is_valid(now))).one_or_none()
     if row is None or not hmac.compare_digest(row.digest, wanted):
         return None
     return Holder(row.id, row.name, Role(row.role), row.expires_at)

@@ -20,12 +20,12 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
 
 from podium.db.audit import audit_files, audit_rows
-from podium.db.audit.audit_rows import ALWAYS, AT_REST, NO_ROOM, Breach
+from podium.db.audit.audit_rows import ALWAYS, NO_ROOM, WHILE_STOPPED, Breach
 from podium.db.schema.engine import Database
 from podium.db.schema.migrate import alembic_config
-from podium.sweep.runtime.disk_space import room
+from podium.sweep.runtime.disk_space import disk_space
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.runtime.service_state import all_ready, parts
+from podium.sweep.runtime.service_state import all_ready, read_components
 from podium.sweep.values.errors import DatabaseError
 
 INVARIANTS = (
@@ -33,8 +33,8 @@ INVARIANTS = (
     "requests", "stray", "artifacts",
 )  # fmt: skip
 SETTLE_S = 10.0
-LOOK_S = 2.0
-MOST_S = 60.0
+RECHECK_S = 2.0
+MAX_WAIT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +67,13 @@ def audit(
         raise DatabaseError(f"there is no database in {data.root}; name another with --data-dir")
     database = Database(data.database)
     try:
-        found = _look(database, data, artifacts, say)
+        found = _find_breaches(database, data, artifacts, say)
         waited = in_all = 0.0
-        while any(breach.passing for breach in found) and waited < settle_s and in_all < MOST_S:
-            sleep(LOOK_S)
-            in_all += LOOK_S
-            waited = waited + LOOK_S if _settled(data) else 0.0
-            again = {_key(breach) for breach in _look(database, data, False, say)}
+        while any(breach.passing for breach in found) and waited < settle_s and in_all < MAX_WAIT_S:
+            sleep(RECHECK_S)
+            in_all += RECHECK_S
+            waited = waited + RECHECK_S if _is_settled(data) else 0.0
+            again = {_key(breach) for breach in _find_breaches(database, data, False, say)}
             found = [breach for breach in found if not breach.passing or _key(breach) in again]
         return _report(database, data, found, artifacts)
     finally:
@@ -84,20 +84,22 @@ def _key(breach: Breach) -> tuple[object, ...]:
     return (breach.invariant, *breach.rows.items())
 
 
-def _settled(data: DataDirectory) -> bool:
+def _is_settled(data: DataDirectory) -> bool:
     """Whether no service runs, or all of its components are ready."""
-    found = parts(data)
-    return not found or all_ready(found) or not runs(data)
+    found = read_components(data)
+    return not found or all_ready(found) or not is_service_running(data)
 
 
-def _look(database: Database, data: DataDirectory, artifacts: bool, say: Callable[[str], None]) -> list[Breach]:
+def _find_breaches(
+    database: Database, data: DataDirectory, artifacts: bool, say: Callable[[str], None]
+) -> list[Breach]:
     with database.read() as connection:
         _check_schema(connection, data)
-        found = [*audit_rows.damage(connection), *audit_rows.breaches(connection)]
-        found += audit_files.stray(connection, data)
-        if runs(data):
-            found += audit_files.alive(connection)
-        saved = audit_files.saved(connection) if artifacts else []
+        found = [*audit_rows.integrity_problems(connection), *audit_rows.breaches(connection)]
+        found += audit_files.leftovers(connection, data)
+        if is_service_running(data):
+            found += audit_files.dead_attempts(connection)
+        saved = audit_files.saved_artifacts(connection) if artifacts else []
     return [*found, *audit_files.artifacts(saved, data, say)]
 
 
@@ -116,9 +118,9 @@ def _report(database: Database, data: DataDirectory, found: list[Breach], artifa
                 " (SELECT count(*) FROM trials WHERE state = 'running')"
             )
         ).one()
-    running, found_room = runs(data), room(data.root)
-    excused = {ALWAYS: "", **({} if running else {AT_REST: "; fixed at the next start"})}
-    if running and not found_room.enough:
+    running, found_room = is_service_running(data), disk_space(data.root)
+    excused = {ALWAYS: "", **({} if running else {WHILE_STOPPED: "; fixed at the next start"})}
+    if running and not found_room.is_sufficient:
         excused[NO_ROOM] = "; will be written when there is disk space"
     notes = [
         f"{breach.wrong} ({_named(breach)}){excused[when]}"
@@ -126,7 +128,7 @@ def _report(database: Database, data: DataDirectory, found: list[Breach], artifa
         for when in [reason for reason in breach.note_when if reason in excused][:1]
     ]
     found = [breach for breach in found if not excused.keys() & set(breach.note_when)]
-    if running and not found_room.enough:
+    if running and not found_room.is_sufficient:
         notes.append(str(found_room))
     if open_trials and not running:
         notes.append(f"no service runs: {open_trials} running trials will be retried at the next start")
@@ -146,7 +148,7 @@ def _named(breach: Breach) -> str:
     return ", ".join(f"{name} {value}" for name, value in breach.rows.items())
 
 
-def runs(data: DataDirectory) -> bool:
+def is_service_running(data: DataDirectory) -> bool:
     """Whether a service runs on the data directory: it holds the lock while it runs."""
     try:
         with data.service_lock.open("rb") as lock:

@@ -11,22 +11,22 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, text
 
-from podium.db.audit.audit_rows import AT_REST, NO_ROOM, Breach
+from podium.db.audit.audit_rows import NO_ROOM, WHILE_STOPPED, Breach
 from podium.db.stores import retention_plan
 from podium.sweep.runtime.atomic_files import sha256_of
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
-from podium.sweep.runtime.service_state import lives
+from podium.sweep.runtime.service_state import is_running
 from podium.sweep.values.device_state import DeviceState
 
 Say = Callable[[str], None]
 # The files of a cancelled attempt must be removed within this time after the grace period of its sweep.
-GOING_S = 25.0
+RECENT_S = 25.0
 OLD_S = 60.0
 _TEMPORARY = re.compile(r"\.tmp(-\w+)?$")  # the second: SQLite's files next to a copy in progress
 _SAY_EVERY_S = 2.0
 
 
-def stray(connection: Connection, data: DataDirectory) -> Iterator[Breach]:
+def leftovers(connection: Connection, data: DataDirectory) -> Iterator[Breach]:
     """Leftover folders, processes and files."""
     open_keys, lost_keys = _open_attempts(connection, data), _lost_attempts(connection, data)
     for path in data.trials.glob("*/*/*/"):
@@ -42,7 +42,7 @@ def stray(connection: Connection, data: DataDirectory) -> Iterator[Breach]:
                     rows={"path": str(left)},
                     wrong=wrong,
                     passing=True,
-                    note_when=(AT_REST,) if key in lost_keys else (),
+                    note_when=(WHILE_STOPPED,) if key in lost_keys else (),
                 )
         yield from _temporary(path)
     for path in (data.root, data.bundles, data.data_cache, data.evaluations, data.backups):
@@ -60,7 +60,7 @@ def _open_attempts(connection: Connection, data: DataDirectory) -> set[str]:
         " WHERE a.ended_at IS NULL OR (a.state = 'cancelled' AND"
         " a.ended_at + coalesce(json_extract(s.spec, '$.limits.grace_s'), 5) > :going)"
     )
-    rows = connection.execute(text(query), {"going": time.time() - GOING_S})
+    rows = connection.execute(text(query), {"going": time.time() - RECENT_S})
     return {data.attempt_key(row.sweep_id, row.number, row.attempt) for row in rows}
 
 
@@ -126,38 +126,40 @@ def _rows_of_evaluations(connection: Connection, data: DataDirectory) -> Iterato
                 rows={"evaluation_id": row.id, "path": str(path)},
                 wrong=wrong,
                 passing=True,
-                note_when=(AT_REST, NO_ROOM),
+                note_when=(WHILE_STOPPED, NO_ROOM),
             )
 
 
 def _not_kept(connection: Connection, data: DataDirectory) -> Iterator[Breach]:
     """Weights and artifacts that exist although they are not kept."""
-    for left in retention_plan.leaving(connection):
+    for left in retention_plan.marked_for_removal(connection):
         for folder in _attempts(left, data):
             if folder.model.exists():
-                yield _still_there(left, folder.model, "the model is not retained, but its file exists")
-    for left in retention_plan.leaving(connection, files=retention_plan.FILES):
+                yield _remaining_files(left, folder.model, "the model is not retained, but its file exists")
+    for left in retention_plan.marked_for_removal(connection, files=retention_plan.FILES):
         for folder in _attempts(left, data):
             if folder.artifacts.exists():
-                yield _still_there(left, folder.artifacts, "the artifacts are not retained, but their folder exists")
+                yield _remaining_files(
+                    left, folder.artifacts, "the artifacts are not retained, but their folder exists"
+                )
 
 
-def _attempts(left: retention_plan.Left, data: DataDirectory) -> Iterator[AttemptDirectory]:
+def _attempts(left: retention_plan.RemovableFiles, data: DataDirectory) -> Iterator[AttemptDirectory]:
     for attempt in range(1, left.attempt + 1):
         yield AttemptDirectory(data.attempt(left.sweep_id, left.number, attempt))
 
 
-def _still_there(left: retention_plan.Left, path: Path, wrong: str) -> Breach:
+def _remaining_files(left: retention_plan.RemovableFiles, path: Path, wrong: str) -> Breach:
     return Breach(
         invariant="stray",
         rows={"trial_id": left.trial_id, "path": str(path)},
         wrong=wrong,
         passing=True,
-        note_when=(AT_REST, NO_ROOM),
+        note_when=(WHILE_STOPPED, NO_ROOM),
     )
 
 
-def saved(connection: Connection) -> Sequence[Row[Any]]:
+def saved_artifacts(connection: Connection) -> Sequence[Row[Any]]:
     """The files of finished trials. Files of other trials may be removed, or newer than their rows."""
     query = (
         "SELECT f.trial_id, f.name, f.attempt, f.sha256, f.size_bytes, t.sweep_id, t.number"
@@ -167,7 +169,7 @@ def saved(connection: Connection) -> Sequence[Row[Any]]:
 
 
 def artifacts(rows: Sequence[Row[Any]], data: DataDirectory, say: Say) -> Iterator[Breach]:
-    """Checks that `saved` files exist, with the recorded size and content.
+    """Checks that `saved_artifacts` files exist, with the recorded size and content.
 
     Uses no connection: hashing takes long, and a long transaction blocks a service that runs without a write-ahead log.
     """
@@ -176,13 +178,13 @@ def artifacts(rows: Sequence[Row[Any]], data: DataDirectory, say: Say) -> Iterat
         if time.monotonic() - said_s > _SAY_EVERY_S:
             said_s = time.monotonic()
             say(f"{index} of {len(rows)} artifacts hashed")
-        wrong = _wrong_with(row, data.attempt(row.sweep_id, row.number, row.attempt) / row.name)
+        wrong = _artifact_problem(row, data.attempt(row.sweep_id, row.number, row.attempt) / row.name)
         if wrong:
             which = {"trial_id": row.trial_id, "attempt": row.attempt, "name": row.name}
             yield Breach("artifacts", which, wrong)
 
 
-def _wrong_with(row: Row[Any], path: Path) -> str:
+def _artifact_problem(row: Row[Any], path: Path) -> str:
     try:
         size = path.stat().st_size
         if size != row.size_bytes:
@@ -194,7 +196,7 @@ def _wrong_with(row: Row[Any], path: Path) -> str:
         return f"{path} cannot be read: {error.strerror}"
 
 
-def alive(connection: Connection) -> Iterator[Breach]:
+def dead_attempts(connection: Connection) -> Iterator[Breach]:
     """Checks that the processes of running trials exist on this machine; for a database whose service runs."""
     query = (
         "SELECT t.id AS trial_id, a.number AS attempt, a.pid, a.device_id AS device, d.state FROM trials t"
@@ -207,7 +209,7 @@ def alive(connection: Connection) -> Iterator[Breach]:
         if row.state is None or row.state == DeviceState.LOST:
             wrong = f"it runs on device {row.device}, which is {row.state or 'not there'}"
             yield Breach("alive", which, wrong, passing=True)
-        elif nodes == 1 and row.pid is not None and not lives(row.pid):
+        elif nodes == 1 and row.pid is not None and not is_running(row.pid):
             yield Breach(
                 invariant="alive",
                 rows={**which, "pid": row.pid},
@@ -218,5 +220,5 @@ def alive(connection: Connection) -> Iterator[Breach]:
     holder = connection.execute(text("SELECT holder FROM scheduler_lease")).scalar_one_or_none()
     if holder is None:
         yield Breach("alive", {}, "no scheduler holds the lease", passing=True)
-    elif (pid := holder.removeprefix("process ")).isdigit() and not lives(int(pid)):
+    elif (pid := holder.removeprefix("process ")).isdigit() and not is_running(int(pid)):
         yield Breach("alive", {"pid": int(pid)}, f"the scheduler that holds the lease, {holder}, is dead", passing=True)

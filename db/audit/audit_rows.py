@@ -16,12 +16,20 @@ from sqlalchemy import Connection, text
 from podium.db.queries import trial_pages
 from podium.db.stores import stored_trials
 from podium.sweep.lifecycle.imported_trials import SAMPLER
-from podium.sweep.values.trial import COUNTED, SWEEP_OVER, TRIAL_OVER, Cause, SweepState, TrialState, violates
+from podium.sweep.values.trial import (
+    COUNTED_TRIAL_STATES,
+    TERMINAL_SWEEP_STATES,
+    TERMINAL_TRIAL_STATES,
+    Cause,
+    SweepState,
+    TrialState,
+    is_infeasible,
+)
 from podium.sweep.values.trial_history import CLONED, ENQUEUED, RANDOM, FallbackReason
 from podium.sweep.values.wait_reason import WaitReason
 
 # Conditions under which a finding is a note instead of a breach.
-AT_REST = "at rest"  # no service runs, and the next start fixes it
+WHILE_STOPPED = "at rest"  # no service runs, and the next start fixes it
 NO_ROOM = "no room"  # the disk is full, and the fix waits for disk space
 ALWAYS = "always"
 
@@ -51,7 +59,7 @@ def _list(values: Iterable[StrEnum]) -> str:
     return ", ".join(f"'{value.value}'" for value in sorted(values))
 
 
-_OVER, _SWEEP_OVER, _COUNTED = _list(TRIAL_OVER), _list(SWEEP_OVER), _list(COUNTED)
+_OVER, _SWEEP_OVER, _COUNTED = _list(TERMINAL_TRIAL_STATES), _list(TERMINAL_SWEEP_STATES), _list(COUNTED_TRIAL_STATES)
 _MAY_WAIT = (SweepState.QUEUED, SweepState.RUNNING, SweepState.STOPPING)
 _KINDS = ", ".join(f"'trial.{state.value}'" for state in sorted(TrialState))
 _IMPORTED = "(SELECT id FROM sweeps WHERE json_extract(spec, '$.program.imported') IS NOT NULL)"
@@ -233,7 +241,7 @@ RULES = (
         " FROM sweeps s JOIN trials t ON t.sweep_id = s.id"
         f" WHERE s.state IN ({_SWEEP_OVER}) AND t.state NOT IN ({_OVER})",
         passing=True,
-        note_when=(AT_REST, NO_ROOM),
+        note_when=(WHILE_STOPPED, NO_ROOM),
     ),
     Rule(
         "sweeps",
@@ -241,7 +249,7 @@ RULES = (
         f" || ' counted' AS wrong FROM {_COUNTS} s WHERE state = 'running' AND counted >= run_cap"
         f" AND NOT EXISTS (SELECT 1 FROM trials t WHERE t.sweep_id = s.id AND t.state NOT IN ({_OVER}))",
         passing=True,
-        note_when=(AT_REST, NO_ROOM),
+        note_when=(WHILE_STOPPED, NO_ROOM),
     ),
     # Devices: each attempt must be placed after the reported end of all earlier ones.
     Rule(
@@ -309,7 +317,7 @@ RULES = (
         "SELECT id AS trial_id, requested || ' is still pending on a ' || state || ' trial' AS wrong FROM trials"
         " WHERE requested IS NOT NULL AND NOT (requested = 'stop' AND state = 'running')",
         passing=True,
-        note_when=(AT_REST, NO_ROOM),
+        note_when=(WHILE_STOPPED, NO_ROOM),
     ),
 )  # fmt: skip
 
@@ -325,7 +333,7 @@ def breaches(connection: Connection) -> Iterator[Breach]:
     yield from _sweep_by_sweep(connection)
 
 
-def damage(connection: Connection) -> Iterator[Breach]:
+def integrity_problems(connection: Connection) -> Iterator[Breach]:
     """Damage that SQLite finds in the file: pages, indexes, foreign keys."""
     for (verdict,) in connection.execute(text("PRAGMA integrity_check(10)")):
         if verdict != "ok":
@@ -338,11 +346,11 @@ def damage(connection: Connection) -> Iterator[Breach]:
 def _sweep_by_sweep(connection: Connection) -> Iterator[Breach]:
     for sweep_id, goal in connection.execute(text("SELECT id, goal FROM sweeps")).all():
         try:
-            stored = stored_trials.stored(connection, sweep_id)
+            stored = stored_trials.stored_trials(connection, sweep_id)
         except ValueError as error:
             yield Breach("counts", {"sweep_id": sweep_id}, f"a restarted scheduler cannot read its trials: {error}")
             continue
-        told = sum(trial.state in COUNTED for trial in stored)
+        told = sum(trial.state in COUNTED_TRIAL_STATES for trial in stored)
         counted = connection.execute(
             text(f"SELECT count(*) FROM trials WHERE sweep_id = :id AND state IN ({_COUNTED})"),
             {"id": sweep_id},
@@ -354,7 +362,7 @@ def _sweep_by_sweep(connection: Connection) -> Iterator[Breach]:
         done = [
             (t.value, t)
             for t in stored
-            if t.state is TrialState.FINISHED and t.value is not None and not violates(t.constraints)
+            if t.state is TrialState.FINISHED and t.value is not None and not is_infeasible(t.constraints)
         ]
         expected = [trial.trial_id for _, trial in sorted(done, key=lambda item: (sign * item[0], item[1].number))][:10]
         try:

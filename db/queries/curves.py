@@ -15,7 +15,7 @@ from podium.db.stores.sweeps import SweepRow
 from podium.db.stores.trial_details import FEASIBLE
 from podium.sweep.values.trial import TrialState
 
-LOOKED_AT = 500  # trials whose metric names are listed: the first ones shown
+MAX_RANKED = 500  # trials whose metric names are listed: the first ones shown
 Condition = ColumnElement[bool]
 # A skip scan of the primary key, so that no curve is read.
 _NAMES = text("""
@@ -83,7 +83,7 @@ def _best_first(value: ColumnElement[Any], goal: str) -> ColumnElement[Any]:
 
 
 def _names(connection: Connection, sweep: SweepRow, where: Condition) -> list[str]:
-    ids = [row.id for row in _first(connection, sweep, where, LOOKED_AT)]
+    ids = [row.id for row in _first(connection, sweep, where, MAX_RANKED)]
     found = list(connection.execute(_NAMES, {"ids": json.dumps(ids)}).scalars())
     own = [name for name, _ in sweep.objectives if name in found]
     return own + [name for name in found if name not in own]

@@ -22,7 +22,7 @@ from podium.db.stores.trial_rows import TrialRow
 from podium.sweep.spec.sweep_spec import spec_from_json
 
 Curves = dict[str, list[tuple[int, float]]]
-POINTS_A_PART = 100_000  # some 15 MB; the curves of one trial may be more
+MAX_POINTS_PER_BATCH = 100_000  # some 15 MB; the curves of one trial may be more
 
 
 class Kind(StrEnum):
@@ -63,7 +63,7 @@ _CONSTRAINTS = text(
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ExportSchema:
     """The columns of a sweep's trials, and the last trial at the time of the request."""
 
     sweep_id: int
@@ -86,14 +86,14 @@ class ExportedTrial:
     artifacts: tuple[trial_pages.ArtifactRow, ...] = ()  # existing files
 
 
-def shape(connection: Connection, sweep_id: int) -> Shape:
+def export_schema(connection: Connection, sweep_id: int) -> ExportSchema:
     """Raises `NotFoundError`."""
     spec = spec_from_json(sweeps.get(connection, sweep_id).spec_json)
     last = connection.execute(
         select(func.coalesce(func.max(trials.c.number), -1)).where(trials.c.sweep_id == sweep_id)
     ).scalar_one()
     which = {"sweep": sweep_id, "last": last}
-    return Shape(
+    return ExportSchema(
         sweep_id=sweep_id,
         last_number=last,
         objectives=tuple(metric.name for metric in spec.objectives),
@@ -116,9 +116,9 @@ def kind_of(types: set[str]) -> Kind:
     return _KINDS.get(frozenset(types - {"null"}), Kind.JSON)
 
 
-def part(
+def read_batch(
     connection: Connection,
-    wanted: Shape,
+    wanted: ExportSchema,
     after: int,
     limit: int,
     *,
@@ -177,7 +177,7 @@ def _curves(connection: Connection, ids: Sequence[int]) -> tuple[dict[int, Curve
     )  # the order of the primary key
     with closing(connection.execute(statement)) as points:
         for count, (trial_id, name, step, value) in enumerate(points):
-            if count >= POINTS_A_PART and trial_id not in found:
+            if count >= MAX_POINTS_PER_BATCH and trial_id not in found:
                 return found, trial_id
             found[trial_id][name].append((step, value))
     return found, math.inf

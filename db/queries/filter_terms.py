@@ -60,7 +60,7 @@ class Term:
         return FilterError(message, self.position, self.length)
 
 
-def terms_of(text: str) -> list[Term]:
+def parse_terms(text: str) -> list[Term]:
     """The terms of a filter, in order. Raises `FilterError`."""
     found: list[Term] = []
     at = _skip(text, 0)

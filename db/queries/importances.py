@@ -17,11 +17,11 @@ from podium.sweep.values.errors import BadRequestError
 from podium.sweep.values.trial import TrialState
 
 DURATION = "duration_s"  # usable like a metric
-MOST_JUDGED = 400  # trials: fANOVA's time grows with their square
+MAX_TRIALS = 400  # trials: fANOVA's time grows with their square
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class StoredImportances:
     """The parameter importances of a sweep for one metric."""
 
     as_of: int  # number of finished trials at that time
@@ -31,14 +31,14 @@ class Judged:
     at: float
 
 
-def find(connection: Connection, sweep_id: int, metric: str) -> Judged | None:
+def find(connection: Connection, sweep_id: int, metric: str) -> StoredImportances | None:
     """The stored importances; None if never computed."""
     this = (importances.c.sweep_id == sweep_id) & (importances.c.metric == metric)
     row = connection.execute(select(importances).where(this)).one_or_none()
-    return None if row is None else Judged(row.as_of, row.trials, at=row.at, **json.loads(row.result))
+    return None if row is None else StoredImportances(row.as_of, row.trials, at=row.at, **json.loads(row.result))
 
 
-def keep(connection: Connection, sweep_id: int, metric: str, judged: Judged) -> None:
+def store(connection: Connection, sweep_id: int, metric: str, judged: StoredImportances) -> None:
     """Store importances; replaces existing ones."""
     result = json.dumps({"importances": judged.importances, "left_out": judged.left_out})
     values = {"as_of": judged.as_of, "trials": judged.trials, "result": result, "at": judged.at}
@@ -46,28 +46,30 @@ def keep(connection: Connection, sweep_id: int, metric: str, judged: Judged) -> 
     connection.execute(statement.on_conflict_do_update(index_elements=["sweep_id", "metric"], set_=values))
 
 
-def finished(connection: Connection, sweep: SweepRow, metric: str) -> int:
+def count_finished(connection: Connection, sweep: SweepRow, metric: str) -> int:
     """The number of finished trials with a value of the metric. Raises `BadRequestError` for an unknown metric."""
-    where = _judged_by(sweep, metric).is_not(None)
-    return connection.execute(select(func.count()).select_from(trials).where(_over(sweep), where)).scalar_one()
+    where = _value_column(sweep, metric).is_not(None)
+    return connection.execute(
+        select(func.count()).select_from(trials).where(_terminal_trials(sweep), where)
+    ).scalar_one()
 
 
-def evidence(connection: Connection, sweep: SweepRow, metric: str) -> list[dict[str, Any]]:
+def importance_data(connection: Connection, sweep: SweepRow, metric: str) -> list[dict[str, Any]]:
     """Parameters and value of each finished trial; an even sample by number if there are too many."""
-    value = _judged_by(sweep, metric)
-    statement = select(trials.c.id, value.label("value")).where(_over(sweep), value.is_not(None))
+    value = _value_column(sweep, metric)
+    statement = select(trials.c.id, value.label("value")).where(_terminal_trials(sweep), value.is_not(None))
     rows = connection.execute(statement.order_by(trials.c.number)).all()
-    wanted = min(len(rows), MOST_JUDGED)
+    wanted = min(len(rows), MAX_TRIALS)
     rows = [rows[index * len(rows) // wanted] for index in range(wanted)]
     params: Mapping[int, Any] = params_of(connection, trial_params.c.trial_id.in_([row.id for row in rows]))
     return [{"params": params.get(row.id, {}), "value": row.value} for row in rows]
 
 
-def _over(sweep: SweepRow) -> ColumnElement[bool]:
+def _terminal_trials(sweep: SweepRow) -> ColumnElement[bool]:
     return (trials.c.sweep_id == sweep.id) & (trials.c.state == TrialState.FINISHED.value)
 
 
-def _judged_by(sweep: SweepRow, metric: str) -> ColumnElement[Any]:
+def _value_column(sweep: SweepRow, metric: str) -> ColumnElement[Any]:
     if metric == sweep.objectives[0][0]:
         return trials.c.value
     if metric in dict(sweep.objectives):

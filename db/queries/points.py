@@ -18,7 +18,7 @@ from podium.db.stores.trial_details import FEASIBLE
 from podium.sweep.lifecycle.pareto import fronts
 from podium.sweep.values.trial import TrialState
 
-BEST_KEPT = 1_000  # best trials in every sample
+BEST_IN_SAMPLE = 1_000  # best trials in every sample
 Columns = dict[str, list[Any]]
 Condition = ColumnElement[bool]
 
@@ -66,9 +66,9 @@ def points(connection: Connection, sweep: SweepRow, where: Condition, most: int)
     `cause`, `feasible`, `params.NAME` of each parameter that a trial has, and with several objectives `values.NAME`
     and `pareto`: whether the trial is on the Pareto front of the matching trials.
     """
-    found = connection.execute(_judged(where)).all()
+    found = connection.execute(_valued(where)).all()
     front = _front(connection, sweep, found)
-    chosen = _chosen(found, sweep.goal, front, most)
+    chosen = _sample(found, sweep.goal, front, most)
     ids = [row.id for row in chosen]
     columns = _plain(connection, ids) | {"feasible": [bool(row.feasible) for row in chosen]}
     columns |= _params(connection, ids)
@@ -86,7 +86,7 @@ def distributions(connection: Connection, sweep_id: int) -> dict[str, dict[str, 
     return {name: json.loads(distribution) for name, distribution in rows}
 
 
-def _judged(where: Condition) -> Any:
+def _valued(where: Condition) -> Any:
     """The columns needed to sample."""
     return (
         select(trials.c.id, trials.c.state, trials.c.value, FEASIBLE.label("feasible"))
@@ -122,7 +122,7 @@ def _front(connection: Connection, sweep: SweepRow, rows: Sequence[Row[Any]]) ->
     goals = [goal for _, goal in sweep.objectives]
     if len(goals) == 1:
         return set()
-    ids = [row.id for row in rows if _is_judged(row)]
+    ids = [row.id for row in rows if _is_valued(row)]
     columns = _values(connection, ids, [name for name, _ in sweep.objectives])
     costs = list(zip(*columns.values(), strict=True))
     whole = [place for place, values in enumerate(costs) if None not in values]
@@ -130,17 +130,17 @@ def _front(connection: Connection, sweep: SweepRow, rows: Sequence[Row[Any]]) ->
     return {ids[whole[place]] for front in first for place in front}
 
 
-def _is_judged(row: Row[Any]) -> bool:
+def _is_valued(row: Row[Any]) -> bool:
     return row.state == TrialState.FINISHED.value and row.value is not None and bool(row.feasible)
 
 
-def _chosen(rows: Sequence[Row[Any]], goal: str, front: set[int], most: int) -> list[Row[Any]]:
+def _sample(rows: Sequence[Row[Any]], goal: str, front: set[int], most: int) -> list[Row[Any]]:
     """The trials to show, in the same order."""
     if len(rows) <= most:
         return list(rows)
     sign = -1 if goal == "maximize" else 1
-    judged = [(row.id not in front, sign * row.value, place) for place, row in enumerate(rows) if _is_judged(row)]
-    kept = {place for _, _, place in heapq.nsmallest(min(BEST_KEPT, most // 2), judged)}
+    judged = [(row.id not in front, sign * row.value, place) for place, row in enumerate(rows) if _is_valued(row)]
+    kept = {place for _, _, place in heapq.nsmallest(min(BEST_IN_SAMPLE, most // 2), judged)}
     rest = [place for place in range(len(rows)) if place not in kept]
     wanted = most - len(kept)
     kept.update(rest[index * len(rest) // wanted] for index in range(wanted))

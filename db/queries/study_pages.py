@@ -14,16 +14,16 @@ from podium.db.stores import metrics, retention_plan
 from podium.db.stores.stored_trials import distributions_of
 from podium.db.stores.trial_rows import TrialRow
 from podium.sweep.spec.sweep_spec import spec_from_json
-from podium.sweep.values.trial import StudyAsked, TrialState
+from podium.sweep.values.trial import StudyRequested, TrialState
 
 PAGE_TRIALS = 200  # read at once
 PAGE_BYTES = 256 << 10  # of one answer, unless a single trial takes more
 
 
-def answer(
+def answer_query(
     connection: Connection,
     sweep_id: int,
-    asked: StudyAsked,
+    request: StudyRequested,
     *,
     page_trials: int = PAGE_TRIALS,
     page_bytes: int = PAGE_BYTES,
@@ -33,13 +33,13 @@ def answer(
     `next` is the first number of the next page; None on the last page. A page has at most `page_trials` trials, and
     takes at most `page_bytes` bytes unless a single trial takes more.
     """
-    if asked.what == "curve":
-        return {"curve": _curve(connection, sweep_id, asked.number)}
-    if asked.what == "best":
+    if request.what == "curve":
+        return {"curve": _curve(connection, sweep_id, request.number)}
+    if request.what == "best":
         goal = spec_from_json(retention_plan.spec_of(connection, sweep_id)).metric.goal
         found = trial_pages.best(connection, sweep_id, goal, 1)
         return {"trials": _records(connection, sweep_id, found), "next": None}
-    return _page(connection, sweep_id, asked.number, page_trials, page_bytes)
+    return _page(connection, sweep_id, request.number, page_trials, page_bytes)
 
 
 def _page(connection: Connection, sweep_id: int, first: int, limit: int, room: int) -> dict[str, Any]:

@@ -8,32 +8,33 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, and_, func, literal_column, select
 
 from podium.db.schema.tables import attempts, trials
-from podium.sweep.values.trial import COUNTED, TrialState
+from podium.sweep.values.trial import COUNTED_TRIAL_STATES, TrialState
 
 _RECENT = 20  # counted trials, for the expected duration of the next ones
-_COUNTED = [state.value for state in COUNTED]
+_COUNTED = [state.value for state in COUNTED_TRIAL_STATES]
 # A literal, not a bound value: only then does SQLite use the partial index of running trials.
-_RUNS = trials.c.state == literal_column(f"'{TrialState.RUNNING}'")
+_RUNNING = trials.c.state == literal_column(f"'{TrialState.RUNNING}'")
 
 
 @dataclass(frozen=True, slots=True)
-class Going:
+class SweepActivity:
     """The devices on which a sweep's trials run, and the mean duration of its recent trials."""
 
     devices: tuple[str, ...] = ()
     trial_s: float | None = None
 
 
-def of(connection: Connection, sweep_ids: Sequence[int]) -> dict[int, Going]:
+def activity_of(connection: Connection, sweep_ids: Sequence[int]) -> dict[int, SweepActivity]:
     """The activity of each of these sweeps with a running trial."""
     held: dict[int, list[str]] = {}
     current = and_(attempts.c.trial_id == trials.c.id, attempts.c.number == trials.c.attempt)
     statement = select(trials.c.sweep_id, attempts.c.device_id).select_from(trials.join(attempts, current))
-    running = statement.where(_RUNS, trials.c.sweep_id.in_(sweep_ids)).order_by(attempts.c.device_id)
+    running = statement.where(_RUNNING, trials.c.sweep_id.in_(sweep_ids)).order_by(attempts.c.device_id)
     for sweep_id, device_id in connection.execute(running):
         held.setdefault(sweep_id, []).append(device_id)
     return {
-        sweep_id: Going(tuple(devices), _recent_trial_s(connection, sweep_id)) for sweep_id, devices in held.items()
+        sweep_id: SweepActivity(tuple(devices), _recent_trial_s(connection, sweep_id))
+        for sweep_id, devices in held.items()
     }
 
 

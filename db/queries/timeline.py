@@ -14,7 +14,7 @@ _SHORT_OF_S = 1.0  # an attempt lost with the service ended at its last heartbea
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class TimelineInterval:
     """The requested interval and resolution; seconds since the epoch."""
 
     from_s: float
@@ -41,9 +41,9 @@ class BusyRow:
     planned_at: float  # when its trial was chosen, or the first one
 
 
-def busy(connection: Connection, device_id: str, stretch: Stretch) -> list[BusyRow]:
+def busy_rows(connection: Connection, device_id: str, stretch: TimelineInterval) -> list[BusyRow]:
     """The busy intervals of a device, oldest first; at most two rows per bucket."""
-    joined = _joined(_held(device_id, stretch), stretch)
+    joined = _merge_short(_held(device_id, stretch), stretch)
     return [_row(row) for row in connection.execute(joined).mappings()]
 
 
@@ -53,7 +53,7 @@ def sweep_names(connection: Connection, sweep_ids: set[int]) -> dict[int, str]:
     return {row.id: row.name for row in rows}
 
 
-def _held(device_id: str, stretch: Stretch) -> Subquery:
+def _held(device_id: str, stretch: TimelineInterval) -> Subquery:
     """Attempts on the device in the interval with their actual ends, including one that started before."""
     mine = attempts.c.device_id == device_id
     first = select(func.max(attempts.c.started_at)).where(mine, attempts.c.started_at <= stretch.from_s)
@@ -84,7 +84,7 @@ def _held(device_id: str, stretch: Stretch) -> Subquery:
     )
 
 
-def _joined(held: Subquery, stretch: Stretch) -> Any:
+def _merge_short(held: Subquery, stretch: TimelineInterval) -> Any:
     """Long attempts alone, short ones merged with those that started in the same bucket."""
     c = held.c
     long = (c.end - c.start >= stretch.bucket_s) | (c.state == TrialState.RUNNING.value)

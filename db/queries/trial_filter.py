@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Table, and_, exists, false, func, literal, or_, select, true
 
-from podium.db.queries.filter_terms import Term, Value, terms_of
+from podium.db.queries.filter_terms import Term, Value, parse_terms
 from podium.db.queries.trial_columns import ATTR_NUMBER, CAUSE, DEVICE, DURATION_S
 from podium.db.schema.tables import (
     trial_attrs,
@@ -39,13 +39,13 @@ _SAME = (":", "=", "!=")
 Condition = ColumnElement[bool]
 
 
-def where_of(connection: Connection, text: str | None, sweep: SweepRow) -> Condition:
+def filter_condition(connection: Connection, text: str | None, sweep: SweepRow) -> Condition:
     """The condition on `trials` of a filter and the sweep. Raises `FilterError` with the position.
 
     The connection is used to look up names that are not in the sweep file.
     """
     filtered = _Filter(connection, sweep)
-    conditions = [filtered.condition(term) for term in terms_of(text or "")]
+    conditions = [filtered.condition(term) for term in parse_terms(text or "")]
     return and_(trials.c.sweep_id == sweep.id, *conditions)
 
 
@@ -120,7 +120,11 @@ def _numbers(column: ColumnElement[Any], term: Term) -> Condition:
 
 
 def _is_number_among(column: ColumnElement[Any], values: Sequence[Value]) -> Condition:
-    ranges = [_between(column, *ends) for value in _few([v for v in values if v.range]) if (ends := value.range)]
+    ranges = [
+        _between(column, *ends)
+        for value in _check_pattern_count([v for v in values if v.range])
+        if (ends := value.range)
+    ]
     plain = [_number_of(value) for value in values if value.range is None]
     return or_(column.in_(plain), *ranges) if plain else or_(*ranges)
 
@@ -135,7 +139,7 @@ def _number_of(value: Value) -> float:
     return number
 
 
-def _few(patterns: Sequence[Value]) -> Sequence[Value]:
+def _check_pattern_count(patterns: Sequence[Value]) -> Sequence[Value]:
     """Limit the number of patterns: each scans every trial, and SQLite allows a thousand alternatives."""
     if len(patterns) > MAX_PATTERNS:
         raise patterns[MAX_PATTERNS].wrong(f"a term has at most {MAX_PATTERNS} ranges or patterns with *")
@@ -174,7 +178,7 @@ def _is_text_among(
 ) -> Condition:
     """Whether a string is one of these values, formatted by `written`."""
     wild = [value for value in values if _is_wild(value)]
-    like = [_is_like(column, written(value.text)) for value in _few(wild)]
+    like = [_is_like(column, written(value.text)) for value in _check_pattern_count(wild)]
     return or_(column.in_([written(value.text) for value in values if not _is_wild(value)]), *like)
 
 
@@ -251,7 +255,7 @@ def _note(_: SweepRow, term: Term) -> Condition:
         raise term.wrong("write note:word, or note:* for any note")
     words = [
         true() if value.text == "*" else trial_notes.c.note.contains(value.text, autoescape=True)
-        for value in _few(term.values)
+        for value in _check_pattern_count(term.values)
     ]
     return exists().where(trial_notes.c.trial_id == trials.c.id, or_(*words))
 

@@ -62,7 +62,7 @@ class Order:
         sorted_ = [(each.desc() if self.descending else each.asc()).nulls_last() for each in self.columns]
         return *sorted_, trials.c.number
 
-    def past(self, values: Sequence[Any], number: int) -> ColumnElement[bool]:
+    def after(self, values: Sequence[Any], number: int) -> ColumnElement[bool]:
         """The trials after one with this number and these column values."""
         later: ColumnElement[bool] = trials.c.number > number
         for column, value in zip(self.columns[::-1], values[::-1], strict=True):
@@ -74,8 +74,8 @@ class Order:
         this = and_(trials.c.sweep_id == sweep_id, trials.c.number == number)
         values = connection.execute(select(*self.columns).select_from(self.source).where(this)).one_or_none()
         if values is None:
-            return self.past([None] * len(self.columns), number)
-        return self.past(
+            return self.after([None] * len(self.columns), number)
+        return self.after(
             [self._here(column, value, this) for column, value in zip(self.columns, values, strict=True)], number
         )
 

@@ -41,7 +41,7 @@ class AttemptRow:
     orphans_killed: int
 
 
-class Ordered(NamedTuple):
+class OrderedTrials(NamedTuple):
     """A page of sorted trials."""
 
     rows: list[TrialRow]
@@ -79,7 +79,7 @@ def page(
     state: TrialState | None = None,
     order: Order | None = None,
     among: ColumnElement[bool] | None = None,
-) -> Ordered:
+) -> OrderedTrials:
     """Trials of a sweep after a position, by number or in another order.
 
     `among` is a filter's condition.
@@ -88,19 +88,19 @@ def page(
     if among is not None:
         where.append(among)
     if after is not None:
-        where.append(past(connection, sweep_id, order, after))
+        where.append(rows_after(connection, sweep_id, order, after))
     if state is not None:
         where.append(trials.c.state == state.value)
     return ordered(connection, and_(*where), order, limit)
 
 
-def past(connection: Connection, sweep_id: int, order: Order | None, position: Position) -> ColumnElement[bool]:
+def rows_after(connection: Connection, sweep_id: int, order: Order | None, position: Position) -> ColumnElement[bool]:
     """The trials after a position."""
     if order is None:
         return trials.c.number > position.number
     if position.values is None:
         return order.past_trial(connection, sweep_id, position.number)
-    return order.past(position.values, position.number)
+    return order.after(position.values, position.number)
 
 
 def ordered(
@@ -111,7 +111,7 @@ def ordered(
     *,
     offset: int = 0,
     counted: bool = False,
-) -> Ordered:
+) -> OrderedTrials:
     """`limit` trials in an order, after skipping `offset`.
 
     Only ids are sorted: full rows would take three times as long.
@@ -123,7 +123,7 @@ def ordered(
     statement = statement.order_by(*by).limit(limit).offset(offset or None)
     found = connection.execute(statement).all()
     rows = {row.id: row for row in trial_rows.select_trials(connection, trials.c.id.in_([row[0] for row in found]))}
-    return Ordered(
+    return OrderedTrials(
         [rows[row[0]] for row in found],
         [Position(rows[row[0]].number, tuple(row[1 : 1 + len(columns)])) for row in found],
         found[0][-1] if counted and found else None,

@@ -11,14 +11,14 @@ from sqlalchemy import ColumnElement, Connection, FromClause, and_, func, select
 
 from podium.db.queries import trial_pages
 from podium.db.queries.trial_cursor import Position, cursor_of, position_of
-from podium.db.queries.trial_filter import where_of
+from podium.db.queries.trial_filter import filter_condition
 from podium.db.queries.trial_order import Order, order_of
-from podium.db.queries.trial_pages import past
+from podium.db.queries.trial_pages import rows_after
 from podium.db.schema.tables import trials
 from podium.db.stores import metrics, sweeps
 from podium.db.stores.sweeps import parameters_of
 from podium.db.stores.trial_rows import TrialRow
-from podium.sweep.values.trial import violates
+from podium.sweep.values.trial import is_infeasible
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +49,11 @@ def window(connection: Connection, sweep_id: int, wanted: Window) -> TrialTable:
     sweep = sweeps.get(connection, sweep_id)
     total = sum(sweep.counts.values())
     order = order_of(wanted.sort, sweep)
-    filtered = where_of(connection, wanted.filter, sweep)
+    filtered = filter_condition(connection, wanted.filter, sweep)
     where, counted = filtered, wanted.after is None and bool(wanted.filter)
     if wanted.after is not None:
         position = position_of(wanted.after, wanted.sort, order)
-        where = and_(where, past(connection, sweep_id, order, position))
+        where = and_(where, rows_after(connection, sweep_id, order, position))
     rows, positions, matching = trial_pages.ordered(
         connection, where, order, wanted.limit + 1, offset=wanted.offset, counted=counted
     )
@@ -67,7 +67,7 @@ def window(connection: Connection, sweep_id: int, wanted: Window) -> TrialTable:
         next=cursor_of(wanted.sort, order, positions[wanted.limit - 1]) if len(rows) > wanted.limit else None,
         found=None
         if wanted.find is None
-        else _place(connection, sweep_id, filtered, order=order, number=wanted.find, matching=matching),
+        else _position_of(connection, sweep_id, filtered, order=order, number=wanted.find, matching=matching),
         columns=columns | _reported(connection, shown, sweep.metric),
     )
 
@@ -76,12 +76,12 @@ def _count(connection: Connection, where: ColumnElement[bool], source: FromClaus
     return connection.execute(select(func.count()).select_from(source).where(where)).scalar_one()
 
 
-def _place(
+def _position_of(
     connection: Connection, sweep_id: int, where: ColumnElement[bool], order: Order | None, number: int, matching: int
 ) -> int | None:
     if not _count(connection, and_(where, trials.c.number == number)):
         return None
-    later = and_(where, past(connection, sweep_id, order, Position(number)))
+    later = and_(where, rows_after(connection, sweep_id, order, Position(number)))
     return matching - 1 - _count(connection, later, trials if order is None else order.source)
 
 
@@ -105,7 +105,7 @@ def columns_of(
         "state": [row.state.value for row in rows],
         "requested": [row.requested for row in rows],
         "value": [row.value for row in rows],
-        "violated": [violates(row.constraints) for row in rows],
+        "violated": [is_infeasible(row.constraints) for row in rows],
         "duration_s": [_duration_s(row, now) for row in rows],
         "device": [row.device_id for row in rows],
         "cause": [row.cause for row in rows],

@@ -11,10 +11,10 @@ import json
 import os
 from pathlib import Path
 
-from podium.db.schema.engine import connect, connect_to_look, sqlite_module
+from podium.db.schema.engine import connect, connect_read_only, sqlite_module
 from podium.db.schema.program_exit import exit_with_message
 from podium.db.schema.sqlite_errors import refusal
-from podium.sweep.runtime.disk_space import room
+from podium.sweep.runtime.disk_space import disk_space
 from podium.sweep.values.errors import DatabaseError, StorageFullError
 
 
@@ -52,7 +52,7 @@ def backup(source: Path, target: Path, *, force: bool = False) -> int:
 def _check_space(source: Path, folder: Path) -> None:
     log = source.with_name(source.name + "-wal")
     size = source.stat().st_size + (log.stat().st_size if log.exists() else 0)
-    found = room(folder)
+    found = disk_space(folder)
     if found.free_bytes - size < found.needed_bytes:
         raise StorageFullError(
             f"no disk space for a copy of {size / 1e6:,.1f} MB in {folder}: {found.free_bytes / 1e6:,.1f} MB free, "
@@ -63,7 +63,7 @@ def _check_space(source: Path, folder: Path) -> None:
 def _copy(source: Path, target: Path) -> None:
     module = sqlite_module()
     try:
-        with contextlib.closing(connect_to_look(source)) as old, contextlib.closing(connect(target, "rw")) as new:
+        with contextlib.closing(connect_read_only(source)) as old, contextlib.closing(connect(target, "rw")) as new:
             old.backup(new, pages=-1)
             new.execute("PRAGMA journal_mode = DELETE")  # one file, without a log that must be moved with it
             (verdict,) = new.execute("PRAGMA quick_check(1)").fetchone()

@@ -25,7 +25,7 @@ from sqlalchemy.pool import QueuePool, StaticPool
 
 from podium.db.schema.file_watch import FileWatch
 from podium.db.schema.sqlite_errors import UNCERTAIN, code_of, refusal
-from podium.sweep.runtime.fail_points import AFTER_COMMIT, BEFORE_COMMIT, passing
+from podium.sweep.runtime.fail_points import AFTER_COMMIT, BEFORE_COMMIT, fail_point
 from podium.sweep.values.errors import DatabaseError
 
 # Earlier versions can corrupt a WAL database with several writers.
@@ -48,19 +48,19 @@ def connect(path: Path, mode: str, busy_s: float = BUSY_S) -> Any:
 
     A database in a read-only folder is read without locks, since SQLite cannot create its lock files there.
     """
-    still = "&immutable=1" if mode == "ro" and is_still(path) else ""
+    still = "&immutable=1" if mode == "ro" and is_unchanged(path) else ""
     uri = f"file:{quote(str(path))}?mode={mode}{still}"
     return sqlite_module().connect(uri, uri=True, timeout=busy_s, check_same_thread=False)
 
 
-def is_still(path: Path) -> bool:
+def is_unchanged(path: Path) -> bool:
     """Whether the database is immutable: its folder is not writable, and it has no pending log."""
     logs = (path.with_name(path.name + suffix) for suffix in ("-wal", "-journal"))
     in_use = any(log.exists() and log.stat().st_size > 0 for log in logs)
     return path.is_file() and not in_use and not os.access(path.parent, os.W_OK)
 
 
-def connect_to_look(path: Path) -> Any:
+def connect_read_only(path: Path) -> Any:
     """A read-only connection, or a writable one if the journal of a killed writer must be rolled back first."""
     connection = connect(path, "ro")
     try:
@@ -95,7 +95,7 @@ class Database:
 
     def __init__(self, path: Path, *, create: bool = False, busy_s: float = BUSY_S) -> None:
         self.path = path
-        self._mode = "rwc" if create else "ro" if is_still(path) else "rw"
+        self._mode = "rwc" if create else "ro" if is_unchanged(path) else "rw"
         self._busy_s = busy_s
         self._module = sqlite_module()
         self.journal_mode = "WAL" if self._module.sqlite_version_info >= WAL_SAFE else "DELETE"
@@ -119,8 +119,8 @@ class Database:
             with self._explained("write to"), engine.begin() as connection:
                 self._watch.check()
                 yield connection
-                passing(BEFORE_COMMIT)
-            passing(AFTER_COMMIT)
+                fail_point(BEFORE_COMMIT)
+            fail_point(AFTER_COMMIT)
         finally:
             self._write_lock.release()
 

@@ -12,12 +12,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from podium.db.schema.engine import WAL_SAFE, connect_to_look, sqlite_module
+from podium.db.schema.engine import WAL_SAFE, connect_read_only, sqlite_module
 from podium.db.schema.migrate import how_to_restore, newest_schema
 from podium.db.schema.program_exit import exit_with_message
 from podium.db.schema.sqlite_errors import INACCESSIBLE, code_of, refusal
-from podium.sweep.runtime.disk_space import room
-from podium.sweep.runtime.filesystem_type import is_doubtful, is_network, kind_of
+from podium.sweep.runtime.disk_space import disk_space
+from podium.sweep.runtime.filesystem_type import filesystem_type_of, is_network, is_unreliable
 from podium.sweep.values.errors import DatabaseError
 
 MAX_FINDINGS = 20
@@ -25,7 +25,7 @@ _OURS = {"alembic_version", "sweeps"}
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckResult:
     """The result. `problems` must be fixed; `advice` is optional."""
 
     path: str
@@ -40,7 +40,7 @@ class Checked:
 
 
 @dataclass(frozen=True, slots=True)
-class _Inside:
+class _DatabaseState:
     """SQLite's findings about the file."""
 
     schema: str | None = None
@@ -48,17 +48,17 @@ class _Inside:
     problems: tuple[str, ...] = ()
 
 
-def check(path: Path) -> Checked:
+def check(path: Path) -> CheckResult:
     """Check the database at `path`. Raises `DatabaseError` if there is none, or if it is locked."""
     if not path.is_file():
         raise DatabaseError(f"there is no database at {path}; give its folder with --data-dir")
-    inside = _inside(path)
-    free = room(path.parent)
-    kind = kind_of(path)
+    inside = _read_state(path)
+    free = disk_space(path.parent)
+    kind = filesystem_type_of(path)
     problems = list(inside.problems)
     if is_network(kind):
         problems.append(f"it is on a network file system ({kind}), which does not support SQLite's locks; move it")
-    return Checked(
+    return CheckResult(
         path=str(path),
         bytes=path.stat().st_size,
         schema=inside.schema,
@@ -67,21 +67,21 @@ def check(path: Path) -> Checked:
         file_system=kind,
         free_bytes=free.free_bytes,
         problems=tuple(problems),
-        advice=(*_advice(inside, kind), *([] if free.enough else [str(free)])),
+        advice=(*_advice(inside, kind), *([] if free.is_sufficient else [str(free)])),
     )
 
 
-def _inside(path: Path) -> _Inside:
+def _read_state(path: Path) -> _DatabaseState:
     try:
-        with contextlib.closing(connect_to_look(path)) as connection:
+        with contextlib.closing(connect_read_only(path)) as connection:
             return _read(connection, path)
     except sqlite_module().Error as error:
         if code_of(error) in INACCESSIBLE:
             raise refusal(path, "check", error) from error
-        return _Inside(problems=(f"damaged: {error}; {how_to_restore(path)}",))
+        return _DatabaseState(problems=(f"damaged: {error}; {how_to_restore(path)}",))
 
 
-def _read(connection: Any, path: Path) -> _Inside:
+def _read(connection: Any, path: Path) -> _DatabaseState:
     problems = [
         f"damaged: {line}" for (line,) in connection.execute(f"PRAGMA integrity_check({MAX_FINDINGS})") if line != "ok"
     ]
@@ -97,10 +97,10 @@ def _read(connection: Any, path: Path) -> _Inside:
     if found is None:
         problems.append("not a Podium database, or empty; choose another data directory")
     (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
-    return _Inside(None if found is None else found[0], mode, tuple(problems))
+    return _DatabaseState(None if found is None else found[0], mode, tuple(problems))
 
 
-def _advice(inside: _Inside, kind: str) -> list[str]:
+def _advice(inside: _DatabaseState, kind: str) -> list[str]:
     advice = []
     if inside.schema is not None and inside.schema != newest_schema():
         advice.append(f"schema {inside.schema} is older than {newest_schema()}; run `podium db upgrade`")
@@ -111,7 +111,7 @@ def _advice(inside: _Inside, kind: str) -> list[str]:
             f"SQLite {module.sqlite_version} is older than {wanted}, which fixes a bug in write-ahead logging; Podium "
             "runs without it, but slower; install the package pysqlite3"
         )
-    if is_doubtful(kind):
+    if is_unreliable(kind):
         advice.append(f"it is on {kind}, where locks may be unreliable; use a local disk")
     return advice
 

@@ -22,7 +22,7 @@ from alembic.script import ScriptDirectory
 from filelock import FileLock
 
 from podium.db.schema.backup import backup
-from podium.db.schema.engine import Database, connect_to_look, sqlite_module
+from podium.db.schema.engine import Database, connect_read_only, sqlite_module
 from podium.db.schema.program_exit import exit_with_message
 from podium.db.schema.sqlite_errors import INACCESSIBLE, code_of, refusal
 from podium.sweep.runtime.layout import DataDirectory
@@ -32,7 +32,7 @@ _SQLITE_HEADER = b"SQLite format 3\0"
 
 
 @dataclass(frozen=True, slots=True)
-class Migrated:
+class MigrationResult:
     """The schema before (None: no database) and after, and the backup made before."""
 
     path: str
@@ -41,16 +41,16 @@ class Migrated:
     copy: str | None = None
 
 
-def migrate(path: Path) -> Migrated:
+def migrate(path: Path) -> MigrationResult:
     """Create or upgrade the database at `path`. Raises `DatabaseError` if that is not safe."""
     with FileLock(DataDirectory(path.parent).migration_lock):
         current = _check_file(path)
         head = newest_schema()
         if current == head:
-            return Migrated(str(path), current, head)
+            return MigrationResult(str(path), current, head)
         copy = None if current is None else _keep(path, current)
         _upgrade(path)
-        return Migrated(str(path), current, head, copy)
+        return MigrationResult(str(path), current, head, copy)
 
 
 def newest_schema() -> str:
@@ -104,7 +104,7 @@ def _check_file(path: Path) -> str | None:
         _refuse_used_directory(path)
         return None
     try:
-        with contextlib.closing(connect_to_look(path)) as connection:
+        with contextlib.closing(connect_read_only(path)) as connection:
             (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
             tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             ours = tables >= {"alembic_version", "sweeps"}
@@ -117,7 +117,7 @@ def _check_file(path: Path) -> str | None:
         reason = verdict.splitlines()[-1]
         raise DatabaseError(f"{path} is damaged ({reason}) and was not changed; {how_to_restore(path)}")
     if tables and not schemas:
-        raise _foreign(path, tables)
+        raise _foreign_database_error(path, tables)
     return _known(path, schemas[0][0]) if schemas else None
 
 
@@ -155,7 +155,7 @@ def _refuse_used_directory(path: Path) -> None:
         )
 
 
-def _foreign(path: Path, tables: set[str]) -> DatabaseError:
+def _foreign_database_error(path: Path, tables: set[str]) -> DatabaseError:
     return DatabaseError(
         f"{path} is a database, but not Podium's (it has {', '.join(sorted(tables)[:3])}); "
         "choose another data directory"

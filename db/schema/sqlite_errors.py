@@ -6,7 +6,7 @@ import sqlite3
 from pathlib import Path
 
 from podium.db.schema.lock_holders import holders
-from podium.sweep.runtime.disk_space import room
+from podium.sweep.runtime.disk_space import disk_space
 from podium.sweep.values.errors import DamagedError, DatabaseError, StorageFullError, TooSlowError
 
 _PRIMARY = 0xFF  # the low byte of an extended code is the primary code
@@ -32,10 +32,10 @@ _DISK_FULL_BYTES = 1 << 20
 def refusal(path: Path, doing: str, error: BaseException | None) -> DatabaseError:
     """Podium's error for an SQLite error; `doing`: the failed operation, like `write to`."""
     code = code_of(error)
-    full = room(path.parent)
+    full = disk_space(path.parent)
     if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and full.free_bytes < _DISK_FULL_BYTES):
         reason = f"cannot {doing} {path}: the disk or quota is full; free some space, and the service continues"
-        return StorageFullError(reason if full.enough else f"cannot {doing} {path}: {full}")
+        return StorageFullError(reason if full.is_sufficient else f"cannot {doing} {path}: {full}")
     if code in UNCERTAIN:
         return DamagedError(
             f"cannot {doing} {path}: {error}; the last operation may or may not have been written. "

@@ -25,19 +25,19 @@ PREDICTIONS = "predictions.safetensors"
 def of_sweep(connection: Connection, sweep_id: int) -> list[TrialFiles]:
     """The finished trials of a sweep that violate no constraint, by number."""
     finished = trials.c.state == TrialState.FINISHED.value
-    return those(connection, (trials.c.sweep_id == sweep_id) & finished & FEASIBLE)
+    return candidates_where(connection, (trials.c.sweep_id == sweep_id) & finished & FEASIBLE)
 
 
 def named(connection: Connection, trial_ids: Sequence[int]) -> list[TrialFiles]:
     """These trials in the given order, in any state. Raises `NotFoundError` for an unknown id."""
-    found = {row.trial_id: row for row in those(connection, trials.c.id.in_(trial_ids))}
+    found = {row.trial_id: row for row in candidates_where(connection, trials.c.id.in_(trial_ids))}
     for trial_id in trial_ids:
         if trial_id not in found:
             raise NotFoundError(f"trial_ids: there is no trial {trial_id}")
     return [found[trial_id] for trial_id in trial_ids]
 
 
-def those(connection: Connection, condition: Any) -> list[TrialFiles]:
+def candidates_where(connection: Connection, condition: Any) -> list[TrialFiles]:
     """The trials that meet a condition, with their saved files."""
     model, predictions = artifacts.alias("model"), artifacts.alias("predictions")
     statement = (

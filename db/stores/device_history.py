@@ -14,12 +14,12 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 from podium.db.schema.tables import device_spells, devices, scheduler_lease
 from podium.sweep.values.device_state import RecordedState
 
-KEPT = 20_000  # newest rows of one device
+MAX_PER_DEVICE = 20_000  # newest rows of one device
 INSERTS_PER_DELETION = 101  # old rows are deleted once per this many inserts
 STOPPED = "the service was stopped"
 KILLED = "the scheduler was not running: it or the machine stopped unexpectedly"
 SLOT_STARTS = "the service was starting"
-NOT_THERE = "the service was started without this device"
+ABSENT = "the service was started without this device"
 
 _ADD = insert(device_spells).returning(device_spells.c.id)
 
@@ -32,43 +32,43 @@ class DeviceStateRow(NamedTuple):
     reason: str
 
 
-def add(connection: Connection, device_id: str, spell: DeviceStateRow, *, kept: int = KEPT) -> None:
+def add(connection: Connection, device_id: str, spell: DeviceStateRow, *, kept: int = MAX_PER_DEVICE) -> None:
     """Add a new state of a device, and from time to time delete all but its `kept` newest states."""
     values = {"device_id": device_id, "at": spell.at, "state": spell.state.value, "reason": spell.reason}
     added: int = connection.execute(_ADD, values).scalar_one()
     if added % INSERTS_PER_DELETION == 0:
-        _thin(connection, device_id, kept)
+        _delete_oldest(connection, device_id, kept)
 
 
 def take_over(connection: Connection, at: float) -> None:
     """Write the states that the previous scheduler could not. To be called before the new one takes the lease."""
     seen_at = connection.execute(select(scheduler_lease.c.seen_at)).scalar_one_or_none()
-    for device_id, last in _last_ones(connection):
+    for device_id, last in _latest(connection):
         if last.state is RecordedState.GONE:
             continue
         if last.state is not RecordedState.DOWN and seen_at is not None:
             add(connection, device_id, DeviceStateRow(min(at, max(seen_at, last.at)), RecordedState.DOWN, KILLED))
         add(connection, device_id, DeviceStateRow(at, RecordedState.STARTING, SLOT_STARTS))
-        _thin(connection, device_id, KEPT)
+        _delete_oldest(connection, device_id, MAX_PER_DEVICE)
 
 
-def see(connection: Connection, at: float) -> None:
+def record_heartbeat(connection: Connection, at: float) -> None:
     """Record the scheduler's heartbeat."""
     connection.execute(update(scheduler_lease).values(seen_at=at))
 
 
 def stop(connection: Connection, at: float) -> None:
     """Record a regular stop of the scheduler."""
-    see(connection, at)
+    record_heartbeat(connection, at)
     for device_id in connection.execute(select(devices.c.id)).scalars().all():
         add(connection, device_id, DeviceStateRow(at, RecordedState.DOWN, STOPPED))
 
 
-def leave(connection: Connection, there: Collection[str], at: float) -> None:
+def record_departures(connection: Connection, there: Collection[str], at: float) -> None:
     """Mark devices of earlier starts that are not in `there` as gone."""
-    for device_id, last in _last_ones(connection):
+    for device_id, last in _latest(connection):
         if device_id not in there and last.state is not RecordedState.GONE:
-            add(connection, device_id, DeviceStateRow(at, RecordedState.GONE, NOT_THERE))
+            add(connection, device_id, DeviceStateRow(at, RecordedState.GONE, ABSENT))
 
 
 def seen_at(connection: Connection) -> float | None:
@@ -110,7 +110,7 @@ def between(connection: Connection, device_id: str, from_s: float, to_s: float) 
     return rows
 
 
-def _last_ones(connection: Connection) -> list[tuple[str, DeviceStateRow]]:
+def _latest(connection: Connection) -> list[tuple[str, DeviceStateRow]]:
     found = []
     for device_id in list(known(connection)):
         last = select(device_spells).where(device_spells.c.device_id == device_id)
@@ -119,7 +119,7 @@ def _last_ones(connection: Connection) -> list[tuple[str, DeviceStateRow]]:
     return found
 
 
-def _thin(connection: Connection, device_id: str, kept: int) -> None:
+def _delete_oldest(connection: Connection, device_id: str, kept: int) -> None:
     """Delete old rows, so that a device that changes every second does not fill the disk."""
     mine = device_spells.c.device_id == device_id
     newest = select(device_spells.c.at).where(mine).order_by(device_spells.c.at.desc()).offset(kept).limit(1)

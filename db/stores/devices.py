@@ -21,7 +21,7 @@ from podium.db.schema.tables import (
 from podium.db.stores import device_history, events
 from podium.db.stores.device_history import DeviceStateRow
 from podium.db.stores.events import NewEvent
-from podium.sweep.lifecycle.state_changes import DeviceChanged, DeviceSetAside
+from podium.sweep.lifecycle.state_changes import DeviceChanged, DeviceDrained
 from podium.sweep.values.device_state import DeviceState, RecordedState
 from podium.sweep.values.trial import TrialState
 
@@ -99,7 +99,7 @@ def change(connection: Connection, changes: Sequence[DeviceChanged]) -> None:
         events.add(connection, [NewEvent(item.at, f"device.{item.state}", payload=payload)])
 
 
-def set_aside(connection: Connection, changes: Sequence[DeviceSetAside]) -> None:
+def drain(connection: Connection, changes: Sequence[DeviceDrained]) -> None:
     """Drain devices until they are returned; an existing reason is kept."""
     for item in changes:
         values = {"device_id": item.device_id, "reason": item.reason, "at": item.at}
@@ -109,7 +109,7 @@ def set_aside(connection: Connection, changes: Sequence[DeviceSetAside]) -> None
             events.add(connection, [NewEvent(item.at, "device.set_aside", payload=payload)])
 
 
-def aside(connection: Connection) -> dict[str, str]:
+def drained(connection: Connection) -> dict[str, str]:
     """The drained devices and the reasons."""
     return {row.device_id: row.reason for row in connection.execute(select(devices_aside))}
 

@@ -21,7 +21,7 @@ from podium.db.stores.ensembles import EnsembleRow, get
 from podium.db.stores.events import NewEvent
 from podium.db.stores.replicas import change as change_replica
 from podium.ensemble.values.ensemble_spec import (
-    WANTED,
+    RUNNING_STATES,
     EnsembleState,
     MemberState,
 )
@@ -61,7 +61,7 @@ def add_version(
 
     Raises `ConflictError` if the ensemble is stopped or retired, or another version is pending.
     """
-    row = _wanted(connection, ensemble_id)
+    row = _active_ensemble(connection, ensemble_id)
     if row.target is not None or row.canary is not None:
         pending = row.target if row.target is not None else row.canary
         raise ConflictError(f"version {pending} is pending; promote it or roll it back first")
@@ -71,17 +71,17 @@ def add_version(
         _set(connection, ensemble_id, at, target=number)
     else:
         _set(connection, ensemble_id, at, canary=number, canary_share=canary_share)
-    _tell_version(connection, ensemble_id, "added", number=number, at=at)
+    _add_version_event(connection, ensemble_id, "added", number=number, at=at)
     return number
 
 
 def promote(connection: Connection, ensemble_id: int, at: float) -> None:
     """Make the canary the target. Raises `ConflictError` if there is none."""
-    row = _wanted(connection, ensemble_id)
+    row = _active_ensemble(connection, ensemble_id)
     if row.canary is None:
         raise ConflictError(f"ensemble {ensemble_id} has no canary to promote")
     _set(connection, ensemble_id, at, target=row.canary, canary=None, canary_share=0.0)
-    _tell_version(connection, ensemble_id, "promoted", number=row.canary, at=at)
+    _add_version_event(connection, ensemble_id, "promoted", number=row.canary, at=at)
 
 
 def roll_back(connection: Connection, ensemble_id: int, at: float) -> None:
@@ -89,16 +89,16 @@ def roll_back(connection: Connection, ensemble_id: int, at: float) -> None:
 
     Raises `ConflictError` if there is no earlier version.
     """
-    row = _wanted(connection, ensemble_id)
+    row = _active_ensemble(connection, ensemble_id)
     if row.canary is not None or row.target is not None:
         _set(connection, ensemble_id, at, target=None, canary=None, canary_share=0.0)
-        _tell_version(connection, ensemble_id, "rolled_back", number=row.version, at=at)
+        _add_version_event(connection, ensemble_id, "rolled_back", number=row.version, at=at)
         return
     earlier = _active_before(connection, row)
     if earlier is None:
         raise ConflictError(f"ensemble {ensemble_id} has no version before {row.version}")
     _set(connection, ensemble_id, at, target=earlier)
-    _tell_version(connection, ensemble_id, "rolled_back", number=earlier, at=at)
+    _add_version_event(connection, ensemble_id, "rolled_back", number=earlier, at=at)
 
 
 def _active_before(connection: Connection, row: EnsembleRow) -> int | None:
@@ -122,18 +122,20 @@ def activate(connection: Connection, ensemble_id: int, number: int, at: float) -
         .values(version=number, target=None, changed_at=at)
     )
     if result.rowcount:
-        _tell_version(connection, ensemble_id, "active", number=number, at=at)
+        _add_version_event(connection, ensemble_id, "active", number=number, at=at)
 
 
 def change(connection: Connection, ensemble_id: int, state: EnsembleState, reason: str, at: float) -> None:
     """Set a new state, unless the ensemble was stopped or retired meanwhile."""
-    _change_from(connection, ensemble_id, WANTED, state=state, reason=reason, at=at)
+    _change_from(connection, ensemble_id, RUNNING_STATES, state=state, reason=reason, at=at)
 
 
 def stop(connection: Connection, ensemble_id: int, at: float) -> None:
     """Stop an ensemble; it can be started again. Raises `ConflictError` if it is retired."""
     _not_retired(connection, ensemble_id)
-    _change_from(connection, ensemble_id, WANTED, state=EnsembleState.STOPPED, reason="stopped on request", at=at)
+    _change_from(
+        connection, ensemble_id, RUNNING_STATES, state=EnsembleState.STOPPED, reason="stopped on request", at=at
+    )
 
 
 def start(connection: Connection, ensemble_id: int, at: float) -> None:
@@ -183,9 +185,9 @@ def _not_retired(connection: Connection, ensemble_id: int) -> EnsembleRow:
     return row
 
 
-def _wanted(connection: Connection, ensemble_id: int) -> EnsembleRow:
+def _active_ensemble(connection: Connection, ensemble_id: int) -> EnsembleRow:
     row = _not_retired(connection, ensemble_id)
-    if row.state not in WANTED:
+    if row.state not in RUNNING_STATES:
         raise ConflictError(f"ensemble {ensemble_id} is {row.state.value}; start it first")
     return row
 
@@ -194,7 +196,7 @@ def _set(connection: Connection, ensemble_id: int, at: float, **values: Any) -> 
     connection.execute(update(ensembles).where(ensembles.c.id == ensemble_id).values(changed_at=at, **values))
 
 
-def _tell_version(connection: Connection, ensemble_id: int, what: str, number: int, at: float) -> None:
+def _add_version_event(connection: Connection, ensemble_id: int, what: str, number: int, at: float) -> None:
     event = NewEvent(at, f"ensemble.version_{what}", ensemble_id=ensemble_id, payload={"version": number})
     events.add(connection, [event])
 

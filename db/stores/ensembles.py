@@ -21,7 +21,7 @@ from podium.db.stores import candidates
 from podium.db.stores.replicas import ReplicaRow
 from podium.db.stores.replicas import of_members as replicas_of
 from podium.ensemble.values.ensemble_spec import (
-    WANTED,
+    RUNNING_STATES,
     Combination,
     EnsembleState,
     Member,
@@ -126,7 +126,7 @@ def page(connection: Connection, *, after: int | None = None, limit: int = 50) -
 
 def wanted(connection: Connection) -> list[EnsembleRow]:
     """All ensembles that should run, oldest first; unreadable ones are logged and skipped."""
-    up = ensembles.c.state.in_([state.value for state in WANTED])
+    up = ensembles.c.state.in_([state.value for state in RUNNING_STATES])
     try:
         return _rows(connection, select(ensembles).where(up).order_by(ensembles.c.id))
     except _UNREADABLE:
@@ -262,7 +262,8 @@ def _members(connection: Connection, ensemble_ids: Sequence[int]) -> dict[tuple[
     )
     rows = connection.execute(statement).all()
     files = {
-        item.trial_id: item for item in candidates.those(connection, trials.c.id.in_({row.trial_id for row in rows}))
+        item.trial_id: item
+        for item in candidates.candidates_where(connection, trials.c.id.in_({row.trial_id for row in rows}))
     }
     running = replicas_of(connection, [row.id for row in rows])
     found: dict[tuple[int, int], list[_MemberParts]] = {}

@@ -51,7 +51,7 @@ def queue(connection: Connection, ensemble_id: int, version: int, split: str, *,
         "created_at": at,
     }
     (evaluation_id,) = connection.execute(insert(evaluations).values(values).returning(evaluations.c.id)).one()
-    _tell(connection, "queued", ensemble_id, evaluation_id=int(evaluation_id), at=at)
+    _add_event(connection, "queued", ensemble_id, evaluation_id=int(evaluation_id), at=at)
     return int(evaluation_id)
 
 
@@ -93,10 +93,10 @@ def finish(
 def _change(connection: Connection, evaluation_id: int, values: dict[str, Any], at: float) -> None:
     changed = update(evaluations).where(evaluations.c.id == evaluation_id).values(values)
     for ensemble_id in connection.execute(changed.returning(evaluations.c.ensemble_id)).scalars():
-        _tell(connection, values["state"], ensemble_id, evaluation_id=evaluation_id, at=at)
+        _add_event(connection, values["state"], ensemble_id, evaluation_id=evaluation_id, at=at)
 
 
-def _tell(connection: Connection, state: str, ensemble_id: int, evaluation_id: int, at: float) -> None:
+def _add_event(connection: Connection, state: str, ensemble_id: int, evaluation_id: int, at: float) -> None:
     payload = {"evaluation": evaluation_id}
     events.add(connection, [NewEvent(at, f"evaluation.{state}", ensemble_id=ensemble_id, payload=payload)])
 

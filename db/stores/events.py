@@ -27,7 +27,7 @@ class NewEvent:
     payload: dict[str, Any] = field(default_factory=dict)
 
 
-class News(NamedTuple):
+class EventSummary(NamedTuple):
     """An event without its payload: enough to know what to reload."""
 
     id: int
@@ -60,14 +60,14 @@ def after(connection: Connection, event_id: int, limit: int = 1000) -> list[dict
     return [{**row._mapping, "payload": json.loads(row.payload)} for row in connection.execute(statement)]
 
 
-def news(connection: Connection, event_id: int, limit: int) -> list[News]:
+def summaries(connection: Connection, event_id: int, limit: int) -> list[EventSummary]:
     """The events after `event_id` without payloads, oldest first."""
-    columns = (events.c[name] for name in News._fields)
+    columns = (events.c[name] for name in EventSummary._fields)
     statement = select(*columns).where(events.c.id > event_id).order_by(events.c.id).limit(limit)
-    return [News(*row) for row in connection.execute(statement)]
+    return [EventSummary(*row) for row in connection.execute(statement)]
 
 
-def span(connection: Connection) -> tuple[int, int]:
+def id_range(connection: Connection) -> tuple[int, int]:
     """The ids of the oldest and the newest event; 0 and 0 before the first one."""
     oldest = connection.execute(select(func.min(events.c.id))).scalar_one_or_none()
     newest = connection.execute(select(func.max(events.c.id))).scalar_one_or_none()

@@ -35,7 +35,7 @@ _COLUMNS: dict[Table, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedImport:
     """A study ready to be stored: the sweep, and (trial number, row) pairs by table."""
 
     spec: SweepSpec
@@ -45,7 +45,7 @@ class Prepared:
     ended_at: float
 
 
-def prepare(imported: SweepImport, at: float) -> Prepared:
+def prepare(imported: SweepImport, at: float) -> PreparedImport:
     """Build all rows. Raises `InvalidSpecError`."""
     started = [trial.started_at for trial in imported.trials if trial.started_at is not None]
     ended = [trial.ended_at for trial in imported.trials if trial.ended_at is not None]
@@ -54,7 +54,7 @@ def prepare(imported: SweepImport, at: float) -> Prepared:
     for number, trial in enumerate(imported.trials):
         for table, row in _rows(number, trial, objectives, at):
             rows[table].append((number, row))
-    return Prepared(
+    return PreparedImport(
         spec=imported.spec(),
         source=imported.source,
         rows=rows,
@@ -84,7 +84,7 @@ def _rows(number: int, trial: ImportedTrial, objectives: list[str], at: float) -
 
 
 def accept(
-    connection: Connection, prepared: Prepared, at: float, idempotency_key: str | None = None
+    connection: Connection, prepared: PreparedImport, at: float, idempotency_key: str | None = None
 ) -> tuple[int, bool]:
     """Store the finished sweep with its trials; returns its id, and whether it is new.
 
@@ -97,7 +97,7 @@ def accept(
     return sweep_id, new
 
 
-def _store(connection: Connection, sweep_id: int, prepared: Prepared) -> None:
+def _store(connection: Connection, sweep_id: int, prepared: PreparedImport) -> None:
     last = connection.execute(select(func.max(trials.c.id))).scalar_one() or 0
     first = max(IMPORTED_FROM, last + 1)
     same: dict[Table, Row] = {trials: (0, SAMPLER, sweep_id), metrics: (0,)}
@@ -114,7 +114,7 @@ def _insert(connection: Connection, table: Table, rows: Iterable[Row]) -> None:
         connection.exec_driver_sql(statement, wanted)
 
 
-def _finish(connection: Connection, sweep_id: int, prepared: Prepared, at: float) -> None:
+def _finish(connection: Connection, sweep_id: int, prepared: PreparedImport, at: float) -> None:
     """Set the sweep finished without passing `running`, so that no scheduler picks it up."""
     reason = f"imported from {prepared.source}"
     values = {

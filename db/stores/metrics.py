@@ -10,7 +10,7 @@ from sqlalchemy import Connection, func, select, text
 from podium.db.schema.tables import metrics
 from podium.sweep.lifecycle.state_changes import MetricPoint
 
-LEAST_POINTS = 4  # of a thinned curve: its ends, and one lowest and one highest value
+MIN_POINTS = 4  # of a thinned curve: its ends, and one lowest and one highest value
 # Given to the driver as it is, with plain tuples: SQLAlchemy takes longer for its parameters than SQLite for the rows.
 _ADD = "INSERT INTO metrics (trial_id, attempt, name, step, value, at) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 # Next to a lone min() or max(), SQLite takes the other columns from the row where it was found.
@@ -57,11 +57,11 @@ def of_trial(
 ) -> dict[str, list[tuple[int, float]]]:
     """Each metric of a trial as (step, value) pairs in step order.
 
-    With `max_points`, at least `LEAST_POINTS`, a longer curve is thinned: its first and last point, and the lowest
+    With `max_points`, at least `MIN_POINTS`, a longer curve is thinned: its first and last point, and the lowest
     and highest of each of equal ranges of steps, so that no peak is lost.
     """
-    if max_points is not None and max_points < LEAST_POINTS:
-        raise ValueError(f"max_points={max_points}: a thinned curve has {LEAST_POINTS} points or more")
+    if max_points is not None and max_points < MIN_POINTS:
+        raise ValueError(f"max_points={max_points}: a thinned curve has {MIN_POINTS} points or more")
     statement = select(
         metrics.c.name, func.count().label("points"), func.min(metrics.c.step), func.max(metrics.c.step)
     ).where(metrics.c.trial_id == trial_id)
@@ -70,7 +70,7 @@ def of_trial(
     curves: dict[str, list[tuple[int, float]]] = {}
     for curve, points, first, last in connection.execute(statement.group_by(metrics.c.name)):
         if max_points is None or points <= max_points:
-            curves[curve] = _whole(connection, trial_id, curve)
+            curves[curve] = _all_points(connection, trial_id, curve)
         else:
             width = (last - first) // ((max_points - 2) // 2) + 1
             values = {"trial": trial_id, "name": curve, "first": first, "last": last, "width": width}
@@ -88,6 +88,6 @@ def last_of(connection: Connection, trial_ids: Sequence[int], name: str) -> dict
     return {trial_id: (step, value) for trial_id, step, value in connection.execute(statement)}
 
 
-def _whole(connection: Connection, trial_id: int, name: str) -> list[tuple[int, float]]:
+def _all_points(connection: Connection, trial_id: int, name: str) -> list[tuple[int, float]]:
     statement = select(metrics.c.step, metrics.c.value).where(metrics.c.trial_id == trial_id, metrics.c.name == name)
     return [(step, value) for step, value in connection.execute(statement.order_by(metrics.c.step))]

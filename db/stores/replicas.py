@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, select, update
 
 from podium.db.schema.tables import ensemble_members, ensemble_versions, ensembles, replicas
-from podium.ensemble.values.ensemble_spec import HOLDING, WANTED, MemberState, Placement
+from podium.ensemble.values.ensemble_spec import HOLDING_STATES, RUNNING_STATES, MemberState, Placement
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +65,9 @@ def dedicated(connection: Connection) -> dict[str, str]:
         )
         .where(
             ensemble_versions.c.placement == Placement.DEDICATED.value,
-            ensembles.c.state.in_([state.value for state in WANTED]),
+            ensembles.c.state.in_([state.value for state in RUNNING_STATES]),
             replicas.c.device_id.is_not(None),
-            replicas.c.state.in_([state.value for state in HOLDING]),
+            replicas.c.state.in_([state.value for state in HOLDING_STATES]),
         )
     )
     return {

@@ -17,21 +17,29 @@ from podium.db.stores.events import NewEvent
 from podium.db.stores.stored_trials import distributions_of
 from podium.db.stores.sweeps import SweepRow
 from podium.db.stores.trial_rows import TrialRow
-from podium.sweep.lifecycle.budget_usage import Terms, how_to_go_on, spent
+from podium.sweep.lifecycle.budget_usage import BudgetTerms, continuation_advice, exhausted_reason
 from podium.sweep.lifecycle.commands import (
     SweepCommand,
     TrialCommand,
-    check_takes_trials,
+    check_accepts_trials,
     cloned_params,
-    request_after,
-    sweep_after,
+    next_sweep_state,
+    next_trial_request,
 )
-from podium.sweep.lifecycle.state_changes import DeviceSetAside, SweepChanged
+from podium.sweep.lifecycle.state_changes import DeviceDrained, SweepChanged
 from podium.sweep.spec.program import ImportedProgram
 from podium.sweep.spec.sweep_spec import spec_from_json
 from podium.sweep.values.annotations import check_count, checked_note, checked_tags
 from podium.sweep.values.errors import ConflictError, NotFoundError, NotPossibleError
-from podium.sweep.values.trial import COUNTED, SWEEP_OVER, TRIAL_OVER, Params, Scalar, SweepState, TrialRequest
+from podium.sweep.values.trial import (
+    COUNTED_TRIAL_STATES,
+    TERMINAL_SWEEP_STATES,
+    TERMINAL_TRIAL_STATES,
+    Params,
+    Scalar,
+    SweepState,
+    TrialRequest,
+)
 
 _REASON = {
     SweepCommand.PAUSE: "paused on request",
@@ -54,20 +62,20 @@ class EnqueuedRow:
 # Sweeps.
 
 
-def tell_sweep(connection: Connection, sweep_id: int, command: SweepCommand, at: float) -> None:
+def command_sweep(connection: Connection, sweep_id: int, command: SweepCommand, at: float) -> None:
     """Pause, resume, stop or cancel a sweep.
 
     Raises `NotFoundError`, and `NotPossibleError` in a state that does not allow it.
     """
     row = sweeps.get(connection, sweep_id)
     _check_runs_here(row)
-    state = sweep_after(command, row.state, started=_started(row))
+    state = next_sweep_state(command, row.state, started=_started(row))
     _set_state(connection, row, state, reason=_REASON.get(command, "resumed on request"), at=at)
 
 
 def extend(
     connection: Connection, sweep_id: int, run_cap: int | None, priority: float | None, at: float,
-    terms: Terms | None = None,
+    terms: BudgetTerms | None = None,
 ) -> None:  # fmt: skip
     """Raise the number of trials, change the priority, or change the `terms` that are set.
 
@@ -76,10 +84,10 @@ def extend(
     """
     row = sweeps.get(connection, sweep_id)
     _check_runs_here(row)
-    state = sweep_after(SweepCommand.EXTEND, row.state, started=_started(row))
+    state = next_sweep_state(SweepCommand.EXTEND, row.state, started=_started(row))
     if run_cap is not None and run_cap < row.run_cap:
         raise ConflictError(f"run_cap is {row.run_cap} and can only go up, not down to {run_cap}")
-    cap, before = run_cap or row.run_cap, Terms.read(row.terms)
+    cap, before = run_cap or row.run_cap, BudgetTerms.read(row.terms)
     after = before if terms is None else before.changed(terms)
     if (run_cap is None and after == before) or cap <= _counted(row):
         state = row.state  # nothing more to run
@@ -87,7 +95,7 @@ def extend(
         # The scheduler may be about to end the sweep, which it does only for a running one.
         state = SweepState.QUEUED
     elif state is not row.state:
-        _check_unspent(connection, row, after, at)
+        _check_not_exhausted(connection, row, after, at)
     values = {"run_cap": cap, "priority": priority or row.priority, "terms": after.to_json()}
     _change_terms(connection, row, values, at)
     _set_state(
@@ -106,11 +114,11 @@ def _check_runs_here(row: SweepRow) -> None:
         raise NotPossibleError(message, ())
 
 
-def _check_unspent(connection: Connection, row: SweepRow, terms: Terms, at: float) -> None:
+def _check_not_exhausted(connection: Connection, row: SweepRow, terms: BudgetTerms, at: float) -> None:
     """Raises `ConflictError` if the sweep would end again immediately."""
     used = spending.used(connection, row, terms, at)
-    if reason := spent(terms, used):
-        raise ConflictError(f"{reason}; {how_to_go_on(terms, used)} to resume the sweep")
+    if reason := exhausted_reason(terms, used):
+        raise ConflictError(f"{reason}; {continuation_advice(terms, used)} to resume the sweep")
 
 
 def _change_terms(connection: Connection, row: SweepRow, values: dict[str, Any], at: float) -> None:
@@ -124,7 +132,9 @@ def _change_terms(connection: Connection, row: SweepRow, values: dict[str, Any],
 
 def _set_state(connection: Connection, row: SweepRow, state: SweepState, reason: str, at: float) -> None:
     if state is not row.state:
-        sweeps.change(connection, [SweepChanged(sweep_id=row.id, was=row.state, state=state, reason=reason, at=at)])
+        sweeps.change(
+            connection, [SweepChanged(sweep_id=row.id, old_state=row.state, state=state, reason=reason, at=at)]
+        )
 
 
 def _started(row: SweepRow) -> bool:
@@ -132,16 +142,16 @@ def _started(row: SweepRow) -> bool:
 
 
 def _counted(row: SweepRow) -> int:
-    return sum(row.counts.get(state, 0) for state in COUNTED)
+    return sum(row.counts.get(state, 0) for state in COUNTED_TRIAL_STATES)
 
 
 def _planned(connection: Connection, row: SweepRow) -> int:
     """The number of counted trials, open trials, and trials requested to be retried or added."""
-    open_trials = sum(count for state, count in row.counts.items() if state not in TRIAL_OVER)
+    open_trials = sum(count for state, count in row.counts.items() if state not in TERMINAL_TRIAL_STATES)
     retried = select(func.count()).where(
         trials.c.sweep_id == row.id,
         trials.c.requested == TrialRequest.RETRY.value,
-        trials.c.state.in_([state.value for state in TRIAL_OVER]),
+        trials.c.state.in_([state.value for state in TERMINAL_TRIAL_STATES]),
     )
     added = select(func.count()).where(enqueued.c.sweep_id == row.id, enqueued.c.trial_id.is_(None))
     wanted: int = connection.execute(retried).scalar_one() + connection.execute(added).scalar_one()
@@ -151,28 +161,28 @@ def _planned(connection: Connection, row: SweepRow) -> int:
 def _allow_one_more(connection: Connection, row: SweepRow, reason: str, at: float) -> None:
     """Let a sweep run one more trial: raises the cap if needed; an ended sweep resumes for this trial only."""
     needed = _planned(connection, row) + 1
-    if row.state not in SWEEP_OVER:
+    if row.state not in TERMINAL_SWEEP_STATES:
         needed = max(row.run_cap, needed)
     _change_terms(connection, row, {"run_cap": needed}, at)
-    if row.state in SWEEP_OVER:
+    if row.state in TERMINAL_SWEEP_STATES:
         _set_state(connection, row, SweepState.QUEUED, reason=reason, at=at)
 
 
 # Trials.
 
 
-def tell_trial(connection: Connection, trial_id: int, command: TrialCommand, at: float) -> None:
+def command_trial(connection: Connection, trial_id: int, command: TrialCommand, at: float) -> None:
     """Request the stop or retry of a trial. Raises `NotFoundError`, and `NotPossibleError`."""
     trial = trial_rows.get(connection, trial_id)
     row = sweeps.get(connection, trial.sweep_id)
     _check_runs_here(row)
-    request = request_after(command, trial.state, trial.requested, row.state)
+    request = next_trial_request(command, trial.state, trial.requested, row.state)
     if request is None:
         return
     if request is TrialRequest.RETRY:
         _allow_one_more(connection, row, f"trial {trial.number} is retried", at)
     connection.execute(update(trials).where(trials.c.id == trial_id).values(requested=request.value))
-    _tell(connection, trial, {"request": request.value}, at)
+    _add_event(connection, trial, {"request": request.value}, at)
 
 
 def clone(
@@ -193,7 +203,7 @@ def clone(
         if (known.cloned_from, known.params) != (trial_id, params):
             raise ConflictError("this Idempotency-Key was used for another clone; choose a new one")
         return known, False
-    check_takes_trials(TrialCommand.CLONE, row.state)
+    check_accepts_trials(TrialCommand.CLONE, row.state)
     _allow_one_more(connection, row, f"trial {trial.number} is cloned", at)
     values = {
         "sweep_id": row.id,
@@ -204,11 +214,11 @@ def clone(
         "created_at": at,
     }
     (added,) = connection.execute(insert(enqueued).values(values).returning(enqueued.c.id)).one()
-    _tell(connection, trial, {"request": TrialCommand.CLONE.value, "enqueued_id": added, "params": params}, at)
+    _add_event(connection, trial, {"request": TrialCommand.CLONE.value, "enqueued_id": added, "params": params}, at)
     return EnqueuedRow(id=added, sweep_id=row.id, params=params, cloned_from=trial_id, trial_id=None), True
 
 
-def remark(
+def annotate(
     connection: Connection,
     trial_id: int,
     at: float,
@@ -234,7 +244,7 @@ def remark(
         trial_annotations.set_tags(connection, trial_id, sorted(wanted))
         payload["tags"] = sorted(wanted)
     if len(payload) > 1:
-        trial_annotations.tell(connection, trial.sweep_id, trial_id, payload=payload, at=at)
+        trial_annotations.add_event(connection, trial.sweep_id, trial_id, payload=payload, at=at)
 
 
 def _by_key(connection: Connection, idempotency_key: str) -> EnqueuedRow | None:
@@ -250,7 +260,7 @@ def _by_key(connection: Connection, idempotency_key: str) -> EnqueuedRow | None:
     )
 
 
-def _tell(connection: Connection, trial: TrialRow, payload: dict[str, object], at: float) -> None:
+def _add_event(connection: Connection, trial: TrialRow, payload: dict[str, object], at: float) -> None:
     payload = {"number": trial.number, **payload}
     events.add(connection, [NewEvent(at, "trial.requested", trial.sweep_id, trial.id, payload=payload)])
 
@@ -261,10 +271,10 @@ def _tell(connection: Connection, trial: TrialRow, payload: dict[str, object], a
 def drain(connection: Connection, device_id: str, reason: str, at: float) -> None:
     """Drain a device; its running trial completes. Raises `NotFoundError`."""
     device(connection, device_id)
-    devices.set_aside(connection, [DeviceSetAside(device_id, reason, at)])
+    devices.drain(connection, [DeviceDrained(device_id, reason, at)])
 
 
-def give_back(connection: Connection, device_id: str, at: float) -> None:
+def return_device(connection: Connection, device_id: str, at: float) -> None:
     """Return a drained device. Raises `NotFoundError`."""
     device(connection, device_id)
     result = connection.execute(delete(devices_aside).where(devices_aside.c.device_id == device_id))

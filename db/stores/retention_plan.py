@@ -43,15 +43,15 @@ from podium.ensemble.values.ensemble_spec import EnsembleState
 from podium.sweep.lifecycle.pareto import fronts
 from podium.sweep.runtime.layout import ARTIFACTS
 from podium.sweep.spec.sweep_spec import spec_from_json
-from podium.sweep.values.trial import SWEEP_OVER, TRIAL_OVER, TrialState
+from podium.sweep.values.trial import TERMINAL_SWEEP_STATES, TERMINAL_TRIAL_STATES, TrialState
 
 MODEL = "model.safetensors"
 FILES = f"{ARTIFACTS}/*"  # files of `save_artifact`; an SQLite GLOB pattern, like MODEL
-_LEFT = (trials.c.id, trials.c.sweep_id, trials.c.number, trials.c.attempt)
+_REMOVABLE_COLUMNS = (trials.c.id, trials.c.sweep_id, trials.c.number, trials.c.attempt)
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class RemovableFiles:
     """A trial with files to remove, of all its attempts."""
 
     trial_id: int
@@ -60,7 +60,7 @@ class Left:
     attempt: int  # the last one
 
 
-_IS_OVER = trials.c.state.in_([state.value for state in TRIAL_OVER])
+_IS_OVER = trials.c.state.in_([state.value for state in TERMINAL_TRIAL_STATES])
 
 
 def _called(table: Table, files: str) -> ColumnElement[bool]:
@@ -73,7 +73,7 @@ def _last_attempt(files: str) -> ColumnElement[int]:
     return case((_IS_OVER & ~again, trials.c.attempt), else_=func.max(removed_artifacts.c.attempt))
 
 
-def with_keep(connection: Connection) -> list[int]:
+def sweeps_with_retention(connection: Connection) -> list[int]:
     """The sweeps with a retention policy (`keep`)."""
     says = func.json_type(sweeps.c.spec, "$.keep") == "object"
     return list(connection.execute(select(sweeps.c.id).where(says).order_by(sweeps.c.id)).scalars())
@@ -85,7 +85,7 @@ def spec_of(connection: Connection, sweep_id: int) -> str:
     return text
 
 
-def surplus(connection: Connection, sweep_id: int, count: int, files: str = MODEL) -> list[Left]:
+def surplus(connection: Connection, sweep_id: int, count: int, files: str = MODEL) -> list[RemovableFiles]:
     """The ended trials with such files that are not among the best `count`; with models, no ensemble members.
 
     A failed or cancelled trial may be retried while its sweep runs, so it is included once the sweep has ended.
@@ -94,16 +94,20 @@ def surplus(connection: Connection, sweep_id: int, count: int, files: str = MODE
     of_sweep = (trials.c.sweep_id == sweep_id) & exists().where(has_files)
     ranked = [each for rank in _ranked(connection, sweep_id, of_sweep) for each in rank]
     state = connection.execute(select(sweeps.c.state).where(sweeps.c.id == sweep_id)).scalar_one()
-    never = [TrialState.PRUNED, *((TrialState.FAILED, TrialState.CANCELLED) if state in SWEEP_OVER else ())]
-    others = connection.execute(select(*_LEFT).where(of_sweep, trials.c.state.in_([each.value for each in never])))
-    surplus = [*ranked[count:], *(Left(*row) for row in others)]
+    never = [TrialState.PRUNED, *((TrialState.FAILED, TrialState.CANCELLED) if state in TERMINAL_SWEEP_STATES else ())]
+    others = connection.execute(
+        select(*_REMOVABLE_COLUMNS).where(of_sweep, trials.c.state.in_([each.value for each in never]))
+    )
+    surplus = [*ranked[count:], *(RemovableFiles(*row) for row in others)]
     if files != MODEL:
         return surplus
     members = set(connection.execute(select(trials.c.id).where(of_sweep, _is_member())).scalars())
     return [left for left in surplus if left.trial_id not in members]
 
 
-def let_go(connection: Connection, left: Sequence[Left], reason: str, at: float, files: str = MODEL) -> None:
+def mark_for_removal(
+    connection: Connection, left: Sequence[RemovableFiles], reason: str, at: float, files: str = MODEL
+) -> None:
     """Mark these files for removal, except the models of trials that became ensemble members."""
     for each in left:
         mine = (artifacts.c.trial_id == each.trial_id) & _called(artifacts, files)
@@ -120,7 +124,7 @@ def let_go(connection: Connection, left: Sequence[Left], reason: str, at: float,
             events.add(connection, [event])
 
 
-def leaving(connection: Connection, sweep_id: int | None = None, files: str = MODEL) -> list[Left]:
+def marked_for_removal(connection: Connection, sweep_id: int | None = None, files: str = MODEL) -> list[RemovableFiles]:
     """The trials with files marked for removal and not yet deleted."""
     statement = (
         select(trials.c.id, trials.c.sweep_id, trials.c.number, _last_attempt(files))
@@ -130,17 +134,17 @@ def leaving(connection: Connection, sweep_id: int | None = None, files: str = MO
     )
     if sweep_id is not None:
         statement = statement.where(trials.c.sweep_id == sweep_id)
-    return [Left(*row) for row in connection.execute(statement)]
+    return [RemovableFiles(*row) for row in connection.execute(statement)]
 
 
-def gone(connection: Connection, left: Sequence[Left], files: str = MODEL) -> None:
+def mark_removed(connection: Connection, left: Sequence[RemovableFiles], files: str = MODEL) -> None:
     """Mark the files of these trials as deleted."""
     of_trial = (removed_artifacts.c.trial_id == bindparam("b_id")) & _called(removed_artifacts, files)
     statement = update(removed_artifacts).where(of_trial)
     connection.execute(statement.values(gone=True), [{"b_id": each.trial_id} for each in left])
 
 
-def finished(connection: Connection, sweep_id: int, among: Collection[int] | None = None) -> list[list[Left]]:
+def finished(connection: Connection, sweep_id: int, among: Collection[int] | None = None) -> list[list[RemovableFiles]]:
     """The finished trials of a sweep, or those of these ids, by rank: best or Pareto front first."""
     which = trials.c.sweep_id == sweep_id
     return _ranked(connection, sweep_id, which if among is None else which & trials.c.id.in_(among))
@@ -156,19 +160,21 @@ def last_event(connection: Connection) -> int:
     return int(connection.execute(select(func.coalesce(func.max(events_table.c.id), 0))).scalar_one())
 
 
-def _ranked(connection: Connection, sweep_id: int, which: ColumnElement[bool]) -> list[list[Left]]:
+def _ranked(connection: Connection, sweep_id: int, which: ColumnElement[bool]) -> list[list[RemovableFiles]]:
     """Finished trials, best first; with several objectives by front, within a front by the first metric.
 
     Ties are ordered by number; infeasible trials come last.
     """
     goals = [metric.goal for metric in spec_from_json(spec_of(connection, sweep_id)).objectives]
     sign = -1 if goals[0] == "maximize" else 1
-    statement = select(*_LEFT, trials.c.value, FEASIBLE.label("feasible"))
+    statement = select(*_REMOVABLE_COLUMNS, trials.c.value, FEASIBLE.label("feasible"))
     rows = connection.execute(statement.where(which, trials.c.state == TrialState.FINISHED.value)).all()
     rows = sorted(rows, key=lambda row: (sign * row.value, row.number))
     feasible = [row for row in rows if row.feasible]
     ranks = [[row] for row in feasible] if len(goals) == 1 else _fronts(connection, which, feasible, goals)
-    return [[Left(*row[:4]) for row in rank] for rank in (*ranks, *([row] for row in rows if not row.feasible))]
+    return [
+        [RemovableFiles(*row[:4]) for row in rank] for rank in (*ranks, *([row] for row in rows if not row.feasible))
+    ]
 
 
 def _fronts(

@@ -7,10 +7,10 @@ from sqlalchemy import ColumnElement, Connection, func, select, tuple_
 from podium.db.schema.tables import attempts, metrics, trials
 from podium.db.stores.sweeps import SweepRow
 from podium.db.stores.trial_details import FEASIBLE
-from podium.sweep.lifecycle.budget_usage import Outcome, Progress, Terms, Used
-from podium.sweep.values.trial import COUNTED, TrialState
+from podium.sweep.lifecycle.budget_usage import BestValueTracker, BudgetTerms, BudgetUsage, CountedTrial
+from podium.sweep.values.trial import COUNTED_TRIAL_STATES, TrialState
 
-_COUNTED = [state.value for state in COUNTED]
+_COUNTED = [state.value for state in COUNTED_TRIAL_STATES]
 
 
 def device_s(connection: Connection, sweep_id: int, until: float | None = None) -> float:
@@ -21,18 +21,18 @@ def device_s(connection: Connection, sweep_id: int, until: float | None = None) 
     return float(connection.execute(statement).scalar_one() or 0.0)
 
 
-def used(connection: Connection, sweep: SweepRow, terms: Terms, at: float) -> Used:
+def used(connection: Connection, sweep: SweepRow, terms: BudgetTerms, at: float) -> BudgetUsage:
     """The budget used until `at`, or until the end of the sweep; plateau and target by `terms`."""
     judged = terms.plateau is not None or terms.target is not None
     found = records(connection, sweep.id, sweep.goal) if judged else {}
-    progress = Progress(sweep.goal, terms, found)
+    progress = BestValueTracker(sweep.goal, terms, found)
     still = 0 if progress.mark is None else _counted_since(connection, sweep.id, found[progress.mark], progress.mark)
     until = at if sweep.ended_at is None else sweep.ended_at
     wall_s = 0.0 if sweep.started_at is None else max(0.0, until - sweep.started_at - sweep.over_s)
-    return Used(wall_s, device_s(connection, sweep.id, at), still, progress.reached_by)
+    return BudgetUsage(wall_s, device_s(connection, sweep.id, at), still, progress.reached_by)
 
 
-def records(connection: Connection, sweep_id: int, goal: str) -> dict[Outcome, float]:
+def records(connection: Connection, sweep_id: int, goal: str) -> dict[CountedTrial, float]:
     """The trials that were better than all before, in order, with their end times.
 
     They are few, and only they can improve by a margin or reach a target first.
@@ -47,10 +47,10 @@ def records(connection: Connection, sweep_id: int, goal: str) -> dict[Outcome, f
     )
     better = select(ended).where(ended.c.before.is_(None) | (ended.c.good > ended.c.before))
     rows = connection.execute(better.order_by(ended.c.ended_at, ended.c.number))
-    return {Outcome(row.number, row.value): row.ended_at for row in rows}
+    return {CountedTrial(row.number, row.value): row.ended_at for row in rows}
 
 
-def _counted_since(connection: Connection, sweep_id: int, ended_at: float, mark: Outcome) -> int:
+def _counted_since(connection: Connection, sweep_id: int, ended_at: float, mark: CountedTrial) -> int:
     later = tuple_(trials.c.ended_at, trials.c.number) > (ended_at, mark.number)
     counted = (trials.c.sweep_id == sweep_id) & trials.c.state.in_(_COUNTED)
     statement = select(func.count()).select_from(trials).where(counted, later)

@@ -15,19 +15,19 @@ from podium.db.stores.trials import IMPORTED_FROM
 from podium.sweep.lifecycle.state_changes import (
     Enqueued,
     StoredTrial,
-    TrialWish,
+    TrialCommandRequest,
 )
 from podium.sweep.values.trial import Cause, Params, SweepState, TrialRequest, TrialState
 
 
-def wishes(connection: Connection) -> tuple[TrialWish, ...]:
+def pending_requests(connection: Connection) -> tuple[TrialCommandRequest, ...]:
     """The pending requests for trials."""
     statement = select(trials.c.id, trials.c.sweep_id, trials.c.requested, sweeps.c.state).join(sweeps)
     rows = connection.execute(statement.where(trials.c.requested.is_not(None))).all()
     return tuple(
-        TrialWish(row.sweep_id, TrialRequest(row.requested), trial, row.state == SweepState.CANCELLED.value)
+        TrialCommandRequest(row.sweep_id, TrialRequest(row.requested), trial, row.state == SweepState.CANCELLED.value)
         for row in sorted(rows, key=lambda row: row.id)  # ordered in SQL, it would walk through all trials
-        for trial in stored(connection, row.sweep_id, row.id)
+        for trial in stored_trials(connection, row.sweep_id, row.id)
     )
 
 
@@ -76,14 +76,14 @@ def _reports(connection: Connection, sweep_id: int, which: ColumnElement[bool]) 
     return found
 
 
-def stored(connection: Connection, sweep_id: int, trial_id: int | None = None) -> tuple[StoredTrial, ...]:
+def stored_trials(connection: Connection, sweep_id: int, trial_id: int | None = None) -> tuple[StoredTrial, ...]:
     """All trials of a sweep, or one of them, as the scheduler needs them after a restart, in number order."""
     which = trials.c.sweep_id == sweep_id if trial_id is None else trials.c.id == trial_id
     of_sweep = select(trials.c.id).where(which).scalar_subquery()
     params = params_of(connection, trial_params.c.trial_id.in_(of_sweep))
     distributions = distributions_of(connection, trial_params.c.trial_id.in_(of_sweep))
     reports = _reports(connection, sweep_id, which)
-    notes = trial_details.of(connection, of_sweep)
+    notes = trial_details.details_of(connection, of_sweep)
     causes: dict[int, list[tuple[int, Cause]]] = {}
     messages: dict[int, str] = {}
     failed = (

@@ -42,7 +42,7 @@ def change(connection: Connection, changes: Sequence[SweepWarned]) -> None:
     )
 
 
-def of(connection: Connection, sweep_ids: Sequence[int]) -> dict[int, tuple[WarningRow, ...]]:
+def warnings_of(connection: Connection, sweep_ids: Sequence[int]) -> dict[int, tuple[WarningRow, ...]]:
     """The warnings of these sweeps, by sweep, oldest first."""
     statement = select(sweep_warnings).where(sweep_warnings.c.sweep_id.in_(sweep_ids))
     found: dict[int, tuple[WarningRow, ...]] = {}

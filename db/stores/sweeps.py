@@ -13,13 +13,13 @@ from podium.db.schema.tables import enqueued, ensembles, sweep_files, sweeps, tr
 from podium.db.stores import events, sweep_warnings
 from podium.db.stores.events import NewEvent
 from podium.db.stores.sweep_warnings import WarningRow
-from podium.sweep.lifecycle.budget_usage import Terms
-from podium.sweep.lifecycle.state_changes import SweepChanged, SweepWish
+from podium.sweep.lifecycle.budget_usage import BudgetTerms
+from podium.sweep.lifecycle.state_changes import SweepChanged, SweepUpdate
 from podium.sweep.spec.sweep_spec import SweepSpec, spec_from_json
 from podium.sweep.values.errors import ConflictError, NotFoundError
 from podium.sweep.values.trial import (
-    SWEEP_OVER,
-    TRIAL_OVER,
+    TERMINAL_SWEEP_STATES,
+    TERMINAL_TRIAL_STATES,
     SweepState,
     TrialRequest,
     TrialState,
@@ -27,11 +27,11 @@ from podium.sweep.values.trial import (
 )
 from podium.sweep.values.wait_reason import WAITS_FOR_SCHEDULER, Wait, stored_wait
 
-_OPEN = [state.value for state in TrialState if state not in TRIAL_OVER]
+_OPEN = [state.value for state in TrialState if state not in TERMINAL_TRIAL_STATES]
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class BuiltEnsembles:
     """The ensembles of a sweep's trials, and the one that its `ensemble:` block requested."""
 
     ensemble_ids: tuple[int, ...] = ()
@@ -58,7 +58,7 @@ class SweepRow:
     over_s: float
     ensemble_error: str | None
     counts: dict[TrialState, int]
-    built: Built
+    built: BuiltEnsembles
     warm_start: str | None = None  # JSON
     versions: str | None = None  # JSON
     environment: str | None = None  # the hash of the list of installed packages
@@ -113,7 +113,7 @@ def accept(
         "metric": spec.metric.name,
         "goal": spec.metric.goal,
         "run_cap": spec.run_cap,
-        "terms": Terms.of(spec).to_json(),
+        "terms": BudgetTerms.of(spec).to_json(),
         "priority": spec.priority,
         "idempotency_key": idempotency_key,
         "versions": None if versions is None else json.dumps(versions),
@@ -143,20 +143,20 @@ def change(connection: Connection, changes: Sequence[SweepChanged]) -> None:
         values = {"state": item.state.value, **why}
         if item.state is SweepState.RUNNING:
             values["started_at"] = func.coalesce(sweeps.c.started_at, item.at)
-        if item.state in SWEEP_OVER or item.was in SWEEP_OVER:
-            values["ended_at"] = item.at if item.state in SWEEP_OVER else None
-        if item.was in SWEEP_OVER:
+        if item.state in TERMINAL_SWEEP_STATES or item.old_state in TERMINAL_SWEEP_STATES:
+            values["ended_at"] = item.at if item.state in TERMINAL_SWEEP_STATES else None
+        if item.old_state in TERMINAL_SWEEP_STATES:
             values["over_s"] = sweeps.c.over_s + func.max(0.0, item.at - func.coalesce(sweeps.c.ended_at, item.at))
-        believed = and_(sweeps.c.id == item.sweep_id, sweeps.c.state == item.was.value)
+        believed = and_(sweeps.c.id == item.sweep_id, sweeps.c.state == item.old_state.value)
         if item.run_cap is not None:
             believed = and_(believed, sweeps.c.run_cap == item.run_cap)
         if item.terms is not None:
             believed = and_(believed, sweeps.c.terms == item.terms)
         result = connection.execute(update(sweeps).where(believed).values(values))
         if result.rowcount:
-            if item.was is SweepState.FAILED:
-                _forgive(connection, item.sweep_id)
-            kind = "sweep.reason" if item.was is item.state else f"sweep.{item.state}"
+            if item.old_state is SweepState.FAILED:
+                _reset_failures(connection, item.sweep_id)
+            kind = "sweep.reason" if item.old_state is item.state else f"sweep.{item.state}"
             events.add(connection, [NewEvent(item.at, kind, item.sweep_id, payload=why)])
         elif item.state is SweepState.RUNNING:  # a client paused it while its first trial was placed: that began
             paused = and_(sweeps.c.id == item.sweep_id, sweeps.c.state == SweepState.PAUSED.value)
@@ -164,7 +164,7 @@ def change(connection: Connection, changes: Sequence[SweepChanged]) -> None:
             connection.execute(update(sweeps).where(paused).values(started_at=began))
 
 
-def _forgive(connection: Connection, sweep_id: int) -> None:
+def _reset_failures(connection: Connection, sweep_id: int) -> None:
     failed = (trials.c.sweep_id == sweep_id) & (trials.c.state == TrialState.FAILED.value)
     connection.execute(update(trials).where(failed).values(forgiven=trials.c.attempt))
 
@@ -173,7 +173,7 @@ def set_state(connection: Connection, sweep_id: int, state: SweepState, reason: 
     """Set a new state for a client. Raises `NotFoundError`, or `IllegalTransitionError` with the possible states."""
     was = get(connection, sweep_id).state
     check_sweep_transition(was, state)
-    change(connection, [SweepChanged(sweep_id=sweep_id, was=was, state=state, reason=reason, at=at)])
+    change(connection, [SweepChanged(sweep_id=sweep_id, old_state=was, state=state, reason=reason, at=at)])
 
 
 def set_ensemble_error(connection: Connection, sweep_id: int, reason: str, at: float) -> None:
@@ -225,21 +225,21 @@ def unfinished(connection: Connection) -> list[SweepRow]:
     open_trial = exists().where(trials.c.sweep_id == sweeps.c.id, trials.c.state.in_(_OPEN))
     retry = exists().where(trials.c.sweep_id == sweeps.c.id, trials.c.requested == TrialRequest.RETRY.value)
     added = exists().where(enqueued.c.sweep_id == sweeps.c.id, enqueued.c.trial_id.is_(None))
-    not_over = sweeps.c.state.not_in([s.value for s in SWEEP_OVER])
+    not_over = sweeps.c.state.not_in([s.value for s in TERMINAL_SWEEP_STATES])
     wanted = or_(  # a failed search would fail again for added trials; a client can resume the sweep
         and_(sweeps.c.state == SweepState.FINISHED.value, or_(retry, added)),
         and_(sweeps.c.state == SweepState.FAILED.value, retry),
     )
     statement = select(sweeps).where(or_(not_over, open_trial, wanted)).order_by(sweeps.c.id)
-    return [_row(row, {}, Built()) for row in connection.execute(statement)]
+    return [_row(row, {}, BuiltEnsembles()) for row in connection.execute(statement)]
 
 
-def wishes(connection: Connection, ids: Iterable[int]) -> dict[int, SweepWish]:
+def requested_updates(connection: Connection, ids: Iterable[int]) -> dict[int, SweepUpdate]:
     """The requested state, cap, priority and terms of these sweeps, by id."""
     names = ("id", "state", "reason", "wait_reason", "wait_message", "run_cap", "priority", "terms")
     columns = select(*(sweeps.c[name] for name in names))
     return {
-        row.id: SweepWish(
+        row.id: SweepUpdate(
             state=SweepState(row.state),
             reason=row.reason,
             run_cap=row.run_cap,
@@ -263,27 +263,34 @@ def _counts(connection: Connection, ids: Sequence[int]) -> dict[int, dict[TrialS
     return counts
 
 
-def _built(connection: Connection, ids: Sequence[int]) -> dict[int, Built]:
+def _built(connection: Connection, ids: Sequence[int]) -> dict[int, BuiltEnsembles]:
     statement = select(ensembles).where(ensembles.c.sweep_id.in_(ids)).order_by(ensembles.c.id)
-    found: dict[int, Built] = {}
+    found: dict[int, BuiltEnsembles] = {}
     for row in connection.execute(statement):
-        before = found.get(row.sweep_id, Built())
+        before = found.get(row.sweep_id, BuiltEnsembles())
         requested_id = before.requested_id if row.requested_by is None else row.id
-        found[row.sweep_id] = Built((*before.ensemble_ids, row.id), requested_id)
+        found[row.sweep_id] = BuiltEnsembles((*before.ensemble_ids, row.id), requested_id)
     return found
 
 
 def _rows(connection: Connection, rows: Sequence[Row[tuple[object, ...]]]) -> list[SweepRow]:
     ids = [row._mapping["id"] for row in rows]
-    counts, built, warnings = _counts(connection, ids), _built(connection, ids), sweep_warnings.of(connection, ids)
+    counts, built, warnings = (
+        _counts(connection, ids),
+        _built(connection, ids),
+        sweep_warnings.warnings_of(connection, ids),
+    )
     return [
-        _row(row, counts.get(id_, {}), built.get(id_, Built()), warnings.get(id_, ()))
+        _row(row, counts.get(id_, {}), built.get(id_, BuiltEnsembles()), warnings.get(id_, ()))
         for id_, row in zip(ids, rows, strict=True)
     ]
 
 
 def _row(
-    row: Row[tuple[object, ...]], counts: dict[TrialState, int], built: Built, warnings: tuple[WarningRow, ...] = ()
+    row: Row[tuple[object, ...]],
+    counts: dict[TrialState, int],
+    built: BuiltEnsembles,
+    warnings: tuple[WarningRow, ...] = (),
 ) -> SweepRow:
     values = row._mapping
     return SweepRow(

@@ -47,6 +47,6 @@ def set_tags(connection: Connection, trial_id: int, tags: Iterable[str]) -> None
         connection.execute(insert(trial_tags), rows)
 
 
-def tell(connection: Connection, sweep_id: int, trial_id: int, payload: dict[str, object], at: float) -> None:
+def add_event(connection: Connection, sweep_id: int, trial_id: int, payload: dict[str, object], at: float) -> None:
     """Add the event of a changed note or changed tags."""
     events.add(connection, [NewEvent(at, "trial.noted", sweep_id, trial_id, payload=payload)])

@@ -20,7 +20,7 @@ FEASIBLE = ~exists().where(trial_constraints.c.trial_id == trials.c.id, trial_co
 
 
 @dataclass(frozen=True, slots=True)
-class TrialNotes:
+class TrialDetails:
     """By trial id; trials without entries are omitted."""
 
     values: dict[int, dict[str, float]] = field(default_factory=dict)  # by metric, in the order of the objectives
@@ -52,9 +52,9 @@ def forget(connection: Connection, trial_ids: Sequence[int]) -> None:
         connection.execute(statement, [{"b_id": trial_id} for trial_id in trial_ids])
 
 
-def of(connection: Connection, trial_ids: TrialIds, *, user_attrs: bool = False) -> TrialNotes:
+def details_of(connection: Connection, trial_ids: TrialIds, *, user_attrs: bool = False) -> TrialDetails:
     """The details of these trials."""
-    return TrialNotes(
+    return TrialDetails(
         _by_trial(connection, trial_values, "position", trial_ids),
         _by_trial(connection, trial_constraints, "name", trial_ids),
         {

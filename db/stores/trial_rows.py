@@ -69,7 +69,7 @@ def select_trials(
     )
     rows = connection.execute(statement).all()
     params = params_of(connection, trial_params.c.trial_id.in_([row.id for row in rows]))
-    notes = trial_details.of(connection, [row.id for row in rows], user_attrs=True)
+    notes = trial_details.details_of(connection, [row.id for row in rows], user_attrs=True)
     tags = trial_annotations.tags_of(connection, [row.id for row in rows])
     return [
         TrialRow(

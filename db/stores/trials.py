@@ -19,16 +19,16 @@ from podium.sweep.lifecycle.state_changes import (
     AttemptPlaced,
     AttemptStarted,
     ParamDefined,
-    RequestMoot,
-    SearchNotes,
+    RequestObsolete,
+    SearchAttributesChanged,
     TrialDropped,
     TrialPlanned,
     TrialRetried,
 )
-from podium.sweep.values.trial import TRIAL_OVER, Scalar, TrialState
+from podium.sweep.values.trial import TERMINAL_TRIAL_STATES, Scalar, TrialState
 
 IMPORTED_FROM = 10**12  # first id of imported trials: the scheduler's ids start at 1
-_OVER = [state.value for state in TRIAL_OVER]
+_TERMINAL = [state.value for state in TERMINAL_TRIAL_STATES]
 
 # Executed for every trial: built once, so that SQLAlchemy compiles them once.
 _PLACE = (
@@ -169,7 +169,7 @@ def start(connection: Connection, started: Sequence[AttemptStarted]) -> None:
     connection.execute(_START, rows)
 
 
-def note(connection: Connection, notes: Sequence[SearchNotes]) -> None:
+def store_attributes(connection: Connection, notes: Sequence[SearchAttributesChanged]) -> None:
     """Store the state of sampler and pruner for trials."""
     statement = update(trials).where(trials.c.id == bindparam("b_id"))
     connection.execute(
@@ -198,7 +198,7 @@ def _param_row(trial_id: int, name: str, value: Scalar, distribution: dict[str, 
     }
 
 
-def keep(connection: Connection, saved: Sequence[ArtifactSaved]) -> None:
+def store_artifacts(connection: Connection, saved: Sequence[ArtifactSaved]) -> None:
     """Record saved files of trials; a file of a later attempt replaces that of an earlier one."""
     statement = sqlite.insert(artifacts)
     statement = statement.on_conflict_do_update(
@@ -226,7 +226,7 @@ def end(connection: Connection, ended: Sequence[AttemptEnded]) -> None:
         if not connection.execute(_END_TRIAL, row).rowcount:
             continue  # rejected by the fencing
         payload: dict[str, object] = {"number": item.number, "value": item.event.value, "cause": item.event.cause}
-        if item.state in TRIAL_OVER:
+        if item.state in TERMINAL_TRIAL_STATES:
             trial_details.add(connection, item)
             if item.objectives and item.state is TrialState.FINISHED:
                 payload["values"] = list(item.event.values or ())
@@ -237,7 +237,7 @@ def end(connection: Connection, ended: Sequence[AttemptEnded]) -> None:
 
 
 def _ended_row(item: AttemptEnded) -> dict[str, Any]:
-    event, over = item.event, item.state in TRIAL_OVER
+    event, over = item.event, item.state in TERMINAL_TRIAL_STATES
     return {
         "b_id": event.key.trial_id,
         "b_attempt": event.key.attempt,
@@ -264,7 +264,7 @@ def drop(connection: Connection, dropped: Sequence[TrialDropped]) -> None:
         statement.values(state=TrialState.CANCELLED.value, ended_at=bindparam("b_at"), requested=None),
         [{"b_id": item.trial_id, "b_at": item.at} for item in dropped],
     )
-    _tell(connection, dropped, TrialState.CANCELLED)
+    _add_events(connection, dropped, TrialState.CANCELLED)
 
 
 def retry(connection: Connection, retried: Sequence[TrialRetried]) -> None:
@@ -280,16 +280,16 @@ def retry(connection: Connection, retried: Sequence[TrialRetried]) -> None:
         [{"b_id": item.trial_id} for item in retried],
     )
     trial_details.forget(connection, [item.trial_id for item in retried])
-    _tell(connection, retried, TrialState.WAITING)
+    _add_events(connection, retried, TrialState.WAITING)
 
 
-def settle(connection: Connection, moot: Sequence[RequestMoot]) -> None:
+def clear_requests(connection: Connection, moot: Sequence[RequestObsolete]) -> None:
     """Clear requests that no longer apply."""
     statement = update(trials).where(trials.c.id == bindparam("b_id"))
     connection.execute(statement.values(requested=None), [{"b_id": item.trial_id} for item in moot])
 
 
-def _tell(connection: Connection, changed: Sequence[TrialDropped | TrialRetried], state: TrialState) -> None:
+def _add_events(connection: Connection, changed: Sequence[TrialDropped | TrialRetried], state: TrialState) -> None:
     events.add(
         connection,
         [

@@ -14,15 +14,15 @@ from podium.db.stores import sweeps, trial_details
 from podium.db.stores.stored_trials import distributions_of, params_of
 from podium.db.stores.trial_details import FEASIBLE
 from podium.sweep.lifecycle.state_changes import EarlierTrial
-from podium.sweep.lifecycle.warm_start import WarmStart, choose, judged_otherwise
+from podium.sweep.lifecycle.warm_start import WarmStart, incompatible_objectives, select_trials
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.errors import InvalidSpecError, NotFoundError, Problem
-from podium.sweep.values.trial import COUNTED, Params, TrialState
+from podium.sweep.values.trial import COUNTED_TRIAL_STATES, Params, TrialState
 
-AT_MOST = 5_000  # trials: loading more into a sampler takes too long
+MAX_TRIALS = 5_000  # trials: loading more into a sampler takes too long
 
 
-def choose_for(connection: Connection, spec: SweepSpec) -> WarmStart | None:
+def select_for(connection: Connection, spec: SweepSpec) -> WarmStart | None:
     """The warm start of a new sweep; None without `warm_start`.
 
     Raises `InvalidSpecError` for an unknown sweep, or one with other objectives.
@@ -30,8 +30,8 @@ def choose_for(connection: Connection, spec: SweepSpec) -> WarmStart | None:
     if not spec.warm_start:
         return None
     check(connection, spec)
-    ids, left_out = _looked_at(connection, spec)
-    return replace(choose(spec, _with_params(connection, ids)), left_out=left_out)
+    ids, left_out = _considered_trials(connection, spec)
+    return replace(select_trials(spec, _with_params(connection, ids)), left_out=left_out)
 
 
 def check(connection: Connection, spec: SweepSpec) -> None:
@@ -39,34 +39,36 @@ def check(connection: Connection, spec: SweepSpec) -> None:
     problems = [
         Problem(("warm_start", str(position)), complaint)
         for position, sweep_id in enumerate(spec.warm_start)
-        if (complaint := _complaint(connection, sweep_id, spec)) is not None
+        if (complaint := _invalid_reason(connection, sweep_id, spec)) is not None
     ]
     if problems:
         raise InvalidSpecError(problems)
 
 
-def _complaint(connection: Connection, sweep_id: int, spec: SweepSpec) -> str | None:
+def _invalid_reason(connection: Connection, sweep_id: int, spec: SweepSpec) -> str | None:
     try:
         earlier = sweeps.get(connection, sweep_id).objectives
     except NotFoundError as error:
         return str(error)
-    return judged_otherwise(spec, sweep_id, earlier)
+    return incompatible_objectives(spec, sweep_id, earlier)
 
 
-def _looked_at(connection: Connection, spec: SweepSpec) -> tuple[list[int], int]:
+def _considered_trials(connection: Connection, spec: SweepSpec) -> tuple[list[int], int]:
     """The ids of the finished and pruned trials considered, and the number left out.
 
     If there are too many, half of them are the best by each objective, and the others the newest.
     """
-    of_sweeps = trials.c.sweep_id.in_(spec.warm_start) & trials.c.state.in_([state.value for state in COUNTED])
+    of_sweeps = trials.c.sweep_id.in_(spec.warm_start) & trials.c.state.in_(
+        [state.value for state in COUNTED_TRIAL_STATES]
+    )
     there = connection.execute(select(func.count()).select_from(trials).where(of_sweeps)).scalar_one()
-    if there <= AT_MOST:
+    if there <= MAX_TRIALS:
         ids = select(trials.c.id).where(of_sweeps).order_by(trials.c.sweep_id, trials.c.number)
         return list(connection.execute(ids).scalars()), 0
     newest = select(trials.c.id).where(of_sweeps).order_by(trials.c.ended_at.desc(), trials.c.id.desc())
     chosen = {trial_id for best in _best(spec, of_sweeps) for trial_id in connection.execute(best).scalars()}
-    others = newest.where(trials.c.id.not_in(chosen)).limit(AT_MOST - len(chosen))
-    return sorted(chosen.union(connection.execute(others).scalars())), there - AT_MOST
+    others = newest.where(trials.c.id.not_in(chosen)).limit(MAX_TRIALS - len(chosen))
+    return sorted(chosen.union(connection.execute(others).scalars())), there - MAX_TRIALS
 
 
 def _best(spec: SweepSpec, of_sweeps: ColumnElement[bool]) -> Iterator[Select[int]]:
@@ -79,7 +81,7 @@ def _best(spec: SweepSpec, of_sweeps: ColumnElement[bool]) -> Iterator[Select[in
             here = (trial_values.c.trial_id == trials.c.id) & (trial_values.c.position == position)
             found, value = found.join(trial_values, here), trial_values.c.value
         best_first = value.desc() if goal == "maximize" else value.asc()
-        yield found.order_by(best_first, trials.c.id).limit(AT_MOST // 2 // len(goals))
+        yield found.order_by(best_first, trials.c.id).limit(MAX_TRIALS // 2 // len(goals))
 
 
 def _with_params(connection: Connection, ids: Sequence[int]) -> Iterator[tuple[int, Params]]:
@@ -108,7 +110,7 @@ def earlier_trials(connection: Connection, sweep_id: int) -> tuple[EarlierTrial,
     rows = connection.execute(select(trials).where(trials.c.id.in_(ids)).order_by(trials.c.id)).all()
     params = params_of(connection, trial_params.c.trial_id.in_(ids))
     distributions = distributions_of(connection, trial_params.c.trial_id.in_(ids))
-    notes = trial_details.of(connection, ids)
+    notes = trial_details.details_of(connection, ids)
     reports = _last_reports(connection, sweep_id)
     return tuple(
         EarlierTrial(

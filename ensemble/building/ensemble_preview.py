@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from podium.ensemble.building import selection
 from podium.ensemble.building.selection import Candidate, Selection
-from podium.ensemble.building.version_building import MAX_CANDIDATES, Builder, Decision
+from podium.ensemble.building.version_building import MAX_CANDIDATES, Decision, VersionBuilder
 from podium.ensemble.scoring.combine import combine
 from podium.ensemble.scoring.degradation import Scores, scores_of
 from podium.ensemble.scoring.evaluation import Evaluation, evaluate
@@ -40,7 +40,7 @@ _WITHOUT_A_FIT = (REGRESSION_RULES | {Rule.LOGIT_MEAN, Rule.HARD_VOTE}) - {Rule.
 
 
 @dataclass(frozen=True, slots=True)
-class Contender:
+class PreviewCandidate:
     """A candidate trial, and its scores on validation."""
 
     trial_id: int
@@ -65,10 +65,10 @@ class PathStep:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """The result that `Builder.build` would give for a request."""
+    """The result that `VersionBuilder.build` would give for a request."""
 
     decision: Decision
-    contenders: tuple[Contender, ...]  # the best `MAX_CANDIDATES` by the sweep's metric, best first
+    contenders: tuple[PreviewCandidate, ...]  # the best `MAX_CANDIDATES` by the sweep's metric, best first
     path: tuple[PathStep, ...]
     evaluation: Evaluation | None
     rows_there: int  # in the split of the evaluation, which may use fewer
@@ -85,7 +85,7 @@ class _Rows:
     targets: NDArray[Any]
 
 
-def preview(builder: Builder, request: EnsembleRequest, trials: Sequence[TrialFiles]) -> Preview:
+def preview(builder: VersionBuilder, request: EnsembleRequest, trials: Sequence[TrialFiles]) -> Preview:
     """Preview `request`. Raises `EnsembleError` if building would; missing predictions only omit the scores."""
     found = builder.decide(request, trials)
     pool = _pool(found, request)
@@ -110,11 +110,11 @@ def _pool(found: Decision, request: EnsembleRequest) -> tuple[int, ...]:
     return (*pool, *(position for position in found.chosen.chosen if position not in pool))
 
 
-def _contenders(found: Decision, pool: Sequence[int], known: _Rows | None) -> tuple[Contender, ...]:
+def _contenders(found: Decision, pool: Sequence[int], known: _Rows | None) -> tuple[PreviewCandidate, ...]:
     weights = dict(zip(found.chosen.chosen, found.combination.weights, strict=True))
     task = found.architecture.task
     return tuple(
-        Contender(
+        PreviewCandidate(
             trial_id=found.usable[position].trial_id,
             number=found.usable[position].number,
             sweep_id=found.usable[position].sweep_id,
@@ -131,7 +131,7 @@ def _scores_if_finite(task: Task, predictions: NDArray[np.float32], targets: NDA
 
 
 def _rows_or_reason(
-    builder: Builder, found: Decision, positions: Sequence[int], split: Split
+    builder: VersionBuilder, found: Decision, positions: Sequence[int], split: Split
 ) -> tuple[_Rows | None, str]:
     try:
         return _rows(builder, found, positions, split), ""
@@ -140,7 +140,7 @@ def _rows_or_reason(
 
 
 def _rows(
-    builder: Builder, found: Decision, positions: Sequence[int], split: Split, *, most: int | None = None
+    builder: VersionBuilder, found: Decision, positions: Sequence[int], split: Split, *, most: int | None = None
 ) -> _Rows:
     """At most `ROWS` rows of a split, or `most`, evenly spaced."""
     most = min(ROWS, most or ROWS)
@@ -157,7 +157,7 @@ def _rows(
 
 
 def _path(
-    builder: Builder, request: EnsembleRequest, found: Decision, *, pool: Sequence[int], known: _Rows
+    builder: VersionBuilder, request: EnsembleRequest, found: Decision, *, pool: Sequence[int], known: _Rows
 ) -> tuple[PathStep, ...]:
     """Scores after every step; rules that would have to be fitted at every step are replaced by the mean."""
     order, inside = _order(request, found, pool, known)
@@ -220,7 +220,7 @@ def _scored(
 # The whole ensemble.
 
 
-def _evaluated(builder: Builder, found: Decision) -> tuple[Evaluation | None, int, str]:
+def _evaluated(builder: VersionBuilder, found: Decision) -> tuple[Evaluation | None, int, str]:
     """Evaluate on calibration, or on validation without predictions on it; or return the reason why there is none."""
     why = ""
     for split in (Split.CALIBRATION, Split.VALIDATION):

@@ -16,14 +16,14 @@ from podium.ensemble.values.ensemble_spec import Split, Task
 from podium.ensemble.values.version import TrialFiles
 from podium.sweep.data import datasets
 from podium.sweep.data.datasets import Dataset
-from podium.sweep.runtime.atomic_files import check_plain, named, sha256_of
+from podium.sweep.runtime.atomic_files import check_regular, display_path, sha256_of
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
 from podium.sweep.values.errors import ChangedDataError, EnsembleError
 from podium.sweep.values.network_manifest import (
     TARGETS,
     TARGETS_SHA256,
-    Unfit,
-    UserNetwork,
+    NetworkManifest,
+    NotExportable,
     code_digest,
     is_data,
     is_names,
@@ -78,14 +78,14 @@ def model_path(data: DataDirectory, trial: TrialFiles) -> Path:
 def read_architecture(path: Path) -> Architecture:
     """Read a model file's header. Raises `EnsembleError` if it is unreadable or not a Podium model."""
     try:
-        check_plain(path)
+        check_regular(path)
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
         if (user := read_header(metadata)) is not None:
             return _of_user(user)
         values: dict[str, Any] = json.loads(metadata["architecture"])
-        if (wrong := _wrong_in(values)) is not None:
-            raise EnsembleError(f"{named(path)} is damaged: invalid {wrong}: {values.get(wrong)!r:.80}")
+        if (wrong := _first_invalid_key(values)) is not None:
+            raise EnsembleError(f"{display_path(path)} is damaged: invalid {wrong}: {values.get(wrong)!r:.80}")
         return Architecture(
             task=Task(values.get("task", "classification")),
             classes=tuple(values["labels"]),
@@ -95,16 +95,16 @@ def read_architecture(path: Path) -> Architecture:
             rows_sha256=values.get("rows_sha256"),
         )
     except OSError as error:
-        raise EnsembleError(f"cannot read {named(path)}: {error.strerror}") from error
+        raise EnsembleError(f"cannot read {display_path(path)}: {error.strerror}") from error
     except EnsembleError:
         raise
     except KeyError:
-        raise EnsembleError(f"{named(path)} has no architecture; it was not saved by a built-in model") from None
+        raise EnsembleError(f"{display_path(path)} has no architecture; it was not saved by a built-in model") from None
     except Exception as error:
-        raise EnsembleError(f"{named(path)} is damaged: {error}") from error
+        raise EnsembleError(f"{display_path(path)} is damaged: {error}") from error
 
 
-def _wrong_in(values: dict[str, Any]) -> str | None:
+def _first_invalid_key(values: dict[str, Any]) -> str | None:
     """The first key of a built-in model's header with an invalid value."""
     rows_sha256 = values.get("rows_sha256")
     allowed = {
@@ -117,7 +117,7 @@ def _wrong_in(values: dict[str, Any]) -> str | None:
     return next((key for key, sound in allowed.items() if not sound), None)
 
 
-def why_unfit(path: Path) -> str | None:
+def not_exportable_reason(path: Path) -> str | None:
     """Why the network in a file cannot join an ensemble, according to its header; None if it can."""
     try:
         read_architecture(path)
@@ -126,8 +126,8 @@ def why_unfit(path: Path) -> str | None:
     return None
 
 
-def _of_user(header: UserNetwork | Unfit) -> Architecture:
-    if isinstance(header, Unfit):
+def _of_user(header: NetworkManifest | NotExportable) -> Architecture:
+    if isinstance(header, NotExportable):
         raise EnsembleError(f"its network cannot join an ensemble: {header.reason}")
     return Architecture(
         task=Task(header.task),
@@ -161,9 +161,9 @@ def check_model(path: Path, sha256: str) -> None:
     try:
         found = sha256_of(path)
     except OSError as error:
-        raise EnsembleError(f"cannot read {named(path)}: {error.strerror}") from error
+        raise EnsembleError(f"cannot read {display_path(path)}: {error.strerror}") from error
     if found != sha256:
-        raise EnsembleError(f"{named(path)} is damaged: its SHA-256 differs from the recorded one")
+        raise EnsembleError(f"{display_path(path)} is damaged: its SHA-256 differs from the recorded one")
 
 
 def _predictions_path(data: DataDirectory, trial: TrialFiles) -> Path:
@@ -183,7 +183,7 @@ def read_predictions(data: DataDirectory, trial: TrialFiles, split: Split) -> ND
         )
     path = _predictions_path(data, trial)
     try:
-        check_plain(path)
+        check_regular(path)
         with safe_open(path, framework="numpy") as file:
             if split.value in file.keys():  # noqa: SIM118 - not a dictionary
                 return np.asarray(file.get_tensor(split.value), dtype=np.float32)

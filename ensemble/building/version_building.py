@@ -47,7 +47,7 @@ class Decision:
     selection_record: dict[str, Any]  # how the members were selected, and which splits were used
 
 
-class Builder:
+class VersionBuilder:
     """Builds versions. All methods raise `EnsembleError` naming the trial or the field."""
 
     def __init__(self, data: DataDirectory) -> None:

@@ -24,8 +24,8 @@ from podium.ensemble.protocol.local_socket import NO_TLS
 from podium.ensemble.scoring.evaluation import evaluate
 from podium.ensemble.values.ensemble_spec import POSTED, Split
 from podium.ensemble.values.version import used_splits
-from podium.sweep.data.datasets import InputsOfSplit
-from podium.sweep.runtime.atomic_files import write_whole
+from podium.sweep.data.datasets import SplitInputs
+from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.clock import Clock, SystemClock
 from podium.sweep.runtime.settings import ServiceSettings
 from podium.sweep.values.errors import EnsembleError
@@ -34,7 +34,7 @@ BATCH_ROWS = 512
 REQUEST_S = 120.0
 RETRY_S = 10.0  # a member that dies is usually restarted sooner
 PAUSE_S = 0.5
-_LATER = (429, 503)
+_RETRY_STATUSES = (429, 503)
 
 
 class Evaluator:
@@ -61,7 +61,7 @@ class Evaluator:
         combined, members = self._predict_all(row.id, version.number, inputs)
         content = io.BytesIO()
         np.save(content, combined, allow_pickle=False)
-        write_whole(predictions_path, content.getvalue())
+        write_atomic(predictions_path, content.getvalue())
         found = evaluate(
             evaluation.split,
             members,
@@ -77,7 +77,7 @@ class Evaluator:
 
     def _rows(
         self, evaluation: EvaluationRow, architecture: Architecture
-    ) -> tuple[NDArray[Any] | InputsOfSplit, NDArray[Any]]:
+    ) -> tuple[NDArray[Any] | SplitInputs, NDArray[Any]]:
         if evaluation.split == POSTED:
             posted = load_file(self._settings.data.posted_rows(evaluation.id))
             return posted["inputs"], posted["targets"]
@@ -104,7 +104,7 @@ class Evaluator:
             return None
 
     def _predict_all(
-        self, ensemble_id: int, version: int, inputs: NDArray[Any] | InputsOfSplit
+        self, ensemble_id: int, version: int, inputs: NDArray[Any] | SplitInputs
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Request predictions: combined (rows, outputs), and of every member (members, rows, outputs)."""
         starts = range(0, len(inputs), BATCH_ROWS)
@@ -126,7 +126,7 @@ class Evaluator:
         np.save(body, np.ascontiguousarray(rows, dtype=np.float32), allow_pickle=False)
         retry_until_s = self._clock.monotonic_s() + RETRY_S
         response = self._post(ensemble_id, version, body.getvalue())
-        while response.status_code in _LATER and self._clock.monotonic_s() < retry_until_s:
+        while response.status_code in _RETRY_STATUSES and self._clock.monotonic_s() < retry_until_s:
             self._pause(PAUSE_S)
             response = self._post(ensemble_id, version, body.getvalue())
         answer = response.json()

@@ -21,7 +21,7 @@ from podium.ensemble.host.replica_spec import replica_specs
 from podium.ensemble.host.worker_launcher import WorkerLauncher
 from podium.ensemble.values.ensemble_spec import EnsembleState
 from podium.sweep.runtime.clock import Clock
-from podium.sweep.runtime.component import wake
+from podium.sweep.runtime.component import wake_component
 from podium.sweep.runtime.settings import ServiceSettings
 from podium.sweep.values.errors import DatabaseError, PodiumError
 
@@ -71,7 +71,7 @@ class HostLoop:
         changed |= self._update_states()
         self._first_step = False
         if changed:
-            wake(self._settings.runtime.wake_socket("gateway"))
+            wake_component(self._settings.runtime.wake_socket("gateway"))
 
     def _update_states(self) -> bool:
         """Activate target versions that are ready and write each ensemble's state. Returns whether any changed."""

@@ -9,7 +9,7 @@ import signal
 import sys
 
 from podium.db.schema.engine import Database
-from podium.ensemble.building.version_building import Builder
+from podium.ensemble.building.version_building import VersionBuilder
 from podium.ensemble.host.background_thread import BackgroundThread
 from podium.ensemble.host.evaluation_queue import EvaluationQueue
 from podium.ensemble.host.evaluator import Evaluator
@@ -17,7 +17,7 @@ from podium.ensemble.host.host_loop import HostLoop
 from podium.ensemble.host.ray_launcher import RayWorkerLauncher
 from podium.ensemble.host.sweep_ensembles import SweepEnsembleBuilder
 from podium.sweep.runtime.clock import SystemClock
-from podium.sweep.runtime.component import begin, on_wake, say_ready
+from podium.sweep.runtime.component import on_wake, report_ready, start_component
 from podium.sweep.runtime.settings import ServiceSettings
 from podium.sweep.values.errors import PodiumError
 
@@ -28,7 +28,7 @@ def run(settings: ServiceSettings, ray_address: str) -> None:
     clock = SystemClock()
     host = HostLoop(settings, database, RayWorkerLauncher(ray_address), clock)
     evaluation_queue = EvaluationQueue(settings, database, Evaluator(settings), clock)
-    sweep_ensembles = SweepEnsembleBuilder(database, Builder(settings.data), settings.data, clock)
+    sweep_ensembles = SweepEnsembleBuilder(database, VersionBuilder(settings.data), settings.data, clock)
     background = BackgroundThread([sweep_ensembles.step, evaluation_queue.step])
 
     def wake() -> None:
@@ -38,7 +38,7 @@ def run(settings: ServiceSettings, ray_address: str) -> None:
     signal.signal(signal.SIGTERM, lambda *_: host.stop())
     on_wake(settings.runtime.wake_socket("host"), wake)
     background.start()
-    say_ready()
+    report_ready()
     host.run()
     background.stop()
     database.close()
@@ -47,7 +47,7 @@ def run(settings: ServiceSettings, ray_address: str) -> None:
 def main() -> None:
     """Run the host; exit with the message of a `PodiumError`."""
     try:
-        run(begin(), sys.argv[2])
+        run(start_component(), sys.argv[2])
     except PodiumError as error:
         sys.exit(str(error))
 

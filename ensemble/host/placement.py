@@ -36,7 +36,7 @@ class DeviceOccupancy:
         return self.reserved and not self.runs_trial
 
 
-def shared(places: Sequence[DeviceOccupancy], member_ids: Sequence[int]) -> list[DeviceOccupancy]:
+def place_shared(places: Sequence[DeviceOccupancy], member_ids: Sequence[int]) -> list[DeviceOccupancy]:
     """A device for each member of one process, next to trials; empty if there is no device.
 
     Prefers the device with the fewest members, then the first in order. A device that is dedicated, or holds a replica
@@ -45,7 +45,7 @@ def shared(places: Sequence[DeviceOccupancy], member_ids: Sequence[int]) -> list
     return _spread(places, member_ids, lambda place, holds, load: (place.dedicated, holds, load))
 
 
-def dedicated(places: Sequence[DeviceOccupancy], member_ids: Sequence[int]) -> list[DeviceOccupancy]:
+def place_dedicated(places: Sequence[DeviceOccupancy], member_ids: Sequence[int]) -> list[DeviceOccupancy]:
     """The same for dedicated members: prefers the emptiest device, then one without a trial."""
     return _spread(places, member_ids, lambda place, holds, load: (holds, load, place.dedicated, place.runs_trial))
 
@@ -75,7 +75,7 @@ def _of_one_node(places: Sequence[DeviceOccupancy]) -> list[DeviceOccupancy]:
     return [place for place in places if place.node == counts.most_common(1)[0][0]]
 
 
-def sharing(chosen: Sequence[DeviceOccupancy], version_members: Sequence[int]) -> list[str]:
+def sharing_notes(chosen: Sequence[DeviceOccupancy], version_members: Sequence[int]) -> list[str]:
     """For each device, a note on how many other members of the same version share it; empty if none."""
     here = Counter(place.device_id for place in chosen)
     notes = []

@@ -18,15 +18,15 @@ from podium.ensemble.host.placement import DeviceOccupancy
 from podium.ensemble.host.replica_runtime import STABLE_S, ReplicaRuntime, restart_delay_s
 from podium.ensemble.host.replica_spec import ReplicaKey, ReplicaSpec
 from podium.ensemble.host.worker_launcher import Phase, WorkerConfig, WorkerHandle, WorkerLauncher, WorkerStatus
-from podium.ensemble.values.ensemble_spec import HOLDING, MemberState, Mode, Placement
+from podium.ensemble.values.ensemble_spec import HOLDING_STATES, MemberState, Mode, Placement
 from podium.ensemble.worker.network import ModelFile
 from podium.sweep.runtime.clock import Clock
-from podium.sweep.runtime.component import wake
-from podium.sweep.runtime.settings import ServiceSettings, cores
+from podium.sweep.runtime.component import wake_component
+from podium.sweep.runtime.settings import ServiceSettings, available_cores
 from podium.sweep.values.device_state import USABLE_DEVICE_STATES, DeviceState
 from podium.sweep.values.errors import DatabaseError, EnsembleError
 
-_PLACED = frozenset({MemberState.STARTING, MemberState.WARMING, MemberState.READY})
+_PLACED_STATES = frozenset({MemberState.STARTING, MemberState.WARMING, MemberState.READY})
 log = logging.getLogger("podium.replicas")
 
 
@@ -52,7 +52,7 @@ class ReplicaController:
         `running` are the ids of the replicas that the database does not list as stopped.
         """
         if not self._reconciled_before:
-            self._launcher.kill_all_except({spec.name(spec.epoch) for spec in specs if spec.state in _PLACED})
+            self._launcher.kill_all_except({spec.name(spec.epoch) for spec in specs if spec.state in _PLACED_STATES})
             self._reconciled_before = True
         changed = self._stop_unwanted(specs, running)
         for spec in specs:
@@ -103,7 +103,7 @@ class ReplicaController:
         """Track a new spec; its process may exist already, started by an earlier host."""
         runtime = self._runtimes[spec.key] = ReplicaRuntime(spec, since_s=self._clock.monotonic_s())
         assigned = self._assigned_devices(spec, self._occupancy(spec))
-        if spec.epoch and spec.state in _PLACED and assigned:
+        if spec.epoch and spec.state in _PLACED_STATES and assigned:
             runtime.sharing = [replica.reason for replica in spec.replicas]
             runtime.worker = self._launcher.find(self._config(spec, assigned, spec.epoch), self._on_change)
         return runtime
@@ -124,15 +124,15 @@ class ReplicaController:
     def _choose(self, spec: ReplicaSpec) -> list[DeviceOccupancy]:
         usable = [device for device in self._occupancy(spec) if device.usable]
         if spec.version.placement is Placement.SHARED:
-            return placement.shared(usable, spec.member_ids)
-        reserved = self._assigned_devices(spec, usable) if spec.state in HOLDING else []
-        return reserved or placement.dedicated(usable, spec.member_ids)
+            return placement.place_shared(usable, spec.member_ids)
+        reserved = self._assigned_devices(spec, usable) if spec.state in HOLDING_STATES else []
+        return reserved or placement.place_dedicated(usable, spec.member_ids)
 
     def _reserve(self, spec: ReplicaSpec, chosen: list[DeviceOccupancy], reason: str) -> bool:
         """Write the devices to the database, so that the scheduler drains them; the start is tried again later."""
         if not self._wait(spec, reason, [device.device_id for device in chosen]):
             return False
-        wake(self._settings.runtime.wake_socket("scheduler"))
+        wake_component(self._settings.runtime.wake_socket("scheduler"))
         return True
 
     def _wait(self, spec: ReplicaSpec, reason: str, device_ids: Sequence[str | None]) -> bool:
@@ -156,7 +156,7 @@ class ReplicaController:
                     pid=None, epoch=config.epoch, endpoint=config.endpoint,
                 )  # fmt: skip
         runtime.enter(Phase.STARTING, self._clock.monotonic_s())
-        runtime.sharing = placement.sharing(chosen, [member.id for member in spec.version.members])
+        runtime.sharing = placement.sharing_notes(chosen, [member.id for member in spec.version.members])
         try:
             runtime.worker = self._launcher.launch(config, self._on_change)
         except EnsembleError as error:
@@ -187,7 +187,7 @@ class ReplicaController:
             features=version.features,
             combination=version.combination.to_json(),
             precision=version.precision.value,
-            threads=max(1, cores() // processes),
+            threads=max(1, available_cores() // processes),
         )
 
     def _occupancy(self, spec: ReplicaSpec) -> list[DeviceOccupancy]:
@@ -200,7 +200,7 @@ class ReplicaController:
             for row in ensembles.wanted(connection):
                 for member in [member for version in row.versions.values() for member in version.members]:
                     for replica in member.replicas:
-                        if replica.state in HOLDING and replica.id not in own:
+                        if replica.state in HOLDING_STATES and replica.id not in own:
                             member_ids.setdefault(replica.device_id, []).append(member.id)
         return [
             DeviceOccupancy(

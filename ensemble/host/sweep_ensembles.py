@@ -6,11 +6,11 @@ import logging
 
 from podium.db.schema.engine import Database
 from podium.db.stores import candidates, ensemble_changes, ensembles, sweeps
-from podium.ensemble.building.version_building import Builder
+from podium.ensemble.building.version_building import VersionBuilder
 from podium.ensemble.values.ensemble_spec import EnsembleOptions
 from podium.sweep.runtime.clock import Clock
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.runtime.weights_lock import building
+from podium.sweep.runtime.weights_lock import hold_weights
 from podium.sweep.spec.sweep_spec import spec_from_json
 from podium.sweep.values.errors import DatabaseError, PodiumError
 
@@ -20,7 +20,7 @@ log = logging.getLogger("podium.sweep_ensembles")
 class SweepEnsembleBuilder:
     """Builds requested ensembles of finished sweeps; a failure is recorded at the sweep."""
 
-    def __init__(self, database: Database, builder: Builder, data: DataDirectory, clock: Clock) -> None:
+    def __init__(self, database: Database, builder: VersionBuilder, data: DataDirectory, clock: Clock) -> None:
         self._database = database
         self._builder = builder
         self._data = data
@@ -38,7 +38,7 @@ class SweepEnsembleBuilder:
     def _build(self, sweep_id: int, options: EnsembleOptions) -> None:
         at = self._clock.wall_s()
         try:
-            with building(self._data):
+            with hold_weights(self._data):
                 self._create(sweep_id, options, at)
         except DatabaseError:
             raise  # not caused by the sweep; the next step retries

@@ -42,7 +42,7 @@ def combine(combination: Combination, predictions: Predictions, answered: Sequen
     if combination.task is Task.CLASSIFICATION and combination.rule in _ELEMENTWISE:
         outputs = _renormalized(outputs, predictions)
     if combination.temperature != 1.0:
-        outputs = tempered(outputs, combination.temperature)
+        outputs = apply_temperature(outputs, combination.temperature)
     return outputs
 
 
@@ -52,7 +52,7 @@ def effective_weights(combination: Combination, answered: Sequence[int]) -> tupl
     return tuple(shares)
 
 
-def tempered(probabilities: Predictions, temperature: float) -> Predictions:
+def apply_temperature(probabilities: Predictions, temperature: float) -> Predictions:
     """p^(1/T), renormalized (Guo et al. 2017, section 4.2, on combined probabilities)."""
     return _softmax(np.log(np.maximum(probabilities, _TINY)) / np.float32(temperature))
 

@@ -112,18 +112,18 @@ def hits_difference_ci95(one: NDArray[np.bool_], other: NDArray[np.bool_], seed:
     rows = len(difference)
     shares = np.array([(difference == value).mean() for value in (-1, 0, 1)])
     drawn = np.random.default_rng(seed).multinomial(rows, shares, size=RESAMPLES)
-    return _central_95((drawn[:, 2] - drawn[:, 0]) / rows)
+    return _percentile_ci95((drawn[:, 2] - drawn[:, 0]) / rows)
 
 
 def mean_difference_ci95(one: Figures, other: Figures, seed: int, *, block_draws: int = BLOCK_DRAWS) -> Interval:
     """The 95 % bootstrap interval of mean(one) - mean(other) over paired resamples, for example of log-losses."""
-    return _central_95(_resampled_means((one - other)[:, None], seed, block_draws)[:, 0])
+    return _percentile_ci95(_resampled_means((one - other)[:, None], seed, block_draws)[:, 0])
 
 
 def rmse_difference_ci95(one: Figures, other: Figures, seed: int) -> Interval:
     """The 95 % bootstrap interval of the difference in RMSE, from squared errors (rows,)."""
     roots = np.sqrt(_resampled_means(np.stack([one, other], axis=1), seed))
-    return _central_95(roots[:, 0] - roots[:, 1])
+    return _percentile_ci95(roots[:, 0] - roots[:, 1])
 
 
 def _resampled_means(figures: Figures, seed: int, block_draws: int = BLOCK_DRAWS) -> Figures:
@@ -138,7 +138,7 @@ def _resampled_means(figures: Figures, seed: int, block_draws: int = BLOCK_DRAWS
     return np.concatenate(means)
 
 
-def _central_95(figures: Figures) -> Interval:
+def _percentile_ci95(figures: Figures) -> Interval:
     """The percentile interval (Efron & Tibshirani 1993, chapter 13)."""
     low, high = np.percentile(figures, [2.5, 97.5])
     return float(low), float(high)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.ensemble.scoring.combine import combine, tempered
+from podium.ensemble.scoring.combine import apply_temperature, combine
 from podium.ensemble.values.ensemble_spec import Combination, Rule, Stacking, Task
 from podium.sweep.values.errors import EnsembleError
 
@@ -71,7 +71,7 @@ def temperature(probabilities: Predictions, targets: NDArray[np.int64]) -> float
     rows = np.arange(len(targets))
 
     def log_loss(log_temperature: float) -> float:
-        right = tempered(probabilities, math.exp(log_temperature))[rows, targets]
+        right = apply_temperature(probabilities, math.exp(log_temperature))[rows, targets]
         return float(-np.log(np.maximum(right, _TINY), dtype=np.float64).mean())
 
     found = minimize_scalar(log_loss, bounds=LOG_TEMPERATURES, method="bounded", options={"xatol": 1e-4})

@@ -95,8 +95,8 @@ class EnsembleState(StrEnum):
     RETIRED = "retired"  # permanently
 
 
-SERVING = frozenset({EnsembleState.READY, EnsembleState.DEGRADED})
-WANTED = frozenset(EnsembleState) - {EnsembleState.STOPPED, EnsembleState.RETIRED}
+SERVING_STATES = frozenset({EnsembleState.READY, EnsembleState.DEGRADED})
+RUNNING_STATES = frozenset(EnsembleState) - {EnsembleState.STOPPED, EnsembleState.RETIRED}
 
 
 class MemberState(StrEnum):
@@ -113,7 +113,10 @@ class MemberState(StrEnum):
     STOPPED = "stopped"
 
 
-HOLDING = frozenset(MemberState) - {MemberState.FAILED, MemberState.STOPPED}  # these have a device or wait for one
+HOLDING_STATES = frozenset(MemberState) - {
+    MemberState.FAILED,
+    MemberState.STOPPED,
+}  # these have a device or wait for one
 
 
 TrialIds = Annotated[list[Annotated[int, Field(ge=1, lt=2**63)]], Field(min_length=1, max_length=1000)]

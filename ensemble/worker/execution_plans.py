@@ -55,7 +55,7 @@ class GroupPlans:
 
         Raises the error of PyTorch if the networks cannot be stacked, recorded or compiled.
         """
-        compute = self.loop if plan in (Plan.LOOP, Plan.RECORDED_LOOP, Plan.COMPILED_LOOP) else self._stacked
+        compute = self.run_loop if plan in (Plan.LOOP, Plan.RECORDED_LOOP, Plan.COMPILED_LOOP) else self._stacked
         assert compute is not None, "the plan is not a candidate"
         if plan in (Plan.RECORDED_LOOP, Plan.RECORDED_STACKED):
             return record(lambda rows: compute(rows), sample[:_RECORDED_ROWS])
@@ -63,11 +63,11 @@ class GroupPlans:
             return torch.compile(compute, dynamic=len(sample) > 1, backend=self._backend)
         return compute
 
-    def loop(self, rows: torch.Tensor) -> torch.Tensor:
+    def run_loop(self, rows: torch.Tensor) -> torch.Tensor:
         """Compute one member after the other: the reference for all other plans."""
         return torch.stack([module(rows) for module in self._modules])
 
-    def alone(self, index: int, rows: torch.Tensor) -> torch.Tensor:
+    def run_one(self, index: int, rows: torch.Tensor) -> torch.Tensor:
         """The outputs of one member, (rows, outputs)."""
         answers: torch.Tensor = self._modules[index](rows)
         return answers

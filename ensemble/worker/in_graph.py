@@ -89,24 +89,24 @@ class GroupRunner:
 
     def _compute(self, rows: int) -> Callable[[torch.Tensor], torch.Tensor]:
         choice = self.choices.get(size_of(rows))
-        return self._plans.loop if choice is None else choice.compute
+        return self._plans.run_loop if choice is None else choice.compute
 
     def _one_by_one(self, rows: torch.Tensor, error: Exception) -> GroupOutputs:
         """Compute members one by one to find the faulty one; if all succeed, the plan failed and is not used again."""
         answers = GroupOutputs(self.group, [], [])
         for index, position in enumerate(self.group.positions):
             try:
-                answers.tensors.append(self._plans.alone(index, rows))
+                answers.tensors.append(self._plans.run_one(index, rows))
                 answers.positions.append(position)
             except Exception as own:  # noqa: BLE001 - any error is this member's
                 answers.failed[position] = reason(own)
         if not answers.failed:
             self._fell_back = reason(error)
-            self.choices = {size: PlanChoice(size, Plan.LOOP, self._plans.loop) for size in self.choices}
+            self.choices = {size: PlanChoice(size, Plan.LOOP, self._plans.run_loop) for size in self.choices}
         return answers
 
 
-class WholeEnsemble:
+class InGraphNetwork:
     """All networks and their combination as one program. Implements `Network`."""
 
     def __init__(
@@ -152,7 +152,7 @@ class WholeEnsemble:
         self._choose_threads(samples)
         for group in self._groups:
             group.warm(samples, budget_s / len(self._groups), slow, self._threads)
-        if self._stand_ins():
+        if self._placeholders():
             self._choose_at_once(samples)
         for size in SIZES[:2]:
             self.predict(self.known_rows(size, features))
@@ -198,7 +198,7 @@ class WholeEnsemble:
             found.setdefault((running.group.device, running.group.slot), []).append(running)
         return list(found.values())
 
-    def _stand_ins(self) -> bool:
+    def _placeholders(self) -> bool:
         """Whether several CPU slots serve as devices; a GPU computes asynchronously anyway."""
         return len(self._devices) > 1 and all(running.group.device.type == "cpu" for running in self._groups)
 

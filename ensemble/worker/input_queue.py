@@ -9,7 +9,7 @@ from typing import Literal
 
 from podium.ensemble.protocol.wire import Request
 
-End = Literal["answered", "errors", "expired"]
+QueueResult = Literal["answered", "errors", "expired"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class QueuedRequest:
 class QueueCounts:
     """Counters; always `came = answered + errors + expired + refused + queued + computing`."""
 
-    came: int = 0
+    received: int = 0
     answered: int = 0
     errors: int = 0
     expired: int = 0
@@ -43,7 +43,7 @@ class QueueCounts:
     queued: int = 0
     computing: int = 0
     queued_bytes: int = 0
-    garbled: int = 0  # invalid messages, not included in `came`
+    malformed: int = 0  # invalid messages, not included in `came`
 
 
 class InputQueue:
@@ -69,7 +69,7 @@ class InputQueue:
         size = waiting.request.inputs.nbytes
         with self._lock:
             counts = self._counts
-            counts.came += 1
+            counts.received += 1
             if counts.queued >= self._max_requests or (counts.queued and counts.queued_bytes + size > self._max_bytes):
                 counts.refused += 1
                 return False
@@ -81,13 +81,13 @@ class InputQueue:
     def count_refused(self) -> None:
         """Count a request that is refused for another reason than a full queue."""
         with self._lock:
-            self._counts.came += 1
+            self._counts.received += 1
             self._counts.refused += 1
 
-    def count_garbled(self) -> None:
+    def count_malformed(self) -> None:
         """Count an invalid message."""
         with self._lock:
-            self._counts.garbled += 1
+            self._counts.malformed += 1
 
     def close(self) -> None:
         """Close the queue and wake the consumer."""
@@ -107,27 +107,27 @@ class InputQueue:
             return taken
         return None
 
-    def began(self, waiting: QueuedRequest) -> None:
+    def start(self, waiting: QueuedRequest) -> None:
         """Move a request from queued to computing."""
         with self._lock:
-            self._leave(waiting)
+            self._remove(waiting)
             self._counts.computing += 1
 
-    def ended(self, end: End) -> None:
+    def finish(self, end: QueueResult) -> None:
         """Record the end of a request that was computed."""
         with self._lock:
             self._counts.computing -= 1
             self._count(end)
 
-    def expired(self, waiting: QueuedRequest) -> None:
+    def expire(self, waiting: QueuedRequest) -> None:
         """Record a request that expired in the queue."""
         with self._lock:
-            self._leave(waiting)
+            self._remove(waiting)
             self._count("expired")
 
-    def _leave(self, waiting: QueuedRequest) -> None:
+    def _remove(self, waiting: QueuedRequest) -> None:
         self._counts.queued -= 1
         self._counts.queued_bytes -= waiting.request.inputs.nbytes
 
-    def _count(self, end: End) -> None:
+    def _count(self, end: QueueResult) -> None:
         setattr(self._counts, end, getattr(self._counts, end) + 1)

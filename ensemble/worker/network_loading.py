@@ -14,15 +14,15 @@ from torch import nn
 from podium.ensemble.values.ensemble_spec import Combination, Precision, Task
 from podium.ensemble.worker import user_networks
 from podium.ensemble.worker.architecture_groups import PlacedNetwork
-from podium.ensemble.worker.in_graph import WholeEnsemble, known_rows
+from podium.ensemble.worker.in_graph import InGraphNetwork, known_rows
 from podium.ensemble.worker.network import ModelFile, NetworkOutputs
 from podium.ensemble.worker.user_networks import LoadedModel, RebuiltNetwork
 from podium.sweep.networks import checkpoints, models
 from podium.sweep.networks.flat_input import check_rows
-from podium.sweep.runtime.atomic_files import named
+from podium.sweep.runtime.atomic_files import display_path
 from podium.sweep.values.errors import EnsembleError
 
-__all__ = ["ModelFile", "ServingModule", "SingleNetwork", "WholeEnsemble", "load"]
+__all__ = ["InGraphNetwork", "ModelFile", "ServingModule", "SingleNetwork", "load"]
 
 WARM_ROWS = (1, 64)
 _COMPUTED_IN_FLOAT32 = (
@@ -77,7 +77,7 @@ class SingleNetwork:
 
 def load(
     files: Sequence[ModelFile], *, in_graph: bool, combination: Combination, precision: Precision
-) -> SingleNetwork | WholeEnsemble:
+) -> SingleNetwork | InGraphNetwork:
     """Load the network of a worker. Raises `EnsembleError` naming the file that is missing, damaged or invalid."""
     loaded = [user_networks.read(file) for file in files]
     rebuilt = user_networks.rebuild(loaded)
@@ -88,7 +88,7 @@ def load(
         for position, one in enumerate(loaded)
     ]
     if in_graph:
-        return WholeEnsemble(members, combination, getattr(torch, precision.value))
+        return InGraphNetwork(members, combination, getattr(torch, precision.value))
     (member,) = members
     return SingleNetwork(member)
 
@@ -100,7 +100,7 @@ def _place_built_in(one: LoadedModel, precision: Precision) -> PlacedNetwork:
         model.load_state_dict(one.weights)
         task = Task(architecture.get("task", Task.CLASSIFICATION))
     except Exception as error:
-        raise EnsembleError(f"{named(Path(one.file.path))} is not a Podium model: {error}") from error
+        raise EnsembleError(f"{display_path(Path(one.file.path))} is not a Podium model: {error}") from error
     if precision is Precision.BFLOAT16:
         model = _in_bfloat16(model)
     device = _device(one.file)

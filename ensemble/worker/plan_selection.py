@@ -62,17 +62,17 @@ class PlanBenchmark:
     def choose(self, sample: torch.Tensor, budget_s: float) -> PlanChoice:
         """Select the plan for batches as large as `sample` (rows, features)."""
         until_s = self.clock() + budget_s
-        first_s = self.timed(self.plans.loop, sample)
+        first_s = self.timed(self.plans.run_loop, sample)
         if first_s * MIN_RUNS > budget_s:
             refused = dict.fromkeys(self.plans.candidates(self.slow), "no time to compare")
             return PlanChoice(
-                len(sample), Plan.LOOP, self.plans.loop, took_us={Plan.LOOP: first_s * 1e6}, refused=refused
+                len(sample), Plan.LOOP, self.plans.run_loop, took_us={Plan.LOOP: first_s * 1e6}, refused=refused
             )
-        loop_s = self.timed(self.plans.loop, sample)  # the first run is slower
+        loop_s = self.timed(self.plans.run_loop, sample)  # the first run is slower
         candidates, refused = self.candidates(sample, loop_s, until_s)
-        candidates = {Plan.LOOP: self.plans.loop, **candidates}
+        candidates = {Plan.LOOP: self.plans.run_loop, **candidates}
         rounds = int((until_s - self.clock()) / (loop_s * len(candidates)))
-        took_us = self._race(candidates, sample, min(ROUNDS[1], max(ROUNDS[0], rounds)))
+        took_us = self._benchmark(candidates, sample, min(ROUNDS[1], max(ROUNDS[0], rounds)))
         plan = min(took_us, key=lambda plan: took_us[plan] * (MARGIN if plan is Plan.LOOP else 1))
         return PlanChoice(len(sample), plan, candidates[plan], took_us=took_us, refused=refused)
 
@@ -108,7 +108,7 @@ class PlanBenchmark:
     def _mismatch(self, compute: Compute, sample: torch.Tensor) -> str:
         """How the outputs differ from those of the loop, on this number of rows and on fewer; empty if they do not."""
         for rows in {len(sample), max(2, len(sample) // 3)} if len(sample) > 1 else {1}:
-            expected, found = self.plans.loop(sample[:rows]), compute(sample[:rows])
+            expected, found = self.plans.run_loop(sample[:rows]), compute(sample[:rows])
             if found.shape != expected.shape:
                 return f"outputs have shape {tuple(found.shape)} for {rows} rows"
             difference = (found - expected).abs().max().item()
@@ -120,7 +120,7 @@ class PlanBenchmark:
         took_s = min(self.timed(compute, sample) for _ in range(2))
         return f"too slow: {took_s * 1e6:.0f} us in the first run" if took_s > MAX_SLOWDOWN * loop_s else ""
 
-    def _race(self, candidates: Mapping[Plan, Compute], sample: torch.Tensor, rounds: int) -> dict[Plan, float]:
+    def _benchmark(self, candidates: Mapping[Plan, Compute], sample: torch.Tensor, rounds: int) -> dict[Plan, float]:
         """The lower quartile of each plan's times in microseconds; plans take turns, so that other load affects all."""
         took: dict[Plan, list[float]] = {plan: [] for plan in candidates}
         for _ in range(rounds):

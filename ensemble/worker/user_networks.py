@@ -15,11 +15,11 @@ from podium.ensemble.building import trial_outputs
 from podium.ensemble.worker import bundle_code
 from podium.ensemble.worker.network import ModelFile
 from podium.sweep.networks import checkpoints
-from podium.sweep.networks.flat_input import RowsIn, built
-from podium.sweep.runtime.atomic_files import named
+from podium.sweep.networks.flat_input import FlatInputAdapter, build_network
+from podium.sweep.runtime.atomic_files import display_path
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import EnsembleError, UserCodeError
-from podium.sweep.values.network_manifest import ANSWERS, EXAMPLE, Unfit, UserNetwork, read_header
+from podium.sweep.values.network_manifest import ANSWERS, EXAMPLE, NetworkManifest, NotExportable, read_header
 
 CLOSE = 5e-2  # relative to the largest output, or to 1 if larger: other devices compute in another order
 
@@ -31,14 +31,14 @@ class LoadedModel:
     file: ModelFile
     weights: dict[str, torch.Tensor]
     metadata: dict[str, str]
-    user: UserNetwork | None
+    user: NetworkManifest | None
 
 
 @dataclass(frozen=True, slots=True)
 class RebuiltNetwork:
     """A user's network on the CPU, and the example rows saved by its trial."""
 
-    network: RowsIn
+    network: FlatInputAdapter
     example: torch.Tensor
 
 
@@ -48,9 +48,9 @@ def read(file: ModelFile) -> LoadedModel:
     try:
         header = read_header(metadata)
     except Exception as error:
-        raise EnsembleError(f"{named(Path(file.path))} is damaged: {error}") from error
-    if isinstance(header, Unfit):
-        raise EnsembleError(f"{named(Path(file.path))}: this network cannot join an ensemble: {header.reason}")
+        raise EnsembleError(f"{display_path(Path(file.path))} is damaged: {error}") from error
+    if isinstance(header, NotExportable):
+        raise EnsembleError(f"{display_path(Path(file.path))}: this network cannot join an ensemble: {header.reason}")
     return LoadedModel(file, weights, metadata, header)
 
 
@@ -70,23 +70,25 @@ def rebuild(files: Sequence[LoadedModel]) -> dict[int, RebuiltNetwork]:
 
 def _folder(one: LoadedModel) -> Path:
     assert one.user is not None
-    with _naming(one):
+    with _name_in_errors(one):
         return trial_outputs.check_code(DataDirectory(Path(one.file.data_dir)), one.user.bundle, one.user.code_sha256)
 
 
 def _rebuilt(one: LoadedModel, folder: Path) -> RebuiltNetwork:
     assert one.user is not None
     weights = dict(one.weights)
-    with _naming(one):
+    with _name_in_errors(one):
         example = weights.pop(EXAMPLE, None)
         if example is None or weights.pop(ANSWERS, None) is None:
             raise EnsembleError("the file has no example")
-        return RebuiltNetwork(built(bundle_code.load_function(folder, one.user.build), one.user, weights), example)
+        return RebuiltNetwork(
+            build_network(bundle_code.load_function(folder, one.user.build), one.user, weights), example
+        )
 
 
 def _check_answers(one: LoadedModel, rebuilt: RebuiltNetwork, *, several: bool) -> None:
     """Raise unless the network gives the outputs recorded in its trial: otherwise it is a different network."""
-    with _naming(one):
+    with _name_in_errors(one):
         try:
             with torch.inference_mode():
                 outputs, expected = rebuilt.network(rebuilt.example), one.weights[ANSWERS]
@@ -103,12 +105,12 @@ def _check_answers(one: LoadedModel, rebuilt: RebuiltNetwork, *, several: bool) 
 
 
 @contextlib.contextmanager
-def _naming(one: LoadedModel) -> Iterator[None]:
+def _name_in_errors(one: LoadedModel) -> Iterator[None]:
     """Add the file's name to errors."""
     try:
         yield
     except (EnsembleError, UserCodeError) as error:
-        raise EnsembleError(f"{named(Path(one.file.path))}: {error}") from error
+        raise EnsembleError(f"{display_path(Path(one.file.path))}: {error}") from error
 
 
 def guard_embeddings(network: nn.Module) -> None:

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from podium.ensemble.worker.worker_server import MemberServer
+    from podium.ensemble.worker.worker_server import WorkerServer
 
 COMPILE = "PODIUM_COMPILE"  # set to 1 to also try compiled plans in-graph; each takes many seconds to prepare
 
@@ -22,7 +22,7 @@ class WorkerActor:
         # The machine is shared with trials: a thread that spins while another has no core turns 40 us into 80 ms.
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
         self._threads = threads
-        self._server: MemberServer | None = None
+        self._server: WorkerServer | None = None
         self._started = ""
 
     def start(
@@ -34,12 +34,12 @@ class WorkerActor:
         """
         import torch  # these imports must follow CUDA_VISIBLE_DEVICES
 
-        from podium.ensemble.worker.worker_server import MemberServer
+        from podium.ensemble.worker.worker_server import WorkerServer
 
         if self._server is None:
             torch.set_num_threads(self._threads)
             network = _load(files, in_graph=in_graph, combination=combination, precision=precision, features=features)
-            server = MemberServer(endpoint, epoch, network, known_row=network.known_rows(1, features))
+            server = WorkerServer(endpoint, epoch, network, known_row=network.known_rows(1, features))
             server.start()
             self._server = server
             self._started = json.dumps({"pid": os.getpid(), "plan": network.plan()})
@@ -54,13 +54,13 @@ def _load(files: str, *, in_graph: bool, combination: str, precision: str, featu
     """Load and warm the network."""
     from podium.ensemble.values.ensemble_spec import Combination, Precision
     from podium.ensemble.worker.network import ModelFile
-    from podium.ensemble.worker.network_loading import WholeEnsemble, load
+    from podium.ensemble.worker.network_loading import InGraphNetwork, load
 
     network = load(
         [ModelFile(**file) for file in json.loads(files)],
         in_graph=in_graph, combination=Combination.from_json(combination), precision=Precision(precision),
     )  # fmt: skip
-    if isinstance(network, WholeEnsemble):
+    if isinstance(network, InGraphNetwork):
         network.warm(features, slow=os.environ.get(COMPILE) == "1")
     else:
         network.warm(features)

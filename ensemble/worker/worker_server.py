@@ -63,7 +63,7 @@ class _Computed:
         return frozenset(self.outputs.failed) if self.outputs else frozenset()
 
 
-class MemberServer:
+class WorkerServer:
     """Serves one network on one endpoint until closed."""
 
     def __init__(
@@ -161,7 +161,7 @@ class MemberServer:
         try:
             request = Request.parse(rest)
         except WireError as error:
-            self._queue.count_garbled()
+            self._queue.count_malformed()
             log.warning("garbled request: %s", error)
             return
         if request.epoch != self._epoch:
@@ -189,7 +189,7 @@ class MemberServer:
                 self._batcher.arrived(request)
             batch = self._batcher.next([*waiting, *came], self._clock())
             for expired in batch.expired:
-                self._queue.expired(expired)
+                self._queue.expire(expired)
                 self._reply(expired, "expired")
             if batch.expired:
                 self._wake_io()
@@ -201,14 +201,14 @@ class MemberServer:
     def _serve(self, batch: Sequence[QueuedRequest]) -> None:
         """Compute the batch. If that fails, compute each request alone, so that only the faulty one fails."""
         for request in batch:
-            self._queue.began(request)
+            self._queue.start(request)
         computed = self._predict(batch)
         succeeded = not computed.error
         if len(batch) > 1 and (computed.outputs is None or computed.failed - self._known_failed):
             succeeded |= self._serve_each(batch)
         else:
             self._known_failed &= computed.failed
-            self._hand_over(batch, computed)
+            self._send_results(batch, computed)
         self._track_failures(batch[0].width, succeeded)
 
     def _track_failures(self, width: int, succeeded: bool) -> None:
@@ -238,13 +238,13 @@ class MemberServer:
         failed, succeeded = [], False
         for request in batch:
             if request.due_s <= self._clock():
-                self._queue.ended("expired")
+                self._queue.finish("expired")
                 self._reply(request, "expired")
                 continue
             computed = self._predict([request])
             failed.append(computed.failed)
             succeeded |= not computed.error
-            self._hand_over([request], computed)
+            self._send_results([request], computed)
         self._wake_io()
         self._known_failed = frozenset.intersection(*failed) if failed else frozenset()
         return succeeded
@@ -252,24 +252,24 @@ class MemberServer:
     def _predict(self, batch: Sequence[QueuedRequest]) -> _Computed:
         started_s = self._clock()
         try:
-            inputs = _together(batch)
-            predicted = _checked(self._network.predict(inputs), len(inputs))
+            inputs = _concatenate(batch)
+            predicted = _check_prediction(self._network.predict(inputs), len(inputs))
         except Exception as error:  # noqa: BLE001 - any error of the network is sent to the client
             return _Computed(None, f"{type(error).__name__}: {error}"[:_MESSAGE_CHARACTERS], started_s, 0.0)
         now_s = self._clock()
         self._statistics.count(len(inputs), now_s - started_s)
         return _Computed(predicted, _all_failed(predicted), started_s, now_s - started_s)
 
-    def _hand_over(self, batch: Sequence[QueuedRequest], computed: _Computed) -> None:
+    def _send_results(self, batch: Sequence[QueuedRequest], computed: _Computed) -> None:
         """Send each request its rows of the outputs."""
         start = 0
         for request in batch:
             end = start + request.rows
             if computed.outputs is None or computed.error:
-                self._queue.ended("errors")
+                self._queue.finish("errors")
                 self._reply(request, "error", message=computed.error)
             else:
-                self._queue.ended("answered")
+                self._queue.finish("answered")
                 self._outbox.append(self._answer(request, computed, slice(start, end)))
             start = end
         self._wake_io()
@@ -301,14 +301,14 @@ class MemberServer:
             self._wake_sender.send(b"\0")
 
 
-def _together(batch: Sequence[QueuedRequest]) -> NDArray[np.float32]:
+def _concatenate(batch: Sequence[QueuedRequest]) -> NDArray[np.float32]:
     """The inputs of all requests, (rows, features)."""
     if len(batch) == 1:
         return batch[0].request.inputs
     return np.concatenate([waiting.request.inputs for waiting in batch])
 
 
-def _checked(predicted: NetworkOutputs, rows: int) -> NetworkOutputs:
+def _check_prediction(predicted: NetworkOutputs, rows: int) -> NetworkOutputs:
     """Raise `ValueError` unless there is one prediction for each row: otherwise requests would get wrong rows."""
     predictions, combined = predicted.predictions, predicted.combined
     if predictions.ndim != 3 or predictions.shape[1] != rows:

@@ -13,7 +13,7 @@ from podium.sweep.values.errors import DataError
 MAX_CLASSES = 10_000
 
 
-class Labels:
+class LabelEncoder:
     """Assigns codes to labels in the order of first occurrence, thread-safe; `in_order` sorts them at the end."""
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Labels:
                 )
         return np.array(codes, dtype=np.int64)[inverse.reshape(-1)]
 
-    def in_order(self) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    def sorted_classes(self) -> tuple[tuple[str, ...], NDArray[np.int64]]:
         """The sorted labels, integers numerically and strings alphabetically, and the class index of each code."""
         numeric = all(label.lstrip("+-").isdecimal() for label in self._codes)
         names = sorted(self._codes, key=(lambda label: (int(label), label)) if numeric else None)

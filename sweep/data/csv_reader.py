@@ -13,8 +13,8 @@ from typing import Any, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.sweep.data.data_reader import LIMITS, LOOKED_AT, Header, Kind, Piece, ReadLimits, chosen
-from podium.sweep.spec.catalog import Task
+from podium.sweep.data.data_reader import LIMITS, SAMPLE_ROWS, Chunk, Header, Kind, ReadLimits, select_columns
+from podium.sweep.spec.builtin_catalog import Task
 from podium.sweep.values.errors import DataError
 
 _DELIMITERS = ",;\t"
@@ -33,13 +33,13 @@ class CsvFile:
         self._limits = limits
         self._names: list[str] = []
         header, _ = next(self._lines(1), ([[]], []))
-        self._names = self._checked(header[0])
-        columns = chosen(path, self._names, target, features, limits)
+        self._names = self._check_names(header[0])
+        columns = select_columns(path, self._names, target, features, limits)
         places = {name: place for place, name in enumerate(self._names)}
         self._at = [places[column] for column in columns]
         self._target_at = places[target]
         self._target = target
-        rows = min(LOOKED_AT, max(1, limits.sample_strings // len(self._names)))
+        rows = min(SAMPLE_ROWS, max(1, limits.sample_strings // len(self._names)))
         sample = next(self._lines(rows, skip=1), None)
         if sample is None:
             raise DataError(f"{path} has a header but no rows")
@@ -51,7 +51,7 @@ class CsvFile:
     def first_targets(self) -> NDArray[Any]:
         return np.array(self._labels(self._sample))
 
-    def pieces(self, task: Task) -> Iterator[Piece]:
+    def chunks(self, task: Task) -> Iterator[Chunk]:
         for lines in self._lines(max(1, self._limits.piece_strings // len(self._names)), skip=1):
             if task == "classification":
                 yield self._inputs(lines), np.array(self._labels(self._texts(lines), lines[1]))
@@ -94,7 +94,7 @@ class CsvFile:
     def _delimiter(self, line: str) -> str:
         return max(_DELIMITERS, key=line.count)
 
-    def _checked(self, names: list[str]) -> list[str]:
+    def _check_names(self, names: list[str]) -> list[str]:
         names = [name.strip() for name in names]
         if not names:
             raise DataError(f"{self.path} is empty; the first line must be a header with column names")

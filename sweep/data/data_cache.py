@@ -14,7 +14,7 @@ from filelock import FileLock
 from numpy.typing import NDArray
 
 
-def cached(folder: Path, build: Callable[[Path], None]) -> dict[str, NDArray[Any]]:
+def get_or_build(folder: Path, build: Callable[[Path], None]) -> dict[str, NDArray[Any]]:
     """The arrays in `folder`, memory-mapped, by name.
 
     If the folder does not exist, `build` fills a temporary one, which is then renamed. A lock makes concurrent callers
@@ -24,7 +24,7 @@ def cached(folder: Path, build: Callable[[Path], None]) -> dict[str, NDArray[Any
         folder.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{folder}.lock"):
             if not folder.exists():
-                _make(folder, build)
+                _build_entry(folder, build)
     return {file.stem: np.load(file, mmap_mode="r", allow_pickle=False) for file in folder.glob("*.npy")}
 
 
@@ -37,7 +37,7 @@ def save_arrays(folder: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
             os.fsync(file.fileno())
 
 
-def _make(folder: Path, build: Callable[[Path], None]) -> None:
+def _build_entry(folder: Path, build: Callable[[Path], None]) -> None:
     for left in folder.parent.glob(f"{folder.name}.*.tmp"):  # left by a killed process, whose lock is now held here
         shutil.rmtree(left, ignore_errors=True)
     temporary = folder.with_name(f"{folder.name}.{os.getpid()}.tmp")

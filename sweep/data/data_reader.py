@@ -10,16 +10,16 @@ from typing import Any, Literal, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.sweep.spec import catalog
-from podium.sweep.spec.catalog import Task
+from podium.sweep.spec import builtin_catalog
+from podium.sweep.spec.builtin_catalog import Task
 from podium.sweep.values.errors import DataError
 
-LOOKED_AT = 1_000  # rows from which the type of a text column is inferred
+SAMPLE_ROWS = 1_000  # rows from which the type of a text column is inferred
 
 Kind = Literal["string", "integer", "float"]
 
 # Inputs (n, features), and targets as in the file: (n,) or (n, outputs) numbers, or (n,) strings.
-Piece: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
+Chunk: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class TableFile(Protocol):
     @property
     def header(self) -> Header: ...
 
-    def pieces(self, task: Task) -> Iterator[Piece]:
+    def chunks(self, task: Task) -> Iterator[Chunk]:
         """All rows in order, in chunks. Raises `DataError` with file, row and column."""
         ...
 
@@ -82,33 +82,33 @@ class RowsFile(TableFile, Protocol):
     """A file whose target may be for classification or regression."""
 
     def first_targets(self) -> NDArray[Any]:
-        """The targets of the first rows, at most `LOOKED_AT`."""
+        """The targets of the first rows, at most `SAMPLE_ROWS`."""
         ...
 
 
-def chosen(
-    path: Path, there: Sequence[str], target: str, features: Sequence[str] | None, limits: ReadLimits
+def select_columns(
+    path: Path, available: Sequence[str], target: str, features: Sequence[str] | None, limits: ReadLimits
 ) -> list[str]:
     """The input columns: `features`, or all except the target. Raises `DataError` for a missing column."""
-    if len(there) > limits.columns:
-        raise DataError(f"{path} has {len(there):,} columns; at most {limits.columns:,} are supported", key="file")
-    if target not in there:
-        hint = catalog.suggestion(target, there[:50])
+    if len(available) > limits.columns:
+        raise DataError(f"{path} has {len(available):,} columns; at most {limits.columns:,} are supported", key="file")
+    if target not in available:
+        hint = builtin_catalog.did_you_mean(target, available[:50])
         raise DataError(f"{path} has no column {target!r}; {hint}", key="target")
-    known = set(there)
+    known = set(available)
     for name in features or ():
         if name not in known:
-            hint = catalog.suggestion(name, there[:50])
+            hint = builtin_catalog.did_you_mean(name, available[:50])
             raise DataError(f"{path} has no column {name!r}; {hint}", key="features")
     if target in (features or ()):
         raise DataError(f"must not include the target {target!r}", key="features")
-    names = list(features or [name for name in there if name != target])
+    names = list(features or [name for name in available if name != target])
     if not names:
         raise DataError(f"{path} has no columns except the target {target!r}", key="file")
     return names
 
 
-def rows_a_piece(row_bytes: int, limits: ReadLimits = LIMITS) -> int:
+def rows_per_chunk(row_bytes: int, limits: ReadLimits = LIMITS) -> int:
     return max(1, limits.piece_bytes // max(1, row_bytes))
 
 
@@ -125,7 +125,7 @@ def refuse_non_finite(path: Path, columns: Sequence[str], first_row: int, values
     )
 
 
-def as_inputs(
+def to_inputs(
     path: Path, columns: Sequence[str], first_row: int, values: NDArray[Any], dtype: np.dtype[Any]
 ) -> NDArray[Any]:
     """Numbers converted to the stored type; raises `DataError` if they are not finite."""

@@ -17,16 +17,16 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.sweep.data.data_cache import cached, save_arrays
+from podium.sweep.data.data_cache import get_or_build, save_arrays
 from podium.sweep.data.data_reader import LIMITS, ReadLimits
-from podium.sweep.data.mean_and_std import moments
+from podium.sweep.data.mean_and_std import mean_and_std
 from podium.sweep.data.preparation import prepare
 from podium.sweep.data.sources import Source, open_source, paths
 from podium.sweep.data.splits import SPLITS, Rows, fold_rows, split_rows, strata
-from podium.sweep.spec import catalog
+from podium.sweep.spec import builtin_catalog
 from podium.sweep.values.errors import ChangedDataError, DataError
 
-__all__ = ["SPLITS", "Dataset", "InputsOfSplit", "Moment", "check", "load", "load_folds", "source_of"]
+__all__ = ["SPLITS", "Dataset", "Moment", "SplitInputs", "check", "load", "load_folds", "source_of"]
 
 Moment: TypeAlias = float | tuple[float, ...]  # one value for all pixels, or one for each column of a table
 
@@ -40,7 +40,7 @@ class Dataset:
     """
 
     name: str
-    task: catalog.Task
+    task: builtin_catalog.Task
     inputs: NDArray[Any]
     targets: NDArray[Any]
     image: tuple[int, int, int]  # channels, height, width; features = their product; a table is 1 x 1 x columns
@@ -60,9 +60,9 @@ class Dataset:
         """
         return self.inputs[self.rows[name]], self.targets_of(name)
 
-    def inputs_of(self, name: str) -> InputsOfSplit:
+    def inputs_of(self, name: str) -> SplitInputs:
         """The inputs of one split, in the order of `split`, copied by slicing only: `inputs[100:200]`."""
-        return InputsOfSplit(self.inputs, self.rows[name])
+        return SplitInputs(self.inputs, self.rows[name])
 
     def targets_of(self, name: str) -> NDArray[Any]:
         """The targets of one split, without its inputs."""
@@ -70,7 +70,7 @@ class Dataset:
 
 
 @dataclass(frozen=True, slots=True)
-class InputsOfSplit:
+class SplitInputs:
     """Rows that are read on demand, since they may exceed memory."""
 
     inputs: NDArray[Any]
@@ -112,7 +112,7 @@ def load(data: Mapping[str, Any], split: Mapping[str, Any], cache: Path, limits:
     """
     folder, arrays, meta = _source(data, cache, limits)
     drawn = {"split": list(split["split"]), "seed": split["seed"]}
-    made = cached(_beside(folder, drawn), lambda to: _write_splits(to, arrays, meta, drawn))
+    made = get_or_build(_beside(folder, drawn), lambda to: _write_splits(to, arrays, meta, drawn))
     return Dataset(
         name=_name(data),
         task=meta["task"],
@@ -123,7 +123,7 @@ def load(data: Mapping[str, Any], split: Mapping[str, Any], cache: Path, limits:
         classes=tuple(meta["classes"]),
         rows={name: made[name] for name in SPLITS},
         sha256=made["sha256"].tobytes().hex(),
-        **_figures(made),
+        **_metadata(made),
     )
 
 
@@ -134,9 +134,9 @@ def load_folds(data: Mapping[str, Any], split: Mapping[str, Any], cache: Path) -
     drawn = {"split": list(split["split"]), "seed": split["seed"], "folds": split["folds"]}
     folds = []
     for fold in range(drawn["folds"]):
-        made = cached(_beside(folder, {**drawn, "fold": fold}), partial(_write_fold, arrays, whole, drawn, fold))
+        made = get_or_build(_beside(folder, {**drawn, "fold": fold}), partial(_write_fold, arrays, whole, drawn, fold))
         rows = {**whole.rows, "train": made["train"], "validation": made["validation"]}
-        folds.append(replace(whole, rows=rows, **_figures(made)))
+        folds.append(replace(whole, rows=rows, **_metadata(made)))
     return tuple(folds)
 
 
@@ -145,13 +145,13 @@ def _source(
 ) -> tuple[Path, dict[str, NDArray[Any]], dict[str, Any]]:
     """The cache folder, the arrays and the metadata of all rows."""
     built_in = data.get("file") is None and data.get("idx") is None
-    if built_in and data["name"] not in catalog.DATASETS:
+    if built_in and data["name"] not in builtin_catalog.DATASETS:
         raise DataError(f"unknown data set {data['name']!r}", key="name")
     kind = data["name"] if built_in else "file" if data.get("file") is not None else "idx"
     files = data.get("source") or source_of(data)
     what = {key: data.get(key) for key in ("file", "idx", "target", "features", "task")}
     folder = cache / f"{kind}-{_digest({'name': None if files else data['name'], 'files': files, **what})}"
-    arrays = cached(folder, lambda to: _prepare(data, to, limits))
+    arrays = get_or_build(folder, lambda to: _prepare(data, to, limits))
     return folder, arrays, json.loads(arrays["meta"].tobytes())
 
 
@@ -205,13 +205,13 @@ def _write_fold(arrays: Mapping[str, NDArray[Any]], whole: Dataset, drawn: Any, 
 
 def _moments(arrays: Mapping[str, NDArray[Any]], image: Any, train: Rows) -> dict[str, NDArray[np.float64]]:
     """Mean and standard deviation of the training rows: over all pixels, or for each column of a table."""
-    found = {"moments": moments(arrays["inputs"], train, by_column=tuple(image[:2]) == (1, 1))}
+    found = {"moments": mean_and_std(arrays["inputs"], train, by_column=tuple(image[:2]) == (1, 1))}
     if arrays["targets"].ndim == 2:
-        found["target_moments"] = moments(arrays["targets"], train, by_column=True)
+        found["target_moments"] = mean_and_std(arrays["targets"], train, by_column=True)
     return found
 
 
-def _figures(made: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+def _metadata(made: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
     mean, deviation = made["moments"].tolist()
     target_mean, target_deviation = made["target_moments"].tolist() if "target_moments" in made else ([], [])
     return {

@@ -12,8 +12,8 @@ from typing import IO
 
 import numpy as np
 
-from podium.sweep.data.data_reader import Header, Piece, rows_a_piece
-from podium.sweep.spec.catalog import Task
+from podium.sweep.data.data_reader import Chunk, Header, rows_per_chunk
+from podium.sweep.spec.builtin_catalog import Task
 from podium.sweep.values.errors import DataError
 
 _STEMS = {
@@ -35,13 +35,13 @@ class IdxPair:
         rows, height, width = self._shape
         self.header = Header((), (1, height, width), np.dtype(np.uint8), labels.name, "integer", rows=rows)
 
-    def pieces(self, task: Task) -> Iterator[Piece]:
+    def chunks(self, task: Task) -> Iterator[Chunk]:
         rows, height, width = self._shape
         size = height * width
         with _open(self.path) as images, _open(self._labels) as labels:
             _read(images, 16, self.path), _read(labels, 8, self._labels)
-            for first in range(0, rows, rows_a_piece(size)):
-                count = min(rows_a_piece(size), rows - first)
+            for first in range(0, rows, rows_per_chunk(size)):
+                count = min(rows_per_chunk(size), rows - first)
                 pixels = np.frombuffer(_read(images, count * size, self.path), dtype=np.uint8)
                 yield pixels.reshape(count, size), np.frombuffer(_read(labels, count, self._labels), dtype=np.uint8)
             for stream, path in ((images, self.path), (labels, self._labels)):

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-PIECE_BYTES = 4 << 20
+CHUNK_BYTES = 4 << 20
 
 
-def moments(values: NDArray[Any], rows: NDArray[np.int64], *, by_column: bool) -> NDArray[np.float64]:
+def mean_and_std(values: NDArray[Any], rows: NDArray[np.int64], *, by_column: bool) -> NDArray[np.float64]:
     """Mean and standard deviation of these rows, over all values (2,) or by column (2, columns).
 
     A standard deviation of 0 is replaced by 1.
@@ -21,7 +21,7 @@ def moments(values: NDArray[Any], rows: NDArray[np.int64], *, by_column: bool) -
     """
     axis = 0 if by_column else None
     count, mean, squares = 0, np.float64(0), np.float64(0)
-    for piece in pieces(values, rows):
+    for piece in chunks(values, rows):
         more = len(piece) if by_column else piece.size
         delta = piece.mean(axis=axis, dtype=np.float64) - mean
         squares = squares + piece.var(axis=axis, dtype=np.float64) * more + delta**2 * (count * more / (count + more))
@@ -31,9 +31,9 @@ def moments(values: NDArray[Any], rows: NDArray[np.int64], *, by_column: bool) -
     return np.array([mean, np.where(deviation == 0, 1.0, deviation)])
 
 
-def pieces(values: NDArray[Any], rows: NDArray[np.int64]) -> Iterator[NDArray[Any]]:
+def chunks(values: NDArray[Any], rows: NDArray[np.int64]) -> Iterator[NDArray[Any]]:
     """The rows in chunks: `values` may be memory-mapped and larger than memory."""
     row_bytes = values.dtype.itemsize * int(np.prod(values.shape[1:]))
-    step = max(1, PIECE_BYTES // row_bytes)
+    step = max(1, CHUNK_BYTES // row_bytes)
     for start in range(0, len(rows), step):
         yield values[rows[start : start + step]]

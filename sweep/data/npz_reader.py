@@ -16,17 +16,17 @@ from numpy.typing import NDArray
 
 from podium.sweep.data.data_reader import (
     LIMITS,
-    LOOKED_AT,
+    SAMPLE_ROWS,
+    Chunk,
     Header,
     Kind,
-    Piece,
     ReadLimits,
-    as_inputs,
-    chosen,
     refuse_non_finite,
-    rows_a_piece,
+    rows_per_chunk,
+    select_columns,
+    to_inputs,
 )
-from podium.sweep.spec.catalog import Task
+from podium.sweep.spec.builtin_catalog import Task
 from podium.sweep.values.errors import DataError
 
 _BY_COLUMNS_BYTES = 256 << 20  # of an array in Fortran order, which cannot be read by rows
@@ -61,16 +61,16 @@ class NpzFile:
         self.path = path
         self._limits = limits
         members = self._members()
-        names = chosen(path, list(members), target, features, limits)
+        names = select_columns(path, list(members), target, features, limits)
         self._target = members[target]
         self._inputs = [members[name] for name in names]
         if features is None and len(names) > 1:
             self._inputs = self._as_long_as_target(names, members)
         self.header = self._checked_header()
 
-    def pieces(self, task: Task) -> Iterator[Piece]:
+    def chunks(self, task: Task) -> Iterator[Chunk]:
         header = self.header
-        step = rows_a_piece(sum(member.row_bytes for member in (*self._inputs, self._target)), self._limits)
+        step = rows_per_chunk(sum(member.row_bytes for member in (*self._inputs, self._target)), self._limits)
         try:
             with zipfile.ZipFile(self.path) as archive, ExitStack() as stack:
                 readers = [_Rows(stack.enter_context(archive.open(_file(m.name))), m) for m in self._inputs]
@@ -80,7 +80,7 @@ class NpzFile:
                     parts = [reader.next(count).reshape(count, -1) for reader in readers]
                     values = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
                     names = header.columns or (self._inputs[0].name,)
-                    inputs = as_inputs(self.path, names, first, values, header.dtype)
+                    inputs = to_inputs(self.path, names, first, values, header.dtype)
                     said = targets.next(count)
                     refuse_non_finite(self.path, (header.target,), first, said)
                     yield inputs, said
@@ -93,7 +93,7 @@ class NpzFile:
         member = self._target
         try:
             with zipfile.ZipFile(self.path) as archive, archive.open(_file(member.name)) as stream:
-                return _Rows(stream, member).next(min(LOOKED_AT, member.rows))
+                return _Rows(stream, member).next(min(SAMPLE_ROWS, member.rows))
         except _DAMAGE as error:
             raise DataError(f"{self.path} is truncated or damaged: {error}") from error
 

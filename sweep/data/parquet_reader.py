@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 
 from podium.sweep.data.data_reader import (
     LIMITS,
-    LOOKED_AT,
+    SAMPLE_ROWS,
+    Chunk,
     Header,
     Kind,
-    Piece,
     ReadLimits,
-    as_inputs,
-    chosen,
     refuse_non_finite,
-    rows_a_piece,
+    rows_per_chunk,
+    select_columns,
+    to_inputs,
 )
-from podium.sweep.spec.catalog import Task
+from podium.sweep.spec.builtin_catalog import Task
 from podium.sweep.values.errors import DataError
 
 
@@ -41,7 +41,7 @@ class ParquetFile:
                 schema, rows = file.schema_arrow, file.metadata.num_rows
         except (self._arrow.ArrowException, OSError) as error:
             raise DataError(f"{path} is not a Parquet file, or damaged: {error}") from error
-        names = chosen(path, schema.names, target, features, limits)
+        names = select_columns(path, schema.names, target, features, limits)
         counts = Counter(schema.names)
         if doubled := [name for name in (*names, target) if counts[name] > 1]:
             raise DataError(f"{path}: duplicate column {doubled[0]!r}")
@@ -56,9 +56,9 @@ class ParquetFile:
             self._kind(target, schema.field(target).type), rows=rows,
         )  # fmt: skip
 
-    def pieces(self, task: Task) -> Iterator[Piece]:
+    def chunks(self, task: Task) -> Iterator[Chunk]:
         header = self.header
-        step = rows_a_piece(8 * (header.features + 1), self._limits)
+        step = rows_per_chunk(8 * (header.features + 1), self._limits)
         _, parquet = _pyarrow(self.path)
         first = 0
         try:
@@ -73,7 +73,7 @@ class ParquetFile:
         _, parquet = _pyarrow(self.path)
         try:
             with parquet.ParquetFile(self.path) as file:
-                first = next(file.iter_batches(LOOKED_AT, columns=[self.header.target], use_threads=False))
+                first = next(file.iter_batches(SAMPLE_ROWS, columns=[self.header.target], use_threads=False))
         except (self._arrow.ArrowException, OSError) as error:
             raise DataError(f"{self.path} is truncated or damaged: {error}") from error
         return self._targets(first, 0)
@@ -83,7 +83,7 @@ class ParquetFile:
         inputs = np.empty((batch.num_rows, header.features), header.dtype)
         for position, name in enumerate(header.columns):
             values = self._values(batch, name, first)
-            inputs[:, position] = as_inputs(self.path, (name,), first, values, header.dtype)
+            inputs[:, position] = to_inputs(self.path, (name,), first, values, header.dtype)
         return inputs
 
     def _targets(self, batch: Any, first: int) -> NDArray[Any]:

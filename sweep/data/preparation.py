@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.sweep.data.class_labels import Labels
+from podium.sweep.data.class_labels import LabelEncoder
 from podium.sweep.data.data_cache import ArrayFile, save_arrays
 from podium.sweep.data.data_reader import LIMITS, ReadLimits, TableFile
 from podium.sweep.data.sources import Source, open_source
 from podium.sweep.runtime.atomic_files import sha256_of
-from podium.sweep.runtime.settings import cores
+from podium.sweep.runtime.settings import available_cores
 from podium.sweep.values.errors import DataError
 
 READERS = 4
-_PIECE_ROWS = 1 << 20
+_CHUNK_ROWS = 1 << 20
 
 
 def prepare(data: Mapping[str, Any], folder: Path, limits: ReadLimits = LIMITS) -> None:
@@ -72,13 +72,13 @@ class _Writer:
                 counts.append(self._write(file, sum(counts)))
             return counts
         starts = accumulate((count or 0 for count in known), initial=0)
-        with ThreadPoolExecutor(max(1, min(READERS, cores(), len(files)))) as readers:
+        with ThreadPoolExecutor(max(1, min(READERS, available_cores(), len(files)))) as readers:
             return list(readers.map(self._write, files, starts))
 
     def _write(self, file: TableFile, start: int) -> int:
         at = start
         try:
-            for inputs, targets in file.pieces(self._source.task):
+            for inputs, targets in file.chunks(self._source.task):
                 if self._failed.is_set():
                     break
                 self._inputs.write(at, inputs)
@@ -96,7 +96,7 @@ class _TargetFile:
     def __init__(self, source: Source, path: Path) -> None:
         self._source = source
         self._path = path
-        self._labels = Labels()
+        self._labels = LabelEncoder()
         values = source.task == "regression"
         self._array = ArrayFile(path, np.float32 if values else np.int64, (source.header.outputs,) if values else ())
 
@@ -120,7 +120,7 @@ class _TargetFile:
             return (name,) if outputs == 1 else tuple(f"{name}[{output}]" for output in range(outputs))
         if self._source.classes is not None:
             return self._source.classes
-        names, places = self._labels.in_order()
+        names, places = self._labels.sorted_classes()
         if len(names) < 2:
             raise DataError(f"the target {self._source.header.target!r} has only one class: {names[0]!r}", key="target")
         if not np.array_equal(places, np.arange(len(places))):
@@ -132,8 +132,8 @@ class _TargetFile:
 
     def _put_in_order(self, places: NDArray[np.int64]) -> None:
         codes = np.load(self._path, mmap_mode="r+")
-        for start in range(0, len(codes), _PIECE_ROWS):
-            codes[start : start + _PIECE_ROWS] = places[codes[start : start + _PIECE_ROWS]]
+        for start in range(0, len(codes), _CHUNK_ROWS):
+            codes[start : start + _CHUNK_ROWS] = places[codes[start : start + _CHUNK_ROWS]]
         codes.flush()
 
 

@@ -12,11 +12,11 @@ import numpy as np
 
 from podium.sweep.data import idx_reader
 from podium.sweep.data.csv_reader import CsvFile
-from podium.sweep.data.data_reader import LIMITS, Header, Kind, Piece, ReadLimits, RowsFile, TableFile
+from podium.sweep.data.data_reader import LIMITS, Chunk, Header, Kind, ReadLimits, RowsFile, TableFile
 from podium.sweep.data.npz_reader import NpzFile
 from podium.sweep.data.parquet_reader import ParquetFile
-from podium.sweep.spec import catalog
-from podium.sweep.spec.catalog import Task
+from podium.sweep.spec import builtin_catalog
+from podium.sweep.spec.builtin_catalog import Task
 from podium.sweep.values.errors import DataError
 
 _READERS: Mapping[str, Any] = {".npz": NpzFile, ".csv": CsvFile, ".parquet": ParquetFile}
@@ -26,7 +26,7 @@ _CLOTHES = (
     "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot",
 )  # fmt: skip
 _DIGITS = tuple(map(str, range(10)))
-_SHIPPED: Mapping[str, Header] = {
+_BUILT_IN_TABLES: Mapping[str, Header] = {
     "digits": Header((), (1, 8, 8), np.dtype(np.uint8), "digit", "integer", rows=1797),
     "diabetes": Header((), (1, 1, 10), np.dtype(np.float32), "disease progression", "float", rows=442),
 }
@@ -63,7 +63,7 @@ def open_source(data: Mapping[str, Any], limits: ReadLimits = LIMITS) -> Source:
             return _open_rows(data, table_paths(Path(data["file"])), limits)
         if data.get("idx") is not None:
             pairs = idx_reader.open_folder(Path(data["idx"]))
-            return Source(_together(pairs), "classification", pairs, test_files=1)
+            return Source(_combined_header(pairs), "classification", pairs, test_files=1)
         return _open_built_in(data)
     except OSError as error:
         raise DataError(f"cannot read {error.filename}: {error.strerror}") from error
@@ -73,7 +73,7 @@ def paths(data: Mapping[str, Any]) -> Sequence[Path]:
     """The files of `data`; none if it ships with a library."""
     if data.get("file") is not None:
         return table_paths(Path(data["file"]))
-    folder = data.get("idx") or (data["root"] if data["name"] in catalog.NEEDS_ROOT else None)
+    folder = data.get("idx") or (data["root"] if data["name"] in builtin_catalog.NEEDS_ROOT else None)
     return [] if folder is None else idx_reader.files(Path(folder))
 
 
@@ -104,12 +104,12 @@ def table_paths(path: Path) -> list[Path]:
 
 def _open_rows(data: Mapping[str, Any], files: Sequence[Path], limits: ReadLimits) -> Source:
     tables = [_READERS[file.suffix](file, data["target"], data.get("features"), limits) for file in files]
-    header = _together(tables)
+    header = _combined_header(tables)
     if data.get("task") is not None:
         source = Source(header, data["task"], tables)
         _refuse_impossible(source)
         return source
-    return Source(header, header.task, tables, inferred=_why(header, tables[0], limits))
+    return Source(header, header.task, tables, inferred=_task_reason(header, tables[0], limits))
 
 
 def _refuse_impossible(source: Source) -> None:
@@ -123,7 +123,7 @@ def _refuse_impossible(source: Source) -> None:
         )
 
 
-def _why(header: Header, first: RowsFile, limits: ReadLimits) -> str:
+def _task_reason(header: Header, first: RowsFile, limits: ReadLimits) -> str:
     """The reason for the inferred task. Raises `DataError` if it is ambiguous."""
     target = repr(header.target)
     if header.kind == "string":
@@ -141,7 +141,7 @@ def _why(header: Header, first: RowsFile, limits: ReadLimits) -> str:
     return f"{target} has integers"
 
 
-def _together(files: Sequence[TableFile]) -> Header:
+def _combined_header(files: Sequence[TableFile]) -> Header:
     """The combined header. Raises `DataError` for a file that does not match the first."""
     first = files[0].header
     rows: int | None = 0
@@ -166,19 +166,19 @@ def _together(files: Sequence[TableFile]) -> Header:
 
 def _open_built_in(data: Mapping[str, Any]) -> Source:
     name = str(data.get("name"))
-    if name not in catalog.DATASETS:
+    if name not in builtin_catalog.DATASETS:
         raise DataError(f"unknown data set {name!r}", key="name")
-    if name in catalog.NEEDS_ROOT:
+    if name in builtin_catalog.NEEDS_ROOT:
         pairs = idx_reader.open_folder(Path(data["root"]))
         labels = _CLOTHES if name == "fashion-mnist" else _DIGITS
-        return Source(_together(pairs), "classification", pairs, classes=labels, test_files=1)
-    header = _SHIPPED[name]
+        return Source(_combined_header(pairs), "classification", pairs, classes=labels, test_files=1)
+    header = _BUILT_IN_TABLES[name]
     classes = _DIGITS if name == "digits" else None
-    return Source(header, catalog.task_of(name), [_Shipped(name, header)], classes=classes)
+    return Source(header, builtin_catalog.task_of(name), [_BuiltInTable(name, header)], classes=classes)
 
 
 @dataclass(frozen=True, slots=True)
-class _Shipped:
+class _BuiltInTable:
     """A data set that ships with scikit-learn; diabetes is from Efron et al. 2004, "Least angle regression"."""
 
     name: str
@@ -188,7 +188,7 @@ class _Shipped:
     def path(self) -> Path:
         return Path(self.name)
 
-    def pieces(self, task: Task) -> Iterator[Piece]:
+    def chunks(self, task: Task) -> Iterator[Chunk]:
         sklearn_datasets = importlib.import_module("sklearn.datasets")  # takes 0.8 s, once for each machine
         load = sklearn_datasets.load_digits if self.name == "digits" else sklearn_datasets.load_diabetes
         options = {} if self.name == "digits" else {"scaled": False}

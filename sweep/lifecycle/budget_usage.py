@@ -15,18 +15,18 @@ from podium.sweep.spec.budget import Budget, Plateau
 from podium.sweep.spec.sweep_spec import SweepSpec
 
 
-class Terms(Budget):
+class BudgetTerms(Budget):
     """The budget of a sweep and its target; None means no limit."""
 
     target: float | None = Field(None, allow_inf_nan=False)
 
     @classmethod
-    def of(cls, spec: SweepSpec) -> Terms:
+    def of(cls, spec: SweepSpec) -> BudgetTerms:
         """The terms of a sweep as it was submitted."""
         return cls(**dict(spec.budget), target=spec.metric.target)
 
     @classmethod
-    def read(cls, text: str) -> Terms:
+    def read(cls, text: str) -> BudgetTerms:
         """The inverse of `to_json`."""
         return cls.model_validate_json(text)
 
@@ -34,33 +34,33 @@ class Terms(Budget):
         """The terms as JSON; equal terms give equal strings."""
         return self.model_dump_json()
 
-    def changed(self, given: Terms) -> Terms:
+    def changed(self, given: BudgetTerms) -> BudgetTerms:
         """The terms with the fields that `given` sets."""
         return self.model_copy(update={name: getattr(given, name) for name in given.model_fields_set})
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CountedTrial:
     """A counted trial; `value` is None if it was pruned or violates a constraint."""
 
     number: int
     value: float | None
 
 
-class Progress:
+class BestValueTracker:
     """The best value of a sweep, trial by trial in the order in which they ended."""
 
-    def __init__(self, goal: str, terms: Terms, outcomes: Iterable[Outcome] = ()) -> None:
+    def __init__(self, goal: str, terms: BudgetTerms, outcomes: Iterable[CountedTrial] = ()) -> None:
         self._sign = 1.0 if goal == "maximize" else -1.0
         self._target = terms.target
         self._min_delta = terms.plateau.min_delta if terms.plateau else 0.0
-        self.mark: Outcome | None = None  # the value to improve on
+        self.mark: CountedTrial | None = None  # the value to improve on
         self.still_trials = 0  # counted trials since the last improvement; none before the first value
-        self.reached_by: Outcome | None = None  # the first that reached the target
+        self.reached_by: CountedTrial | None = None  # the first that reached the target
         for outcome in outcomes:
-            self.note(outcome)
+            self.record(outcome)
 
-    def note(self, outcome: Outcome) -> None:
+    def record(self, outcome: CountedTrial) -> None:
         """Add a counted trial."""
         value = outcome.value
         if value is not None and self._improves(value):
@@ -79,16 +79,16 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class BudgetUsage:
     """The budget used so far."""
 
     wall_s: float  # since the first trial started, without periods in which the sweep was finished
     device_s: float  # of all attempts, including running ones
-    still_trials: int
-    reached_by: Outcome | None
+    trials_without_improvement: int
+    reached_by: CountedTrial | None
 
 
-def spent(terms: Terms, used: Used) -> str:
+def exhausted_reason(terms: BudgetTerms, used: BudgetUsage) -> str:
     """The message for the limit that ends the sweep; "" if none is reached."""
     by = used.reached_by
     if by is not None and by.value is not None and terms.target is not None:
@@ -99,29 +99,29 @@ def spent(terms: Terms, used: Used) -> str:
     ):
         if allowed is not None and taken >= allowed:
             return f"budget.{name} of {_number(allowed)} s is spent"
-    if terms.plateau is not None and used.still_trials >= terms.plateau.trials:
-        return _stands_still(terms.plateau)
+    if terms.plateau is not None and used.trials_without_improvement >= terms.plateau.trials:
+        return _plateau_text(terms.plateau)
     return ""
 
 
-def how_to_go_on(terms: Terms, used: Used) -> str:
+def continuation_advice(terms: BudgetTerms, used: BudgetUsage) -> str:
     """How to extend the budget so that the sweep can continue."""
     if used.reached_by is not None:
         return "give another target"
     if terms.device_s is not None and used.device_s >= terms.device_s:
-        return f"raise budget.device_s above {_number(_rounded_up(used.device_s))}"
+        return f"raise budget.device_s above {_number(_round_up(used.device_s))}"
     if terms.wall_s is not None and used.wall_s >= terms.wall_s:
-        return f"raise budget.wall_s above {_number(_rounded_up(used.wall_s))}"
-    return f"raise budget.plateau.trials above {used.still_trials}"
+        return f"raise budget.wall_s above {_number(_round_up(used.wall_s))}"
+    return f"raise budget.plateau.trials above {used.trials_without_improvement}"
 
 
-def _stands_still(plateau: Plateau) -> str:
+def _plateau_text(plateau: Plateau) -> str:
     trials = "1 trial" if plateau.trials == 1 else f"{plateau.trials:,} trials"
     margin = f" by more than {_number(plateau.min_delta)}" if plateau.min_delta else ""
     return f"no better value{margin} in {trials}"
 
 
-def _rounded_up(seconds: float) -> float:
+def _round_up(seconds: float) -> float:
     return math.ceil(seconds * 10) / 10
 
 

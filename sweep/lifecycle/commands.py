@@ -7,7 +7,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
-from podium.sweep.spec import catalog
+from podium.sweep.spec import builtin_catalog
 from podium.sweep.spec.search_space import Parameter
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.errors import InvalidSpecError, NotPossibleError, Problem
@@ -32,15 +32,15 @@ class TrialCommand(StrEnum):
     CLONE = "clone"
 
 
-_OF_ITS_TRIALS = ("trial retry", "trial clone")
+_TRIAL_COMMANDS = ("trial retry", "trial clone")
 
 POSSIBLE_FOR_SWEEP: Mapping[SweepState, tuple[str, ...]] = {
     SweepState.QUEUED: (SweepCommand.PAUSE, SweepCommand.STOP, SweepCommand.CANCEL, SweepCommand.EXTEND),
     SweepState.RUNNING: (SweepCommand.PAUSE, SweepCommand.STOP, SweepCommand.CANCEL, SweepCommand.EXTEND),
     SweepState.PAUSED: (SweepCommand.RESUME, SweepCommand.STOP, SweepCommand.CANCEL, SweepCommand.EXTEND),
     SweepState.STOPPING: (SweepCommand.CANCEL, SweepCommand.EXTEND),
-    SweepState.FINISHED: (SweepCommand.EXTEND, *_OF_ITS_TRIALS),
-    SweepState.FAILED: _OF_ITS_TRIALS,
+    SweepState.FINISHED: (SweepCommand.EXTEND, *_TRIAL_COMMANDS),
+    SweepState.FAILED: _TRIAL_COMMANDS,
     SweepState.CANCELLED: (),
 }
 POSSIBLE_FOR_TRIAL: Mapping[TrialState, tuple[str, ...]] = {
@@ -58,7 +58,7 @@ _ALREADY: Mapping[SweepCommand, frozenset[SweepState]] = {
     SweepCommand.CANCEL: frozenset({SweepState.CANCELLED}),
     SweepCommand.EXTEND: frozenset({SweepState.QUEUED, SweepState.RUNNING, SweepState.PAUSED}),  # these continue anyway
 }
-_BECOMES = {
+_NEXT_STATE = {
     SweepCommand.PAUSE: SweepState.PAUSED,
     SweepCommand.STOP: SweepState.STOPPING,
     SweepCommand.CANCEL: SweepState.CANCELLED,
@@ -70,7 +70,7 @@ _PARTICIPLE = {
 }  # fmt: skip
 
 
-def sweep_after(command: SweepCommand, state: SweepState, *, started: bool) -> SweepState:
+def next_sweep_state(command: SweepCommand, state: SweepState, *, started: bool) -> SweepState:
     """The state of a sweep after a command; unchanged if the command has no effect. Raises `NotPossibleError`."""
     if state in _ALREADY[command]:
         return state
@@ -78,10 +78,10 @@ def sweep_after(command: SweepCommand, state: SweepState, *, started: bool) -> S
         raise NotPossibleError.of(f"a {state} sweep cannot be {_PARTICIPLE[command]}", POSSIBLE_FOR_SWEEP[state])
     if command is SweepCommand.RESUME:
         return SweepState.RUNNING if started else SweepState.QUEUED
-    return _BECOMES[command]
+    return _NEXT_STATE[command]
 
 
-def request_after(
+def next_trial_request(
     command: TrialCommand, state: TrialState, requested: TrialRequest | None, sweep: SweepState
 ) -> TrialRequest | None:
     """The request to the scheduler for a stop or a retry; None if there is nothing to do.
@@ -104,11 +104,11 @@ def request_after(
     if command not in POSSIBLE_FOR_TRIAL[state]:
         raise NotPossibleError.of(f"a {state} trial cannot be {_PARTICIPLE[command]}", POSSIBLE_FOR_TRIAL[state])
     if command is TrialCommand.RETRY:
-        check_takes_trials(command, sweep)
+        check_accepts_trials(command, sweep)
     return wanted
 
 
-def check_takes_trials(command: TrialCommand, sweep: SweepState) -> None:
+def check_accepts_trials(command: TrialCommand, sweep: SweepState) -> None:
     """Raises `NotPossibleError` if trials of the sweep cannot be retried or cloned."""
     done = _PARTICIPLE[command]
     if sweep is SweepState.CANCELLED:
@@ -139,13 +139,13 @@ def cloned_params(
                 when = " and ".join(f"{other} is {value!r}" for other, value in (parameter.when or {}).items())
                 problems.append(_problem(name, f"active only if {when}"))
             continue
-        if name in changed and (complaint := parameter.complaint(changed[name])):
+        if name in changed and (complaint := parameter.invalid_reason(changed[name])):
             problems.append(_problem(name, complaint))
         if name in changed or name in params:
             cloned[name] = changed[name] if name in changed else params[name]
     for name, distribution in distributions.items():
         cloned[name] = changed.get(name, params[name])
-        if complaint := Parameter.model_validate(dict(distribution)).complaint(cloned[name]):
+        if complaint := Parameter.model_validate(dict(distribution)).invalid_reason(cloned[name]):
             problems.append(_problem(name, complaint))
     if problems:
         raise InvalidSpecError(problems, "")
@@ -153,7 +153,7 @@ def cloned_params(
 
 
 def _unknown(known: list[str], name: str) -> Problem:
-    return _problem(name, f"unknown parameter {name!r}; {catalog.suggestion(name, known)}")
+    return _problem(name, f"unknown parameter {name!r}; {builtin_catalog.did_you_mean(name, known)}")
 
 
 def _problem(name: str, message: str) -> Problem:

@@ -26,7 +26,7 @@ _REPLACED = (
 )
 
 
-class Failures:
+class ConsecutiveFailures:
     """The failed trials of a sweep since the last counted one, in the order in which they ended."""
 
     def __init__(self, retries: Retries) -> None:
@@ -41,7 +41,7 @@ class Failures:
         self._error: tuple[Cause | None, str] | None = None
         self._reported = False
 
-    def note(self, cause: Cause | None, message: str, *, reported: bool) -> None:
+    def record(self, cause: Cause | None, message: str, *, reported: bool) -> None:
         """Record a failed trial; `reported`: whether it had reported its metric before."""
         self._in_a_row += 1
         self.last = f"{cause}: {message}" if message else str(cause or "")

@@ -15,13 +15,13 @@ from podium.sweep.spec.spec_errors import problems_of
 from podium.sweep.spec.strict_model import LARGEST, Model
 from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec
 from podium.sweep.values.errors import InvalidSpecError, Problem
-from podium.sweep.values.trial import COUNTED, Scalar, TrialState
+from podium.sweep.values.trial import COUNTED_TRIAL_STATES, Scalar, TrialState
 from podium.sweep.values.trial_attributes import MAX_DEPTH, too_deep
 
 MAX_TIME = 253_402_300_799.0  # the end of the year 9999, the largest year of Python's datetime
 MAX_TRIALS = 50_000
 MAX_POINTS = 1_000_000  # of all curves together, which are written in one transaction while other writers wait
-MOST_PROBLEMS = 20
+MAX_PROBLEMS = 20
 SAMPLER = "imported"  # the `sampler` of imported trials
 Step = Annotated[int, Field(ge=0, le=LARGEST)]
 State = Literal["finished", "pruned", "failed", "cancelled"]
@@ -56,7 +56,7 @@ class SweepImport(Model):
 
     def spec(self) -> SweepSpec:
         """The spec of the imported sweep, which never runs. Raises `InvalidSpecError`."""
-        counted = sum(TrialState(trial.state) in COUNTED for trial in self.trials)
+        counted = sum(TrialState(trial.state) in COUNTED_TRIAL_STATES for trial in self.trials)
         plain = self.model_dump(exclude_unset=True)
         document: dict[str, Any] = {
             "name": self.name,
@@ -80,9 +80,9 @@ def parse_import(body: bytes) -> SweepImport:
     try:
         found = SweepImport.model_validate_json(body)
     except ValidationError as error:
-        problems = problems_of(error.errors()[:MOST_PROBLEMS], SweepImport)
+        problems = problems_of(error.errors()[:MAX_PROBLEMS], SweepImport)
         raise InvalidSpecError(problems, "import") from None
-    problems = [problem for problem, _ in zip(_problems(found), range(MOST_PROBLEMS), strict=False)]
+    problems = [problem for problem, _ in zip(_problems(found), range(MAX_PROBLEMS), strict=False)]
     if problems:
         raise InvalidSpecError(problems, "import")
     return found
@@ -94,18 +94,18 @@ def _problems(found: SweepImport) -> Iterator[Problem]:
         message = f"the curves have {points:,} points; at most {MAX_POINTS:,} are supported"
         yield Problem(("trials",), message)
     for number, trial in enumerate(found.trials):
-        for where, message in _wrong_with(trial, found):
+        for where, message in _trial_problems(trial, found):
             yield Problem(("trials", str(number), *where), message)
 
 
-def _wrong_with(trial: ImportedTrial, whole: SweepImport) -> Iterator[tuple[tuple[str, ...], str]]:
+def _trial_problems(trial: ImportedTrial, whole: SweepImport) -> Iterator[tuple[tuple[str, ...], str]]:
     wanted = len(whole.metrics) if trial.state == "finished" else 0
     given = len(trial.values or ())
     if given != wanted:
         yield ("values",), f"a {trial.state} trial must have {wanted} value{'s' * (wanted != 1)}, got {given}"
     for name, value in trial.params.items():
         parameter = trial.distributions.get(name) or whole.parameters.get(name)
-        complaint = "unknown parameter" if parameter is None else parameter.complaint(value)
+        complaint = "unknown parameter" if parameter is None else parameter.invalid_reason(value)
         if complaint:
             yield ("params", name), complaint
     if not _is_json(trial.user_attrs):

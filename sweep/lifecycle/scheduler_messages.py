@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, Protocol
 from podium.sweep.lifecycle.state_changes import Change, Enqueued, PendingCommands, StoredSweep
 from podium.sweep.protocol.slot_commands import SlotCommand
 from podium.sweep.spec.sweep_spec import SweepSpec
-from podium.sweep.values.trial import AttemptKey, Cause, Event, Scalar, StudyAsked, TrialState, Wanted
-from podium.sweep.values.trial_history import PastTrial, Planned, Verdict
+from podium.sweep.values.trial import AttemptKey, Cause, Event, Scalar, StudyRequested, SuggestRequested, TrialState
+from podium.sweep.values.trial_history import PastTrial, PruneVerdict, TrialPlan
 
 ASK_DEADLINE_S = 2.0
 
@@ -39,7 +39,7 @@ class SlotOpened:
 
 
 @dataclass(frozen=True, slots=True)
-class SlotNews:
+class SlotEvents:
     """Events of one slot, in order, each with its number; none if the message is only a heartbeat."""
 
     device_id: str
@@ -60,7 +60,7 @@ class TrialProposed:
     """The search proposes the next trial, or is exhausted."""
 
     sweep_id: int
-    planned: Planned | None
+    planned: TrialPlan | None
     took_s: float
     enqueued_id: int | None = None  # the enqueued configuration, if the ask was for one
     search_generation: int = 0  # of the search; messages of a closed search are ignored
@@ -74,7 +74,7 @@ class PruneDecision:
     number: int
     key: AttemptKey
     step: int
-    verdict: Verdict
+    verdict: PruneVerdict
     search_generation: int = 0
 
 
@@ -83,7 +83,7 @@ class ValueSuggested:
     """A value of a parameter that is not in the sweep file, or the reason why there is none."""
 
     sweep_id: int
-    wanted: Wanted
+    request: SuggestRequested
     value: Scalar = None
     error: str = ""
     search_generation: int = 0
@@ -91,10 +91,10 @@ class ValueSuggested:
 
 
 @dataclass(frozen=True, slots=True)
-class StudyRead:
+class StudyAnswered:
     """The answer to a query of `trial.study`, or the reason why there is none."""
 
-    asked: StudyAsked
+    request: StudyRequested
     answer: dict[str, Any]
     error: str = ""
 
@@ -120,12 +120,12 @@ class Stop:
 
 Message = (
     SlotOpened
-    | SlotNews
+    | SlotEvents
     | SlotLost
     | TrialProposed
     | PruneDecision
     | ValueSuggested
-    | StudyRead
+    | StudyAnswered
     | SearchFailed
     | Wake
     | Stop
@@ -156,7 +156,7 @@ class Searcher(Protocol):
 
     def report(self, number: int, key: AttemptKey, step: int, value: float) -> None: ...
 
-    def suggest(self, number: int, wanted: Wanted) -> None: ...
+    def suggest(self, number: int, request: SuggestRequested) -> None: ...
 
     def tell(
         self,

@@ -74,7 +74,7 @@ class MetricPoint:
 
 
 @dataclass(frozen=True, slots=True)
-class SearchNotes:
+class SearchAttributesChanged:
     """The attributes that sampler and pruner set on a trial; they replace the stored ones."""
 
     trial_id: int
@@ -133,7 +133,7 @@ class TrialRetried:
 
 
 @dataclass(frozen=True, slots=True)
-class RequestMoot:
+class RequestObsolete:
     """A client's request for a trial no longer applies, for example because the trial has ended."""
 
     trial_id: int
@@ -144,7 +144,7 @@ class SweepChanged:
     """A new state of a sweep, a new reason or a new wait, unless a client has changed the sweep in the meantime."""
 
     sweep_id: int
-    was: SweepState
+    old_state: SweepState
     state: SweepState
     reason: str
     at: float
@@ -181,7 +181,7 @@ class DeviceChanged:
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceSetAside:
+class DeviceDrained:
     """A device accepts no trials until an operator returns it."""
 
     device_id: str
@@ -194,17 +194,17 @@ Change = (
     | AttemptPlaced
     | AttemptStarted
     | MetricPoint
-    | SearchNotes
+    | SearchAttributesChanged
     | ParamDefined
     | ArtifactSaved
     | AttemptEnded
     | TrialDropped
     | TrialRetried
-    | RequestMoot
+    | RequestObsolete
     | SweepChanged
     | SweepWarned
     | DeviceChanged
-    | DeviceSetAside
+    | DeviceDrained
 )
 
 # These must survive a power failure; metric points and attributes need to survive only a crash of the process.
@@ -217,7 +217,7 @@ DURABLE: tuple[type, ...] = (
     TrialRetried,
     SweepChanged,
     DeviceChanged,
-    DeviceSetAside,
+    DeviceDrained,
 )
 
 
@@ -291,7 +291,7 @@ class StoredSweep:
 
 
 @dataclass(frozen=True, slots=True)
-class SweepWish:
+class SweepUpdate:
     """The state and limits of an active sweep as clients have set them."""
 
     state: SweepState
@@ -303,7 +303,7 @@ class SweepWish:
 
 
 @dataclass(frozen=True, slots=True)
-class TrialWish:
+class TrialCommandRequest:
     """A client's request for a trial, and the stored trial."""
 
     sweep_id: int
@@ -328,8 +328,8 @@ class Enqueued:
 class PendingCommands:
     """The pending commands of clients and the device reservations of ensembles."""
 
-    sweeps: dict[int, SweepWish] = field(default_factory=dict)
-    trials: tuple[TrialWish, ...] = ()
+    sweeps: dict[int, SweepUpdate] = field(default_factory=dict)
+    trials: tuple[TrialCommandRequest, ...] = ()
     enqueued: tuple[Enqueued, ...] = ()
     dedicated: dict[str, str] = field(default_factory=dict)  # devices that ensembles reserve, and why
-    aside: dict[str, str] = field(default_factory=dict)  # devices that are set aside, and why
+    drained: dict[str, str] = field(default_factory=dict)  # devices that are set aside, and why

@@ -21,12 +21,12 @@ class WarmStart:
     left_out: int = 0  # not considered, because there are too many
 
 
-def choose(spec: SweepSpec, earlier: Iterable[tuple[int, Params]]) -> WarmStart:
+def select_trials(spec: SweepSpec, earlier: Iterable[tuple[int, Params]]) -> WarmStart:
     """Selects the fitting trials; each is given by id and parameters."""
     taken: list[int] = []
     dropped: dict[int, str] = {}
     for trial_id, params in earlier:
-        complaint = misfit(spec, params)
+        complaint = incompatible_parameters(spec, params)
         if complaint is None:
             taken.append(trial_id)
         else:
@@ -34,7 +34,7 @@ def choose(spec: SweepSpec, earlier: Iterable[tuple[int, Params]]) -> WarmStart:
     return WarmStart(tuple(taken), len(dropped), tuple(dict.fromkeys(dropped.values()))[:MAX_REASONS])
 
 
-def judged_otherwise(spec: SweepSpec, sweep_id: int, goals: Iterable[tuple[str, str]]) -> str | None:
+def incompatible_objectives(spec: SweepSpec, sweep_id: int, goals: Iterable[tuple[str, str]]) -> str | None:
     """Why the results of an earlier sweep with these goals (name and direction) cannot be used; None if they can."""
     earlier = list(goals)
     if [goal for _, goal in earlier] == [metric.goal for metric in spec.objectives]:
@@ -44,7 +44,7 @@ def judged_otherwise(spec: SweepSpec, sweep_id: int, goals: Iterable[tuple[str, 
     return f"sweep {sweep_id} has other goals ({theirs}) than this sweep ({ours}); use sweeps with the same goals"
 
 
-def misfit(spec: SweepSpec, params: Params) -> str | None:
+def incompatible_parameters(spec: SweepSpec, params: Params) -> str | None:
     """Why a trial with these parameters does not fit the sweep; None if it fits.
 
     It fits if each active parameter has a value within its bounds. Its other parameters are ignored.
@@ -55,7 +55,7 @@ def misfit(spec: SweepSpec, params: Params) -> str | None:
             continue
         if name not in params:
             return f"{name}: missing"
-        if complaint := parameter.complaint(params[name]):
+        if complaint := parameter.invalid_reason(params[name]):
             return f"{name}: {complaint}"
         chosen[name] = params[name]
     return None

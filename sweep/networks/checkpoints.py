@@ -12,7 +12,7 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
-from podium.sweep.runtime.atomic_files import check_plain, named, sha256_of
+from podium.sweep.runtime.atomic_files import check_regular, display_path, sha256_of
 from podium.sweep.values.errors import EnsembleError, UserCodeError
 
 
@@ -46,18 +46,18 @@ def save_arrays(arrays: Mapping[str, np.ndarray], path: Path, metadata: Mapping[
 def load_weights(path: Path, sha256: str | None = None) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
     """Tensors by name, and the metadata. Raises `EnsembleError` if the file is missing, changed or damaged."""
     try:
-        check_plain(path)
+        check_regular(path)
         if sha256 is not None and sha256_of(path) != sha256:
-            raise EnsembleError(f"{named(path)} is damaged: its SHA-256 differs from the recorded one")
+            raise EnsembleError(f"{display_path(path)} is damaged: its SHA-256 differs from the recorded one")
         with safe_open(path, framework="pt") as file:
             metadata = dict(file.metadata() or {})
         return load_file(path), metadata
     except OSError as error:
-        raise EnsembleError(f"cannot read {named(path)}: {error.strerror}") from error
+        raise EnsembleError(f"cannot read {display_path(path)}: {error.strerror}") from error
     except EnsembleError:
         raise
     except Exception as error:
-        raise EnsembleError(f"{named(path)} is damaged: {error}") from error
+        raise EnsembleError(f"{display_path(path)} is damaged: {error}") from error
 
 
 def architecture_of(metadata: Mapping[str, str]) -> dict[str, object]:

@@ -9,12 +9,12 @@ import torch
 from torch import nn
 
 from podium.sweep.values.errors import UserCodeError
-from podium.sweep.values.network_manifest import Outputs, UserNetwork
+from podium.sweep.values.network_manifest import NetworkManifest, Outputs
 
 Build = Callable[[dict[str, Any]], nn.Module]
 
 
-class RowsIn(nn.Module):
+class FlatInputAdapter(nn.Module):
     """Converts flat rows to the shape and dtype of a network, and its outputs to float32.
 
     The network gets a copy of the rows, since it may modify them in place.
@@ -31,7 +31,7 @@ class RowsIn(nn.Module):
         """Flat rows (rows, features) in, probabilities (rows, classes) or values (rows, outputs) out, float32."""
         count = rows.shape[0]  # unlike len(), a symbolic size in an exported graph
         inputs = rows.reshape((count, *self.shape)).to(self.dtype, copy=True)
-        return answers_of(self.network(inputs), count, self.outputs)
+        return forward_float32(self.network(inputs), count, self.outputs)
 
     def extra_repr(self) -> str:
         return f"{self.shape}, {self.dtype}, {self.outputs.value}"
@@ -42,7 +42,7 @@ def check_rows(network: nn.Module, rows: torch.Tensor) -> None:
 
     Converting 2.7 to int64 gives 2, and 300 to uint8 gives 44.
     """
-    if not isinstance(network, RowsIn) or network.dtype.is_floating_point or network.dtype.is_complex:
+    if not isinstance(network, FlatInputAdapter) or network.dtype.is_floating_point or network.dtype.is_complex:
         return
     lowest, beyond = _limits(network.dtype)
     wrong = (rows != rows.trunc()) | (rows < lowest) | (rows >= beyond)
@@ -63,7 +63,7 @@ def _limits(dtype: torch.dtype) -> tuple[float, float]:
     return float(limits.min), float(limits.max + 1)
 
 
-def answers_of(outputs: Any, rows: int, kind: Outputs) -> torch.Tensor:
+def forward_float32(outputs: Any, rows: int, kind: Outputs) -> torch.Tensor:
     """The outputs of a network as float32 (rows, classes or outputs). Raises `UserCodeError` for any other shape.
 
     A single output p of a binary classifier becomes (1 - p, p).
@@ -86,29 +86,30 @@ def answers_of(outputs: Any, rows: int, kind: Outputs) -> torch.Tensor:
     return values if values.shape[1] > 1 else torch.cat([1 - values, values], dim=1)
 
 
-def built(build: Build, header: UserNetwork, weights: Mapping[str, torch.Tensor]) -> RowsIn:
+def build_network(build: Build, header: NetworkManifest, weights: Mapping[str, torch.Tensor]) -> FlatInputAdapter:
     """The network that `build` returns for the parameters, with these weights, in evaluation mode; on the CPU.
 
     Raises `UserCodeError` if `build` fails, or returns a network of another architecture.
     """
-    network = _called(build, header)
+    network = _call_build(build, header)
     try:
         network.load_state_dict(dict(weights), strict=True)
     except Exception as error:
         text = " ".join(str(error).split())
         raise UserCodeError(
-            f"the saved weights do not fit the network that {header.build} returned for {_shown(header.params)}: "
+            f"the saved weights do not fit the network that {header.build} returned "
+            f"for {_format_params(header.params)}: "
             f"{text[:600]}"
         ) from error
-    return RowsIn(network, header.shape, dtype_of(header.dtype), header.outputs).eval()
+    return FlatInputAdapter(network, header.shape, dtype_of(header.dtype), header.outputs).eval()
 
 
-def _called(build: Build, header: UserNetwork) -> nn.Module:
+def _call_build(build: Build, header: NetworkManifest) -> nn.Module:
     try:
         network = build(dict(header.params))
     except Exception as error:
         raise UserCodeError(
-            f"{header.build} raised {type(error).__name__}: {error} (with {_shown(header.params)})"
+            f"{header.build} raised {type(error).__name__}: {error} (with {_format_params(header.params)})"
         ) from error
     if not isinstance(network, nn.Module):
         raise UserCodeError(f"{header.build} returned a {type(network).__name__}; expected a torch.nn.Module")
@@ -123,6 +124,6 @@ def dtype_of(name: str) -> torch.dtype:
     return found
 
 
-def _shown(params: Mapping[str, Any]) -> str:
+def _format_params(params: Mapping[str, Any]) -> str:
     text = ", ".join(f"{name}={value!r}" for name, value in params.items())
     return text if len(text) <= 300 else f"{text[:300]}…"

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from podium.sweep.spec import catalog
+from podium.sweep.spec import builtin_catalog
 from podium.sweep.values.errors import EnsembleError
 
 _ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU, "tanh": nn.Tanh}
@@ -56,7 +56,7 @@ def build(architecture: Mapping[str, Any]) -> nn.Module:
     Raises `EnsembleError` for an unknown model.
     """
     name = architecture["model"]
-    if name not in catalog.MODELS:
+    if name not in builtin_catalog.MODELS:
         raise EnsembleError(f"unknown model {name!r}")
     body = _mlp if name == "mlp" else _cnn
     layers = body(architecture["settings"], architecture["image"], architecture["classes"])

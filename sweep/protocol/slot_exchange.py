@@ -21,9 +21,9 @@ from podium.sweep.values.trial import (
     Reported,
     Saved,
     Started,
-    StopAsked,
-    StudyAsked,
-    Wanted,
+    StopRequested,
+    StudyRequested,
+    SuggestRequested,
 )
 
 EVENT_KINDS: dict[str, type[Event]] = {
@@ -31,9 +31,9 @@ EVENT_KINDS: dict[str, type[Event]] = {
     "reported": Reported,
     "logged": Logged,
     "saved": Saved,
-    "suggest_requested": Wanted,
-    "study_requested": StudyAsked,
-    "stop_requested": StopAsked,
+    "suggest_requested": SuggestRequested,
+    "study_requested": StudyRequested,
+    "stop_requested": StopRequested,
     "ended": Ended,
 }
 SUPERSEDED = b"null"

@@ -18,7 +18,7 @@ from podium.sweep.protocol.codec import Codec, DeviceView
 from podium.sweep.protocol.limits import MAX_IMPORTS, MAX_LINE_BYTES, MAX_METRICS, MAX_NAME, MAX_STEP
 from podium.sweep.protocol.slot_commands import ANSWER_KINDS, TrialAnswer
 from podium.sweep.protocol.slot_exchange import EVENT_KINDS
-from podium.sweep.values.attempt_outcomes import ChildReport, Chosen
+from podium.sweep.values.attempt_outcomes import ReducedResult, ReportedOutcome
 from podium.sweep.values.errors import BadReportError
 from podium.sweep.values.trial import (
     STUDY_QUESTIONS,
@@ -30,8 +30,8 @@ from podium.sweep.values.trial import (
     Reported,
     Saved,
     Started,
-    StudyAsked,
-    Wanted,
+    StudyRequested,
+    SuggestRequested,
 )
 from podium.sweep.values.trial_attributes import too_deep
 
@@ -57,15 +57,15 @@ class Heartbeat:
     """The trial makes progress but has nothing to report."""
 
 
-TrialMessage = Event | AttrsReported | Chosen | ChildReport | Heartbeat
+TrialMessage = Event | AttrsReported | ReducedResult | ReportedOutcome | Heartbeat
 SlotMessage = AttemptGreeting | TrialAnswer
 
 _FROM_TRIAL: Codec[TrialMessage] = Codec(
     {
         **{kind: cls for kind, cls in EVENT_KINDS.items() if cls is not Ended},
         "attrs_reported": AttrsReported,
-        "value": Chosen,
-        "outcome": ChildReport,
+        "value": ReducedResult,
+        "outcome": ReportedOutcome,
         "heartbeat": Heartbeat,
     },
     omitted=frozenset({"key"}),
@@ -107,7 +107,8 @@ def parse_to_trial(line: bytes) -> SlotMessage:
     return _TO_TRIAL.from_json(json.loads(line))
 
 
-# The limits of each message. `ChildReport` and `Chosen` check themselves, `AttrsReported` is checked where it is kept.
+# The limits of each message. `ReportedOutcome` and `ReducedResult` check themselves, `AttrsReported` is checked where
+# it is kept.
 
 
 def _check_started(message: Started) -> bool:
@@ -142,7 +143,7 @@ def _check_saved(message: Saved) -> bool:
     return _is_relative_path(message.name) and _is_string(message.sha256) and _is_count(message.size_bytes)
 
 
-def _check_suggest(message: Wanted) -> bool:
+def _check_suggest(message: SuggestRequested) -> bool:
     return (
         _is_string(message.name)
         and 0 < len(message.name) <= MAX_NAME
@@ -153,7 +154,7 @@ def _check_suggest(message: Wanted) -> bool:
     )
 
 
-def _check_study(message: StudyAsked) -> bool:
+def _check_study(message: StudyRequested) -> bool:
     return _is_count(message.request) and _is_count(message.number) and message.what in STUDY_QUESTIONS
 
 
@@ -170,8 +171,8 @@ _CHECKS: dict[type[Any], Callable[[Any], bool]] = {
     Reported: _check_reported,
     Logged: _check_logged,
     Saved: _check_saved,
-    Wanted: _check_suggest,
-    StudyAsked: _check_study,
+    SuggestRequested: _check_suggest,
+    StudyRequested: _check_study,
     AttrsReported: _check_attrs,
 }
 

@@ -16,14 +16,14 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
-def write_whole(path: Path, content: bytes, *, mode: int = 0o644) -> None:
+def write_atomic(path: Path, content: bytes, *, mode: int = 0o644) -> None:
     """Write a temporary file, sync it and rename it: readers see either the old file or the new one."""
-    with appearing(path, mode=mode) as file:
+    with open_atomic(path, mode=mode) as file:
         file.write(content)
 
 
 @contextlib.contextmanager
-def appearing(path: Path, *, mode: int = 0o644) -> Iterator[BinaryIO]:
+def open_atomic(path: Path, *, mode: int = 0o644) -> Iterator[BinaryIO]:
     """A context manager for an atomic write: the file is renamed into place at the end, removed on an exception."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
@@ -38,19 +38,19 @@ def appearing(path: Path, *, mode: int = 0o644) -> Iterator[BinaryIO]:
         raise
 
 
-def opened(path: Path) -> BufferedReader:
+def open_regular(path: Path) -> BufferedReader:
     """Open a regular file for reading. Raises `OSError` for a link, pipe or device that a trial may have created."""
-    return _plain(os.open(path, _FILE))
+    return _open_descriptor(os.open(path, _FILE))
 
 
-def _plain(descriptor: int) -> BufferedReader:
+def _open_descriptor(descriptor: int) -> BufferedReader:
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise OSError(errno.EINVAL, "not a regular file")
     return os.fdopen(descriptor, "rb")
 
 
-def opened_in(folder: Path, name: str) -> BufferedReader:
+def open_regular_in(folder: Path, name: str) -> BufferedReader:
     """Open a regular file below a folder without following links. Raises `OSError`."""
     *parents, last = name.split("/")
     where = os.open(folder, _FOLDER)
@@ -59,22 +59,22 @@ def opened_in(folder: Path, name: str) -> BufferedReader:
             inner = os.open(parent, _FOLDER | os.O_NOFOLLOW, dir_fd=where)
             os.close(where)
             where = inner
-        return _plain(os.open(last, _FILE, dir_fd=where))
+        return _open_descriptor(os.open(last, _FILE, dir_fd=where))
     finally:
         os.close(where)
 
 
-def check_plain(path: Path) -> None:
+def check_regular(path: Path) -> None:
     """Raises `OSError` if it is not a regular file; for use before a library opens it by path."""
-    opened(path).close()
+    open_regular(path).close()
 
 
-def named(path: Path) -> str:
+def display_path(path: Path) -> str:
     """The path of a file relative to the data directory, as shown to clients: `trials/3/0/1/model.safetensors`."""
     return "/".join(path.parts[-5:])
 
 
 def sha256_of(path: Path) -> str:
     """The SHA-256 of a file's content, in hexadecimal."""
-    with opened(path) as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

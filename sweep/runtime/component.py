@@ -19,10 +19,10 @@ from podium.sweep.runtime.settings import ServiceSettings
 
 READY_FD = "PODIUM_READY_FD"
 PARENT_PID = "PODIUM_SERVE_PID"
-BEAT_S = 1.0
+HEARTBEAT_S = 1.0
 
 
-def begin() -> ServiceSettings:
+def start_component() -> ServiceSettings:
     """Initializes a component, which from now on dies with `serve`; returns the settings from the command line."""
     parent = os.environ.pop(PARENT_PID, None)
     if parent is not None:
@@ -32,12 +32,12 @@ def begin() -> ServiceSettings:
     return ServiceSettings.from_json(sys.argv[1])
 
 
-def say_ready() -> None:
+def report_ready() -> None:
     """Tell `serve` that this component is ready; no-op without `serve`."""
     _pipe().say_ready()
 
 
-def beat() -> None:
+def send_heartbeat() -> None:
     """Send a heartbeat to `serve`, at most once a second; to be called in each iteration of a component's loop.
 
     A component whose heartbeats stop after the first one is restarted. No-op without `serve`.
@@ -49,7 +49,7 @@ class SupervisorPipe:
     """The pipe through which a component reports to `serve`; without a descriptor, nothing is sent."""
 
     def __init__(
-        self, descriptor: int | None, *, beat_s: float = BEAT_S, clock: Callable[[], float] = time.monotonic
+        self, descriptor: int | None, *, beat_s: float = HEARTBEAT_S, clock: Callable[[], float] = time.monotonic
     ) -> None:
         """Makes the pipe non-blocking, and child processes do not inherit it. `beat_s`: between two heartbeats."""
         self._descriptor = descriptor
@@ -61,7 +61,9 @@ class SupervisorPipe:
             os.set_blocking(descriptor, False)
 
     @classmethod
-    def from_environment(cls, *, beat_s: float = BEAT_S, clock: Callable[[], float] = time.monotonic) -> SupervisorPipe:
+    def from_environment(
+        cls, *, beat_s: float = HEARTBEAT_S, clock: Callable[[], float] = time.monotonic
+    ) -> SupervisorPipe:
         """The pipe that `serve` named in the environment, from which it is removed."""
         descriptor = os.environ.pop(READY_FD, None)
         return cls(None if descriptor is None else int(descriptor), beat_s=beat_s, clock=clock)
@@ -85,10 +87,10 @@ class SupervisorPipe:
 
 @functools.cache
 def _pipe() -> SupervisorPipe:
-    return SupervisorPipe.from_environment(beat_s=BEAT_S)
+    return SupervisorPipe.from_environment(beat_s=HEARTBEAT_S)
 
 
-def wake(socket_path: Path) -> None:
+def wake_component(socket_path: Path) -> None:
     """Notify a component of changes in the database; one that is not running reads them when it starts."""
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
         sender.setblocking(False)

@@ -17,7 +17,7 @@ RESERVE_FILES = 1000  # inodes; one twentieth of a file system that has fewer th
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class DiskSpace:
     """The free space of a file system, available to this user."""
 
     path: str
@@ -27,16 +27,16 @@ class Room:
     needed_files: int = 0
 
     @property
-    def enough(self) -> bool:
+    def is_sufficient(self) -> bool:
         """Whether new work may start."""
-        return self.free_bytes >= self.needed_bytes and not self._short_of_files
+        return self.free_bytes >= self.needed_bytes and not self._lacks_files
 
     @property
-    def _short_of_files(self) -> bool:
+    def _lacks_files(self) -> bool:
         return self.free_files is not None and self.free_files < self.needed_files
 
     def __str__(self) -> str:
-        if self._short_of_files:
+        if self._lacks_files:
             return (
                 f"no space left in {self.path}: {self.free_files:,} inodes are free, but {self.needed_files:,} are "
                 "required to start new work; remove files to resume automatically"
@@ -47,21 +47,21 @@ class Room:
         )
 
 
-def room(path: Path) -> Room:
+def disk_space(path: Path) -> DiskSpace:
     """The free space of the file system of `path`; 0 if statvfs fails."""
     try:
         found = os.statvfs(path)
     except OSError:
-        return Room(str(path), 0, RESERVE_BYTES)
+        return DiskSpace(str(path), 0, RESERVE_BYTES)
     size, free = found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize
     needed = min(RESERVE_BYTES, size // RESERVE_SHARE)
     if not found.f_files:
-        return Room(str(path), free, needed)
-    return Room(str(path), free, needed, found.f_favail, min(RESERVE_FILES, found.f_files // RESERVE_SHARE))
+        return DiskSpace(str(path), free, needed)
+    return DiskSpace(str(path), free, needed, found.f_favail, min(RESERVE_FILES, found.f_files // RESERVE_SHARE))
 
 
-def check_room(path: Path) -> None:
+def check_disk_space(path: Path) -> None:
     """Raises `StorageFullError` if there is not enough space to start new work."""
-    found = room(path)
-    if not found.enough:
+    found = disk_space(path)
+    if not found.is_sufficient:
         raise StorageFullError(str(found))

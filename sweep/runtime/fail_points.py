@@ -61,7 +61,7 @@ POINTS = (
 )
 
 
-def passing(name: str) -> None:
+def fail_point(name: str) -> None:
     """A fail point: kills this process if a test has armed `name`."""
     if _FOLDER is not None:
         _pass(Path(_FOLDER, name))

@@ -12,10 +12,10 @@ _NETWORK = {
     "fuse.glusterfs", "fuse.ceph", "fuse.s3fs", "fuse.rclone", "fuse.gcsfuse",
 }  # fmt: skip
 _LOCAL = {"tmpfs", "ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "zfs", "overlay"}
-_DOUBTFUL = {"9p"}  # host folders in a virtual machine or in WSL; the root of some container runtimes
+_UNRELIABLE = {"9p"}  # host folders in a virtual machine or in WSL; the root of some container runtimes
 
 
-def kind_of(path: Path, mounts: str | None = None) -> str:
+def filesystem_type_of(path: Path, mounts: str | None = None) -> str:
     """The Linux file system type of `path`, such as `ext4`; "" if unknown.
 
     `mounts`: the content of /proc/self/mountinfo (proc(5)); of several mounts on a mount point the last one counts.
@@ -56,14 +56,17 @@ def is_network(kind: str) -> bool:
     return kind in _NETWORK
 
 
-def is_doubtful(kind: str) -> bool:
+def is_unreliable(kind: str) -> bool:
     """Whether its file locks may be unreliable."""
-    return kind in _DOUBTFUL
+    return kind in _UNRELIABLE
 
 
 def refuse_network(root: Path, mounts: str | None = None) -> None:
-    """Raises `DataDirectoryError` if the data directory is on a network file system. `mounts`: see `kind_of`."""
-    kind = kind_of(root, mounts)
+    """Raises `DataDirectoryError` if the data directory is on a network file system.
+
+    `mounts`: see `filesystem_type_of`.
+    """
+    kind = filesystem_type_of(root, mounts)
     if is_network(kind):
         raise DataDirectoryError(
             f"the data directory {root} is on a network file system ({kind}), which does not support SQLite's locks; "

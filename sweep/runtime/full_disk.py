@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from podium.sweep.runtime.disk_space import Room, room
+from podium.sweep.runtime.disk_space import DiskSpace, disk_space
 from podium.sweep.runtime.filesystem_type import writable_local
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.runtime.resource_usage import folder_bytes
@@ -23,12 +23,12 @@ _NEARLY_FULL_BYTES = 1 << 20
 _MB = 1 << 20
 
 
-def blame(
+def classify_full_disk(
     error: BaseException,
     message: str,
     assignment: Assignment,
     *,
-    room_of: Callable[[Path], Room] = room,
+    room_of: Callable[[Path], DiskSpace] = disk_space,
     local_mounts: Callable[[], list[str]] = writable_local,
 ) -> tuple[Cause, str, bool]:
     """The cause and message of an attempt that ran out of disk space, and whether it was interrupted without fault.
@@ -41,16 +41,16 @@ def blame(
     if allowed_mb is not None and used > allowed_mb * _MB:
         return Cause.DISK_QUOTA, over_quota(used, allowed_mb), False
     found = room_of(directory.root)
-    if not found.enough and not _filled_by(used, found):
+    if not found.is_sufficient and not _filled_by(used, found):
         return Cause.DISK_FULL, f"{ON_DATA_DISK}: {message}", True
-    if not found.enough:
+    if not found.is_sufficient:
         where = f"on the disk of the data directory, where this trial's own files use {used / _MB:.0f} MB"
     else:
-        where = f"on {_shown(list(_full_file_systems(error, local_mounts())))}"
+        where = f"on {_folder_list(list(_full_file_systems(error, local_mounts())))}"
     return Cause.DISK_FULL, f"no space left {where}: {message}", False
 
 
-def _filled_by(used_bytes: int, found: Room) -> bool:
+def _filled_by(used_bytes: int, found: DiskSpace) -> bool:
     """Whether there is enough space after the trial's own files are removed."""
     return found.free_bytes < found.needed_bytes <= found.free_bytes + used_bytes
 
@@ -77,7 +77,7 @@ def _file_names(error: BaseException) -> Iterator[str]:
                 yield os.fsdecode(name)
 
 
-def _shown(folders: list[str]) -> str:
+def _folder_list(folders: list[str]) -> str:
     others = "the data disk is not full"
     if not folders:
         return f"an unknown file system ({others})"

@@ -63,10 +63,10 @@ def provenance_of_document(document: Mapping[str, Any]) -> Provenance:
 def provenance_of(code: Path | None, argv: Sequence[str] | None = None, *, git_s: float = GIT_S) -> Provenance:
     """The provenance of a submission by this process with the code in a folder; never raises, bounded by `git_s`."""
     commit, dirty = (None, None) if code is None else _git(code, git_s)
-    return Provenance(git_commit=commit, git_dirty=dirty, command=redacted(sys.argv if argv is None else argv))
+    return Provenance(git_commit=commit, git_dirty=dirty, command=redact(sys.argv if argv is None else argv))
 
 
-def redacted(argv: Sequence[str]) -> list[str]:
+def redact(argv: Sequence[str]) -> list[str]:
     """The words of a command line, with the program's file name only and likely secrets redacted."""
     words = [Path(argv[0]).name, *argv[1:]] if argv else []
     shown: list[str] = []
@@ -88,14 +88,14 @@ def redacted(argv: Sequence[str]) -> list[str]:
 def _git(folder: Path, timeout_s: float) -> tuple[str | None, bool | None]:
     """The checked-out commit, and whether there are uncommitted changes; None if unknown or after a timeout."""
     end_s = time.monotonic() + timeout_s
-    commit = _answer(folder, end_s, "rev-parse", "--verify", "HEAD")
+    commit = _git_output(folder, end_s, "rev-parse", "--verify", "HEAD")
     if commit is None or re.fullmatch(r"[0-9a-f]{7,64}", commit.strip()) is None:
         return None, None
-    status = _answer(folder, end_s, "status", "--porcelain", "--", ":(top)", *_NOT_CODE)
+    status = _git_output(folder, end_s, "status", "--porcelain", "--", ":(top)", *_NOT_CODE)
     return commit.strip(), None if status is None else bool(status.strip())
 
 
-def _answer(folder: Path, end_s: float, *arguments: str) -> str | None:
+def _git_output(folder: Path, end_s: float, *arguments: str) -> str | None:
     """The output of a git command; None if it fails, times out or git is missing. Starts no file monitor."""
     command = ["git", "-c", "core.fsmonitor=false", "-C", str(folder), *arguments]
     try:

@@ -16,7 +16,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 _libc.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
 
 
-def collapse() -> None:
+def collapse_memory() -> None:
     """Collapse the anonymous, writable memory of this process into huge pages, as far as the kernel supports it."""
     for start, end in _own_memory():
         first = -(-start // _HUGE_PAGE_BYTES) * _HUGE_PAGE_BYTES

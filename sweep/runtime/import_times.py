@@ -15,10 +15,10 @@ from typing import Any
 
 from podium.sweep.values.code_references import RESERVED_MODULES
 
-MOST = 10  # modules that are reported
-LEAST_S = 0.02  # import time of a reported module
-WORTH_S = 0.3  # total import time that causes a warning
-MOST_S = 15.0  # imports that take longer cannot be preloaded: `podium.sweep.slots.fork_server_client.PRELOAD_S`
+MAX_IMPORTS = 10  # modules that are reported
+MIN_RECORDED_S = 0.02  # import time of a reported module
+MIN_SUGGESTED_S = 0.3  # total import time that causes a warning
+MAX_IMPORT_S = 15.0  # imports that take longer cannot be preloaded: `podium.sweep.slots.fork_server_client.PRELOAD_S`
 
 
 class ImportTimes:
@@ -36,7 +36,7 @@ class ImportTimes:
     def slowest(self) -> dict[str, float]:
         """The slowest modules, sorted by import time."""
         found = sorted(self._seconds.items(), key=lambda item: -item[1])
-        return {name: round(seconds, 4) for name, seconds in found[:MOST] if seconds >= LEAST_S}
+        return {name: round(seconds, 4) for name, seconds in found[:MAX_IMPORTS] if seconds >= MIN_RECORDED_S}
 
     @contextmanager
     def measured(self) -> Iterator[None]:
@@ -94,7 +94,7 @@ def suggested_preload(imports: Mapping[str, float], preload: Sequence[str]) -> l
 def warning_of(imports: Mapping[str, float], rest_s: float, preload: Sequence[str]) -> str:
     """The warning after a trial whose imports took longer than the rest of it, or ""."""
     cost_s = sum(imports.values())
-    if not WORTH_S <= cost_s <= MOST_S or cost_s <= rest_s:
+    if not MIN_SUGGESTED_S <= cost_s <= MAX_IMPORT_S or cost_s <= rest_s:
         return ""
     modules = ", ".join(suggested_preload(imports, preload))
     return (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from podium.sweep.runtime.settings import DevicePlan, cores
+from podium.sweep.runtime.settings import DevicePlan, available_cores
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +22,11 @@ def local_devices(plan: DevicePlan) -> LocalDevices:
     if plan.kind == "pretend-gpu":
         return LocalDevices("gpu", plan.count or 2, "simulated GPUs, which train on the CPU")
     if plan.kind == "cpu":
-        return LocalDevices("cpu", plan.cpu_slots, f"{cores()} cores")
+        return LocalDevices("cpu", plan.cpu_slots, f"{available_cores()} cores")
     found = gpus()
     if found or plan.kind == "gpu":
         return LocalDevices("gpu", found, "one trial per device")
-    return LocalDevices("cpu", plan.cpu_slots, f"no GPU; {cores()} cores")
+    return LocalDevices("cpu", plan.cpu_slots, f"no GPU; {available_cores()} cores")
 
 
 def gpus() -> int:

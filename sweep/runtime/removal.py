@@ -15,13 +15,13 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
-AT_ONCE = 500  # entries: some 10 ms
+STEPS_PER_CALL = 500  # entries: some 10 ms
 _OWNER = 0o700
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 log = logging.getLogger("podium.removal")
 
 
-def removing(paths: Iterable[Path]) -> Iterator[None]:
+def removal_steps(paths: Iterable[Path]) -> Iterator[None]:
     """Remove files and folder trees; one step per entry. Missing paths are ignored."""
     for path in paths:
         try:
@@ -30,7 +30,7 @@ def removing(paths: Iterable[Path]) -> Iterator[None]:
             log.warning("cannot remove %s: %s", path, error)
 
 
-def advance(removal: Iterator[None], steps: int = AT_ONCE) -> bool:
+def advance(removal: Iterator[None], steps: int = STEPS_PER_CALL) -> bool:
     """Advance by some steps; returns whether there are more."""
     return sum(1 for _ in islice(removal, steps)) == steps
 

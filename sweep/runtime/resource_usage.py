@@ -22,18 +22,18 @@ _ENTRY_BYTES = 4096  # minimum size of an entry: empty files use an inode, too
 _WALK_SHARE = 0.05  # maximum share of one core for measuring folders
 
 
-async def memory_over(root: int, allowed: int) -> int:
+async def poll_memory(root: int, allowed: int) -> int:
     """Wait until the descendants of `root` use more than `allowed` bytes; returns the usage."""
     while True:
         began_s = time.monotonic()
-        used = memory_below(root, allowed)
+        used = memory_of_descendants(root, allowed)
         if used > allowed:
             return used
         took_s = time.monotonic() - began_s
         await asyncio.sleep(max(_REST * took_s, min(_CALM_S, max(_TIGHT_S, (allowed - used) / _MEMORY_BYTES_S))))
 
 
-async def folders_over(folders: tuple[Path, ...], allowed: int) -> int:
+async def poll_folders(folders: tuple[Path, ...], allowed: int) -> int:
     """Wait until the folders use more than `allowed` bytes of disk; returns the usage."""
     wait_s = _FOLDERS_FIRST_S
     while True:
@@ -46,7 +46,7 @@ async def folders_over(folders: tuple[Path, ...], allowed: int) -> int:
         wait_s = max(took_s / _WALK_SHARE, min(_FOLDERS_CALM_S, max(_TIGHT_S, (allowed - used) / _FOLDER_BYTES_S)))
 
 
-def memory_below(root: int, allowed: int) -> int:
+def memory_of_descendants(root: int, allowed: int) -> int:
     """Memory of the descendants of `root` in bytes: anonymous and shared memory, resident or swapped, without files.
 
     Shared memory (the fork server's template, forked children) counts proportionally (PSS). Since the kernel walks all

@@ -12,11 +12,11 @@ from typing import Any
 from podium.sweep.runtime.layout import DataDirectory
 
 
-def parts(data: DataDirectory) -> list[dict[str, Any]]:
+def read_components(data: DataDirectory) -> list[dict[str, Any]]:
     """Name, pid, state and restarts of each component; [] if there is no service file."""
     try:
         found: list[dict[str, Any]] = json.loads(data.service_file.read_text())["parts"]
-        return [part | {"state": "dead"} if part["pid"] and not lives(part["pid"]) else part for part in found]
+        return [part | {"state": "dead"} if part["pid"] and not is_running(part["pid"]) else part for part in found]
     except (OSError, ValueError, KeyError, TypeError):
         return []
 
@@ -26,7 +26,7 @@ def all_ready(found: list[dict[str, Any]]) -> bool:
     return bool(found) and all(part["state"] == "ready" for part in found)
 
 
-def lives(pid: int) -> bool:
+def is_running(pid: int) -> bool:
     """Whether a process exists and is not a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] not in "ZX"

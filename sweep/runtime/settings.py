@@ -38,7 +38,7 @@ class DevicePlan:
     @property
     def cpu_slots(self) -> int:
         """The number of CPU slots."""
-        return self.count or min(cores(), MAX_DEFAULT_CPU_SLOTS)
+        return self.count or min(available_cores(), MAX_DEFAULT_CPU_SLOTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +109,6 @@ class ServiceSettings:
         return cls(**values)
 
 
-def cores() -> int:
+def available_cores() -> int:
     """The number of CPU cores that this process may use."""
     return len(os.sched_getaffinity(0))

@@ -13,7 +13,7 @@ from podium.sweep.runtime.layout import DataDirectory
 
 
 @contextmanager
-def building(data: DataDirectory) -> Iterator[None]:
+def hold_weights(data: DataDirectory) -> Iterator[None]:
     """A shared lock: the weights of candidates are not removed within the block."""
     with data.weights_lock.open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_SH)
@@ -21,7 +21,7 @@ def building(data: DataDirectory) -> Iterator[None]:
 
 
 @contextmanager
-def nobody_builds(data: DataDirectory) -> Iterator[bool]:
+def try_lock_weights(data: DataDirectory) -> Iterator[bool]:
     """Tries to take the exclusive lock; yields whether it is held, that is, no ensemble is being built."""
     with data.weights_lock.open("ab") as file:
         try:

@@ -7,7 +7,7 @@ Runs in the scheduler process; `main` is its entry point.
 - Decisions, pure: `decide` (by message), `attempts` (what slots report), `command_handler` (what clients request),
   `placement` (who gets a free device), `sweep_endings`; `decisions` are their results.
 - State, by owner: `scheduler_state`, with `active_sweeps` (`live_sweep`, `live_trial`, `ask_pacing`, `device_time`,
-  `sweep_account`), `device_ledger`, `device_health`, `fair_share`, `disk_gate`, `slot_watchdog`.
+  `sweep_budget`), `device_ledger`, `device_health`, `fair_share`, `disk_gate`, `slot_watchdog`.
 - Helpers: `assignments` (what a slot gets), `search_inputs` (what a search gets), `wait_reasons`.
 
 Modules:
@@ -41,7 +41,7 @@ Modules:
     search_inputs    Prepares the inputs of a search: the sweep's trials, and trials of earlier sweeps. Pure
     slot_watchdog    Finds stuck slots: without a heartbeat, or past the time limit of their attempt. Pure
     study_queries    Answers the queries of `trial.study`, in a thread of the scheduler process that may block
-    sweep_account    Tracks the budget of an unfinished sweep and its usage. Pure
+    sweep_budget     Tracks the budget of an unfinished sweep and its usage. Pure
     sweep_endings    Decides the end of sweeps: finished, failed, cancelled. Pure
     wait_reasons     The reasons why a sweep waits or a device is idle, as text for users. Pure
 """

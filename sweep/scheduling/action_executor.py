@@ -52,7 +52,7 @@ class ActionExecutor:
             if isinstance(action, OpenSearch):
                 self._open(action)
             elif isinstance(action, ReadStudy):
-                self._study.read(action.sweep_id, action.asked)
+                self._study.read(action.sweep_id, action.request)
             elif isinstance(action, CleanUpAttempt):
                 self._clean_up(action.folder)
             elif isinstance(action, ApplyRetention):
@@ -80,7 +80,7 @@ class ActionExecutor:
         elif isinstance(action, ReportValue):
             searcher.report(action.number, action.key, action.step, action.value)
         elif isinstance(action, SuggestValue):
-            searcher.suggest(action.number, action.wanted)
+            searcher.suggest(action.number, action.request)
         elif isinstance(action, TellTrial):
             searcher.tell(
                 action.number,

@@ -16,7 +16,7 @@ from podium.sweep.lifecycle.state_changes import (
     AttemptEnded,
     Change,
     ParamDefined,
-    SearchNotes,
+    SearchAttributesChanged,
     StoredSweep,
     StoredTrial,
     SweepChanged,
@@ -36,18 +36,18 @@ from podium.sweep.scheduling.decisions import (
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.search_inputs import earlier_trials, past_trials
-from podium.sweep.spec.defined_parameters import definable
+from podium.sweep.spec.define_by_run import check_definable
 from podium.sweep.values.errors import UserCodeError
 from podium.sweep.values.trial import (
     MEMORY_CAUSES,
-    SWEEP_OVER,
+    TERMINAL_SWEEP_STATES,
     AttemptKey,
     Cause,
     Ended,
     Scalar,
+    SuggestRequested,
     SweepState,
     TrialState,
-    Wanted,
 )
 from podium.sweep.values.trial_history import ENQUEUED_VALUES
 
@@ -174,15 +174,15 @@ class ActiveSweeps:
             return None, Decision()
         changes: list[Change] = []
         if message.verdict.attributes:  # also when the attempt has ended: a rebuilt search needs them
-            changes.append(SearchNotes(message.key.trial_id, message.verdict.attributes))
+            changes.append(SearchAttributesChanged(message.key.trial_id, message.verdict.attributes))
         return self.current(message.key), Decision(changes)
 
     def on_value_suggested(self, message: ValueSuggested) -> tuple[LiveTrial | None, Decision]:
         """A value of a parameter that is not in the sweep file; returns the trial that waits for it, if any."""
-        trial = self.current(message.wanted.key)
+        trial = self.current(message.request.key)
         if trial is None or self.sender(message) is None:
             return None, Decision()
-        wanted = message.wanted
+        wanted = message.request
         if wanted.drawn or wanted.name in trial.fallbacks:  # it continues with its own value
             return None, Decision()
         if message.error:
@@ -190,24 +190,24 @@ class ActiveSweeps:
         trial.define(wanted.name, message.value)
         decision = self._defined(trial, wanted, message.value)
         if message.attributes:
-            decision.changes.append(SearchNotes(trial.trial_id, dict(message.attributes)))
+            decision.changes.append(SearchAttributesChanged(trial.trial_id, dict(message.attributes)))
         return trial, decision
 
-    def on_fallback_value(self, trial: LiveTrial, wanted: Wanted) -> Decision:
+    def on_fallback_value(self, trial: LiveTrial, request: SuggestRequested) -> Decision:
         """A trial sampled a value itself because no answer came in time. Recorded immediately, since the trial may end
         at once.
         """
         try:
-            definable(self._sweeps[trial.sweep_id].spec, wanted, len(trial.params))
+            check_definable(self._sweeps[trial.sweep_id].spec, request, len(trial.params))
         except UserCodeError as error:
             log.warning("dropped a value that trial %d sampled itself: %s", trial.trial_id, error)
             return Decision()
-        trial.define_fallback(wanted.name, wanted.value)
-        return self._defined(trial, wanted, wanted.value)
+        trial.define_fallback(request.name, request.value)
+        return self._defined(trial, request, request.value)
 
-    def _defined(self, trial: LiveTrial, wanted: Wanted, value: Scalar) -> Decision:
+    def _defined(self, trial: LiveTrial, request: SuggestRequested, value: Scalar) -> Decision:
         self._sweeps[trial.sweep_id].reopen_search()
-        return Decision(changes=[ParamDefined(trial.trial_id, wanted.name, value, wanted.distribution)])
+        return Decision(changes=[ParamDefined(trial.trial_id, request.name, value, request.distribution)])
 
     # Trials.
 
@@ -256,7 +256,7 @@ def rejection(stored: StoredSweep, reason: str, now: Instant) -> list[Change]:
             key = AttemptKey(trial.trial_id, trial.attempt)
             event = Ended(key, TrialState.CANCELLED, at, at, cause=Cause.CANCELLED, message="its sweep failed")
             changes.append(AttemptEnded(event, stored.sweep_id, trial.number, TrialState.CANCELLED))
-    if stored.state not in SWEEP_OVER:
+    if stored.state not in TERMINAL_SWEEP_STATES:
         changes.append(SweepChanged(stored.sweep_id, stored.state, SweepState.FAILED, reason, at))
     return changes
 

@@ -22,7 +22,7 @@ from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.values.trial import (
-    COUNTED,
+    COUNTED_TRIAL_STATES,
     SWEEP_TRANSITIONS,
     Cause,
     Ended,
@@ -31,11 +31,11 @@ from podium.sweep.values.trial import (
     Reported,
     Saved,
     Started,
-    StopAsked,
-    StudyAsked,
+    StopRequested,
+    StudyRequested,
+    SuggestRequested,
     SweepState,
     TrialState,
-    Wanted,
 )
 
 log = logging.getLogger("podium.scheduler")
@@ -81,17 +81,23 @@ def _on_saved(state: SchedulerState, slot: Slot, trial: LiveTrial, event: Saved,
     return Decision(changes=[ArtifactSaved(event)])
 
 
-def _on_wanted(state: SchedulerState, slot: Slot, trial: LiveTrial, event: Wanted, now: Instant) -> Decision:
+def _on_suggest_requested(
+    state: SchedulerState, slot: Slot, trial: LiveTrial, event: SuggestRequested, now: Instant
+) -> Decision:
     decision = state.sweeps.on_fallback_value(trial, event) if event.drawn else Decision()
     decision.actions.append(SuggestValue(trial.sweep_id, trial.number, event))
     return decision
 
 
-def _on_study_asked(state: SchedulerState, slot: Slot, trial: LiveTrial, event: StudyAsked, now: Instant) -> Decision:
+def _on_study_requested(
+    state: SchedulerState, slot: Slot, trial: LiveTrial, event: StudyRequested, now: Instant
+) -> Decision:
     return Decision(actions=[ReadStudy(trial.sweep_id, event)])
 
 
-def _on_stop_asked(state: SchedulerState, slot: Slot, trial: LiveTrial, event: StopAsked, now: Instant) -> Decision:
+def _on_stop_requested(
+    state: SchedulerState, slot: Slot, trial: LiveTrial, event: StopRequested, now: Instant
+) -> Decision:
     """A trial called `study.stop()`: running trials may finish, and no other trial of the sweep starts."""
     sweep = state.sweeps[trial.sweep_id]
     if SweepState.STOPPING not in SWEEP_TRANSITIONS[sweep.state]:
@@ -109,9 +115,9 @@ EVENT_HANDLERS: Mapping[type, Callable[[SchedulerState, Slot, LiveTrial, Any, In
     Reported: _on_reported,
     Logged: _on_logged,
     Saved: _on_saved,
-    Wanted: _on_wanted,
-    StudyAsked: _on_study_asked,
-    StopAsked: _on_stop_asked,
+    SuggestRequested: _on_suggest_requested,
+    StudyRequested: _on_study_requested,
+    StopRequested: _on_stop_requested,
     Ended: _on_ended,
 }
 
@@ -130,7 +136,7 @@ def end_attempt(state: SchedulerState, trial: LiveTrial, event: Ended, now: Inst
     if repeat and event.state is TrialState.CANCELLED and event.cause is Cause.CANCELLED:
         event = replace(event, message="the service stopped")  # no client requested it
     decision += state.sweeps.end_attempt(trial, event, now, repeat=repeat)
-    if event.state in COUNTED and sweep.spec.keep.removes_something:
+    if event.state in COUNTED_TRIAL_STATES and sweep.spec.keep.removes_something:
         decision.actions.append(ApplyRetention(sweep.sweep_id))
     return decision
 
@@ -138,7 +144,7 @@ def end_attempt(state: SchedulerState, trial: LiveTrial, event: Ended, now: Inst
 def end_lost(state: SchedulerState, trial: LiveTrial, cause: Cause, reason: str, now: Instant) -> Decision:
     """An attempt was lost together with its slot, which did not clean up."""
     decision = Decision(actions=[CleanUpAttempt(state.folder_of(trial))])
-    decision += end_attempt(state, trial, ended(trial, cause, reason, now), now)
+    decision += end_attempt(state, trial, attempt_ended(trial, cause, reason, now), now)
     return decision
 
 
@@ -157,7 +163,7 @@ def end_interrupted(state: SchedulerState, trial: LiveTrial, reason: str, now: I
     return decision
 
 
-def ended(trial: LiveTrial, cause: Cause, reason: str, now: Instant) -> Ended:
+def attempt_ended(trial: LiveTrial, cause: Cause, reason: str, now: Instant) -> Ended:
     """The end of an attempt that the scheduler itself decides."""
     state = TrialState.CANCELLED if cause is Cause.CANCELLED else TrialState.FAILED
     return Ended(trial.key, state, now.wall_s, now.wall_s, cause=cause, message=reason)

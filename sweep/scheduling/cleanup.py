@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from podium.sweep.runtime.layout import AttemptDirectory
-from podium.sweep.runtime.removal import finish, removing, unfinished
+from podium.sweep.runtime.removal import finish, removal_steps, unfinished
 from podium.sweep.values.errors import DamagedError, DatabaseError, FencedError
 
 SETTLE_S = 1.0  # after which the processes of a lost slot are gone too
@@ -101,7 +101,7 @@ class CleanupThread:
 def clean_up_attempt(folder: Path) -> None:
     """Remove the working and temporary files of an attempt; its log and saved files stay."""
     directory = AttemptDirectory(folder)
-    finish(removing([directory.work, directory.temporary, *unfinished(folder)]))
+    finish(removal_steps([directory.work, directory.temporary, *unfinished(folder)]))
 
 
 def clean_up_before(trials: Path, at: float, keep: frozenset[Path]) -> None:

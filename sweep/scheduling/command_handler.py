@@ -7,17 +7,17 @@ import logging
 from podium.sweep.lifecycle.state_changes import (
     Enqueued,
     PendingCommands,
-    RequestMoot,
+    RequestObsolete,
     StoredSweep,
-    SweepWish,
-    TrialWish,
+    SweepUpdate,
+    TrialCommandRequest,
 )
 from podium.sweep.scheduling.decisions import AskTrial, Decision, Instant
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.scheduling.sweep_endings import cancel_sweep
-from podium.sweep.values.trial import SWEEP_OVER, Cause, SweepState, TrialRequest, TrialState
+from podium.sweep.values.trial import TERMINAL_SWEEP_STATES, Cause, SweepState, TrialRequest, TrialState
 
 log = logging.getLogger("podium.commands")
 
@@ -37,7 +37,7 @@ class CommandHandler:
             return self._state.sweeps.reject_unreadable(stored, error, now)
         if sweep.state is SweepState.CANCELLED:  # cancelled while no scheduler was running that could end its trials
             decision += cancel_sweep(self._state, sweep, now)
-        elif sweep.state in SWEEP_OVER:
+        elif sweep.state in TERMINAL_SWEEP_STATES:
             decision.changes.append(sweep.resume("resumed on request", now.wall_s))
         return decision
 
@@ -49,18 +49,18 @@ class CommandHandler:
         for request in pending.trials:
             decision += self._apply_to_trial(request, now)
         for item in pending.enqueued:
-            decision += self._ask_for(item)
+            decision += self._plan_enqueued(item)
         return decision
 
-    def _apply_to_sweep(self, sweep: LiveSweep, update: SweepWish, now: Instant) -> Decision:
+    def _apply_to_sweep(self, sweep: LiveSweep, update: SweepUpdate, now: Instant) -> Decision:
         if update.state is SweepState.CANCELLED:
             return cancel_sweep(self._state, sweep, now)
-        sweep.follow(update)
+        sweep.apply_update(update)
         if sweep.state is SweepState.QUEUED and sweep.devices.running:
             return Decision(changes=[sweep.set_state(SweepState.RUNNING, "", now.wall_s)])
         return Decision()
 
-    def _apply_to_trial(self, wish: TrialWish, now: Instant) -> Decision:
+    def _apply_to_trial(self, wish: TrialCommandRequest, now: Instant) -> Decision:
         trial = self._state.sweeps.trial(wish.trial.trial_id)
         sweep = self._state.sweeps.get(wish.sweep_id)
         if wish.request is TrialRequest.STOP and trial is not None:
@@ -69,7 +69,7 @@ class CommandHandler:
         if retry and sweep is not None and trial is None:
             return self._state.sweeps.retry(sweep, wish.trial, now)
         if not retry or wish.cancelled:
-            return Decision(changes=[RequestMoot(wish.trial.trial_id)])
+            return Decision(changes=[RequestObsolete(wish.trial.trial_id)])
         return Decision()
 
     def _stop(self, trial: LiveTrial, now: Instant) -> Decision:
@@ -81,7 +81,7 @@ class CommandHandler:
                 slot.stop(trial.key, Cause.CANCELLED)
         return Decision()
 
-    def _ask_for(self, item: Enqueued) -> Decision:
+    def _plan_enqueued(self, item: Enqueued) -> Decision:
         sweep = self._state.sweeps.get(item.sweep_id)
         if sweep is None or not sweep.asks.begin_enqueued(item.enqueued_id):
             return Decision()

@@ -14,16 +14,16 @@ from podium.sweep.lifecycle.scheduler_messages import (
     Message,
     PruneDecision,
     SearchFailed,
+    SlotEvents,
     SlotLost,
-    SlotNews,
     SlotOpened,
     Stop,
-    StudyRead,
+    StudyAnswered,
     TrialProposed,
     ValueSuggested,
     Wake,
 )
-from podium.sweep.scheduling.attempts import end_attempt, end_interrupted, end_lost, ended, on_event
+from podium.sweep.scheduling.attempts import attempt_ended, end_attempt, end_interrupted, end_lost, on_event
 from podium.sweep.scheduling.decisions import CleanUpAttempt, Decision, Instant
 from podium.sweep.scheduling.device_ledger import Slot
 from podium.sweep.scheduling.placement import resend_attempt
@@ -44,10 +44,10 @@ def decide(state: SchedulerState, message: Message, now: Instant) -> Decision:
 def _on_slot_opened(state: SchedulerState, message: SlotOpened, now: Instant) -> Decision:
     """A slot is ready. An attempt that it already runs is adopted if it matches the database."""
     slot = state.ledger.open(message.device, now.monotonic_s)
-    decision = Decision(changes=[slot.shown(now.wall_s)])
+    decision = Decision(changes=[slot.device_change(now.wall_s)])
     if message.running is not None:
         _adopt_attempt(state, slot, message.running, now)
-    decision += _on_slot_events(state, SlotNews(message.device.device_id, message.events), now)
+    decision += _on_slot_events(state, SlotEvents(message.device.device_id, message.events), now)
     return decision
 
 
@@ -69,13 +69,13 @@ def _on_slot_lost(state: SchedulerState, message: SlotLost, now: Instant) -> Dec
     slot.lose()
     if slot.ending is not None and slot.ending_folder is not None:
         decision.actions.append(CleanUpAttempt(slot.ending_folder))
-    decision.changes.append(slot.changed(DeviceState.LOST, message.reason, now.wall_s))
+    decision.changes.append(slot.device_change_to(DeviceState.LOST, message.reason, now.wall_s))
     if slot.trial is not None:
         decision += end_lost(state, slot.trial, message.cause, message.reason, now)
     return decision
 
 
-def _on_slot_events(state: SchedulerState, message: SlotNews, now: Instant) -> Decision:
+def _on_slot_events(state: SchedulerState, message: SlotEvents, now: Instant) -> Decision:
     slot, decision = state.ledger.get(message.device_id), Decision()
     if slot is not None:
         for event in slot.receive(message.events):
@@ -102,12 +102,12 @@ def _on_value_suggested(state: SchedulerState, message: ValueSuggested, now: Ins
     trial, decision = state.sweeps.on_value_suggested(message)
     slot = None if trial is None else state.ledger.slot_of(trial)
     if slot is not None:
-        slot.suggest(message.wanted, message.value, message.error)
+        slot.suggest(message.request, message.value, message.error)
     return decision
 
 
-def _on_study_read(state: SchedulerState, message: StudyRead, now: Instant) -> Decision:
-    trial = state.sweeps.current(message.asked.key)
+def _on_study_answered(state: SchedulerState, message: StudyAnswered, now: Instant) -> Decision:
+    trial = state.sweeps.current(message.request.key)
     slot = None if trial is None else state.ledger.slot_of(trial)
     if slot is not None:
         slot.answer_study(message)
@@ -138,11 +138,11 @@ def _on_stop(state: SchedulerState, message: Stop, now: Instant) -> Decision:
 MESSAGE_HANDLERS: Mapping[type, Callable[[SchedulerState, Any, Instant], Decision]] = {
     SlotOpened: _on_slot_opened,
     SlotLost: _on_slot_lost,
-    SlotNews: _on_slot_events,
+    SlotEvents: _on_slot_events,
     TrialProposed: _on_trial_proposed,
     PruneDecision: _on_prune_decision,
     ValueSuggested: _on_value_suggested,
-    StudyRead: _on_study_read,
+    StudyAnswered: _on_study_answered,
     SearchFailed: _on_search_failed,
     Wake: _on_wake,
     Stop: _on_stop,
@@ -172,7 +172,7 @@ def suspend(state: SchedulerState, now: Instant) -> Decision:
     """At the end of the service: nothing that no longer runs stays `running` in the database."""
     decision = Decision()
     for _, trial in state.ledger.busy():
-        decision += end_attempt(state, trial, ended(trial, Cause.CANCELLED, "the service stopped", now), now)
+        decision += end_attempt(state, trial, attempt_ended(trial, Cause.CANCELLED, "the service stopped", now), now)
     for sweep in state.sweeps:
         if sweep.state is SweepState.RUNNING:
             reason = "the service stopped; the sweep continues at the next start"

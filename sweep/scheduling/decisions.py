@@ -8,7 +8,7 @@ from pathlib import Path
 
 from podium.sweep.lifecycle.scheduler_messages import ASK_DEADLINE_S, SearchInputs
 from podium.sweep.lifecycle.state_changes import Change, Enqueued
-from podium.sweep.values.trial import AttemptKey, StudyAsked, TrialState, Wanted
+from podium.sweep.values.trial import AttemptKey, StudyRequested, SuggestRequested, TrialState
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class SuggestValue:
 
     sweep_id: int
     number: int
-    wanted: Wanted
+    request: SuggestRequested
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class ReadStudy:
     """Answer a trial that reads its study."""
 
     sweep_id: int
-    asked: StudyAsked
+    request: StudyRequested
 
 
 @dataclass(frozen=True, slots=True)

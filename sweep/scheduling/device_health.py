@@ -7,12 +7,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 
-from podium.sweep.lifecycle.state_changes import Change, DeviceSetAside, PendingCommands
+from podium.sweep.lifecycle.state_changes import Change, DeviceDrained, PendingCommands
 from podium.sweep.scheduling.device_ledger import DeviceLedger, Slot
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
-from podium.sweep.scheduling.wait_reasons import why_slot_idles
-from podium.sweep.values.trial import COUNTED, Cause, Ended, TrialState
+from podium.sweep.scheduling.wait_reasons import slot_idle_reason
+from podium.sweep.values.trial import COUNTED_TRIAL_STATES, Cause, Ended, TrialState
 
 log = logging.getLogger("podium.scheduler")
 
@@ -30,19 +30,19 @@ class DeviceHealth:
         """
         device_id = slot.device.device_id
         if not _is_device_fault(event):
-            if event.state in COUNTED or event.state is TrialState.FAILED:
+            if event.state in COUNTED_TRIAL_STATES or event.state is TrialState.FAILED:
                 self._ledger.record_success(device_id)
             return []
         reason = self._ledger.record_failure(device_id, trial.trial_id, f"{event.cause}: {event.message}")
         if reason is None:
             return []
         log.error("device %s is set aside: %s", device_id, reason)
-        changes: list[Change] = [DeviceSetAside(device_id, reason, at)]
-        return changes if slot.lost else [*changes, slot.shown(at)]
+        changes: list[Change] = [DeviceDrained(device_id, reason, at)]
+        return changes if slot.lost else [*changes, slot.device_change(at)]
 
     def apply(self, pending: PendingCommands, at: float) -> list[Change]:
         """Set devices aside, reserve them for ensembles, and return them to trials."""
-        closed = self._ledger.close(pending.dedicated, pending.aside)
+        closed = self._ledger.close(pending.dedicated, pending.drained)
         return _shown([slot for slot in closed if not slot.lost], at)
 
     def explain(self, sweeps: Sequence[LiveSweep], disk_shortage: str, at: float) -> list[Change]:
@@ -55,7 +55,7 @@ class DeviceHealth:
         changed = [
             slot
             for slot in self._ledger.available()
-            if slot.set_idle(why_slot_idles(slot, sweeps, disk_shortage) if slot.device.device_id in idle else "")
+            if slot.set_idle(slot_idle_reason(slot, sweeps, disk_shortage) if slot.device.device_id in idle else "")
         ]
         return _shown(changed, at)
 
@@ -73,7 +73,7 @@ class DeviceHealth:
 
 
 def _shown(slots: Iterable[Slot], at: float) -> list[Change]:
-    return [slot.shown(at) for slot in slots]
+    return [slot.device_change(at) for slot in slots]
 
 
 def _is_device_fault(event: Ended) -> bool:

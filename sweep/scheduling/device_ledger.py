@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from podium.sweep.lifecycle.scheduler_messages import Device, SlotPool, StudyRead
+from podium.sweep.lifecycle.scheduler_messages import Device, SlotPool, StudyAnswered
 from podium.sweep.lifecycle.state_changes import DeviceChanged
 from podium.sweep.protocol.slot_commands import (
     PruneAnswer,
@@ -18,7 +18,7 @@ from podium.sweep.protocol.slot_commands import (
 )
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.values.device_state import USABLE_DEVICE_STATES, DeviceState, check_device_transition, device_state
-from podium.sweep.values.trial import Assignment, AttemptKey, Cause, Event, Scalar, Wanted
+from podium.sweep.values.trial import Assignment, AttemptKey, Cause, Event, Scalar, SuggestRequested
 
 FAILURES_IN_A_ROW = 3  # of different trials; then a device is set aside
 
@@ -125,13 +125,13 @@ class Slot:
         """Tell the trial whether it is pruned at `step`."""
         self.commands.append(PruneAnswer(key, step, prune))
 
-    def suggest(self, wanted: Wanted, value: Scalar, error: str) -> None:
+    def suggest(self, request: SuggestRequested, value: Scalar, error: str) -> None:
         """Send the trial the value of a requested parameter, or the reason why there is none."""
-        self.commands.append(SuggestAnswer(wanted.key, wanted.name, value, error))
+        self.commands.append(SuggestAnswer(request.key, request.name, value, error))
 
-    def answer_study(self, read: StudyRead) -> None:
+    def answer_study(self, read: StudyAnswered) -> None:
         """Send the trial the answer to its query of the study."""
-        self.commands.append(StudyAnswer(read.asked.key, read.asked.request, read.answer, read.error))
+        self.commands.append(StudyAnswer(read.request.key, read.request.request, read.answer, read.error))
 
     # Calls.
 
@@ -157,13 +157,13 @@ class Slot:
         self.dedicated, self.aside = dedicated, aside
         return changed
 
-    def shown(self, at: float) -> DeviceChanged:
+    def device_change(self, at: float) -> DeviceChanged:
         """The device of a slot that is not lost, as the database must show it."""
         state = device_state(lost=False, dedicated=bool(self.dedicated), drained=bool(self.aside))
         reason = {DeviceState.DEDICATED: self.dedicated, DeviceState.DRAINED: self.aside}.get(state, self.idle)
-        return self.changed(state, reason, at)
+        return self.device_change_to(state, reason, at)
 
-    def changed(self, state: DeviceState, reason: str, at: float) -> DeviceChanged:
+    def device_change_to(self, state: DeviceState, reason: str, at: float) -> DeviceChanged:
         """The device in a given state."""
         d = self.device
         return DeviceChanged(d.device_id, d.kind, d.position, d.node, d.visible, d.uuid, d.slot_pid, state, reason, at)

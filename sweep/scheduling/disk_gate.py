@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from podium.sweep.lifecycle.scheduler_messages import Message, SlotNews, SlotOpened
+from podium.sweep.lifecycle.scheduler_messages import Message, SlotEvents, SlotOpened
 from podium.sweep.scheduling.decisions import Instant
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.values.trial import Cause, Ended, TrialState
@@ -50,6 +50,6 @@ class DiskGate:
 
 def reports_full_disk(message: Message) -> bool:
     """Whether an attempt in the message found a full file system, so that the data disk must be measured."""
-    if not isinstance(message, SlotNews | SlotOpened):
+    if not isinstance(message, SlotEvents | SlotOpened):
         return False
     return any(isinstance(event, Ended) and event.cause is Cause.DISK_FULL for _, event in message.events)

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 from collections import deque
 
-from podium.sweep.lifecycle.failure_limits import Failures
+from podium.sweep.lifecycle.failure_limits import ConsecutiveFailures
 from podium.sweep.lifecycle.scheduler_messages import Device
-from podium.sweep.lifecycle.state_changes import Change, StoredSweep, StoredTrial, SweepChanged, SweepWarned, SweepWish
+from podium.sweep.lifecycle.state_changes import (
+    Change,
+    StoredSweep,
+    StoredTrial,
+    SweepChanged,
+    SweepUpdate,
+    SweepWarned,
+)
 from podium.sweep.runtime.import_times import warning_of
 from podium.sweep.scheduling.ask_pacing import AskPacing
 from podium.sweep.scheduling.decisions import Instant
 from podium.sweep.scheduling.device_time import DeviceTime
 from podium.sweep.scheduling.live_trial import LiveTrial
-from podium.sweep.scheduling.sweep_account import Account
+from podium.sweep.scheduling.sweep_budget import SweepBudget
 from podium.sweep.spec.program import FunctionProgram
 from podium.sweep.spec.search_methods import BRUTE_FORCE, CUSTOM
 from podium.sweep.spec.stop_conditions import STEP, TRAINING_ITERATION
 from podium.sweep.spec.sweep_spec import spec_from_json
 from podium.sweep.values.trial import (
-    COUNTED,
-    TRIAL_OVER,
+    COUNTED_TRIAL_STATES,
+    TERMINAL_TRIAL_STATES,
     Ended,
     SweepState,
     TrialState,
@@ -48,7 +55,7 @@ class LiveSweep:
         self.search_generation = search_generation
         self.asks = AskPacing()
         self.devices = DeviceTime()
-        self.account = Account(self.spec, stored, now.wall_s, now.monotonic_s)
+        self.account = SweepBudget(self.spec, stored, now.wall_s, now.monotonic_s)
         self._state = stored.state
         self._reason = stored.reason  # of its state
         self._wait = stored.wait
@@ -58,7 +65,7 @@ class LiveSweep:
         self._ready: deque[LiveTrial] = deque()
         self._counted = 0
         self._finished = 0
-        self._failures = Failures(self.spec.retries)
+        self._failures = ConsecutiveFailures(self.spec.retries)
         self._results = ResultCheck()
         own = (STEP, TRAINING_ITERATION)
         self._stops = StopCheck(condition.metric for condition in self.spec.stop if condition.metric not in own)
@@ -117,7 +124,7 @@ class LiveSweep:
         self._warnings[code] = message
         return [SweepWarned(self.sweep_id, code, message, at)]
 
-    def follow(self, update: SweepWish) -> None:
+    def apply_update(self, update: SweepUpdate) -> None:
         """Apply the changes that clients made in the database."""
         self._run_cap, self._priority = update.run_cap, update.priority
         if update.terms != self.account.text:
@@ -132,7 +139,7 @@ class LiveSweep:
 
     def update_budget(self, now_s: float) -> None:
         """Update whether the budget is spent."""
-        self.account.look(self.devices.total_s(now_s), now_s)
+        self.account.update(self.devices.total_s(now_s), now_s)
 
     def _change(self, state: SweepState, reason: str, at: float, wait: Wait | None = None) -> Change:
         ends = state in (SweepState.STOPPING, SweepState.FINISHED)
@@ -154,7 +161,7 @@ class LiveSweep:
         return tuple(self._ready)
 
     @property
-    def begun(self) -> list[LiveTrial]:
+    def started_trials(self) -> list[LiveTrial]:
         """The trials with an unfinished attempt, with or without a known slot."""
         return [trial for trial in self._trials.values() if trial not in self._ready]
 
@@ -189,7 +196,7 @@ class LiveSweep:
     def place(self, trial: LiveTrial, device_id: str, now_s: float) -> None:
         """Place the next attempt of a trial on a device."""
         self._ready.remove(trial)
-        self.account.begin(now_s)
+        self.account.start(now_s)
         trial.place(device_id, now_s)
         self.devices.add(trial)
 
@@ -279,21 +286,21 @@ class LiveSweep:
 
     def record_metrics(self, names: list[str]) -> None:
         """Record the metrics that a trial reported."""
-        self._stops.note(names)
+        self._stops.record(names)
 
     def record_end(self, trial: LiveTrial, event: Ended, state: TrialState, at: float) -> list[Change]:
         """Record that a trial ended in `state` with its last attempt; returns the warnings that change."""
         self.asks.record_trial(event.ended_at - event.started_at)
-        if state in COUNTED:
+        if state in COUNTED_TRIAL_STATES:
             self._counted += 1
-            self.account.note(trial.number, event.value if state is TrialState.FINISHED else None, event.constraints)
+            self.account.record(trial.number, event.value if state is TrialState.FINISHED else None, event.constraints)
             self._failures.clear()
         elif state is TrialState.FAILED:
-            self._failures.note(event.cause, event.message, reported=bool(trial.reported))
+            self._failures.record(event.cause, event.message, reported=bool(trial.reported))
         if state is not TrialState.FINISHED:
             return self.update_result_warning(at)
         self._finished += 1
-        self._results.note(trial.params, event.values)
+        self._results.record(trial.params, event.values)
         warnings = self.update_result_warning(at)
         if not trial.ran_s:  # reports to an earlier scheduler are unknown here
             warnings += self.warn(WarningCode.UNKNOWN_STOP_METRIC, self._stops.warning, at)
@@ -350,16 +357,16 @@ class LiveSweep:
         return SweepState.FINISHED, _EXHAUSTED.get(self.spec.searched_by, "the grid is exhausted")
 
     def _restore(self, stored: StoredTrial, at: float) -> None:
-        if stored.state in COUNTED:
+        if stored.state in COUNTED_TRIAL_STATES:
             self._counted += 1
-            self.account.note(stored.number, stored.value, stored.constraints)
+            self.account.record(stored.number, stored.value, stored.constraints)
         if stored.state is TrialState.FINISHED:
             self._finished += 1
-            self._results.note(stored.params, stored.values)
-        if stored.state in TRIAL_OVER:
+            self._results.record(stored.params, stored.values)
+        if stored.state in TERMINAL_TRIAL_STATES:
             if stored.state is TrialState.FAILED and stored.attempt > stored.forgiven:
-                self._failures.note(stored.last_cause, stored.last_message, reported=bool(stored.reports))
-            elif stored.state in COUNTED:
+                self._failures.record(stored.last_cause, stored.last_message, reported=bool(stored.reports))
+            elif stored.state in COUNTED_TRIAL_STATES:
                 self._failures.clear()
             return
         trial = LiveTrial.restored(self.sweep_id, stored, at)

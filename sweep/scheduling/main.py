@@ -17,9 +17,9 @@ from filelock import FileLock, Timeout
 from podium.db.schema.engine import Database
 from podium.sweep.lifecycle.scheduler_messages import Inbox, Stop, Wake
 from podium.sweep.runtime.clock import SystemClock
-from podium.sweep.runtime.component import beat, begin, on_wake, say_ready
-from podium.sweep.runtime.disk_space import room
-from podium.sweep.runtime.settings import ServiceSettings, cores
+from podium.sweep.runtime.component import on_wake, report_ready, send_heartbeat, start_component
+from podium.sweep.runtime.disk_space import disk_space
+from podium.sweep.runtime.settings import ServiceSettings, available_cores
 from podium.sweep.scheduling.cleanup import CleanupThread
 from podium.sweep.scheduling.recorder import DatabaseRecorder
 from podium.sweep.scheduling.retention import Retention
@@ -45,10 +45,10 @@ def run(settings: ServiceSettings, ray_address: str) -> None:
         pool=pool,
         searchers=SearchThreads(inbox),
         recorder=recorder,
-        study=StudyThread(inbox, recorder.study),
+        study=StudyThread(inbox, recorder.read_study),
         clock=SystemClock(),
         data=settings.data,
-        threads=max(1, cores() // pool.count),
+        threads=max(1, available_cores() // pool.count),
         disk_shortage=lambda: _disk_shortage(settings),
         clean_up=cleanup.clean_up_attempt,
         has_started=Path.exists,  # a slot creates the folder of an attempt before it forks
@@ -71,25 +71,29 @@ def run(settings: ServiceSettings, ray_address: str) -> None:
 
 
 def _send_heartbeat(recorder: DatabaseRecorder) -> None:
-    beat()
-    recorder.see()
+    send_heartbeat()
+    recorder.record_heartbeat()
 
 
 def _disk_shortage(settings: ServiceSettings) -> str:
     """Why the data disk allows no new trial, or "". Contains no figures, since each change of the text is recorded."""
-    found = room(settings.data.root)
-    return "" if found.enough else f"no space left on the disk of {found.path}; trials start when space is free again"
+    found = disk_space(settings.data.root)
+    return (
+        ""
+        if found.is_sufficient
+        else f"no space left on the disk of {found.path}; trials start when space is free again"
+    )
 
 
 def _announce(scheduler: Scheduler, recorder: DatabaseRecorder, count: int) -> None:
     scheduler.wait_for_slots(count)
-    say_ready()
-    recorder.all_are_open(scheduler.devices())
+    report_ready()
+    recorder.record_devices(scheduler.devices())
 
 
 def main() -> None:
     """Take the lock of the data directory, which allows one scheduler, and run."""
-    settings = begin()
+    settings = start_component()
     lock = FileLock(settings.data.scheduler_lock)
     try:
         with lock.acquire(timeout=5):

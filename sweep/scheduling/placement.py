@@ -12,7 +12,7 @@ from podium.sweep.scheduling.fair_share import Claim
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.scheduler_state import SchedulerState
-from podium.sweep.scheduling.wait_reasons import why_sweep_waits
+from podium.sweep.scheduling.wait_reasons import sweep_wait_reason
 from podium.sweep.values.trial import SweepState
 
 WAITS_S = 5.0  # a sweep without a running trial for longer is waiting, rather than between two trials
@@ -87,7 +87,7 @@ def explain_waits(state: SchedulerState, now: Instant) -> Decision:
     for sweep in sweeps:
         explained = bool(sweep.reason) or sweep.wait is not None
         waits = now.monotonic_s - sweep.devices.idle_since_s >= WAITS_S or explained
-        wait = why_sweep_waits(sweep, list(state.ledger), state.disk.reason) if waits else None
+        wait = sweep_wait_reason(sweep, list(state.ledger), state.disk.reason) if waits else None
         if sweep.state in (SweepState.QUEUED, SweepState.RUNNING, SweepState.STOPPING):
             decision.changes.extend(sweep.explain(wait, now.wall_s))
     decision.changes.extend(state.health.explain(sweeps, state.disk.reason, now.wall_s))

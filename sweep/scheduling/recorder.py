@@ -32,12 +32,12 @@ from podium.sweep.lifecycle.state_changes import (
     AttemptStarted,
     Change,
     DeviceChanged,
-    DeviceSetAside,
+    DeviceDrained,
     MetricPoint,
     ParamDefined,
     PendingCommands,
-    RequestMoot,
-    SearchNotes,
+    RequestObsolete,
+    SearchAttributesChanged,
     StoredSweep,
     SweepChanged,
     SweepWarned,
@@ -47,7 +47,7 @@ from podium.sweep.lifecycle.state_changes import (
 )
 from podium.sweep.runtime.clock import Clock, SystemClock
 from podium.sweep.values.errors import DamagedError, DatabaseError, FencedError
-from podium.sweep.values.trial import StudyAsked
+from podium.sweep.values.trial import StudyRequested
 
 HEARTBEAT_S = 10.0  # between two heartbeats of the scheduler
 _WRITERS: dict[type, Callable[[Connection, Any], None]] = {
@@ -55,17 +55,17 @@ _WRITERS: dict[type, Callable[[Connection, Any], None]] = {
     AttemptPlaced: trials.place,
     AttemptStarted: trials.start,
     MetricPoint: metrics.add,
-    SearchNotes: trials.note,
+    SearchAttributesChanged: trials.store_attributes,
     ParamDefined: trials.define,
-    ArtifactSaved: trials.keep,
+    ArtifactSaved: trials.store_artifacts,
     AttemptEnded: trials.end,
     TrialDropped: trials.drop,
     TrialRetried: trials.retry,
-    RequestMoot: trials.settle,
+    RequestObsolete: trials.clear_requests,
     SweepChanged: sweeps.change,
     SweepWarned: sweep_warnings.change,
     DeviceChanged: devices.change,
-    DeviceSetAside: devices.set_aside,
+    DeviceDrained: devices.drain,
 }
 
 
@@ -100,11 +100,11 @@ class DatabaseRecorder:
         """
         with self._database.read() as connection:
             found = [sweep for sweep in sweeps.unfinished(connection) if sweep.id not in known]
-            warnings = sweep_warnings.of(connection, [sweep.id for sweep in found])
+            warnings = sweep_warnings.warnings_of(connection, [sweep.id for sweep in found])
             return [
                 StoredSweep(
                     sweep.id, sweep.state, sweep.spec_json, sweep.created_at,
-                    stored_trials.stored(connection, sweep.id), sweep.reason, sweep.run_cap, sweep.priority,
+                    stored_trials.stored_trials(connection, sweep.id), sweep.reason, sweep.run_cap, sweep.priority,
                     sweep.terms, sweep.started_at, sweep.ended_at, sweep.over_s,
                     spending.device_s(connection, sweep.id),
                     () if sweep.warm_start is None else warm_starts.earlier_trials(connection, sweep.id),
@@ -117,11 +117,11 @@ class DatabaseRecorder:
         """The pending commands for the sweeps in `known`, their trials, and devices."""
         with self._database.read() as connection:
             return PendingCommands(
-                sweeps=sweeps.wishes(connection, known),
-                trials=stored_trials.wishes(connection),
+                sweeps=sweeps.requested_updates(connection, known),
+                trials=stored_trials.pending_requests(connection),
                 enqueued=stored_trials.enqueued(connection),
                 dedicated=replicas.dedicated(connection),
-                aside=devices.aside(connection),
+                drained=devices.drained(connection),
             )
 
     def forget_devices(self, keep: Sequence[str]) -> None:
@@ -130,13 +130,13 @@ class DatabaseRecorder:
             lease.check(connection, self.epoch)
             devices.forget(connection, keep)
 
-    def all_are_open(self, present: Collection[str]) -> None:
+    def record_devices(self, present: Collection[str]) -> None:
         """All slots are open on these devices; other devices no longer exist. In any thread."""
         with contextlib.suppress(DatabaseError), self._database.write() as connection:
             lease.check(connection, self.epoch)
-            device_history.leave(connection, present, self._clock.wall_s())
+            device_history.record_departures(connection, present, self._clock.wall_s())
 
-    def see(self) -> None:
+    def record_heartbeat(self) -> None:
         """Record every few seconds that the scheduler runs, so that after a kill the next scheduler knows how long it
         ran.
 
@@ -149,7 +149,7 @@ class DatabaseRecorder:
         try:
             with self._database.write(durable=False) as connection:
                 lease.check(connection, self.epoch)
-                device_history.see(connection, self._clock.wall_s())
+                device_history.record_heartbeat(connection, self._clock.wall_s())
         except (FencedError, DamagedError):
             raise
         except DatabaseError:
@@ -161,10 +161,10 @@ class DatabaseRecorder:
             lease.check(connection, self.epoch)
             device_history.stop(connection, self._clock.wall_s())
 
-    def study(self, sweep_id: int, asked: StudyAsked) -> dict[str, Any]:
+    def read_study(self, sweep_id: int, request: StudyRequested) -> dict[str, Any]:
         """The answer to a trial's query of its study, as plain JSON values; in any thread."""
         with self._database.read() as connection:
-            return study_pages.answer(connection, sweep_id, asked)
+            return study_pages.answer_query(connection, sweep_id, request)
 
     def last_trial_id(self) -> int:
         """The highest trial id in use; 0 when there is none."""

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from podium.db.schema.engine import Database
 from podium.db.stores import lease, retention_plan
-from podium.db.stores.retention_plan import Left
-from podium.sweep.runtime.fail_points import passing
+from podium.db.stores.retention_plan import RemovableFiles
+from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
-from podium.sweep.runtime.removal import finish, removing
-from podium.sweep.runtime.weights_lock import nobody_builds
+from podium.sweep.runtime.removal import finish, removal_steps
+from podium.sweep.runtime.weights_lock import try_lock_weights
 from podium.sweep.spec.budget import Keep
 from podium.sweep.spec.sweep_spec import spec_from_json
 
@@ -52,8 +52,8 @@ class Retention:
     def resume(self) -> list[int]:
         """Finish interrupted removals; the sweeps to which to apply retention."""
         with self._database.read() as connection:
-            left = {files: retention_plan.leaving(connection, files=files) for files in _PLACES}
-            sweep_ids = retention_plan.with_keep(connection)
+            left = {files: retention_plan.marked_for_removal(connection, files=files) for files in _PLACES}
+            sweep_ids = retention_plan.sweeps_with_retention(connection)
         for files in _PLACES:
             self._remove(left[files], files)
         return sweep_ids
@@ -76,7 +76,7 @@ class Retention:
     # Weights, and files that trials saved.
 
     def _keep_best_models(self, sweep_id: int, models: int) -> bool:
-        with nobody_builds(self._data) as free:
+        with try_lock_weights(self._data) as free:
             if free:
                 self._mark_removed(
                     sweep_id, models, f"its weights were not kept: keep.models is {models}", retention_plan.MODEL
@@ -90,25 +90,27 @@ class Retention:
         for start in range(0, len(surplus), BATCH):
             with self._database.write() as connection:
                 lease.check(connection, self._epoch)
-                retention_plan.let_go(connection, surplus[start : start + BATCH], reason, self._wall_s(), files)
+                retention_plan.mark_for_removal(
+                    connection, surplus[start : start + BATCH], reason, self._wall_s(), files
+                )
 
     def _remove_marked(self, sweep_id: int, files: str) -> None:
         with self._database.read() as connection:
-            left = retention_plan.leaving(connection, sweep_id, files)
+            left = retention_plan.marked_for_removal(connection, sweep_id, files)
         self._remove(left, files)
 
-    def _remove(self, left: list[Left], files: str) -> None:
+    def _remove(self, left: list[RemovableFiles], files: str) -> None:
         if not left:
             return
         place = _PLACES[files]
-        passing("keeping.before-removal")
-        finish(removing(place(directory) for each in left for directory in self._attempts(each)))
+        fail_point("keeping.before-removal")
+        finish(removal_steps(place(directory) for each in left for directory in self._attempts(each)))
         done = [each for each in left if not any(_is_there(place(directory)) for directory in self._attempts(each))]
-        passing("keeping.after-removal")
+        fail_point("keeping.after-removal")
         if done:
             with self._database.write(durable=False) as connection:
                 lease.check(connection, self._epoch)
-                retention_plan.gone(connection, done, files)
+                retention_plan.mark_removed(connection, done, files)
 
     # Checkpoints.
 
@@ -123,10 +125,10 @@ class Retention:
             ranks = retention_plan.finished(connection, sweep_id, None if seen is None else {*seen.best, *new})
         others = [each for rank in ranks[1:] for each in rank]
         directories = [directory for each in others for directory in self._attempts(each)]
-        finish(removing(path for each in directories for path in (each.checkpoint, each.checkpoint_folders)))
+        finish(removal_steps(path for each in directories for path in (each.checkpoint, each.checkpoint_folders)))
         self._checked[sweep_id] = _Checked(last, tuple(each.trial_id for rank in ranks[:1] for each in rank))
 
-    def _attempts(self, left: Left) -> Iterable[AttemptDirectory]:
+    def _attempts(self, left: RemovableFiles) -> Iterable[AttemptDirectory]:
         for attempt in range(1, left.attempt + 1):
             yield AttemptDirectory(self._data.attempt(left.sweep_id, left.number, attempt))
 

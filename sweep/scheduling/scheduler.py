@@ -24,7 +24,7 @@ from podium.sweep.lifecycle.scheduler_messages import (
     Wake,
 )
 from podium.sweep.runtime.clock import Clock
-from podium.sweep.runtime.fail_points import passing
+from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.scheduling.action_executor import ActionExecutor
 from podium.sweep.scheduling.active_sweeps import rejection
@@ -154,9 +154,9 @@ class Scheduler:
     def _act(self) -> None:
         """Execute the decisions so far, which are in the database."""
         self._kill_stuck_slots()
-        passing("scheduler.before-send")
+        fail_point("scheduler.before-send")
         self._state.ledger.send(self._pool, self._clock.monotonic_s())
-        passing("scheduler.after-send")
+        fail_point("scheduler.after-send")
         self._executor.after_commit()
         if not self._state.stopping:
             self._apply(plan_asks(self._state))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podium.sweep.scheduling.attempts import ended
+from podium.sweep.scheduling.attempts import attempt_ended
 from podium.sweep.scheduling.decisions import ApplyRetention, Decision, Instant
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.scheduler_state import SchedulerState
@@ -56,10 +56,10 @@ def _finish(state: SchedulerState, sweep: LiveSweep, now: Instant) -> Decision:
 def _end_trials(state: SchedulerState, sweep: LiveSweep, now: Instant) -> Decision:
     """Kill the running attempts and record their ends immediately: later events of their slots no longer count."""
     decision = Decision()
-    for trial in sweep.begun:
+    for trial in sweep.started_trials:
         if (slot := state.ledger.slot_of(trial)) is not None:
             slot.drop(trial.key, now.monotonic_s, state.folder_of(trial))
-        event = ended(trial, Cause.CANCELLED, "its sweep was ended", now)
+        event = attempt_ended(trial, Cause.CANCELLED, "its sweep was ended", now)
         decision += state.sweeps.end_attempt(trial, event, now, repeat=False)
     return decision
 

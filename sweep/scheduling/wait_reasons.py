@@ -14,7 +14,7 @@ _SHOWN = 3  # how many sweeps or devices a reason names
 _ENDS = "a stopped trial is ending"
 
 
-def why_sweep_waits(sweep: LiveSweep, slots: Sequence[Slot], disk_shortage: str) -> Wait | None:
+def sweep_wait_reason(sweep: LiveSweep, slots: Sequence[Slot], disk_shortage: str) -> Wait | None:
     """Why no trial of a sweep runs although some may start; None if one runs, or none may start."""
     if sweep.devices.running or not (sweep.wants_more or sweep.restartable):
         return None
@@ -35,21 +35,21 @@ def why_sweep_waits(sweep: LiveSweep, slots: Sequence[Slot], disk_shortage: str)
     return Wait(WaitReason.DEVICES_BUSY, f"every device is busy: {_listed(_holders(fitting))}")
 
 
-def why_slot_idles(slot: Slot, sweeps: Sequence[LiveSweep], disk_shortage: str) -> str:
+def slot_idle_reason(slot: Slot, sweeps: Sequence[LiveSweep], disk_shortage: str) -> str:
     """Why an available slot has no trial."""
-    return _ENDS if slot.ending is not None else why_device_idles(slot.device, sweeps, disk_shortage)
+    return _ENDS if slot.ending is not None else device_idle_reason(slot.device, sweeps, disk_shortage)
 
 
-def why_device_idles(device: Device, sweeps: Sequence[LiveSweep], disk_shortage: str) -> str:
+def device_idle_reason(device: Device, sweeps: Sequence[LiveSweep], disk_shortage: str) -> str:
     """Why an available device has no trial."""
     if not sweeps:
         return "no sweep is running"
     if disk_shortage:
         return disk_shortage
-    return _listed([f"sweep {sweep.sweep_id} {_why_not(sweep, device)}" for sweep in sweeps])
+    return _listed([f"sweep {sweep.sweep_id} {_rejection_reason(sweep, device)}" for sweep in sweeps])
 
 
-def _why_not(sweep: LiveSweep, device: Device) -> str:
+def _rejection_reason(sweep: LiveSweep, device: Device) -> str:
     limit = sweep.spec.resources.max_concurrent
     if sweep.state in (SweepState.PAUSED, SweepState.STOPPING):
         return f"is {sweep.state}: {sweep.account.spent}" if sweep.account.spent else f"is {sweep.state}"

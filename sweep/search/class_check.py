@@ -15,13 +15,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from podium.sweep.runtime.process_trees import die_with_parent
-from podium.sweep.search.class_loading import pruner_of_class, sampler_of_class
+from podium.sweep.search.class_loading import load_pruner, load_sampler
 from podium.sweep.values.errors import UnusableClassError
 
 
-def complaint(wanted: Mapping[str, Any]) -> str | None:
+def invalid_reason(wanted: Mapping[str, Any]) -> str | None:
     """Why a class cannot be used, or None."""
-    construct = sampler_of_class if wanted["kind"] == "sampler" else pruner_of_class
+    construct = load_sampler if wanted["kind"] == "sampler" else load_pruner
     try:
         construct(wanted["class"], wanted["args"])
     except UnusableClassError as error:
@@ -35,7 +35,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     with os.fdopen(os.dup(1), "w") as answers:
         os.dup2(2, 1)
-        json.dump([complaint(wanted) for wanted in json.load(sys.stdin)], answers)
+        json.dump([invalid_reason(wanted) for wanted in json.load(sys.stdin)], answers)
 
 
 if __name__ == "__main__":

@@ -14,24 +14,24 @@ from typing import Any, TypeVar
 from optuna.pruners import BasePruner
 from optuna.samplers import BaseSampler
 
-from podium.sweep.spec import catalog
+from podium.sweep.spec import builtin_catalog
 from podium.sweep.values.errors import UnusableClassError
 
 Built = TypeVar("Built", BaseSampler, BasePruner)
 
 
-def sampler_of_class(reference: str, args: Mapping[str, Any], seed: int | None = None) -> BaseSampler:
+def load_sampler(reference: str, args: Mapping[str, Any], seed: int | None = None) -> BaseSampler:
     """A sampler; `seed` is passed if the class takes one and `args` has none. Raises `UnusableClassError`."""
-    return _constructed(reference, args, BaseSampler, seed)  # type: ignore[type-abstract]
+    return _construct(reference, args, BaseSampler, seed)  # type: ignore[type-abstract]
 
 
-def pruner_of_class(reference: str, args: Mapping[str, Any]) -> BasePruner:
+def load_pruner(reference: str, args: Mapping[str, Any]) -> BasePruner:
     """A pruner. Raises `UnusableClassError`."""
-    return _constructed(reference, args, BasePruner)  # type: ignore[type-abstract]
+    return _construct(reference, args, BasePruner)  # type: ignore[type-abstract]
 
 
-def _constructed(reference: str, args: Mapping[str, Any], base: type[Built], seed: int | None = None) -> Built:
-    found = _loaded(reference, base)
+def _construct(reference: str, args: Mapping[str, Any], base: type[Built], seed: int | None = None) -> Built:
+    found = _load(reference, base)
     given = {name: _argument(value) for name, value in args.items()}
     parameters = _check_arguments(reference, found, given)
     if seed is not None and "seed" in parameters and "seed" not in given:
@@ -42,7 +42,7 @@ def _constructed(reference: str, args: Mapping[str, Any], base: type[Built], see
         raise UnusableClassError(f"{reference} cannot be constructed: {type(error).__name__}: {error}") from error
 
 
-def _loaded(reference: str, base: type[Built]) -> type[Built]:
+def _load(reference: str, base: type[Built]) -> type[Built]:
     module_name, _, name = reference.partition(":")
     try:
         module = importlib.import_module(module_name)
@@ -53,7 +53,7 @@ def _loaded(reference: str, base: type[Built]) -> type[Built]:
     found = getattr(module, name, None)
     if found is None:
         there = [key for key, value in vars(module).items() if isinstance(value, type) and issubclass(value, base)]
-        hint = catalog.suggestion(name, there) if there else f"the module has no subclass of {base.__name__}"
+        hint = builtin_catalog.did_you_mean(name, there) if there else f"the module has no subclass of {base.__name__}"
         raise UnusableClassError(f"module {module_name} has no {name!r}; {hint}")
     if not isinstance(found, type) or not issubclass(found, base):
         kind = f"optuna.{'samplers' if base is BaseSampler else 'pruners'}.{base.__name__}"
@@ -73,8 +73,8 @@ def _argument(value: Any) -> Any:
         return value
     args = value.get("args") or {}
     if isinstance(value.get("sampler"), str):
-        return sampler_of_class(value["sampler"], args)
-    return pruner_of_class(value["pruner"], args) if isinstance(value.get("pruner"), str) else value
+        return load_sampler(value["sampler"], args)
+    return load_pruner(value["pruner"], args) if isinstance(value.get("pruner"), str) else value
 
 
 def _check_arguments(reference: str, found: type, given: Mapping[str, Any]) -> Mapping[str, inspect.Parameter]:

@@ -17,7 +17,7 @@ import numpy as np
 from optuna.samplers import BaseSampler, BruteForceSampler, GridSampler
 from optuna.trial import TrialState as OptunaState
 
-from podium.sweep.search.class_loading import sampler_of_class
+from podium.sweep.search.class_loading import load_sampler
 from podium.sweep.search.optuna_private import allow_stop, is_stopped, lazy_generator
 from podium.sweep.search.samplers import seed_of
 from podium.sweep.search.study import Study
@@ -34,7 +34,7 @@ class ClassSampler:
     def __init__(self, spec: SweepSpec) -> None:
         assert isinstance(spec.method, SamplerClass)
         self._spec = spec
-        self.sampler = sampler_of_class(spec.method.sampler, spec.method.args, seed_of(spec, 0))
+        self.sampler = load_sampler(spec.method.sampler, spec.method.args, seed_of(spec, 0))
         self.ended: list[int] = []  # ended trials that it has not received yet
         self._is_new = True
         self.stopped = False  # it called `study.stop()`: the search is exhausted
@@ -55,7 +55,7 @@ class ClassSampler:
         noted: dict[str, dict[str, Any]] = {}
         if self._is_new and isinstance(self.sampler, GridSampler | BruteForceSampler):
             # They may have stopped the study before a restart.
-            self.ended = self.ended or _last_over(study, of_grid=isinstance(self.sampler, GridSampler))
+            self.ended = self.ended or _last_ended(study, of_grid=isinstance(self.sampler, GridSampler))
         self._is_new = False
         while self.ended:
             number = self.ended.pop(0)
@@ -82,7 +82,7 @@ class ClassSampler:
         return {key: value for key, value in noted.items() if final.system_attrs.get(key) != value}
 
 
-def _last_over(study: Study, *, of_grid: bool) -> list[int]:
+def _last_ended(study: Study, *, of_grid: bool) -> list[int]:
     """The last ended trial; `of_grid`: only among those that Optuna's grid sampler chose."""
     over = [number for number, one in enumerate(study.trials()) if one.state.is_finished()]
     return [number for number in over if not of_grid or "grid_id" in study[number].system_attrs][-1:]
@@ -101,11 +101,11 @@ def _generators(sampler: object) -> Iterator[Any]:
             if isinstance(one, random.Random | np.random.RandomState | np.random.Generator):
                 yield one
             else:
-                below += _held(one)
+                below += _attributes(one)
         level = below
 
 
-def _held(one: object) -> list[object]:
+def _attributes(one: object) -> list[object]:
     if isinstance(one, dict):
         return list(one.values())
     if isinstance(one, list | tuple):

@@ -7,7 +7,7 @@ import random
 
 from podium.sweep.spec.search_space import Parameter
 from podium.sweep.spec.strict_model import LARGEST
-from podium.sweep.values.rng import within
+from podium.sweep.values.rng import sample_range
 from podium.sweep.values.trial import Scalar
 
 
@@ -31,7 +31,7 @@ def _continuous(parameter: Parameter, rng: random.Random) -> float:
     if kind.endswith("beta"):
         return rng.betavariate(parameter.a, parameter.b)
     assert parameter.min is not None and parameter.max is not None, kind
-    return within(float(parameter.min), float(parameter.max), None, rng, log=True)
+    return sample_range(float(parameter.min), float(parameter.max), None, rng, log=True)
 
 
 def _on_multiple(value: float, parameter: Parameter) -> float | int:

@@ -12,7 +12,7 @@ from optuna.trial import FrozenTrial, create_trial
 from optuna.trial import TrialState as OptunaState
 
 from podium.sweep.search.optuna_distributions import distribution_of, from_searched, searched_distribution, to_searched
-from podium.sweep.search.optuna_states import CONSTRAINT, noted, searched_as
+from podium.sweep.search.optuna_states import CONSTRAINT, constraint_attributes, optuna_state
 from podium.sweep.spec.search_methods import BRUTE_FORCE
 from podium.sweep.spec.search_space import Parameter
 from podium.sweep.spec.sweep_spec import SweepSpec
@@ -60,7 +60,7 @@ class TrialConverter:
             last = past.reports[max(past.reports)] if past.reports and self.one_metric else None
             return OptunaState.PRUNED, None if last is None else [last]
         if past.state is not TrialState.FINISHED:
-            return searched_as(past.state), None
+            return optuna_state(past.state), None
         values = past.objectives
         if values is None or len(values) != self._objectives or not all(map(math.isfinite, values)):
             log.warning("the search ignores trial %d: its values are %s", past.number, values)
@@ -89,17 +89,19 @@ class TrialConverter:
         for name in self._names(past):
             own = past.distributions.get(name)
             distribution = (
-                searched_distribution(self._spec.parameters[name]) if own is None else distribution_written(own)
+                searched_distribution(self._spec.parameters[name]) if own is None else distribution_from_spec(own)
             )
             if distribution is not None:
                 found[name] = distribution
         return found
 
 
-def distribution_written(distribution: Mapping[str, Any]) -> BaseDistribution | None:
+def distribution_from_spec(distribution: Mapping[str, Any]) -> BaseDistribution | None:
     """Optuna's distribution for one in the form of the sweep file."""
     return distribution_of(Parameter.model_validate(dict(distribution)))
 
 
 def _constraints_of(past: PastTrial) -> dict[str, float]:
-    return noted({name: value for name, value in sorted(past.constraints.items()) if math.isfinite(value)})
+    return constraint_attributes(
+        {name: value for name, value in sorted(past.constraints.items()) if math.isfinite(value)}
+    )

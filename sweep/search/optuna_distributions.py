@@ -41,7 +41,7 @@ def from_searched(parameter: Parameter, value: Scalar) -> Scalar:
 
 def distribution_of(parameter: Parameter) -> BaseDistribution | None:
     """Optuna's distribution; None if Optuna lacks it, so that Podium samples the parameter itself."""
-    if parameter.drawn:
+    if parameter.is_custom_distribution:
         return None
     if not parameter.is_range:
         return CategoricalDistribution(parameter.choices() or [])

@@ -29,12 +29,12 @@ FROM_OPTUNA: Mapping[OptunaState, TrialState] = {
 CONSTRAINT = "constraints:"  # prefix of a system attribute, as `Trial.set_constraint` writes it
 
 
-def searched_as(state: TrialState) -> OptunaState:
+def optuna_state(state: TrialState) -> OptunaState:
     """The state for a search: a waiting trial counts as running, so that its values are not chosen again."""
     return OptunaState.RUNNING if state is TrialState.WAITING else TO_OPTUNA[state]
 
 
-def noted(constraints: Mapping[str, float]) -> dict[str, float]:
+def constraint_attributes(constraints: Mapping[str, float]) -> dict[str, float]:
     """Constraints as a trial's system attributes."""
     return {CONSTRAINT + name: value for name, value in constraints.items()}
 

@@ -25,14 +25,14 @@ from optuna.pruners import (
 from optuna.trial import TrialState as OptunaState
 from optuna.trial import create_trial
 
-from podium.sweep.search.class_loading import pruner_of_class
+from podium.sweep.search.class_loading import load_pruner
 from podium.sweep.search.optuna_private import init_experimental
-from podium.sweep.search.optuna_states import CONSTRAINT, noted, searched_as
+from podium.sweep.search.optuna_states import CONSTRAINT, constraint_attributes, optuna_state
 from podium.sweep.search.study import Study
 from podium.sweep.spec.early_termination import EarlyTerminate, Rule
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.errors import UnusableClassError
-from podium.sweep.values.trial_history import PastTrial, Verdict
+from podium.sweep.values.trial_history import PastTrial, PruneVerdict
 
 log = logging.getLogger("podium.search")
 
@@ -53,24 +53,24 @@ class PruningStudy:
 
     def put(self, past: PastTrial) -> None:
         """Add the next trial, or replace an existing one; without parameters, which pruners do not use."""
-        state = searched_as(past.state)
+        state = optuna_state(past.state)
         reports = {step: value for step, value in past.reports.items() if math.isfinite(value)}
         value = self._value(past, reports) if state is OptunaState.COMPLETE else None
         finite = {name: value for name, value in past.constraints.items() if math.isfinite(value)}
-        notes = {**past.attributes, **noted(finite)}
+        notes = {**past.attributes, **constraint_attributes(finite)}
         self._study.put(
             past.number, create_trial(state=state, value=value, system_attrs=notes, intermediate_values=reports)
         )
 
-    def decide(self, number: int, step: int, value: float) -> Verdict:
+    def decide(self, number: int, step: int, value: float) -> PruneVerdict:
         """Whether the trial is pruned at this report."""
         if not math.isfinite(value):
-            return Verdict(prune=False, attributes={})
+            return PruneVerdict(prune=False, attributes={})
         before = self._study[number].system_attrs
         self._study.report(number, step, value)
         prune = self._prune(number)
         after = self._study[number].system_attrs
-        return Verdict(prune, self.notes(number) if after != before else {})
+        return PruneVerdict(prune, self.attributes(number) if after != before else {})
 
     def _prune(self, number: int) -> bool:
         """The decision of the pruner. If a user's class raises, the trial continues, up to `MAX_FAILURES` times.
@@ -99,7 +99,7 @@ class PruningStudy:
             value = reports[max(reports)] if reports else self._worst
         return value if math.isfinite(value) else self._worst
 
-    def notes(self, number: int) -> dict[str, Any]:
+    def attributes(self, number: int) -> dict[str, Any]:
         """The attributes that the pruner and the sampler set."""
         notes = self._study[number].system_attrs
         return {key: note for key, note in notes.items() if not key.startswith(CONSTRAINT)}
@@ -131,7 +131,7 @@ def pruner_of(early: EarlyTerminate | Rule) -> BasePruner:
         return _Wilcoxon(early.p_threshold, early.n_startup_steps)
     if early.type == "custom":
         assert early.pruner is not None
-        return pruner_of_class(early.pruner, early.args)
+        return load_pruner(early.pruner, early.args)
     return NopPruner()
 
 

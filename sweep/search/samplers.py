@@ -28,7 +28,7 @@ from podium.sweep.search.optuna_private import (
 )
 from podium.sweep.spec.search_methods import CUSTOM, METHODS, Independent, Method
 from podium.sweep.spec.sweep_spec import SweepSpec
-from podium.sweep.values.trial import violates
+from podium.sweep.values.trial import is_infeasible
 
 GP_STARTS_AT = 10  # finished trials; with fewer, GP samples at random
 SLOW_FROM = 1000  # trials; from here on an ask of TPE takes 20 ms or more, and 100 ms at 10,000
@@ -105,7 +105,9 @@ def _qmc(context: AskContext) -> BaseSampler:
 @register("cmaes", slow_from_trials=SLOW_FROM)
 def _cmaes(context: AskContext) -> BaseSampler:
     feasible = [
-        trial for trial in context.earlier if trial.state is TrialState.COMPLETE and not violates(trial.constraints)
+        trial
+        for trial in context.earlier
+        if trial.state is TrialState.COMPLETE and not is_infeasible(trial.constraints)
     ]
     feasible.sort(key=lambda trial: trial.values[0], reverse=context.spec.metric.goal == "maximize")
     return WarmCmaEs(context.seed, feasible)

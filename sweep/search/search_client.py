@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from podium.sweep.search.sweep_search import Search
-from podium.sweep.values.trial_history import PastTrial, Planned
+from podium.sweep.values.trial_history import PastTrial, TrialPlan
 
 log = logging.getLogger("podium.search")
 
@@ -107,7 +107,7 @@ class SearchProcess:
 
 def opening_lines(search: Search) -> Iterator[str]:
     """All trials of the search now, as lines that are generated while the process reads."""
-    spec, earlier, trials = search.spec.to_json(), search.earlier, search.all_remembered()
+    spec, earlier, trials = search.spec.to_json(), search.earlier, search.past_trials()
 
     def lines() -> Iterator[str]:
         yield _line(spec=spec, earlier=[trial.to_dict() for trial in earlier])
@@ -141,7 +141,7 @@ class Proposer:
         self._process: Process | None = None
         self._starts = 0
         self._asked: int | None = None
-        self.proposal: Planned | None = None  # received but not used yet
+        self.proposal: TrialPlan | None = None  # received but not used yet
         self.ready = False
         self.started_s = self.ready_s = math.inf
         self.exhausted = False  # received instead of a proposal, but not used yet
@@ -153,7 +153,7 @@ class Proposer:
         return None if self._process is None else self._process.pid
 
     @property
-    def hopeless(self) -> bool:
+    def is_disabled(self) -> bool:
         """Whether it ended too often to be restarted."""
         return self._process is None and self._last
 
@@ -179,7 +179,7 @@ class Proposer:
     def feed(self, number: int) -> None:
         """Send a changed trial."""
         if self._process is not None:
-            self._process.feed(self._search.remembered(number))
+            self._process.feed(self._search.past_trial(number))
 
     def ask(self) -> None:
         """Request a proposal for the next trial, unless one is pending or present."""
@@ -193,7 +193,7 @@ class Proposer:
             self._asked = len(self._search)
             self._process.ask(self._asked)
 
-    def take(self) -> Planned | None:
+    def take(self) -> TrialPlan | None:
         """Use the proposal, if there is one."""
         proposal, self.proposal = self.proposal, None
         return proposal
@@ -232,4 +232,6 @@ class Proposer:
             elif message["kind"] == "exhausted":
                 self.exhausted = True
             else:
-                self.proposal = Planned(message["number"], message["params"], self._search.label, message["attributes"])
+                self.proposal = TrialPlan(
+                    message["number"], message["params"], self._search.label, message["attributes"]
+                )

@@ -30,8 +30,8 @@ from podium.sweep.search.search_client import OnMessage, OpenProcess, Proposer, 
 from podium.sweep.search.sweep_search import NO_DEFINITIONS, Definitions, Search
 from podium.sweep.spec.search_methods import BRUTE_FORCE, CUSTOM
 from podium.sweep.values.errors import UnusableClassError, UserCodeError
-from podium.sweep.values.trial import AttemptKey, Params, TrialState, Wanted
-from podium.sweep.values.trial_history import FallbackReason, Planned
+from podium.sweep.values.trial import AttemptKey, Params, SuggestRequested, TrialState
+from podium.sweep.values.trial_history import FallbackReason, TrialPlan
 
 log = logging.getLogger("podium.search")
 
@@ -94,8 +94,8 @@ class SearchThread:
     def report(self, number: int, key: AttemptKey, step: int, value: float) -> None:
         self._work.put(lambda: self._report(number, key, step, value))
 
-    def suggest(self, number: int, wanted: Wanted) -> None:
-        self._work.put(lambda: self._suggest(number, wanted))
+    def suggest(self, number: int, request: SuggestRequested) -> None:
+        self._work.put(lambda: self._suggest(number, request))
 
     def tell(
         self,
@@ -119,7 +119,7 @@ class SearchThread:
     # In the thread.
 
     def _run(self) -> None:
-        if self._guarded(self._begin):
+        if self._run_guarded(self._begin):
             self._work_on()
 
     def _begin(self) -> None:
@@ -135,14 +135,14 @@ class SearchThread:
             try:
                 work = self._work.get(timeout=self._timeout_s())
             except queue.Empty:
-                work = _nothing
+                work = _no_operation
             if work is None:
                 self._proposer.close()
                 return
-            self._guarded(work)
-            self._guarded(self._answer)
+            self._run_guarded(work)
+            self._run_guarded(self._answer)
 
-    def _guarded(self, work: Callable[[], None]) -> bool:
+    def _run_guarded(self, work: Callable[[], None]) -> bool:
         """Whether it succeeded; an error goes to the inbox."""
         try:
             work()
@@ -186,12 +186,12 @@ class SearchThread:
 
     def _is_pending(self, ask: _Ask) -> bool:
         """Whether to wait for the search process, which has been asked."""
-        if self._search.soon_slow:
+        if self._search.is_slow_soon:
             self._proposer.start()
         if self._is_local(ask) or self._proposer.proposal is not None or self._proposer.exhausted:
             return False
         self._check_usable()
-        if self._proposer.error or self._proposer.hopeless:
+        if self._proposer.error or self._proposer.is_disabled:
             return False
         self._proposer.ask()
         deadline_s = self._deadline_s(ask)
@@ -204,7 +204,7 @@ class SearchThread:
         if self._search.method not in (CUSTOM, BRUTE_FORCE):
             return
         label, error = self._search.label, self._proposer.error
-        if self._proposer.hopeless:
+        if self._proposer.is_disabled:
             raise UnusableClassError(
                 f"the process of {label} ended {self._proposer.STARTS} times; see the service's log"
             )
@@ -215,9 +215,9 @@ class SearchThread:
 
     def _is_local(self, ask: _Ask) -> bool:
         """Whether this thread answers the ask itself."""
-        return self._search.is_fixed(ask.wanted) or not self._search.slow
+        return self._search.is_fixed(ask.wanted) or not self._search.is_slow
 
-    def _planned(self, ask: _Ask) -> Planned | None:
+    def _planned(self, ask: _Ask) -> TrialPlan | None:
         if self._is_local(ask):
             return self._search.ask(ask.wanted, ask.defined)
         if (proposal := self._proposer.take()) is not None:
@@ -227,12 +227,12 @@ class SearchThread:
             return None
         return self._fallback()
 
-    def _fallback(self) -> Planned:
+    def _fallback(self) -> TrialPlan:
         if error := self._proposer.take_error():
             self._failures += 1
             log.warning("sweep %d: %s failed to propose a trial: %s", self._sweep_id, self._search.label, error)
             return self._search.ask_at_random(FallbackReason.FAILED, error[:MAX_SHOWN])
-        hopeless = self._proposer.hopeless
+        hopeless = self._proposer.is_disabled
         return self._search.ask_at_random(FallbackReason.PROCESS_ENDED if hopeless else FallbackReason.SLOW)
 
     def _change(self, number: int, change: Callable[[], None]) -> None:
@@ -243,28 +243,28 @@ class SearchThread:
         verdict = self._search.report(number, step, value)
         self._inbox.put(PruneDecision(self._sweep_id, number, key, step, verdict, self._search_generation))
 
-    def _suggest(self, number: int, wanted: Wanted) -> None:
-        self._inbox.put(answer_suggestion(self._sweep_id, self._search, number, wanted, self._search_generation))
+    def _suggest(self, number: int, request: SuggestRequested) -> None:
+        self._inbox.put(answer_suggestion(self._sweep_id, self._search, number, request, self._search_generation))
         self._proposer.feed(number)
 
     def _post(self, callback: OnMessage, message: dict[str, Any]) -> None:
         self._work.put(lambda: callback(message))
 
 
-def _nothing() -> None:
+def _no_operation() -> None:
     """The deadline of the first ask has passed."""
 
 
 def answer_suggestion(
-    sweep_id: int, search: Search, number: int, wanted: Wanted, search_generation: int
+    sweep_id: int, search: Search, number: int, request: SuggestRequested, search_generation: int
 ) -> ValueSuggested:
     """The answer to a trial that requests a value; an invalid request fails in the trial."""
     try:
-        value = search.suggest(number, wanted)
+        value = search.suggest(number, request)
     except UserCodeError as error:
-        return ValueSuggested(sweep_id, wanted, error=str(error), search_generation=search_generation)
+        return ValueSuggested(sweep_id, request, error=str(error), search_generation=search_generation)
     return ValueSuggested(
-        sweep_id, wanted, value, search_generation=search_generation, attributes=search.changed_by_suggesting(number)
+        sweep_id, request, value, search_generation=search_generation, attributes=search.changed_by_suggesting(number)
     )
 
 

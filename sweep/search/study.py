@@ -17,7 +17,7 @@ from optuna.trial import FrozenTrial, Trial
 from optuna.trial import TrialState as OptunaState
 
 from podium.sweep.search.optuna_private import MutableStorage, is_compatible, study_id
-from podium.sweep.spec.catalog import Goal
+from podium.sweep.spec.builtin_catalog import Goal
 from podium.sweep.values.trial import Params
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -64,7 +64,7 @@ class Study:
             self._storage.create_new_trial(study_id(self.optuna), frozen)
             self._count += 1
 
-    def note(self, number: int, key: str, value: Any) -> None:
+    def set_trial_attribute(self, number: int, key: str, value: Any) -> None:
         """Set a system attribute of a trial, ended or not."""
         frozen = copy.copy(self[number])
         frozen.system_attrs = {**frozen.system_attrs, key: value}
@@ -108,11 +108,11 @@ class Study:
     def end(self, number: int, state: OptunaState, values: Sequence[float] | None = None) -> None:
         self._storage.set_trial_state_values(self._id(number), state, values)
 
-    def notes(self) -> dict[str, Any]:
+    def study_attributes(self) -> dict[str, Any]:
         """The attributes that samplers set on the study."""
         return self._storage.get_study_system_attrs(study_id(self.optuna))
 
-    def set_notes(self, notes: dict[str, Any]) -> None:
+    def set_study_attributes(self, notes: dict[str, Any]) -> None:
         for key, value in notes.items():
             self._storage.set_study_system_attr(study_id(self.optuna), key, value)
 

@@ -22,7 +22,7 @@ from optuna.trial import TrialState as OptunaState
 
 from podium.sweep.search.class_sampler import ClassSampler
 from podium.sweep.search.distributions import draw
-from podium.sweep.search.frozen_trials import MEMORY, ORDER, TrialConverter, distribution_written
+from podium.sweep.search.frozen_trials import MEMORY, ORDER, TrialConverter, distribution_from_spec
 from podium.sweep.search.optuna_distributions import distribution_of, from_searched, searched_distribution, to_searched
 from podium.sweep.search.optuna_private import all_enumerated, share_search_space, suggest
 from podium.sweep.search.optuna_states import CONSTRAINT, FROM_OPTUNA
@@ -40,12 +40,12 @@ from podium.sweep.search.samplers import (
     sampler_of,
 )
 from podium.sweep.search.study import Study
-from podium.sweep.spec.defined_parameters import definable, enqueued_value
+from podium.sweep.spec.define_by_run import check_definable, enqueued_value
 from podium.sweep.spec.grid import Grid
 from podium.sweep.spec.search_methods import BRUTE_FORCE, CUSTOM
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.errors import UserCodeError
-from podium.sweep.values.trial import TRIAL_OVER, Params, Scalar, TrialState, Wanted
+from podium.sweep.values.trial import TERMINAL_TRIAL_STATES, Params, Scalar, SuggestRequested, TrialState
 from podium.sweep.values.trial_history import (
     CLONED,
     ENQUEUED,
@@ -54,15 +54,15 @@ from podium.sweep.values.trial_history import (
     RANDOM,
     FallbackReason,
     PastTrial,
-    Planned,
-    Verdict,
+    PruneVerdict,
+    TrialPlan,
 )
 
 log = logging.getLogger("podium.search")
 Definitions = Mapping[str, dict[str, Any]]  # by name, in the form of the sweep file
 NO_DEFINITIONS: Definitions = MappingProxyType({})
 
-TOLD = "podium:told"  # on a trial: the number of trials that had ended when it was asked for
+TRIALS_TOLD = "podium:told"  # on a trial: the number of trials that had ended when it was asked for
 STUDY_NOTES = "podium:study"  # the study attributes that its sampler set
 TRIAL_NOTES = "podium:trials"  # the attributes that its sampler set on ended trials
 _NOT_KEPT = ("fixed_params", ":relative_params:", CONSTRAINT)  # redundant with the values of the trial
@@ -125,12 +125,12 @@ class Search:
         return len(self.study)
 
     @property
-    def slow(self) -> bool:
+    def is_slow(self) -> bool:
         """Whether the next proposal should be computed in a search process; see `podium.sweep.search.search_client`."""
         return is_slow(self.method, len(self.earlier_frozen) + len(self), self._finished_count)
 
     @property
-    def soon_slow(self) -> bool:
+    def is_slow_soon(self) -> bool:
         """Whether to start the search process now."""
         return is_slow_soon(self.method, len(self.earlier_frozen) + len(self))
 
@@ -142,7 +142,7 @@ class Search:
 
     # Asking.
 
-    def ask(self, wanted: Params | None = None, defined: Definitions = NO_DEFINITIONS) -> Planned | None:
+    def ask(self, wanted: Params | None = None, defined: Definitions = NO_DEFINITIONS) -> TrialPlan | None:
         """The next trial, or None if the search is exhausted. `wanted`: the values that it must have.
 
         `defined`: the distributions of those that are not in the sweep file.
@@ -154,19 +154,21 @@ class Search:
         number = len(self)
         if sampler == self.label and self._grid is None:
             return self.propose(number)
-        planned = self._plan(fixed, sampler, random_sampler(self.spec, number) if self.slow else self._sampler(number))
+        planned = self._plan(
+            fixed, sampler, random_sampler(self.spec, number) if self.is_slow else self._sampler(number)
+        )
         if wanted is None or not defined:
             return planned
         own = {name: wanted[name] for name in defined}
         self._define(planned.number, own, defined)
         return replace(planned, params={**planned.params, **own}, distributions=dict(defined))
 
-    def ask_at_random(self, reason: FallbackReason, error: str | None = None) -> Planned:
+    def ask_at_random(self, reason: FallbackReason, error: str | None = None) -> TrialPlan:
         """The next trial, sampled at random instead of by the method; `error`: of the sampler."""
         planned = self._plan({}, RANDOM, random_sampler(self.spec, len(self)))
         return replace(planned, fallback_reason=reason, fallback_error=error)
 
-    def propose(self, number: int) -> Planned | None:
+    def propose(self, number: int) -> TrialPlan | None:
         """The sampler's proposal for the next trial, which has this number; None if the search is exhausted."""
         assert number == len(self), f"asked for trial {number}, but the next trial is {len(self)}"
         if self.method == CUSTOM:
@@ -175,39 +177,39 @@ class Search:
             return None
         return self._plan({}, self.label, self._sampler(number))
 
-    def _propose_by_class(self, number: int) -> Planned | None:
+    def _propose_by_class(self, number: int) -> TrialPlan | None:
         """Pass ended trials to the sampler first; the attributes that it sets on them are stored with the new one."""
         if self.class_sampler is None:
             self.load()
         assert self.class_sampler is not None
-        before = dict(self.study.notes())
+        before = dict(self.study.study_attributes())
         noted = self.class_sampler.catch_up(self.study)
         if self.class_sampler.stopped:
             return None
         planned = self._plan({}, self.label, self.class_sampler.seeded(number), before)
         if not noted:
             return planned
-        self.study.note(number, TRIAL_NOTES, noted)
+        self.study.set_trial_attribute(number, TRIAL_NOTES, noted)
         return replace(planned, attributes=self._attributes(number))
 
     def is_fixed(self, wanted: Params | None) -> bool:
         """Whether `ask` returns predetermined values, without the sampler."""
         return self._fixed(wanted)[1] != self.label
 
-    def accept(self, proposal: Planned) -> Planned:
+    def accept(self, proposal: TrialPlan) -> TrialPlan:
         """The next trial, with values that a search process proposed, possibly for an earlier trial."""
         number, sampler = len(self), proposal.sampler
         self.put(
             PastTrial(number, TrialState.RUNNING, proposal.params, attributes=proposal.attributes, sampler=sampler)
         )
         requested_for = None if proposal.number == number else proposal.number
-        return Planned(number, proposal.params, sampler, self._attributes(number), proposed_for=requested_for)
+        return TrialPlan(number, proposal.params, sampler, self._attributes(number), proposed_for=requested_for)
 
     def _plan(
         self, fixed: Params, sampler: str, optunas: BaseSampler, before: Mapping[str, Any] | None = None
-    ) -> Planned:
+    ) -> TrialPlan:
         """`before`: the study attributes, if the sampler may have changed them already."""
-        number, notes = len(self), dict(self.study.notes()) if before is None else before
+        number, notes = len(self), dict(self.study.study_attributes()) if before is None else before
         trial = self.study.ask(optunas, self._enqueueable(fixed))
         params: Params = {}
         for name, parameter in self.spec.ordered():
@@ -221,17 +223,17 @@ class Search:
                     )
         self._attribute_to(sampler, number)
         if own := {name: value for name, value in fixed.items() if name not in self.spec.parameters}:
-            self.study.note(number, ENQUEUED_VALUES, own)
+            self.study.set_trial_attribute(number, ENQUEUED_VALUES, own)
         self._note_ask(number, notes)
         if self._pruning is not None:
             self._pruning.put(PastTrial(number, TrialState.RUNNING, {}, attributes=self._sampler_attributes(number)))
-        return Planned(number, params, sampler, self._attributes(number))
+        return TrialPlan(number, params, sampler, self._attributes(number))
 
     def _note_ask(self, number: int, before: Mapping[str, Any]) -> None:
-        self.study.note(number, TOLD, len(self._over))
-        noted = {key: value for key, value in self.study.notes().items() if before.get(key) is not value}
+        self.study.set_trial_attribute(number, TRIALS_TOLD, len(self._over))
+        noted = {key: value for key, value in self.study.study_attributes().items() if before.get(key) is not value}
         if noted:
-            self.study.note(number, STUDY_NOTES, noted)
+            self.study.set_trial_attribute(number, STUDY_NOTES, noted)
 
     def _fixed(self, wanted: Params | None) -> tuple[Params | None, str]:
         """The predetermined values ({} if the sampler chooses, None if exhausted), and the name of the sampler."""
@@ -250,7 +252,7 @@ class Search:
         return {
             name: to_searched(named[name], value)
             for name, value in fixed.items()
-            if name in named and not named[name].drawn
+            if name in named and not named[name].is_custom_distribution
         }
 
     def _sampler(self, number: int) -> BaseSampler:
@@ -270,33 +272,33 @@ class Search:
 
     # Define-by-run parameters.
 
-    def suggest(self, number: int, wanted: Wanted) -> Scalar:
+    def suggest(self, number: int, request: SuggestRequested) -> Scalar:
         """The value of a parameter that is not in the sweep file, for a running trial.
 
         Raises `UserCodeError` for an invalid request; the message goes to the trial's code.
         """
-        name = wanted.name
+        name = request.name
         known = self._converter.params_from(self.study[number])
-        if name in known and not wanted.drawn:
+        if name in known and not request.drawn:
             return known[name]
-        distribution = self._definable(wanted, len(known))
-        if wanted.drawn:
-            value = wanted.value
+        distribution = self._definable(request, len(known))
+        if request.drawn:
+            value = request.value
         elif name in (enqueued := self.study[number].system_attrs.get(ENQUEUED_VALUES, {})):
-            value = enqueued_value(wanted, enqueued[name])
+            value = enqueued_value(request, enqueued[name])
         else:
             value = self._sampled_alone(number, name, distribution)
-        self._define(number, {name: value}, {name: wanted.distribution})
+        self._define(number, {name: value}, {name: request.distribution})
         return value
 
     def changed_by_suggesting(self, number: int) -> dict[str, Any]:
         """The attributes to store with a trial that requested a value; empty if they did not change."""
         return self._attributes(number) if self.method == BRUTE_FORCE else {}
 
-    def _definable(self, wanted: Wanted, known: int) -> BaseDistribution:
-        name = wanted.name
+    def _definable(self, request: SuggestRequested, known: int) -> BaseDistribution:
+        name = request.name
         try:
-            distribution = distribution_of(definable(self.spec, wanted, known))
+            distribution = distribution_of(check_definable(self.spec, request, known))
             assert distribution is not None
             check_distribution_compatibility(self._defined_first.get(name, distribution), distribution)
         except (ValueError, ArithmeticError) as error:
@@ -318,7 +320,7 @@ class Search:
 
     def _define(self, number: int, params: Params, defined: Definitions) -> None:
         """Add parameters to a running trial."""
-        past = self.remembered(number)
+        past = self.past_trial(number)
         distributions, attributes = {**past.distributions, **defined}, past.attributes
         if self.method == BRUTE_FORCE:
             attributes = {**attributes, ORDER: [*attributes.get(ORDER, ()), *params]}
@@ -329,21 +331,21 @@ class Search:
     def _record_definitions(self, number: int, distributions: Definitions) -> None:
         self._defined[number] = dict(distributions)
         for name, distribution in distributions.items():
-            if name not in self._defined_first and (optunas := distribution_written(distribution)) is not None:
+            if name not in self._defined_first and (optunas := distribution_from_spec(distribution)) is not None:
                 self._defined_first[name] = optunas
                 if self.study.forget_earlier(name, optunas):
                     self._space = intersection_space(self.method)  # which contains the removed values
 
     # Reports.
 
-    def report(self, number: int, step: int, value: float) -> Verdict:
+    def report(self, number: int, step: int, value: float) -> PruneVerdict:
         """Record a value of the pruning metric, and decide whether the trial is pruned."""
         if self._converter.one_metric and math.isfinite(value):
             self.study.report_last(number, step, value)
         if self._pruning is None:
-            return Verdict(prune=False, attributes={})
+            return PruneVerdict(prune=False, attributes={})
         verdict = self._pruning.decide(number, step, value)
-        return Verdict(verdict.prune, self._attributes(number) if verdict.attributes else {})
+        return PruneVerdict(verdict.prune, self._attributes(number) if verdict.attributes else {})
 
     # Ends.
 
@@ -392,32 +394,32 @@ class Search:
             frozen = self._converter.frozen(past)
         except (KeyError, ValueError) as error:  # a value outside its space, accepted by an earlier version
             log.warning("the search ignores trial %d: %s", past.number, error)
-            state = OptunaState.FAIL if past.state in TRIAL_OVER else OptunaState.RUNNING
+            state = OptunaState.FAIL if past.state in TERMINAL_TRIAL_STATES else OptunaState.RUNNING
             frozen = create_trial(state=state, system_attrs=dict(past.attributes))
         if self.class_sampler is not None and self._ends(past.number, frozen):
             self.class_sampler.ended.append(past.number)
         self.study.put(past.number, frozen)
         for other, notes in past.attributes.get(TRIAL_NOTES, {}).items():
             for key, note in notes.items():
-                self.study.note(int(other), key, note)
+                self.study.set_trial_attribute(int(other), key, note)
         if past.distributions:
             self._record_definitions(past.number, past.distributions)
         self._attribute_to(past.sampler, past.number)
         self._classify(past.number, frozen)
-        self.study.set_notes(past.attributes.get(STUDY_NOTES, {}))
+        self.study.set_study_attributes(past.attributes.get(STUDY_NOTES, {}))
         if self._pruning is not None:
             self._pruning.put(past)
 
-    def remembered(self, number: int) -> PastTrial:
+    def past_trial(self, number: int) -> PastTrial:
         """The trial with everything that another search needs for the same suggestions: only its last report."""
         return self._as_past(self._snapshot(number))
 
-    def all_remembered(self) -> Iterator[PastTrial]:
+    def past_trials(self) -> Iterator[PastTrial]:
         """All trials as they are now; may be consumed in another thread while this search continues."""
         return map(self._as_past, [self._snapshot(number) for number in range(len(self))])
 
     def _with_reports(self, number: int) -> PastTrial:
-        past = self.remembered(number)
+        past = self.past_trial(number)
         return past if self._pruning is None else replace(past, reports=self._pruning.reports(number))
 
     def _snapshot(self, number: int) -> _Snapshot:
@@ -427,7 +429,7 @@ class Search:
             self.study[number],
             self._samplers[number],
             self._defined.get(number, NO_DEFINITIONS),
-            {} if self._pruning is None else self._pruning.notes(number),
+            {} if self._pruning is None else self._pruning.attributes(number),
         )
 
     def _as_past(self, snapshot: _Snapshot) -> PastTrial:
@@ -474,14 +476,14 @@ class Search:
             self.study.equalize_earlier(self._constraints)
         for other in self._finished if new else numbers:
             for key in sorted(self._constraints - self.study[other].system_attrs.keys()):
-                self.study.note(other, key, 0.0)
+                self.study.set_trial_attribute(other, key, 0.0)
 
     def _as_own(self, trial: PastTrial) -> FrozenTrial | None:
         """A trial of another sweep as one of this sweep; None if objectives or values do not fit."""
         params: Params = {}
         for name, parameter in self.spec.ordered():
             if parameter.active(params):
-                if name not in trial.params or parameter.complaint(trial.params[name]) is not None:
+                if name not in trial.params or parameter.invalid_reason(trial.params[name]) is not None:
                     return None
                 params[name] = trial.params[name]
         own = {name: trial.distributions[name] for name in trial.distributions if name not in self.spec.parameters}
@@ -492,7 +494,7 @@ class Search:
 
     def _attributes(self, number: int) -> dict[str, Any]:
         """The attributes to store with the trial."""
-        return self._sampler_attributes(number) | ({} if self._pruning is None else self._pruning.notes(number))
+        return self._sampler_attributes(number) | ({} if self._pruning is None else self._pruning.attributes(number))
 
     def _sampler_attributes(self, number: int) -> dict[str, Any]:
         return _noted(self.study[number])

@@ -20,14 +20,14 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from podium.sweep.runtime.atomic_files import write_whole
-from podium.sweep.runtime.component import say_ready
+from podium.sweep.runtime.atomic_files import write_atomic
+from podium.sweep.runtime.component import report_ready
 from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
 from podium.sweep.runtime.process_trees import become_subreaper, die_with_parent, kill_descendants
 from podium.sweep.runtime.settings import ServiceSettings
 
 # Variables of a Ray cluster of the user: its token would replace this service's, and be in every process.
-OF_ANOTHER_RAY = ("RAY_AUTH_TOKEN", "RAY_ADDRESS")
+OTHER_RAY_VARIABLES = ("RAY_AUTH_TOKEN", "RAY_ADDRESS")
 STOP_S = 3.0
 PREDECESSOR_S = 20.0  # an earlier guardian may still be killing its processes
 # Ray's minimum; its object store is not used for data.
@@ -67,7 +67,7 @@ def address_of(runtime: RuntimeDirectory) -> str:
 def ensure_token(data: DataDirectory) -> None:
     """Create Ray's token if there is none: mode 0600, never passed to a trial."""
     if not data.ray_token.exists():
-        write_whole(data.ray_token, secrets.token_hex(32).encode(), mode=0o600)
+        write_atomic(data.ray_token, secrets.token_hex(32).encode(), mode=0o600)
 
 
 def _command(settings: ServiceSettings) -> list[str]:
@@ -119,7 +119,7 @@ def guard(settings: ServiceSettings) -> int:
             break
         if not announced and address_of(settings.runtime):
             announced = True
-            say_ready()
+            report_ready()
     _stop(ray)
     shutil.rmtree(settings.runtime.ray, ignore_errors=True)
     return 0 if stopping else 1

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from podium.sweep.protocol.fork_server_messages import AttemptExited
 from podium.sweep.protocol.trial_messages import AttrsReported
 from podium.sweep.slots.trial_log import LogPipe
-from podium.sweep.values.attempt_outcomes import ChildReport, Chosen, Kill
+from podium.sweep.values.attempt_outcomes import Kill, ReducedResult, ReportedOutcome
 from podium.sweep.values.objective_reduction import ReportedValues
 from podium.sweep.values.trial import Assignment, AttemptKey, Cause
-from podium.sweep.values.trial_attributes import Notes
+from podium.sweep.values.trial_attributes import TrialAttributes
 
 
 @dataclass(slots=True)
@@ -31,14 +31,14 @@ class RunningAttempt:
     started: bool = False
     reading_paused: bool = False  # its messages wait in the socket, so its silence is not its own
     pid: int | None = None
-    outcome: ChildReport | None = None
-    attrs: Notes = field(default_factory=Notes)
+    outcome: ReportedOutcome | None = None
+    attrs: TrialAttributes = field(default_factory=TrialAttributes)
     kill: Kill | None = None
     killed_s: float | None = None
     exited: AttemptExited | None = None
     unsent: deque[bytes] = field(default_factory=deque)  # answers to the process, oldest first
     sending: asyncio.Task[None] | None = None
-    value: Chosen | None = None  # as the process reported it
+    value: ReducedResult | None = None  # as the process reported it
     ending_since_s: float | None = None  # when the process reported that it ends with this value
     reported: ReportedValues = field(init=False)
 
@@ -50,11 +50,11 @@ class RunningAttempt:
         return self.assignment.key
 
     @property
-    def current_value(self) -> Chosen:
+    def current_value(self) -> ReducedResult:
         """The value that the process reported last; else the one by its reports, which omit points of long curves."""
-        return self.value or Chosen(self.reported.values)
+        return self.value or ReducedResult(self.reported.values)
 
-    def set_value(self, value: Chosen) -> None:
+    def set_value(self, value: ReducedResult) -> None:
         """The process reported its value. One with a reason is final: later ones have no effect."""
         if self.value is None or not self.value.reason:
             self.value = value

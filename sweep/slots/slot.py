@@ -35,11 +35,11 @@ from podium.sweep.protocol.trial_messages import (
     parse_from_trial,
 )
 from podium.sweep.runtime import resource_usage
-from podium.sweep.runtime.fail_points import passing
+from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.full_disk import ON_DATA_DISK
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.runtime.process_trees import become_subreaper
-from podium.sweep.runtime.removal import advance, finish, removing, unfinished
+from podium.sweep.runtime.removal import advance, finish, removal_steps, unfinished
 from podium.sweep.slots.event_queue import EventQueue
 from podium.sweep.slots.fork_server_client import AttemptReply
 from podium.sweep.slots.fork_server_pool import ForkServerPool
@@ -47,18 +47,18 @@ from podium.sweep.slots.running_attempt import RunningAttempt
 from podium.sweep.slots.trial_log import LogPipe, TrialLog
 from podium.sweep.values.attempt_outcomes import (
     MAX_MESSAGE,
-    ChildReport,
-    Chosen,
     Kill,
+    ReducedResult,
+    ReportedOutcome,
+    attempt_outcome,
     exit_name,
-    judge,
     over_quota,
     storable,
 )
 from podium.sweep.values.errors import BadReportError, UserCodeError
 from podium.sweep.values.failure_causes import disk_is_full
 from podium.sweep.values.trial import (
-    COUNTED,
+    COUNTED_TRIAL_STATES,
     Assignment,
     AttemptKey,
     Cause,
@@ -67,9 +67,9 @@ from podium.sweep.values.trial import (
     Logged,
     Reported,
     Started,
-    StudyAsked,
+    StudyRequested,
+    SuggestRequested,
     TrialState,
-    Wanted,
 )
 
 POLL_S = 10.0
@@ -200,7 +200,7 @@ class Slot:
             if self._running.key != key:
                 self._refuse(key, f"slot {self._name} is busy with trial {self._running.key.trial_id}")
             return
-        passing("slot.before-fork")
+        fail_point("slot.before-fork")
         try:
             await self.fork_servers.select(assignment.program.get("preload") or ())
             running = await self._fork(assignment)
@@ -237,7 +237,7 @@ class Slot:
                 self.fork_servers.current.fork([theirs.fileno(), output.writing])
             finally:
                 output.close_writing()
-        passing("slot.after-fork")
+        fail_point("slot.after-fork")
         greeting = encode_to_trial(AttemptGreeting(assignment, self._device))
         await asyncio.get_running_loop().sock_sendall(ours, greeting)
         return running
@@ -257,22 +257,22 @@ class Slot:
         running.connection.close()
         for watch in watches:
             watch.cancel()
-        ended = self._judge(running)
+        ended = self._determine_outcome(running)
         self._remove_temporary(running.assignment)
         self._running = None
-        passing("slot.before-ended")
+        fail_point("slot.before-ended")
         ended = self._emit_end(ended)
         keeps_checkpoint = running.assignment.keep_checkpoint and ended.state is TrialState.FINISHED
-        if ended.state in COUNTED and not keeps_checkpoint:
+        if ended.state in COUNTED_TRIAL_STATES and not keeps_checkpoint:
             self._counted[self.events.last_number] = running.assignment
 
-    def _judge(self, running: RunningAttempt) -> Ended:
+    def _determine_outcome(self, running: RunningAttempt) -> Ended:
         """How the attempt ended; without details if they cannot be determined."""
         try:
             return self._end_of(running)
         except Exception as error:
             log.exception("failed to determine how attempt %s ended", running.key)
-            return _bare_end(running.key, running.forked_at, error)
+            return _minimal_ended(running.key, running.forked_at, error)
 
     def _emit_end(self, ended: Ended) -> Ended:
         """Emit the end of an attempt, without details if these cannot be encoded; returns the emitted event.
@@ -283,14 +283,14 @@ class Slot:
             self._emit(ended)
         except Exception as error:
             log.exception("failed to encode the end of attempt %s", ended.key)
-            ended = _bare_end(ended.key, ended.started_at, error)
+            ended = _minimal_ended(ended.key, ended.started_at, error)
             self._emit(ended)
         return ended
 
     def _remove_temporary(self, assignment: Assignment) -> None:
         """Remove the working and temporary directories; large ones in the background, after the slot is free."""
         directory = AttemptDirectory(Path(assignment.directory))
-        removal = removing([directory.work, directory.temporary, *unfinished(directory.root)])
+        removal = removal_steps([directory.work, directory.temporary, *unfinished(directory.root)])
         if advance(removal):
             self._spawn(asyncio.to_thread(finish, removal))
 
@@ -327,21 +327,21 @@ class Slot:
                 running.add_attrs(message)
                 return
         except (ValueError, BadReportError) as error:
-            running.outcome = ChildReport(
+            running.outcome = ReportedOutcome(
                 TrialState.FAILED, cause=Cause.BAD_REPORT, message=f"invalid message: {error}"
             )
             return
-        if isinstance(message, ChildReport):
+        if isinstance(message, ReportedOutcome):
             running.outcome = message
-        elif isinstance(message, Chosen):
+        elif isinstance(message, ReducedResult):
             running.set_value(message)
         elif not isinstance(message, Heartbeat):
             if isinstance(message, Started):
                 running.started = True
             elif isinstance(message, Reported):
-                running.reported.note(message.step, {running.assignment.metric: message.value})
+                running.reported.record(message.step, {running.assignment.metric: message.value})
             elif isinstance(message, Logged):
-                running.reported.note(message.step, message.values)
+                running.reported.record(message.step, message.values)
             self._emit(message)
 
     def _on_reply(self, reply: AttemptReply) -> None:
@@ -362,7 +362,7 @@ class Slot:
         assert exited is not None
         killed = exited.exit_code == -signal.SIGKILL
         out_of_memory = killed and resource_usage.oom_kills(self.oom_counter) != running.oom_kills
-        verdict = judge(
+        verdict = attempt_outcome(
             running.outcome,
             exited.exit_code,
             running.kill,
@@ -413,13 +413,13 @@ class Slot:
         return watches
 
     async def _enforce_memory(self, running: RunningAttempt, allowed_mb: float) -> None:
-        used = await resource_usage.memory_over(self.fork_servers.current.pid, int(allowed_mb * _MB))
+        used = await resource_usage.poll_memory(self.fork_servers.current.pid, int(allowed_mb * _MB))
         message = f"the trial used {used / _MB:.0f} MB of host memory; limits.memory_mb allows {allowed_mb:g}"
         self._kill(running, Kill(Cause.HOST_MEMORY, message))
 
     async def _enforce_quota(self, running: RunningAttempt, allowed_mb: float) -> None:
         directory = AttemptDirectory(Path(running.assignment.directory))
-        used = await resource_usage.folders_over((directory.work, directory.temporary), int(allowed_mb * _MB))
+        used = await resource_usage.poll_folders((directory.work, directory.temporary), int(allowed_mb * _MB))
         self._kill(running, Kill(Cause.DISK_QUOTA, over_quota(used, allowed_mb)))
 
     def _stop(self, running: RunningAttempt, kill: Kill) -> None:
@@ -441,7 +441,9 @@ class Slot:
 
     def _emit(self, event: Event) -> None:
         prunable = self._running is not None and self._running.assignment.prunable
-        urgent = isinstance(event, Ended | Wanted | StudyAsked) or (prunable and isinstance(event, Reported))
+        urgent = isinstance(event, Ended | SuggestRequested | StudyRequested) or (
+            prunable and isinstance(event, Reported)
+        )
         self.events.add(event, urgent=urgent)
         self._spawn(self._notify())
 
@@ -450,14 +452,14 @@ class Slot:
         for acknowledged in self.events.acknowledge(number):
             assignment = self._counted.pop(acknowledged, None)
             if assignment is not None and (checkpoints := _checkpoints(assignment)):
-                self._spawn(asyncio.to_thread(finish, removing(checkpoints)))
+                self._spawn(asyncio.to_thread(finish, removal_steps(checkpoints)))
 
     def _refuse(
         self, key: AttemptKey, reason: str, cause: Cause = Cause.INFRASTRUCTURE, *, interrupted: bool = False
     ) -> None:
         now = time.time()
-        outcome = ChildReport(TrialState.FAILED, cause=cause, message=reason, interrupted=interrupted)
-        self._emit(Ended(key=key, started_at=now, ended_at=now, **judge(outcome, 0, None)))
+        outcome = ReportedOutcome(TrialState.FAILED, cause=cause, message=reason, interrupted=interrupted)
+        self._emit(Ended(key=key, started_at=now, ended_at=now, **attempt_outcome(outcome, 0, None)))
 
     def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(coroutine)
@@ -471,7 +473,7 @@ class Slot:
             log.error("a background task of the slot failed", exc_info=error)
 
 
-def _bare_end(key: AttemptKey, started_at: float, error: Exception) -> Ended:
+def _minimal_ended(key: AttemptKey, started_at: float, error: Exception) -> Ended:
     """The end of an attempt without details."""
     message = storable(f"the slot failed to determine the outcome: {type(error).__name__}: {error}"[:MAX_MESSAGE])
     return Ended(key, TrialState.FAILED, started_at, time.time(), cause=Cause.INFRASTRUCTURE, message=message)

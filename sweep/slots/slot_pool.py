@@ -15,7 +15,7 @@ from typing import Any
 import ray
 from ray.util import list_named_actors
 
-from podium.sweep.lifecycle.scheduler_messages import Device, Inbox, SlotLost, SlotNews, SlotOpened
+from podium.sweep.lifecycle.scheduler_messages import Device, Inbox, SlotEvents, SlotLost, SlotOpened
 from podium.sweep.protocol.slot_commands import SlotCommand
 from podium.sweep.protocol.slot_exchange import SlotDescription, decode_events, encode_commands
 from podium.sweep.runtime.settings import DevicePlan
@@ -129,7 +129,7 @@ class RaySlots:
             self._reopen(int(self._names[device_id].rsplit("-", 1)[1]))
             return
         if events is not None:
-            self._inbox.put(SlotNews(device_id, events))
+            self._inbox.put(SlotEvents(device_id, events))
 
     def _reopen(self, position: int) -> None:
         timer = threading.Timer(REOPEN_S, self._recreate, [position])

@@ -7,7 +7,7 @@ from typing import Any
 
 _LONGEST = 60
 _SHARES = 4
-_OF_NUMBERS = {
+_NUMBER_KEYS = {
     ("budget",): "wall_s",
     ("budget", "plateau"): "trials",
     ("ensemble",): "k",
@@ -17,7 +17,7 @@ _OF_NUMBERS = {
     ("resources",): "max_concurrent",
     ("keep",): "models",
 }
-_OF_WORDS = {
+_WORD_KEYS = {
     ("early_terminate",): "type",
     ("early_terminate", "wrap"): "type",
     ("ensemble",): "select",
@@ -26,7 +26,7 @@ _OF_WORDS = {
 }
 
 
-def block_instead(location: Sequence[str], given: Any) -> str | None:
+def suggest_mapping(location: Sequence[str], given: Any) -> str | None:
     """The mapping that the value probably stands for, as YAML; None if there is no obvious one."""
     where = tuple(location)
     if where == ("parameters",):
@@ -50,7 +50,7 @@ def _key(where: tuple[str, ...], given: Any) -> str | None:
         return "values" if isinstance(given, list) else "value"
     if isinstance(given, list | bool):
         return None
-    return (_OF_WORDS if isinstance(given, str) else _OF_NUMBERS).get(where)
+    return (_WORD_KEYS if isinstance(given, str) else _NUMBER_KEYS).get(where)
 
 
 def _yaml(value: Any) -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from podium.sweep.runtime.thread_variables import THREAD_VARIABLES
-from podium.sweep.spec import catalog
+from podium.sweep.spec import builtin_catalog
 from podium.sweep.values.errors import UserCodeError
 from podium.sweep.values.trial import Params, Scalar
 
@@ -35,7 +35,7 @@ _OF_TRIALS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Meaning:
+class MacroValues:
     """The values that the macros of one trial expand to."""
 
     params: Params
@@ -45,7 +45,7 @@ class Meaning:
     variables: Mapping[str, str]
 
 
-def complaint_about_word(word: str, parameters: Iterable[str], *, alone: bool = True) -> str | None:
+def invalid_word_reason(word: str, parameters: Iterable[str], *, alone: bool = True) -> str | None:
     """Why the macros of a command word are invalid, or None; `alone`: whether the word may expand to several."""
     names = list(parameters)
     for name in _MACRO.findall(word):
@@ -53,12 +53,12 @@ def complaint_about_word(word: str, parameters: Iterable[str], *, alone: bool = 
             if not alone or word != f"${{{name}}}":
                 return f"${{{name}}} expands to several words and must be a word of its own in the command"
         elif name not in _ONE_WORD and name not in names and not name.startswith(_VARIABLE):
-            hint = catalog.suggestion(name, [*names, *_SEVERAL_WORDS, *_ONE_WORD])
+            hint = builtin_catalog.did_you_mean(name, [*names, *_SEVERAL_WORDS, *_ONE_WORD])
             return f"${{{name}}}: no parameter or macro is named {name!r}; {hint}"
     return None
 
 
-def expanded(command: Iterable[str], meaning: Meaning) -> list[str]:
+def expand_command(command: Iterable[str], meaning: MacroValues) -> list[str]:
     """The command with its macros expanded. A word that names an inactive parameter is omitted.
 
     Raises `UserCodeError` if an environment variable is not set.
@@ -67,24 +67,24 @@ def expanded(command: Iterable[str], meaning: Meaning) -> list[str]:
     for word in command:
         whole = _MACRO.fullmatch(word)
         if whole is not None and whole[1] in _SEVERAL_WORDS:
-            words += arguments(whole[1], meaning.params)
-        elif (text := filled_in(word, meaning)) is not None:
+            words += macro_arguments(whole[1], meaning.params)
+        elif (text := expand_word(word, meaning)) is not None:
             words.append(text)
     return words
 
 
-def variables_of(env: Mapping[str, str], meaning: Meaning) -> dict[str, str]:
+def expand_variables(env: Mapping[str, str], meaning: MacroValues) -> dict[str, str]:
     """The variables of `program.env` with macros expanded; one that names an inactive parameter is omitted.
 
     Raises `UserCodeError` if an environment variable is not set.
     """
-    values = {name: filled_in(word, meaning) for name, word in env.items()}
+    values = {name: expand_word(word, meaning) for name, word in env.items()}
     return {name: value for name, value in values.items() if value is not None}
 
 
 def environment_of_function(program: Mapping[str, Any], params: Params, json_file: Path) -> dict[str, str]:
     """The variables that `program.env` adds for a function; sweeps stored by older versions lack the key."""
-    return variables_of(program.get("env") or {}, Meaning(params, sys.executable, "", json_file, os.environ))
+    return expand_variables(program.get("env") or {}, MacroValues(params, sys.executable, "", json_file, os.environ))
 
 
 def missing_variables(words: Iterable[str], variables: Iterable[str]) -> list[str]:
@@ -96,7 +96,7 @@ def missing_variables(words: Iterable[str], variables: Iterable[str]) -> list[st
     return sorted(named - known)
 
 
-def filled_in(word: str, meaning: Meaning) -> str | None:
+def expand_word(word: str, meaning: MacroValues) -> str | None:
     """A word with its macros expanded; None if one names an inactive parameter."""
     names = _MACRO.findall(word)
     values = {name: _value(name, meaning) for name in names}
@@ -105,7 +105,7 @@ def filled_in(word: str, meaning: Meaning) -> str | None:
     return _MACRO.sub(lambda match: str(values[match[1]]), word)
 
 
-def arguments(macro: str, params: Params) -> list[str]:
+def macro_arguments(macro: str, params: Params) -> list[str]:
     """The words that `${args}` or one of its variants expands to."""
     if macro == "args_no_hyphens":
         return [f"{name}={value}" for name, value in params.items()]
@@ -118,7 +118,7 @@ def _flag(name: str, value: Scalar) -> str:
     return f"--{name}" if value is True else f"--{name}={value}"
 
 
-def _value(name: str, meaning: Meaning) -> str | None:
+def _value(name: str, meaning: MacroValues) -> str | None:
     if name in meaning.params:
         return str(meaning.params[name])
     if name in ("args_json", "args_json_file"):
@@ -131,7 +131,7 @@ def _value(name: str, meaning: Meaning) -> str | None:
     return {"program": meaning.script, "interpreter": meaning.interpreter, "env": "/usr/bin/env"}.get(name)
 
 
-def _json(macro: str, meaning: Meaning) -> str:
+def _json(macro: str, meaning: MacroValues) -> str:
     text = json.dumps(meaning.params)
     if macro == "args_json":
         return text

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pydantic import Field, model_validator
 
-from podium.sweep.spec import catalog
-from podium.sweep.spec.catalog import Task
-from podium.sweep.spec.strict_model import Model, complain
+from podium.sweep.spec import builtin_catalog
+from podium.sweep.spec.builtin_catalog import Task
+from podium.sweep.spec.strict_model import Model, field_error
 
 
 class Data(Model):
@@ -37,42 +37,42 @@ class Data(Model):
         """The task; None if it has to be inferred from the file."""
         if self.file is not None:
             return self.task
-        return "classification" if self.idx is not None else catalog.task_of(self.name or "")
+        return "classification" if self.idx is not None else builtin_catalog.task_of(self.name or "")
 
     @property
     def is_table(self) -> bool:
         """Whether the data is known to be tabular, without reading it."""
         if self.file is not None:
             return self.file.endswith((".csv", ".parquet"))
-        return self.idx is None and self.name in catalog.TABLES
+        return self.idx is None and self.name in builtin_catalog.TABLES
 
     @property
-    def shown(self) -> str:
+    def description(self) -> str:
         return self.name or self.file or self.idx or "the data"
 
     @model_validator(mode="after")
     def _one_source(self) -> Data:
         if self.file is not None and self.idx is not None:
-            raise complain("file and idx are mutually exclusive; remove one", "idx")
+            raise field_error("file and idx are mutually exclusive; remove one", "idx")
         if self.file is None and self.idx is None:
             self._check_built_in()
         elif self.root is not None:
-            raise complain("only valid with name: mnist or fashion-mnist; remove it", "root")
+            raise field_error("only valid with name: mnist or fashion-mnist; remove it", "root")
         if self.file is not None and self.target is None:
-            raise complain("is required with file: the column or array to predict", "target")
+            raise field_error("is required with file: the column or array to predict", "target")
         for key in ("target", "features"):
             if self.file is None and getattr(self, key) is not None:
-                raise complain("only valid with file; remove it", key)
+                raise field_error("only valid with file; remove it", key)
         if self.file is None and self.task not in (None, self.learned):
-            raise complain(f"{self.shown} is a {self.learned} data set; remove this key", "task")
+            raise field_error(f"{self.description} is a {self.learned} data set; remove this key", "task")
         return self
 
     def _check_built_in(self) -> None:
         if self.name is None:
-            known = ", ".join(sorted(catalog.DATASETS))
-            raise complain(f"is required; built-in data sets: {known}; for your own data use file", "name")
-        if self.name not in catalog.DATASETS:
-            hint = catalog.suggestion(self.name, catalog.DATASETS)
-            raise complain(f"unknown data set {self.name!r}; {hint}", "name")
-        if self.name in catalog.NEEDS_ROOT and not self.root:
-            raise complain(f"is required with name: {self.name}: the folder of its IDX files", "root")
+            known = ", ".join(sorted(builtin_catalog.DATASETS))
+            raise field_error(f"is required; built-in data sets: {known}; for your own data use file", "name")
+        if self.name not in builtin_catalog.DATASETS:
+            hint = builtin_catalog.did_you_mean(self.name, builtin_catalog.DATASETS)
+            raise field_error(f"unknown data set {self.name!r}; {hint}", "name")
+        if self.name in builtin_catalog.NEEDS_ROOT and not self.root:
+            raise field_error(f"is required with name: {self.name}: the folder of its IDX files", "root")

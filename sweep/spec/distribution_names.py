@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, Literal
 
-from podium.sweep.spec.strict_model import complain, unusable
+from podium.sweep.spec.strict_model import field_error, invalid_number_reason
 
 Name = Literal[
     "constant",
@@ -60,7 +60,7 @@ _OWNERS = {"mu": "normal", "sigma": "normal", "a": "beta", "b": "beta", "q": "q_
 _Document = dict[str, Any]
 
 
-def resolved(document: _Document, known: frozenset[str]) -> _Document:
+def resolve_distribution(document: _Document, known: frozenset[str]) -> _Document:
     """The parameter document with `distribution` replaced by the equivalent range or list, where there is one.
 
     `known`: the keys of a parameter; unknown keys are reported elsewhere. Raises errors that pydantic reports.
@@ -73,30 +73,30 @@ def resolved(document: _Document, known: frozenset[str]) -> _Document:
         return document  # pydantic lists the names
     for key in sorted(document.keys() & known - {"distribution", "when"}):
         if key not in KEYS[name]:
-            raise complain(f"not a key of distribution: {name}; its keys: {', '.join(KEYS[name])}", key)
+            raise field_error(f"not a key of distribution: {name}; its keys: {', '.join(KEYS[name])}", key)
     missing = [key for key in KEYS[name] if key not in document and key not in OPTIONAL]
     if missing:
-        raise complain(f"distribution: {name} requires {missing[0]}; its keys: {', '.join(KEYS[name])}")
+        raise field_error(f"distribution: {name} requires {missing[0]}; its keys: {', '.join(KEYS[name])}")
     _check_numbers(document)
     return _MEANINGS[name](document) if name in _MEANINGS else document
 
 
 def _check_nameless(document: _Document) -> None:
     for key in sorted(document.keys() & _OWNERS.keys()):
-        raise complain(f"only valid with a distribution; add, for example, distribution: {_OWNERS[key]}", key)
+        raise field_error(f"only valid with a distribution; add, for example, distribution: {_OWNERS[key]}", key)
     if "probabilities" in document and "values" not in document:
-        raise complain("only valid with values; add them", "probabilities")
+        raise field_error("only valid with values; add them", "probabilities")
 
 
 def _check_numbers(document: _Document) -> None:
     for key in ("min", "max", "mu", "sigma", "a", "b", "q"):
         value = document.get(key, 1)
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise complain(f"must be a finite number, got {value!r}", key)
-        if (complaint := unusable(value)) is not None:
-            raise complain(complaint, key)
+            raise field_error(f"must be a finite number, got {value!r}", key)
+        if (complaint := invalid_number_reason(value)) is not None:
+            raise field_error(complaint, key)
         if key in ("sigma", "a", "b", "q") and value <= 0:
-            raise complain(f"must be greater than 0, got {value:g}", key)
+            raise field_error(f"must be greater than 0, got {value:g}", key)
 
 
 def _plain(document: _Document, **changes: Any) -> _Document:
@@ -106,7 +106,7 @@ def _plain(document: _Document, **changes: Any) -> _Document:
 def _whole(document: _Document) -> _Document:
     for key in _RANGE:
         if not isinstance(document[key], int):
-            raise complain(f"must be an integer with distribution: int_uniform, got {document[key]!r}", key)
+            raise field_error(f"must be an integer with distribution: int_uniform, got {document[key]!r}", key)
     return _plain(document)
 
 
@@ -120,7 +120,7 @@ def _steps(document: _Document) -> _Document:
     width = Fraction(str(q))
     first, last = math.ceil(Fraction(str(low)) / width), math.floor(Fraction(str(high)) / width)
     if first > last and low <= high:
-        raise complain(f"no multiple of {q:g} lies between {low:g} and {high:g}", "q")
+        raise field_error(f"no multiple of {q:g} lies between {low:g} and {high:g}", "q")
     if first > last:
         return _plain(document, step=q)  # min > max: reported by the check of every range
     if all(isinstance(value, int) for value in (low, high, q)):
@@ -135,13 +135,13 @@ def _exponents(document: _Document) -> _Document:
         low, high = -high, -low
     elif low > 0 and (high < 1 or high > _LARGEST or high / low >= _FAR):
         written = f"distribution: {document['distribution']}_values" if "q" in document else "log: true"
-        raise complain(
+        raise field_error(
             f"log_uniform takes exponents: {low:g} and {high:g} mean e**{low:g} to e**{high:g}; for a range of values "
             f"write {{min: {low:g}, max: {high:g}, {written}}}",
             "min",
         )
     if max(abs(low), abs(high)) > _LARGEST_EXPONENT:
-        raise complain(f"e**{low:g} to e**{high:g} overflows a float; use smaller exponents", "max")
+        raise field_error(f"e**{low:g} to e**{high:g} overflows a float; use smaller exponents", "max")
     return {**document, "min": math.exp(low), "max": math.exp(high)}
 
 
@@ -159,11 +159,11 @@ def _logarithmic_steps(document: _Document) -> _Document:
     q = document.get("q", 1)
     low, high = document["min"], document["max"]
     if low <= 0:
-        raise complain(f"must be greater than 0 on a log scale, got {low:g}; for example, min: 1", "min")
+        raise field_error(f"must be greater than 0 on a log scale, got {low:g}; for example, min: 1", "min")
     if not math.isfinite(high / q):
-        raise complain(f"{q:g} is too small for a maximum of {high:g}; for example, q: 1", "q")
+        raise field_error(f"{q:g} is too small for a maximum of {high:g}; for example, q: 1", "q")
     if math.ceil(low / q) > math.floor(high / q):
-        raise complain(f"no multiple of {q:g} lies between {low:g} and {high:g}", "q")
+        raise field_error(f"no multiple of {q:g} lies between {low:g} and {high:g}", "q")
     if q == 1:
         return _plain(document, min=max(1, math.ceil(low)), max=math.floor(high), log=True)
     whole = all(isinstance(value, int) for value in (low, high, q))

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from podium.sweep.spec.optuna_classes import ClassArgs, PrunerName
-from podium.sweep.spec.strict_model import LARGEST, Model, complain
+from podium.sweep.spec.strict_model import LARGEST, Model, field_error
 
 # The keys of each type, in addition to `type`, `metric` and `goal`.
 _KEYS: Mapping[str, tuple[str, ...]] = {
@@ -80,10 +80,10 @@ class Rule(Model):
     def _fits(self) -> Any:
         for key in sorted(self.model_fields_set - {"type", "metric", "goal"}):
             if key not in _KEYS[self.type] and self.type != "none":
-                raise complain(_stray(self.type, key), key)
+                raise field_error(_stray(self.type, key), key)
         if self.type in _NEEDS and getattr(self, _NEEDS[self.type][0]) is None:
             key, what = _NEEDS[self.type]
-            raise complain(f"type: {self.type} requires {key}; {what}")
+            raise field_error(f"type: {self.type} requires {key}; {what}")
         if self.type == "threshold":
             self._check_threshold()
         if self.type == "hyperband":
@@ -92,23 +92,23 @@ class Rule(Model):
 
     def _check_threshold(self) -> None:
         if self.lower is None and self.upper is None:
-            raise complain("type: threshold requires lower, upper or both; for example, lower: 0.1")
+            raise field_error("type: threshold requires lower, upper or both; for example, lower: 0.1")
         if self.lower is not None and self.upper is not None and self.lower > self.upper:
-            raise complain(f"lower ({self.lower:g}) must not exceed upper ({self.upper:g})", "lower")
+            raise field_error(f"lower ({self.lower:g}) must not exceed upper ({self.upper:g})", "lower")
 
     def _check_hyperband(self) -> None:
         if self.max_iter is None:
             if self.s is not None:
-                raise complain("only valid with max_iter; add max_iter or remove s", "s")
+                raise field_error("only valid with max_iter; add max_iter or remove s", "s")
             return
         if self.s is not None and "min_iter" in self.model_fields_set:
-            raise complain("s and min_iter are mutually exclusive; remove one", "s")
+            raise field_error("s and min_iter are mutually exclusive; remove one", "s")
         if self.min_iter >= self.max_iter:
-            raise complain(f"must be greater than min_iter ({self.min_iter}), got {self.max_iter}", "max_iter")
+            raise field_error(f"must be greater than min_iter ({self.min_iter}), got {self.max_iter}", "max_iter")
         if self.s is not None and self.s > (most := _times_divided(self.max_iter, self.eta)):
             remedy = f"write s: {most} or less" if most else "lower eta or remove s"
             message = f"max_iter: {self.max_iter} with eta: {self.eta} allows at most {most} rungs, got {self.s:g}"
-            raise complain(f"{message}; {remedy}", "s")
+            raise field_error(f"{message}; {remedy}", "s")
 
 
 class EarlyTerminate(Rule):
@@ -136,9 +136,9 @@ class EarlyTerminate(Rule):
     def _wraps(self) -> Any:
         if self.wrap is not None and self.wrap.type in ("patient", "none"):
             others = ", ".join(name for name in _KEYS if name not in ("patient", "none"))
-            raise complain(f"patient cannot wrap {self.wrap.type}; supported: {others}", "wrap", "type")
+            raise field_error(f"patient cannot wrap {self.wrap.type}; supported: {others}", "wrap", "type")
         if self.goal is not None and self.metric is None:
-            raise complain("only valid with metric; add metric or remove goal", "goal")
+            raise field_error("only valid with metric; add metric or remove goal", "goal")
         return self
 
 

@@ -8,7 +8,14 @@ from collections.abc import Mapping
 from typing import NoReturn
 
 from podium.sweep.values.errors import BadReportError
-from podium.sweep.values.number_patterns import AUTO, NUMBER, cut_number, expanded, passed_over, with_number
+from podium.sweep.values.number_patterns import (
+    AUTO,
+    NUMBER,
+    expand_pattern,
+    skipped_number_pattern,
+    truncated_number,
+    with_number,
+)
 
 STEP = "step"  # the name of the pattern, or of the group, that matches the training step
 MAX_PATTERN = 1000  # characters
@@ -18,7 +25,7 @@ _WIDE_RANGE = re.compile(r"-(?:\\[uUN]|[^\x00-\xff])")
 _AFTER_A_NUMBER = ".,;:%)"
 
 
-def complaint_about_pattern(pattern: str) -> str | None:
+def invalid_pattern_reason(pattern: str) -> str | None:
     """Why a pattern of `program.metrics` is invalid, or None."""
     if pattern == AUTO:
         return None
@@ -27,7 +34,7 @@ def complaint_about_pattern(pattern: str) -> str | None:
     if len(_WIDE_RANGE.findall(pattern)) > MAX_WIDE_RANGES:
         return f"must have at most {MAX_WIDE_RANGES} character ranges beyond Latin-1, which are slow; use . instead"
     try:
-        compiled = re.compile(expanded(pattern, ""))
+        compiled = re.compile(expand_pattern(pattern, ""))
     except (re.error, RecursionError, OverflowError) as error:
         return f"invalid regular expression: {error}"
     if not [group for group in range(1, compiled.groups + 1) if group != compiled.groupindex.get(STEP)]:
@@ -35,7 +42,7 @@ def complaint_about_pattern(pattern: str) -> str | None:
     return None
 
 
-class Patterns:
+class MetricExtractor:
     """Extracts values and their steps from the output lines of one script.
 
     The value is the group named `value`, else the first group. A group named `step` sets the step of its line; a
@@ -44,7 +51,7 @@ class Patterns:
     """
 
     def __init__(self, patterns: Mapping[str, str]) -> None:
-        self._step_pattern = re.compile(expanded(patterns[STEP], STEP)) if STEP in patterns else None
+        self._step_pattern = re.compile(expand_pattern(patterns[STEP], STEP)) if STEP in patterns else None
         self._patterns = {name: _Pattern(name, text) for name, text in patterns.items() if name != STEP}
         self._step: int | None = None
         self._counts: dict[str, int] = {}
@@ -52,7 +59,7 @@ class Patterns:
     def __bool__(self) -> bool:
         return bool(self._patterns)
 
-    def found_in(self, line: str) -> list[tuple[int, str, float]]:
+    def extract(self, line: str) -> list[tuple[int, str, float]]:
         """Step, metric and value of each match; a value may be NaN or infinite.
 
         Raises `BadReportError` if a match is not a number, or only part of one.
@@ -62,7 +69,7 @@ class Patterns:
             self._step = _whole(_value_in(match), line)
         found = []
         for name, pattern in self._patterns.items():
-            if (hit := pattern.found_in(line)) is not None:
+            if (hit := pattern.search(line)) is not None:
                 match, value = hit
                 found.append((self._step_of(name, match, line), name, value))
         return found
@@ -80,28 +87,28 @@ class _Pattern:
     def __init__(self, name: str, text: str) -> None:
         self._name = name
         self._text = text
-        self._compiled = re.compile(expanded(text, name))
+        self._compiled = re.compile(expand_pattern(text, name))
         self._is_whole = text == AUTO or NUMBER in text  # matches complete numbers only
         self._group = _value_group(self._compiled)
-        wider = None if self._is_whole else passed_over(text, self._group)
+        wider = None if self._is_whole else skipped_number_pattern(text, self._group)
         self._wider = None if wider is None else re.compile(wider)
 
-    def found_in(self, line: str) -> tuple[re.Match[str], float] | None:
+    def search(self, line: str) -> tuple[re.Match[str], float] | None:
         """The match and its value, or None. Raises `BadReportError`."""
         match = self._compiled.search(line)
         text = None if match is None else _value_in(match)
         if match is None or text is None:
-            return self._passed_over_in(line)
+            return self._skipped_in(line)
         try:
             number = float(text.strip().rstrip(_AFTER_A_NUMBER))
         except ValueError:
-            return self._passed_over_in(line) or self._refuse(f"matched {text!r:.60}, which is not a number,", line)
+            return self._skipped_in(line) or self._refuse(f"matched {text!r:.60}, which is not a number,", line)
         start, end = match.span(self._group)
-        if (whole := cut_number(line, start, end)) is not None:
+        if (whole := truncated_number(line, start, end)) is not None:
             self._refuse(f"matched {text!r:.60}, only part of {whole!r:.60},", line)
         return match, number
 
-    def _passed_over_in(self, line: str) -> tuple[re.Match[str], float] | None:
+    def _skipped_in(self, line: str) -> tuple[re.Match[str], float] | None:
         """NaN, an infinity or a signed number where the pattern matches digits only."""
         match = None if self._wider is None else self._wider.search(line)
         if match is None or match[self._group] is None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, JsonValue
 
-from podium.sweep.spec.strict_model import Model, complain
+from podium.sweep.spec.strict_model import Model, field_error
 from podium.sweep.values.code_references import REFERENCE
 
 MAX_ARGS = 16 << 10  # characters, as JSON
@@ -16,7 +16,7 @@ MAX_ARGS = 16 << 10  # characters, as JSON
 
 def _named(reference: str, instead: str) -> str:
     if re.fullmatch(REFERENCE, reference) is None:
-        raise complain(f"must be MODULE:CLASS, got {reference!r}; for a built-in one write, for example, {instead}")
+        raise field_error(f"must be MODULE:CLASS, got {reference!r}; for a built-in one write, for example, {instead}")
     return reference
 
 
@@ -30,7 +30,7 @@ def _pruner(reference: str) -> str:
 
 def _bounded(args: dict[str, JsonValue]) -> dict[str, JsonValue]:
     if len(json.dumps(args)) > MAX_ARGS:
-        raise complain(f"must have at most {MAX_ARGS:,} characters as JSON")
+        raise field_error(f"must have at most {MAX_ARGS:,} characters as JSON")
     return args
 
 

@@ -10,11 +10,11 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag, ValidationInfo, field_validator, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
-from podium.sweep.spec import catalog
-from podium.sweep.spec.command_line import DEFAULT_COMMAND, complaint_about_word, missing_variables
+from podium.sweep.spec import builtin_catalog
+from podium.sweep.spec.command_line import DEFAULT_COMMAND, invalid_word_reason, missing_variables
 from podium.sweep.spec.data_source import Data
-from podium.sweep.spec.metric_patterns import complaint_about_pattern
-from podium.sweep.spec.strict_model import Model, complain, is_stored
+from podium.sweep.spec.metric_patterns import invalid_pattern_reason
+from podium.sweep.spec.strict_model import Model, field_error, is_stored
 from podium.sweep.values.code_references import REFERENCE, RESERVED_MODULES
 from podium.sweep.values.errors import InvalidSpecError, Problem
 
@@ -30,15 +30,15 @@ class BuiltinProgram(Model):
     @field_validator("model")
     @classmethod
     def _known(cls, model: str) -> str:
-        if model not in catalog.MODELS:
-            hint = catalog.suggestion(model, catalog.MODELS)
-            raise complain(f"unknown model {model!r}; {hint}")
+        if model not in builtin_catalog.MODELS:
+            hint = builtin_catalog.did_you_mean(model, builtin_catalog.MODELS)
+            raise field_error(f"unknown model {model!r}; {hint}")
         return model
 
     @model_validator(mode="after")
     def _fits_the_data(self) -> BuiltinProgram:
         if self.model == "cnn" and self.data.is_table:
-            raise complain(f"cnn needs images, but {self.data.shown} is tabular; use mlp", "model")
+            raise field_error(f"cnn needs images, but {self.data.description} is tabular; use mlp", "model")
         return self
 
 
@@ -56,9 +56,9 @@ class OwnCode(Model):
     def _variables(cls, env: dict[str, str]) -> dict[str, str]:
         for name in env:
             if not re.fullmatch(r"[A-Za-z_]\w*", name):
-                raise complain(f"{name!r} is not a valid environment variable name", name)
+                raise field_error(f"{name!r} is not a valid environment variable name", name)
             if name in _OURS or name.startswith("PODIUM_"):
-                raise complain(f"{name} is reserved: Podium sets it for each trial; remove it", name)
+                raise field_error(f"{name} is reserved: Podium sets it for each trial; remove it", name)
         return env
 
     def check_variables(self, variables: Iterable[str]) -> None:
@@ -76,8 +76,8 @@ class OwnCode(Model):
     def check_env(self, parameters: dict[str, Any]) -> None:
         """Raises for a macro in `env` that is neither predefined nor the name of a parameter."""
         for name, word in self.env.items():
-            if (complaint := complaint_about_word(word, parameters, alone=False)) is not None:
-                raise complain(complaint, "program", "env", name)
+            if (complaint := invalid_word_reason(word, parameters, alone=False)) is not None:
+                raise field_error(complaint, "program", "env", name)
 
 
 class FunctionProgram(OwnCode):
@@ -107,9 +107,9 @@ class FunctionProgram(OwnCode):
     def _names(cls, names: list[str]) -> list[str]:
         for position, name in enumerate(names):
             if not all(part.isidentifier() for part in name.split(".")):
-                raise complain(f"{name!r} is not a package name; for example, lightning", str(position))
+                raise field_error(f"{name!r} is not a package name; for example, lightning", str(position))
             if name.split(".")[0] in RESERVED_MODULES:
-                raise complain(f"{name!r} is part of Podium; name packages that your code imports", str(position))
+                raise field_error(f"{name!r} is part of Podium; name packages that your code imports", str(position))
         return names
 
     @field_validator("env")
@@ -117,7 +117,7 @@ class FunctionProgram(OwnCode):
     def _without_script(cls, env: dict[str, str]) -> dict[str, str]:
         for name, word in env.items():
             if "${program}" in word:
-                raise complain("${program} is the script of a command program; a function has none", name)
+                raise field_error("${program} is the script of a command program; a function has none", name)
         return env
 
 
@@ -140,28 +140,30 @@ class CommandProgram(OwnCode):
     def _is_list(cls, command: Any) -> Any:
         if isinstance(command, str):
             words = ", ".join(f'"{word}"' if "$" in word else word for word in shlex.split(command))
-            raise complain(f"must be a list of words, got a string; write [{words}]")
+            raise field_error(f"must be a list of words, got a string; write [{words}]")
         return command
 
     @field_validator("metrics")
     @classmethod
     def _patterns(cls, metrics: dict[str, str], info: ValidationInfo) -> dict[str, str]:
         for name, pattern in ({} if is_stored(info) else metrics).items():
-            if (complaint := complaint_about_pattern(pattern)) is not None:
-                raise complain(complaint, name)
+            if (complaint := invalid_pattern_reason(pattern)) is not None:
+                raise field_error(complaint, name)
         return metrics
 
     @model_validator(mode="after")
     def _has_script(self) -> CommandProgram:
         if self.script is None and any("${program}" in word for word in self.command):
-            raise complain("is required, because the command uses ${program}; for example, script: train.py", "script")
+            raise field_error(
+                "is required, because the command uses ${program}; for example, script: train.py", "script"
+            )
         return self
 
     def check_macros(self, parameters: dict[str, Any]) -> None:
         """Raises for a macro that is neither predefined nor the name of a parameter."""
         for position, word in enumerate(self.command):
-            if (complaint := complaint_about_word(word, parameters)) is not None:
-                raise complain(complaint, "program", "command", str(position))
+            if (complaint := invalid_word_reason(word, parameters)) is not None:
+                raise field_error(complaint, "program", "command", str(position))
         self.check_env(parameters)
 
 
@@ -171,7 +173,7 @@ class ImportedProgram(Model):
     imported: str = Field(min_length=1, max_length=300, description="origin of the trials")
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$", description="SHA-256 of the imported study")
 
-    def refusal(self) -> InvalidSpecError:
+    def execution_error(self) -> InvalidSpecError:
         """The error for an attempt to run it."""
         message = "imported sweeps cannot run; set model, function or command, or use `podium sweep import`"
         return InvalidSpecError([Problem(("program", "imported"), message)])

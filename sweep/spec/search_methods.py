@@ -23,7 +23,7 @@ GP_PARAMETERS = 20
 MAX_LISTED = 10_000  # values of one parameter that brute force enumerates
 
 Parameters = Mapping[str, Parameter]
-Complaint = tuple[tuple[str, ...], str]  # the key, and what is wrong with its value
+CheckMessage = tuple[tuple[str, ...], str]  # the key, and what is wrong with its value
 Independent = Literal["random", "tpe", "brute_force"]
 
 
@@ -40,15 +40,15 @@ class SearchMethod:
     independent: Independent = "tpe"  # how a parameter that only the trial's code defines is chosen
     declared_only: bool = True  # whether it searches only the parameters of the sweep file
     samples_drawn: bool = False  # whether it supports distributions and weights that Optuna does not have
-    check: Callable[[Parameters, int], Complaint | None] = lambda parameters, objectives: None  # of a search space
+    check: Callable[[Parameters, int], CheckMessage | None] = lambda parameters, objectives: None  # of a search space
 
     @property
-    def learns(self) -> bool:
+    def uses_results(self) -> bool:
         """Whether it uses the results of trials."""
         return bool(self.warm_start)
 
 
-def _check_cmaes(parameters: Parameters, objectives: int) -> Complaint | None:
+def _check_cmaes(parameters: Parameters, objectives: int) -> CheckMessage | None:
     if objectives > 1:
         return ("method",), "cmaes supports one objective; with several, use tpe, nsga2, nsga3, gp, qmc or random"
     if not any((one.is_range or one.ordered) and not one.when for one in parameters.values()):
@@ -56,14 +56,14 @@ def _check_cmaes(parameters: Parameters, objectives: int) -> Complaint | None:
     return None
 
 
-def _check_brute_force(parameters: Parameters, objectives: int) -> Complaint | None:
+def _check_brute_force(parameters: Parameters, objectives: int) -> CheckMessage | None:
     for name, parameter in parameters.items():
-        if (complaint := not_enumerable(parameter)) is not None:
+        if (complaint := not_enumerable_reason(parameter)) is not None:
             return ("parameters", name), complaint
     return None
 
 
-def not_enumerable(parameter: Parameter) -> str | None:
+def not_enumerable_reason(parameter: Parameter) -> str | None:
     """Why brute force cannot enumerate the values of a parameter; None if it can."""
     count = parameter.count()
     if count is None and parameter.integer and parameter.log:
@@ -150,7 +150,7 @@ _REGISTRY = (
     ),
 )
 METHODS: Mapping[str, SearchMethod] = MappingProxyType({method.name: method for method in _REGISTRY})
-AUTO = "auto"  # resolved by `choose` when the sweep is submitted
+AUTO = "auto"  # resolved by `choose_method` when the sweep is submitted
 AUTO_SUMMARY = "selects a method by the search space and run_cap"
 BRUTE_FORCE = "brute_force"
 CUSTOM = "custom"  # a sampler class that the sweep file names
@@ -167,9 +167,9 @@ else:
     MethodName = Literal[(*METHODS, AUTO)]
 
 
-def learns(method: Method) -> bool:
+def uses_results(method: Method) -> bool:
     """Whether a method uses the results of trials; assumed for a custom sampler class."""
-    return method == CUSTOM or METHODS[method].learns
+    return method == CUSTOM or METHODS[method].uses_results
 
 
 def descriptions() -> dict[str, str]:
@@ -178,9 +178,9 @@ def descriptions() -> dict[str, str]:
     return own | {alias: f"alias of {name}" for alias, name in ACCEPTED_ALIASES.items()}
 
 
-def choose(parameters: Mapping[str, Parameter], run_cap: int, objectives: int) -> Method:
+def choose_method(parameters: Mapping[str, Parameter], run_cap: int, objectives: int) -> Method:
     """The method that `method: auto` selects for a sweep."""
-    if any(parameter.drawn for parameter in parameters.values()):
+    if any(parameter.is_custom_distribution for parameter in parameters.values()):
         return "random"
     if not parameters:
         return "tpe"  # the parameters are known only when a trial suggests them
@@ -194,7 +194,7 @@ def choose(parameters: Mapping[str, Parameter], run_cap: int, objectives: int) -
     return "cmaes" if run_cap >= MANY_TRIALS and numbers_only else "tpe"
 
 
-def only_at_random(method: str, parameter: Parameter) -> str:
+def requires_random_search(method: str, parameter: Parameter) -> str:
     """The error message for a drawn or weighted parameter under a method that does not support it."""
     if parameter.probabilities is not None:
         return f"probabilities need method: random, not {method}; remove them, or change the method"

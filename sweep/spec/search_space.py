@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import Field, field_validator, model_validator
 
-from podium.sweep.spec.distribution_names import Name, resolved
-from podium.sweep.spec.strict_model import LARGEST, Model, check_storable, complain, unusable
+from podium.sweep.spec.distribution_names import Name, resolve_distribution
+from podium.sweep.spec.strict_model import LARGEST, Model, check_storable, field_error, invalid_number_reason
 from podium.sweep.values.decimal_steps import on_step, steps_within
 from podium.sweep.values.trial import Params, Scalar
 
@@ -47,22 +47,22 @@ class Parameter(Model):
     @classmethod
     def _named(cls, document: Any) -> Any:
         check_storable(document)
-        return resolved(document, frozenset(cls.model_fields)) if isinstance(document, dict) else document
+        return resolve_distribution(document, frozenset(cls.model_fields)) if isinstance(document, dict) else document
 
     @field_validator("when")
     @classmethod
     def _may_hold(cls, when: Any) -> Any:
         for other, wanted in (when or {}).items():
             if wanted == []:
-                raise complain("must not be empty; list the values, or remove the condition", other)
+                raise field_error("must not be empty; list the values, or remove the condition", other)
         return when
 
     @field_validator("value", "values")
     @classmethod
     def _bounded(cls, given: Any) -> Any:
         for value in given if isinstance(given, list) else [given]:
-            if (complaint := unusable(value)) is not None:
-                raise complain(complaint)
+            if (complaint := invalid_number_reason(value)) is not None:
+                raise field_error(complaint)
         return given
 
     @model_validator(mode="after")
@@ -74,7 +74,7 @@ class Parameter(Model):
             self._check_drawn()
             return self
         if len(kinds) != 1:
-            raise complain("must have exactly one of: value, values, or min and max")
+            raise field_error("must have exactly one of: value, values, or min and max")
         if self.ordered:
             self._check_ordered()
         if self.probabilities is not None:
@@ -82,23 +82,25 @@ class Parameter(Model):
         if kinds == ["min and max"]:
             self._check_range()
         elif {"log", "step"} & self.model_fields_set:
-            raise complain("log and step are only valid with min and max")
+            raise field_error("log and step are only valid with min and max")
         return self
 
     def _check_drawn(self) -> None:
         if self.is_range:
             self._check_range()
         if self.q is None and (self.distribution or "").startswith("q_"):
-            raise complain(f"distribution: {self.distribution} requires q; for example, q: 1")
+            raise field_error(f"distribution: {self.distribution} requires q; for example, q: 1")
         farthest = self._farthest()
         if not math.isfinite(farthest):
             words = "mu and sigma are too large: samples overflow a float"
-            raise complain(f"{words}{_OF_LOGARITHM if self._logarithmic else ''}", "mu")
+            raise field_error(f"{words}{_OF_LOGARITHM if self._logarithmic else ''}", "mu")
         if self.q is not None and not math.isfinite(farthest / self.q):
-            raise complain(f"{self.q:g} is too small for values up to {farthest:g}; for example, q: 0.001", "q")
+            raise field_error(f"{self.q:g} is too small for values up to {farthest:g}; for example, q: 0.001", "q")
         for key, shape in (("a", self.a), ("b", self.b)):
             if shape > _MOST_PEAKED:
-                raise complain(f"must be at most {_MOST_PEAKED:g}, got {shape:g}; beta is nearly constant there", key)
+                raise field_error(
+                    f"must be at most {_MOST_PEAKED:g}, got {shape:g}; beta is nearly constant there", key
+                )
 
     @property
     def _logarithmic(self) -> bool:
@@ -116,53 +118,57 @@ class Parameter(Model):
 
     def _check_ordered(self) -> None:
         if self.values is None:
-            raise complain("only valid with values; ranges are always ordered", "ordered")
+            raise field_error("only valid with values; ranges are always ordered", "ordered")
         if self.probabilities is not None:
-            raise complain("ordered and probabilities are mutually exclusive; remove one", "ordered")
+            raise field_error("ordered and probabilities are mutually exclusive; remove one", "ordered")
         for index, value in enumerate(self.values):
             if value in self.values[:index]:
-                raise complain(f"duplicate value {value!r}; ordered values must be unique", "values")
+                raise field_error(f"duplicate value {value!r}; ordered values must be unique", "values")
         if all(isinstance(value, int | float) and not isinstance(value, bool) for value in self.values):
             ascending = sorted(self.values)  # type: ignore[type-var]
             if self.values not in (ascending, ascending[::-1]):
-                raise complain(f"ordered numbers must be ascending or descending; for example, {ascending}", "values")
+                raise field_error(
+                    f"ordered numbers must be ascending or descending; for example, {ascending}", "values"
+                )
 
     def _check_probabilities(self, weights: list[float]) -> None:
         count = len(self.values or [])
         if len(weights) != count:
-            raise complain(f"must have one entry for each of the {count} values, got {len(weights)}", "probabilities")
+            raise field_error(
+                f"must have one entry for each of the {count} values, got {len(weights)}", "probabilities"
+            )
         if any(weight < 0 for weight in weights) or sum(weights) <= 0:
-            raise complain("must be non-negative, and at least one must be greater than 0", "probabilities")
+            raise field_error("must be non-negative, and at least one must be greater than 0", "probabilities")
         if not math.isfinite(sum(weights)):
-            raise complain(f"the sum overflows a float; divide each by {max(weights):g}", "probabilities")
+            raise field_error(f"the sum overflows a float; divide each by {max(weights):g}", "probabilities")
 
     def _check_range(self) -> None:
         low, high = self.min, self.max
         if low is None or high is None:
             missing, there = ("min", "max") if low is None else ("max", "min")
-            raise complain(f"{there} requires {missing}, which is missing")
+            raise field_error(f"{there} requires {missing}, which is missing")
         for name, end in (("min", low), ("max", high)):
             if isinstance(end, bool):
-                raise complain(f"must be a finite number, got {end!r}", name)
-            if (complaint := unusable(end)) is not None:
-                raise complain(complaint, name)
+                raise field_error(f"must be a finite number, got {end!r}", name)
+            if (complaint := invalid_number_reason(end)) is not None:
+                raise field_error(complaint, name)
         if low > high:
-            raise complain(f"min ({low:g}) must not exceed max ({high:g})", "min")
+            raise field_error(f"min ({low:g}) must not exceed max ({high:g})", "min")
         if not math.isfinite(high - low):
-            raise complain(f"the range from {low:g} to {high:g} is too wide: its width overflows a float", "max")
+            raise field_error(f"the range from {low:g} to {high:g} is too wide: its width overflows a float", "max")
         if self.log and low <= 0:
-            raise complain(f"must be greater than 0 on a log scale, got {low:g}; for example, min: 1e-6", "min")
+            raise field_error(f"must be greater than 0 on a log scale, got {low:g}; for example, min: 1e-6", "min")
         if self.step is not None:
-            if (complaint := unusable(self.step)) is not None:
-                raise complain(complaint, "step")
+            if (complaint := invalid_number_reason(self.step)) is not None:
+                raise field_error(complaint, "step")
             if self.log:
-                raise complain("step and log are mutually exclusive; remove one", "step")
+                raise field_error("step and log are mutually exclusive; remove one", "step")
             if self.step <= 0:
-                raise complain(f"must be greater than 0, got {self.step:g}", "step")
+                raise field_error(f"must be greater than 0, got {self.step:g}", "step")
             if self.integer and not isinstance(self.step, int):
-                raise complain(f"must be an integer in an integer range, got {self.step:g}", "step")
+                raise field_error(f"must be an integer in an integer range, got {self.step:g}", "step")
             if not (high - low) / self.step < LARGEST:
-                raise complain(f"{self.step:g} is too small for the range from {low:g} to {high:g}", "step")
+                raise field_error(f"{self.step:g} is too small for the range from {low:g} to {high:g}", "step")
 
     @property
     def integer(self) -> bool:
@@ -174,7 +180,7 @@ class Parameter(Model):
         return self.min is not None
 
     @property
-    def drawn(self) -> bool:
+    def is_custom_distribution(self) -> bool:
         """Whether Podium samples it without Optuna, which only random search supports."""
         return self.distribution is not None or self.probabilities is not None
 
@@ -214,7 +220,7 @@ class Parameter(Model):
                 return False
         return True
 
-    def why_inactive(self, params: Params, inactive: Container[str] = ()) -> str | None:
+    def inactive_reason(self, params: Params, inactive: Container[str] = ()) -> str | None:
         """Why it is inactive, given some values and the inactive parameters; None if it is or may be active."""
         for name, wanted in (self.when or {}).items():
             one_of = isinstance(wanted, list)
@@ -226,9 +232,9 @@ class Parameter(Model):
                 return f"{only}, but {name} is {params[name]!r} here; remove it or change {name}"
         return None
 
-    def complaint(self, value: Scalar) -> str | None:
+    def invalid_reason(self, value: Scalar) -> str | None:
         """Why `value` is invalid for this parameter, or None."""
-        if (unfit := unusable(value)) is not None:
+        if (unfit := invalid_number_reason(value)) is not None:
             return unfit
         if self.is_range:
             assert self.min is not None and self.max is not None
@@ -240,12 +246,12 @@ class Parameter(Model):
                 return f"must be an integer, got {value!r}"
             return self._off_step(value)
         if self.distribution is not None:
-            return self._undrawable(value)
+            return self._invalid_sample_reason(value)
         choices = self.choices()
         assert choices is not None
         return None if value in choices else f"must be one of {choices}, got {value!r}"
 
-    def _undrawable(self, value: Scalar) -> str | None:
+    def _invalid_sample_reason(self, value: Scalar) -> str | None:
         if isinstance(value, bool) or not isinstance(value, int | float):
             return f"must be a number, got {value!r}"
         kind = self.distribution or ""

@@ -9,15 +9,15 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
-from podium.sweep.spec import catalog
-from podium.sweep.spec.block_messages import block_instead
-from podium.sweep.spec.synonyms import key_meant
-from podium.sweep.spec.type_messages import words_of, words_of_union
+from podium.sweep.spec import builtin_catalog
+from podium.sweep.spec.block_messages import suggest_mapping
+from podium.sweep.spec.synonyms import podium_key
+from podium.sweep.spec.type_messages import type_message, union_message
 from podium.sweep.values.errors import Problem
 
 _BRANCHES = frozenset({"str", "int", "float", "bool", "none"})
 _BLOCKS = frozenset({"dict_type", "model_type", "model_attributes_type"})
-MAX_SAID = 20  # problems reported of one file
+MAX_PROBLEMS = 20  # problems reported of one file
 _TAGS = {
     "program": frozenset({"builtin", "function", "command", "imported"}),
     "method": frozenset({"name", "class"}),
@@ -36,16 +36,16 @@ def problems_of(errors: Sequence[ErrorDetails], model: type[BaseModel]) -> list[
             plain.append(details)
     longer = {path[:length] for path in unions for length in range(len(path))}
     of_unions = [(path, several) for path, several in unions.items() if path not in longer]
-    found = [problem_of(details, model) for details in plain[:MAX_SAID]]
-    for path, several in of_unions[: MAX_SAID - len(found)]:
-        words = words_of_union([details["type"] for details in several], several[0]["input"])
+    found = [problem_of(details, model) for details in plain[:MAX_PROBLEMS]]
+    for path, several in of_unions[: MAX_PROBLEMS - len(found)]:
+        words = union_message([details["type"] for details in several], several[0]["input"])
         found.append(Problem(_as_in_file(list(path)), words))
     if left := len(plain) + len(of_unions) - len(found):
         found.append(Problem((), f"{left:,} more problems are not shown"))
     return found
 
 
-def said_once(problems: list[Problem]) -> list[Problem]:
+def deduplicate(problems: list[Problem]) -> list[Problem]:
     """Without problems of `metric` that duplicate those of `metrics[0]`, from which it is derived."""
     first = [(p.location[2:], p.message) for p in problems if p.location[:2] == ("metrics", "0")]
     return [p for p in problems if p.location[:1] != ("metric",) or (p.location[1:], p.message) not in first]
@@ -70,8 +70,8 @@ def problem_of(details: ErrorDetails, model: type[BaseModel]) -> Problem:
     if "error" in context:
         return _named_inside(model, location, str(context["error"]))
     location = _without_union_branches(location)
-    words = words_of(details)
-    if details["type"] in _BLOCKS and (instead := block_instead(location, details["input"])) is not None:
+    words = type_message(details)
+    if details["type"] in _BLOCKS and (instead := suggest_mapping(location, details["input"])) is not None:
         words = f"{words}; write {instead}"
     return Problem(tuple(location), words)
 
@@ -87,9 +87,9 @@ def _unknown(location: list[str], known: list[str]) -> str:
     key = location[-1]
     if key in known:
         return f"key {key!r} cannot be combined with the other keys of this block"
-    if (meant := key_meant(location)) is not None:
+    if (meant := podium_key(location)) is not None:
         return f"unknown key {key!r}; did you mean {meant!r}?"
-    return f"unknown key {key!r}; {catalog.suggestion(key, known)}"
+    return f"unknown key {key!r}; {builtin_catalog.did_you_mean(key, known)}"
 
 
 def known_keys(model: type[BaseModel], path: list[str]) -> list[str]:

@@ -13,19 +13,19 @@ from podium.sweep.values.trial import Scalar
 # Integers up to here are exact as floats, which samplers compute with.
 LARGEST = 2**53
 _LARGEST_STORED = 2**63
-_MOST_BITS = 200
-_DEEPEST = 8
+_MAX_BITS = 200
+_MAX_DEPTH = 8
 
 
-def complain(message: str, *where: str) -> PydanticCustomError:
+def field_error(message: str, *where: str) -> PydanticCustomError:
     """An error that pydantic reports at `where`, relative to the field whose validator raises it."""
     return PydanticCustomError("sweep_file", "{message}", {"message": message, "where": where})
 
 
-def unusable(value: Scalar) -> str | None:
+def invalid_number_reason(value: Scalar) -> str | None:
     """Why a number cannot be searched or stored, or None."""
     if isinstance(value, int) and abs(value) > LARGEST:
-        return f"must be at most 2**53 in absolute value, to be exact as a float; got {shown(value)}"
+        return f"must be at most 2**53 in absolute value, to be exact as a float; got {format_value(value)}"
     if isinstance(value, float) and not math.isfinite(value):
         return f"must be a finite number, got {value!r}"
     return None
@@ -42,7 +42,7 @@ def is_stored(info: ValidationInfo) -> bool:
 
 def check_storable(document: Any, *where: str) -> None:
     """Raises an error that pydantic reports for a number or string that JSON or the database cannot store."""
-    if len(where) > _DEEPEST:
+    if len(where) > _MAX_DEPTH:
         return  # deeper than any block: another check rejects it
     if isinstance(document, dict):
         for key, value in document.items():
@@ -52,28 +52,28 @@ def check_storable(document: Any, *where: str) -> None:
         for index, value in enumerate(document):
             check_storable(value, *where, str(index))
     elif (complaint := _unstorable(document)) is not None:
-        raise complain(complaint, *where)
+        raise field_error(complaint, *where)
 
 
 def _unstorable(value: Any) -> str | None:
     if isinstance(value, int) and abs(value) > _LARGEST_STORED:
-        return f"must be at most 2**63 in absolute value, got {shown(value)}"
+        return f"must be at most 2**63 in absolute value, got {format_value(value)}"
     if isinstance(value, float):
-        return unusable(value)
-    return _unsendable(value) if isinstance(value, str) else None
+        return invalid_number_reason(value)
+    return _unencodable(value) if isinstance(value, str) else None
 
 
-def _unsendable(text: str) -> str | None:
+def _unencodable(text: str) -> str | None:
     """Why a string cannot be encoded as UTF-8, or None."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        return f"{shown(text)} contains a lone surrogate, {text[error.start]!a} (invalid Unicode); remove it"
+        return f"{format_value(text)} contains a lone surrogate, {text[error.start]!a} (invalid Unicode); remove it"
     return None
 
 
-def shown(value: Any) -> str:
-    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+def format_value(value: Any) -> str:
+    if isinstance(value, int) and value.bit_length() > _MAX_BITS:
         return f"a number with about {int(value.bit_length() * 0.30103) + 1} digits"  # Python limits int to str
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -19,7 +19,7 @@ from pydantic import (
 )
 
 from podium.ensemble.values.ensemble_spec import REGRESSION_RULES, EnsembleOptions, Select
-from podium.sweep.spec import catalog, search_methods
+from podium.sweep.spec import builtin_catalog, search_methods
 from podium.sweep.spec.budget import Budget, Keep
 from podium.sweep.spec.data_source import Data
 from podium.sweep.spec.early_termination import EarlyTerminate
@@ -29,7 +29,7 @@ from podium.sweep.spec.metric import Metric
 from podium.sweep.spec.optuna_classes import SamplerClass
 from podium.sweep.spec.program import BuiltinProgram, CommandProgram, FunctionProgram, ImportedProgram, Program
 from podium.sweep.spec.search_space import Parameter
-from podium.sweep.spec.spec_errors import problems_of, said_once
+from podium.sweep.spec.spec_errors import deduplicate, problems_of
 from podium.sweep.spec.stop_conditions import (
     MAX_CONDITIONS,
     STEP,
@@ -38,7 +38,7 @@ from podium.sweep.spec.stop_conditions import (
     StopCondition,
     conditions,
 )
-from podium.sweep.spec.strict_model import Model, check_storable, complain
+from podium.sweep.spec.strict_model import Model, check_storable, field_error
 from podium.sweep.spec.validation import Validation
 from podium.sweep.values.code_references import REFERENCE
 from podium.sweep.values.errors import InvalidSpecError
@@ -117,9 +117,9 @@ class SweepSpec(Model):
         if not isinstance(several, list) or not several:
             return document
         if len(several) == 1:
-            raise complain("needs at least two objectives; for one write metric: {name: …, goal: …}", "metrics")
+            raise field_error("needs at least two objectives; for one write metric: {name: …, goal: …}", "metrics")
         if document.get("metric", several[0]) != several[0]:
-            raise complain("metric and metrics are mutually exclusive; remove one", "metric")
+            raise field_error("metric and metrics are mutually exclusive; remove one", "metric")
         return {**document, "metric": several[0]}
 
     @property
@@ -131,7 +131,7 @@ class SweepSpec(Model):
     def searched_by(self) -> search_methods.Method:
         """The method, with `auto` resolved."""
         if self.method == search_methods.AUTO:
-            return search_methods.choose(self.parameters, self.run_cap, len(self.objectives))
+            return search_methods.choose_method(self.parameters, self.run_cap, len(self.objectives))
         return search_methods.CUSTOM if isinstance(self.method, SamplerClass) else self.method
 
     @property
@@ -157,9 +157,9 @@ class SweepSpec(Model):
         assert goal is not None, "checked below"
         return named or Metric(name=early.metric, goal=goal)
 
-    def _goal_of(self, metric: str) -> catalog.Goal | None:
+    def _goal_of(self, metric: str) -> builtin_catalog.Goal | None:
         """The goal of a metric, if the file or the built-in loop defines it."""
-        goals: dict[str, catalog.Goal] = {}
+        goals: dict[str, builtin_catalog.Goal] = {}
         if isinstance(self.program, BuiltinProgram):
             goals |= _reported(self.program.data)
         return (goals | {objective.name: objective.goal for objective in self.objectives}).get(metric)
@@ -168,14 +168,14 @@ class SweepSpec(Model):
     @classmethod
     def _is_no_function(cls, rule: Any) -> Any:
         if isinstance(rule, str) and re.fullmatch(REFERENCE, rule):
-            raise complain(f"must be last, best, min or max; for a function write program: {{function: {rule!r}}}")
+            raise field_error(f"must be last, best, min or max; for a function write program: {{function: {rule!r}}}")
         return rule
 
     @field_validator("ensemble", mode="before")
     @classmethod
     def _says_something(cls, block: Any) -> Any:
         if block is None:
-            raise complain("must not be empty; for example, {k: 3}")
+            raise field_error("must not be empty; for example, {k: 3}")
         return block
 
     @model_validator(mode="after")
@@ -198,18 +198,18 @@ class SweepSpec(Model):
 
     def _check_ending(self) -> None:
         if self.limits.on_timeout == "finish" and self.limits.trial_s is None:
-            raise complain("only valid with limits.trial_s; add it", "limits", "on_timeout")
+            raise field_error("only valid with limits.trial_s; add it", "limits", "on_timeout")
         if not isinstance(self.program, BuiltinProgram):
             return
         if "objective" in self.model_fields_set:
-            raise complain("not valid for built-in models, which return their best epoch; remove it", "objective")
+            raise field_error("not valid for built-in models, which return their best epoch; remove it", "objective")
         metrics = ("train_loss", *_reported(self.program.data))
         spread = [f"{name}_std" for name in metrics[1:]] if self.validation.folds else []
         known = (STEP, TRAINING_ITERATION, *metrics, *spread)
         for index, condition in enumerate(self.stop):
             if condition.metric not in known:
-                hint = catalog.suggestion(condition.metric, known)
-                raise complain(
+                hint = builtin_catalog.did_you_mean(condition.metric, known)
+                raise field_error(
                     f"built-in models do not report {condition.metric!r}; {hint}", "stop", str(index), "metric"
                 )
 
@@ -217,13 +217,15 @@ class SweepSpec(Model):
         """Raises for keys without effect, which are likely mistakes."""
         if getattr(self.program, "data", None) is None:
             if self.validation.folds:
-                raise complain("only valid with program.data; remove it", "validation", "folds")
+                raise field_error("only valid with program.data; remove it", "validation", "folds")
             for key in sorted(self.validation.model_fields_set - {"folds"}):
-                raise complain("only valid with program.data; remove it", "validation", key)
+                raise field_error("only valid with program.data; remove it", "validation", key)
         if isinstance(self.program, CommandProgram):
             for key, wanted in (("models", self.keep.models), ("checkpoints", self.keep.checkpoints)):
                 if wanted not in (None, "none"):
-                    raise complain("not valid for scripts, which save no models or checkpoints; remove it", "keep", key)
+                    raise field_error(
+                        "not valid for scripts, which save no models or checkpoints; remove it", "keep", key
+                    )
 
     def _check_parameters(self) -> None:
         if not self.parameters and not isinstance(self.program, FunctionProgram | ImportedProgram):
@@ -231,11 +233,11 @@ class SweepSpec(Model):
                 "at least one parameter is required, for example lr: {min: 1e-4, max: 0.1, log: true}; only functions "
                 "can suggest their own"
             )
-            raise complain(message, "parameters")
+            raise field_error(message, "parameters")
         if not self.parameters and self.method == "grid":
-            raise complain("method: grid needs at least one parameter", "parameters")
+            raise field_error("method: grid needs at least one parameter", "parameters")
         if not self.parameters and isinstance(self.method, SamplerClass):
-            raise complain(f"method: {self.method.sampler} needs at least one parameter", "parameters")
+            raise field_error(f"method: {self.method.sampler} needs at least one parameter", "parameters")
         if isinstance(self.program, CommandProgram):
             self.program.check_macros(self.parameters)
         if isinstance(self.program, FunctionProgram):
@@ -246,13 +248,13 @@ class SweepSpec(Model):
             for parent, wanted in (parameter.when or {}).items():
                 where = ("parameters", name, "when")
                 if parent not in self.parameters:
-                    hint = catalog.suggestion(parent, self.parameters)
-                    raise complain(f"unknown parameter {parent!r}; {hint}", *where)
+                    hint = builtin_catalog.did_you_mean(parent, self.parameters)
+                    raise field_error(f"unknown parameter {parent!r}; {hint}", *where)
                 for value in wanted if isinstance(wanted, list) else [wanted]:
-                    if complaint := self.parameters[parent].complaint(value):
-                        raise complain(f"{parent}: {complaint}", *where)
+                    if complaint := self.parameters[parent].invalid_reason(value):
+                        raise field_error(f"{parent}: {complaint}", *where)
         if len(list(self.ordered())) < len(self.parameters):
-            raise complain("the `when` conditions form a cycle", "parameters")
+            raise field_error("the `when` conditions form a cycle", "parameters")
 
     def ordered(self) -> Iterator[tuple[str, Parameter]]:
         """The parameters in topological order of their `when` conditions, otherwise in file order."""
@@ -279,8 +281,8 @@ class SweepSpec(Model):
                 where = ("enqueue", str(index), name)
                 if name not in self.parameters:
                     self._check_may_be_suggested(name, where)
-                elif complaint := self.parameters[name].complaint(value):
-                    raise complain(complaint, *where)
+                elif complaint := self.parameters[name].invalid_reason(value):
+                    raise field_error(complaint, *where)
             self._check_takes_part(params, str(index))
 
     def _check_may_be_suggested(self, name: str, where: tuple[str, str, str]) -> None:
@@ -290,18 +292,18 @@ class SweepSpec(Model):
                 return
             why = "method: grid needs all parameters in the sweep file"
         else:
-            hint = catalog.suggestion(name, self.parameters)
+            hint = builtin_catalog.did_you_mean(name, self.parameters)
             why = f"{hint} (only functions that take a trial can suggest further parameters)"
-        raise complain(f"unknown parameter {name!r}; {why}; add it under parameters", *where)
+        raise field_error(f"unknown parameter {name!r}; {why}; add it under parameters", *where)
 
     def _check_takes_part(self, params: Params, index: str) -> None:
         """Raises for enqueued values of inactive parameters, which would be ignored silently."""
         inactive: set[str] = set()
         for name, parameter in self.ordered():
-            if (why := parameter.why_inactive(params, inactive)) is not None:
+            if (why := parameter.inactive_reason(params, inactive)) is not None:
                 inactive.add(name)
                 if name in params:
-                    raise complain(why, "enqueue", index, name)
+                    raise field_error(why, "enqueue", index, name)
 
     def _check_method(self) -> None:
         if self.method == "grid":
@@ -309,12 +311,14 @@ class SweepSpec(Model):
         method = None if isinstance(self.method, SamplerClass) else search_methods.METHODS.get(self.method)
         if method is not None and (found := method.check(self.parameters, len(self.objectives))) is not None:
             where, complaint = found
-            raise complain(complaint, *where)
+            raise field_error(complaint, *where)
         if self.method == search_methods.AUTO or (method is not None and method.samples_drawn):
             return
         for name, parameter in self.parameters.items():
-            if parameter.drawn:
-                raise complain(search_methods.only_at_random(self.method_name, parameter), "parameters", name)
+            if parameter.is_custom_distribution:
+                raise field_error(
+                    search_methods.requires_random_search(self.method_name, parameter), "parameters", name
+                )
 
     def _check_pruned_on(self) -> None:
         early = self.early_terminate
@@ -323,13 +327,13 @@ class SweepSpec(Model):
         known = self._goal_of(early.metric)
         if known is None and isinstance(self.program, BuiltinProgram):
             names = ", ".join(_reported(self.program.data))
-            raise complain(f"built-in models report {names}; got {early.metric!r}", "early_terminate", "metric")
+            raise field_error(f"built-in models report {names}; got {early.metric!r}", "early_terminate", "metric")
         if known is None and early.goal is None:
             names = ", ".join(metric.name for metric in self.objectives)
             message = f"{early.metric} is not an objective (objectives: {names}); add goal: minimize or goal: maximize"
-            raise complain(message, "early_terminate", "metric")
+            raise field_error(message, "early_terminate", "metric")
         if known is not None and early.goal not in (None, known):
-            raise complain(
+            raise field_error(
                 f"conflicts with the objective: {known} {early.metric}; remove it", "early_terminate", "goal"
             )
 
@@ -337,44 +341,44 @@ class SweepSpec(Model):
         names = [metric.name for metric in self.objectives]
         for index, metric in enumerate(self.objectives):
             if metric.name in names[:index]:
-                raise complain(f"duplicate objective {metric.name!r}; remove one", "metrics", str(index), "name")
+                raise field_error(f"duplicate objective {metric.name!r}; remove one", "metrics", str(index), "name")
             if index and metric.target is not None:
-                raise complain("only the first objective can have a target", "metrics", str(index), "target")
+                raise field_error("only the first objective can have a target", "metrics", str(index), "target")
 
     def _check_warm_start(self) -> None:
-        if self.warm_start and not search_methods.learns(self.searched_by):
+        if self.warm_start and not search_methods.uses_results(self.searched_by):
             message = f"method: {self.searched_by} does not use earlier trials; remove it or use method: tpe"
-            raise complain(message, "warm_start")
+            raise field_error(message, "warm_start")
         for index, sweep_id in enumerate(self.warm_start):
             if sweep_id in self.warm_start[:index]:
-                raise complain(f"duplicate sweep id {sweep_id}; remove one", "warm_start", str(index))
+                raise field_error(f"duplicate sweep id {sweep_id}; remove one", "warm_start", str(index))
 
     def _check_grid(self) -> None:
         for name, parameter in self.parameters.items():
             if parameter.count() is None:
                 message = "method: grid needs a finite number of values; use values, or min, max and step"
-                raise complain(message, "parameters", name)
+                raise field_error(message, "parameters", name)
         try:
             size = Grid(self.parameters).size
         except GridError as error:
-            raise complain(str(error), "parameters") from None
+            raise field_error(str(error), "parameters") from None
         if size > MAX_POINTS:
             words = f"the grid has more than {MAX_POINTS:,} points; use method: random to sample from it"
-            raise complain(words, "parameters")
+            raise field_error(words, "parameters")
 
     def _check_builtin(self, model: str) -> None:
-        settings = catalog.settings_of(model)
+        settings = builtin_catalog.settings_of(model)
         for name, parameter in self.parameters.items():
             if name not in settings:
-                hint = catalog.suggestion(name, settings)
-                raise complain(f"{model} has no setting {name!r}; {hint}", "parameters", name)
+                hint = builtin_catalog.did_you_mean(name, settings)
+                raise field_error(f"{model} has no setting {name!r}; {hint}", "parameters", name)
             ends = [parameter.min, parameter.max]
             if settings[name].integer and parameter.is_range and not parameter.integer:
                 message = "must be an integer range; write min and max without a decimal point"
-                raise complain(message, "parameters", name)
+                raise field_error(message, "parameters", name)
             for value in ends if parameter.is_range else parameter.choices() or []:
-                if complaint := settings[name].complaint(value):
-                    raise complain(f"{settings[name].meaning}: {complaint}", "parameters", name)
+                if complaint := settings[name].invalid_reason(value):
+                    raise field_error(f"{settings[name].meaning}: {complaint}", "parameters", name)
 
     def _check_metrics(self, data: Data) -> None:
         known = _reported(data)
@@ -382,23 +386,25 @@ class SweepSpec(Model):
             where = ("metrics", str(index)) if self.metrics else ("metric",)
             if metric.name not in known:
                 names = ", ".join(known)
-                raise complain(f"built-in models report {names} on {data.shown}; got {metric.name!r}", *where, "name")
+                raise field_error(
+                    f"built-in models report {names} on {data.description}; got {metric.name!r}", *where, "name"
+                )
             if metric.goal != known[metric.name]:
-                raise complain(f"must be {known[metric.name]} for {metric.name}, got {metric.goal}", *where, "goal")
+                raise field_error(f"must be {known[metric.name]} for {metric.name}, got {metric.goal}", *where, "goal")
 
     def _check_ensemble(self, wanted: EnsembleOptions) -> None:
         if wanted.select is Select.EXPLICIT:
-            raise complain("must be top_k, greedy or diverse in a sweep file, got explicit", "ensemble", "select")
+            raise field_error("must be top_k, greedy or diverse in a sweep file, got explicit", "ensemble", "select")
         if isinstance(self.program, CommandProgram):
-            raise complain("not supported for scripts, which save no networks; use a function", "ensemble")
+            raise field_error("not supported for scripts, which save no networks; use a function", "ensemble")
         if wanted.k > self.run_cap:
             message = f"must not exceed run_cap ({self.run_cap}), got {wanted.k}"
-            raise complain(message, "ensemble", "k")
+            raise field_error(message, "ensemble", "k")
         if self.keep.models is not None and wanted.k > self.keep.models:
             message = f"must be at least ensemble.k ({wanted.k}), got {self.keep.models}"
-            raise complain(message, "keep", "models")
+            raise field_error(message, "keep", "models")
         if isinstance(self.program, BuiltinProgram) and self.program.data.learned == "regression":
-            _check_values_combine(wanted, self.program.data.shown)
+            _check_values_combine(wanted, self.program.data.description)
 
     def to_json(self) -> str:
         """The spec as canonical JSON; `parse_spec(json.loads(...))` gives it back."""
@@ -410,9 +416,9 @@ def _check_values_combine(wanted: EnsembleOptions, data: str) -> None:
     if wanted.combine not in REGRESSION_RULES:
         known = ", ".join(sorted(rule.value for rule in REGRESSION_RULES))
         message = f"{wanted.combine.value} needs classification, but {data} is regression; supported: {known}"
-        raise complain(message, "ensemble", "combine")
+        raise field_error(message, "ensemble", "combine")
     if wanted.calibrate:
-        raise complain(f"needs classification, but {data} is regression; remove it", "ensemble", "calibrate")
+        raise field_error(f"needs classification, but {data} is regression; remove it", "ensemble", "calibrate")
 
 
 def parse_spec(document: JsonValue, source: str = "sweep", *, stored: bool = False) -> SweepSpec:
@@ -420,7 +426,7 @@ def parse_spec(document: JsonValue, source: str = "sweep", *, stored: bool = Fal
     try:
         return SweepSpec.model_validate(document, context={"stored": stored})
     except ValidationError as error:
-        raise InvalidSpecError(said_once(problems_of(error.errors(), SweepSpec)), source) from None
+        raise InvalidSpecError(deduplicate(problems_of(error.errors(), SweepSpec)), source) from None
 
 
 def spec_from_json(text: str) -> SweepSpec:
@@ -428,10 +434,10 @@ def spec_from_json(text: str) -> SweepSpec:
     return parse_spec(json.loads(text), stored=True)
 
 
-def _reported(data: Data) -> dict[str, catalog.Goal]:
+def _reported(data: Data) -> dict[str, builtin_catalog.Goal]:
     """The metrics that built-in models report on this data, and their goals.
 
     If the task has to be inferred from the file, the metrics of all tasks.
     """
-    tasks = catalog.METRICS if data.learned is None else [data.learned]
-    return {name: goal for task in tasks for name, goal in catalog.METRICS[task].items()}
+    tasks = builtin_catalog.METRICS if data.learned is None else [data.learned]
+    return {name: goal for task in tasks for name, goal in builtin_catalog.METRICS[task].items()}

@@ -75,14 +75,14 @@ VALUES: Mapping[str, str] = {
 }  # "loguniform" of Optuna and Ray takes values, like W&B's log_uniform_values, not exponents
 
 
-def key_meant(location: Sequence[str]) -> str | None:
+def podium_key(location: Sequence[str]) -> str | None:
     """The key that corresponds to another tool's key at this location, or None."""
     *path, key = location
     table = TOP_LEVEL_KEYS if not path else BLOCK_KEYS.get(path[0], {})
     return next(_of(key.casefold(), table), None)
 
 
-def word_meant(given: object, known: Collection[str]) -> str | None:
+def podium_value(given: object, known: Collection[str]) -> str | None:
     """The one of the `known` values that corresponds to another tool's value `given`, or None."""
     words = _of(given.casefold(), VALUES) if isinstance(given, str) else iter(())
     return next((word for word in words if word in known), None)

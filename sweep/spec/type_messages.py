@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic_core import ErrorDetails
 
-from podium.sweep.spec.strict_model import shown
-from podium.sweep.spec.synonyms import word_meant
+from podium.sweep.spec.strict_model import format_value
+from podium.sweep.spec.synonyms import podium_value
 
 _KINDS: Mapping[str, str] = {
     "bool_type": "a boolean (true or false)",
@@ -32,15 +32,15 @@ _BOUNDS: Mapping[str, tuple[str, str]] = {
 }
 
 
-def words_of(details: ErrorDetails) -> str:
+def type_message(details: ErrorDetails) -> str:
     """The expected type or bound, the given value, and an obvious correction if there is one."""
     kind, given, context = details["type"], details["input"], details.get("ctx") or {}
     if kind in _KINDS:
-        return f"must be {_KINDS[kind]}, got {shown(given)}{_remedy(kind, given)}"
+        return f"must be {_KINDS[kind]}, got {format_value(given)}{_correction(kind, given)}"
     if kind in _BOUNDS:
         words, key = _BOUNDS[kind]
         bound = f"{context[key]:g}" if isinstance(context[key], float) else str(context[key])
-        return f"must be {words} {bound}, got {shown(given)}"
+        return f"must be {words} {bound}, got {format_value(given)}"
     if kind in ("literal_error", "enum"):
         return _choice(str(context["expected"]), given)
     if kind == "too_long":
@@ -48,20 +48,20 @@ def words_of(details: ErrorDetails) -> str:
     if kind == "string_too_short" or (kind == "too_short" and not given):
         return "must not be empty"
     if kind == "string_pattern_mismatch" and ":" in str(context["pattern"]):
-        return f"must be MODULE:FUNCTION, such as train:objective; got {shown(given)}"
-    return f"{details['msg'][:1].lower()}{details['msg'][1:]}, got {shown(given)}"
+        return f"must be MODULE:FUNCTION, such as train:objective; got {format_value(given)}"
+    return f"{details['msg'][:1].lower()}{details['msg'][1:]}, got {format_value(given)}"
 
 
-def words_of_union(kinds: Collection[str], given: Any) -> str:
+def union_message(kinds: Collection[str], given: Any) -> str:
     """The message for a value that matches none of several types."""
     if set(kinds) <= {"int_type", "float_type", "int_from_float"}:
-        return f"must be a number, got {shown(given)}{_remedy('float_type', given)}"
+        return f"must be a number, got {format_value(given)}{_correction('float_type', given)}"
     if "list_type" in kinds:
-        return f"must be a scalar or a list of scalars, got {shown(given)}"
-    return f"must be a scalar (string, number, boolean or null), got {shown(given)}"
+        return f"must be a scalar or a list of scalars, got {format_value(given)}"
+    return f"must be a scalar (string, number, boolean or null), got {format_value(given)}"
 
 
-def _remedy(kind: str, given: Any) -> str:
+def _correction(kind: str, given: Any) -> str:
     if kind in ("int_type", "float_type", "int_from_float") and isinstance(given, str) and _is_number(given):
         return "; remove the quotes"
     if kind == "int_from_float" or (kind == "int_type" and isinstance(given, float) and given.is_integer()):
@@ -77,9 +77,11 @@ def _remedy(kind: str, given: Any) -> str:
 
 def _choice(expected: str, given: Any) -> str:
     names = re.findall(r"'([^']*)'", expected)
-    meant = word_meant(given, names)
+    meant = podium_value(given, names)
     close = [meant] if meant else difflib.get_close_matches(str(given), names, n=1, cutoff=0.5)
-    return f"must be one of {', '.join(names)}; got {shown(given)}" + (f", did you mean {close[0]!r}?" if close else "")
+    return f"must be one of {', '.join(names)}; got {format_value(given)}" + (
+        f", did you mean {close[0]!r}?" if close else ""
+    )
 
 
 def _is_number(text: str) -> bool:

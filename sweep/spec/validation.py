@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
-from podium.sweep.spec.strict_model import Model, complain, shown
+from podium.sweep.spec.strict_model import Model, field_error, format_value
 
 MAX_FOLDS = 50
 _SHARES = ("train", "validation", "calibration", "test")
@@ -30,19 +30,19 @@ class Validation(Model):
             return tuple(split)
         if isinstance(split, list | tuple) and 0 < len(split) < len(_SHARES):
             name = _SHARES[len(split)]
-            raise complain(f"the {_NTH[len(split)]} fraction, {name}, is missing; {_EXAMPLE}")
-        raise complain(f"must be a list of four fractions, got {shown(split)}; {_EXAMPLE}")
+            raise field_error(f"the {_NTH[len(split)]} fraction, {name}, is missing; {_EXAMPLE}")
+        raise field_error(f"must be a list of four fractions, got {format_value(split)}; {_EXAMPLE}")
 
     @field_validator("split")
     @classmethod
     def _sums_to_one(cls, split: tuple[float, ...]) -> tuple[float, ...]:
         if any(share <= 0 for share in split) or abs(sum(split) - 1) > 1e-6:
-            raise complain(f"fractions must be greater than 0 and sum to 1, got a sum of {sum(split):g}")
+            raise field_error(f"fractions must be greater than 0 and sum to 1, got a sum of {sum(split):g}")
         return split
 
     @field_validator("folds")
     @classmethod
     def _several(cls, folds: int) -> int:
         if folds == 1:
-            raise complain("must be 0 (no cross-validation) or at least 2, got 1")
+            raise field_error("must be 0 (no cross-validation) or at least 2, got 1")
         return folds

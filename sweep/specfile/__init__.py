@@ -11,7 +11,7 @@ Modules:
     document               Parses YAML 1.2, JSON and TOML documents with the line and column of each key
     form_edits             Applies a form's edits to the text of a sweep file, key by key; values are YAML, so that 1.0
                            stays 1.0
-    number_spelling        Numbers that keep their source text, so that 1e-4 stays 1e-4 when a sweep file is edited
+    number_literals        Numbers that keep their source text, so that 1e-4 stays 1e-4 when a sweep file is edited
     random_configurations  Samples random configurations from a search space, without Optuna, for previews
     slow_imports           Finds slow packages that user code imports, by parsing it without importing anything
     spec_file              Reads and checks a sweep file (YAML 1.2, TOML or JSON; Podium's or W&B's keys), with line

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from podium.sweep.spec import catalog
+from podium.sweep.spec import builtin_catalog
 from podium.sweep.values.code_references import instance_instead
 from podium.sweep.values.errors import InvalidSpecError
 
@@ -68,7 +68,7 @@ def _function(name: str, code: Path, key: str = "function") -> Found:
         return Found(f"{function} in {file}, line {defined[function]}", file, defined[function])
     if "*" in defined:
         return Found(f"{file}; {function} may be imported by `import *`, not checked", file)
-    hint = catalog.suggestion(function, defined) if defined else "it has no definitions"
+    hint = builtin_catalog.did_you_mean(function, defined) if defined else "it has no definitions"
     raise InvalidSpecError.at(("program", key), f"{file} does not define {function!r}; {hint}")
 
 
@@ -79,7 +79,7 @@ def _check_arguments(body: list[ast.stmt], name: str, where: str, key: str, *, m
     """
     if may_take_nothing and _takes_nothing(body, name):
         return
-    complaint = _complaint(body, name)
+    complaint = _invalid_function_reason(body, name)
     if complaint is not None:
         raise InvalidSpecError.at(("program", key), f"{where}: {complaint}")
 
@@ -93,17 +93,17 @@ def _takes_nothing(body: list[ast.stmt], name: str) -> bool:
     return not (given.posonlyargs or given.args or given.vararg or given.kwonlyargs or given.kwarg)
 
 
-def _complaint(body: list[ast.stmt], name: str) -> str | None:
+def _invalid_function_reason(body: list[ast.stmt], name: str) -> str | None:
     """Why the object with this name cannot be called with a trial, as far as the source shows."""
     found = [s for s in body if isinstance(s, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and s.name == name]
     if not found:
         made_of = _class_of(body, name)
-        return None if made_of is None else _complaint_about_instance(made_of, name)
+        return None if made_of is None else _invalid_instance_reason(made_of, name)
     if found[-1].decorator_list:
         return None
     if isinstance(found[-1], ast.ClassDef):
         return _TRAINABLE.format(name) if _is_trainable(found[-1]) else instance_instead(name)
-    return _complaint_about_arguments(found[-1].args, name, bound=False)
+    return _invalid_arguments_reason(found[-1].args, name, bound=False)
 
 
 def _is_trainable(found: ast.ClassDef) -> bool:
@@ -123,11 +123,11 @@ def _class_of(body: list[ast.stmt], name: str) -> ast.ClassDef | None:
     return None
 
 
-def _complaint_about_instance(made_of: ast.ClassDef, name: str) -> str | None:
+def _invalid_instance_reason(made_of: ast.ClassDef, name: str) -> str | None:
     """Why instances of a class cannot be called; classes with bases, keywords or decorators are not checked."""
     calls = [s for s in made_of.body if isinstance(s, ast.FunctionDef) and s.name == "__call__"]
     if calls and not calls[-1].decorator_list:
-        return _complaint_about_arguments(calls[-1].args, name, bound=True)
+        return _invalid_arguments_reason(calls[-1].args, name, bound=True)
     if calls or made_of.bases or made_of.keywords or made_of.decorator_list or _assigns(made_of, "__call__"):
         return None
     return f"{name} is not callable: {made_of.name} does not define `__call__(self, trial)`"
@@ -137,7 +137,7 @@ def _assigns(made_of: ast.ClassDef, name: str) -> bool:
     return name in dict(_defined(made_of.body))
 
 
-def _complaint_about_arguments(given: ast.arguments, name: str, *, bound: bool) -> str | None:
+def _invalid_arguments_reason(given: ast.arguments, name: str, *, bound: bool) -> str | None:
     positional = [argument.arg for argument in (*given.posonlyargs, *given.args)]
     first = 1 if bound else 0  # what a method is called on
     if len(positional) <= first and given.vararg is None:
@@ -173,7 +173,7 @@ def _installed(module: str, code: Path, key: str) -> Found:
     if not here and _is_installed(top):
         return Found(f"{module} is an installed package, not in {code}; not checked")
     near = sorted(file.stem for file in code.glob("*.py"))
-    hint = catalog.suggestion(module, near) if near else "the folder has no Python files"
+    hint = builtin_catalog.did_you_mean(module, near) if near else "the folder has no Python files"
     raise InvalidSpecError.at(("program", key), f"no module {module!r} in {code}; {hint}")
 
 
@@ -218,5 +218,5 @@ def _check_scripts(scripts: list[str], code: Path, key: str) -> None:
     for word in scripts:
         if not (code / word).is_file():
             near = sorted(str(file.relative_to(code)) for end in _SCRIPTS for file in code.glob(f"*{end}"))
-            hint = catalog.suggestion(word, near) if near else "the folder has no scripts"
+            hint = builtin_catalog.did_you_mean(word, near) if near else "the folder has no scripts"
             raise InvalidSpecError.at(("program", key), f"no file {word!r} in {code}; {hint}")

@@ -26,12 +26,12 @@ def check_data(spec: SweepSpec) -> Source | None:
     except DataError as error:
         raise _refusal(data, error) from error
     if isinstance(spec.program, BuiltinProgram) and spec.program.model == "cnn" and source.header.is_table:
-        problem = f"cnn needs images, but {data.shown} is tabular; use mlp"
+        problem = f"cnn needs images, but {data.description} is tabular; use mlp"
         raise InvalidSpecError([Problem(("program", "model"), problem)])
     return source
 
 
-def as_found(spec: SweepSpec) -> SweepSpec:
+def with_data_state(spec: SweepSpec) -> SweepSpec:
     """The sweep with the inferred task and the state of its data files, so that all trials have the same rows.
 
     Raises `InvalidSpecError`.

@@ -18,7 +18,7 @@ from ruamel.yaml.constructor import DuplicateKeyError
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from podium.sweep.specfile import toml_lines
-from podium.sweep.specfile.text_files import read_text, unreadable
+from podium.sweep.specfile.text_files import invalid_file_error, read_text
 from podium.sweep.values.errors import InvalidSpecError, Problem
 
 Location = tuple[str, ...]
@@ -68,10 +68,10 @@ def parse_document(path: Path, text: str) -> Document:
     try:
         node, lines, columns = _READERS.get(path.suffix.lower(), _read_yaml)(path, text)
         if not isinstance(node, Mapping):
-            raise unreadable(path, "a sweep file must be a mapping")
+            raise invalid_file_error(path, "a sweep file must be a mapping")
         plain = _Plain(path).mapping(node, ())
     except RecursionError:
-        raise unreadable(path, "nested too deeply") from None
+        raise invalid_file_error(path, "nested too deeply") from None
     document = Document(path, plain, lines, columns)
     if problems := list(_not_finite(plain, ())):
         raise document.error(problems)
@@ -92,13 +92,13 @@ def _read_yaml(path: Path, text: str) -> _Read:
     except MarkedYAMLError as error:
         mark = error.context_mark if error.context in _FROM_ITS_START else error.problem_mark
         line = mark.line + 1 if mark else None
-        raise unreadable(path, _yaml_words(error.problem or "not valid YAML", text, line), line) from None
+        raise invalid_file_error(path, _yaml_words(error.problem or "not valid YAML", text, line), line) from None
     except (YAMLError, ValueError) as error:  # an invalid date is a ValueError
-        raise unreadable(path, str(error).splitlines()[0]) from None
+        raise invalid_file_error(path, str(error).splitlines()[0]) from None
     except RecursionError:
         raise
     except Exception as error:  # bugs of ruamel.yaml, with tags such as !!set on a scalar
-        raise unreadable(path, "not valid YAML; use plain keys and values without tags (!!)") from error
+        raise invalid_file_error(path, "not valid YAML; use plain keys and values without tags (!!)") from error
     marks: dict[Location, tuple[int, int]] = {}
     _collect_marks(node, (), marks)
     return node, {at: line for at, (line, _) in marks.items()}, {at: column for at, (_, column) in marks.items()}
@@ -108,9 +108,11 @@ def _read_json(path: Path, text: str) -> _Read:
     try:
         node = json.loads(text)
     except json.JSONDecodeError as error:
-        raise unreadable(path, f"not valid JSON: {error.msg[:1].lower()}{error.msg[1:]}", error.lineno) from None
+        raise invalid_file_error(
+            path, f"not valid JSON: {error.msg[:1].lower()}{error.msg[1:]}", error.lineno
+        ) from None
     except ValueError:
-        raise unreadable(path, _TOO_LONG) from None
+        raise invalid_file_error(path, _TOO_LONG) from None
     _, lines, columns = _read_yaml(path, text.replace("\t", " "))  # JSON is YAML; json.loads keeps no lines
     return node, lines, columns
 
@@ -123,9 +125,9 @@ def _read_toml(path: Path, text: str) -> _Read:
         words = _AT_LINE.sub("", str(error))
         last = text.rstrip().count("\n") + 1
         line = last if at is None or at[1] is None else int(at[1])
-        raise unreadable(path, f"not valid TOML: {words[:1].lower()}{words[1:]}", line) from None
+        raise invalid_file_error(path, f"not valid TOML: {words[:1].lower()}{words[1:]}", line) from None
     except ValueError:
-        raise unreadable(path, _TOO_LONG) from None
+        raise invalid_file_error(path, _TOO_LONG) from None
     return node, toml_lines.lines_of(text.replace("\r\n", "\n")), {}
 
 
@@ -137,7 +139,7 @@ def _twice(path: Path, error: DuplicateKeyError) -> InvalidSpecError:
     name = repr(key[1]) if key else "this key"
     line = error.problem_mark.line + 1 if error.problem_mark else None
     first = f" in the mapping that begins on line {error.context_mark.line + 1}" if error.context_mark else ""
-    return unreadable(path, f"duplicate key {name}{first}", line)
+    return invalid_file_error(path, f"duplicate key {name}{first}", line)
 
 
 def _yaml_words(problem: str, text: str, line: int | None) -> str:
@@ -183,9 +185,9 @@ class _Plain:
     def _value(self, node: Any, where: Location) -> JsonValue:
         self._left -= 1
         if self._left < 0:
-            raise unreadable(self._path, f"must have at most {MAX_VALUES:,} values")
+            raise invalid_file_error(self._path, f"must have at most {MAX_VALUES:,} values")
         if len(where) > MAX_DEPTH:
-            raise unreadable(self._path, f"{where[0]} is nested more than {MAX_DEPTH} levels deep")
+            raise invalid_file_error(self._path, f"{where[0]} is nested more than {MAX_DEPTH} levels deep")
         if isinstance(node, Mapping):
             return self.mapping(node, where)
         if isinstance(node, list):

@@ -10,14 +10,14 @@ from ruamel.yaml import YAML
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from podium.sweep.specfile.document import parse_document
-from podium.sweep.specfile.number_spelling import escaped, spelled
+from podium.sweep.specfile.number_literals import escape_pointer, with_literals
 from podium.sweep.specfile.sweep_text import NAME
-from podium.sweep.specfile.yaml_edits import rewritten
+from podium.sweep.specfile.yaml_edits import rewrite
 from podium.sweep.values.errors import InvalidSpecError
 
-_STAYS = ("parameters", "ensemble")  # blocks that are meaningful when empty
+_KEPT_WHEN_EMPTY = ("parameters", "ensemble")  # blocks that are meaningful when empty
 _KEY = "value"
-_MOST_DIGITS = 6  # of a list index
+_MAX_DIGITS = 6  # of a list index
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Change:
     value: str | None
 
 
-def changed(text: str, changes: Sequence[Change]) -> str:
+def apply_changes(text: str, changes: Sequence[Change]) -> str:
     """The text with these changes applied in order. Raises `InvalidSpecError`."""
     document = _read(text) if text.strip() else {}
     for change in changes:
@@ -36,14 +36,14 @@ def changed(text: str, changes: Sequence[Change]) -> str:
             _remove(document, change.path)
         else:
             _set(document, change.path, _value_of(change.path, change.value))
-    return rewritten(text, document)
+    return rewrite(text, document)
 
 
 def _read(text: str) -> dict[str, JsonValue]:
     """The document of a text; numbers keep their source text."""
     plain = parse_document(NAME, text).plain
-    numbers = numbers_of(text)
-    return {key: spelled(value, numbers, f"/{escaped(key)}") for key, value in plain.items()}
+    numbers = number_literals(text)
+    return {key: with_literals(value, numbers, f"/{escape_pointer(key)}") for key, value in plain.items()}
 
 
 def _value_of(path: Sequence[str], text: str) -> JsonValue:
@@ -84,7 +84,7 @@ def _put_item(items: list[JsonValue], key: str, value: JsonValue, path: Sequence
 
 
 def _index(key: str) -> int | None:
-    return int(key) if key.isdecimal() and len(key) < _MOST_DIGITS else None
+    return int(key) if key.isdecimal() and len(key) < _MAX_DIGITS else None
 
 
 def _remove(document: dict[str, JsonValue], path: Sequence[str]) -> None:
@@ -94,7 +94,12 @@ def _remove(document: dict[str, JsonValue], path: Sequence[str]) -> None:
         blocks.append(_below(blocks[-1], key))
     _drop(blocks[-1], path[-1])
     for place in range(len(path) - 1, 0, -1):
-        if blocks[place] or blocks[place] is None or path[place - 1] in _STAYS or isinstance(blocks[place - 1], list):
+        if (
+            blocks[place]
+            or blocks[place] is None
+            or path[place - 1] in _KEPT_WHEN_EMPTY
+            or isinstance(blocks[place - 1], list)
+        ):
             return
         _drop(blocks[place - 1], path[place - 1])
 
@@ -113,7 +118,7 @@ def _drop(block: JsonValue, key: str) -> None:
         del block[index]
 
 
-def numbers_of(text: str) -> dict[str, str]:
+def number_literals(text: str) -> dict[str, str]:
     """The source text of each number in valid YAML, by JSON pointer, so that forms do not turn 1.0 into 1."""
     return dict(_numbers(YAML().compose(text), ""))
 
@@ -121,7 +126,7 @@ def numbers_of(text: str) -> dict[str, str]:
 def _numbers(node: Node | None, pointer: str) -> Iterator[tuple[str, str]]:
     if isinstance(node, MappingNode):
         for key, value in node.value:
-            yield from _numbers(value, f"{pointer}/{escaped(str(key.value))}")
+            yield from _numbers(value, f"{pointer}/{escape_pointer(str(key.value))}")
     elif isinstance(node, SequenceNode):
         for index, value in enumerate(node.value):
             yield from _numbers(value, f"{pointer}/{index}")

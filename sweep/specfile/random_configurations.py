@@ -7,11 +7,11 @@ import random
 from podium.sweep.search.distributions import draw
 from podium.sweep.spec.search_space import Parameter
 from podium.sweep.spec.sweep_spec import SweepSpec
-from podium.sweep.values.rng import within
+from podium.sweep.values.rng import sample_range
 from podium.sweep.values.trial import Params, Scalar
 
 
-def samples(spec: SweepSpec, count: int) -> list[Params]:
+def sample_configurations(spec: SweepSpec, count: int) -> list[Params]:
     """`count` configurations, seeded by the sweep; inactive parameters are omitted."""
     generator = random.Random(spec.seed)  # noqa: S311 - nothing secret
     return [_one(spec, generator) for _ in range(count)]
@@ -27,7 +27,7 @@ def _one(spec: SweepSpec, generator: random.Random) -> Params:
 
 def _value(parameter: Parameter, generator: random.Random) -> Scalar:
     """A value from the uniform distribution, or the log-uniform one for a log range."""
-    if parameter.drawn:
+    if parameter.is_custom_distribution:
         return draw(parameter, str(generator.random()))
     if parameter.values is not None:
         return generator.choice(parameter.values)
@@ -36,4 +36,4 @@ def _value(parameter: Parameter, generator: random.Random) -> Scalar:
     low, high = parameter.min, parameter.max
     if not parameter.integer:
         low, high = float(low), float(high)
-    return within(low, high, parameter.step, generator, log=parameter.log)
+    return sample_range(low, high, parameter.step, generator, log=parameter.log)

@@ -30,19 +30,19 @@ class SweepFile:
 
     def located(self, error: InvalidSpecError) -> InvalidSpecError:
         """The problems of the document, with keys and lines of the file."""
-        return self.source.error(relocated(error.problems, self.origins))
+        return self.source.error(relocate(error.problems, self.origins))
 
 
 def read_sweep_file(path: Path) -> SweepFile:
     """Read and check a file. Raises `InvalidSpecError` with file, line and key."""
     source = read_document(path)
     if not wandb_file.is_wandb(source.plain):
-        return _checked(source, wandb_file.Converted(source.plain, (), {}))
+        return _check(source, wandb_file.ConvertedFile(source.plain, (), {}))
     try:
         converted = wandb_file.convert(source.plain, path)
     except InvalidSpecError as error:
         raise source.error(error.problems) from None
-    return _checked(source, converted)
+    return _check(source, converted)
 
 
 def read_spec_file(path: Path) -> tuple[SweepSpec, dict[str, Any]]:
@@ -51,18 +51,18 @@ def read_spec_file(path: Path) -> tuple[SweepSpec, dict[str, Any]]:
     return file.spec, file.document
 
 
-def _checked(source: Document, converted: wandb_file.Converted) -> SweepFile:
+def _check(source: Document, converted: wandb_file.ConvertedFile) -> SweepFile:
     problems = list(converted.problems)
     try:
         spec = parse_spec(converted.document)
     except InvalidSpecError as error:
-        problems += relocated(error.problems, converted.origins)
+        problems += relocate(error.problems, converted.origins)
     if problems:
         raise source.error(problems)
     return SweepFile(spec, converted.document, converted.notes, source, converted.origins)
 
 
-def relocated(problems: list[Problem], origins: Mapping[Location, Location]) -> list[Problem]:
+def relocate(problems: list[Problem], origins: Mapping[Location, Location]) -> list[Problem]:
     """The problems, with document keys replaced by the keys of the file."""
     return [replace(problem, location=_origin(problem.location, origins)) for problem in problems]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from podium.sweep.spec import catalog
+from podium.sweep.spec import builtin_catalog
 from podium.sweep.spec.grid import Grid
 from podium.sweep.spec.program import CommandProgram, FunctionProgram
 from podium.sweep.spec.search_methods import METHODS
@@ -14,20 +14,20 @@ from podium.sweep.specfile.slow_imports import slow_imports
 from podium.sweep.specfile.wandb_metrics import METRICS_FILE, names_metrics_file, uses_wandb
 
 _PLAIN = "${args}"
-MOST_NAMED = 20  # names in hints of one kind
+MAX_NAMED = 20  # names in hints of one kind
 
 
-def notes_of(spec: SweepSpec, code: Path) -> list[str]:
+def hints_for(spec: SweepSpec, code: Path) -> list[str]:
     """Hints, each beginning with its key; `code` is the folder of the program's code."""
-    return [*search_notes(spec), *_about_script(spec, code), *_about_imports(spec, code)]
+    return [*search_hints(spec), *_script_hints(spec, code), *_import_hints(spec, code)]
 
 
-def search_notes(spec: SweepSpec) -> list[str]:
+def search_hints(spec: SweepSpec) -> list[str]:
     """The hints that do not need the code."""
-    return [*_about_search(spec), *_about_enqueued(spec)]
+    return [*_search_hints(spec), *_enqueue_hints(spec)]
 
 
-def _about_search(spec: SweepSpec) -> Iterator[str]:
+def _search_hints(spec: SweepSpec) -> Iterator[str]:
     method = METHODS.get(spec.method_name)
     if not spec.parameters and method is not None and method.declared_only:
         how = "at random" if method.independent == "random" else "by independent TPE"
@@ -47,26 +47,26 @@ def _first_of_grid(spec: SweepSpec, size: int) -> str:
     )
 
 
-def _about_enqueued(spec: SweepSpec) -> Iterator[str]:
+def _enqueue_hints(spec: SweepSpec) -> Iterator[str]:
     unknown = sorted({name for params in spec.enqueue for name in params} - spec.parameters.keys())
-    for name in unknown[:MOST_NAMED]:
-        near = f" ({catalog.suggestion(name, spec.parameters)})" if spec.parameters else ""
+    for name in unknown[:MAX_NAMED]:
+        near = f" ({builtin_catalog.did_you_mean(name, spec.parameters)})" if spec.parameters else ""
         yield f"enqueue: {name!r} is not in parameters{near}; its value is used only if the function suggests {name!r}"
 
 
-def _about_script(spec: SweepSpec, code: Path) -> Iterator[str]:
+def _script_hints(spec: SweepSpec, code: Path) -> Iterator[str]:
     program = spec.program
     if not isinstance(program, CommandProgram):
         return
     if _PLAIN in program.command:
-        yield from _about_flags(spec)
+        yield from _flag_hints(spec)
     unsaid = [metric.name for metric in spec.objectives if metric.name not in program.metrics]
     if unsaid and not names_metrics_file(code) and not uses_wandb(code):
         for name in unsaid:
-            yield _unsaid(name, program)
+            yield _missing_metric_hint(name, program)
 
 
-def _about_imports(spec: SweepSpec, code: Path) -> Iterator[str]:
+def _import_hints(spec: SweepSpec, code: Path) -> Iterator[str]:
     """Slow packages that each trial would import again."""
     program = spec.program
     if isinstance(program, FunctionProgram) and (slow := slow_imports(program.function, code, program.preload)):
@@ -74,7 +74,7 @@ def _about_imports(spec: SweepSpec, code: Path) -> Iterator[str]:
         yield f"program.preload: each trial imports {' and '.join(slow)}; to import once, set preload: [{modules}]"
 
 
-def _about_flags(spec: SweepSpec) -> Iterator[str]:
+def _flag_hints(spec: SweepSpec) -> Iterator[str]:
     flags = [name for name, p in spec.parameters.items() if p.values and any(isinstance(v, bool) for v in p.values)]
     for name in flags:
         yield (
@@ -83,8 +83,8 @@ def _about_flags(spec: SweepSpec) -> Iterator[str]:
         )
 
 
-def _unsaid(name: str, program: CommandProgram) -> str:
-    there = f" ({catalog.suggestion(name, program.metrics)})" if program.metrics else ""
+def _missing_metric_hint(name: str, program: CommandProgram) -> str:
+    there = f" ({builtin_catalog.did_you_mean(name, program.metrics)})" if program.metrics else ""
     return (
         f"metric: program.metrics has no pattern for {name!r}{there}, and the code does not use {METRICS_FILE} or "
         "wandb; a trial that does not report it fails"

@@ -13,13 +13,13 @@ from podium.sweep.values.trial import Scalar
 _SHOWN = 12  # choices in one cell
 
 
-def space(spec: SweepSpec) -> list[dict[str, Any]]:
+def search_space(spec: SweepSpec) -> list[dict[str, Any]]:
     """A table row for each parameter, in the order in which values are chosen."""
     return [
         {
             "name": name,
             "kind": kind(parameter),
-            "range": extent(parameter),
+            "range": value_range(parameter),
             "scale": scale(parameter),
             "condition": condition(parameter),
         }
@@ -49,7 +49,7 @@ def kind(parameter: Parameter) -> str:
     return "integer" if parameter.integer else "float"
 
 
-def extent(parameter: Parameter) -> str:
+def value_range(parameter: Parameter) -> str:
     """The range, or the choices."""
     if parameter.is_range:
         return f"{_value(parameter.min)} to {_value(parameter.max)}"
@@ -82,7 +82,7 @@ def _value(value: Scalar) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def sweep_in_words(about: Mapping[str, Any]) -> str:
+def describe_sweep(about: Mapping[str, Any]) -> str:
     """A one-line summary: method, objectives, number of trials, size of the space."""
     early = "" if about["early_terminate"] == "none" else f", early termination {about['early_terminate']}"
     size = about["grid_size"]
@@ -95,7 +95,7 @@ def sweep_in_words(about: Mapping[str, Any]) -> str:
     )
 
 
-def terms(spec: SweepSpec) -> dict[str, str]:
+def describe_terms(spec: SweepSpec) -> dict[str, str]:
     """Budget, retention and warm start, as far as the file sets them."""
     budget, keep, target = spec.budget, spec.keep, spec.metric.target
     ends = [f"{key} {value:,g}" for key in ("wall_s", "device_s") if (value := getattr(budget, key)) is not None]
@@ -113,7 +113,7 @@ def terms(spec: SweepSpec) -> dict[str, str]:
     return {key: words for key, words in said.items() if words}
 
 
-def devices_in_words(plan: Mapping[str, Any]) -> str:
+def describe_devices(plan: Mapping[str, Any]) -> str:
     """How many trials run concurrently, and on which devices."""
     slots = f"{plan['count']} {plan['kind']} slot{'' if plan['count'] == 1 else 's'}"
     where = f"of the service at {plan['of']}" if plan["of"] else "on this machine; no service is running"

@@ -10,8 +10,8 @@ from typing import Any
 from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec
 from podium.sweep.specfile import wandb_file
 from podium.sweep.specfile.document import Document, Location, parse_document
-from podium.sweep.specfile.spec_file import relocated
-from podium.sweep.specfile.text_files import unreadable
+from podium.sweep.specfile.spec_file import relocate
+from podium.sweep.specfile.text_files import invalid_file_error
 from podium.sweep.values.errors import InvalidSpecError, Problem
 
 NAME = Path("sweep.yaml")
@@ -42,7 +42,7 @@ class SweepText:
     def placed(self, problems: Sequence[Problem]) -> tuple[PlacedProblem, ...]:
         """Problems of the document, with the positions of their keys in the text."""
         assert self.source is not None
-        there = relocated(list(problems), self.origins)
+        there = relocate(list(problems), self.origins)
         return tuple(
             _placed(self.source, problem.location, at.location, problem.message)
             for problem, at in zip(problems, there, strict=True)
@@ -53,13 +53,13 @@ def read_sweep_text(text: str) -> SweepText:
     """Read and check a text in YAML or JSON, with Podium's or W&B's keys; problems are part of the result."""
     try:
         if not text.strip():
-            raise unreadable(NAME, "the text is empty; a sweep file must be a mapping")
+            raise invalid_file_error(NAME, "the text is empty; a sweep file must be a mapping")
         source = parse_document(NAME, text)
     except InvalidSpecError as error:
         found = tuple(PlacedProblem(p.location, p.line, None, p.message) for p in error.problems)
         return SweepText(None, None, found)
     if not wandb_file.is_wandb(source.plain):
-        return _checked(source, wandb_file.Converted(source.plain, (), {}), wandb=False)
+        return _checked(source, wandb_file.ConvertedFile(source.plain, (), {}), wandb=False)
     try:
         converted = wandb_file.convert(source.plain, NAME, has_folder=False)
     except InvalidSpecError as error:
@@ -68,7 +68,7 @@ def read_sweep_text(text: str) -> SweepText:
     return _checked(source, converted, wandb=True)
 
 
-def _checked(source: Document, converted: wandb_file.Converted, *, wandb: bool) -> SweepText:
+def _checked(source: Document, converted: wandb_file.ConvertedFile, *, wandb: bool) -> SweepText:
     spec, wrong = None, list(converted.problems)
     try:
         spec = parse_spec(converted.document)

@@ -14,32 +14,32 @@ def read_text(path: Path) -> str:
     """The text of a sweep file, without a byte order mark. Raises `InvalidSpecError`."""
     try:
         if path.exists() and not path.is_file():
-            raise unreadable(path, "is a folder, not a file" if path.is_dir() else "is not a regular file")
+            raise invalid_file_error(path, "is a folder, not a file" if path.is_dir() else "is not a regular file")
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise unreadable(path, error.strerror or str(error)) from error
+        raise invalid_file_error(path, error.strerror or str(error)) from error
     if len(content) > MAX_BYTES:
-        raise unreadable(path, f"exceeds {MAX_BYTES >> 20} MB, too large for a sweep file")
-    return _decoded(path, content)
+        raise invalid_file_error(path, f"exceeds {MAX_BYTES >> 20} MB, too large for a sweep file")
+    return _decode(path, content)
 
 
-def _decoded(path: Path, content: bytes) -> str:
+def _decode(path: Path, content: bytes) -> str:
     if encoding := _OTHER_ENCODINGS.get(content[:2]):
-        raise unreadable(path, f"has the encoding {encoding}; save it as UTF-8")
+        raise invalid_file_error(path, f"has the encoding {encoding}; save it as UTF-8")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise unreadable(
+        raise invalid_file_error(
             path, f"not UTF-8 text (byte {error.start})", content[: error.start].count(b"\n") + 1
         ) from None
     if "\0" in text:
-        raise unreadable(path, "is a binary file, not text")
+        raise invalid_file_error(path, "is a binary file, not text")
     if not text.strip():
-        raise unreadable(path, "the file is empty; a sweep file must be a mapping")
+        raise invalid_file_error(path, "the file is empty; a sweep file must be a mapping")
     return text
 
 
-def unreadable(path: Path, message: str, line: int | None = None) -> InvalidSpecError:
+def invalid_file_error(path: Path, message: str, line: int | None = None) -> InvalidSpecError:
     """An error about the file as a whole, or a line of it."""
     return InvalidSpecError([Problem((), message, line)], str(path))

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from podium.sweep.spec import catalog
+from podium.sweep.spec import builtin_catalog
 from podium.sweep.spec.sweep_spec import MAX_RUN_CAP
 from podium.sweep.specfile.wandb_metrics import metrics_of
-from podium.sweep.specfile.wandb_parameters import converted_parameters, grid_size
+from podium.sweep.specfile.wandb_parameters import convert_parameters, grid_size
 from podium.sweep.values.errors import InvalidSpecError, Problem
 
 Location = tuple[str, ...]
@@ -32,7 +32,7 @@ _LAUNCH = "W&B Launch jobs are not supported; replace `job` by `program: train.p
 
 
 @dataclass(frozen=True, slots=True)
-class Converted:
+class ConvertedFile:
     """The converted document, notes on the conversion, and the keys that are elsewhere in the file."""
 
     document: dict[str, Any]
@@ -49,7 +49,7 @@ def is_wandb(plain: Mapping[str, Any]) -> bool:
     return isinstance(program, str) or bool({"command", "project", "entity", "job"} & plain.keys())
 
 
-def convert(plain: Mapping[str, Any], path: Path, *, has_folder: bool = True) -> Converted:
+def convert(plain: Mapping[str, Any], path: Path, *, has_folder: bool = True) -> ConvertedFile:
     """The converted document. Without a folder, the code is not inspected.
 
     Keys that cannot be converted are reported in `problems` and replaced by valid placeholders, so that the rest can
@@ -62,22 +62,22 @@ def convert(plain: Mapping[str, Any], path: Path, *, has_folder: bool = True) ->
     problems: list[Problem] = []
     document = {key: value for key, value in plain.items() if key not in _CONVERTED}
     document.setdefault("name", path.stem[:120])
-    document["method"] = _collected(problems, lambda: _method(plain, notes), "random")
-    document["metric"] = _collected(problems, lambda: _metric(plain), {"name": "val_loss", "goal": "minimize"})
-    document["parameters"] = converted_parameters(plain.get("parameters"), notes, origins, problems)
+    document["method"] = _collect_problems(problems, lambda: _method(plain, notes), "random")
+    document["metric"] = _collect_problems(problems, lambda: _metric(plain), {"name": "val_loss", "goal": "minimize"})
+    document["parameters"] = convert_parameters(plain.get("parameters"), notes, origins, problems)
     if isinstance(plain.get("early_terminate"), dict):
         document["early_terminate"] = _early_terminate(plain["early_terminate"], notes)
     if "run_cap" not in plain:
         document |= _run_cap(document, notes)
-    program = _collected(problems, lambda: _program(plain, origins), {"script": "train.py", "code": "."})
+    program = _collect_problems(problems, lambda: _program(plain, origins), {"script": "train.py", "code": "."})
     document["program"] = program
     folder = path.absolute().parent if has_folder else None
     if not any(problem.location[:1] == ("metric",) for problem in problems):
-        program["metrics"] = _collected(problems, lambda: metrics_of(plain, folder, notes), {})
-    return Converted(document, tuple(notes), origins, tuple(problems))
+        program["metrics"] = _collect_problems(problems, lambda: metrics_of(plain, folder, notes), {})
+    return ConvertedFile(document, tuple(notes), origins, tuple(problems))
 
 
-def _collected(problems: list[Problem], converted: Callable[[], Any], instead: Any) -> Any:
+def _collect_problems(problems: list[Problem], converted: Callable[[], Any], instead: Any) -> Any:
     """The result of a conversion step; if it fails, `instead`, and its errors are added to `problems`."""
     try:
         return converted()
@@ -141,7 +141,7 @@ def _strings(env: Any) -> Any:
 
 def _not_a_script(program: str) -> str | None:
     """The program block to write for a function or a built-in model, or None."""
-    if program in catalog.MODELS:
+    if program in builtin_catalog.MODELS:
         return f"{{model: {program}, data: {{name: digits}}}}"
     module, colon, function = program.partition(":")
     return f"{{function: {program}, code: .}}" if colon and module and function.isidentifier() else None

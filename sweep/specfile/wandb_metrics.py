@@ -47,7 +47,7 @@ def metrics_of(plain: Mapping[str, Any], folder: Path | None, notes: list[str]) 
     if metrics and (close := difflib.get_close_matches(name, list(metrics), n=1, cutoff=0.5)):
         words = f"metrics has no pattern for {name!r}; did you mean {close[0]!r}?"
         raise InvalidSpecError.at(("metric", "name"), words)
-    raise InvalidSpecError.at(("metric",), _how_to_say(name))
+    raise InvalidSpecError.at(("metric",), _how_to_report(name))
 
 
 def names_metrics_file(folder: Path) -> bool:
@@ -60,7 +60,7 @@ def uses_wandb(folder: Path) -> bool:
     return any(_WANDB.search(text) for text in _texts(folder))
 
 
-def _how_to_say(name: str) -> str:
+def _how_to_report(name: str) -> str:
     line = f'{{"step": 1, "{name}": 0.5}}'
     return (
         f"{name!r} is not reported: the code does not use wandb. If the script prints the metric, add this line to the "

@@ -14,9 +14,7 @@ MAX_DEPTH = 16
 _EXPONENTS = frozenset({"log_uniform", "q_log_uniform", "inv_log_uniform"})
 
 
-def converted_parameters(
-    block: Any, notes: list[str], origins: dict[Location, Location], problems: list[Problem]
-) -> Any:
+def convert_parameters(block: Any, notes: list[str], origins: dict[Location, Location], problems: list[Problem]) -> Any:
     """The converted `parameters`. Adds file keys to `origins`, and parameters that cannot be converted to `problems`.
 
     Those are replaced by constants, so that references to them can be checked.
@@ -24,7 +22,7 @@ def converted_parameters(
     if not isinstance(block, dict):
         return block  # reported by the validation of the spec
     found: dict[str, Any] = {}
-    for name, parameter, where in _flattened(block, (), ("parameters",), problems):
+    for name, parameter, where in _flatten(block, (), ("parameters",), problems):
         if name in found:
             problems.append(Problem(where, f"duplicate parameter {name!r}: one nested, one with a dotted name"))
             continue
@@ -37,7 +35,7 @@ def converted_parameters(
     return found
 
 
-def _flattened(
+def _flatten(
     block: Mapping[str, Any], names: tuple[str, ...], where: Location, problems: list[Problem]
 ) -> Iterator[tuple[str, dict[str, Any], Location]]:
     for name, parameter in block.items():
@@ -51,7 +49,7 @@ def _flattened(
             if more := sorted(parameter.keys() - {"parameters"}):
                 words = "not valid in a parameter with nested parameters; move it into one of them"
                 problems.append(Problem((*here, more[0]), words))
-            yield from _flattened(parameter["parameters"], (*names, name), (*here, "parameters"), problems)
+            yield from _flatten(parameter["parameters"], (*names, name), (*here, "parameters"), problems)
         else:
             yield ".".join((*names, name)), parameter, here
 

@@ -12,7 +12,7 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from podium.sweep.specfile.document import parse_document
 from podium.sweep.specfile.sweep_text import NAME
-from podium.sweep.specfile.yaml_writer import entry, inline, yaml_of
+from podium.sweep.specfile.yaml_writer import entry, inline, to_yaml
 from podium.sweep.values.errors import InvalidSpecError
 
 Plain = Mapping[str, JsonValue]
@@ -31,25 +31,25 @@ class _NotInPlaceError(Exception):
     """The change cannot be made in place."""
 
 
-def rewritten(text: str, document: Plain) -> str:
+def rewrite(text: str, document: Plain) -> str:
     """The text changed so that it parses as `document`. Raises `InvalidSpecError` if `text` cannot be parsed.
 
     Values are replaced in place. If that is not possible (for a value shared by an anchor, for example), the whole
     document is written again, without comments.
     """
     if not text.strip():
-        return yaml_of(document)
+        return to_yaml(document)
     plain = parse_document(NAME, text).plain
     if _same(plain, document):
         return text
     try:
         ended = text if text.endswith("\n") else f"{text}\n"
-        changed = _applied(ended, list(_edits(_Text(ended), _root(ended), plain, document)))
+        changed = _apply(ended, list(_edits(_Text(ended), _root(ended), plain, document)))
         if _same(parse_document(NAME, changed).plain, document):
             return changed
     except (_NotInPlaceError, InvalidSpecError):
         pass
-    return yaml_of(document)
+    return to_yaml(document)
 
 
 def _same(one: JsonValue | Plain, other: JsonValue | Plain) -> bool:
@@ -135,7 +135,7 @@ def _changed(text: _Text, key: Node, node: Node, old: JsonValue, new: JsonValue)
     try:
         yield from list(_parts(text, node, old, new))
     except _NotInPlaceError:
-        yield _whole(text, key, node, new)
+        yield _replace_value(text, key, node, new)
 
 
 def _parts(text: _Text, node: Node, old: JsonValue, new: JsonValue) -> Iterator[_Edit]:
@@ -165,8 +165,8 @@ def _items(text: _Text, node: SequenceNode, old: list[JsonValue], new: list[Json
     """The edits of a block list; unchanged items at both ends are kept."""
     if not new:
         raise _NotInPlaceError
-    head = _alike(zip(old, new, strict=False))
-    tail = min(_alike(zip(reversed(old), reversed(new), strict=False)), min(len(old), len(new)) - head)
+    head = _equal_prefix_length(zip(old, new, strict=False))
+    tail = min(_equal_prefix_length(zip(reversed(old), reversed(new), strict=False)), min(len(old), len(new)) - head)
     before, after = old[head : len(old) - tail], new[head : len(new) - tail]
     items = node.value[head : len(old) - tail]
     for item, was, now in zip(items, before, after, strict=False):
@@ -185,7 +185,7 @@ def _items(text: _Text, node: SequenceNode, old: list[JsonValue], new: list[Json
         yield _Edit(at, at, _lines([dash + inline(value) for value in added]))
 
 
-def _alike(pairs: Iterable[tuple[JsonValue, JsonValue]]) -> int:
+def _equal_prefix_length(pairs: Iterable[tuple[JsonValue, JsonValue]]) -> int:
     """The number of leading pairs of equal values."""
     count = 0
     for one, other in pairs:
@@ -195,7 +195,7 @@ def _alike(pairs: Iterable[tuple[JsonValue, JsonValue]]) -> int:
     return count
 
 
-def _whole(text: _Text, key: Node, node: Node, new: JsonValue) -> _Edit:
+def _replace_value(text: _Text, key: Node, node: Node, new: JsonValue) -> _Edit:
     """Rewrites a key with its value."""
     if _is_nothing(node):
         colon = text.at(key.end_mark) + 1
@@ -237,7 +237,7 @@ def _last_line(node: Node, key: Node | None = None) -> int:
     return _last_line(below[1], below[0]) if isinstance(below, tuple) else _last_line(below)
 
 
-def _applied(text: str, edits: list[_Edit]) -> str:
+def _apply(text: str, edits: list[_Edit]) -> str:
     for edit in sorted(edits, key=lambda edit: (edit.start, edit.end), reverse=True):
         text = text[: edit.start] + edit.text + text[edit.end :]
     return text

@@ -9,18 +9,18 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from podium.sweep.specfile.number_spelling import SpelledFloat, SpelledInt
+from podium.sweep.specfile.number_literals import LiteralFloat, LiteralInt
 
 _WIDE = 100  # columns
 _INDENT = "  "
 _PLAIN = re.compile(r"[A-Za-z_][\w.-]*(?:[:/@][\w.-]+)*", re.ASCII)  # needs no quotes, unless it is a YAML keyword
-_UNPRINTED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")  # line breaks in YAML, or not allowed
+_NOT_PRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")  # line breaks in YAML, or not allowed
 _WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
 _BLOCKS = frozenset({"parameters"})  # one line for each key, even if short
 _LISTS = frozenset({"metrics", "enqueue"})  # one line for each item
 
 
-def yaml_of(document: Mapping[str, JsonValue]) -> str:
+def to_yaml(document: Mapping[str, JsonValue]) -> str:
     """The document as YAML text; the inverse of `read_document`."""
     return "".join(f"{line}\n" for key, value in document.items() for line in entry(key, value))
 
@@ -52,8 +52,8 @@ def inline(value: JsonValue) -> str:
 
 def scalar(value: Any) -> str:
     """A scalar; a string is quoted if YAML would parse it as something else."""
-    if isinstance(value, SpelledInt | SpelledFloat):
+    if isinstance(value, LiteralInt | LiteralFloat):
         return value.text
     if isinstance(value, str) and _PLAIN.fullmatch(value) and value.casefold() not in _WORDS:
         return value
-    return _UNPRINTED.sub(lambda found: f"\\u{ord(found.group()):04x}", json.dumps(value, ensure_ascii=False))
+    return _NOT_PRINTABLE.sub(lambda found: f"\\u{ord(found.group()):04x}", json.dumps(value, ensure_ascii=False))

@@ -28,12 +28,12 @@ from podium.sweep.spec.search_space import Parameter
 from podium.sweep.values.trial import Scalar
 
 _TREES, _DEPTH = 32, 16  # 400 trials of 8 parameters: 2 s
-_COURTESY = 10  # niceness: trials have precedence on a busy machine
+_NICENESS = 10  # niceness: trials have precedence on a busy machine
 
 Json = dict[str, Any]
 
 
-def importances_of(document: Mapping[str, Any]) -> Json:
+def compute_importances(document: Mapping[str, Any]) -> Json:
     """The importances, largest first. Raises `ValueError` if they cannot be computed."""
     trials = document["trials"]
     parameters = {name: Parameter.model_validate(written) for name, written in document["parameters"].items()}
@@ -80,7 +80,7 @@ def _distribution(parameter: Parameter | None, values: Sequence[Scalar]) -> Base
     ends = [] if parameter is None or not parameter.is_range else [parameter.min, parameter.max]
     if parameter is not None and parameter.ordered:
         ends = [0, len(parameter.values or []) - 1]
-    if len(numbers) < len(values) or (parameter is not None and not ends and not parameter.drawn):
+    if len(numbers) < len(values) or (parameter is not None and not ends and not parameter.is_custom_distribution):
         return CategoricalDistribution(list(dict.fromkeys(values)))
     known = [*numbers, *(end for end in ends if end is not None)]
     low, high, log = min(known), max(known), parameter is not None and parameter.log and min(known) > 0
@@ -114,9 +114,9 @@ def _fanova(
 def main() -> int:
     """Writes an error to the last line of standard error."""
     die_with_parent(int(sys.argv[1]))
-    os.nice(_COURTESY)
+    os.nice(_NICENESS)
     try:
-        answer = importances_of(json.load(sys.stdin))
+        answer = compute_importances(json.load(sys.stdin))
     except ValueError as error:
         print(error, file=sys.stderr)
         return 1

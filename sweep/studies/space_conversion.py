@@ -39,19 +39,19 @@ class _SearchStartedError(BaseException):
         self.tuner = tuner
 
 
-def converted(path: Path, name: str) -> Json:
+def convert(path: Path, name: str) -> Json:
     """The document and notes. `name`: the object of the script; if empty, the only one. Raises `ConversionError`."""
     if path.suffix == ".json":
         return _of_distributions(_from_json(path), {})
     as_main = not name and _has_guarded_tuner(path)
-    module, tuner = _imported(path, as_main=as_main)
+    module, tuner = _import(path, as_main=as_main)
     found = _named(module, name, path) if name else tuner or _only(module, path)
     if _is_tuner(found):
         return _of_tuner(found, module)
     return _of_dict(found, module)
 
 
-def _imported(path: Path, *, as_main: bool) -> tuple[ModuleType, Any]:
+def _import(path: Path, *, as_main: bool) -> tuple[ModuleType, Any]:
     """The module of the script, and the Tuner whose `fit` it called, if any."""
     sys.path.insert(0, str(path.parent))
     sys.argv = [str(path)]
@@ -329,7 +329,7 @@ def main() -> None:
     with os.fdopen(os.dup(1), "w") as answers:
         os.dup2(2, 1)
         try:
-            answer = converted(Path(sys.argv[1]), sys.argv[2])
+            answer = convert(Path(sys.argv[1]), sys.argv[2])
         except ConversionError as error:
             answer = {"error": str(error)}
         json.dump(answer, answers)

@@ -28,7 +28,7 @@ from optuna.trial import TrialState as OptunaState
 
 from podium.sweep.search.optuna_distributions import distribution_of
 from podium.sweep.search.optuna_private import contains
-from podium.sweep.search.optuna_states import FROM_OPTUNA, TO_OPTUNA, constraints_of, noted
+from podium.sweep.search.optuna_states import FROM_OPTUNA, TO_OPTUNA, constraint_attributes, constraints_of
 from podium.sweep.spec.search_space import Parameter
 from podium.sweep.values.errors import ConversionError, StudyError
 from podium.sweep.values.trial import TrialState
@@ -41,7 +41,7 @@ Study = optuna.Study
 # From sweep to study.
 
 
-def study_of(sweep: Mapping[str, Any], trials: Iterable[Mapping[str, Any]]) -> optuna.Study:
+def to_study(sweep: Mapping[str, Any], trials: Iterable[Mapping[str, Any]]) -> optuna.Study:
     """The sweep as a study in memory, for `optuna.visualization` and the like."""
     frozen = frozen_trials(sweep, trials)
     said = optuna.logging.get_verbosity()
@@ -72,7 +72,7 @@ def frozen_trials(sweep: Mapping[str, Any], trials: Iterable[Mapping[str, Any]])
     """The trials as Optuna's frozen trials, in the order of their numbers."""
     spec, trials = sweep["spec"], list(trials)
     space = {
-        name: distribution_of(Parameter.model_validate(parameter)) or _seen(name, trials)
+        name: distribution_of(Parameter.model_validate(parameter)) or _seen_values(name, trials)
         for name, parameter in spec.get("parameters", {}).items()
     }
     objectives = [metric["name"] for metric in _objectives(sweep)]
@@ -80,7 +80,7 @@ def frozen_trials(sweep: Mapping[str, Any], trials: Iterable[Mapping[str, Any]])
     return [_frozen(trial, space, objectives, reported) for trial in trials]
 
 
-def _seen(name: str, trials: Iterable[Mapping[str, Any]]) -> BaseDistribution | None:
+def _seen_values(name: str, trials: Iterable[Mapping[str, Any]]) -> BaseDistribution | None:
     """For distributions that Optuna lacks, such as the normal one: the range of the sampled values."""
     values = [trial["params"][name] for trial in trials if name in trial["params"]]
     if not values or not all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
@@ -111,7 +111,7 @@ def _frozen(
         params={name: _as_in(distributions[name], value) for name, value in trial["params"].items()},
         distributions=distributions,
         user_attrs=dict(trial.get("user_attrs") or {}),
-        system_attrs=noted(trial.get("constraints") or {}),
+        system_attrs=constraint_attributes(trial.get("constraints") or {}),
         intermediate_values=curve,
     )
 
@@ -208,7 +208,7 @@ def _as_json(value: Any) -> Any:
 # From study to sweep.
 
 
-def document_of(study: optuna.Study, name: str | None = None, source: str = "an Optuna study") -> Json:
+def to_document(study: optuna.Study, name: str | None = None, source: str = "an Optuna study") -> Json:
     """The body of `POST /sweeps/import`, as JSON values. Raises `StudyError` for an unsupported study."""
     trials = study.get_trials(deepcopy=False)
     space = _space(trials)
@@ -223,7 +223,7 @@ def document_of(study: optuna.Study, name: str | None = None, source: str = "an 
     }
 
 
-def left_out(study: optuna.Study) -> list[str]:
+def omitted_parts(study: optuna.Study) -> list[str]:
     """The parts of the study that cannot be converted, as messages."""
     trials = study.get_trials(deepcopy=False)
     counts = Counter[str]()

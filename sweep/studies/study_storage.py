@@ -44,8 +44,8 @@ def read_study(storage: str, name: str | None = None) -> optuna.Study:
 
     Without a name, the only study. Raises `StudyError`.
     """
-    with _explained(without_password(storage)):
-        opened = _opened(storage)
+    with _explain_errors(without_password(storage)):
+        opened = _open(storage)
         names = optuna.get_all_study_names(opened)
         if name is None and len(names) == 1:
             name = names[0]
@@ -59,7 +59,7 @@ def _missing(name: str | None) -> str:
     return "select a study with --study" if name is None else f"unknown study {name!r}"
 
 
-def _opened(storage: str) -> BaseStorage:
+def _open(storage: str) -> BaseStorage:
     if not _is_url(storage):
         return _opened_file(Path(storage))
     url = make_url(storage)
@@ -98,7 +98,7 @@ def _is_url(storage: str) -> bool:
 
 
 @contextlib.contextmanager
-def _explained(storage: str) -> Iterator[None]:
+def _explain_errors(storage: str) -> Iterator[None]:
     """Converts exceptions of Optuna, SQLAlchemy and drivers to `StudyError`."""
     try:
         yield
@@ -118,7 +118,7 @@ def write_study(sweep: Mapping[str, Any], trials: Iterable[Mapping[str, Any]], s
     `storage` is a database URL, or a file: a journal if it ends in .journal or .log, else SQLite. It may already have
     other studies.
     """
-    with _explained(without_password(storage)):
+    with _explain_errors(without_password(storage)):
         frozen = study_conversion.frozen_trials(sweep, trials)
         if _is_url(storage):
             _write_rows(RDBStorage(storage), sweep, frozen, name)
@@ -135,7 +135,7 @@ def _create(storage: BaseStorage, sweep: Mapping[str, Any], name: str) -> optuna
     return study
 
 
-class _Gathered(BaseJournalBackend):
+class _BufferedBackend(BaseJournalBackend):
     """A journal that buffers new entries until `flush` writes all of them."""
 
     def __init__(self, behind: BaseJournalBackend) -> None:
@@ -154,7 +154,7 @@ class _Gathered(BaseJournalBackend):
 
 
 def _write_journal(path: Path, sweep: Mapping[str, Any], trials: Sequence[FrozenTrial], name: str) -> None:
-    gathered = _Gathered(JournalFileBackend(str(path)))
+    gathered = _BufferedBackend(JournalFileBackend(str(path)))
     storage = JournalStorage(gathered)
     study = _create(storage, sweep, name)
     for trial in trials:

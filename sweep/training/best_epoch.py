@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from podium.sweep.spec import catalog
-from podium.sweep.spec.catalog import Task
+from podium.sweep.spec import builtin_catalog
+from podium.sweep.spec.builtin_catalog import Task
 
 
 class BestEpoch:
@@ -16,7 +16,7 @@ class BestEpoch:
     def __init__(self, task: Task, objectives: Sequence[str]) -> None:
         self._first = objectives[0]
         self._objectives = objectives
-        self._sign = -1.0 if catalog.METRICS[task][self._first] == "minimize" else 1.0
+        self._sign = -1.0 if builtin_catalog.METRICS[task][self._first] == "minimize" else 1.0
         self.epoch = -1
         self.results: dict[str, float] = {}
 

@@ -18,7 +18,7 @@ class Criterion(Protocol):
         """The mean loss of the rows; outputs and targets are on the device of training."""
 
     def measure(self, outputs: torch.Tensor, targets: torch.Tensor) -> Mapping[str, float]:
-        """Each metric that `catalog.METRICS` has for the task; outputs and targets are on the CPU."""
+        """Each metric that `builtin_catalog.METRICS` has for the task; outputs and targets are on the CPU."""
 
     def predictions(self, outputs: torch.Tensor) -> torch.Tensor:
         """The predictions that ensembles combine, float32."""

@@ -28,9 +28,9 @@ def program(spec: Mapping[str, Any], split: Mapping[str, Any]) -> Callable[[Tria
 def fit(trial: Trial, spec: Mapping[str, Any], split: Mapping[str, Any]) -> dict[str, float]:
     """Train, report every epoch, and save the best weights and their predictions.
 
-    Returns the objectives at the best epoch, by the first objective. All objectives are metrics of `catalog.METRICS`
-    for the task of the data. The same seed on the same device with the same number of threads gives the same results,
-    also after an interruption: the next attempt resumes from the last checkpoint.
+    Returns the objectives at the best epoch, by the first objective. All objectives are metrics of
+    `builtin_catalog.METRICS` for the task of the data. The same seed on the same device with the same number of threads
+    gives the same results, also after an interruption: the next attempt resumes from the last checkpoint.
     """
     trial.early_finish.defer()
     torch.use_deterministic_algorithms(True, warn_only=trial.device.type == "cuda")

@@ -11,7 +11,7 @@ from torch import nn
 from podium.sweep.data.datasets import Dataset
 from podium.sweep.networks import models
 from podium.sweep.networks.training_rows import TrainingRows, evaluation_batches
-from podium.sweep.spec import catalog
+from podium.sweep.spec import builtin_catalog
 from podium.sweep.training.criterion import Criterion, criterion_of
 from podium.sweep.values.trial import Scalar
 
@@ -81,7 +81,7 @@ def outputs_of(model: nn.Module, data: Dataset, split: str, device: torch.device
 
 def complete_settings(model: str, params: Mapping[str, Scalar]) -> dict[str, Any]:
     """Every setting of the model and the training loop: the values of the trial, else the defaults."""
-    defaults = {name: setting.default for name, setting in catalog.settings_of(model).items()}
+    defaults = {name: setting.default for name, setting in builtin_catalog.settings_of(model).items()}
     return {**defaults, **params}
 
 

@@ -26,7 +26,7 @@ from podium.sweep.protocol.codec import DeviceView
 from podium.sweep.protocol.limits import MAX_IMPORTS
 from podium.sweep.protocol.trial_messages import AttemptGreeting
 from podium.sweep.runtime import full_disk
-from podium.sweep.runtime.fail_points import passing
+from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.import_times import ImportTimes
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.runtime.thread_variables import thread_variables
@@ -34,15 +34,15 @@ from podium.sweep.spec.command_line import environment_of_function
 from podium.sweep.trial_process import constraint_function, script_program, user_code
 from podium.sweep.trial_process.channel import Channel
 from podium.sweep.trial_process.early_finish import TrialStopped
-from podium.sweep.trial_process.tracebacks import shown_traceback
+from podium.sweep.trial_process.tracebacks import format_traceback
 from podium.sweep.trial_process.trial_handle import Trial
 from podium.sweep.trial_process.wandb_run import wandb_variables
 from podium.sweep.trial_process.wandb_sink import WandbSink
-from podium.sweep.values.attempt_outcomes import MAX_MESSAGE, MAX_TRACEBACK, ChildReport
+from podium.sweep.values.attempt_outcomes import MAX_MESSAGE, MAX_TRACEBACK, ReportedOutcome
 from podium.sweep.values.errors import BadReportError, PinningError, ScriptFailedError
-from podium.sweep.values.failure_causes import cause_of, disk_is_full, shown
+from podium.sweep.values.failure_causes import cause_of, disk_is_full, exception_text
 from podium.sweep.values.objective_values import returned_values
-from podium.sweep.values.trial import COUNTED, Assignment, Started, TrialState
+from podium.sweep.values.trial import COUNTED_TRIAL_STATES, Assignment, Started, TrialState
 
 if TYPE_CHECKING:
     import torch
@@ -76,14 +76,14 @@ def run(connection: socket.socket, log: int) -> int:
             program = _load_program(assignment)
             constraints = constraint_function.load(assignment.program, assignment.code)
         trial = Trial(assignment, channel, device)
-        channel.send(_started(assignment, device, imports))
+        channel.send(_started_event(assignment, device, imports))
         outcome = _outcome(program, trial, assignment)
         if constraints is not None:
             outcome = _with_constraints(outcome, constraints, trial, assignment)
         trial.report_last()
         outcome = _with_unused(outcome, trial)
         channel.send(replace(outcome, late_prune_answers=trial.late_prune_answers))
-        passing("attempt.after-outcome")
+        fail_point("attempt.after-outcome")
     except _Terminated:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         if trial is not None and not channel.is_truncated:
@@ -98,7 +98,7 @@ def run(connection: socket.socket, log: int) -> int:
     return 0
 
 
-def _started(assignment: Assignment, device: torch.device, imports: ImportTimes) -> Started:
+def _started_event(assignment: Assignment, device: torch.device, imports: ImportTimes) -> Started:
     return Started(
         assignment.key,
         pid=os.getpid(),
@@ -110,7 +110,7 @@ def _started(assignment: Assignment, device: torch.device, imports: ImportTimes)
     )
 
 
-def _outcome(program: Callable[[Trial], Any], trial: Trial, assignment: Assignment) -> ChildReport:
+def _outcome(program: Callable[[Trial], Any], trial: Trial, assignment: Assignment) -> ReportedOutcome:
     early = trial.early_finish
     try:
         result = program(trial)
@@ -124,22 +124,22 @@ def _outcome(program: Callable[[Trial], Any], trial: Trial, assignment: Assignme
         os._exit(error.code if isinstance(error.code, int) else 1 if error.code else 0)
     except BaseException as error:  # noqa: BLE001 - user code may raise anything
         if early.decided:  # raised by a handler of `TrialStopped` in user code
-            print(shown_traceback(error), end="", file=sys.stderr)
+            print(format_traceback(error), end="", file=sys.stderr)
             return _finished_early(trial, assignment)
         if user_code.is_pruned(error):
-            return ChildReport(TrialState.PRUNED)
+            return ReportedOutcome(TrialState.PRUNED)
         return _failed(error, assignment)
     if early.decided:
         return _finished_early(trial, assignment)
     try:
-        returned = early.chosen(None) if result is None else result
+        returned = early.reduced_values(None) if result is None else result
         values = returned_values(returned, assignment.objectives)
-        return ChildReport(TrialState.FINISHED, values=values, message=early.reason)
+        return ReportedOutcome(TrialState.FINISHED, values=values, message=early.reason)
     except BadReportError as error:
         return _failed(error, assignment)
 
 
-def _finished_early(trial: Trial, assignment: Assignment) -> ChildReport:
+def _finished_early(trial: Trial, assignment: Assignment) -> ReportedOutcome:
     """The outcome of a trial that met a condition of `stop`."""
     try:
         return trial.early_finish.outcome()
@@ -161,21 +161,21 @@ def _send_value(
     trial.early_finish.send_value(constrained=constraints is not None)
 
 
-def _with_unused(outcome: ChildReport, trial: Trial) -> ChildReport:
+def _with_unused(outcome: ReportedOutcome, trial: Trial) -> ReportedOutcome:
     """Report enqueued values that were not used: in the log, and in the message of a trial that counts."""
     unused = trial.unused_enqueued
     if not unused:
         return outcome
     remark = f"enqueued, but not suggested by the code, so without effect: {', '.join(unused)}"
     print(f"podium: {remark}", file=sys.stderr)
-    return replace(outcome, remark=remark[:MAX_MESSAGE]) if outcome.state in COUNTED else outcome
+    return replace(outcome, remark=remark[:MAX_MESSAGE]) if outcome.state in COUNTED_TRIAL_STATES else outcome
 
 
 def _with_constraints(
-    outcome: ChildReport, constraints: constraint_function.Evaluate, trial: Trial, assignment: Assignment
-) -> ChildReport:
+    outcome: ReportedOutcome, constraints: constraint_function.Evaluate, trial: Trial, assignment: Assignment
+) -> ReportedOutcome:
     """The outcome after the constraints were sent. If they cannot be evaluated, the trial has failed."""
-    if outcome.state not in COUNTED:
+    if outcome.state not in COUNTED_TRIAL_STATES:
         return outcome
     try:
         constraints(trial, outcome.state, outcome.values)
@@ -186,16 +186,16 @@ def _with_constraints(
     return outcome
 
 
-def _failed(error: BaseException, assignment: Assignment) -> ChildReport:
-    cause, message, interrupted = cause_of(error), f"{type(error).__name__}: {shown(error)}", False
+def _failed(error: BaseException, assignment: Assignment) -> ReportedOutcome:
+    cause, message, interrupted = cause_of(error), f"{type(error).__name__}: {exception_text(error)}", False
     if disk_is_full(error):
-        cause, message, interrupted = full_disk.blame(error, message, assignment)
+        cause, message, interrupted = full_disk.classify_full_disk(error, message, assignment)
     if isinstance(error, ScriptFailedError):
         traceback = error.tail  # already in the log
     else:
-        traceback = shown_traceback(error)
+        traceback = format_traceback(error)
         print(traceback, end="", file=sys.stderr)
-    return ChildReport(
+    return ReportedOutcome(
         TrialState.FAILED,
         cause=cause,
         message=message[:MAX_MESSAGE],

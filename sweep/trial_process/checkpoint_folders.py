@@ -11,7 +11,7 @@ from pathlib import Path
 
 from podium.sweep.runtime.layout import AttemptDirectory
 
-_FACTS = "podium.json"
+_METADATA = "podium.json"
 _DATA = "data"
 
 
@@ -33,7 +33,7 @@ def save(source: Path, directory: AttemptDirectory, iteration: int, owner: str) 
     temporary = folder / f".{number}.tmp"
     try:
         shutil.copytree(source, temporary / _DATA)
-        (temporary / _FACTS).write_text(json.dumps({"iteration": iteration, "owner": owner}))
+        (temporary / _METADATA).write_text(json.dumps({"iteration": iteration, "owner": owner}))
         _sync(temporary)
         temporary.rename(folder / str(number))
     except BaseException:
@@ -54,7 +54,7 @@ def newest(directory: AttemptDirectory, attempt: int, owner: str) -> CheckpointF
         for number in sorted(_numbers(earlier.checkpoint_folders), reverse=True):
             folder = earlier.checkpoint_folders / str(number)
             try:
-                facts = json.loads((folder / _FACTS).read_text())
+                facts = json.loads((folder / _METADATA).read_text())
                 found = CheckpointFolder(folder / _DATA, int(facts["iteration"]), str(facts["owner"]))
             except (OSError, ValueError, KeyError, TypeError) as error:
                 print(f"podium: skipping the checkpoint of attempt {earlier.root.name}: {error}", file=sys.stderr)

@@ -26,7 +26,7 @@ def load(program: Mapping[str, Any], code: str | None) -> Evaluate | None:
     reference = program.get("constraints")
     if reference is None:
         return None
-    function = user_code.named(reference, code)
+    function = user_code.load_callable(reference, code)
     user_code.check_one_argument(function, reference.partition(":")[2], "frozen_trial")
 
     def evaluate(trial: Trial, state: TrialState, values: Sequence[float] | None) -> None:

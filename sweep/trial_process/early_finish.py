@@ -8,7 +8,7 @@ from typing import Any
 
 from podium.sweep.protocol.trial_messages import TrialMessage
 from podium.sweep.spec.stop_conditions import STEP, TRAINING_ITERATION
-from podium.sweep.values.attempt_outcomes import ChildReport, Chosen
+from podium.sweep.values.attempt_outcomes import ReducedResult, ReportedOutcome
 from podium.sweep.values.errors import BadReportError
 from podium.sweep.values.objective_reduction import ReportedValues
 from podium.sweep.values.trial import Assignment, TrialState
@@ -40,7 +40,7 @@ class EarlyFinish:
         self.reason = ""  # why the trial ends early
         self.decided = False  # the slot has received the decision
 
-    def watches(self, name: str) -> bool:
+    def uses_metric(self, name: str) -> bool:
         """Whether a condition of `stop` names this metric."""
         return any(name == watched for watched, _ in self._stop)
 
@@ -49,17 +49,17 @@ class EarlyFinish:
         if self._met_at is not None and step > self._met_at:
             self._end()
 
-    def note(self, step: int, values: Mapping[str, float]) -> None:
+    def record(self, step: int, values: Mapping[str, float]) -> None:
         """To be called after a report. Raises `TrialStopped` if a condition is met and the step has all objectives."""
         if step > self._last_step:
             self._steps, self._last_step = self._steps + 1, step
-        self._reported.note(step, values)
+        self._reported.record(step, values)
         if self._met_at is None and (reason := self._reason_at(step, values)):
             self._met_at, self.reason = step, reason
         if self._met_at is not None and self._reported.complete_at(self._met_at):
             self._end()
 
-    def chosen(self, last: Any) -> Any:
+    def reduced_values(self, last: Any) -> Any:
         """The result of a program that returned None or its last report, by the rule of `objective`."""
         found = self._reported.by_name
         if last is None:
@@ -68,11 +68,11 @@ class EarlyFinish:
             return last
         return {**last, **found} if isinstance(last, Mapping) else found
 
-    def outcome(self) -> ChildReport:
+    def outcome(self) -> ReportedOutcome:
         """The outcome of a trial that ended early. Raises `BadReportError` without a value."""
         if (values := self._reported.values) is None:
             raise BadReportError(f"{self.reason}, but the trial had not reported its metric before")
-        return ChildReport(TrialState.FINISHED, values=values, message=self.reason)
+        return ReportedOutcome(TrialState.FINISHED, values=values, message=self.reason)
 
     @property
     def values(self) -> tuple[float, ...] | None:
@@ -86,7 +86,7 @@ class EarlyFinish:
             reason: Why the trial ends with this value; "" if it continues.
             constrained: `program.constraints` has been evaluated with this value.
         """
-        self._send(Chosen(self._reported.values, reason, constrained))
+        self._send(ReducedResult(self._reported.values, reason, constrained))
 
     # For the built-in loop, which ends after an epoch by itself, so that it can save its model.
 

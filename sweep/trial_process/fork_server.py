@@ -35,7 +35,7 @@ from podium.sweep.protocol.fork_server_messages import (
 )
 from podium.sweep.protocol.limits import MAX_PACKET_BYTES
 from podium.sweep.runtime import fail_points, huge_pages
-from podium.sweep.runtime.fail_points import passing
+from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.process_trees import (
     become_subreaper,
     die_with_parent,
@@ -98,11 +98,11 @@ class ForkServer:
 
     def _fork(self, connection: int, log: int) -> None:
         parent = os.getpid()
-        passing("fork-server.before-fork")
+        fail_point("fork-server.before-fork")
         pid = os.fork()
         if pid == 0:
             self._become_attempt(parent, connection, log)
-        passing("fork-server.after-fork")
+        fail_point("fork-server.after-fork")
         os.close(connection)
         os.close(log)
         self._child = pid
@@ -177,7 +177,7 @@ def warm_up(preload: Sequence[str] = ()) -> None:
     for name in preload:
         _import(name, torch)
     gc.collect()
-    huge_pages.collapse()
+    huge_pages.collapse_memory()
     gc.freeze()  # children share these pages; garbage collection there must not copy them
 
 

@@ -15,7 +15,7 @@ _HEARTBEAT_S = 1.0
 _LAST_POINT_SHARE = 1000  # the last point is sent when it is older than this fraction of the trial's duration
 
 
-class Thinning:
+class MetricThinning:
     """Selects the first 1,000 points of a curve, every 2nd up to 2,000, every 4th up to 4,000, and so on."""
 
     __slots__ = ("_count", "_next", "_requested", "_stride", "_stride_end")
@@ -27,7 +27,7 @@ class Thinning:
         self._stride = 1
         self._stride_end = FULL
 
-    def takes(self) -> bool:
+    def keeps_next(self) -> bool:
         """Whether the next point is to be sent."""
         position = self._count
         self._count += 1
@@ -61,8 +61,8 @@ class MetricCurves:
         self._key = key
         self._send_message = send
         self._clock = clock
-        self._reports = Thinning()
-        self._logs: dict[str, Thinning] = {}
+        self._reports = MetricThinning()
+        self._logs: dict[str, MetricThinning] = {}
         self._last_report: tuple[int, float, float] | None = None  # step, value, time; if it was not sent
         self._last_logs: dict[str, tuple[int, float, float]] = {}  # step, value, time; by name, if it was not sent
         self._started_s = self._last_points_s = self._sent_s = clock()
@@ -70,7 +70,7 @@ class MetricCurves:
     def report(self, step: int, value: float) -> bool:
         """Add a point of the sweep's metric; returns whether it was sent."""
         at = time.time()
-        if self._reports.takes():
+        if self._reports.keeps_next():
             self._last_report = None
             self._send(Reported(self._key, step, value, at))
             return True
@@ -90,7 +90,7 @@ class MetricCurves:
         at = time.time()
         sent: dict[str, float] = {}
         for name, value in values.items():
-            if self._curve(name).takes():
+            if self._curve(name).keeps_next():
                 sent[name] = value
                 self._last_logs.pop(name, None)
             else:
@@ -127,14 +127,14 @@ class MetricCurves:
             self._last_report = None
             self._send(Reported(self._key, step, value, at))
 
-    def _curve(self, name: str) -> Thinning:
+    def _curve(self, name: str) -> MetricThinning:
         curve = self._logs.get(name)
         if curve is None:
             if len(self._logs) >= MAX_METRICS:
                 raise BadReportError(f"log({name!r}): a trial can have at most {MAX_METRICS:,} metrics")
             if len(name) > MAX_NAME:
                 raise BadReportError(f"log({name[:40]!r}…): a metric's name can have at most {MAX_NAME} characters")
-            curve = self._logs[name] = Thinning()
+            curve = self._logs[name] = MetricThinning()
         return curve
 
     def _send(self, message: TrialMessage) -> None:

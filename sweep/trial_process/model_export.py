@@ -15,16 +15,16 @@ from torch import nn
 
 from podium.sweep.data import datasets
 from podium.sweep.networks import checkpoints
-from podium.sweep.networks.flat_input import Build, RowsIn, answers_of, built, dtype_of
+from podium.sweep.networks.flat_input import Build, FlatInputAdapter, build_network, dtype_of, forward_float32
 from podium.sweep.values.errors import UserCodeError
 from podium.sweep.values.network_manifest import (
     ANSWERS,
     EXAMPLE,
     EXAMPLE_ROWS,
     HEADER,
+    NetworkManifest,
+    NotExportable,
     Outputs,
-    Unfit,
-    UserNetwork,
     code_digest,
     read_header,
 )
@@ -37,7 +37,7 @@ CHECKED_ROWS = 32
 _RESERVED = (HEADER, "architecture")
 
 Example = torch.Tensor | np.ndarray
-Header = UserNetwork | Unfit
+Header = NetworkManifest | NotExportable
 
 
 def save(
@@ -86,16 +86,22 @@ def check_predictions(
     """
     weights, metadata = checkpoints.load_weights(path)
     header, found = read_header(metadata), find_build(assignment.program)
-    if not isinstance(header, UserNetwork) or isinstance(found, Unfit) or header.features != data.inputs.shape[1]:
+    if (
+        not isinstance(header, NetworkManifest)
+        or isinstance(found, NotExportable)
+        or header.features != data.inputs.shape[1]
+    ):
         return
-    rebuilt = built(
+    rebuilt = build_network(
         found[1], header, {name: value for name, value in weights.items() if name not in (EXAMPLE, ANSWERS)}
     )
     tolerance = _tolerance(device, *(tensor.dtype for tensor in weights.values()))
     for split, saved in predictions.items():
         rows = torch.from_numpy(data.inputs[data.rows[split][:CHECKED_ROWS]]).float()
         answers = _outputs_of_rebuilt(rebuilt, header, rows)
-        if answers.shape[1] != saved.shape[1] or _differ(torch.from_numpy(saved[:CHECKED_ROWS]), answers, tolerance):
+        if answers.shape[1] != saved.shape[1] or _is_different(
+            torch.from_numpy(saved[:CHECKED_ROWS]), answers, tolerance
+        ):
             raise UserCodeError(
                 f"save_predictions: the network that was saved last gives other predictions for the first rows of "
                 f"{split} in program.data. A member gets rows as they are in the data: preprocessing such as scaling "
@@ -135,21 +141,21 @@ def _export(
     outputs: str | None,
     classes: Sequence[str] | None,
     params: Mapping[str, Any] | None,
-) -> tuple[UserNetwork, dict[str, torch.Tensor]] | Unfit:
+) -> tuple[NetworkManifest, dict[str, torch.Tensor]] | NotExportable:
     found = find_build(assignment.program)
-    if isinstance(found, Unfit):
+    if isinstance(found, NotExportable):
         return found
     name, build = found
     rows = _rows(model, example)
-    if isinstance(rows, Unfit):
+    if isinstance(rows, NotExportable):
         return rows
     raw = _outputs_of(model, rows, given=example is not None)
-    if isinstance(raw, Unfit):
+    if isinstance(raw, NotExportable):
         return raw
     data = data_of(assignment)
     kind = _kind(raw, outputs, data)
-    answers = answers_of(raw, len(rows), kind)
-    header = UserNetwork(
+    answers = forward_float32(raw, len(rows), kind)
+    header = NetworkManifest(
         build=name,
         bundle=assignment.program.get("bundle"),
         code_sha256="" if assignment.code is None else code_digest(Path(assignment.code)),
@@ -162,29 +168,29 @@ def _export(
         split=assignment.split if data is not None else {},
         rows_sha256=None if data is None else data.sha256,
     )
-    header = _as_read(header)
+    header = _read_back(header)
     flat = rows.reshape(len(rows), -1).float()
     _check_dtype(rows, flat)
     _check_rebuilt(build, header, model, weights, flat, answers)
     return header, {EXAMPLE: flat.cpu().contiguous(), ANSWERS: answers.cpu().contiguous()}
 
 
-def _as_read(header: UserNetwork) -> UserNetwork:
+def _read_back(header: NetworkManifest) -> NetworkManifest:
     """The manifest after a JSON round trip, as a member reads it."""
     try:
-        return UserNetwork.from_json(header.to_json())
+        return NetworkManifest.from_json(header.to_json())
     except (TypeError, ValueError) as error:
         raise UserCodeError(f"save_model(params=…): expected numbers, strings, lists and dicts: {error}") from error
 
 
-def find_build(program: Mapping[str, Any]) -> tuple[str, Build] | Unfit:
+def find_build(program: Mapping[str, Any]) -> tuple[str, Build] | NotExportable:
     """The user's function that builds the network, and its name.
 
     Raises `UserCodeError` if `program.build` names a function that does not exist.
     """
     objective = program.get("function")
     if objective is None:
-        return Unfit("only the network of a function objective(trial) can be rebuilt, not that of a script")
+        return NotExportable("only the network of a function objective(trial) can be rebuilt, not that of a script")
     module, _, _ = objective.partition(":")
     name = program.get("build") or f"{module}:build"
     module, _, function = name.partition(":")
@@ -194,20 +200,22 @@ def find_build(program: Mapping[str, Any]) -> tuple[str, Build] | Unfit:
         return name, build
     if program.get("build"):
         raise UserCodeError(f"program.build: {module} has no function {function!r}")
-    return Unfit(
+    return NotExportable(
         f"{module} has no function build(params) that returns the untrained network; add one, or name another as "
         "program.build"
     )
 
 
-def _rows(model: nn.Module, example: Example | None) -> torch.Tensor | Unfit:
+def _rows(model: nn.Module, example: Example | None) -> torch.Tensor | NotExportable:
     """A few input rows on the device of the weights; without an example, random ones for a linear first layer."""
     first = next(model.parameters(), None)
     device = torch.device("cpu") if first is None else first.device
     if example is None:
         layer = next((layer for layer in model.modules() if list(layer.parameters(recurse=False))), None)
         if not isinstance(layer, nn.Linear):
-            return Unfit("the shape of its input rows is unknown; pass it: trial.save_model(model, example=batch)")
+            return NotExportable(
+                "the shape of its input rows is unknown; pass it: trial.save_model(model, example=batch)"
+            )
         return torch.randn(EXAMPLE_ROWS, layer.in_features, device=device, dtype=layer.weight.dtype)
     rows = torch.from_numpy(example) if isinstance(example, np.ndarray) else example
     if not isinstance(rows, torch.Tensor):
@@ -221,14 +229,14 @@ def _rows(model: nn.Module, example: Example | None) -> torch.Tensor | Unfit:
 
 
 def _outputs_of(model: nn.Module, rows: torch.Tensor, *, given: bool) -> Any:
-    """The outputs of the network in evaluation mode; `Unfit` if it rejects rows that were not `given`."""
+    """The outputs of the network in evaluation mode; `NotExportable` if it rejects rows that were not `given`."""
     model.eval()
     try:
         with torch.no_grad():  # not inference mode: the network may cache tensors that it trains with later
             return model(rows.clone())
     except Exception as error:
         if not given:
-            return Unfit(
+            return NotExportable(
                 f"it rejects rows of the width of its first layer ({type(error).__name__}: {error}); pass an example: "
                 "trial.save_model(model, example=batch)"
             )
@@ -281,7 +289,7 @@ def _check_dtype(rows: torch.Tensor, flat: torch.Tensor) -> None:
 
 def _check_rebuilt(
     build: Build,
-    header: UserNetwork,
+    header: NetworkManifest,
     model: nn.Module,
     weights: Mapping[str, torch.Tensor],
     flat: torch.Tensor,
@@ -289,31 +297,31 @@ def _check_rebuilt(
 ) -> None:
     """Raise `UserCodeError` unless the rebuilt network gives the same outputs as the trained one."""
     with torch.no_grad():
-        again = answers_of(model(_shaped(flat, header)), len(flat), header.outputs)
+        again = forward_float32(model(_shaped(flat, header)), len(flat), header.outputs)
     tolerance = _tolerance(flat.device, *(tensor.dtype for tensor in weights.values()))
-    if _differ(again, answers, tolerance):
+    if _is_different(again, answers, tolerance):
         raise UserCodeError(
             "the network in evaluation mode is not deterministic: it gives different outputs for the same rows"
         )
-    rebuilt = built(build, header, weights).to(flat.device)
+    rebuilt = build_network(build, header, weights).to(flat.device)
     outputs = _outputs_of_rebuilt(rebuilt, header, flat)
-    if outputs.shape != answers.shape or _differ(outputs, answers, tolerance):
+    if outputs.shape != answers.shape or _is_different(outputs, answers, tolerance):
         raise UserCodeError(
             f"{header.build} returned a network with the same weights but different outputs: it must depend on params "
             "only, and any other state must be a parameter or a buffer (register_buffer)"
         )
-    if len(flat) > 1 and _differ(_outputs_of_rebuilt(rebuilt, header, flat[:1]), answers[:1], tolerance):
+    if len(flat) > 1 and _is_different(_outputs_of_rebuilt(rebuilt, header, flat[:1]), answers[:1], tolerance):
         raise UserCodeError(
             "the output for a row depends on the other rows of the batch; check that the first dimension is the rows "
             "(batch_first=True), and that BatchNorm tracks running statistics"
         )
 
 
-def _shaped(flat: torch.Tensor, header: UserNetwork) -> torch.Tensor:
+def _shaped(flat: torch.Tensor, header: NetworkManifest) -> torch.Tensor:
     return flat.reshape(len(flat), *header.shape).to(dtype_of(header.dtype), copy=True)
 
 
-def _outputs_of_rebuilt(rebuilt: RowsIn, header: UserNetwork, flat: torch.Tensor) -> torch.Tensor:
+def _outputs_of_rebuilt(rebuilt: FlatInputAdapter, header: NetworkManifest, flat: torch.Tensor) -> torch.Tensor:
     try:
         with torch.inference_mode():
             outputs: torch.Tensor = rebuilt(flat)
@@ -333,6 +341,6 @@ def _tolerance(device: torch.device, *dtypes: torch.dtype) -> float:
     return TOLERANCE if exact else LOW_PRECISION_TOLERANCE
 
 
-def _differ(some: torch.Tensor, others: torch.Tensor, tolerance: float) -> bool:
+def _is_different(some: torch.Tensor, others: torch.Tensor, tolerance: float) -> bool:
     allowed = tolerance * max(1.0, float(others.nan_to_num().abs().max()))
     return not torch.allclose(some, others, rtol=0.0, atol=allowed, equal_nan=True)

@@ -34,7 +34,7 @@ class LineSplitter:
                 yield _text(whole)
         self._partial = (self._partial + partial)[:MAX_LINE]
 
-    def rest(self) -> Iterator[str]:
+    def flush(self) -> Iterator[str]:
         """The last line, if it is unterminated; to be called at the end."""
         whole, self._partial = self._partial, b""
         if whole:
@@ -59,7 +59,7 @@ class JsonLines:
         self._number = 0
         self._next_step = 0
 
-    def new(self) -> Iterator[tuple[int | None, dict[str, float]]]:
+    def read_new(self) -> Iterator[tuple[int | None, dict[str, float]]]:
         """Step and values of each new complete line. Raises `BadReportError` for an invalid line."""
         while content := self._read():
             *lines, self._partial = (self._partial + content).split(b"\n")
@@ -70,7 +70,7 @@ class JsonLines:
             if len(self._partial) > MAX_JSON_LINE:
                 raise self._invalid(f"is longer than {MAX_JSON_LINE:,} bytes")
 
-    def rest(self) -> Iterator[tuple[int | None, dict[str, float]]]:
+    def flush(self) -> Iterator[tuple[int | None, dict[str, float]]]:
         """The last line, if it is unterminated; to be called at the end. May raise `BadReportError`."""
         line, self._partial = self._partial, b""
         if line.strip():

@@ -57,7 +57,7 @@ class TuneSession:
         """The result of the function; None or a partial dict is completed by the last reports."""
         if not self.last or not (returned is None or isinstance(returned, Mapping)):
             return returned
-        values = {**self._current().early_finish.chosen(self.last), **(returned or {})}
+        values = {**self._current().early_finish.reduced_values(self.last), **(returned or {})}
         missing = [name for name in self._current().objectives if name not in values]
         if missing:
             raise BadReportError(
@@ -105,7 +105,7 @@ class TuneSession:
         others |= {
             name: number
             for name in STEPS
-            if trial.early_finish.watches(name) and (number := number_of(metrics.get(name))) is not None
+            if trial.early_finish.uses_metric(name) and (number := number_of(metrics.get(name))) is not None
         }
         if others:
             trial.log(others, self._step)

@@ -21,8 +21,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from podium.sweep.spec.command_line import Meaning, expanded, variables_of
-from podium.sweep.spec.metric_patterns import Patterns
+from podium.sweep.spec.command_line import MacroValues, expand_command, expand_variables
+from podium.sweep.spec.metric_patterns import MetricExtractor
 from podium.sweep.trial_process import artifacts
 from podium.sweep.trial_process.printed_metrics import JsonLines, LineSplitter
 from podium.sweep.trial_process.trial_handle import Pruned, Trial
@@ -49,11 +49,11 @@ def _run(trial: Trial, spec: Mapping[str, Any], code: str | None, grace_s: float
     metrics_file = trial.directory.temporary / "metrics.jsonl"
     environment = _environment(trial, metrics_file)
     json_file = trial.directory.temporary / "args.json"
-    meaning = Meaning(trial.params, sys.executable, spec["script"] or "", json_file, environment)
-    environment |= variables_of(spec["env"], meaning)
+    meaning = MacroValues(trial.params, sys.executable, spec["script"] or "", json_file, environment)
+    environment |= expand_variables(spec["env"], meaning)
     environment |= wandb_variables(trial.params, trial.directory.temporary, environment)
-    process = _start(expanded(spec["command"], meaning), with_hook(environment), trial.dir)
-    collector = MetricCollector(trial, Patterns(spec["metrics"]), JsonLines(metrics_file))
+    process = _start(expand_command(spec["command"], meaning), with_hook(environment), trial.dir)
+    collector = MetricCollector(trial, MetricExtractor(spec["metrics"]), JsonLines(metrics_file))
     script = Script(process, collector)
     try:
         script.run()
@@ -65,7 +65,7 @@ def _run(trial: Trial, spec: Mapping[str, Any], code: str | None, grace_s: float
     for name in trial.objectives:
         if name not in collector.last:
             raise BadReportError(_no_value(name))
-    chosen: dict[str, float] = trial.early_finish.chosen(collector.last)
+    chosen: dict[str, float] = trial.early_finish.reduced_values(collector.last)
     return chosen
 
 
@@ -124,7 +124,7 @@ def _no_value(metric: str) -> str:
 class MetricCollector:
     """Reports the metrics of a script, and requests whether to prune it."""
 
-    def __init__(self, trial: Trial, patterns: Patterns, file: JsonLines) -> None:
+    def __init__(self, trial: Trial, patterns: MetricExtractor, file: JsonLines) -> None:
         self._trial = trial
         self._patterns = patterns
         self._file = file
@@ -138,20 +138,20 @@ class MetricCollector:
             return False
         for line in lines:
             with _within(PATTERN_S, line):
-                found = self._patterns.found_in(line)
+                found = self._patterns.extract(line)
             for step, name, value in found:
                 reported |= self._report(step, {name: value})
         return reported and self._trial.should_prune()
 
     def read_file(self) -> bool:
         """Report the new lines in the metrics file; returns whether to prune."""
-        return self._report_all(self._file.new()) and self._trial.should_prune()
+        return self._report_all(self._file.read_new()) and self._trial.should_prune()
 
     def finish_file(self, *, failed: bool) -> None:
         """Report the rest of the metrics file; a failed script may have left a truncated line."""
-        self._report_all(self._file.new())
+        self._report_all(self._file.read_new())
         with contextlib.suppress(*[BadReportError] if failed else []):
-            self._report_all(self._file.rest())
+            self._report_all(self._file.flush())
 
     def _report_all(self, points: Iterator[tuple[int | None, dict[str, float]]]) -> bool:
         reported = False
@@ -236,7 +236,7 @@ class Script:
                 break
         for key in list(self._selector.get_map().values()):
             if key.data is not None:
-                self._collector.add_output(key.data[1].rest())
+                self._collector.add_output(key.data[1].flush())
         self._collector.finish_file(failed=self._process.returncode != 0)
 
     def _forward(self, ready: list[tuple[selectors.SelectorKey, int]]) -> Iterator[Iterator[str]]:
@@ -251,7 +251,7 @@ class Script:
                 continue
             if not content:
                 self._selector.unregister(key.fileobj)
-                yield lines.rest()
+                yield lines.flush()
                 continue
             os.write(target, content)
             if target == 2:

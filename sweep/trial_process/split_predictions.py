@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from podium.sweep.data.datasets import Dataset
 from podium.sweep.networks import checkpoints
-from podium.sweep.networks.flat_input import answers_of
+from podium.sweep.networks.flat_input import forward_float32
 from podium.sweep.values.errors import UserCodeError
 from podium.sweep.values.network_manifest import TARGETS, TARGETS_SHA256, Outputs
 
@@ -79,7 +79,7 @@ def _checked(
     raw = _array(f"predictions of {split}", array)
     given = None if targets is None else _targets(split, targets[split], values=outputs == Outputs.VALUES)
     kind = _kind(outputs, data, given)
-    found = answers_of(torch.from_numpy(raw), len(raw), kind).numpy()
+    found = forward_float32(torch.from_numpy(raw), len(raw), kind).numpy()
     if not np.isfinite(found).all():
         raise UserCodeError(f"save_predictions: the predictions of {split} contain NaN or infinity")
     if kind is not Outputs.VALUES:

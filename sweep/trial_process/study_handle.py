@@ -17,7 +17,7 @@ from podium.sweep.trial_process.channel import Channel
 from podium.sweep.trial_process.optuna_view import FrozenTrial, State, direction_of, state_of
 from podium.sweep.trial_process.slot_answers import SlotAnswers
 from podium.sweep.values.errors import NotInTrialError, StudyUnavailableError
-from podium.sweep.values.trial import Assignment, StopAsked, StudyAsked, violates
+from podium.sweep.values.trial import Assignment, StopRequested, StudyRequested, is_infeasible
 
 ANSWER_S = 60.0  # a page takes milliseconds; a scheduler that restarts answers when it is back
 
@@ -140,7 +140,7 @@ class Study:
         finished = [
             trial
             for trial in self.trials
-            if trial.state == State.COMPLETE and trial.values is not None and not violates(trial.constraints)
+            if trial.state == State.COMPLETE and trial.values is not None and not is_infeasible(trial.constraints)
         ]
         if not finished:
             return []
@@ -185,7 +185,7 @@ class Study:
 
     def _query(self, what: str, number: int) -> dict[str, Any]:
         request = next(self._requests)
-        self._channel.send(StudyAsked(self._assignment.key, request, what, number))
+        self._channel.send(StudyRequested(self._assignment.key, request, what, number))
         answer = self._answers.wait(ANSWER_S, StudyAnswer, lambda answer: answer.request == request)
         if answer is None:
             raise StudyUnavailableError(f"trial.study: no response from the service within {ANSWER_S:g} s")
@@ -199,7 +199,7 @@ class Study:
         """Stop the sweep, as `podium sweep stop` does: running trials finish, and no other starts."""
         if not self._stopped:
             self._stopped = True
-            self._channel.send(StopAsked(self._assignment.key))
+            self._channel.send(StopRequested(self._assignment.key))
 
     # Members of `optuna.Study` that a trial does not have.
 

@@ -12,7 +12,7 @@ _OURS = str(Path(__file__).parents[2]) + "/"  # the package `podium`
 _IMPORTING = ("<frozen importlib", importlib.__file__)
 
 
-def shown_traceback(error: BaseException) -> str:
+def format_traceback(error: BaseException) -> str:
     """The traceback from the first frame of the user's code; the full one if it has none."""
     whole = traceback.TracebackException.from_exception(error)
     if isinstance(error, PodiumError) or _is_users(whole):

@@ -25,7 +25,7 @@ from podium.sweep.trial_process.suggestions import Suggestions
 from podium.sweep.values.errors import BadReportError, UserCodeError
 from podium.sweep.values.objective_values import finite_number
 from podium.sweep.values.trial import Assignment, Saved
-from podium.sweep.values.trial_attributes import Notes
+from podium.sweep.values.trial_attributes import TrialAttributes
 
 if TYPE_CHECKING:
     import torch
@@ -54,7 +54,7 @@ class Trial(Suggestions):
         self._last_report: tuple[int, float] | None = None
         self._curves = MetricCurves(assignment.key, channel.send)
         self.early_finish = EarlyFinish(assignment, channel.send, self._curves.send_last)
-        self._attrs = Notes()
+        self._attrs = TrialAttributes()
         self.study = Study(assignment, channel, self._answers, self)
         self._started_at = datetime.datetime.now()  # local time without a zone, as in Optuna
         self.device = device
@@ -158,7 +158,7 @@ class Trial(Suggestions):
             raise BadReportError(f"report(step={step!r}): step must be an integer of at least 0")
         self.early_finish.before(int(step))
         self._report(int(step), number)
-        self.early_finish.note(int(step), {self.metric: number})
+        self.early_finish.record(int(step), {self.metric: number})
 
     def log(self, values: Mapping[str, float], step: int) -> None:
         """Record metrics at `step`; NaN and infinities are omitted.
@@ -175,7 +175,7 @@ class Trial(Suggestions):
             self._report(int(step), finite.pop(self.metric))
         if finite or not numbers:
             self._curves.log(int(step), finite)
-        self.early_finish.note(int(step), numbers)
+        self.early_finish.record(int(step), numbers)
 
     def _report(self, step: int, number: float) -> None:
         if step != self._reported_step:  # once, if it is both logged and reported
@@ -280,7 +280,7 @@ class Trial(Suggestions):
         Raises `UserCodeError` if `build` does not reproduce the network.
         """
         from podium.sweep.trial_process import model_export  # torch: only in this process
-        from podium.sweep.values.network_manifest import Unfit
+        from podium.sweep.values.network_manifest import NotExportable
 
         found = model_export.save(
             self._assignment,
@@ -293,8 +293,8 @@ class Trial(Suggestions):
             params=self.params if params is None else params,
         )
         self.keep(self.directory.model)
-        self._is_exportable = not isinstance(found, Unfit)
-        if isinstance(found, Unfit) and found.reason != self._not_exportable_reason:
+        self._is_exportable = not isinstance(found, NotExportable)
+        if isinstance(found, NotExportable) and found.reason != self._not_exportable_reason:
             self._not_exportable_reason = found.reason
             print(f"podium: the network is saved, but cannot join an ensemble: {found.reason}")
 

@@ -29,7 +29,7 @@ def load(spec: Mapping[str, Any], code: str | None) -> Callable[[Trial], Any]:
     reference = spec["function"]
     tune = TuneSession()
     tune.install()
-    function = named(reference, code)
+    function = load_callable(reference, code)
     name = reference.partition(":")[2]
     takes_nothing = "wandb" in sys.modules and _takes_nothing(function)  # as `wandb.agent` calls it
     wants_config = not takes_nothing and _wants_config(function, name, spec.get("argument"))
@@ -42,7 +42,7 @@ def load(spec: Mapping[str, Any], code: str | None) -> Callable[[Trial], Any]:
     return program
 
 
-def named(reference: str, code: str | None) -> Callable[..., Any]:
+def load_callable(reference: str, code: str | None) -> Callable[..., Any]:
     """The callable `module:name` in the user's code. Raises `UserCodeError` if it does not exist."""
     module_name, _, name = reference.partition(":")
     if is_reserved(module_name):
@@ -137,7 +137,7 @@ def _report_yielded(reports: Generator[Any, None, Any], trial: Trial) -> Any:
         try:
             values = next(reports)
         except StopIteration as end:
-            return trial.early_finish.chosen(last) if end.value is None else end.value
+            return trial.early_finish.reduced_values(last) if end.value is None else end.value
         last = {**last, **values} if isinstance(last, Mapping) and isinstance(values, Mapping) else values
         step = report_values(values, step, trial) + 1
         if trial.should_prune():
@@ -155,7 +155,7 @@ def report_values(values: Any, step: int, trial: Trial) -> int:
     others = {
         str(key): number_of(value)
         for key, value in values.items()
-        if key != trial.metric and (key not in STEPS or trial.early_finish.watches(key))
+        if key != trial.metric and (key not in STEPS or trial.early_finish.uses_metric(key))
     }
     if others := {key: number for key, number in others.items() if number is not None and math.isfinite(number)}:
         trial.log(others, step)

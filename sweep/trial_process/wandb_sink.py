@@ -37,7 +37,7 @@ class WandbSink:
         result = function(trial)
         self._log_from_threads(trial)
         if result is None and all(name in self._last for name in trial.objectives):
-            return trial.early_finish.chosen(dict(self._last))
+            return trial.early_finish.reduced_values(dict(self._last))
         return result
 
     def log(self, values: dict[str, float], step: int) -> None:

@@ -15,7 +15,7 @@ REPORTED_STATES = frozenset({TrialState.FINISHED, TrialState.PRUNED, TrialState.
 
 
 @dataclass(frozen=True, slots=True)
-class ChildReport:
+class ReportedOutcome:
     """The final report of a trial process. Raises `ValueError` if it is malformed."""
 
     state: TrialState  # one of `REPORTED_STATES`
@@ -48,7 +48,7 @@ class ChildReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ReducedResult:
     """The result of a trial according to its reports so far. If `reason` is set, the trial ends with it. Raises
     `ValueError`.
     """
@@ -74,14 +74,14 @@ class Kill:
     message: str = ""
 
 
-def judge(
-    report: ChildReport | None,
+def attempt_outcome(
+    report: ReportedOutcome | None,
     exit_code: int,
     kill: Kill | None,
     *,
     out_of_memory: bool = False,
     objectives: int = 1,
-    chosen: Chosen | None = None,
+    chosen: ReducedResult | None = None,
     finish_on_timeout: bool = False,
     has_constraints: bool = False,
 ) -> dict[str, Any]:
@@ -103,23 +103,23 @@ def judge(
         has_constraints: The program has `constraints`; a trial that ends early without them fails, since it may be
             infeasible.
     """
-    decided = chosen is not None and bool(chosen.reason)
+    is_final = chosen is not None and bool(chosen.reason)
     has_finished = report is not None and report.state is TrialState.FINISHED
-    if chosen is not None and decided and (has_finished or not has_constraints):
+    if chosen is not None and is_final and (has_finished or not has_constraints):
         return _ended_early(chosen, report, objectives)
     if report is not None and report.state is TrialState.FINISHED and _complete(report.values, objectives):
-        return _verdict(TrialState.FINISHED, report)
+        return _outcome_fields(TrialState.FINISHED, report)
     if report is not None and report.state is TrialState.PRUNED:
-        return _verdict(TrialState.PRUNED, report)
+        return _outcome_fields(TrialState.PRUNED, report)
     if kill is not None and kill.cause is Cause.CANCELLED:
         return {"state": TrialState.CANCELLED, "cause": Cause.CANCELLED, "message": "stopped on request"}
-    if kill is not None and kill.cause is Cause.TIMEOUT and (finish_on_timeout or decided):
+    if kill is not None and kill.cause is Cause.TIMEOUT and (finish_on_timeout or is_final):
         return _timed_out(chosen, objectives, report, has_constraints=has_constraints)
     if kill is not None:
         return _failure(kill.cause, kill.message or _KILL_MESSAGES.get(kill.cause, f"killed: {kill.cause}"))
     if report is not None:
         return {
-            **_verdict(TrialState.CANCELLED if report.interrupted else TrialState.FAILED, report),
+            **_outcome_fields(TrialState.CANCELLED if report.interrupted else TrialState.FAILED, report),
             "value": None,
             "values": None,
             "cause": report.cause or Cause.BAD_REPORT,
@@ -139,18 +139,20 @@ _KILL_MESSAGES = {
 }
 
 
-def _ended_early(chosen: Chosen, report: ChildReport | None, objectives: int) -> dict[str, Any]:
+def _ended_early(chosen: ReducedResult, report: ReportedOutcome | None, objectives: int) -> dict[str, Any]:
     """A condition of `stop` was reached; the report of the process may have a remark."""
     if not _complete(chosen.values, objectives):
         reason = storable(chosen.reason[:MAX_MESSAGE])
         return _failure(Cause.BAD_REPORT, f"{reason}, but the trial had not reported its metric")
     finished = report is not None and report.state is TrialState.FINISHED
-    told = report if report is not None and finished else ChildReport(TrialState.FINISHED)
-    return _verdict(TrialState.FINISHED, replace(told, value=None, values=chosen.values, message=chosen.reason))
+    outcome = report if report is not None and finished else ReportedOutcome(TrialState.FINISHED)
+    return _outcome_fields(
+        TrialState.FINISHED, replace(outcome, value=None, values=chosen.values, message=chosen.reason)
+    )
 
 
 def _timed_out(
-    chosen: Chosen | None, objectives: int, report: ChildReport | None, *, has_constraints: bool
+    chosen: ReducedResult | None, objectives: int, report: ReportedOutcome | None, *, has_constraints: bool
 ) -> dict[str, Any]:
     message = _KILL_MESSAGES[Cause.TIMEOUT] if chosen is None else chosen.reason or _KILL_MESSAGES[Cause.TIMEOUT]
     if chosen is None or not _complete(chosen.values, objectives):
@@ -158,10 +160,10 @@ def _timed_out(
     if has_constraints and not chosen.constrained:
         why = f": {report.message}" if report is not None and report.message else " within limits.grace_s"
         return _failure(Cause.TIMEOUT, storable(f"{message}; program.constraints was not evaluated{why}"[:MAX_MESSAGE]))
-    report = ChildReport(
+    report = ReportedOutcome(
         TrialState.FINISHED, values=chosen.values, message=f"{message}; finished with the values reported before"
     )
-    return _verdict(TrialState.FINISHED, report)
+    return _outcome_fields(TrialState.FINISHED, report)
 
 
 def exit_name(exit_code: int) -> str:
@@ -182,7 +184,7 @@ def storable(text: str) -> str:
     return text.encode(errors="backslashreplace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
-def _verdict(state: TrialState, report: ChildReport) -> dict[str, Any]:
+def _outcome_fields(state: TrialState, report: ReportedOutcome) -> dict[str, Any]:
     message = "; ".join(filter(None, [report.message, report.remark]))
     return {
         "state": state,

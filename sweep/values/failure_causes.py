@@ -49,7 +49,7 @@ def disk_is_full(error: BaseException) -> bool:
     return any(_is_full(one) for one in _chain(error))
 
 
-def shown(error: BaseException) -> str:
+def exception_text(error: BaseException) -> str:
     """The message of an exception, whose own `__str__` may fail."""
     try:
         return str(error)
@@ -69,13 +69,15 @@ def _is_device_memory(error: BaseException) -> bool:
     """By the class of torch's allocator, or by the messages of the driver and CUDA libraries."""
     if type(error).__name__ == "OutOfMemoryError":
         return True
-    return isinstance(error, RuntimeError) and any(words in shown(error)[:10_000] for words in _DEVICE_MEMORY_WORDS)
+    return isinstance(error, RuntimeError) and any(
+        words in exception_text(error)[:10_000] for words in _DEVICE_MEMORY_WORDS
+    )
 
 
 def _is_full(error: BaseException) -> bool:
     if isinstance(error, OSError) and error.errno is not None:
         return error.errno in _FULL
-    return isinstance(error, Exception) and any(words in shown(error)[:10_000] for words in _FULL_WORDS)
+    return isinstance(error, Exception) and any(words in exception_text(error)[:10_000] for words in _FULL_WORDS)
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

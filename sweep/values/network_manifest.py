@@ -31,7 +31,7 @@ class Outputs(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class UserNetwork:
+class NetworkManifest:
     """How a user's network is built, its inputs and its outputs."""
 
     build: str  # module:function
@@ -59,13 +59,13 @@ class UserNetwork:
         return json.dumps(asdict(self))
 
     @classmethod
-    def from_json(cls, text: str) -> UserNetwork:
+    def from_json(cls, text: str) -> NetworkManifest:
         """The inverse of `to_json`; raises `ValueError`, `TypeError` or `KeyError` for invalid metadata.
 
         A trial can write any content, so everything that becomes a path, an import or a size is checked.
         """
         values: dict[str, Any] = json.loads(text)
-        if (wrong := _wrong_in(values)) is not None:
+        if (wrong := _first_invalid_key(values)) is not None:
             raise ValueError(f"invalid {wrong} of the network: {values.get(wrong)!r:.80}")
         return cls(
             **{
@@ -77,7 +77,7 @@ class UserNetwork:
         )
 
 
-def _wrong_in(values: Mapping[str, Any]) -> str | None:
+def _first_invalid_key(values: Mapping[str, Any]) -> str | None:
     """The first key with an invalid value, or None."""
     allowed = {
         "build": isinstance(values["build"], str) and is_reference(values["build"]),
@@ -127,7 +127,7 @@ def is_split(value: Any, *, needed: bool) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Unfit:
+class NotExportable:
     """A saved network that cannot join an ensemble, with the reason."""
 
     reason: str
@@ -136,13 +136,13 @@ class Unfit:
         return json.dumps({"unfit": self.reason})
 
 
-def read_header(metadata: Mapping[str, str]) -> UserNetwork | Unfit | None:
-    """The metadata of a model file; None if it is not a user network. Raises as `UserNetwork.from_json`."""
+def read_header(metadata: Mapping[str, str]) -> NetworkManifest | NotExportable | None:
+    """The metadata of a model file; None if it is not a user network. Raises as `NetworkManifest.from_json`."""
     text = metadata.get(HEADER)
     if text is None:
         return None
     values = json.loads(text)
-    return Unfit(str(values["unfit"])) if "unfit" in values else UserNetwork.from_json(text)
+    return NotExportable(str(values["unfit"])) if "unfit" in values else NetworkManifest.from_json(text)
 
 
 def code_digest(folder: Path) -> str:

@@ -13,7 +13,7 @@ _RIGHT = r"(?!\w|\.\d)"
 _UNIT = r"(?=m?s\b)"  # 3.2s and 12ms are numbers, but 5k is not 5
 _GROUP = rf"({_LEFT}(?:{_FINITE}(?:{_UNIT}|{_RIGHT})|{_NON_FINITE}{_RIGHT}))"
 # Values that a group of digits does not match: nan, infinities, signed numbers.
-_PASSED_OVER_GROUP = rf"({_LEFT}(?:{_NON_FINITE}|(?=[-+]){_FINITE}){_RIGHT})"
+_SKIPPED_GROUP = rf"({_LEFT}(?:{_NON_FINITE}|(?=[-+]){_FINITE}){_RIGHT})"
 
 _SEPARATORS = re.compile(r"[\s_./-]+")
 _VALIDATION = frozenset({"val", "valid", "validation"})
@@ -28,7 +28,7 @@ _EXPONENT = re.compile(r"[eE][-+]?\d")
 _AROUND = re.compile(r"[-+\w.,]*")
 
 
-def expanded(pattern: str, name: str) -> str:
+def expand_pattern(pattern: str, name: str) -> str:
     """The regular expression for `auto` or a pattern with `${number}`."""
     if pattern == AUTO:
         return _auto(name)
@@ -52,12 +52,12 @@ def with_number(pattern: str, group: int) -> str | None:
     return _replaced(pattern, group, NUMBER, _GROUP)
 
 
-def passed_over(pattern: str, group: int) -> str | None:
+def skipped_number_pattern(pattern: str, group: int) -> str | None:
     """The pattern with a group for nan, infinities and signed numbers; None if the result is not a valid pattern.
 
     A pattern like `loss ([0-9.]+)` does not match these, so that the last value would be outdated.
     """
-    return _replaced(pattern, group, _PASSED_OVER_GROUP, _PASSED_OVER_GROUP)
+    return _replaced(pattern, group, _SKIPPED_GROUP, _SKIPPED_GROUP)
 
 
 def _replaced(pattern: str, group: int, text: str, tried: str) -> str | None:
@@ -98,12 +98,12 @@ def _place_of(pattern: str, group: int) -> tuple[int, int] | None:
     return None
 
 
-def cut_number(line: str, start: int, end: int) -> str | None:
+def truncated_number(line: str, start: int, end: int) -> str | None:
     """The complete number, if the text between `start` and `end` is only a part of it, else None."""
     text = line[start:end].strip()
     start = line.index(text, start) if text else start
     end = start + len(text)
-    if not text or not (_goes_on(text, line[end:]) or _began_before(text, line[:start])):
+    if not text or not (_continues(text, line[end:]) or _starts_before(text, line[:start])):
         return None
     while start > 0 and re.match(r"[-+\w.]", line[start - 1]):
         start -= 1
@@ -111,7 +111,7 @@ def cut_number(line: str, start: int, end: int) -> str | None:
     return around[0].rstrip(".,") if around is not None else text
 
 
-def _goes_on(text: str, after: str) -> bool:
+def _continues(text: str, after: str) -> bool:
     """Whether the following text belongs to the same number."""
     if not text[-1].isdigit() and text[-1] != ".":
         return text[-1] in "eE+-" and text[0] in "+-.0123456789" and after[:1].isdigit()
@@ -120,7 +120,7 @@ def _goes_on(text: str, after: str) -> bool:
     return _THOUSANDS.match(after) is not None and re.fullmatch(r"[-+]?\d{1,3}", text) is not None
 
 
-def _began_before(text: str, before: str) -> bool:
+def _starts_before(text: str, before: str) -> bool:
     """Whether the preceding text belongs to the same number: digits, a decimal point, or a leading sign."""
     if not text[0].isdigit() and text[0] != ".":
         return False

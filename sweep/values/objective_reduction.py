@@ -19,7 +19,7 @@ class ReportedValues:
         self._chosen: dict[str, float] = {}
         self._chosen_step: int | None = None
 
-    def note(self, step: int, values: Mapping[str, float]) -> None:
+    def record(self, step: int, values: Mapping[str, float]) -> None:
         """Record the metrics of a step; non-finite values and other metrics are ignored."""
         own = {name: values[name] for name in self._objectives if name in values and math.isfinite(values[name])}
         self._last |= own

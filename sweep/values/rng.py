@@ -8,7 +8,7 @@ import random
 from podium.sweep.values.decimal_steps import on_step, steps_within
 
 
-def within(low: float, high: float, step: float | None, chance: random.Random, *, log: bool) -> int | float:
+def sample_range(low: float, high: float, step: float | None, chance: random.Random, *, log: bool) -> int | float:
     """A uniform or log-uniform sample, with both bounds included; an integer if both bounds are integers.
 
     An integer of a log range has the probability of the interval that is rounded to it, as in Optuna.

@@ -47,7 +47,7 @@ SWEEP_TRANSITIONS: Mapping[SweepState, frozenset[SweepState]] = {
     SweepState.FAILED: frozenset({SweepState.QUEUED}),  # one of its trials is retried or cloned
     SweepState.CANCELLED: frozenset(),
 }
-SWEEP_OVER = frozenset({SweepState.FINISHED, SweepState.FAILED, SweepState.CANCELLED})
+TERMINAL_SWEEP_STATES = frozenset({SweepState.FINISHED, SweepState.FAILED, SweepState.CANCELLED})
 
 
 class TrialState(StrEnum):
@@ -77,8 +77,8 @@ TRIAL_TRANSITIONS: Mapping[TrialState, frozenset[TrialState]] = {
     TrialState.FAILED: frozenset({TrialState.WAITING}),  # retried on request
     TrialState.CANCELLED: frozenset({TrialState.WAITING}),
 }
-TRIAL_OVER = frozenset({TrialState.FINISHED, TrialState.PRUNED, TrialState.FAILED, TrialState.CANCELLED})
-COUNTED = frozenset({TrialState.FINISHED, TrialState.PRUNED})
+TERMINAL_TRIAL_STATES = frozenset({TrialState.FINISHED, TrialState.PRUNED, TrialState.FAILED, TrialState.CANCELLED})
+COUNTED_TRIAL_STATES = frozenset({TrialState.FINISHED, TrialState.PRUNED})
 
 
 def check_sweep_transition(old: SweepState, new: SweepState) -> None:
@@ -95,7 +95,7 @@ def check_trial_transition(old: TrialState, new: TrialState) -> None:
         raise IllegalTransitionError(f"invalid trial state transition from {old} to {new}; possible: {possible}")
 
 
-def violates(constraints: Mapping[str, float]) -> bool:
+def is_infeasible(constraints: Mapping[str, float]) -> bool:
     """Whether a constraint is violated (above 0); such a trial is infeasible and never the best."""
     return any(amount > 0 for amount in constraints.values())
 
@@ -246,7 +246,7 @@ class Saved:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SuggestRequested:
     """A request for a value of a parameter that is not in the sweep file, or a notice that the trial sampled one."""
 
     key: AttemptKey
@@ -257,7 +257,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class StudyAsked:
+class StudyRequested:
     """A trial reads study data through `trial.study`; its process waits for the answer."""
 
     key: AttemptKey
@@ -270,7 +270,7 @@ STUDY_QUESTIONS = ("best", "trials", "curve")
 
 
 @dataclass(frozen=True, slots=True)
-class StopAsked:
+class StopRequested:
     """A trial called `study.stop()`: no further trial of the sweep starts."""
 
     key: AttemptKey
@@ -305,4 +305,4 @@ class Ended:
             object.__setattr__(self, "value", self.values[0])
 
 
-Event = Started | Reported | Logged | Saved | Wanted | StudyAsked | StopAsked | Ended
+Event = Started | Reported | Logged | Saved | SuggestRequested | StudyRequested | StopRequested | Ended

@@ -16,7 +16,7 @@ MAX_USER_ATTRS_BYTES = 16 << 10  # of all user attributes of a trial, as JSON
 
 
 @dataclass(slots=True)
-class Notes:
+class TrialAttributes:
     """The constraints and user attributes of an attempt; the last value of a name counts."""
 
     constraints: dict[str, float] = field(default_factory=dict)

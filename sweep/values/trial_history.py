@@ -63,7 +63,7 @@ class PastTrial:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class TrialPlan:
     """The parameters of the next trial, and the sampler that proposed it."""
 
     number: int
@@ -79,7 +79,7 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class PruneVerdict:
     """Whether to prune a trial at its last step; `attributes` has all its attributes if the pruner changed any."""
 
     prune: bool

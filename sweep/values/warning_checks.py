@@ -25,7 +25,7 @@ class StopCheck:
     def __init__(self, metrics: Iterable[str]) -> None:
         self._missing = dict.fromkeys(metrics)
 
-    def note(self, names: Iterable[str]) -> None:
+    def record(self, names: Iterable[str]) -> None:
         """A trial has reported these metrics."""
         if self._missing:
             for name in names:
@@ -50,7 +50,7 @@ class ResultCheck:
         self._values_differ = False
         self._params_differ = False
 
-    def note(self, params: Params, values: tuple[float, ...] | None) -> None:
+    def record(self, params: Params, values: tuple[float, ...] | None) -> None:
         """A trial has finished."""
         if self._finished == 0:
             self._params, self._values = dict(params), values

@@ -23,12 +23,12 @@ from podium.sweep.lifecycle.state_changes import (
     AttemptStarted,
     Change,
     DeviceChanged,
-    DeviceSetAside,
+    DeviceDrained,
     Enqueued,
     MetricPoint,
     ParamDefined,
-    RequestMoot,
-    SearchNotes,
+    RequestObsolete,
+    SearchAttributesChanged,
     StoredSweep,
     StoredTrial,
     SweepChanged,
@@ -306,7 +306,7 @@ def test_reports_are_of_the_metric_used_for_pruning(store: Store) -> None:
 
 
 def test_search_notes_replace_earlier_ones(store: Store) -> None:
-    store.commit(planned(), SearchNotes(1, {"rung": 2, "other": 0.5}))
+    store.commit(planned(), SearchAttributesChanged(1, {"rung": 2, "other": 0.5}))
     assert store.trial().attributes == {"rung": 2, "other": 0.5}
 
 
@@ -417,7 +417,7 @@ def test_request_is_dropped_when_the_trial_is_terminal(store: Store) -> None:
     store.commit(ended(1, FINISHED, value=0.5))
     assert store.recorder.pending_commands(NOBODY).trials == ()
     store.request(1, TrialRequest.STOP)
-    store.commit(RequestMoot(1))
+    store.commit(RequestObsolete(1))
     assert store.recorder.pending_commands(NOBODY).trials == ()
 
 
@@ -448,8 +448,8 @@ def test_terminal_sweep_is_open_while_a_request_is_pending(store: Store, over: S
 
 
 def test_drained_device_keeps_its_first_reason(store: Store) -> None:
-    store.commit(DeviceSetAside("cpu-0", "first", 1.0), DeviceSetAside("cpu-0", "second", 2.0))
-    assert store.recorder.pending_commands(NOBODY).aside == {"cpu-0": "first"}
+    store.commit(DeviceDrained("cpu-0", "first", 1.0), DeviceDrained("cpu-0", "second", 2.0))
+    assert store.recorder.pending_commands(NOBODY).drained == {"cpu-0": "first"}
 
 
 def test_fenced_scheduler_writes_nothing(store: Store) -> None:

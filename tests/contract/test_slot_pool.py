@@ -8,7 +8,7 @@ from typing import Protocol
 
 import pytest
 
-from podium.sweep.lifecycle.scheduler_messages import Device, Inbox, SlotNews, SlotOpened
+from podium.sweep.lifecycle.scheduler_messages import Device, Inbox, SlotEvents, SlotOpened
 from podium.sweep.protocol.slot_commands import PruneAnswer, SlotCommand, StartAttempt, StopAttempt
 from podium.sweep.values.trial import (
     Assignment,
@@ -52,7 +52,7 @@ class RealSlots:
 
     def send(self, device_id: str, acknowledged: int, commands: Sequence[SlotCommand]) -> None:
         self._driver.acknowledged = acknowledged
-        self.inbox.put(SlotNews(device_id, self._driver.exchange_numbered(*commands)))
+        self.inbox.put(SlotEvents(device_id, self._driver.exchange_numbered(*commands)))
 
     def opened(self) -> SlotOpened:
         found = self._driver.open()
@@ -135,7 +135,7 @@ class Scheduler:
         new: list[tuple[int, Event]] = []
         while not self.slots.inbox.empty():
             message = self.slots.inbox.get()
-            assert isinstance(message, SlotNews) and message.device_id == DEVICE
+            assert isinstance(message, SlotEvents) and message.device_id == DEVICE
             new += [numbered for numbered in message.events if numbered[0] > self.acknowledged]
             self.acknowledged = max([self.acknowledged, *(number for number, _ in new)])
         self.events += new

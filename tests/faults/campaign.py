@@ -14,8 +14,8 @@ from typing import Any
 
 from podium.db.audit.audit import audit
 from tests.faults.history import History
-from tests.faults.journal import Journal, Verdict, compare, ends_of_killed, noticed_s
-from tests.faults.service_under_fire import NotHealthyError, ServiceUnderFire
+from tests.faults.journal import Journal, JournalResult, compare, ends_of_killed, noticed_s
+from tests.faults.service_under_fire import FaultedService, NotHealthyError
 from tests.faults.victims import KINDS, ON_RAY, ON_SLOT
 from tests.faults.workload import Workload
 
@@ -25,8 +25,8 @@ WEIGHTS = {
     "raylet": 4, "gcs": 3, "guardian": 3, "serve": 15,
 }  # fmt: skip
 AIM_S = {kind: 12.0 if kind in (*ON_RAY, "serve") else 5.0 for kind in KINDS} | {"trial": 2.0}
-SECOND_SHARE = 0.2  # share of the kills that are followed by another during recovery
-SECOND_WITHIN_S = 2.0
+SECOND_KILL_SHARE = 0.2  # share of the kills that are followed by another during recovery
+SECOND_KILL_WITHIN_S = 2.0
 PAUSE_S = 0.8  # mean time between health and the next kill
 SETTLE_S = 180.0  # for the sweeps that are open at the end
 RAY_NOTICES_S = 5.0  # Ray's own processes are checked once a second and end in sequence
@@ -55,7 +55,7 @@ class Kill:
     pid: int | None = None  # of a trial's process
 
     @property
-    def felt(self) -> tuple[float, float]:
+    def took_effect(self) -> tuple[float, float]:
         """The interval in which running attempts may be lost with it."""
         return self.at, self.at + (RAY_NOTICES_S if self.kind in (*ON_RAY, *ON_SLOT, "serve") else 0.0)
 
@@ -66,7 +66,7 @@ class Outcome:
 
     plan: Plan
     kills: tuple[Kill, ...]
-    verdict: Verdict
+    verdict: JournalResult
     breaches: tuple[str, ...]  # by `podium doctor`
     orphans: tuple[str, ...]
     unhealthy: str  # why the campaign ended early
@@ -82,18 +82,18 @@ class Outcome:
 
 
 @dataclass(slots=True)
-class Snipe:
+class TargetedKill:
     """Kills the processes of trials in sequence until it is stopped."""
 
-    service: ServiceUnderFire
+    service: FaultedService
     wanted: int
     pause_s: float
     random: random.Random
     kills: list[Kill] = field(default_factory=list)
-    enough: threading.Event = field(default_factory=threading.Event)
+    stop_event: threading.Event = field(default_factory=threading.Event)
 
     def run(self) -> None:
-        while len(self.kills) < self.wanted and not self.enough.wait(self.random.expovariate(1 / self.pause_s)):
+        while len(self.kills) < self.wanted and not self.stop_event.wait(self.random.expovariate(1 / self.pause_s)):
             trials = self.service.census().trials()
             if trials:
                 with suppress(ProcessLookupError):
@@ -107,7 +107,7 @@ class Snipe:
 
 def run(plan: Plan, folder: Path, say: Callable[[str], None]) -> Outcome:
     """Run the whole campaign; however it ends, no process is left running."""
-    with ServiceUnderFire(folder / "data", plan.slots) as service:
+    with FaultedService(folder / "data", plan.slots) as service:
         service.wait_ready()
         return Campaign(plan, service, say).run()
 
@@ -115,7 +115,7 @@ def run(plan: Plan, folder: Path, say: Callable[[str], None]) -> Outcome:
 class Campaign:
     """See the module."""
 
-    def __init__(self, plan: Plan, service: ServiceUnderFire, say: Callable[[str], None]) -> None:
+    def __init__(self, plan: Plan, service: FaultedService, say: Callable[[str], None]) -> None:
         self._plan = plan
         self._service = service
         self._say = say
@@ -129,9 +129,9 @@ class Campaign:
         history = History(service, self._plan.history, self._journal)
         workload = Workload(service.url, service.token, self._journal, trials=self._plan.trials, seed=self._plan.seed)
         workload.start()
-        unhealthy = self._fire()
+        unhealthy = self._run_kills()
         if unhealthy:
-            workload.give_up()
+            workload.abort()
         elif workload.finish(SETTLE_S):
             history.close()
         else:
@@ -145,7 +145,7 @@ class Campaign:
         return Outcome(
             plan=self._plan,
             kills=kills,
-            verdict=compare(self._journal, service.data, [kill.felt for kill in kills]),
+            verdict=compare(self._journal, service.data, [kill.took_effect for kill in kills]),
             breaches=tuple(f"{b.invariant} {b.rows}: {b.wrong}" for b in audit(service.data).breaches),
             orphans=tuple(orphans),
             unhealthy=unhealthy,
@@ -153,27 +153,27 @@ class Campaign:
             took_s=time.monotonic() - began,
         )
 
-    def _fire(self) -> str:
+    def _run_kills(self) -> str:
         """All kills; why they were ended early, or ""."""
         pause_s = 4.0 * self._plan.server_kills / max(1, self._plan.trial_kills)
-        snipe = Snipe(self._service, self._plan.trial_kills, pause_s, random.Random(self._plan.seed + 1))
+        snipe = TargetedKill(self._service, self._plan.trial_kills, pause_s, random.Random(self._plan.seed + 1))
         thread = threading.Thread(target=snipe.run, name="snipe", daemon=True)
         try:
-            self._service.wait_whole()
+            self._service.wait_all_ready()
             thread.start()
             for kind, second in self._victims():
-                self._shoot(kind, second)
+                self._kill_one(kind, second)
             self._wait_for(snipe, thread)
         except NotHealthyError as error:
             return str(error)
         finally:
-            snipe.enough.set()
+            snipe.stop_event.set()
             if thread.is_alive():
                 thread.join()
             self._kills += snipe.kills
         return ""
 
-    def _wait_for(self, snipe: Snipe, thread: threading.Thread) -> None:
+    def _wait_for(self, snipe: TargetedKill, thread: threading.Thread) -> None:
         """Wait for the trials that are still to be killed."""
         snipe.pause_s = 0.2
         end = time.monotonic() + SETTLE_S
@@ -189,12 +189,12 @@ class Campaign:
         victims: list[tuple[str, str | None]] = []
         while kinds:
             first = kinds.pop()
-            follows = bool(kinds) and self._random.random() < SECOND_SHARE
+            follows = bool(kinds) and self._random.random() < SECOND_KILL_SHARE
             victims.append((first, kinds.pop() if follows else None))
         return victims
 
-    def _shoot(self, kind: str, second: str | None) -> None:
-        self._service.wait_whole()
+    def _kill_one(self, kind: str, second: str | None) -> None:
+        self._service.wait_all_ready()
         time.sleep(min(5.0, self._random.expovariate(1 / PAUSE_S)))
         at, pid = self._kill(kind)
         if second is None:
@@ -202,7 +202,7 @@ class Campaign:
             self._note(Kill(kind, at, recovery_s))
             return
         self._note(Kill(kind, at))
-        time.sleep(self._random.uniform(0, SECOND_WITHIN_S))
+        time.sleep(self._random.uniform(0, SECOND_KILL_WITHIN_S))
         also_at, also_pid = self._kill(second)
         self._note(Kill(second, also_at))
         self._service.wait_healthy(second, also_pid)

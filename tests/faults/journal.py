@@ -22,14 +22,14 @@ class Journal:
     trials: dict[int, tuple[int, int, float]] = field(default_factory=dict)  # sweep, number and value by id
     contradictions: list[str] = field(default_factory=list)  # facts that later changed
 
-    def acknowledged(self, sweep_id: int, name: str) -> None:
+    def record_acknowledged(self, sweep_id: int, name: str) -> None:
         if self.sweeps.setdefault(sweep_id, name) != name:
             self.contradictions.append(f"sweep {sweep_id} was {self.sweeps[sweep_id]}, now it is {name}")
 
-    def seen_over(self, sweep_id: int, state: str) -> None:
+    def record_ended_sweep(self, sweep_id: int, state: str) -> None:
         self.over[sweep_id] = state
 
-    def seen_finished(self, trial_id: int, sweep_id: int, number: int, value: float | None) -> None:
+    def record_finished_trial(self, trial_id: int, sweep_id: int, number: int, value: float | None) -> None:
         assert value is not None
         shown = (sweep_id, number, value)
         if self.trials.setdefault(trial_id, shown) != shown:
@@ -37,7 +37,7 @@ class Journal:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class JournalResult:
     """The result of the comparison; each list names violations."""
 
     sweeps: int
@@ -90,7 +90,7 @@ class Attempt:
         return self.started_at - SLACK_S <= felt and begun <= (self.ended_at or float("inf")) + SLACK_S
 
 
-def compare(journal: Journal, data: DataDirectory, kills: list[tuple[float, float]]) -> Verdict:
+def compare(journal: Journal, data: DataDirectory, kills: list[tuple[float, float]]) -> JournalResult:
     """Compare with the database of a service that is idle.
 
     `kills`: the time of each kill, and until when it has effects: slots continue until Ray notices that it is
@@ -104,7 +104,7 @@ def compare(journal: Journal, data: DataDirectory, kills: list[tuple[float, floa
         attempts = [Attempt(*row) for row in found]
     hit = {(a.trial_id, a.number) for a in attempts if any(a.under_way(*kill) for kill in kills)}
     again = [a for a in attempts if a.number > 1]
-    return Verdict(
+    return JournalResult(
         sweeps=len(sweeps),
         trials=len(trials),
         attempts=len(attempts),

@@ -16,7 +16,7 @@ from podium.api.client.client import Client
 from podium.api.serve.supervisor import free_port
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import PodiumError
-from tests.faults.victims import ON_RAY, PARTS, Census, ShownPart, shown_parts
+from tests.faults.victims import ON_RAY, PARTS, Census, ReportedComponent, reported_components
 from tests.running_service import PODIUM, mentions, service_marks
 
 POLL_S = 0.02
@@ -28,7 +28,7 @@ class NotHealthyError(Exception):
     """The service does not recover."""
 
 
-class ServiceUnderFire:
+class FaultedService:
     """`podium serve` on fixed ports, across restarts."""
 
     def __init__(self, data_dir: Path, slots: int) -> None:
@@ -36,7 +36,7 @@ class ServiceUnderFire:
         self.slots = slots
         self._port, self._gateway_port = free_port(), free_port()
         self.url = f"http://127.0.0.1:{self._port}"
-        self._ray_before: ShownPart | None = None
+        self._ray_before: ReportedComponent | None = None
         self._log = data_dir.with_name(f"{data_dir.name}.log")
         self.process = self._start()
 
@@ -59,7 +59,7 @@ class ServiceUnderFire:
     def kill(self, kind: str, pid: int) -> None:
         """SIGKILL; `serve` is restarted immediately, as an operator's supervisor would."""
         if kind in ON_RAY:
-            self._ray_before = shown_parts(self.data).get("ray")
+            self._ray_before = reported_components(self.data).get("ray")
         os.kill(pid, signal.SIGKILL)
         if kind == "serve":
             self.process.wait()
@@ -77,13 +77,13 @@ class ServiceUnderFire:
         self._until(conditions[kind], kind)
         return time.time()
 
-    def wait_whole(self) -> None:
+    def wait_all_ready(self) -> None:
         """Wait until every component is ready and trials run on every slot."""
         self._until(lambda: self.all_ready() and self._slots_work(but=0), "the whole service")
 
     def all_ready(self) -> bool:
         """Whether the service reports readiness over HTTP; requested only once its status file does."""
-        shown = shown_parts(self.data)
+        shown = reported_components(self.data)
         if not shown or not all(part.ready for part in shown.values()):
             return False
         try:
@@ -119,12 +119,12 @@ class ServiceUnderFire:
             )
 
     def _is_back(self, part: str, pid: int) -> bool:
-        shown = shown_parts(self.data).get(part)
+        shown = reported_components(self.data).get(part)
         return shown is not None and shown.ready and shown.pid != pid
 
     def _ray_is_new(self) -> bool:
         """Whether Ray was restarted: it is, if raylet, control service or guardian die."""
-        shown = shown_parts(self.data).get("ray")
+        shown = reported_components(self.data).get("ray")
         before = self._ray_before
         return shown is not None and before is not None and shown.pid != before.pid and self.all_ready()
 
@@ -141,7 +141,7 @@ class ServiceUnderFire:
                 last = self._log.read_text(errors="replace").strip().splitlines()[-3:]
                 raise NotHealthyError(f"serve ended with status {self.process.returncode}: {' | '.join(last)}")
             if time.monotonic() > end:
-                raise NotHealthyError(f"{what} is not healthy within {HEALTHY_S:g} s: {shown_parts(self.data)}")
+                raise NotHealthyError(f"{what} is not healthy within {HEALTHY_S:g} s: {reported_components(self.data)}")
             time.sleep(POLL_S)
 
     def __enter__(self) -> Self:

@@ -19,7 +19,7 @@ from podium.api.client.client import Client
 from podium.sweep.runtime.fail_points import AFTER_COMMIT, BEFORE_COMMIT, POINTS, VARIABLE
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import ServiceError
-from tests.doctor import assert_sound
+from tests.doctor import assert_no_breaches
 from tests.faults.workload import CODE, TIMEOUT_S
 from tests.repository import ROOT
 from tests.running_service import PODIUM, RunningService, function_sweep, wait_for
@@ -58,7 +58,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ArmedService]:
     """One service for all tests; its data is checked when it has stopped."""
     with ArmedService(tmp_path_factory.mktemp("armed")) as running:
         yield running
-    assert_sound(running.data)
+    assert_no_breaches(running.data)
 
 
 def sweep(**changes: Any) -> dict[str, Any]:
@@ -149,7 +149,7 @@ def test_migration_is_atomic_when_killed_at_fail_point(tmp_path: Path, name: str
     killed = subprocess.run(command, env={**os.environ, VARIABLE: str(points)}, check=False)
     assert killed.returncode == -signal.SIGKILL
     assert subprocess.run(command, check=False).returncode == 0
-    assert_sound(data)
+    assert_no_breaches(data)
 
 
 @pytest.mark.slow
@@ -168,7 +168,7 @@ def test_service_starts_after_serve_died_between_components(tmp_path: Path) -> N
         assert died.returncode == -signal.SIGKILL, f"{name}: {died.stderr.decode()}"
     with ArmedService(tmp_path) as service:
         assert_counted_once(service.client, service.client.submit(sweep())["id"])
-    assert_sound(service.data)
+    assert_no_breaches(service.data)
 
 
 def test_fail_points_in_code_and_registry_match() -> None:

@@ -15,9 +15,9 @@ import pytest
 
 from podium.db.schema.engine import Database, connect, sqlite_module
 from podium.sweep.scheduling.recorder import DatabaseRecorder
-from tests.doctor import assert_sound
+from tests.doctor import assert_no_breaches
 from tests.faults.journal import Journal, compare
-from tests.faults.victims import Census, shown_parts
+from tests.faults.victims import Census, reported_components
 from tests.faults.workload import CODE
 from tests.running_service import RunningService, function_sweep, wait_for
 
@@ -34,19 +34,19 @@ class Promised:
         self._data = service.data
         self.journal = Journal()
         self.id = int(self._client.submit(document)["id"])
-        self.journal.acknowledged(self.id, name)
+        self.journal.record_acknowledged(self.id, name)
         wait_for("some trials are over", lambda: len(self.look()) >= 2)
 
     def look(self) -> dict[int, tuple[int, int, float]]:
         """The finished trials; asserts that none seen earlier is missing."""
         for trial in self._client.trials(self.id):
             if trial["state"] == "finished":
-                self.journal.seen_finished(trial["id"], self.id, trial["number"], trial["value"])
+                self.journal.record_finished_trial(trial["id"], self.id, trial["number"], trial["value"])
         return self.journal.trials
 
     def assert_kept(self, *kills: float) -> None:
         """Assert that the sweep finishes and nothing acknowledged is lost."""
-        self.journal.seen_over(self.id, self._client.wait(self.id, 60)["state"])
+        self.journal.record_ended_sweep(self.id, self._client.wait(self.id, 60)["state"])
         assert len(self.look()) == TRIALS
         verdict = compare(self.journal, self._data, [(at, at) for at in kills])
         assert not verdict.lost and not verdict.double
@@ -61,7 +61,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
     """One service for all tests; its data is checked when it has stopped."""
     with RunningService(tmp_path_factory.mktemp("kills") / "data") as running:
         yield running
-    assert_sound(running.data)
+    assert_no_breaches(running.data)
 
 
 @pytest.mark.parametrize("part", ["scheduler", "api", "gateway", "host"])
@@ -160,9 +160,9 @@ def _thread_states(pid: int) -> list[str]:
 
 def _pid_of(service: RunningService, part: str, *, but: int = 0) -> int:
     """The process id of a component; 0 if it has none, or still has `but`."""
-    shown = shown_parts(service.data)[part]
+    shown = reported_components(service.data)[part]
     return 0 if shown.pid in (None, but) else int(shown.pid or 0)
 
 
 def _ready(service: RunningService) -> bool:
-    return all(part.ready for part in shown_parts(service.data).values())
+    return all(part.ready for part in reported_components(service.data).values())

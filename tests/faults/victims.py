@@ -25,7 +25,7 @@ class Process:
 
 
 @dataclass(frozen=True, slots=True)
-class ShownPart:
+class ReportedComponent:
     """A component as `serve` shows it in its status file."""
 
     pid: int | None
@@ -56,7 +56,7 @@ class Census:
         if kind == "serve":
             return [self.serve]
         if kind in (*PARTS, "guardian"):
-            shown = shown_parts(data).get("ray" if kind == "guardian" else kind)
+            shown = reported_components(data).get("ray" if kind == "guardian" else kind)
             return [shown.pid] if shown is not None and shown.pid in self._found else []
         if kind == "slot":
             return [process.pid for process in self.slots()]
@@ -74,13 +74,13 @@ class Census:
         return parent is not None and callable(kind) and bool(kind(parent))
 
 
-def shown_parts(data: DataDirectory) -> dict[str, ShownPart]:
+def reported_components(data: DataDirectory) -> dict[str, ReportedComponent]:
     """The components by name; {} if no service is up."""
     try:
         parts = json.loads(data.service_file.read_text())["parts"]
     except (OSError, ValueError, KeyError):
         return {}
-    return {part["name"]: ShownPart(part["pid"], part["state"] == "ready") for part in parts}
+    return {part["name"]: ReportedComponent(part["pid"], part["state"] == "ready") for part in parts}
 
 
 def _below(root: int) -> list[Process]:

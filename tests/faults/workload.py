@@ -61,7 +61,7 @@ class Workload(threading.Thread):
         self.join(timeout_s)
         return not self.is_alive()
 
-    def give_up(self) -> None:
+    def abort(self) -> None:
         """Stop sending requests: the service is gone."""
         self._enough.set()
         self._open.clear()
@@ -81,22 +81,22 @@ class Workload(threading.Thread):
         while len(self._open) < OPEN_SWEEPS and not self._enough.is_set():
             self._submit()
         for sweep_id in sorted(self._open):
-            self._look(sweep_id)
+            self._poll_sweep(sweep_id)
 
     def _submit(self) -> None:
         document = sweep_of(self._next, self._trials, self._seed)
         answer = self._client.submit(document, idempotency_key=document["name"])
-        self._journal.acknowledged(answer["id"], answer["name"])
+        self._journal.record_acknowledged(answer["id"], answer["name"])
         self._open.add(answer["id"])
         self._next += 1
 
-    def _look(self, sweep_id: int) -> None:
+    def _poll_sweep(self, sweep_id: int) -> None:
         state = self._client.sweep(sweep_id)["state"]
         for trial in self._client.trials(sweep_id):
             if trial["state"] == "finished":
-                self._journal.seen_finished(trial["id"], sweep_id, trial["number"], trial["value"])
+                self._journal.record_finished_trial(trial["id"], sweep_id, trial["number"], trial["value"])
         if state in OVER:
-            self._journal.seen_over(sweep_id, state)
+            self._journal.record_ended_sweep(sweep_id, state)
             self._open.discard(sweep_id)
 
     def _return_devices(self) -> None:

@@ -15,8 +15,8 @@ from typing import Any
 import httpx2
 import psutil
 
-from tests.doctor import assert_sound
-from tests.fuzz.described import TINY, for_fuzzing
+from tests.doctor import assert_no_breaches
+from tests.fuzz.described import TINY, fuzzing_document
 from tests.running_service import RunningService, wait_for
 
 CHECKS = (
@@ -71,7 +71,7 @@ def run(cases: int, seed: int, folder: Path, say: Callable[[str], None]) -> Outc
     with RunningService(folder / "data") as service:
         _furnish(service)
         document = folder / "openapi.json"
-        document.write_text(json.dumps(for_fuzzing(_document(service))))
+        document.write_text(json.dumps(fuzzing_document(_document(service))))
         before = _memory(service)
         while outcome.cases < cases:
             _round(service, document, seed + outcome.rounds, cases - outcome.cases, outcome)
@@ -79,7 +79,7 @@ def run(cases: int, seed: int, folder: Path, say: Callable[[str], None]) -> Outc
         outcome.grown_bytes = _memory(service) - before
         outcome.restarts = sum(part["restarts"] for part in service.client.ready()["parts"])
         _quiet(service)
-    assert_sound(service.data)
+    assert_no_breaches(service.data)
     return outcome
 
 

@@ -30,7 +30,7 @@ LINKS = {
 _YAML = "application/yaml"
 
 
-def for_fuzzing(document: dict[str, Any]) -> dict[str, Any]:
+def fuzzing_document(document: dict[str, Any]) -> dict[str, Any]:
     """The OpenAPI document with examples and links, without what the fuzzer interprets differently.
 
     These are tuples, and bodies in YAML, whose text it compares with the schema.

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from podium.ensemble.values.ensemble_spec import Precision
-from podium.ensemble.worker.in_graph import WholeEnsemble
+from podium.ensemble.worker.in_graph import InGraphNetwork
 from podium.ensemble.worker.network_loading import load
 from tests.networks import combination
 from tests.user_nets import nets
@@ -29,12 +29,12 @@ def rig(tmp_path: Path) -> Iterator[UserRig]:
     found.close()
 
 
-def whole(rig: UserRig, kinds: list[str]) -> WholeEnsemble:
+def whole(rig: UserRig, kinds: list[str]) -> InGraphNetwork:
     bundle = rig.bundle(NETS)
     files = [rig.finished(bundle, {"kind": kind, "width": 4}, number) for number, kind in enumerate(kinds)]
     rig.forget()
     found = load(files, in_graph=True, combination=combination([1.0] * len(files)), precision=Precision.FLOAT32)
-    assert isinstance(found, WholeEnsemble)
+    assert isinstance(found, InGraphNetwork)
     return found
 
 

@@ -114,7 +114,7 @@ REQUEST = load.request("/predict", b"{}", {"Authorization": "Bearer x"})
 
 
 def test_load_records_every_response_and_its_outcome() -> None:
-    async def under_load() -> load.Heard:
+    async def under_load() -> load.LoadResult:
         server = await asyncio.start_server(_serve_one_by_one, "127.0.0.1", 0)
         async with server:
             port = server.sockets[0].getsockname()[1]
@@ -125,7 +125,7 @@ def test_load_records_every_response_and_its_outcome() -> None:
         (200, 0), (503, 1), (200, 2), (503, 3), (load.NO_ANSWER, 0),
     }  # fmt: skip
     assert all(answer.status == 200 for answer in heard.good)
-    assert heard.a_second == len(heard.good) / heard.seconds
+    assert heard.per_second == len(heard.good) / heard.seconds
     assert 0 < heard.took_ms(0.5) <= heard.took_ms(1.0)
     assert heard.processor_s > 0
 
@@ -144,12 +144,12 @@ async def _serve_whole_from(count: int, reader: asyncio.StreamReader, writer: as
 
 @pytest.mark.parametrize("told_s", [0.0, 0.5])  # before the process reads its first line, and while it asks
 def test_load_ends_at_first_response_of_all_members(told_s: float) -> None:
-    async def under_load() -> load.Heard:
+    async def under_load() -> load.LoadResult:
         server = await asyncio.start_server(functools.partial(_serve_whole_from, 20), "127.0.0.1", 0)
         async with server:
             asking = load.start(server.sockets[0].getsockname()[1], REQUEST, 1, 250.0)
             await asyncio.sleep(told_s)
-            asking.end_when_whole(3, time.monotonic())
+            asking.end_when_all_answer(3, time.monotonic())
             return await asyncio.to_thread(asking.wait)
 
     heard = asyncio.run(under_load())

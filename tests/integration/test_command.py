@@ -9,7 +9,7 @@ import pytest
 
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.values.trial import Assignment, Cause, Ended, Limits, Logged, Reported, Saved, Started, TrialState
-from tests.driver import SlotDriver, answer, key_of, run, stop
+from tests.driver import SlotDriver, key_of, prune_answer, run, stop_command
 
 FINISHED, FAILED, CANCELLED = TrialState.FINISHED, TrialState.FAILED, TrialState.CANCELLED
 
@@ -180,7 +180,7 @@ def test_pruned_script_is_terminated_then_killed(slot: SlotDriver, what: str, gr
     while not isinstance(events[-1], Ended):
         asked = [event for event in events if isinstance(event, Reported)]
         reports += len(asked)
-        events = slot.exchange(*[answer(event, event.step == 2) for event in asked])
+        events = slot.exchange(*[prune_answer(event, event.step == 2) for event in asked])
     assert (events[-1].state, reports) == (TrialState.PRUNED, 3)
     assert ("cleaned up" in _log(assignment)) == (what == "cleans_up")
 
@@ -189,7 +189,7 @@ def test_pruned_script_is_terminated_then_killed(slot: SlotDriver, what: str, gr
 def test_stopped_script_is_killed_before_trial_process_saves_artifacts(slot: SlotDriver, what: str) -> None:
     assignment = slot.assignment(_script(what), limits=Limits(grace_s=2.0))
     slot.until(lambda event: isinstance(event, Reported), run(assignment))
-    *events, ended = slot.until(lambda event: isinstance(event, Ended), stop(key_of(assignment)))
+    *events, ended = slot.until(lambda event: isinstance(event, Ended), stop_command(key_of(assignment)))
     assert isinstance(ended, Ended) and (ended.state, ended.cause) == (CANCELLED, Cause.CANCELLED)
     assert ended.exit == "143"  # not SIGKILL: only the script was killed
     assert [event.name for event in events if isinstance(event, Saved)] == ["artifacts/begun.txt"]

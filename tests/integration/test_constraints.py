@@ -10,7 +10,7 @@ import pytest
 
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.values.trial import Cause, Ended, Limits, Reported, TrialState
-from tests.driver import SlotDriver, answer, run
+from tests.driver import SlotDriver, prune_answer, run
 
 FINISHED, FAILED, PRUNED = TrialState.FINISHED, TrialState.FAILED, TrialState.PRUNED
 
@@ -31,7 +31,7 @@ def test_pruned_trial_has_constraints_computed_with_its_last_report(slot: SlotDr
     assignment = slot.assignment(_program("of_the_trial"), prunable=True)
     new = slot.exchange(run(assignment))
     while not isinstance(new[-1], Ended):
-        new = slot.exchange(*[answer(event, event.step == 4) for event in new if isinstance(event, Reported)])
+        new = slot.exchange(*[prune_answer(event, event.step == 4) for event in new if isinstance(event, Reported)])
     ended = new[-1]
     assert isinstance(ended, Ended) and (ended.state, ended.constraints["0"]) == (PRUNED, -0.25)
     assert AttemptDirectory(Path(assignment.directory)).log.read_text() == "TrialState.PRUNED 0.75\n"

@@ -83,7 +83,7 @@ def test_finite_domains_have_the_same_values(make: Callable[[], Any]) -> None:
     domain = make()
     drawn = [domain.sample() for _ in range(DRAWS)]
     parameter = Parameter.model_validate(space_of({"x": domain}).parameters["x"])
-    assert all(parameter.complaint(_exact(value)) is None for value in drawn)
+    assert all(parameter.invalid_reason(_exact(value)) is None for value in drawn)
     if (choices := _choices(parameter)) is not None:
         assert {_key(_exact(value)) for value in drawn} == {_key(choice) for choice in choices}
 
@@ -123,7 +123,7 @@ def test_continuous_domains_have_the_same_range(make: Callable[[], Any]) -> None
     domain = make()
     drawn = [float(domain.sample()) for _ in range(DRAWS)]
     parameter = Parameter.model_validate(space_of({"x": domain}).parameters["x"])
-    assert all(parameter.complaint(value) is None for value in drawn)
+    assert all(parameter.invalid_reason(value) is None for value in drawn)
     if parameter.is_range:
         assert parameter.min is not None and parameter.max is not None
         assert min(drawn) < parameter.min + 0.1 * (parameter.max - parameter.min)

@@ -9,7 +9,7 @@ import pytest
 
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.values.trial import Assignment, Cause, Ended, Limits, Logged, Reported, TrialState
-from tests.driver import SlotDriver, key_of, run, stop
+from tests.driver import SlotDriver, key_of, run, stop_command
 
 FINISHED, FAILED, CANCELLED = TrialState.FINISHED, TrialState.FAILED, TrialState.CANCELLED
 AT_LIMIT = Limits(trial_s=1.0, on_timeout="finish", grace_s=1.0)
@@ -69,7 +69,7 @@ def test_time_limit_is_failure_by_default(slot: SlotDriver) -> None:
 
 def test_trial_stopped_on_request_is_cancelled(slot: SlotDriver) -> None:
     assignment = slot.begin(program("reports_then_sleeps"), limits=Limits(trial_s=1000, on_timeout="finish"))
-    ended = slot.end(stop(key_of(assignment)))
+    ended = slot.end(stop_command(key_of(assignment)))
     assert (ended.state, ended.cause) == (CANCELLED, Cause.CANCELLED)
 
 

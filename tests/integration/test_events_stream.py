@@ -239,7 +239,7 @@ def test_stream_continues_when_database_is_temporarily_unavailable(
     with serving(rig) as (url, _), following(url) as stream:
         next(stream)
         with monkeypatch.context() as patch:
-            patch.setattr("podium.db.stores.events.news", away)
+            patch.setattr("podium.db.stores.events.summaries", away)
             assert looked.wait(10)
         rig.sweep()
         assert next(stream).event == "changes"

@@ -16,7 +16,7 @@ from podium.sweep.runtime.process_trees import children, descendants
 from podium.sweep.runtime.removal import finish
 from podium.sweep.slots.trial_log import TrialLog
 from podium.sweep.values.trial import Cause, Ended, Limits, Logged, Reported, TrialState
-from tests.driver import SlotDriver, key_of, run, stop
+from tests.driver import SlotDriver, key_of, run, stop_command
 
 MB = 1 << 20
 QUICK = Limits(grace_s=0.1)
@@ -111,7 +111,7 @@ def test_end_is_reported_before_files_are_removed(slot: SlotDriver, monkeypatch:
 
 def test_stopped_attempt_is_cancelled_when_it_ignores_signals(slot: SlotDriver) -> None:
     assignment = slot.begin(_program("ignores_all_with_daemons"), limits=QUICK)
-    ended = slot.end(stop(key_of(assignment)))
+    ended = slot.end(stop_command(key_of(assignment)))
     assert (ended.state, ended.cause) == (TrialState.CANCELLED, Cause.CANCELLED)
     _nothing_left(slot, AttemptDirectory(Path(assignment.directory)))
 
@@ -182,7 +182,7 @@ def test_stop_is_applied_when_sent_with_start(slot: SlotDriver) -> None:
     """The stop arrives with the start, when the process does not have its own session yet."""
     for _ in range(20):
         assignment = slot.assignment(_program("train:sleeps"), limits=Limits(grace_s=60))
-        ended = slot.end(run(assignment), stop(key_of(assignment)))
+        ended = slot.end(run(assignment), stop_command(key_of(assignment)))
         assert ended.state is TrialState.CANCELLED and ended.exit in ("SIGTERM", "143"), ended
 
 
@@ -244,7 +244,7 @@ def test_million_points_are_thinned(slot: SlotDriver) -> None:
 def test_last_point_is_kept_when_trial_is_stopped(slot: SlotDriver) -> None:
     assignment = slot.assignment(_program("reports_5004_points_and_waits"))
     events = slot.until(lambda event: isinstance(event, Logged), run(assignment))
-    events += slot.until(lambda event: isinstance(event, Ended), stop(key_of(assignment)))
+    events += slot.until(lambda event: isinstance(event, Ended), stop_command(key_of(assignment)))
     assert isinstance(events[-1], Ended) and (events[-1].state, events[-1].exit) == (TrialState.CANCELLED, "143")
     assert [event.step for event in events if isinstance(event, Reported)][-1] == 5003
 

@@ -22,14 +22,25 @@ from podium.ensemble.scoring import combine
 from podium.ensemble.values.ensemble_spec import Precision, Rule, Task
 from podium.ensemble.worker import in_graph, plan_selection
 from podium.ensemble.worker.execution_plans import Plan
-from podium.ensemble.worker.in_graph import GroupRunner, WholeEnsemble
+from podium.ensemble.worker.in_graph import GroupRunner, InGraphNetwork
 from podium.ensemble.worker.network import ModelFile
 from podium.ensemble.worker.network_loading import SingleNetwork, load
 from podium.ensemble.worker.worker_actor import WorkerActor
 from podium.sweep.networks import checkpoints, models
 from podium.sweep.runtime.atomic_files import sha256_of
 from podium.sweep.values.errors import EnsembleError
-from tests.networks import MLP, ROWS, Fussy, NotANumber, architecture, combination, network, placed, saved, whole
+from tests.networks import (
+    MLP,
+    ROWS,
+    FailsOnValue,
+    ReturnsNan,
+    architecture,
+    combination,
+    in_graph_network,
+    network,
+    placed,
+    saved,
+)
 
 WEIGHTS = (0.5, 0.3, 0.4)
 KINDS = [("mlp", "mlp", "mlp"), ("cnn", "cnn", "cnn"), ("mlp", "cnn", "mlp")]
@@ -37,7 +48,7 @@ KINDS = [("mlp", "mlp", "mlp"), ("cnn", "cnn", "cnn"), ("mlp", "cnn", "mlp")]
 
 def loaded(
     files: Sequence[ModelFile], *, in_graph: bool = False, precision: Precision = Precision.FLOAT32, **how: Any
-) -> SingleNetwork | WholeEnsemble:
+) -> SingleNetwork | InGraphNetwork:
     weights = WEIGHTS[: len(files)]
     return load(files, in_graph=in_graph, combination=combination(weights, **how), precision=precision)
 
@@ -47,7 +58,7 @@ def looped(*modules: nn.Module) -> np.ndarray:
         return np.stack([torch.softmax(module(torch.from_numpy(ROWS)), dim=1).numpy() for module in modules])
 
 
-def warmed(ensemble: WholeEnsemble) -> WholeEnsemble:
+def warmed(ensemble: InGraphNetwork) -> InGraphNetwork:
     ensemble.warm(64, budget_s=0.5)
     return ensemble
 
@@ -57,7 +68,7 @@ def warmed(ensemble: WholeEnsemble) -> WholeEnsemble:
 def test_in_graph_predictions_equal_loop_over_members_and_their_mean(kinds: tuple[str, ...], warm: bool) -> None:
     members = [network(seed, kind) for seed, kind in enumerate(kinds)]
     loop = looped(*members)
-    ensemble = whole([placed(member) for member in members], WEIGHTS)
+    ensemble = in_graph_network([placed(member) for member in members], WEIGHTS)
     found = (warmed(ensemble) if warm else ensemble).predict(ROWS)
     assert found.predictions.shape == (3, 17, 4) and not found.failed and found.combined is not None
     assert found.predictions.dtype == found.combined.dtype == np.float32
@@ -68,7 +79,7 @@ def test_in_graph_predictions_equal_loop_over_members_and_their_mean(kinds: tupl
 @pytest.mark.parametrize("rule", [Rule.MEAN, Rule.MEDIAN, Rule.LOGIT_MEAN, Rule.HARD_VOTE])
 def test_combination_is_bitwise_equal_to_between_graph(rule: Rule) -> None:
     how = combination(WEIGHTS, rule)
-    found = WholeEnsemble([placed(network(seed)) for seed in range(3)], how).predict(ROWS)
+    found = InGraphNetwork([placed(network(seed)) for seed in range(3)], how).predict(ROWS)
     assert found.combined is not None
     np.testing.assert_array_equal(found.combined, combine.combine(how, found.predictions, (0, 1, 2)))
 
@@ -107,7 +118,7 @@ def test_bfloat16_is_close_and_combined_in_float32(tmp_path: Path, model: str) -
     files = [saved(tmp_path, seed, model) for seed in range(3)]
     exact = loaded(files, in_graph=True).predict(ROWS)
     rough = loaded(files, in_graph=True, precision=Precision.BFLOAT16)
-    assert isinstance(rough, WholeEnsemble)
+    assert isinstance(rough, InGraphNetwork)
     found = warmed(rough).predict(ROWS)
     assert found.predictions.dtype == np.float32 and found.combined is not None and exact.combined is not None
     assert np.abs(found.predictions - exact.predictions).max() > 1e-5
@@ -116,7 +127,7 @@ def test_bfloat16_is_close_and_combined_in_float32(tmp_path: Path, model: str) -
 
 
 def test_ensemble_of_one_equals_its_member() -> None:
-    found = warmed(whole([placed(network(0))])).predict(ROWS)
+    found = warmed(in_graph_network([placed(network(0))])).predict(ROWS)
     assert found.combined is not None
     np.testing.assert_allclose(found.predictions, looped(network(0)), atol=1e-6)
     np.testing.assert_array_equal(found.combined, found.predictions[0])
@@ -152,7 +163,7 @@ def test_read_only_rows_are_accepted(tmp_path: Path) -> None:
 def test_members_on_several_devices_keep_their_order(at_once: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     members = [network(seed, kind) for seed, kind in enumerate(("mlp", "cnn", "mlp", "mlp", "cnn"))]
     loop = looped(*members)
-    ensemble = whole([placed(member, slot=position % 2) for position, member in enumerate(members)])
+    ensemble = in_graph_network([placed(member, slot=position % 2) for position, member in enumerate(members)])
     monkeypatch.setattr(plan_selection, "MARGIN", 1e9 if at_once else 0)
     found = warmed(ensemble).predict(ROWS)
     assert set(ensemble.plan()["devices_at_once"].values()) == {at_once}
@@ -161,7 +172,7 @@ def test_members_on_several_devices_keep_their_order(at_once: bool, monkeypatch:
 
 @pytest.mark.parametrize("at_once", [False, True], ids=["one after the other", "at once"])
 def test_failure_on_one_device_does_not_affect_other(at_once: bool) -> None:
-    ensemble = whole([placed(Fussy(network(0), ROWS[0, 0])), placed(network(1), slot=1)])
+    ensemble = in_graph_network([placed(FailsOnValue(network(0), ROWS[0, 0])), placed(network(1), slot=1)])
     ensemble._at_once = dict.fromkeys(ensemble._at_once, at_once)
     found = ensemble.predict(ROWS)
     assert set(found.failed) == {0} and np.isfinite(found.predictions[1]).all()
@@ -173,7 +184,7 @@ def test_several_threads_are_used_only_when_faster(share: float, monkeypatch: py
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(2)
-        ensemble = warmed(whole([placed(network(0)), placed(network(1))]))
+        ensemble = warmed(in_graph_network([placed(network(0)), placed(network(1))]))
         expected = 2 if share else 1
         assert ensemble.plan()["threads"] == {"1": expected, "64": expected, "1024": expected}
         torch.set_num_threads(3 - expected)
@@ -190,9 +201,9 @@ def test_several_threads_are_used_only_when_faster(share: float, monkeypatch: py
 def test_exception_is_attributed_to_member_that_raised(warm: bool) -> None:
     members = [network(0), network(1), network(2)]
     loop = looped(*members)
-    fussy = [Fussy(member, 5.0) for member in (members[0], members[1])]
+    fussy = [FailsOnValue(member, 5.0) for member in (members[0], members[1])]
     fussy[1].at.fill_(float(ROWS[3, 0]))
-    ensemble = whole([placed(fussy[0]), placed(fussy[1]), placed(members[2])])
+    ensemble = in_graph_network([placed(fussy[0]), placed(fussy[1]), placed(members[2])])
     found = (warmed(ensemble) if warm else ensemble).predict(ROWS)
     assert found.failed == {1: "ArithmeticError: such a row is not to my taste"}
     assert found.combined is None
@@ -203,21 +214,21 @@ def test_exception_is_attributed_to_member_that_raised(warm: bool) -> None:
 
 
 def test_reason_is_raised_when_no_member_runs() -> None:
-    ensemble = whole([placed(network(0)), placed(network(1))])
+    ensemble = in_graph_network([placed(network(0)), placed(network(1))])
     with pytest.raises(RuntimeError, match="all members failed; first error: RuntimeError"):
         ensemble.predict(ROWS[:, :63])
     assert not ensemble.predict(ROWS).failed
 
 
 def test_no_combination_is_returned_when_member_predicts_nan() -> None:
-    ensemble = whole([placed(network(0)), placed(NotANumber())])
+    ensemble = in_graph_network([placed(network(0)), placed(ReturnsNan())])
     found = ensemble.predict(ROWS)
     assert found.combined is None and not found.failed
     assert np.isfinite(found.predictions[0]).all() and np.isnan(found.predictions[1]).all()
 
 
 def test_plan_is_discarded_when_it_raises_but_loop_works(monkeypatch: pytest.MonkeyPatch) -> None:
-    ensemble = warmed(whole([placed(network(0)), placed(network(1))]))
+    ensemble = warmed(in_graph_network([placed(network(0)), placed(network(1))]))
     (running,) = ensemble._groups
 
     def broken(_: torch.Tensor) -> torch.Tensor:
@@ -232,7 +243,7 @@ def test_plan_is_discarded_when_it_raises_but_loop_works(monkeypatch: pytest.Mon
 
 
 def test_plan_is_kept_when_a_member_fails() -> None:
-    ensemble = warmed(whole([placed(network(0)), placed(network(1))]))
+    ensemble = warmed(in_graph_network([placed(network(0)), placed(network(1))]))
     with pytest.raises(RuntimeError, match="all members failed"):
         ensemble.predict(ROWS[:, :60])
     assert ensemble.plan()["groups"][0]["fell_back"] == ""
@@ -240,7 +251,7 @@ def test_plan_is_kept_when_a_member_fails() -> None:
 
 def test_ensemble_starts_when_member_raises_on_warm_up_rows() -> None:
     first = plan_selection.samples(64, torch.device("cpu"))[1][0, 0]
-    ensemble = warmed(whole([placed(network(0)), placed(Fussy(network(1), float(first)))]))
+    ensemble = warmed(in_graph_network([placed(network(0)), placed(FailsOnValue(network(1), float(first)))]))
     assert [group["fell_back"] for group in ensemble.plan()["groups"]] == [
         "", "ArithmeticError: such a row is not to my taste",
     ]  # fmt: skip
@@ -249,7 +260,7 @@ def test_ensemble_starts_when_member_raises_on_warm_up_rows() -> None:
 
 def test_ensemble_does_not_start_when_no_member_computes() -> None:
     with pytest.raises(RuntimeError, match="all members failed"):
-        whole([placed(network(0)), placed(network(1))]).warm(63)
+        in_graph_network([placed(network(0)), placed(network(1))]).warm(63)
 
 
 # The worker's actor, without Ray.
@@ -309,7 +320,7 @@ def test_actor_names_file_that_cannot_be_loaded(tmp_path: Path, actor: WorkerAct
 
 
 def test_plan_is_serializable_and_lists_choice_for_each_size() -> None:
-    ensemble = warmed(whole([placed(network(0)), placed(network(1, "cnn")), placed(network(2))]))
+    ensemble = warmed(in_graph_network([placed(network(0)), placed(network(1, "cnn")), placed(network(2))]))
     report = json.loads(json.dumps(ensemble.plan()))
     assert [group["members"] for group in report["groups"]] == [[0, 2], [1]]
     for group in report["groups"]:

@@ -26,7 +26,7 @@ from tritonclient.utils import InferenceServerException, triton_to_np_dtype
 
 from podium.db.stores import ensemble_changes, ensembles, replicas
 from podium.ensemble.values.ensemble_spec import Combination, EnsembleState, MemberState, Rule, Task
-from podium.ensemble.worker.worker_server import MemberServer
+from podium.ensemble.worker.worker_server import WorkerServer
 from podium.sweep.runtime.settings import ServiceSettings
 from tests.ensemble_fakes import FakeNetwork
 from tests.running_service import wait_for
@@ -71,7 +71,7 @@ class Serving:
     def _worker(self, replica_id: int) -> FakeNetwork:
         network = FakeNetwork()
         endpoint = f"ipc://{self.settings.runtime.replica_socket(replica_id, 1)}"
-        server = MemberServer(endpoint, 1, network)
+        server = WorkerServer(endpoint, 1, network)
         server.start()
         self._exits.callback(server.close)
         self._exits.callback(network.gate.set)

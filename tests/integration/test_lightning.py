@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from podium.sweep.values.trial import Cause, Ended, Logged, Reported, TrialState
-from tests.driver import SlotDriver, answer, run
+from tests.driver import SlotDriver, prune_answer, run
 
 pytest.importorskip("lightning")
 
@@ -33,7 +33,7 @@ def test_training_is_pruned(slot: SlotDriver) -> None:
     while not isinstance(events[-1], Ended):
         asked = [event for event in events if isinstance(event, Reported)]
         steps += [event.step for event in asked]
-        events = slot.exchange(*[answer(event, event.step == 1) for event in asked])
+        events = slot.exchange(*[prune_answer(event, event.step == 1) for event in asked])
     assert (events[-1].state, steps) == (TrialState.PRUNED, [0, 1])
 
 

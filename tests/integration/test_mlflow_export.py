@@ -55,7 +55,7 @@ TRIALS = [
 def test_sweep_is_parent_run_with_nested_run_for_each_trial(
     tmp_path: Path, target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mlflow_export, "METRICS_A_BATCH", 2)
+    monkeypatch.setattr(mlflow_export, "MAX_METRICS_PER_BATCH", 2)
     uri = mlflow_export.tracking_uri(str(tmp_path / target))
     mlflow_export.write(SWEEP, TRIALS, uri, "tries")
     client = MlflowClient(uri)

@@ -9,8 +9,17 @@ import pytest
 
 from podium.sweep.protocol.slot_commands import SlotCommand
 from podium.sweep.runtime.layout import AttemptDirectory
-from podium.sweep.values.trial import Assignment, Cause, Ended, Event, Reported, StopAsked, StudyAsked, TrialState
-from tests.driver import SlotDriver, answer, run, study_answer
+from podium.sweep.values.trial import (
+    Assignment,
+    Cause,
+    Ended,
+    Event,
+    Reported,
+    StopRequested,
+    StudyRequested,
+    TrialState,
+)
+from tests.driver import SlotDriver, prune_answer, run, study_answer
 
 FINISHED, PRUNED, FAILED = TrialState.FINISHED, TrialState.PRUNED, TrialState.FAILED
 
@@ -37,9 +46,9 @@ def _events(
     events = new
     while not isinstance(events[-1], Ended):
         commands: list[SlotCommand] = [
-            answer(e, e.step == prune_at) for e in new if isinstance(e, Reported) and assignment.prunable
+            prune_answer(e, e.step == prune_at) for e in new if isinstance(e, Reported) and assignment.prunable
         ]
-        commands += [study_answer(e, answers[e.what]) for e in new if isinstance(e, StudyAsked)]
+        commands += [study_answer(e, answers[e.what]) for e in new if isinstance(e, StudyRequested)]
         new = slot.exchange(*commands)
         events = events + new
     return events
@@ -112,7 +121,7 @@ def test_best_value_is_value_error_without_finished_trial(slot: SlotDriver) -> N
 
 def test_stop_is_requested_once(slot: SlotDriver) -> None:
     events = _events(slot, _callbacks(slot, "stops_its_study"))
-    assert len([event for event in events if isinstance(event, StopAsked)]) == 1
+    assert len([event for event in events if isinstance(event, StopRequested)]) == 1
     assert _end(events).state is FINISHED
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from podium.sweep.slots import fork_server_client, fork_server_pool
 from podium.sweep.values.trial import Assignment, Cause, Started, TrialState
-from tests.driver import SlotDriver, key_of, run, stop
+from tests.driver import SlotDriver, key_of, run, stop_command
 
 PACKAGES = Path(__file__).parent / "packages"
 
@@ -81,7 +81,7 @@ def test_number_of_templates_is_limited_without_affecting_running_attempts(slot:
         slot.result(_program(name))
     running: Assignment = slot.begin(_program("cmd", function="sleeps"))
     assert _lives(slot) <= 1 + fork_server_pool.MAX_PRELOADED
-    ended = slot.end(stop(key_of(running)))
+    ended = slot.end(stop_command(key_of(running)))
     assert ended.state is TrialState.CANCELLED
 
 

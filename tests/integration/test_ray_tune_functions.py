@@ -10,7 +10,7 @@ import pytest
 
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.values.trial import Cause, Ended, Logged, Reported, TrialState
-from tests.driver import SlotDriver, answer, run
+from tests.driver import SlotDriver, prune_answer, run
 
 pytest.importorskip("ray.tune", exc_type=ImportError, reason="ray[tune] is not installed")
 
@@ -73,7 +73,7 @@ def test_pruned_trial_ends_inside_report(slot: SlotDriver) -> None:
     new = slot.exchange(run(slot.assignment(_tune("reports"), prunable=True)))
     events = new
     while not isinstance(events[-1], Ended):
-        new = slot.exchange(*[answer(event, event.step == 2) for event in new if isinstance(event, Reported)])
+        new = slot.exchange(*[prune_answer(event, event.step == 2) for event in new if isinstance(event, Reported)])
         events = events + new
     ended = events[-1]
     assert isinstance(ended, Ended) and ended.state is PRUNED

@@ -17,7 +17,7 @@ from podium.sweep.search.search_threads import SearchThreads
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.trial import TrialState
-from podium.sweep.values.trial_history import PastTrial, Planned
+from podium.sweep.values.trial_history import PastTrial, TrialPlan
 from tests.repository import ROOT
 from tests.running_service import wait_for
 from tests.specs import spec
@@ -45,7 +45,7 @@ class Searching:
         searched, past = _searched()
         self.thread = SearchThreads(self.inbox).open(3, 8, lambda: SearchInputs(searched, past))
 
-    def ask(self) -> Planned:
+    def ask(self) -> TrialPlan:
         self.thread.ask(deadline_s=ANSWER_S)
         asked = self.inbox.get(timeout=ANSWER_S)
         assert isinstance(asked, TrialProposed) and asked.planned is not None, asked

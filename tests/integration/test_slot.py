@@ -11,7 +11,7 @@ import pytest
 from podium.sweep.runtime.atomic_files import sha256_of
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.values.trial import Cause, Ended, Limits, Logged, Reported, Saved, Started, TrialState
-from tests.driver import DIGITS, SlotDriver, answer, key_of, run, stop
+from tests.driver import DIGITS, SlotDriver, key_of, prune_answer, run, stop_command
 
 FINISHED, FAILED, CANCELLED = TrialState.FINISHED, TrialState.FAILED, TrialState.CANCELLED
 
@@ -112,20 +112,20 @@ def test_attempt_ends_at_time_limit(slot: SlotDriver, program: Any, limits: Limi
 @pytest.mark.parametrize(("function", "exit"), [("sleeps", "143"), ("never_ends", "SIGKILL")])
 def test_stopped_attempt_is_cancelled(slot: SlotDriver, function: str, exit: str) -> None:
     assignment = slot.begin(function, limits=Limits(grace_s=0.1))
-    ended = slot.end(stop(key_of(assignment)))
+    ended = slot.end(stop_command(key_of(assignment)))
     assert (ended.state, ended.cause, ended.exit) == (CANCELLED, Cause.CANCELLED, exit)
 
 
 def test_attempt_that_finishes_within_grace_is_finished(slot: SlotDriver) -> None:
     assignment = slot.begin("finishes_though_asked_to_stop")
-    ended = slot.end(stop(key_of(assignment)))
+    ended = slot.end(stop_command(key_of(assignment)))
     assert (ended.state, ended.value) == (FINISHED, 0.5)
 
 
 def test_stop_of_other_attempt_has_no_effect(slot: SlotDriver) -> None:
     assignment = slot.begin("finishes_though_asked_to_stop")
     other = key_of(slot.assignment("good"))
-    ended = slot.end(stop(other), stop(key_of(assignment)))
+    ended = slot.end(stop_command(other), stop_command(key_of(assignment)))
     assert ended.key == key_of(assignment)
 
 
@@ -136,7 +136,7 @@ def test_trial_is_pruned_when_answer_is_prune(slot: SlotDriver, prune_at: int, s
     while not isinstance(events[-1], Ended):
         asked = [event for event in events if isinstance(event, Reported)]
         reports += len(asked)
-        events = slot.exchange(*[answer(event, event.step == prune_at) for event in asked])
+        events = slot.exchange(*[prune_answer(event, event.step == prune_at) for event in asked])
     assert (events[-1].state, reports, events[-1].late_prune_answers) == (state, steps, 0)
 
 

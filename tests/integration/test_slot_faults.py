@@ -13,7 +13,7 @@ import pytest
 from podium.sweep.protocol.slot_commands import SlotCommand
 from podium.sweep.protocol.slot_exchange import SUPERSEDED, SlotDescription, decode_events, encode_commands
 from podium.sweep.values.trial import Assignment, Cause, Ended, Limits, Started, TrialState
-from tests.driver import SlotDriver, key_of, run, stop
+from tests.driver import SlotDriver, key_of, run, stop_command
 
 FINISHED, FAILED, CANCELLED = TrialState.FINISHED, TrialState.FAILED, TrialState.CANCELLED
 
@@ -32,7 +32,7 @@ def test_unserializable_end_is_reported_without_details(slot: SlotDriver, monkey
 
     slot.open()
     with monkeypatch.context() as patch:
-        patch.setattr("podium.sweep.slots.slot.judge", unclear)
+        patch.setattr("podium.sweep.slots.slot.attempt_outcome", unclear)
         ended = slot.result("good")
     assert (ended.state, ended.cause) == (FAILED, Cause.INFRASTRUCTURE)
     assert "RuntimeError: as planned" in ended.message
@@ -66,7 +66,7 @@ def test_stop_waits_for_restarting_fork_server(slot: SlotDriver) -> None:
     while slot.fork_servers():
         slot.wait(asyncio.sleep(0.01))
     assignment = slot.assignment("sleeps", limits=Limits(grace_s=0.1))
-    slot.wait(_call_all(slot, {1: [run(assignment)], 2: [stop(key_of(assignment))]}))
+    slot.wait(_call_all(slot, {1: [run(assignment)], 2: [stop_command(key_of(assignment))]}))
     _assert_cancelled(slot, assignment)
 
 
@@ -114,7 +114,7 @@ def test_attempt_ends_when_fork_server_hangs(slot: SlotDriver, monkeypatch: pyte
 def test_calls_out_of_order_are_processed_in_order(slot: SlotDriver) -> None:
     slot.clear()
     assignment = slot.assignment("sleeps", limits=Limits(grace_s=0.1))
-    commands: dict[int, list[SlotCommand]] = {1: [run(assignment)], 2: [], 3: [stop(key_of(assignment))]}
+    commands: dict[int, list[SlotCommand]] = {1: [run(assignment)], 2: [], 3: [stop_command(key_of(assignment))]}
     answers = slot.wait(_call_all(slot, {number: commands[number] for number in (3, 1, 2)}))
     assert answers[1] == answers[2] == SUPERSEDED
     _assert_cancelled(slot, assignment)
@@ -153,7 +153,7 @@ def test_old_session_receives_and_changes_nothing(slot: SlotDriver) -> None:
 def test_new_session_receives_running_attempts_and_missed_events(slot: SlotDriver) -> None:
     assignment = slot.begin("finishes_though_asked_to_stop")
     assert slot.open().running == assignment.key
-    ended = slot.end(stop(key_of(assignment)))
+    ended = slot.end(stop_command(key_of(assignment)))
     description = slot.open()  # the end was not acknowledged
     assert description.running is None
     assert description.events[-1][1] == ended
@@ -167,4 +167,4 @@ def test_second_concurrent_attempt_is_refused(slot: SlotDriver) -> None:
     refused = slot.end(run(first), run(second))
     assert (refused.key, refused.state, refused.cause) == (key_of(second), FAILED, Cause.INFRASTRUCTURE)
     assert "is busy" in refused.message
-    assert slot.end(stop(key_of(first))).key == key_of(first)
+    assert slot.end(stop_command(key_of(first))).key == key_of(first)

@@ -24,7 +24,7 @@ import uvloop
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.values.ensemble_spec import MemberState, Snapshot
 from podium.ensemble.values.prediction import MemberStatus, Outcome
-from tests.aggregator_rig import ended
+from tests.aggregator_rig import ended_count
 from tests.ensemble_fakes import CLASSES, FEATURES, member, snapshot, traffic
 from tests.repository import ROOT
 
@@ -256,7 +256,7 @@ def _assert_accounts(soak: Soak) -> None:
     assert soak.seen[Outcome.OK] and soak.seen[Outcome.DEGRADED]
     for member_counts in counts.members.values():
         assert member_counts.pending == 0
-        assert member_counts.sent == sum(ended(member_counts))
+        assert member_counts.sent == sum(ended_count(member_counts))
         assert member_counts.sent > 0
     for link in soak.aggregator.links.by_replica.values():
         assert not link.pending

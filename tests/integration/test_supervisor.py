@@ -29,7 +29,7 @@ from podium.sweep.runtime.settings import ServiceSettings
 
 supervisor.TICK_S = 0.1
 supervisor.Heartbeats = lambda: Heartbeats(silent_s=1.0, hung_s=3.0)
-supervisor._MODULES.update(dict.fromkeys(supervisor._MODULES, "tests.beating_part"))
+supervisor._MODULES.update(dict.fromkeys(supervisor._MODULES, "tests.heartbeat_component"))
 supervisor.Supervisor(ServiceSettings.from_json(sys.argv[1]), lambda line: print(line, flush=True)).run()
 """
 
@@ -71,7 +71,7 @@ def _said(process: subprocess.Popen[str], words: str) -> str:
 
 
 def _part(data: DataDirectory, name: str = "scheduler") -> dict[str, Any]:
-    return next(part for part in service_state.parts(data) if part["name"] == name)
+    return next(part for part in service_state.read_components(data) if part["name"] == name)
 
 
 def test_hanging_component_is_unresponsive_then_killed_and_restarted(

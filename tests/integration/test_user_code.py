@@ -10,8 +10,18 @@ import pytest
 
 from podium.sweep.protocol.slot_commands import SlotCommand
 from podium.sweep.runtime.layout import AttemptDirectory
-from podium.sweep.values.trial import Assignment, Cause, Ended, Event, Limits, Logged, Reported, TrialState, Wanted
-from tests.driver import SlotDriver, answer, run, suggested
+from podium.sweep.values.trial import (
+    Assignment,
+    Cause,
+    Ended,
+    Event,
+    Limits,
+    Logged,
+    Reported,
+    SuggestRequested,
+    TrialState,
+)
+from tests.driver import SlotDriver, prune_answer, run, suggest_answer
 
 FINISHED, FAILED, PRUNED = TrialState.FINISHED, TrialState.FAILED, TrialState.PRUNED
 
@@ -29,8 +39,8 @@ def _answered(slot: SlotDriver, assignment: Assignment, values: dict[str, Any], 
     new = slot.exchange(run(assignment))
     events = new
     while not isinstance(events[-1], Ended):
-        answers: list[SlotCommand] = [suggested(e, values[e.name]) for e in new if isinstance(e, Wanted)]
-        answers += [answer(e, e.step == prune_at) for e in new if isinstance(e, Reported) and assignment.prunable]
+        answers: list[SlotCommand] = [suggest_answer(e, values[e.name]) for e in new if isinstance(e, SuggestRequested)]
+        answers += [prune_answer(e, e.step == prune_at) for e in new if isinstance(e, Reported) and assignment.prunable]
         new = slot.exchange(*answers)
         events = events + new
     return events
@@ -154,7 +164,7 @@ def test_traceback_starts_in_user_code(slot: SlotDriver) -> None:
 def test_search_chooses_parameters_missing_from_sweep_file(slot: SlotDriver) -> None:
     assignment = slot.assignment(_shape("defines"))
     events = _answered(slot, assignment, {"layers": 2, "width 0": 8, "width 1": 16, "kind": "a"})
-    wanted = {event.name: event.distribution for event in events if isinstance(event, Wanted)}
+    wanted = {event.name: event.distribution for event in events if isinstance(event, SuggestRequested)}
     assert wanted == {
         "layers": {"min": 1, "max": 3},
         "width 0": {"min": 8, "max": 64, "log": True},
@@ -182,7 +192,7 @@ def test_enqueued_values_never_suggested_are_reported(slot: SlotDriver) -> None:
 def test_repeated_attempt_reuses_its_values(slot: SlotDriver) -> None:
     params = {"x": 0.5, "layers": 1, "width 0": 8, "kind": None}
     events = slot.events(_shape("defines"), params=params, defined=("layers", "width 0", "kind"), attempt=2)
-    assert not [event for event in events if isinstance(event, Wanted)]
+    assert not [event for event in events if isinstance(event, SuggestRequested)]
     assert isinstance(events[-1], Ended) and events[-1].value == 8.5
 
 
@@ -195,8 +205,8 @@ def test_early_answer_is_used_when_requested(slot: SlotDriver) -> None:
 
 def test_refusal_of_search_is_user_error(slot: SlotDriver) -> None:
     assignment = slot.assignment(_shape("defines"))
-    events = slot.until(lambda event: isinstance(event, Wanted), run(assignment))
-    ended = slot.end(suggested(events[-1], None, "method: grid needs all parameters"))
+    events = slot.until(lambda event: isinstance(event, SuggestRequested), run(assignment))
+    ended = slot.end(suggest_answer(events[-1], None, "method: grid needs all parameters"))
     assert (ended.state, ended.cause) == (FAILED, Cause.USER_ERROR)
     assert "method: grid needs all parameters" in ended.message
 

@@ -15,14 +15,14 @@ import torch
 from safetensors.torch import load_file
 
 from podium.ensemble.building import trial_outputs
-from podium.ensemble.building.version_building import Builder
+from podium.ensemble.building.version_building import VersionBuilder
 from podium.ensemble.values.ensemble_spec import EnsembleOptions, Mode, Precision, Rule, Select, Split, Task
 from podium.ensemble.worker.execution_plans import GroupPlans, Plan
-from podium.ensemble.worker.in_graph import WholeEnsemble
+from podium.ensemble.worker.in_graph import InGraphNetwork
 from podium.ensemble.worker.network import ModelFile
 from podium.ensemble.worker.network_loading import SingleNetwork, load
 from podium.ensemble.worker.user_networks import guard_embeddings
-from podium.sweep.networks.flat_input import RowsIn, check_rows
+from podium.sweep.networks.flat_input import FlatInputAdapter, check_rows
 from podium.sweep.trial_process.trial_handle import Trial
 from podium.sweep.values.errors import EnsembleError, UserCodeError
 from podium.sweep.values.network_manifest import Outputs
@@ -55,7 +55,7 @@ def direct(file: ModelFile, kind: str, width: int) -> np.ndarray:
 
 def loaded(files: list[ModelFile], *, in_graph: bool, precision: Precision = Precision.FLOAT32) -> Any:
     network = load(files, in_graph=in_graph, combination=combination([1.0] * len(files)), precision=precision)
-    if isinstance(network, WholeEnsemble):
+    if isinstance(network, InGraphNetwork):
         network.warm(16, budget_s=0.3)
     else:
         network.warm(16)
@@ -87,13 +87,13 @@ def test_networks_of_one_shape_are_batched(rig: UserRig) -> None:
     bundle = rig.bundle(NETS)
     files = [rig.finished(bundle, {"kind": "batch_norm", "width": 4}, number) for number in range(3)]
     network = load(files, in_graph=True, combination=combination([1.0] * 3), precision=Precision.FLOAT32)
-    assert isinstance(network, WholeEnsemble)
+    assert isinstance(network, InGraphNetwork)
     (running,) = network._groups
     assert running.group.positions == (0, 1, 2)
     rows = torch.from_numpy(ROWS)
     with torch.inference_mode():
         stacked = GroupPlans(running.group).prepare(Plan.STACKED, rows)(rows)
-        torch.testing.assert_close(stacked, running._plans.loop(rows), atol=1e-6, rtol=0)
+        torch.testing.assert_close(stacked, running._plans.run_loop(rows), atol=1e-6, rtol=0)
 
 
 def test_token_ids_out_of_range_fail_only_their_request(rig: UserRig) -> None:
@@ -128,7 +128,7 @@ def test_float_network_answers_when_integer_network_cannot(rig: UserRig) -> None
     [(torch.uint8, [-1, 256, 0.5], [0, 255]), (torch.int8, [-129, 128], [-128, 127]), (torch.bool, [2, -1], [0, 1])],
 )
 def test_range_of_each_integer_type_is_enforced(dtype: torch.dtype, wrong: list[float], right: list[float]) -> None:
-    network = RowsIn(torch.nn.Flatten(), (1,), dtype, Outputs.VALUES)
+    network = FlatInputAdapter(torch.nn.Flatten(), (1,), dtype, Outputs.VALUES)
     for value in right:
         check_rows(network, torch.tensor([[value]], dtype=torch.float32))
     for value in wrong:
@@ -455,7 +455,7 @@ def test_no_in_graph_combination_is_returned_when_member_predicts_nan(rig: UserR
 
 def built(rig: UserRig, numbers: list[int], **options: Any) -> Any:
     trials = [rig.files(number, value=0.5 + number / 10) for number in numbers]
-    return Builder(rig.data).build(EnsembleOptions(**options), trials)
+    return VersionBuilder(rig.data).build(EnsembleOptions(**options), trials)
 
 
 def three(rig: UserRig) -> None:

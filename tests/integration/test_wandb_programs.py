@@ -9,7 +9,7 @@ import pytest
 
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.values.trial import Assignment, Cause, Ended, Event, Logged, Reported, TrialState
-from tests.driver import SlotDriver, answer, run
+from tests.driver import SlotDriver, prune_answer, run
 
 pytest.importorskip("wandb")
 CODE = str(Path(__file__).parent / "wandb_code")
@@ -97,7 +97,7 @@ def test_script_is_pruned_by_logged_values(slot: SlotDriver) -> None:
     assignment = slot.assignment(code=CODE, program=_script("logs_for_ever"), prunable=True)
     events = slot.exchange(run(assignment))
     while not isinstance(events[-1], Ended):
-        events = slot.exchange(*[answer(e, e.step >= 2) for e in events if isinstance(e, Reported)])
+        events = slot.exchange(*[prune_answer(e, e.step >= 2) for e in events if isinstance(e, Reported)])
     assert events[-1].state is PRUNED
 
 
@@ -155,5 +155,5 @@ def test_function_is_pruned_by_logged_values(slot: SlotDriver) -> None:
     assignment = slot.assignment(code=CODE, program=_function("logs_for_ever"), prunable=True)
     events = slot.exchange(run(assignment))
     while not isinstance(events[-1], Ended):
-        events = slot.exchange(*[answer(e, e.step >= 2) for e in events if isinstance(e, Reported)])
+        events = slot.exchange(*[prune_answer(e, e.step >= 2) for e in events if isinstance(e, Reported)])
     assert events[-1].state is PRUNED

@@ -49,9 +49,9 @@ def convert(
     for note in answer["notes"]:
         print(f"note: {note}", file=sys.stderr)
     if output is None:
-        print(lazy.yaml_of(document), end="")
+        print(lazy.to_yaml(document), end="")
     else:
-        output.write_text(lazy.yaml_of(document))
+        output.write_text(lazy.to_yaml(document))
 
 
 def _split(source: str) -> tuple[Path, str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from podium.api.cli.terminal import lazy
-from podium.api.cli.terminal.batch_commands import each
+from podium.api.cli.terminal.batch_commands import run_each
 from podium.api.cli.terminal.lazy_groups import group
 from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir, DeviceIds
 
@@ -52,14 +52,14 @@ def drain(
 ) -> None:
     """Place no more trials on devices until they are returned. Running trials complete."""
     with lazy.Client.of(data_dir) as client:
-        each(device_ids, lambda device_id: client.drain_device(device_id, reason), _state, as_json)
+        run_each(device_ids, lambda device_id: client.drain_device(device_id, reason), _state, as_json)
 
 
 @app.command("return")
 def give_back(device_ids: DeviceIds, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Place trials again on devices that were drained."""
     with lazy.Client.of(data_dir) as client:
-        each(device_ids, client.return_device, _state, as_json)
+        run_each(device_ids, client.return_device, _state, as_json)
 
 
 def _state(device: DeviceInfo) -> str:

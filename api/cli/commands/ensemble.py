@@ -10,7 +10,7 @@ import typer
 
 from podium.api.cli.terminal import ensemble_options as options
 from podium.api.cli.terminal import lazy
-from podium.api.cli.terminal.batch_commands import each
+from podium.api.cli.terminal.batch_commands import run_each
 from podium.api.cli.terminal.lazy_groups import group
 from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir
 from podium.api.client import shell_commands
@@ -213,7 +213,7 @@ def stop(ensemble: options.Name, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: 
 def retire(ensembles: options.Names, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Retire ensembles permanently. Evaluations are kept; names stay in use."""
     with lazy.Client.of(data_dir) as client:
-        each(
+        run_each(
             ensembles,
             client.retire_ensemble,
             lambda one: lazy.terminal_output.printable(lazy.ensemble_output.headline(one)),

@@ -11,7 +11,7 @@ import typer
 
 from podium.api.cli.commands import convert, transfer, validate
 from podium.api.cli.terminal import lazy
-from podium.api.cli.terminal.batch_commands import each
+from podium.api.cli.terminal.batch_commands import run_each
 from podium.api.cli.terminal.lazy_groups import group
 from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir, Devices, SpecFile, SweepId, SweepIds
 from podium.api.client import shell_commands
@@ -183,28 +183,28 @@ def _still_running(sweep_ids: list[int], data_dir: Path) -> str:
 def pause(sweep_ids: SweepIds, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Start no new trials of sweeps. Running trials complete."""
     with lazy.Client.of(data_dir) as client:
-        each(sweep_ids, client.pause_sweep, _state, as_json)
+        run_each(sweep_ids, client.pause_sweep, _state, as_json)
 
 
 @app.command("resume")
 def resume(sweep_ids: SweepIds, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Resume paused sweeps."""
     with lazy.Client.of(data_dir) as client:
-        each(sweep_ids, client.resume_sweep, _state, as_json)
+        run_each(sweep_ids, client.resume_sweep, _state, as_json)
 
 
 @app.command("stop")
 def stop(sweep_ids: SweepIds, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Finish sweeps after their running trials complete."""
     with lazy.Client.of(data_dir) as client:
-        each(sweep_ids, client.stop_sweep, _state, as_json)
+        run_each(sweep_ids, client.stop_sweep, _state, as_json)
 
 
 @app.command("cancel")
 def cancel(sweep_ids: SweepIds, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Cancel sweeps; running trials are killed."""
     with lazy.Client.of(data_dir) as client:
-        each(sweep_ids, client.cancel_sweep, _state, as_json)
+        run_each(sweep_ids, client.cancel_sweep, _state, as_json)
 
 
 @app.command("extend")

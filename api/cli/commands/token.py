@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from podium.api.cli.terminal import lazy
-from podium.api.cli.terminal.batch_commands import each
+from podium.api.cli.terminal.batch_commands import run_each
 from podium.api.cli.terminal.lazy_groups import group
 from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir
 
@@ -73,7 +73,9 @@ def revoke(
 ) -> None:
     """Revoke tokens and end their browser sessions."""
     with lazy.Client.of(data_dir) as client:
-        each(tokens, client.revoke_token, lambda token: f"token {token['id']} of {token['name']} is revoked", as_json)
+        run_each(
+            tokens, client.revoke_token, lambda token: f"token {token['id']} of {token['name']} is revoked", as_json
+        )
 
 
 def _seconds(text: str) -> float | None:

@@ -37,15 +37,15 @@ def export_sweep(
     """
 
     targets = lazy.export_targets
-    chosen = targets.format_of(to, None if format_name is None else targets.named(format_name))
+    chosen = targets.format_of(to, None if format_name is None else targets.format_named(format_name))
     with lazy.Client.of(data_dir) as client:
         done = targets.export(client, sweep_id, to, chosen, name=name, filter=filter_text)
     if as_json:
         lazy.terminal_output.print_json(asdict(done))
         return
     lazy.terminal_output.console.print(f"exported {done.trials:,} trials of sweep {sweep_id} to {done.to}")
-    if done.look:
-        lazy.terminal_output.console.print(f"view them with: {done.look}")
+    if done.view_command:
+        lazy.terminal_output.console.print(f"view them with: {done.view_command}")
 
 
 def import_sweep(

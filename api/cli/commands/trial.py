@@ -13,7 +13,7 @@ import typer
 
 from podium.api.cli.commands import trial_download
 from podium.api.cli.terminal import lazy
-from podium.api.cli.terminal.batch_commands import each
+from podium.api.cli.terminal.batch_commands import run_each
 from podium.api.cli.terminal.lazy_groups import group
 from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir, SweepId, TrialId, TrialIds
 from podium.api.client import shell_commands
@@ -147,14 +147,14 @@ app.command("download")(trial_download.download)
 def stop(trial_ids: TrialIds, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Stop waiting or running trials; their sweeps continue."""
     with lazy.Client.of(data_dir) as client:
-        each(trial_ids, client.stop_trial, _state, as_json)
+        run_each(trial_ids, client.stop_trial, _state, as_json)
 
 
 @app.command("retry")
 def retry(trial_ids: TrialIds, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Retry failed or cancelled trials. Sweeps that have ended resume for them."""
     with lazy.Client.of(data_dir) as client:
-        each(trial_ids, client.retry_trial, _state, as_json)
+        run_each(trial_ids, client.retry_trial, _state, as_json)
 
 
 @app.command("clone")
@@ -184,7 +184,7 @@ def note(
 ) -> None:
     """Write a note about a trial; replaces an existing one."""
     with lazy.Client.of(data_dir) as client:
-        each([trial_id], lambda one: client.note_trial(one, text), _noted, as_json)
+        run_each([trial_id], lambda one: client.note_trial(one, text), _noted, as_json)
 
 
 @app.command("tag")
@@ -202,7 +202,7 @@ def tag(
     if not (add or remove):
         raise typer.BadParameter("give a tag with --add or --remove", param_hint="--add")
     with lazy.Client.of(data_dir) as client:
-        each(trial_ids, lambda one: client.tag_trial(one, add or (), remove or ()), _tagged, as_json)
+        run_each(trial_ids, lambda one: client.tag_trial(one, add or (), remove or ()), _tagged, as_json)
 
 
 def _noted(trial: TrialDetails) -> str:

@@ -63,10 +63,10 @@ def _about(file: SweepFile, document: dict[str, Any]) -> dict[str, Any]:
         "metrics": [f"{metric.name} ({metric.goal})" for metric in spec.objectives],
         "run_cap": spec.run_cap,
         "early_terminate": spec.early_terminate.pruner or spec.early_terminate.type,
-        "terms": summary.terms(spec),
-        "space": summary.space(spec),
+        "terms": summary.describe_terms(spec),
+        "space": summary.search_space(spec),
         "grid_size": summary.grid_size(spec),
-        "samples": lazy.random_configurations.samples(spec, SAMPLES) if spec.parameters else [],
+        "samples": lazy.random_configurations.sample_configurations(spec, SAMPLES) if spec.parameters else [],
         "data": document["program"].get("data"),
     }
 
@@ -93,7 +93,7 @@ def _print(file: Path, about: dict[str, Any]) -> None:
     for note in about["notes"]:
         write(f"note: {note}")
     write(f"{file}: valid")
-    write(summary.sweep_in_words(about))
+    write(summary.describe_sweep(about))
     for key, words in about["terms"].items():
         write(f"{key}: {words}")
     write("")
@@ -102,7 +102,7 @@ def _print(file: Path, about: dict[str, Any]) -> None:
     for label, text in (("code", _code(about)), ("data", _data(about["data"]))):
         if text:
             write(f"{label}: {text}")
-    write(f"devices: {summary.devices_in_words(about['devices'])}")
+    write(f"devices: {summary.describe_devices(about['devices'])}")
 
 
 def _code(about: dict[str, Any]) -> str | None:

@@ -15,7 +15,7 @@ Id = TypeVar("Id", int, str)
 Answer = TypeVar("Answer", bound=Mapping[str, Any])
 
 
-def each(ids: Iterable[Id], act: Callable[[Id], Answer], line: Callable[[Answer], str], as_json: bool) -> None:
+def run_each(ids: Iterable[Id], act: Callable[[Id], Answer], line: Callable[[Answer], str], as_json: bool) -> None:
     """Call `act` for each id, and print the state of each: one line per id, or all as one JSON list.
 
     A refusal is printed on standard error and does not stop the others; the exit code is then 1.

@@ -10,13 +10,13 @@ import typer
 
 from podium.api.cli.terminal import lazy
 
-MOST = 50
+MAX_COMPLETIONS = 50
 
 
 def sweep_ids(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     """The newest sweeps, each with its name and state."""
     query = lazy.completion_query
-    found = query.rows(_data_dir(ctx), f"sweeps?limit={MOST}", lambda page: page["items"], _sweep_row)
+    found = query.rows(_data_dir(ctx), f"sweeps?limit={MAX_COMPLETIONS}", lambda page: page["items"], _sweep_row)
     return [row for row in found if row[0].startswith(incomplete)]
 
 

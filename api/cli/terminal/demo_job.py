@@ -17,9 +17,9 @@ from podium.api.client import local_service, shell_commands
 from podium.api.client.answers import EvaluationResult, SweepInfo
 from podium.api.client.client import Client
 from podium.sweep.data import datasets
-from podium.sweep.runtime.atomic_files import write_whole
+from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.spec.catalog import NEEDS_ROOT
+from podium.sweep.spec.builtin_catalog import NEEDS_ROOT
 from podium.sweep.spec.sweep_spec import parse_spec
 from podium.sweep.values.errors import InvalidSpecError, Problem, ServiceError
 
@@ -51,10 +51,10 @@ def run(
         figures |= {"wall_s": time.monotonic() - began, "data_dir": str(data_dir), "url": client.url}
         for file in (DataDirectory(data_dir).demo_figures, json_file):
             if file is not None:
-                write_whole(file, json.dumps(figures, indent=2).encode() + b"\n")
+                write_atomic(file, json.dumps(figures, indent=2).encode() + b"\n")
         terminal_output.console.print(summary(figures))
         if keep:
-            _stay(client)
+            _wait_for_interrupt(client)
     terminal_output.console.print(f"Run the service again with: {shell_commands.command(data_dir, 'serve')}")
 
 
@@ -176,7 +176,7 @@ def summary(figures: dict[str, Any]) -> Group:
     return Group(heading, terminal_output.table(None, ("network", "accuracy", "log loss"), rows), "", *lines)
 
 
-def _stay(client: Client) -> None:
+def _wait_for_interrupt(client: Client) -> None:
     """Keep the service running until Ctrl-C."""
     terminal_output.console.print(f"The service keeps running at {client.url} until Ctrl-C")
     with contextlib.suppress(KeyboardInterrupt):

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from podium.sweep.spec.sweep_spec import parse_spec as parse_spec
     from podium.sweep.specfile import random_configurations as random_configurations
     from podium.sweep.specfile import spec_summary as spec_summary
-    from podium.sweep.specfile.yaml_writer import yaml_of as yaml_of
+    from podium.sweep.specfile.yaml_writer import to_yaml as to_yaml
 
 _MODULES = {
     "completion_query": "podium.api.cli.terminal",
@@ -66,7 +66,7 @@ _NAMES = {
     "die_with_parent": "podium.sweep.runtime.process_trees",
     "sweep_schema": "podium.sweep.spec.json_schema",
     "parse_spec": "podium.sweep.spec.sweep_spec",
-    "yaml_of": "podium.sweep.specfile.yaml_writer",
+    "to_yaml": "podium.sweep.specfile.yaml_writer",
 }
 
 

@@ -35,7 +35,9 @@ def _follow_plain(client: Client, sweep_ids: Sequence[int]) -> list[SweepInfo]:
             print_first_failure(client, sweep, failed)
             name = f"sweep {sweep['id']}: " if len(sweep_ids) > 1 else ""
             counts = terminal_output.counts(sweep) or "none yet"
-            line = f"{name}{_done(sweep)}: {counts}; {terminal_output.best(sweep)}{terminal_output.held(sweep)}"
+            line = (
+                f"{name}{_done(sweep)}: {counts}; {terminal_output.best(sweep)}{terminal_output.drained_devices(sweep)}"
+            )
             if printed.get(sweep["id"]) != line:
                 terminal_output.console.print(line)
                 printed[sweep["id"]] = line
@@ -111,7 +113,7 @@ def display(client: Client, sweeps: list[SweepInfo]) -> Group:
         bar = ProgressBar(total=sweep["run_cap"], completed=_counted(sweep), width=15 if name else 30)
         bars.add_row(*([name] if name else []), bar, f"{_done(sweep)}{_remaining(sweep)}")
         counts = terminal_output.counts(sweep) or terminal_output.reason(sweep)
-        words = f"{counts}; {terminal_output.best(sweep)}{terminal_output.held(sweep)}"
+        words = f"{counts}; {terminal_output.best(sweep)}{terminal_output.drained_devices(sweep)}"
         lines.append(Text(terminal_output.printable(f"{sweep['id']}: {words}" if name else words)))
         if used := terminal_output.budget(sweep):
             lines.append(Text(f"budget: {used}"))

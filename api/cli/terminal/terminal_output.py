@@ -15,7 +15,7 @@ from rich.text import Text
 from podium.sweep.values.trial_history import FallbackReason
 
 PIPED_COLUMNS = 200  # width of output to a file or pipe: folded lines are hard to search
-MOST_ROWS = 20  # of a Pareto front
+MAX_ROWS = 20  # of a Pareto front
 if TYPE_CHECKING:
     from podium.api.client.answers import BestTrialInfo, SweepInfo, TrialInfo, WarmStartInfo
     from podium.api.client.client import Client
@@ -121,10 +121,10 @@ def top(client: Client, sweep: SweepInfo) -> list[BestTrialInfo]:
 def top_table(sweep: SweepInfo, found: list[BestTrialInfo]) -> Table:
     """A table of the trials of `top`, with a column for each objective."""
     names = objectives(sweep)
-    rows = [(b["number"], *values(b, names), params(b["params"])) for b in found[:MOST_ROWS]]
+    rows = [(b["number"], *values(b, names), params(b["params"])) for b in found[:MAX_ROWS]]
     if len(names) == 1:
         return table(None, ("trial", "value", "parameters"), rows)
-    more = f" (the first {MOST_ROWS} of {len(found)} trials)" if len(found) > MOST_ROWS else ""
+    more = f" (the first {MAX_ROWS} of {len(found)} trials)" if len(found) > MAX_ROWS else ""
     return table(f"Pareto front{more}", ("trial", *names, "parameters"), rows)
 
 
@@ -206,6 +206,6 @@ def reason(sweep: SweepInfo) -> str:
     return own or wait
 
 
-def held(sweep: SweepInfo) -> str:
+def drained_devices(sweep: SweepInfo) -> str:
     """The state and reason of a paused or stopping sweep; "" otherwise."""
     return f"; {sweep['state']}: {reason(sweep)}" if sweep["state"] in ("paused", "stopping") else ""

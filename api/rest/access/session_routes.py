@@ -101,7 +101,7 @@ def _begin(body: Login, service: ServiceContext, now: float) -> NewSession | Non
             holder = sessions.redeem(connection, body.code, now)
         else:
             holder = tokens.holder(connection, token, now)
-        return None if holder is None else sessions.begin(connection, holder, now, SESSION_S)
+        return None if holder is None else sessions.create_session(connection, holder, now, SESSION_S)
 
 
 @router.get("/session")
@@ -116,7 +116,7 @@ def log_out(request: Request, response: Response, service: ServiceContext = cont
     secret = session_of(request)
     if secret is not None:
         with service.database.write() as connection:
-            sessions.end(connection, secret)
+            sessions.delete_session(connection, secret)
         authenticator_of(request).clear_cache()
         service.wake("gateway")  # which caches sessions, too
     response.delete_cookie(

@@ -30,7 +30,7 @@ class Drain(BaseModel):
 def list_devices(service: ServiceContext = context) -> list[DeviceView]:
     """Every device with its running trial or idle reason, and the ensemble members on it."""
     with service.database.read() as connection:
-        aside = devices.aside(connection)
+        aside = devices.drained(connection)
         return [DeviceView.of(row, aside.get(row.id)) for row in devices.all_of(connection)]
 
 
@@ -50,4 +50,4 @@ def return_device(device_id: DeviceId, service: ServiceContext = context) -> Dev
 
 def _view(service: ServiceContext, device_id: str) -> DeviceView:
     with service.database.read() as connection:
-        return DeviceView.of(requests.device(connection, device_id), devices.aside(connection).get(device_id))
+        return DeviceView.of(requests.device(connection, device_id), devices.drained(connection).get(device_id))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from podium.api.rest.devices.merged_intervals import NOTICED_S, Interval, StateChange
+from podium.api.rest.devices.merged_intervals import MIN_SHOWN_S, Interval, StateChange
 from podium.db.queries.timeline import BusyRow
 from podium.sweep.values.device_state import RecordedState
 
@@ -15,7 +15,7 @@ CHANGE_S = 5.0  # a longer gap between two trials needs another explanation
 MISSED_HEARTBEAT_S = 45.0  # the scheduler writes a heartbeat every 10 s
 
 
-class Why(StrEnum):
+class GapReason(StrEnum):
     """The kind of a gap. During the first three, trials could have run."""
 
     BETWEEN = "between"  # between two consecutive trials
@@ -30,14 +30,14 @@ class Why(StrEnum):
     ABSENT = "absent"
 
 
-OPEN = (Why.BETWEEN, Why.CHOOSING, Why.IDLE)
-_OF_STATE: dict[str, Why] = {
-    RecordedState.DEDICATED: Why.DEDICATED,
-    RecordedState.DRAINED: Why.ASIDE,
-    RecordedState.LOST: Why.LOST,
-    RecordedState.STARTING: Why.STARTING,
-    RecordedState.DOWN: Why.DOWN,
-    RecordedState.GONE: Why.ABSENT,
+OPEN = (GapReason.BETWEEN, GapReason.CHOOSING, GapReason.IDLE)
+_OF_STATE: dict[str, GapReason] = {
+    RecordedState.DEDICATED: GapReason.DEDICATED,
+    RecordedState.DRAINED: GapReason.ASIDE,
+    RecordedState.LOST: GapReason.LOST,
+    RecordedState.STARTING: GapReason.STARTING,
+    RecordedState.DOWN: GapReason.DOWN,
+    RecordedState.GONE: GapReason.ABSENT,
 }
 
 
@@ -47,7 +47,7 @@ class Gap:
 
     start: float
     end: float
-    why: Why
+    why: GapReason
     reason: str
     of: int = 1  # number of merged gaps; `why` and `reason` are those of the longest share
 
@@ -56,9 +56,9 @@ class Gap:
         return self.end - self.start
 
 
-def gaps(rows: Sequence[BusyRow], intervals: Sequence[Interval], from_s: float, until: float) -> list[Gap]:
+def find_gaps(rows: Sequence[BusyRow], intervals: Sequence[Interval], from_s: float, until: float) -> list[Gap]:
     """All gaps from `from_s` to `until`, oldest first; adjacent gaps with the same reason are joined."""
-    return list(_joined(_explained(rows, list(intervals), from_s, until)))
+    return list(_join_adjacent(_explained(rows, list(intervals), from_s, until)))
 
 
 def with_missed_heartbeat(states: list[StateChange], seen_at: float | None, now: float) -> list[StateChange]:
@@ -101,7 +101,7 @@ def _in_gap(start: float, end: float, timeline: _Timeline, *, following: BusyRow
     else:
         unrecorded = not began or began[0] > end
         older = known or (following is not None and unrecorded)  # it ran before its first recorded state
-        yield Gap(start, parts[0].at if parts else end, Why.UNKNOWN if older else Why.ABSENT, "")
+        yield Gap(start, parts[0].at if parts else end, GapReason.UNKNOWN if older else GapReason.ABSENT, "")
     for index, interval in enumerate(parts):
         later = parts[index + 1] if index + 1 < len(parts) else None
         yield from _of_part(interval, end if later is None else later.at, later, following)
@@ -109,35 +109,37 @@ def _in_gap(start: float, end: float, timeline: _Timeline, *, following: BusyRow
 
 def _of_part(interval: Interval, end: float, later: Interval | None, following: BusyRow | None) -> Iterator[Gap]:
     if interval.state != RecordedState.READY or interval.reason:
-        yield Gap(interval.at, end, why_of(interval.state), interval.reason, of=interval.of)
-    elif later is not None and end - interval.at <= NOTICED_S:
+        yield Gap(interval.at, end, reason_of(interval.state), interval.reason, of=interval.of)
+    elif later is not None and end - interval.at <= MIN_SHOWN_S:
         yield from _of_part(Interval(interval.at, later.state, later.reason), end, None, None)
     else:
         yield from _unrecorded(interval.at, end, following)
 
 
-def why_of(state: str) -> Why:
+def reason_of(state: str) -> GapReason:
     """The kind of gap during a recorded state."""
-    return _OF_STATE.get(state, Why.IDLE)
+    return _OF_STATE.get(state, GapReason.IDLE)
 
 
 def _unrecorded(start: float, end: float, following: BusyRow | None) -> Iterator[Gap]:
     """A gap without a recorded reason: a short one, or the search was slow."""
     if following is not None and following.planned_at > start:
         planned = min(following.planned_at, end)
-        yield Gap(start, planned, Why.CHOOSING, _chose(following))
+        yield Gap(start, planned, GapReason.CHOOSING, _was_choosing(following))
         start = planned
     if end > start:
         short = end - start <= CHANGE_S
-        yield Gap(start, end, Why.BETWEEN if short else Why.UNKNOWN, "" if short else "no reason was recorded")
+        yield Gap(
+            start, end, GapReason.BETWEEN if short else GapReason.UNKNOWN, "" if short else "no reason was recorded"
+        )
 
 
-def _chose(row: BusyRow) -> str:
+def _was_choosing(row: BusyRow) -> str:
     whose = "the search" if row.sweep_id is None else f"sweep {row.sweep_id}"
     return f"{whose} was proposing its next trial"
 
 
-def _joined(found: Iterable[Gap]) -> Iterator[Gap]:
+def _join_adjacent(found: Iterable[Gap]) -> Iterator[Gap]:
     last: Gap | None = None
     for gap in found:
         same = last is not None and (last.end, last.why, last.reason) == (gap.start, gap.why, gap.reason)
@@ -156,7 +158,7 @@ def hidden_s(row: BusyRow, from_s: float, until: float) -> float:
     return max(0.0, min(row.end, until) - max(row.start, from_s) - row.busy_s)
 
 
-def thinned(found: Sequence[Gap], least_s: float, until: float) -> list[Gap]:
+def drop_short(found: Sequence[Gap], least_s: float, until: float) -> list[Gap]:
     """Gaps of at least `least_s`: shorter ones are merged with adjacent gaps, under the reason of the longest.
 
     A gap that is still open is always included.

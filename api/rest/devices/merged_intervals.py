@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from operator import itemgetter
 
-from podium.db.queries.timeline import BusyRow, Stretch
+from podium.db.queries.timeline import BusyRow, TimelineInterval
 from podium.sweep.values.device_state import RecordedState
 
-NOTICED_S = 10.0  # the scheduler records a wait reason within this time
+MIN_SHOWN_S = 10.0  # the scheduler records a wait reason within this time
 _AT = itemgetter(0)
 _READY = RecordedState.READY.value  # a plain string: as fast as the states that it is compared with
 _NO_REASON = (_READY, "")
@@ -45,7 +45,9 @@ class Share:
 Shares = dict[tuple[str, str], Share]  # by state and reason
 
 
-def merged(states: Sequence[StateChange], rows: Sequence[BusyRow], stretch: Stretch) -> tuple[list[Interval], Shares]:
+def merge_short(
+    states: Sequence[StateChange], rows: Sequence[BusyRow], stretch: TimelineInterval
+) -> tuple[list[Interval], Shares]:
     """The intervals in the gaps between `rows`, oldest first; those shorter than a bucket are merged within it.
 
     The first two and the last interval of each gap are not merged: their meaning depends on the adjacent trials.
@@ -65,7 +67,7 @@ def merged(states: Sequence[StateChange], rows: Sequence[BusyRow], stretch: Stre
     return found, shares
 
 
-def _between(rows: Sequence[BusyRow], stretch: Stretch) -> Iterator[tuple[float, float]]:
+def _between(rows: Sequence[BusyRow], stretch: TimelineInterval) -> Iterator[tuple[float, float]]:
     at = stretch.from_s
     for row in rows:
         if row.start > at:
@@ -75,7 +77,7 @@ def _between(rows: Sequence[BusyRow], stretch: Stretch) -> Iterator[tuple[float,
         yield at, stretch.to_s
 
 
-def _merge(states: Sequence[StateChange], stretch: Stretch, shares: Shares) -> list[Interval]:
+def _merge(states: Sequence[StateChange], stretch: TimelineInterval, shares: Shares) -> list[Interval]:
     """All but the last state, which only ends the previous one."""
     found: list[Interval] = []
     pile: dict[tuple[str, str], list[float]] = {}  # seconds and number of intervals
@@ -83,7 +85,7 @@ def _merge(states: Sequence[StateChange], stretch: Stretch, shares: Shares) -> l
     bucket_s = stretch.bucket_s
     for (at, state, reason), (end, later_state, later_reason) in pairwise(states):
         duration_s, key, count = end - at, (state, reason), 1
-        if not reason and state == _READY and duration_s <= NOTICED_S:
+        if not reason and state == _READY and duration_s <= MIN_SHOWN_S:
             key, count = (later_state, later_reason), 0
         alone = duration_s >= bucket_s or key == _NO_REASON
         if pile and (alone or at >= until):

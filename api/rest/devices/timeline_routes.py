@@ -18,17 +18,17 @@ from podium.api.http.service_context import ServiceContext
 from podium.api.rest.devices.idle_gaps import (
     OPEN,
     Gap,
-    Why,
-    gaps,
+    GapReason,
+    drop_short,
+    find_gaps,
     hidden_s,
-    thinned,
-    why_of,
+    reason_of,
     with_missed_heartbeat,
 )
-from podium.api.rest.devices.merged_intervals import Shares, merged
+from podium.api.rest.devices.merged_intervals import Shares, merge_short
 from podium.api.rest.models.response_models import View
 from podium.db.queries import timeline
-from podium.db.queries.timeline import BusyRow, Stretch
+from podium.db.queries.timeline import BusyRow, TimelineInterval
 from podium.db.stores import device_history, devices, sweeps
 from podium.sweep.values.errors import BadRequestError
 
@@ -68,7 +68,7 @@ class GapsView(View):
 class ReasonView(View):
     """Total time of one reason."""
 
-    why: Why
+    why: GapReason
     reason: str
     total_s: float
     gaps: int
@@ -107,17 +107,17 @@ class TimelineView(View):
 
 
 @dataclass(slots=True)
-class _Spent:
+class _IdleTime:
     """Seconds by reason."""
 
-    by_reason: dict[tuple[Why, str], list[float]] = field(default_factory=dict)
+    by_reason: dict[tuple[GapReason, str], list[float]] = field(default_factory=dict)
 
-    def add(self, why: Why, reason: str, seconds: float, gaps: int = 1) -> None:
+    def add(self, why: GapReason, reason: str, seconds: float, gaps: int = 1) -> None:
         entry = self.by_reason.setdefault((why, reason), [0.0, 0])
         entry[0] += seconds
         entry[1] += gaps
 
-    def total(self, whys: Iterable[Why]) -> float:
+    def total(self, whys: Iterable[GapReason]) -> float:
         selected = set(whys)
         return sum(entry[0] for (why, _), entry in self.by_reason.items() if why in selected)
 
@@ -125,7 +125,7 @@ class _Spent:
         found = [
             ReasonView(why=why, reason=reason, total_s=round(seconds, 3), gaps=int(count))
             for (why, reason), (seconds, count) in self.by_reason.items()
-            if seconds > 0 and why is not Why.ABSENT
+            if seconds > 0 and why is not GapReason.ABSENT
         ]
         return sorted(found, key=lambda view: -view.total_s)
 
@@ -170,7 +170,7 @@ def read_timeline(
 
 def _stretch(
     connection: Connection, since: datetime | None, until: datetime | None, *, sweep_id: int | None, now: float
-) -> Stretch:
+) -> TimelineInterval:
     """Raises `NotFoundError` and `BadRequestError`."""
     first, last = now - DEFAULT_S, now
     if sweep_id is not None:
@@ -181,7 +181,7 @@ def _stretch(
     if not 0 <= from_s < to_s:
         raise BadRequestError("`from` must be before `to`, and between 1970 and now")
     known_s = to_s - max(from_s, device_history.begins_at(connection) or from_s)
-    return Stretch(from_s, to_s, (known_s if known_s > 0 else to_s - from_s) / BUCKETS, sweep_id)
+    return TimelineInterval(from_s, to_s, (known_s if known_s > 0 else to_s - from_s) / BUCKETS, sweep_id)
 
 
 def _seconds(moment: datetime) -> float:
@@ -190,17 +190,17 @@ def _seconds(moment: datetime) -> float:
 
 
 def _device(
-    connection: Connection, device_id: str, stretch: Stretch, *, now: float, seen_at: float | None
+    connection: Connection, device_id: str, stretch: TimelineInterval, *, now: float, seen_at: float | None
 ) -> DeviceTimelineView:
-    rows = timeline.busy(connection, device_id, stretch)
+    rows = timeline.busy_rows(connection, device_id, stretch)
     states = device_history.between(connection, device_id, stretch.from_s, stretch.to_s)
-    intervals, shares = merged(with_missed_heartbeat(states, seen_at, now), rows, stretch)
-    found = gaps(rows, intervals, stretch.from_s, stretch.to_s)
-    spent = _spent(rows, found, shares, stretch)
+    intervals, shares = merge_short(with_missed_heartbeat(states, seen_at, now), rows, stretch)
+    found = find_gaps(rows, intervals, stretch.from_s, stretch.to_s)
+    spent = _idle_time(rows, found, shares, stretch)
     busy_s = sum(row.busy_s for row in rows)
     idle_s = spent.total(OPEN)
     reasons = spent.views()
-    closed_s = spent.total(set(Why) - {*OPEN, Why.ABSENT})
+    closed_s = spent.total(set(GapReason) - {*OPEN, GapReason.ABSENT})
     return DeviceTimelineView(
         id=device_id, kind="", node="", present=True,
         attempts=sum(row.attempts for row in rows),
@@ -211,21 +211,21 @@ def _device(
         closed_s=round(closed_s, 3),
         busy_share=_share(busy_s, idle_s),
         bars=_bars(rows),
-        gaps=_gaps(_seen(found, stretch), reasons),
+        gaps=_gaps(_visible_gaps(found, stretch), reasons),
         reasons=reasons,
     )  # fmt: skip
 
 
-def _spent(rows: list[BusyRow], found: list[Gap], shares: Shares, stretch: Stretch) -> _Spent:
-    spent = _Spent()
+def _idle_time(rows: list[BusyRow], found: list[Gap], shares: Shares, stretch: TimelineInterval) -> _IdleTime:
+    spent = _IdleTime()
     for gap in found:
         if gap.of == 1:
             spent.add(gap.why, gap.reason, gap.duration_s)
     for (state, reason), share in shares.items():
-        spent.add(why_of(state), reason, share.duration_s, share.intervals)
+        spent.add(reason_of(state), reason, share.duration_s, share.intervals)
     for row in rows:
         if row.attempts > 1:
-            spent.add(Why.BETWEEN, "", hidden_s(row, stretch.from_s, stretch.to_s), row.attempts - 1)
+            spent.add(GapReason.BETWEEN, "", hidden_s(row, stretch.from_s, stretch.to_s), row.attempts - 1)
     return spent
 
 
@@ -244,10 +244,10 @@ def _bars(rows: list[BusyRow]) -> BarsView:
     )
 
 
-def _seen(found: list[Gap], stretch: Stretch) -> list[Gap]:
+def _visible_gaps(found: list[Gap], stretch: TimelineInterval) -> list[Gap]:
     """Gaps of at least one second; if there are too many, those that a screen can show."""
-    seen = thinned(found, min(MIN_GAP_S, stretch.bucket_s), stretch.to_s)
-    return seen if len(seen) <= MAX_GAPS else thinned(found, stretch.bucket_s, stretch.to_s)
+    seen = drop_short(found, min(MIN_GAP_S, stretch.bucket_s), stretch.to_s)
+    return seen if len(seen) <= MAX_GAPS else drop_short(found, stretch.bucket_s, stretch.to_s)
 
 
 def _gaps(found: list[Gap], reasons: list[ReasonView]) -> GapsView:

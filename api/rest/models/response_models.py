@@ -13,7 +13,7 @@ from podium.db.queries.trial_pages import ArtifactRow, AttemptRow
 from podium.db.stores.devices import DeviceRow
 from podium.db.stores.sweeps import SweepRow
 from podium.db.stores.trial_rows import TrialRow
-from podium.sweep.lifecycle.budget_usage import Terms, Used
+from podium.sweep.lifecycle.budget_usage import BudgetTerms, BudgetUsage
 from podium.sweep.values.device_state import USABLE_DEVICE_STATES, DeviceState, device_state
 from podium.sweep.values.trial import Scalar
 from podium.sweep.values.trial_history import FallbackReason
@@ -88,14 +88,14 @@ class BudgetView(View):
     target: TargetView | None
 
     @classmethod
-    def of(cls, terms: Terms, used: Used) -> BudgetView:
+    def of(cls, terms: BudgetTerms, used: BudgetUsage) -> BudgetView:
         plateau, reached = terms.plateau, used.reached_by
         return cls(
             wall_s=SpendingView(used=round(used.wall_s, 3), allowed=terms.wall_s),
             device_s=SpendingView(used=round(used.device_s, 3), allowed=terms.device_s),
             plateau=None
             if plateau is None
-            else PlateauView(used=used.still_trials, allowed=plateau.trials, min_delta=plateau.min_delta),
+            else PlateauView(used=used.trials_without_improvement, allowed=plateau.trials, min_delta=plateau.min_delta),
             target=None
             if terms.target is None
             else TargetView(value=terms.target, reached_by=None if reached is None else reached.number),

@@ -17,7 +17,7 @@ from podium.api.rest.stream.pending_events import LogView, Points, Subscription,
 from podium.db.queries import trial_pages
 from podium.db.queries.trial_pages import AttemptKeyRow
 from podium.db.stores import events, metrics
-from podium.db.stores.events import News
+from podium.db.stores.events import EventSummary
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.values.errors import PodiumError, ServiceError
 from podium.sweep.values.trial import TrialState
@@ -37,7 +37,7 @@ log = logging.getLogger("podium.feed")
 class Poll:
     """The result of one poll."""
 
-    news: list[News]
+    news: list[EventSummary]
     position: int  # id of the last event
     running: dict[int, list[int]]  # trials by watched sweep
     points: Points
@@ -148,24 +148,24 @@ class Feed:
 
     def _span(self) -> tuple[int, int]:
         with self._service.database.read() as connection:
-            return events.span(connection)
+            return events.id_range(connection)
 
     def _recent(self) -> int:
         with self._service.database.read() as connection:
             return events.before(connection, time.time() - RECENT_S)
 
-    def _news(self, after: int) -> list[News]:
+    def _news(self, after: int) -> list[EventSummary]:
         with self._service.database.read() as connection:
-            return events.news(connection, after, MAX_BEHIND + 1)
+            return events.summaries(connection, after, MAX_BEHIND + 1)
 
     def _poll(self, position: int, watches: Iterable[Watch]) -> Poll:
         sweeps = {watch.sweep_id for watch in watches} - {None}
         trials = [watch.trial_id for watch in watches if watch.trial_id is not None]
         with self._service.database.read() as connection:
-            news = events.news(connection, position, MAX_BEHIND + 1)
+            news = events.summaries(connection, position, MAX_BEHIND + 1)
             newest = news[-1].id if len(news) <= MAX_BEHIND and news else position
             if len(news) > MAX_BEHIND:
-                _, newest = events.span(connection)
+                _, newest = events.id_range(connection)
             running = {
                 sweep_id: trial_pages.running(connection, sweep_id, MAX_RUNNING)
                 for sweep_id in sweeps

@@ -10,12 +10,12 @@ from typing import Any
 from fastapi.sse import ServerSentEvent
 from pydantic import BaseModel
 
-from podium.db.stores.events import News
+from podium.db.stores.events import EventSummary
 from podium.sweep.values.trial import TrialState
 
 MAX_TRIALS = 2_000  # per message; beyond that, the client reloads everything
 RETRY_MS = 1_000  # delay before a browser reconnects
-_MOVES = frozenset(f"trial.{state.value}" for state in TrialState)  # these change the state of a device
+_STATE_EVENTS = frozenset(f"trial.{state.value}" for state in TrialState)  # these change the state of a device
 Points = Mapping[int, Mapping[str, tuple[int, float]]]  # last step and value by trial and metric
 
 
@@ -57,7 +57,7 @@ class Changes:
     evaluations: set[int] = field(default_factory=set)
     kinds: set[str] = field(default_factory=set)
 
-    def add(self, news: Iterable[News]) -> None:
+    def add(self, news: Iterable[EventSummary]) -> None:
         for one in news:
             self.kinds.add(one.kind)
             if one.sweep_id is not None:
@@ -76,7 +76,7 @@ class Changes:
         return ChangesView(
             sweeps=sorted(self.sweeps),
             trials={sweep_id: sorted(ids) for sweep_id, ids in sorted(self.trials.items())},
-            devices=any(kind in _MOVES or kind.startswith("device.") for kind in self.kinds),
+            devices=any(kind in _STATE_EVENTS or kind.startswith("device.") for kind in self.kinds),
             ensembles=sorted(self.ensembles),
             evaluations=sorted(self.evaluations),
             kinds=sorted(self.kinds),
@@ -108,7 +108,7 @@ class Subscription:
         self._reset = self._reset or reset
         self._ready.set()
 
-    def add_events(self, news: Iterable[News], position: int) -> None:
+    def add_events(self, news: Iterable[EventSummary], position: int) -> None:
         """Add events up to `position`."""
         self._changes.add(news)
         if self._position is not None:

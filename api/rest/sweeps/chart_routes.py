@@ -15,7 +15,7 @@ from podium.api.rest.models.query_parameters import Filter
 from podium.api.rest.models.response_models import View
 from podium.api.rest.sweeps.chart_axes import AxisView, axes_of
 from podium.db.queries import curves, points
-from podium.db.queries.trial_filter import WITHIN_S, where_of
+from podium.db.queries.trial_filter import WITHIN_S, filter_condition
 from podium.db.stores import metrics, sweeps
 from podium.sweep.spec.metric import Metric
 from podium.sweep.spec.sweep_spec import spec_from_json
@@ -72,7 +72,7 @@ def show_points(
     """Matching trials as columns; a sample with the best trials if more than `max` match."""
     with service.database.read(within_s=WITHIN_S) as connection:
         sweep = sweeps.get(connection, sweep_id)
-        found = points.points(connection, sweep, where_of(connection, filter, sweep), max)
+        found = points.points(connection, sweep, filter_condition(connection, filter, sweep), max)
         spec = spec_from_json(sweep.spec_json)
         known = {f"params.{name}" for name in spec.parameters}
         more = any(name.startswith("params.") and name not in known for name in found.columns)
@@ -92,14 +92,14 @@ def show_curves(
     sweep_id: RowId,
     filter: Filter = None,
     metric: Annotated[str | None, Query(max_length=200)] = None,
-    max_points: Annotated[int, Query(ge=metrics.LEAST_POINTS, le=5_000, description="per curve")] = 400,
+    max_points: Annotated[int, Query(ge=metrics.MIN_POINTS, le=5_000, description="per curve")] = 400,
     limit: Annotated[int, Query(ge=1, le=MAX_CURVES, description="curves")] = 100,
     service: ServiceContext = context,
 ) -> CurvesView:
     """Learning curves of one metric, by default the sweep's objective."""
     with service.database.read(within_s=WITHIN_S) as connection:
         sweep = sweeps.get(connection, sweep_id)
-        where = where_of(connection, filter, sweep)
+        where = filter_condition(connection, filter, sweep)
         found = curves.curves(connection, sweep, where, metric, max_points=max_points, limit=limit)
     goal = next((goal for name, goal in sweep.objectives if name == found.metric), None)
     return CurvesView.model_validate({**asdict(found), "goal": goal})

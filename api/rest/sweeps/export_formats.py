@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from podium.api.rest.models.response_models import time_of
-from podium.db.queries.exports import ExportedTrial, Kind, Shape
+from podium.db.queries.exports import ExportedTrial, ExportSchema, Kind
 from podium.sweep.values.errors import MissingExtraError
 
 if TYPE_CHECKING:
@@ -21,14 +21,14 @@ Chunks = Iterable[list[ExportedTrial]]
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # prefixes of a formula in a spreadsheet
 
 
-def as_json_lines(shape: Shape, chunks: Chunks) -> Iterator[bytes]:
+def as_json_lines(shape: ExportSchema, chunks: Chunks) -> Iterator[bytes]:
     """One JSON object per line: a trial with its parameters, values and curves by name."""
     for trials in chunks:
         for trial in trials:
             yield (json.dumps(record(shape, trial)) + "\n").encode()
 
 
-def record(shape: Shape, trial: ExportedTrial) -> dict[str, Any]:
+def record(shape: ExportSchema, trial: ExportedTrial) -> dict[str, Any]:
     """A trial as plain JSON values."""
     row = trial.row
     return {
@@ -57,7 +57,7 @@ def record(shape: Shape, trial: ExportedTrial) -> dict[str, Any]:
     }
 
 
-def as_csv(shape: Shape, chunks: Chunks) -> Iterator[bytes]:
+def as_csv(shape: ExportSchema, chunks: Chunks) -> Iterator[bytes]:
     """A table. Strings that a spreadsheet would evaluate as a formula are prefixed with an apostrophe."""
     kinds = columns(shape)
     yield _csv([[escape_formula(name) for name in kinds]])
@@ -65,7 +65,7 @@ def as_csv(shape: Shape, chunks: Chunks) -> Iterator[bytes]:
         yield _csv([[_cell(cells[name]) for name in kinds] for cells in (_cells(shape, t) for t in trials)])
 
 
-def as_parquet(shape: Shape, chunks: Chunks) -> Iterator[bytes]:
+def as_parquet(shape: ExportSchema, chunks: Chunks) -> Iterator[bytes]:
     """A table with typed columns, one row group per chunk. Raises `MissingExtraError`."""
     try:
         import pyarrow
@@ -75,7 +75,7 @@ def as_parquet(shape: Shape, chunks: Chunks) -> Iterator[bytes]:
     return _parquet(pyarrow, parquet, shape, chunks)
 
 
-def _parquet(arrow: Any, parquet: Any, shape: Shape, chunks: Chunks) -> Iterator[bytes]:
+def _parquet(arrow: Any, parquet: Any, shape: ExportSchema, chunks: Chunks) -> Iterator[bytes]:
     kinds = columns(shape)
     schema = arrow.schema([(name, _arrow_type(arrow, kind)) for name, kind in kinds.items()])
     out = _DrainableFile()
@@ -114,7 +114,7 @@ class _DrainableFile(io.RawIOBase):
 class FileFormat:
     """An export format: how to write it, its media type and its file suffix."""
 
-    write: Callable[[Shape, Chunks], Iterator[bytes]]
+    write: Callable[[ExportSchema, Chunks], Iterator[bytes]]
     media_type: str
     suffix: str
 
@@ -126,7 +126,7 @@ JSON_LINES = FileFormat(as_json_lines, "application/x-ndjson", "jsonl")
 # Columns.
 
 
-def columns(shape: Shape) -> dict[str, Kind | str]:
+def columns(shape: ExportSchema) -> dict[str, Kind | str]:
     """The columns of a table, in order; the kind of timestamps is `time`."""
     kinds: dict[str, Kind | str] = {"number": Kind.INTEGER, "state": Kind.TEXT}
     kinds |= dict.fromkeys(_value_columns(shape), Kind.NUMBER)
@@ -139,11 +139,11 @@ def columns(shape: Shape) -> dict[str, Kind | str]:
     return kinds | {"duration_s": Kind.NUMBER, "trial_id": Kind.INTEGER}
 
 
-def _value_columns(shape: Shape) -> list[str]:
+def _value_columns(shape: ExportSchema) -> list[str]:
     return ["value"] if len(shape.objectives) == 1 else [f"values_{name}" for name in shape.objectives]
 
 
-def _cells(shape: Shape, trial: ExportedTrial) -> dict[str, Any]:
+def _cells(shape: ExportSchema, trial: ExportedTrial) -> dict[str, Any]:
     row = trial.row
     values = _values(shape, trial) or dict.fromkeys(shape.objectives)
     return {
@@ -166,7 +166,7 @@ def _cells(shape: Shape, trial: ExportedTrial) -> dict[str, Any]:
     }
 
 
-def _values(shape: Shape, trial: ExportedTrial) -> dict[str, float] | None:
+def _values(shape: ExportSchema, trial: ExportedTrial) -> dict[str, float] | None:
     """The objective values of a finished trial, by metric."""
     if trial.row.values is not None:
         return trial.row.values

@@ -18,8 +18,8 @@ from podium.api.http.service_context import ServiceContext
 from podium.api.rest.models.query_parameters import Filter
 from podium.api.rest.sweeps.export_formats import CSV, JSON_LINES, PARQUET, FileFormat
 from podium.db.queries import exports
-from podium.db.queries.exports import ExportedTrial, Shape
-from podium.db.queries.trial_filter import WITHIN_S, where_of
+from podium.db.queries.exports import ExportedTrial, ExportSchema
+from podium.db.queries.trial_filter import WITHIN_S, filter_condition
 from podium.db.stores import sweeps
 
 router = APIRouter(prefix="/api/v1", tags=["sweeps"])
@@ -50,8 +50,8 @@ def _export(
     service: ServiceContext, sweep_id: int, file: FileFormat, filter: str | None, *, curves: bool = False
 ) -> StreamingResponse:
     with service.database.read(within_s=WITHIN_S) as connection:
-        shape = exports.shape(connection, sweep_id)
-        where = None if filter is None else where_of(connection, filter, sweeps.get(connection, sweep_id))
+        shape = exports.export_schema(connection, sweep_id)
+        where = None if filter is None else filter_condition(connection, filter, sweeps.get(connection, sweep_id))
     content = file.write(shape, chunks(service, shape, curves, where))
     disposition = f'attachment; filename="sweep-{sweep_id}.{file.suffix}"'
     headers = {"Content-Disposition": disposition, "X-Content-Type-Options": "nosniff"}
@@ -59,13 +59,13 @@ def _export(
 
 
 def chunks(
-    service: ServiceContext, shape: Shape, curves: bool, where: ColumnElement[bool] | None = None
+    service: ServiceContext, shape: ExportSchema, curves: bool, where: ColumnElement[bool] | None = None
 ) -> Iterator[list[ExportedTrial]]:
     """The trials of a sweep, chunk by chunk, each read in its own transaction."""
     after = -1
     while after < shape.last_number:
         with service.database.read(within_s=WITHIN_S) as connection:
-            found = exports.part(connection, shape, after, TRIALS_PER_CHUNK, among=where, curves=curves)
+            found = exports.read_batch(connection, shape, after, TRIALS_PER_CHUNK, among=where, curves=curves)
         if not found:
             return
         yield found

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from podium.db.queries import importances, points
-from podium.db.queries.importances import Judged
+from podium.db.queries.importances import StoredImportances
 from podium.db.schema.engine import Database
 from podium.db.stores import sweeps
 
@@ -33,7 +33,7 @@ class AnalysisError(Exception):
     """The importance cannot be computed; the message says why."""
 
 
-def in_its_own_process(document: Json) -> Json:
+def compute_in_subprocess(document: Json) -> Json:
     """The result of `podium.sweep.studies.parameter_importance`, run as a process. Raises `AnalysisError`."""
     command = [sys.executable, "-P", "-m", "podium.sweep.studies.parameter_importance", str(os.getpid())]
     environment = {**os.environ, **_ONE_THREAD}
@@ -54,7 +54,7 @@ def in_its_own_process(document: Json) -> Json:
 class ImportanceQueue:
     """A queue of sweeps and metrics; a thread computes them one at a time and ends when the queue is empty."""
 
-    def __init__(self, database: Database, compute: Callable[[Json], Json] = in_its_own_process) -> None:
+    def __init__(self, database: Database, compute: Callable[[Json], Json] = compute_in_subprocess) -> None:
         self._database = database
         self._compute = compute
         self._lock = threading.Lock()
@@ -98,14 +98,14 @@ class ImportanceQueue:
         try:
             with self._database.read() as connection:
                 sweep = sweeps.get(connection, sweep_id)
-                as_of = importances.finished(connection, sweep, metric)
-                evidence = importances.evidence(connection, sweep, metric)
+                as_of = importances.count_finished(connection, sweep, metric)
+                evidence = importances.importance_data(connection, sweep, metric)
                 seen = points.distributions(connection, sweep_id)
                 parameters = seen | json.loads(sweep.spec_json).get("parameters", {})
             answer = self._compute({"parameters": parameters, "trials": evidence})
-            judged = Judged(as_of, len(evidence), answer["importances"], answer["left_out"], at=time.time())
+            judged = StoredImportances(as_of, len(evidence), answer["importances"], answer["left_out"], at=time.time())
             with self._database.write() as connection:
-                importances.keep(connection, sweep_id, metric, judged)
+                importances.store(connection, sweep_id, metric, judged)
         except AnalysisError as error:
             self._failed[key] = (as_of, str(error))
         except Exception as error:  # recorded, so that the next request does not start it again at once

@@ -13,9 +13,9 @@ from podium.api.http.service_context import ServiceContext
 from podium.api.rest.models.response_models import View, time_of
 from podium.api.rest.sweeps.importance_process import ImportanceQueue
 from podium.db.queries import importances
-from podium.db.queries.importances import Judged
+from podium.db.queries.importances import StoredImportances
 from podium.db.stores import sweeps
-from podium.sweep.values.trial import SWEEP_OVER
+from podium.sweep.values.trial import TERMINAL_SWEEP_STATES
 
 router = APIRouter(prefix="/api/v1/sweeps/{sweep_id}", tags=["charts"])
 MIN_TRIALS = 10
@@ -55,9 +55,9 @@ def show_importance(
     with service.database.read() as connection:
         sweep = sweeps.get(connection, sweep_id)
         metric = metric or sweep.metric
-        finished = importances.finished(connection, sweep, metric)
+        finished = importances.count_finished(connection, sweep, metric)
         known = importances.find(connection, sweep_id, metric)
-    state, reason = _state(known, finished, ended=sweep.state in SWEEP_OVER)
+    state, reason = _state(known, finished, ended=sweep.state in TERMINAL_SWEEP_STATES)
     if state == "computing":
         failure = queue.failure(sweep_id, metric, finished)
         if failure is None:
@@ -77,7 +77,7 @@ def show_importance(
     )
 
 
-def _state(known: Judged | None, finished: int, *, ended: bool) -> tuple[State, str]:
+def _state(known: StoredImportances | None, finished: int, *, ended: bool) -> tuple[State, str]:
     if finished < MIN_TRIALS and known is None:
         trials = "1 finished trial" if finished == 1 else f"{finished} finished trials"
         return "too_few", f"{trials}; at least {MIN_TRIALS} are needed"

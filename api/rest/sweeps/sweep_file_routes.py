@@ -18,10 +18,10 @@ from podium.api.rest.sweeps.sweep_view import submitted_view
 from podium.api.use_cases.sweep_submission import Plan, preview_text, submit_text, unreadable
 from podium.db.stores import sweeps
 from podium.sweep.spec.sweep_spec import SweepSpec
-from podium.sweep.specfile.form_edits import Change, changed, numbers_of
-from podium.sweep.specfile.spec_summary import grid_size, space, terms
+from podium.sweep.specfile.form_edits import Change, apply_changes, number_literals
+from podium.sweep.specfile.spec_summary import describe_terms, grid_size, search_space
 from podium.sweep.specfile.sweep_text import read_sweep_text
-from podium.sweep.specfile.yaml_writer import yaml_of
+from podium.sweep.specfile.yaml_writer import to_yaml
 from podium.sweep.values.trial import Params
 
 router = APIRouter(prefix="/api/v1", tags=["sweep files"])
@@ -126,7 +126,7 @@ def read_sweep_file(body: SweepFileText, service: ServiceContext = context) -> S
     read, plan = found.read, found.plan
     return SweepFileView(
         document=read.document,
-        numbers=numbers_of(body.text) if read.document is not None and not read.wandb else {},
+        numbers=number_literals(body.text) if read.document is not None and not read.wandb else {},
         wandb=read.wandb,
         problems=[FileProblemView.model_validate(problem) for problem in found.problems],
         notes=[*read.notes, *(plan.notes if plan is not None else ())],
@@ -145,8 +145,8 @@ def write_sweep_file(body: SweepFileChange) -> WrittenView:
     if read is not None and read.document is None:
         raise unreadable(read)
     if read is not None and read.wandb and read.document is not None:
-        text = yaml_of(read.document)
-    return WrittenView(text=changed(text, [Change(tuple(one.path), one.value) for one in body.changes]))
+        text = to_yaml(read.document)
+    return WrittenView(text=apply_changes(text, [Change(tuple(one.path), one.value) for one in body.changes]))
 
 
 @router.post(
@@ -168,7 +168,7 @@ def show_sweep_file(sweep_id: RowId, service: ServiceContext = context) -> YamlR
     with service.database.read() as connection:
         row = sweeps.get(connection, sweep_id)
         text = sweeps.file_of(connection, sweep_id)
-    return YamlResponse(text if text is not None else yaml_of(_as_file(json.loads(row.spec_json))))
+    return YamlResponse(text if text is not None else to_yaml(_as_file(json.loads(row.spec_json))))
 
 
 def _as_file(document: dict[str, Any]) -> dict[str, Any]:
@@ -188,8 +188,8 @@ def _plan(plan: Plan) -> PlanView:
         searched_by=spec.searched_by,
         run_cap=spec.run_cap,
         grid_size=grid_size(spec),
-        space=[ParameterView(**parameter) for parameter in space(spec)],
-        terms=terms(spec),
+        space=[ParameterView(**parameter) for parameter in search_space(spec)],
+        terms=describe_terms(spec),
         code=plan.code,
         data=plan.data,
         devices=PlacesView.model_validate(plan.devices),

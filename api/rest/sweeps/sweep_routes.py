@@ -21,10 +21,10 @@ from podium.api.use_cases.sweep_commands import command_sweep
 from podium.api.use_cases.sweep_submission import Submission, submit_document
 from podium.db.queries import trial_pages
 from podium.db.queries.trial_cursor import cursor_of, position_of
-from podium.db.queries.trial_filter import WITHIN_S, where_of
+from podium.db.queries.trial_filter import WITHIN_S, filter_condition
 from podium.db.queries.trial_order import order_of
 from podium.db.stores import sweeps
-from podium.sweep.lifecycle.budget_usage import Terms
+from podium.sweep.lifecycle.budget_usage import BudgetTerms
 from podium.sweep.lifecycle.commands import SweepCommand
 from podium.sweep.runtime.git_provenance import MAX_HEADER, Provenance
 from podium.sweep.spec.budget import Budget
@@ -48,13 +48,13 @@ class Extension(BaseModel):
     target: float | None = Field(None, allow_inf_nan=False, description="metric value that ends the sweep; null: none")
 
     @property
-    def terms(self) -> Terms | None:
+    def terms(self) -> BudgetTerms | None:
         """The budget and target limits that are set; None if none are."""
         budget = self.budget or Budget()
         given = {name: getattr(budget, name) for name in budget.model_fields_set}
         if "target" in self.model_fields_set:
             given["target"] = self.target
-        return Terms(**given) if given else None
+        return BudgetTerms(**given) if given else None
 
     @model_validator(mode="after")
     def _is_not_empty(self) -> Extension:
@@ -130,7 +130,7 @@ def list_trials(
     with service.database.read(within_s=WITHIN_S) as connection:
         sweep = sweeps.get(connection, sweep_id)
         order = order_of(sort, sweep)
-        where = where_of(connection, filter, sweep)
+        where = filter_condition(connection, filter, sweep)
         position = None if after is None else position_of(after, sort, order)
         page = trial_pages.page(
             connection, sweep_id, after=position, limit=limit + 1, state=state, order=order, among=where

@@ -13,19 +13,19 @@ from podium.api.rest.models.response_models import BudgetView, SweepView
 from podium.api.rest.sweeps.time_left import eta_s
 from podium.api.use_cases.sweep_submission import Submitted
 from podium.db.queries import sweep_activity, trial_pages
-from podium.db.queries.sweep_activity import Going
+from podium.db.queries.sweep_activity import SweepActivity
 from podium.db.stores import devices, spending, sweeps
 from podium.db.stores.sweeps import SweepRow
 from podium.db.stores.trial_rows import TrialRow
-from podium.sweep.lifecycle.budget_usage import Terms
-from podium.sweep.values.trial import SWEEP_OVER
+from podium.sweep.lifecycle.budget_usage import BudgetTerms
+from podium.sweep.values.trial import TERMINAL_SWEEP_STATES
 
 
 def view_of(service: ServiceContext, sweep_id: int) -> SweepView:
     """One sweep. Raises `NotFoundError`."""
     with service.database.read() as connection:
         row = sweeps.get(connection, sweep_id)
-        activity = sweep_activity.of(connection, [sweep_id]).get(sweep_id, Going())
+        activity = sweep_activity.activity_of(connection, [sweep_id]).get(sweep_id, SweepActivity())
         budget = _budget(connection, row)
         return SweepView.of(
             row,
@@ -47,11 +47,11 @@ def submitted_view(response: Response, service: ServiceContext, submitted: Submi
 
 def list_of(connection: Connection, rows: Sequence[SweepRow]) -> list[SweepView]:
     """Many sweeps. The budget of ended sweeps is left out, since it needs all their trials."""
-    found = sweep_activity.of(connection, [row.id for row in rows])
+    found = sweep_activity.activity_of(connection, [row.id for row in rows])
     views = []
     for row in rows:
-        activity = found.get(row.id, Going())
-        bounded = row.state not in SWEEP_OVER and Terms.read(row.terms) != Terms()
+        activity = found.get(row.id, SweepActivity())
+        bounded = row.state not in TERMINAL_SWEEP_STATES and BudgetTerms.read(row.terms) != BudgetTerms()
         budget = _budget(connection, row) if bounded else None
         best, left_s = _best(connection, row), eta_s(row, activity, budget)
         views.append(SweepView.of(row, best, budget=budget, devices=activity.devices, eta_s=left_s))
@@ -59,7 +59,7 @@ def list_of(connection: Connection, rows: Sequence[SweepRow]) -> list[SweepView]
 
 
 def _budget(connection: Connection, row: SweepRow) -> BudgetView:
-    terms = Terms.read(row.terms)
+    terms = BudgetTerms.read(row.terms)
     return BudgetView.of(terms, spending.used(connection, row, terms, time.time()))
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from podium.api.rest.models.response_models import BudgetView
-from podium.db.queries.sweep_activity import Going
+from podium.db.queries.sweep_activity import SweepActivity
 from podium.db.stores.sweeps import SweepRow
-from podium.sweep.values.trial import COUNTED, SweepState
+from podium.sweep.values.trial import COUNTED_TRIAL_STATES, SweepState
 
 _ACTIVE = frozenset({SweepState.RUNNING, SweepState.STOPPING})
 
 
-def eta_s(row: SweepRow, activity: Going, budget: BudgetView | None) -> float | None:
+def eta_s(row: SweepRow, activity: SweepActivity, budget: BudgetView | None) -> float | None:
     """Seconds until the last trial ends or the time budget is exhausted, whichever is sooner; None if unknown.
 
     Assumes that running trials are half done and that the number of running trials stays the same. A plateau or a
@@ -19,7 +19,7 @@ def eta_s(row: SweepRow, activity: Going, budget: BudgetView | None) -> float | 
     running = len(activity.devices)
     if row.state not in _ACTIVE or not running or activity.trial_s is None:
         return None
-    counted = sum(row.counts.get(state, 0) for state in COUNTED)
+    counted = sum(row.counts.get(state, 0) for state in COUNTED_TRIAL_STATES)
     stopping = row.state is SweepState.STOPPING
     left = running if stopping else max(row.run_cap - counted, 0)
     found = activity.trial_s * max(left - running / 2, 0.5) / running

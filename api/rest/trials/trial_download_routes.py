@@ -16,7 +16,7 @@ from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext
 from podium.db.queries import trial_pages
 from podium.db.stores import trial_rows
-from podium.sweep.runtime.atomic_files import opened_in
+from podium.sweep.runtime.atomic_files import open_regular_in
 from podium.sweep.runtime.layout import ARTIFACTS, AttemptDirectory
 from podium.sweep.values.errors import NotFoundError
 
@@ -61,7 +61,7 @@ def download_file(trial_id: RowId, name: str, service: ServiceContext = context)
 def _download(folder: Path, name: str, *, saved_as: str, media_type: str, missing: str) -> StreamingResponse:
     """The file up to its current size. Raises `NotFoundError`, also if a trial has replaced part of it with a link."""
     try:
-        file = opened_in(folder, name)
+        file = open_regular_in(folder, name)
     except OSError as error:
         raise NotFoundError(missing) from error
     headers = {

@@ -22,7 +22,7 @@ from podium.db.stores import metrics, trial_rows
 from podium.db.stores.trial_rows import TrialRow
 from podium.ensemble.building import trial_outputs
 from podium.sweep.lifecycle.commands import TrialCommand
-from podium.sweep.runtime.atomic_files import opened
+from podium.sweep.runtime.atomic_files import open_regular
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.values.errors import NotFoundError
 from podium.sweep.values.trial import Scalar
@@ -106,7 +106,7 @@ def list_attempts(trial_id: RowId, service: ServiceContext = context) -> list[At
 def show_metrics(
     trial_id: RowId,
     name: str | None = None,
-    max_points: Annotated[int, Query(ge=metrics.LEAST_POINTS, le=20_000)] = 2_000,
+    max_points: Annotated[int, Query(ge=metrics.MIN_POINTS, le=20_000)] = 2_000,
     service: ServiceContext = context,
 ) -> dict[str, list[tuple[int, float]]]:
     """Each metric as [step, value] pairs by step. Longer curves are downsampled; ends, minima and maxima are kept."""
@@ -143,7 +143,7 @@ def show_log(
 
 def _read_log(path: Path, from_byte: int | None, tail_bytes: int) -> tuple[str, int]:
     """Text of a log, and the offset after it; an incomplete character at the end is left for the next read."""
-    with opened(path) as file:
+    with open_regular(path) as file:
         size = file.seek(0, 2)
         start = max(0, size - tail_bytes) if from_byte is None else min(from_byte, size)
         file.seek(start)
@@ -173,5 +173,5 @@ def _unfit(service: ServiceContext, row: TrialRow, artifacts: list[ArtifactRow])
     for artifact in artifacts:
         model = AttemptDirectory(service.settings.data.attempt(row.sweep_id, row.number, artifact.attempt)).model
         if artifact.name == model.name and artifact.removed is None:
-            return trial_outputs.why_unfit(model)
+            return trial_outputs.not_exportable_reason(model)
     return None

@@ -14,13 +14,13 @@ RUNS = Path(__file__).with_name("runs")
 
 
 def nap(trial: Any) -> float:
-    _leave_a_line(trial)
+    _append_line(trial)
     time.sleep(trial.params["seconds"])
     return float(trial.params["x"])
 
 
 def reports(trial: Any) -> float:
-    _leave_a_line(trial)
+    _append_line(trial)
     for step in range(1, 9):
         time.sleep(trial.params["seconds"] / 8)
         trial.report(trial.params["x"] * step, step)
@@ -30,7 +30,7 @@ def reports(trial: Any) -> float:
 
 
 def saves(trial: Any) -> float:
-    _leave_a_line(trial)
+    _append_line(trial)
     for step in range(1, 4):
         time.sleep(trial.params["seconds"] / 3)
         trial.save_model(torch.nn.Linear(64, 64))
@@ -40,7 +40,7 @@ def saves(trial: Any) -> float:
 
 def litters(trial: Any) -> float:
     """Leaves a process behind that tries to survive."""
-    _leave_a_line(trial)
+    _append_line(trial)
     left = subprocess.Popen(["sleep", "600"], start_new_session=True)
     time.sleep(trial.params["seconds"])
     assert left.poll() is None
@@ -48,7 +48,7 @@ def litters(trial: Any) -> float:
     return float(trial.params["x"])
 
 
-def _leave_a_line(trial: Any) -> None:
+def _append_line(trial: Any) -> None:
     descriptor = os.open(RUNS, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.write(descriptor, f"{trial.directory.root} {os.getpid()}\n".encode())
     os.close(descriptor)

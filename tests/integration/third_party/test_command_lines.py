@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.program_sweeps import PROGRAMS, run_program, values
 from tests.running_service import RunningService
-from tests.swept import PROGRAMS, swept, values
 
 PARSERS = ["argparse", "click", "fire", "jsonargparse"]
 
@@ -39,7 +39,7 @@ def test_script_with_sibling_imports_gives_same_result_as_alone(
     service: RunningService, parser: str, tmp_path: Path
 ) -> None:
     script = f"train_{parser}.py"
-    trials = swept(
+    trials = run_program(
         service,
         document(
             "command_line",
@@ -59,7 +59,7 @@ def test_script_with_sibling_imports_gives_same_result_as_alone(
 
 
 def test_hydra_receives_list_of_overrides(service: RunningService, tmp_path: Path) -> None:
-    trials = swept(
+    trials = run_program(
         service,
         document(
             "hydra_app",

@@ -19,8 +19,8 @@ from sklearn.datasets import load_digits
 from tritonclient.utils import triton_to_np_dtype
 
 from podium.api.client.answers import Prediction
+from tests.program_sweeps import PROGRAMS, WAIT_S, run_program
 from tests.running_service import RunningService
-from tests.swept import PROGRAMS, WAIT_S, swept
 
 KSERVE = "PODIUM_KSERVE_PYTHON"
 ROWS: NDArray[np.float64] = load_digits(return_X_y=True)[0][:5]  # integers from 0 to 16
@@ -37,7 +37,7 @@ DIGITS = {
 @pytest.fixture(scope="module")
 def asked(service: RunningService) -> Prediction:
     """The response of Podium's client for the rows; asserts that no member is late."""
-    trials = swept(service, DIGITS)
+    trials = run_program(service, DIGITS)
     ids = [trial["id"] for trial in trials]
     built = service.client.build_ensemble(trial_ids=ids, mode="in_graph", deadline_ms=30_000.0)
     service.client.wait_ensemble(built["id"], WAIT_S)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.program_sweeps import PROGRAMS, run_program
 from tests.running_service import RunningService
-from tests.swept import PROGRAMS, swept
 
 PARAMETERS = {"lr": {"values": [0.25, 0.5]}}
 OWN = {
@@ -16,7 +16,7 @@ OWN = {
 
 @pytest.mark.parametrize("program", OWN.values(), ids=OWN)
 def test_user_modules_are_not_shadowed(service: RunningService, program: dict[str, object]) -> None:
-    trials = swept(
+    trials = run_program(
         service,
         {
             "name": "own-names",

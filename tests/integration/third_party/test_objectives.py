@@ -8,8 +8,8 @@ from typing import Any
 import optuna
 import pytest
 
+from tests.program_sweeps import PROGRAMS, run_program
 from tests.running_service import RunningService
-from tests.swept import PROGRAMS, swept
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ CASES = {
 def test_every_round_is_reported_and_objective_returns_value(
     service: RunningService, case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trials = swept(service, case.document())
+    trials = run_program(service, case.document())
     assert [len(trial["metrics"]["score"]) for trial in trials] == [case.rounds] * 2
     assert len({trial["value"] for trial in trials}) == 2
     if case.folder == "boosting":
@@ -63,6 +63,6 @@ def test_every_round_is_reported_and_objective_returns_value(
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_callback_ends_pruned_trial(service: RunningService, case: Case) -> None:
     rule = {"type": "threshold", "min_iter": 1, **case.bound}
-    trials = swept(service, case.document(early_terminate=rule), ended="failed")  # since no trial has finished
+    trials = run_program(service, case.document(early_terminate=rule), ended="failed")  # since no trial has finished
     assert [trial["state"] for trial in trials] == ["pruned"] * 2
     assert all(len(trial["metrics"]["score"]) < case.rounds for trial in trials)

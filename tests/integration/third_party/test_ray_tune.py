@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from tests.program_sweeps import PROGRAMS, run_program, values
 from tests.running_service import RunningService
-from tests.swept import PROGRAMS, swept, values
 
 
 def document(function: str, **more: Any) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def loss_after(iteration: int, params: dict[str, Any]) -> float:
 
 
 def test_reports_of_unchanged_function_are_recorded(service: RunningService) -> None:
-    for trial in swept(service, document("train")):
+    for trial in run_program(service, document("train")):
         expected = [loss_after(iteration, trial["params"]) for iteration in range(4)]
         assert values(trial, "loss") == pytest.approx(expected)
         assert values(trial, "accuracy") == pytest.approx([1 - loss for loss in expected])
@@ -35,7 +35,7 @@ def test_reports_of_unchanged_function_are_recorded(service: RunningService) -> 
 
 
 def test_failed_attempt_resumes_from_checkpoint(service: RunningService) -> None:
-    for trial in swept(service, document("train_with_checkpoints", retries={"user": 1})):
+    for trial in run_program(service, document("train_with_checkpoints", retries={"user": 1})):
         assert [attempt["state"] for attempt in trial["attempts"]] == ["failed", "finished"]
         expected = [loss_after(iteration, trial["params"]) for iteration in (2, 3)]
         assert values(trial, "loss")[-2:] == pytest.approx(expected)

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.program_sweeps import PROGRAMS, run_program_file, values
 from tests.running_service import RunningService
-from tests.swept import PROGRAMS, swept_file, values
 
 FOLDER = PROGRAMS / "wandb_script"
 
@@ -26,7 +26,7 @@ def _net() -> ModuleType:
 
 def test_script_uses_sampled_values_and_logged_metrics_are_recorded(service: RunningService) -> None:
     accuracy_after: Callable[[int, float, int], float] = _net().accuracy_after
-    trials = swept_file(service, FOLDER / "sweep.yaml")
+    trials = run_program_file(service, FOLDER / "sweep.yaml")
     assert len(trials) == 3
     for trial in trials:
         params: dict[str, Any] = trial["params"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from podium.sweep.runtime.layout import DataDirectory
-from tests.kept_secrets import assert_no_token_left
+from tests.token_leaks import assert_no_token_left
 
 
 def test_token_in_log_is_found_and_token_file_is_ignored(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from podium.ensemble.worker import plan_selection
 from podium.ensemble.worker.architecture_groups import Group, PlacedNetwork, groups, signature
 from podium.ensemble.worker.execution_plans import QUICK, SLOW, GroupPlans, Plan
 from podium.ensemble.worker.plan_selection import PlanBenchmark
-from tests.networks import CNN, CPU, MLP, Fussy, network, placed
+from tests.networks import CNN, CPU, MLP, FailsOnValue, network, placed
 
 LONG_S = 1e9
 
@@ -69,7 +69,7 @@ def test_accepted_plans_equal_the_loop_on_any_rows_of_their_size(
     assert set(ready) | set(refused) == set(tried.plans.candidates(slow=False))
     assert Plan.RECORDED_LOOP in ready
     for count in {1} if size == 1 else {2, 3, size - 1}:
-        expected = tried.plans.loop(rows(count))
+        expected = tried.plans.run_loop(rows(count))
         for plan, compute in ready.items():
             torch.testing.assert_close(compute(rows(count)), expected, atol=1e-6, rtol=1e-6, msg=plan.value)
 
@@ -80,7 +80,7 @@ def test_accepted_plans_equal_the_loop_on_any_rows_of_their_size(
 def test_every_plan_computes_one_row(plan: Plan, model: str) -> None:
     ways = GroupPlans(group(*(network(seed, model) for seed in range(3))))
     found = ways.prepare(plan, rows(1))(rows(1))
-    torch.testing.assert_close(found, ways.loop(rows(1)), atol=1e-6, rtol=1e-6)
+    torch.testing.assert_close(found, ways.run_loop(rows(1)), atol=1e-6, rtol=1e-6)
 
 
 @pytest.mark.parametrize("plan", SLOW)
@@ -91,8 +91,8 @@ def test_compiled_plans_compute_any_number_of_rows(plan: Plan) -> None:
     ways = GroupPlans(group(*(network(seed) for seed in range(3))), backend=eager)
     for sample in (rows(1), rows(64)):
         compute = ways.prepare(plan, sample)
-        torch.testing.assert_close(compute(sample), ways.loop(sample), atol=1e-6, rtol=1e-6)
-    torch.testing.assert_close(compute(rows(9)), ways.loop(rows(9)), atol=1e-6, rtol=1e-6)
+        torch.testing.assert_close(compute(sample), ways.run_loop(sample), atol=1e-6, rtol=1e-6)
+    torch.testing.assert_close(compute(rows(9)), ways.run_loop(rows(9)), atol=1e-6, rtol=1e-6)
 
 
 @torch.inference_mode()
@@ -101,7 +101,7 @@ def test_stacked_weights_share_the_storage_of_the_members() -> None:
     modules = [network(seed) for seed in range(3)]
     before = torch.stack([torch.softmax(module(rows(5)), dim=1) for module in modules])
     ways = GroupPlans(group(*modules))
-    assert torch.equal(ways.loop(rows(5)), before)
+    assert torch.equal(ways.run_loop(rows(5)), before)
     first, second = (next(module.parameters()) for module in modules[:2])
     assert first.untyped_storage().data_ptr() == second.untyped_storage().data_ptr()
 
@@ -127,11 +127,11 @@ def test_unusual_network_is_refused_with_a_reason_or_computed_correctly(odd: typ
     ready, refused = tried.candidates(rows(64), LONG_S, float("inf"))
     assert all(refused.values())
     for compute, count in itertools.product(ready.values(), (2, 21, 64)):
-        torch.testing.assert_close(compute(rows(count)), tried.plans.loop(rows(count)))
+        torch.testing.assert_close(compute(rows(count)), tried.plans.run_loop(rows(count)))
 
 
 def test_network_that_checks_its_input_is_not_recorded() -> None:
-    tried = trial(Fussy(network(0), at=5.0), Fussy(network(1), at=7.0))
+    tried = trial(FailsOnValue(network(0), at=5.0), FailsOnValue(network(1), at=7.0))
     with torch.inference_mode():
         ready, refused = tried.candidates(rows(64), LONG_S, float("inf"))
     assert not ready and set(refused) == set(QUICK)
@@ -151,7 +151,7 @@ class Ticking:
             return self.slowed(whole(ways, plan, sample), takes_s.get(plan, 1.0))
 
         monkeypatch.setattr(GroupPlans, "prepare", prepare)
-        monkeypatch.setattr(GroupPlans, "loop", self.slowed_method(GroupPlans.loop, takes_s[Plan.LOOP]))
+        monkeypatch.setattr(GroupPlans, "run_loop", self.slowed_method(GroupPlans.run_loop, takes_s[Plan.LOOP]))
 
     def slowed(self, compute: Any, takes_s: float) -> Any:
         def computed(sample: torch.Tensor) -> torch.Tensor:
@@ -288,7 +288,7 @@ class Uncopied(nn.Linear):
 def test_networks_that_cannot_be_stacked_are_computed_in_a_loop() -> None:
     found = GroupPlans(group(Uncopied(64, 4), Uncopied(64, 4)))
     assert found.candidates(slow=False) == (Plan.RECORDED_LOOP,)
-    assert found.loop(rows(3)).shape == (2, 3, 4)
+    assert found.run_loop(rows(3)).shape == (2, 3, 4)
 
 
 def test_classification_and_regression_are_different_groups() -> None:

@@ -11,7 +11,7 @@ import pytest
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.trial import TrialState
-from podium.sweep.values.trial_history import PastTrial, Planned
+from podium.sweep.values.trial_history import PastTrial, TrialPlan
 from tests.specs import spec
 
 BEST = 0.8
@@ -38,13 +38,13 @@ def evaluated_trials(count: int, **changes: Any) -> list[PastTrial]:
     ]
 
 
-def asked(search: Search) -> Planned:
+def asked(search: Search) -> TrialPlan:
     planned = search.ask()
     assert planned is not None
     return planned
 
 
-def run(search: Search, count: int) -> list[Planned]:
+def run(search: Search, count: int) -> list[TrialPlan]:
     found = []
     for _ in range(count):
         planned = asked(search)
@@ -67,7 +67,7 @@ def test_earlier_trials_have_no_numbers_and_rebuilt_search_continues(method: str
     search = Search(searched(method), earlier=evaluated_trials(12))
     assert (len(search), search.is_fixed(None)) == (0, False)
     assert [planned.number for planned in run(search, 5)] == list(range(5))
-    past = [search.remembered(number) for number in range(5)]
+    past = [search.past_trial(number) for number in range(5)]
     rebuilt = Search(searched(method), past, evaluated_trials(12))
     assert asked(rebuilt).params == asked(search).params
 

@@ -209,7 +209,7 @@ def test_any_history_can_be_drawn(points: list[tuple[int, float]], metric: str, 
 
 def test_many_points_are_thinned() -> None:
     drawn = sweep_html.svg([(n, float(n % 7)) for n in range(10_000)], "loss", maximize=False)
-    assert drawn.count("<circle") <= sweep_html.MOST_POINTS
+    assert drawn.count("<circle") <= sweep_html.MAX_POINTS
     assert len(drawn) < 200_000
 
 

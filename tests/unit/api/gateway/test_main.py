@@ -27,7 +27,7 @@ from podium.db.access.tokens import Role
 from podium.ensemble.serving import aggregator
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
 from podium.ensemble.serving.transport import ZmqTransport
-from podium.ensemble.worker.worker_server import MemberServer
+from podium.ensemble.worker.worker_server import WorkerServer
 from tests.ensemble_fakes import FakeNetwork
 from tests.service_rig import ServiceRig, assert_problem
 
@@ -44,7 +44,7 @@ def networks(service: ServiceRig) -> Iterator[list[FakeNetwork]]:
     ensemble_id = service.ensemble(sweep_id, trials, deadline_ms=20_000)
     made = [FakeNetwork() for _ in trials]
     endpoints = [f"ipc://{service.settings.runtime.replica_socket(number, 1)}" for number in range(3)]
-    servers = [MemberServer(endpoint, 1, network) for endpoint, network in zip(endpoints, made, strict=True)]
+    servers = [WorkerServer(endpoint, 1, network) for endpoint, network in zip(endpoints, made, strict=True)]
     for server in servers:
         server.start()
     service.ready(ensemble_id, endpoints)

@@ -27,7 +27,7 @@ def test_component_without_a_heartbeat_is_not_watched() -> None:
 )
 def test_component_is_silent_after_15_s_and_hung_after_60_s(after_s: int, silent: bool, hung: bool) -> None:
     heartbeats = Heartbeats()
-    heartbeats.beat("scheduler", 0.0)
+    heartbeats.record("scheduler", 0.0)
     assert check_each_second(heartbeats, after_s) == (
         {"scheduler"} if silent else set(),
         {"scheduler"} if hung else set(),
@@ -37,9 +37,9 @@ def test_component_is_silent_after_15_s_and_hung_after_60_s(after_s: int, silent
 def test_heartbeat_or_restart_ends_silence() -> None:
     heartbeats = Heartbeats()
     for name in ("scheduler", "host"):
-        heartbeats.beat(name, 0.0)
+        heartbeats.record(name, 0.0)
     assert check_each_second(heartbeats, 20)[0] == {"scheduler", "host"}
-    heartbeats.beat("scheduler", 20.0)
+    heartbeats.record("scheduler", 20.0)
     heartbeats.forget("host")
     assert check_each_second(heartbeats, 30, since_s=21) == (set(), set())
     assert heartbeats.is_watched("scheduler") and not heartbeats.is_watched("host")
@@ -47,7 +47,7 @@ def test_heartbeat_or_restart_ends_silence() -> None:
 
 def test_limits_restart_after_a_suspension_of_the_supervisor() -> None:
     heartbeats = Heartbeats()
-    heartbeats.beat("scheduler", 0.0)
+    heartbeats.record("scheduler", 0.0)
     check_each_second(heartbeats, 14)
     assert heartbeats.check(514.0) == (set(), set())
     assert check_each_second(heartbeats, 528, since_s=515) == (set(), set())

@@ -186,7 +186,7 @@ def test_tls_is_used_on_the_port_and_not_on_the_unix_socket(
     (tmp_path / "admin.token").write_text("x")
 
     def ask() -> tuple[object, ...]:
-        pem = service_certificate.certificate(certificate[0])
+        pem = service_certificate.read_certificate(certificate[0])
         with Client(settings.url, "token", retry_s=0, certificate=pem) as trusting:
             came = trusting.sweep(1)
         with Client(settings.url, "token", retry_s=0) as default, pytest.raises(ServiceError, match="certificate"):
@@ -221,7 +221,7 @@ def test_nothing_is_sent_unencrypted_with_tls(
             pytest.raises(OSError, match=r"(?i)ssl"),
         ):
             old.wrap_socket(plain)
-        trusting = service_certificate.trusting(service_certificate.certificate(certificate[0]))
+        trusting = service_certificate.ssl_context(service_certificate.read_certificate(certificate[0]))
         with httpx2.Client(base_url=f"https://127.0.0.1:{port}", verify=trusting) as client:
             named = {"Host": f"podium.example.org:{port}"}
             login = client.post("/api/v1/session", json={"token": "token-of-viewer"}, headers=named)
@@ -237,7 +237,7 @@ def test_nothing_is_sent_unencrypted_with_tls(
 
 
 def test_another_certificate_is_not_trusted(certificate: tuple[Path, Path]) -> None:
-    context = service_certificate.trusting(service_certificate.certificate(certificate[0]))
+    context = service_certificate.ssl_context(service_certificate.read_certificate(certificate[0]))
     assert context.verify_mode == ssl.CERT_REQUIRED
     assert len(context.get_ca_certs()) <= 1
 

@@ -21,10 +21,10 @@ from podium.db.audit import audit_files
 from podium.db.audit.audit import INVARIANTS, Report, audit
 from podium.db.schema.engine import Database
 from podium.sweep.runtime.atomic_files import sha256_of
-from podium.sweep.runtime.disk_space import Room
+from podium.sweep.runtime.disk_space import DiskSpace
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
 from podium.sweep.values.errors import DatabaseError
-from tests.doctor import assert_sound
+from tests.doctor import assert_no_breaches
 from tests.service_rig import AT, ServiceRig
 
 
@@ -102,14 +102,14 @@ def tidy(request: pytest.FixtureRequest) -> None:
 
 
 def test_consistent_database_at_rest_has_a_note_and_no_breach(consistent: ServiceRig) -> None:
-    report = assert_sound(consistent.data)
+    report = assert_no_breaches(consistent.data)
     assert (report.sweeps, report.trials, report.attempts, report.running) == (2, 4, 4, False)
     assert report.notes == ("no service runs: 1 running trials will be retried at the next start",)
     assert "alive" not in report.invariants
 
 
 def test_consistent_database_in_use_has_no_note_and_no_breach(in_use: ServiceRig) -> None:
-    report = assert_sound(in_use.data)
+    report = assert_no_breaches(in_use.data)
     assert (report.running, report.notes, report.invariants) == (True, (), INVARIANTS)
 
 
@@ -171,7 +171,7 @@ VALID = (
 @pytest.mark.parametrize("statement", VALID)
 def test_what_the_search_may_record_is_no_breach(sound: ServiceRig, statement: str) -> None:
     run_sql(sound, statement)
-    assert_sound(sound.data)
+    assert_no_breaches(sound.data)
 
 
 PASSING = [
@@ -360,7 +360,7 @@ def test_files_left_by_a_killed_backup_are_found(consistent: ServiceRig, name: s
 
 
 def test_pending_write_on_a_full_disk_is_a_note(in_use: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("podium.db.audit.audit.room", lambda path: Room(str(path), 0, 1))
+    monkeypatch.setattr("podium.db.audit.audit.disk_space", lambda path: DiskSpace(str(path), 0, 1))
     run_sql(in_use, "UPDATE attempts SET pid = 4194399")
     report = report_of(in_use)
     assert not report.breaches

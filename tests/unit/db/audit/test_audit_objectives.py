@@ -9,7 +9,7 @@ from podium.db.audit.audit import audit
 from podium.db.stores import warm_starts
 from podium.sweep.lifecycle.warm_start import WarmStart
 from podium.sweep.spec.sweep_spec import parse_spec
-from tests.doctor import assert_sound
+from tests.doctor import assert_no_breaches
 from tests.service_rig import AT, ServiceRig
 from tests.specs import builtin_document
 
@@ -31,14 +31,14 @@ def several(service: ServiceRig) -> ServiceRig:
     spec = parse_spec(builtin_document(method="tpe", metric=None, metrics=METRICS, warm_start=[1]))
     service.sweep(method="tpe", metric=None, metrics=METRICS, warm_start=[1])
     with service.database.write() as connection:
-        assert warm_starts.choose_for(connection, spec) == WarmStart((1, 2))
+        assert warm_starts.select_for(connection, spec) == WarmStart((1, 2))
         warm_starts.add(connection, 2, WarmStart((1, 2)))
     run_sql(service, f"UPDATE attempts SET started_at = {AT} + 10 * trial_id, ended_at = ended_at + 10 * trial_id")
     return service
 
 
 def test_consistent_database_has_no_breach(several: ServiceRig) -> None:
-    assert_sound(several.data)
+    assert_no_breaches(several.data)
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,14 @@ import pytest
 
 from podium.db.queries import study_pages
 from podium.sweep.lifecycle.state_changes import AttemptEnded, ParamDefined
-from podium.sweep.values.trial import AttemptKey, Ended, StudyAsked, TrialState
+from podium.sweep.values.trial import AttemptKey, Ended, StudyRequested, TrialState
 from tests.service_rig import AT, ServiceRig
 
 
 def _answer(service: ServiceRig, sweep_id: int, what: str, number: int = 0, **sizes: int) -> dict[str, Any]:
-    asked = StudyAsked(AttemptKey(1, 1), 1, what, number)
+    asked = StudyRequested(AttemptKey(1, 1), 1, what, number)
     with service.database.read() as connection:
-        found: dict[str, Any] = json.loads(json.dumps(study_pages.answer(connection, sweep_id, asked, **sizes)))
+        found: dict[str, Any] = json.loads(json.dumps(study_pages.answer_query(connection, sweep_id, asked, **sizes)))
         return found
 
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import select
 
-from podium.db.queries.filter_terms import terms_of
-from podium.db.queries.trial_filter import where_of
+from podium.db.queries.filter_terms import parse_terms
+from podium.db.queries.trial_filter import filter_condition
 from podium.db.schema.tables import trials
 from podium.db.stores import requests, sweeps
 from podium.sweep.values.errors import FilterError
@@ -26,7 +26,7 @@ SPACE = {
 
 def numbers(service: ServiceRig, sweep_id: int, text: str) -> list[int]:
     with service.database.read() as connection:
-        where = where_of(connection, text, sweeps.get(connection, sweep_id))
+        where = filter_condition(connection, text, sweeps.get(connection, sweep_id))
         return list(connection.execute(select(trials.c.number).where(where).order_by(trials.c.number)).scalars())
 
 
@@ -115,8 +115,8 @@ def test_filter_matches_trials(service: ServiceRig, sweep_id: int, text: str, ex
 
 def test_tags_and_notes_are_matched(service: ServiceRig, sweep_id: int) -> None:
     with service.database.write() as connection:
-        requests.remark(connection, 2, AT, tags=["keep", "paper"])
-        requests.remark(connection, 3, AT, note="Too slow: 100 % busy", tags=["bad"])
+        requests.annotate(connection, 2, AT, tags=["keep", "paper"])
+        requests.annotate(connection, 3, AT, note="Too slow: 100 % busy", tags=["bad"])
     for text, expected in {
         "tag:keep": [0],
         "tag:pap*,bad": [0, 1],
@@ -204,7 +204,7 @@ def test_second_objective_and_constraints_are_matched(service: ServiceRig) -> No
 @given(st.text(max_size=60))
 def test_any_string_is_parsed_or_has_an_error_position_inside_it(text: str) -> None:
     try:
-        found = terms_of(text)
+        found = parse_terms(text)
     except FilterError as error:
         assert 0 <= error.position < len(text)
         assert error.position + error.length <= len(text)
@@ -215,5 +215,5 @@ def test_any_string_is_parsed_or_has_an_error_position_inside_it(text: str) -> N
 @given(st.text(alphabet='ab"\\ :<', min_size=1), st.booleans())
 def test_quoted_string_is_parsed_unchanged(text: str, negated: bool) -> None:
     quoted = '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    (term,) = terms_of(f"{'-' if negated else ''}{quoted}:{quoted}")
+    (term,) = parse_terms(f"{'-' if negated else ''}{quoted}:{quoted}")
     assert (term.name, term.negated, [value.text for value in term.values]) == (text, negated, [text])

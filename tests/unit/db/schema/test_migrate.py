@@ -21,7 +21,7 @@ from sqlalchemy import Connection, create_engine, text
 
 from podium.db.schema.backup import backup
 from podium.db.schema.engine import Database, sqlite_module
-from podium.db.schema.migrate import Migrated, alembic_config, migrate
+from podium.db.schema.migrate import MigrationResult, alembic_config, migrate
 from podium.db.schema.tables import metadata
 from podium.db.stores import events
 from podium.db.stores.events import NewEvent
@@ -209,7 +209,7 @@ def test_older_database_is_copied_before_the_upgrade(path: Path, monkeypatch: py
     monkeypatch.setattr(ScriptDirectory, "get_current_head", lambda _: "a newer one")
     done = migrate(path)
     (copy,) = DataDirectory(path.parent).backups.glob("before-upgrade-from-0001-*.sqlite3")
-    assert done == Migrated(str(path), "0001", "a newer one", str(copy))
+    assert done == MigrationResult(str(path), "0001", "a newer one", str(copy))
     assert copy.stat().st_mode & 0o077 == 0
     database = Database(copy)
     with database.read() as connection:

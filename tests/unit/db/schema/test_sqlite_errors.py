@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from podium.db.schema import lock_holders, sqlite_errors
 from podium.db.schema.backup import backup
-from podium.db.schema.engine import Database, connect_to_look, is_still
+from podium.db.schema.engine import Database, connect_read_only, is_unchanged
 from podium.db.schema.integrity_check import check
 from podium.db.schema.migrate import migrate
 from podium.sweep.runtime.layout import DataDirectory
@@ -45,10 +45,10 @@ def test_database_that_cannot_be_opened_is_not_reported_as_damaged(
     migrate(path)
 
     def fail_to_open(_: Path) -> None:
-        connect_to_look(tmp_path / "gone" / "podium.sqlite3").execute("SELECT 1")
+        connect_read_only(tmp_path / "gone" / "podium.sqlite3").execute("SELECT 1")
 
-    monkeypatch.setattr("podium.db.schema.integrity_check.connect_to_look", fail_to_open)
-    monkeypatch.setattr("podium.db.schema.migrate.connect_to_look", fail_to_open)
+    monkeypatch.setattr("podium.db.schema.integrity_check.connect_read_only", fail_to_open)
+    monkeypatch.setattr("podium.db.schema.migrate.connect_read_only", fail_to_open)
     for action in (check, migrate):
         with pytest.raises(DatabaseError, match=r"cannot check .*: unable to open database file$"):
             action(path)
@@ -96,7 +96,7 @@ def read_only(tmp_path: Path) -> Iterator[DataDirectory]:
 def test_read_only_directory_can_be_checked_and_copied(
     read_only: DataDirectory, podium: Podium, tmp_path: Path
 ) -> None:
-    assert is_still(read_only.database)
+    assert is_unchanged(read_only.database)
     assert check(read_only.database).problems == ()
     assert backup(read_only.database, tmp_path / "copy.sqlite3") > 0
     code, out, err = podium("doctor", "--data-dir", read_only.root)
@@ -113,6 +113,6 @@ def test_nonempty_write_ahead_log_is_not_ignored(tmp_path: Path, monkeypatch: py
     path = tmp_path / "podium.sqlite3"
     migrate(path)
     monkeypatch.setattr(os, "access", lambda *_: False)
-    assert is_still(path)
+    assert is_unchanged(path)
     (tmp_path / "podium.sqlite3-wal").write_bytes(b"frames")
-    assert not is_still(path)
+    assert not is_unchanged(path)

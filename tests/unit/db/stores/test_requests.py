@@ -24,14 +24,14 @@ def test_transition_is_checked_and_written_in_one_transaction(service: ServiceRi
     def pause() -> None:
         try:
             with other.write() as connection:
-                requests.tell_sweep(connection, sweep_id, SweepCommand.PAUSE, AT)
+                requests.command_sweep(connection, sweep_id, SweepCommand.PAUSE, AT)
         except NotPossibleError as error:
             refused.append(error)
 
     with service.database.write() as connection:
         second = threading.Thread(target=pause)
         second.start()
-        requests.tell_sweep(connection, sweep_id, SweepCommand.CANCEL, AT)
+        requests.command_sweep(connection, sweep_id, SweepCommand.CANCEL, AT)
     second.join(30)
     other.close()
     assert [error.possible for error in refused] == [()]
@@ -40,7 +40,7 @@ def test_transition_is_checked_and_written_in_one_transaction(service: ServiceRi
 def test_outdated_scheduler_change_does_not_undo_a_client_command(service: ServiceRig) -> None:
     sweep_id = service.sweep()
     with service.database.write() as connection:
-        requests.tell_sweep(connection, sweep_id, SweepCommand.PAUSE, AT)
+        requests.command_sweep(connection, sweep_id, SweepCommand.PAUSE, AT)
         sweeps.change(connection, [SweepChanged(sweep_id, SweepState.QUEUED, SweepState.RUNNING, "", AT)])
         assert sweeps.get(connection, sweep_id).state is SweepState.PAUSED
 
@@ -52,7 +52,7 @@ def test_each_requested_trial_raises_the_run_cap(service: ServiceRig) -> None:
         for wanted in range(1, 4):
             requests.clone(connection, done, {}, AT)
             assert sweeps.get(connection, sweep_id).run_cap == 2 + wanted
-        requests.tell_trial(connection, running, TrialCommand.STOP, AT)  # does not raise run_cap
+        requests.command_trial(connection, running, TrialCommand.STOP, AT)  # does not raise run_cap
         assert sweeps.get(connection, sweep_id).run_cap == 5
 
 
@@ -60,11 +60,11 @@ def test_scheduler_reads_the_requests(service: ServiceRig) -> None:
     sweep_id = service.sweep()
     trial_id = service.trial(sweep_id, 0, None)
     with service.database.write() as connection:
-        requests.tell_trial(connection, trial_id, TrialCommand.STOP, AT)
+        requests.command_trial(connection, trial_id, TrialCommand.STOP, AT)
         added, _ = requests.clone(connection, trial_id, {"lr": 0.02}, AT)
-        assert [(command.trial.trial_id, command.request) for command in stored_trials.wishes(connection)] == [
-            (trial_id, TrialRequest.STOP)
-        ]
+        assert [
+            (command.trial.trial_id, command.request) for command in stored_trials.pending_requests(connection)
+        ] == [(trial_id, TrialRequest.STOP)]
         assert [(item.enqueued_id, item.params) for item in stored_trials.enqueued(connection)] == [
             (added.id, {"lr": 0.02})
         ]
@@ -79,7 +79,7 @@ def test_refused_request_writes_nothing(service: ServiceRig) -> None:
     with pytest.raises(InvalidSpecError), service.database.write() as connection:
         requests.clone(connection, trial_id, {"lr": 7.0}, AT)
     with pytest.raises(NotPossibleError), service.database.write() as connection:
-        requests.tell_trial(connection, trial_id, TrialCommand.RETRY, AT)
+        requests.command_trial(connection, trial_id, TrialCommand.RETRY, AT)
     with pytest.raises(ConflictError), service.database.write() as connection:
         requests.extend(connection, sweep_id, 0, 2.0, AT)
     with service.database.read() as connection:

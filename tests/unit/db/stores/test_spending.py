@@ -8,7 +8,7 @@ from sqlalchemy import update
 
 from podium.db.schema.tables import trials
 from podium.db.stores import spending, sweeps
-from podium.sweep.lifecycle.budget_usage import Outcome, Progress, Terms
+from podium.sweep.lifecycle.budget_usage import BestValueTracker, BudgetTerms, CountedTrial
 from podium.sweep.lifecycle.state_changes import AttemptEnded
 from podium.sweep.spec.budget import Plateau
 from podium.sweep.values.trial import AttemptKey, Ended, TrialState
@@ -39,12 +39,12 @@ def test_usage_from_the_database_equals_usage_trial_by_trial(
     for number, (value, how, after_s) in enumerate(ends):
         end(service, sweep_id, number, float(value), how, AT + after_s)
     order = sorted(range(len(ends)), key=lambda number: (ends[number][2], number))
-    outcomes = [Outcome(n, float(ends[n][0]) if ends[n][1] == "finished" else None) for n in order]
-    terms = Terms(plateau=Plateau(trials=3, min_delta=min_delta), target=float(target))
-    expected = Progress(goal, terms, outcomes)
+    outcomes = [CountedTrial(n, float(ends[n][0]) if ends[n][1] == "finished" else None) for n in order]
+    terms = BudgetTerms(plateau=Plateau(trials=3, min_delta=min_delta), target=float(target))
+    expected = BestValueTracker(goal, terms, outcomes)
     with service.database.read() as connection:
         used = spending.used(connection, sweeps.get(connection, sweep_id), terms, AT)
-    assert (used.still_trials, used.reached_by) == (expected.still_trials, expected.reached_by)
+    assert (used.trials_without_improvement, used.reached_by) == (expected.still_trials, expected.reached_by)
 
 
 def test_only_successive_best_trials_are_read(service: ServiceRig) -> None:
@@ -54,4 +54,4 @@ def test_only_successive_best_trials_are_read(service: ServiceRig) -> None:
     with service.database.write() as connection:
         connection.execute(update(trials).values(ended_at=AT + trials.c.number))
         read = spending.records(connection, sweep_id, "maximize")
-    assert read == {Outcome(0, 0.5): AT, Outcome(3, 0.6): AT + 3, Outcome(7, 0.9): AT + 7}
+    assert read == {CountedTrial(0, 0.5): AT, CountedTrial(3, 0.6): AT + 3, CountedTrial(7, 0.9): AT + 7}

@@ -234,7 +234,7 @@ def test_first_report_of_a_step_is_kept(database: Database) -> None:
         assert metrics.of_trial(connection, 1, "other") == {}
 
 
-@pytest.mark.parametrize("most", [metrics.LEAST_POINTS, 5, 50, 999])
+@pytest.mark.parametrize("most", [metrics.MIN_POINTS, 5, 50, 999])
 def test_thinned_curve_keeps_its_ends_maximum_and_minimum(database: Database, most: int) -> None:
     accept(database)
     record(database, planned(), placed(1))

@@ -43,7 +43,7 @@ def rig(make_host: MakeRig) -> HostRig:
     """Two devices, and an ensemble of three members that is ready."""
     rig = make_host("cpu-0", "cpu-1")
     rig.build()
-    rig.come_up()
+    rig.become_ready()
     return rig
 
 
@@ -62,7 +62,7 @@ def test_ensemble_is_ready_when_its_last_member_is(make_host: MakeRig) -> None:
     assert rig.row().state is EnsembleState.WARMING
     for number, worker in enumerate(rig.workers.placed):
         assert rig.row().state is EnsembleState.WARMING, "not ready until the last member is"
-        worker.come_up()
+        worker.become_ready()
         rig.step()
         assert rig.states()[number] is READY
     assert (rig.row().state, rig.row().reason) == (EnsembleState.READY, "")
@@ -90,10 +90,10 @@ def test_members_share_devices_with_a_reason_when_devices_are_fewer(rig: HostRig
 def test_replicas_of_a_member_are_on_different_devices(make_host: MakeRig) -> None:
     rig = make_host("cpu-0", "cpu-1", trials=2)
     rig.build(replicas=2)
-    rig.come_up()
+    rig.become_ready()
     for member in rig.row().active.members:
         assert {replica.device_id for replica in member.replicas} == {"cpu-0", "cpu-1"}
-    assert len(rig.workers.living) == 4
+    assert len(rig.workers.running) == 4
     rig.die("worker-1-1-0-0-1")
     assert rig.states() == [RESTARTING, READY, READY, READY]
     assert rig.row().state is EnsembleState.READY, "the member's other replica answers"
@@ -109,7 +109,7 @@ def test_in_graph_members_share_one_worker_and_its_status(make_host: MakeRig) ->
     assert (plan.in_graph, plan.visible) == (True, "0,1")
     assert [file.device_index for file in plan.files] == [0, 1, 0]
     for worker in rig.workers.placed:
-        worker.come_up(plan={"groups": [3]})
+        worker.become_ready(plan={"groups": [3]})
     rig.step()
     assert rig.row().state is EnsembleState.READY
     assert rig.row().active.plan == {"groups": [3]}
@@ -131,7 +131,7 @@ def test_members_wait_with_a_reason_when_no_device_is_ready(make_host: MakeRig) 
     rig.step(1)
     assert rig.workers.placed == []
     rig.device("cpu-0")
-    rig.come_up()
+    rig.become_ready()
     assert (rig.row().state, rig.row().reason) == (EnsembleState.READY, "")
 
 
@@ -149,7 +149,7 @@ def test_dead_member_is_replaced_in_a_new_epoch(rig: HostRig) -> None:
     assert rig.workers.names == ["worker-1-1-0-0-1", "worker-1-1-2-0-1", "worker-1-1-1-0-2"]
     assert rig.row().state is EnsembleState.DEGRADED, "an ensemble that was ready does not warm again"
     assert rig.row().reason == "member 1: killed, as played", "the reason stays while the ensemble is degraded"
-    rig.come_up()
+    rig.become_ready()
     assert (rig.row().state, rig.row().reason) == (EnsembleState.READY, "")
     assert rig.replicas()[1].epoch == 2
 
@@ -160,7 +160,7 @@ def test_ensemble_is_below_quorum_until_members_recover(rig: HostRig) -> None:
     assert rig.row().state is EnsembleState.BELOW_QUORUM
     assert rig.row().reason.startswith("member 0: killed, as played")
     rig.step(1)
-    rig.come_up()
+    rig.become_ready()
     assert rig.row().state is EnsembleState.READY
 
 
@@ -170,7 +170,7 @@ def test_restart_delay_grows_for_a_member_that_keeps_dying(make_host: MakeRig) -
     starts: list[float] = []
     while len(starts) < 12:
         rig.step(0.1 if len(starts) < 5 else 1.0)
-        if rig.workers.living:
+        if rig.workers.running:
             starts.append(rig.clock.monotonic_s())
             rig.die(rig.workers.names[0])
     waits = [later - earlier for earlier, later in itertools.pairwise(starts)]
@@ -184,7 +184,7 @@ def test_restart_delay_is_reset_after_a_stable_period(rig: HostRig) -> None:
     for epoch in range(1, 9):
         rig.die(f"worker-1-1-0-0-{epoch}")
         rig.step(MAX_RESTART_DELAY_S)
-        rig.come_up()
+        rig.become_ready()
     rig.step(replica_runtime.STABLE_S)
     rig.die("worker-1-1-0-0-9")
     rig.step(0.2)
@@ -200,15 +200,15 @@ def test_restart_delay_is_bounded_and_starts_short(deaths: int, jitter: float) -
 
 def test_hung_worker_is_killed_and_replaced(rig: HostRig) -> None:
     hung = rig.workers["worker-1-1-2-0-1"]
-    hung.come_up(unresponsive_s=replica_runtime.HEALTH_TIMEOUT_S)
+    hung.become_ready(unresponsive_s=replica_runtime.HEALTH_TIMEOUT_S)
     rig.step()
     assert rig.states() == [READY] * 3
-    hung.come_up(unresponsive_s=replica_runtime.HEALTH_TIMEOUT_S + 1)
+    hung.become_ready(unresponsive_s=replica_runtime.HEALTH_TIMEOUT_S + 1)
     rig.step()
     assert hung.killed
     assert rig.replicas()[2].reason == "no answer for 30 s"
     rig.step(1)
-    rig.come_up()
+    rig.become_ready()
     assert rig.states() == [READY] * 3
 
 
@@ -242,7 +242,7 @@ def test_placement_failure_is_retried(make_host: MakeRig) -> None:
     assert rig.row().reason == "member 0: worker-1-1-0-0-1 cannot be placed: as played"
     rig.workers.refuses = ""
     rig.step(1)
-    rig.come_up()
+    rig.become_ready()
     assert rig.row().state is EnsembleState.READY
 
 
@@ -251,7 +251,7 @@ def test_member_that_cannot_be_loaded_is_named_and_not_retried(make_host: MakeRi
     rig.build()
     rig.step()
     rig.workers.placed[1].status = WorkerStatus(Phase.LOAD_FAILED, "model.safetensors is damaged")
-    rig.come_up()
+    rig.become_ready()
     rig.step(1000)
     assert rig.states() == [READY, FAILED, READY]
     assert (rig.row().state, rig.row().reason) == (EnsembleState.DEGRADED, "member 1: model.safetensors is damaged")
@@ -282,7 +282,7 @@ def test_next_host_adopts_living_workers_and_replaces_dead_ones(rig: HostRig) ->
     rig.step()
     assert rig.states() == [READY, STARTING, READY]
     assert rig.row().state is EnsembleState.DEGRADED
-    rig.come_up()
+    rig.become_ready()
     assert rig.workers.names == ["worker-1-1-0-0-1", "worker-1-1-2-0-1", "worker-1-1-1-0-2"]
     assert [replica.pid for replica in rig.replicas()] == [1000, 1003, 1002]
 
@@ -292,7 +292,7 @@ def test_next_host_adopts_workers_that_are_still_starting(make_host: MakeRig) ->
     rig.build()
     rig.step()
     rig.restart()
-    rig.come_up()
+    rig.become_ready()
     assert rig.states() == [READY] * 3
     assert len(rig.workers.placed) == 3
 
@@ -303,7 +303,7 @@ def test_ensemble_warms_again_after_a_restart_of_the_service(rig: HostRig) -> No
     rig.restart()
     rig.step()
     assert (rig.row().state, rig.row().reason) == (EnsembleState.WARMING, "")
-    rig.come_up()
+    rig.become_ready()
     assert rig.row().state is EnsembleState.READY
     assert {replica.epoch for replica in rig.replicas()} == {2}
 
@@ -312,7 +312,7 @@ def test_next_host_ends_an_ensemble_that_was_stopped_meanwhile(rig: HostRig) -> 
     rig.change("stop")
     rig.restart()
     rig.step()
-    assert rig.workers.living == []
+    assert rig.workers.running == []
     assert rig.states() == [STOPPED] * 3
     assert {replica.endpoint for replica in rig.replicas()} == {None}
 
@@ -337,14 +337,14 @@ def test_error_in_one_replica_does_not_affect_the_others(
     rig = make_host("cpu-0")
     rig.build()
     rig.step()
-    rig.workers.placed[2].come_up()
+    rig.workers.placed[2].become_ready()
     with monkeypatch.context() as patch:
         patch.setattr(rig.workers.placed[0], "poll", lambda: [][0])
         rig.step()
     assert rig.states() == [STARTING, STARTING, READY]
     assert "cannot reconcile worker-1-1-0-0-1" in caplog.text
     assert "IndexError" in caplog.text
-    rig.come_up()
+    rig.become_ready()
     assert rig.states() == [READY] * 3
 
 
@@ -353,7 +353,7 @@ def test_unreadable_ensemble_does_not_affect_the_others(rig: HostRig, caplog: py
     with rig.service.database.write() as connection:
         damage = update(ensemble_versions).where(ensemble_versions.c.ensemble_id == 1)
         connection.execute(damage.values(combination="not JSON"))
-    rig.come_up()
+    rig.become_ready()
     assert rig.row(other).state is EnsembleState.READY
     assert "cannot read ensemble 1" in caplog.text
 
@@ -379,8 +379,8 @@ def test_ready_version_takes_over_and_the_old_one_drains(rig: HostRig) -> None:
     assert rig.add_version(deadline_ms=100.0) == 2
     rig.step()
     assert (rig.row().version, rig.row().target) == (1, 2)
-    assert len(rig.workers.living) == 6
-    rig.come_up()
+    assert len(rig.workers.running) == 6
+    rig.become_ready()
     assert (rig.row().version, rig.row().target, rig.row().state) == (2, None, EnsembleState.READY)
     rig.step()
     rig.step(replica_runtime.MIN_DRAIN_S - 0.1)
@@ -396,9 +396,9 @@ def test_drain_lasts_for_the_deadline_of_the_old_version_up_to_one_minute(
 ) -> None:
     rig = make_host("cpu-0")
     rig.build(deadline_ms=deadline_ms)
-    rig.come_up()
+    rig.become_ready()
     rig.add_version(deadline_ms=100.0)
-    rig.come_up()
+    rig.become_ready()
     rig.step()
     rig.step(drain_s - 0.1)
     assert rig.states(1) == [READY] * 3
@@ -410,10 +410,10 @@ def test_version_takes_over_with_a_quorum_when_the_rest_failed(rig: HostRig) -> 
     rig.add_version()
     rig.step()
     rig.workers["worker-1-2-0-0-1"].status = WorkerStatus(Phase.LOAD_FAILED, "damaged")
-    rig.workers["worker-1-2-1-0-1"].come_up()
+    rig.workers["worker-1-2-1-0-1"].become_ready()
     rig.step()
     assert rig.row().version == 1, "one member is still starting"
-    rig.come_up()
+    rig.become_ready()
     assert rig.row().version == 2
     assert (rig.row().state, rig.row().reason) == (EnsembleState.DEGRADED, "member 0: damaged")
 
@@ -423,7 +423,7 @@ def test_version_that_cannot_take_over_leaves_the_active_one_unchanged(rig: Host
     rig.step()
     for position in (0, 1):
         rig.workers[f"worker-1-2-{position}-0-1"].status = WorkerStatus(Phase.LOAD_FAILED, "damaged")
-    rig.come_up()
+    rig.become_ready()
     rig.step(1000)
     assert (rig.row().version, rig.row().target, rig.row().state) == (1, 2, EnsembleState.READY)
     assert rig.row().reason == "version 2 cannot take over: member 0: damaged; member 1: damaged"
@@ -432,14 +432,14 @@ def test_version_that_cannot_take_over_leaves_the_active_one_unchanged(rig: Host
     rig.step(replica_runtime.MIN_DRAIN_S)
     assert (rig.row().target, rig.row().reason) == (None, "")
     assert rig.states(2) == [STOPPED] * 3
-    assert len(rig.workers.living) == 3
+    assert len(rig.workers.running) == 3
 
 
 def test_crash_looping_version_never_takes_over(rig: HostRig) -> None:
     rig.add_version()
     rig.step()
-    rig.workers["worker-1-2-1-0-1"].come_up()
-    rig.workers["worker-1-2-2-0-1"].come_up()
+    rig.workers["worker-1-2-1-0-1"].become_ready()
+    rig.workers["worker-1-2-2-0-1"].become_ready()
     for epoch in range(1, 5):
         rig.die(f"worker-1-2-0-0-{epoch}")
         assert rig.row().version == 1
@@ -449,12 +449,12 @@ def test_crash_looping_version_never_takes_over(rig: HostRig) -> None:
 
 def test_rollback_restarts_the_members_of_a_drained_version(rig: HostRig) -> None:
     rig.add_version()
-    rig.come_up()
+    rig.become_ready()
     rig.step()
     rig.step(replica_runtime.MIN_DRAIN_S)
     rig.change("roll_back")
     assert rig.row().target == 1
-    rig.come_up()
+    rig.become_ready()
     assert (rig.row().version, rig.row().target) == (1, None)
     assert {replica.epoch for replica in rig.replicas(1)} == {2}
     rig.step()
@@ -466,12 +466,12 @@ def test_rollback_skips_versions_that_were_never_active_or_rolled_back(rig: Host
     rig.add_version(0.5)
     rig.change("roll_back")  # version 2 was never active
     rig.add_version()
-    rig.come_up()
+    rig.become_ready()
     rig.change("roll_back")  # version 3 was active, and was rolled back
     assert rig.row().target == 1
-    rig.come_up()
+    rig.become_ready()
     rig.add_version()
-    rig.come_up()
+    rig.become_ready()
     assert rig.row().version == 4
     rig.change("roll_back")
     assert rig.row().target == 1
@@ -480,17 +480,17 @@ def test_rollback_skips_versions_that_were_never_active_or_rolled_back(rig: Host
 def test_second_rollback_goes_one_version_further_back(rig: HostRig) -> None:
     for _ in range(2):
         rig.add_version()
-        rig.come_up()
+        rig.become_ready()
     for target in (2, 1):
         rig.change("roll_back")
         assert rig.row().target == target
-        rig.come_up()
+        rig.become_ready()
         assert rig.row().version == target
 
 
 def test_rollback_before_the_drain_ends_keeps_the_old_workers(rig: HostRig) -> None:
     rig.add_version()
-    rig.come_up()
+    rig.become_ready()
     rig.step()
     rig.change("roll_back")
     rig.step()
@@ -502,7 +502,7 @@ def test_rollback_before_the_drain_ends_keeps_the_old_workers(rig: HostRig) -> N
 
 def test_canary_runs_next_to_the_active_version_until_promoted(rig: HostRig) -> None:
     rig.add_version(0.1)
-    rig.come_up()
+    rig.become_ready()
     assert (rig.row().version, rig.row().canary) == (1, 2)
     assert rig.states(2) == [READY] * 3
     rig.change("promote")
@@ -515,13 +515,13 @@ def test_canary_runs_next_to_the_active_version_until_promoted(rig: HostRig) -> 
 
 def test_removed_canary_drains(rig: HostRig) -> None:
     rig.add_version(0.1)
-    rig.come_up()
+    rig.become_ready()
     rig.change("roll_back")
     rig.step()
     assert rig.states(2) == [READY] * 3
     rig.step(replica_runtime.MIN_DRAIN_S)
     assert rig.states(2) == [STOPPED] * 3
-    assert len(rig.workers.living) == 3
+    assert len(rig.workers.running) == 3
 
 
 # Stop and start.
@@ -532,7 +532,7 @@ def test_stopped_ensemble_drains_and_leaves_no_worker(rig: HostRig, what: str) -
     rig.change(what)
     rig.step()
     rig.step(replica_runtime.MIN_DRAIN_S)
-    assert rig.workers.living == []
+    assert rig.workers.running == []
     for replica in rig.replicas():
         assert (replica.state, replica.endpoint, replica.pid, replica.device_id) == (STOPPED, None, None, None)
 
@@ -542,13 +542,13 @@ def test_restarted_ensemble_has_new_epochs_and_retries_failed_members(make_host:
     rig.build()
     rig.step()
     rig.workers.placed[1].status = WorkerStatus(Phase.LOAD_FAILED, "damaged")
-    rig.come_up()
+    rig.become_ready()
     rig.change("stop")
     rig.step()
     rig.step(replica_runtime.MIN_DRAIN_S)
     assert rig.states() == [STOPPED] * 3
     rig.change("start")
-    rig.come_up()
+    rig.become_ready()
     assert (rig.row().state, rig.row().reason) == (EnsembleState.READY, "")
     assert {replica.epoch for replica in rig.replicas()} == {2}
 
@@ -559,11 +559,11 @@ def test_start_retries_failed_members(make_host: MakeRig, before: list[str]) -> 
     rig.build()
     rig.step()
     rig.workers.placed[1].status = WorkerStatus(Phase.LOAD_FAILED, "damaged")
-    rig.come_up()
+    rig.become_ready()
     assert rig.row().state is EnsembleState.DEGRADED
     for what in [*before, "start"]:
         rig.change(what)
-    rig.come_up()
+    rig.become_ready()
     assert rig.row().state is EnsembleState.READY
     assert [replica.epoch for replica in rig.replicas()] == [1, 2, 1], "ready members are not restarted"
 
@@ -588,13 +588,13 @@ def test_dedicated_member_waits_until_its_device_is_reserved_and_free(make_host:
     rig.step(1)
     assert rig.workers.placed == []
     rig.device("cpu-1", "dedicated", "to member 0")
-    rig.come_up()
+    rig.become_ready()
     assert (rig.row().state, rig.row().reason) == (EnsembleState.READY, "")
     assert rig.workers.placed[0].config.device_ids == ("cpu-1",)
     rig.die("worker-1-1-0-0-1")
     assert list(reserved(rig)) == ["cpu-1"], "it keeps the device while it restarts"
     rig.step(1)
-    rig.come_up()
+    rig.become_ready()
     assert rig.replicas()[0].device_id == "cpu-1"
     rig.change("stop")
     assert reserved(rig) == {}
@@ -617,7 +617,7 @@ def test_dedicated_members_share_devices_when_devices_are_fewer(make_host: MakeR
     assert [replica.device_id for replica in rig.replicas()] == ["cpu-0", "cpu-1", "cpu-0"]
     for device_id in ("cpu-0", "cpu-1"):
         rig.device(device_id, "dedicated", "")
-    rig.come_up()
+    rig.become_ready()
     assert rig.states() == [READY] * 3
     assert "shares cpu-0" in rig.replicas()[0].reason
 
@@ -627,7 +627,7 @@ def test_shared_members_avoid_dedicated_devices_while_others_exist(make_host: Ma
     rig.build(placement=Placement.DEDICATED)
     rig.step()
     rig.device("cpu-0", "dedicated", "")
-    rig.come_up()
+    rig.become_ready()
     other = rig.service.ensemble(rig.sweep_id, rig.trial_ids, replicas=3)
     rig.step()
     devices = [replica.device_id for replica in rig.replicas(ensemble_id=other)]

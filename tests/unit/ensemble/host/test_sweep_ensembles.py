@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from podium.db.stores import ensembles, sweeps
-from podium.ensemble.building.version_building import Builder
+from podium.ensemble.building.version_building import VersionBuilder
 from podium.ensemble.host.sweep_ensembles import SweepEnsembleBuilder
 from podium.sweep.values.errors import DatabaseError, EnsembleError
 from tests.fakes import FakeClock
@@ -34,7 +34,9 @@ def finished(service: ServiceRig) -> list[int]:
 
 
 def requested(service: ServiceRig, error: Exception) -> SweepEnsembleBuilder:
-    return SweepEnsembleBuilder(service.database, cast(Builder, FailingBuilder(error)), service.data, FakeClock())
+    return SweepEnsembleBuilder(
+        service.database, cast(VersionBuilder, FailingBuilder(error)), service.data, FakeClock()
+    )
 
 
 def errors_of(service: ServiceRig, sweep_ids: Sequence[int]) -> list[Any]:
@@ -63,7 +65,7 @@ def test_build_is_retried_after_a_database_error(service: ServiceRig) -> None:
 def built(service: ServiceRig, sweep_id: int) -> ensembles.VersionRow | None:
     """Finish the sweep; the version built from its `ensemble:` block."""
     service.end_sweep(sweep_id)
-    SweepEnsembleBuilder(service.database, Builder(service.data), service.data, FakeClock()).step()
+    SweepEnsembleBuilder(service.database, VersionBuilder(service.data), service.data, FakeClock()).step()
     with service.database.read() as connection:
         found = ensembles.page(connection)
     return found[0].active if found else None

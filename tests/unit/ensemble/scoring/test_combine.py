@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from scipy.special import softmax
 
-from podium.ensemble.scoring.combine import combine, effective_weights, tempered, uncertainty
+from podium.ensemble.scoring.combine import apply_temperature, combine, effective_weights, uncertainty
 from podium.ensemble.values.ensemble_spec import REGRESSION_RULES, Combination, Rule, Stacking, Task
 
 Array = NDArray[np.float32]
@@ -226,17 +226,19 @@ def test_tied_vote_goes_to_the_first_class() -> None:
 @given(st.integers(2, 6), seeds)
 def test_temperature_of_one_is_the_identity(classes: int, seed: int) -> None:
     predictions = probabilities((1, 5, classes), seed)[0]
-    np.testing.assert_allclose(tempered(predictions, 1.0), predictions, atol=1e-6)
+    np.testing.assert_allclose(apply_temperature(predictions, 1.0), predictions, atol=1e-6)
 
 
 @given(st.integers(2, 6), seeds, st.floats(0.1, 10), st.floats(0.1, 10))
 def test_temperatures_multiply_and_keep_the_likeliest_class(classes: int, seed: int, one: float, other: float) -> None:
     predictions = probabilities((1, 5, classes), seed, 0.5)[0]
     np.testing.assert_allclose(
-        tempered(tempered(predictions, max(one, 1.0)), other), tempered(predictions, max(one, 1.0) * other), atol=1e-4
+        apply_temperature(apply_temperature(predictions, max(one, 1.0)), other),
+        apply_temperature(predictions, max(one, 1.0) * other),
+        atol=1e-4,
     )
     likeliest = predictions.argmax(axis=1)
-    warm = tempered(predictions, one)
+    warm = apply_temperature(predictions, one)
     np.testing.assert_array_equal(warm[np.arange(5), likeliest], warm.max(axis=1))
 
 

@@ -16,7 +16,7 @@ from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression, Ridge
 from threadpoolctl import threadpool_limits
 
-from podium.ensemble.scoring.combine import combine, tempered
+from podium.ensemble.scoring.combine import apply_temperature, combine
 from podium.ensemble.scoring.fitting import MIN_ROWS, fit, mixture_weights, simplex_least_squares, temperature
 from podium.ensemble.values.ensemble_spec import REGRESSION_RULES, Combination, Rule, Task
 from podium.sweep.values.errors import EnsembleError
@@ -112,7 +112,7 @@ def test_temperature_equals_the_best_of_a_grid(seed: int, true: float) -> None:
     served = np.asarray(softmax(scores, axis=1), dtype=np.float32)
 
     def log_loss(degree: float) -> float:
-        right = np.maximum(tempered(served, degree)[np.arange(300), targets], np.finfo(np.float32).tiny)
+        right = np.maximum(apply_temperature(served, degree)[np.arange(300), targets], np.finfo(np.float32).tiny)
         return float(-np.log(right, dtype=np.float64).mean())
 
     grid = np.exp(np.linspace(math.log(0.05), math.log(20), 400))

@@ -24,14 +24,14 @@ from tests.ensemble_fakes import (
     ROWS,
     FakeWorker,
     Script,
-    alters,
+    alternating,
     answers,
     member,
+    no_reply,
     ok,
     probabilities,
     replica,
     replicated,
-    silent,
     snapshot,
     traffic,
 )
@@ -114,16 +114,26 @@ async def test_result_is_bitwise_equal_in_any_order_of_replies(tmp_path: Path) -
 
 
 BAD: list[tuple[str, Script, MemberStatus, str]] = [
-    ("error", alters(status="error", message="boom", predictions=None), MemberStatus.ERROR, "boom"),
-    ("expired", alters(status="expired", predictions=None), MemberStatus.EXPIRED, ""),
-    ("refused", alters(status="refused", message="queue full", predictions=None), MemberStatus.REFUSED, "queue full"),
-    ("unknown status", alters(status="fine"), MemberStatus.INVALID, ""),
-    ("no predictions", alters(predictions=None), MemberStatus.INVALID, "wrong shape"),
-    ("another number of rows", alters(predictions=probabilities(0.5, rows=3)), MemberStatus.INVALID, "wrong shape"),
-    ("two members", alters(predictions=probabilities(0.5, members=2)), MemberStatus.INVALID, "wrong shape"),
-    ("more classes", alters(predictions=np.ones((1, 2, 3), np.float32)), MemberStatus.INVALID, "wrong shape"),
-    ("NaN", alters(predictions=np.full((1, 2, 2), np.nan, np.float32)), MemberStatus.INVALID, "not finite"),
-    ("infinite", alters(predictions=np.full((1, 2, 2), np.inf, np.float32)), MemberStatus.INVALID, "not finite"),
+    ("error", alternating(status="error", message="boom", predictions=None), MemberStatus.ERROR, "boom"),
+    ("expired", alternating(status="expired", predictions=None), MemberStatus.EXPIRED, ""),
+    (
+        "refused",
+        alternating(status="refused", message="queue full", predictions=None),
+        MemberStatus.REFUSED,
+        "queue full",
+    ),
+    ("unknown status", alternating(status="fine"), MemberStatus.INVALID, ""),
+    ("no predictions", alternating(predictions=None), MemberStatus.INVALID, "wrong shape"),
+    (
+        "another number of rows",
+        alternating(predictions=probabilities(0.5, rows=3)),
+        MemberStatus.INVALID,
+        "wrong shape",
+    ),
+    ("two members", alternating(predictions=probabilities(0.5, members=2)), MemberStatus.INVALID, "wrong shape"),
+    ("more classes", alternating(predictions=np.ones((1, 2, 3), np.float32)), MemberStatus.INVALID, "wrong shape"),
+    ("NaN", alternating(predictions=np.full((1, 2, 2), np.nan, np.float32)), MemberStatus.INVALID, "not finite"),
+    ("infinite", alternating(predictions=np.full((1, 2, 2), np.inf, np.float32)), MemberStatus.INVALID, "not finite"),
 ]
 
 
@@ -144,7 +154,7 @@ async def test_invalid_reply_fails_only_its_member(
 
 @in_loop
 async def test_weights_renormalize_over_answering_members(tmp_path: Path) -> None:
-    async with joined(tmp_path, answers(1.0), alters(status="error"), answers(0.0)) as (aggregator, workers):
+    async with joined(tmp_path, answers(1.0), alternating(status="error"), answers(0.0)) as (aggregator, workers):
         members = [worker.member() for worker in workers]
         found = await aggregator.predict(snapshot(*members, rule=Rule.WEIGHTED, weights=(0.5, 0.4, 0.1)), ROWS)
     assert found.weights == pytest.approx((5 / 6, 1 / 6))
@@ -215,7 +225,7 @@ async def test_replies_in_another_order_are_matched_to_their_requests(tmp_path: 
 
 @in_loop
 async def test_silent_member_costs_at_most_the_deadline(tmp_path: Path) -> None:
-    async with joined(tmp_path, answers(), silent) as (aggregator, (_, mute)):
+    async with joined(tmp_path, answers(), no_reply) as (aggregator, (_, mute)):
         found = await ask(aggregator, AMPLE_MS)
         assert found.outcome is Outcome.DEGRADED
         assert statuses(found) == [MemberStatus.OK, MemberStatus.LATE]
@@ -227,12 +237,12 @@ async def test_silent_member_costs_at_most_the_deadline(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("scripts", "quorum", "outcome"),
     [
-        ((answers(), answers(), alters(status="error")), 3, Outcome.BELOW_QUORUM),
-        ((answers(), silent, silent), 2, Outcome.BELOW_QUORUM),
-        ((alters(status="error"), alters(status="error")), 1, Outcome.BELOW_QUORUM),
-        ((alters(status="error"), silent), 1, Outcome.DEADLINE),
-        ((silent, silent), 1, Outcome.DEADLINE),
-        ((answers(), silent, silent), 1, Outcome.DEGRADED),
+        ((answers(), answers(), alternating(status="error")), 3, Outcome.BELOW_QUORUM),
+        ((answers(), no_reply, no_reply), 2, Outcome.BELOW_QUORUM),
+        ((alternating(status="error"), alternating(status="error")), 1, Outcome.BELOW_QUORUM),
+        ((alternating(status="error"), no_reply), 1, Outcome.DEADLINE),
+        ((no_reply, no_reply), 1, Outcome.DEADLINE),
+        ((answers(), no_reply, no_reply), 1, Outcome.DEGRADED),
     ],
 )
 @in_loop
@@ -248,7 +258,7 @@ async def test_fewer_than_the_quorum_returns_only_member_states(
 
 @in_loop
 async def test_deadline_is_capped_at_that_of_the_ensemble(tmp_path: Path) -> None:
-    async with joined(tmp_path, silent, deadline_ms=SOON_MS) as (aggregator, _):
+    async with joined(tmp_path, no_reply, deadline_ms=SOON_MS) as (aggregator, _):
         assert (await ask(aggregator, 60_000.0)).deadline_ms == SOON_MS
 
 
@@ -283,7 +293,7 @@ def _restarted(workers: list[FakeWorker]) -> list[Member]:
 async def test_death_completes_pending_requests_before_the_deadline(
     tmp_path: Path, now: Callable[[list[FakeWorker]], list[Member]]
 ) -> None:
-    async with joined(tmp_path, answers(0.8), silent, deadline_ms=600_000.0) as (aggregator, workers):
+    async with joined(tmp_path, answers(0.8), no_reply, deadline_ms=600_000.0) as (aggregator, workers):
         asked = asyncio.create_task(ask(aggregator))
         await workers[1].requests.get()
         aggregator.update([traffic(snapshot(*now(workers)))])
@@ -326,7 +336,7 @@ async def test_in_graph_reply_of_the_wrong_shape_is_invalid_for_every_member(
     tmp_path: Path, changes: dict[str, Any]
 ) -> None:
     sound = {"predictions": probabilities(0.5, members=3), "combined": np.full((2, 2), 0.5, np.float32)}
-    async with joined(tmp_path, alters(**{**sound, **changes})) as (aggregator, (worker,)):
+    async with joined(tmp_path, alternating(**{**sound, **changes})) as (aggregator, (worker,)):
         members = [replicated(n, replica(worker.endpoint)) for n in range(3)]
         found = await aggregator.predict(snapshot(*members, mode=Mode.IN_GRAPH), ROWS)
     assert (found.outcome, statuses(found)) == (Outcome.BELOW_QUORUM, [MemberStatus.INVALID] * 3)
@@ -335,7 +345,7 @@ async def test_in_graph_reply_of_the_wrong_shape_is_invalid_for_every_member(
 @in_loop
 async def test_in_graph_failure_of_one_member_leaves_the_others_combined(tmp_path: Path) -> None:
     predictions = np.concatenate([probabilities(0.2), probabilities(0.5), probabilities(np.nan), probabilities(0.6)])
-    script = alters(predictions=predictions, failed={"1": "out of memory"})
+    script = alternating(predictions=predictions, failed={"1": "out of memory"})
     async with joined(tmp_path, script) as (aggregator, (worker,)):
         members = [replicated(n, replica(worker.endpoint)) for n in range(4)]
         found = await aggregator.predict(snapshot(*members, mode=Mode.IN_GRAPH, quorum=2), ROWS)
@@ -348,7 +358,7 @@ async def test_in_graph_failure_of_one_member_leaves_the_others_combined(tmp_pat
 
 @in_loop
 async def test_in_graph_nonfinite_combination_is_recomputed(tmp_path: Path) -> None:
-    script = alters(predictions=probabilities(0.5, members=3), combined=np.full((2, 2), np.nan, np.float32))
+    script = alternating(predictions=probabilities(0.5, members=3), combined=np.full((2, 2), np.nan, np.float32))
     async with joined(tmp_path, script) as (aggregator, (worker,)):
         members = [replicated(n, replica(worker.endpoint)) for n in range(3)]
         found = await aggregator.predict(snapshot(*members, mode=Mode.IN_GRAPH), ROWS)

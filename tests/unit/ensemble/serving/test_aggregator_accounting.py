@@ -25,13 +25,13 @@ from tests.ensemble_fakes import (
     ROWS,
     FakeWorker,
     Script,
-    alters,
+    alternating,
     answers,
     member,
+    no_reply,
     ok,
     replica,
     replicated,
-    silent,
     snapshot,
     traffic,
 )
@@ -44,7 +44,7 @@ def outcomes(aggregator: Aggregator) -> Counter[Outcome]:
 
 @in_loop
 async def test_cancelled_request_frees_everything(tmp_path: Path) -> None:
-    async with joined(tmp_path, silent, silent) as (aggregator, workers):
+    async with joined(tmp_path, no_reply, no_reply) as (aggregator, workers):
         asked = [asyncio.create_task(ask(aggregator)) for _ in range(3)]
         for worker in workers:
             for _ in asked:
@@ -84,7 +84,7 @@ async def test_outcomes_add_up_to_the_admitted_requests(tmp_path: Path) -> None:
         return [[], [ok(request)], [ok(request), ok(request)], [[b"?"]]][random.randrange(4)]  # type: ignore[return-value]
 
     script: Script = fickle  # type: ignore[assignment]
-    async with joined(tmp_path, script, script, alters(status="error"), quorum=1) as (aggregator, _):
+    async with joined(tmp_path, script, script, alternating(status="error"), quorum=1) as (aggregator, _):
         asked = [asyncio.create_task(ask(aggregator, SOON_MS)) for _ in range(60)]
         await asyncio.sleep(0)
         assert aggregator.in_flight == 60
@@ -129,7 +129,7 @@ async def test_worker_in_two_ensembles_has_one_link(tmp_path: Path) -> None:
 
 @in_loop
 async def test_restarted_worker_gets_a_new_link(tmp_path: Path) -> None:
-    async with joined(tmp_path, silent) as (aggregator, (old,)):
+    async with joined(tmp_path, no_reply) as (aggregator, (old,)):
         waiting = asyncio.create_task(ask(aggregator))
         await old.requests.get()
         new = FakeWorker(tmp_path, script=answers(0.9), epoch=2)
@@ -223,7 +223,7 @@ async def test_cancellation_at_the_moment_of_the_answer_does_not_affect_others()
     found = await asyncio.gather(*asked, return_exceptions=True)
     assert isinstance(found[0], asyncio.CancelledError)
     assert [statuses(f) for f in found[1:] if isinstance(f, Prediction)] == [[MemberStatus.DIED]] * 2
-    rig.assert_nothing_left()
+    rig.assert_idle()
 
 
 def test_callback_on_a_death_may_cancel_other_requests() -> None:
@@ -237,7 +237,7 @@ def test_callback_on_a_death_may_cancel_other_requests() -> None:
     rig.transport["a"].disconnect()
     assert rig.done == []
     assert outcomes(rig.aggregator) == {Outcome.DEGRADED: 1, Outcome.CANCELLED: 1}
-    rig.assert_nothing_left()
+    rig.assert_idle()
 
 
 def test_callback_on_an_answer_may_admit_a_request() -> None:
@@ -248,9 +248,9 @@ def test_callback_on_an_answer_may_admit_a_request() -> None:
 
     rig.aggregator.admit(now, ROWS, None, again)
     for _ in range(2):
-        rig.transport["a"].say()
+        rig.transport["a"].send_first()
     assert [prediction.outcome for prediction in rig.done] == [Outcome.OK]
-    rig.assert_nothing_left()
+    rig.assert_idle()
 
 
 @pytest.mark.parametrize("mode", [Mode.BETWEEN_GRAPH, Mode.IN_GRAPH])
@@ -264,7 +264,7 @@ def test_no_replica_takes_over_during_close(mode: Mode) -> None:
     assert [statuses(found) for found in rig.done] == [[MemberStatus.DIED]] * 6
     assert all(connection.closed for connection in rig.transport.connections)
     assert rig.transport.closed
-    rig.assert_nothing_left()
+    rig.assert_idle()
     rig.admit(now)
     assert statuses(rig.done[-1]) == [MemberStatus.UNAVAILABLE]
 
@@ -274,7 +274,7 @@ def test_request_goes_to_another_replica_when_one_is_full() -> None:
     rig = AggregatorRig(traffic(now := snapshot(replicated(0, *replicas))))
     rig.transport["a"].full = True
     rig.admit(now)
-    rig.transport["b"].say()
+    rig.transport["b"].send_first()
     assert rig.done[0].outcome is Outcome.OK
 
 
@@ -286,11 +286,11 @@ def test_removed_version_leaves_no_counters() -> None:
         rig.update(traffic(now))
         rig.admit(now)
         if version % 2:
-            rig.transport[f"w{version}"].say()
+            rig.transport[f"w{version}"].send_first()
     assert len(rig.aggregator.counts.members) <= 26
     rig.timer.advance(60)
     rig.update(traffic(now))
     assert set(rig.aggregator.counts.members) == {69}
     assert set(rig.aggregator.counts.ensembles) == {(1, 49)}
     assert sum(not connection.closed for connection in rig.transport.connections) == 1
-    rig.assert_nothing_left()
+    rig.assert_idle()

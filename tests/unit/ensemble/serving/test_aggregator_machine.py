@@ -17,8 +17,8 @@ from podium.ensemble.serving.pending_request import PendingRequest
 from podium.ensemble.serving.replica_link import ReplicaLink
 from podium.ensemble.values.ensemble_spec import MemberState, Mode, Replica, Rule, Snapshot, Traffic
 from podium.ensemble.values.prediction import MemberStatus, Prediction
-from tests.aggregator_model import Asked, Expected, Line, Model, Slot
-from tests.aggregator_rig import AggregatorRig, ended, statuses
+from tests.aggregator_model import Expected, Model, ModelConnection, ModelRequest, Slot
+from tests.aggregator_rig import AggregatorRig, ended_count, statuses
 from tests.ensemble_fakes import FEATURES, replicated, snapshot, traffic
 
 OWN_MS = 1000.0
@@ -71,7 +71,7 @@ class AggregatorMachine(RuleBasedStateMachine):
         self.model = Model()
         self.pending_requests: dict[int, PendingRequest] = {}
         self.answers: list[tuple[list[PendingRequest], Prediction]] = []
-        self.history: list[tuple[Line, Request]] = []
+        self.history: list[tuple[ModelConnection, Request]] = []
         self.hedged = 0
         self.past: list[PendingRequest] = []
         self.replicas = {r: Replica(r, MemberState.READY, 1, f"{r}/1") for r in EVERY_REPLICA}
@@ -88,7 +88,7 @@ class AggregatorMachine(RuleBasedStateMachine):
             self.die(line, [], [])
         self.compare()
         assert not self.model.live
-        self.rig.assert_nothing_left()
+        self.rig.assert_idle()
         assert all(connection.closed for connection in self.rig.transport.connections)
 
     # State.
@@ -139,15 +139,15 @@ class AggregatorMachine(RuleBasedStateMachine):
             if replica.state is MemberState.READY and replica.replica_id not in self.model.lines:
                 assert replica.endpoint is not None
                 connection = self.rig.transport[replica.endpoint]
-                self.model.opened(Line(connection, replica.replica_id, replica.epoch))
+                self.model.opened(ModelConnection(connection, replica.replica_id, replica.epoch))
 
-    def is_idle(self, line: Line) -> bool:
+    def is_idle(self, line: ModelConnection) -> bool:
         return not self.model.pending(line) and not line.is_probed(self.rig.timer.now_s())
 
     def links(self) -> Mapping[int, ReplicaLink]:
         return self.rig.aggregator.links.by_replica
 
-    def available(self) -> list[Line]:
+    def available(self) -> list[ModelConnection]:
         """The connections that can receive a request, according to the model and the breakers."""
         links = self.links()
         return [
@@ -158,7 +158,7 @@ class AggregatorMachine(RuleBasedStateMachine):
 
     # Observation.
 
-    def note_sends(self, *, probes: bool) -> list[tuple[Line, Request]]:
+    def note_sends(self, *, probes: bool) -> list[tuple[ModelConnection, Request]]:
         """The requests sent since the last call; probes are recorded in the model instead."""
         found = []
         for line in [*self.model.lines.values(), *self.model.drained]:
@@ -176,29 +176,38 @@ class AggregatorMachine(RuleBasedStateMachine):
         self.history += found
         return found
 
-    def die(self, line: Line, sends: list[tuple[Line, Request]], could_take_over: Iterable[Line]) -> None:
+    def die(
+        self,
+        line: ModelConnection,
+        sends: list[tuple[ModelConnection, Request]],
+        could_take_over: Iterable[ModelConnection],
+    ) -> None:
         """The worker is gone: each pending request moves to another replica, or has its answer."""
         pending = self.model.pending(line)
         line.owed.clear()
         line.probe = None
         for asked, slot in pending:
-            if self.model.said(line, asked, slot, None):
+            if self.model.record_reply(line, asked, slot, None):
                 self.take_over(asked, slot, sends, could_take_over)
-            self.model.end_if_all_said(asked)
+            self.model.end_if_complete(asked)
 
-    def assert_no_unexpected(self, sends: list[tuple[Line, Request]]) -> None:
+    def assert_no_unexpected(self, sends: list[tuple[ModelConnection, Request]]) -> None:
         """No request was sent without a reason."""
         for line, request in sends:
             assert request.request_id in line.owed or line.down or line.connection.closed, "sent without a reason"
 
-    def send(self, line: Line, request: Request, asked: Asked, slot: Slot) -> None:
+    def send(self, line: ModelConnection, request: Request, asked: ModelRequest, slot: Slot) -> None:
         """A request was sent to a worker, with the remaining time."""
         assert (request.epoch, len(request.inputs)) == (line.epoch, asked.rows)
         assert request.left_ms == pytest.approx((asked.due_s - self.rig.timer.now_s()) * 1000, abs=1e-6)
         self.model.sent(line, request, asked, slot)
 
     def take_over(
-        self, asked: Asked, slot: Slot, sends: list[tuple[Line, Request]], could_take_over: Iterable[Line]
+        self,
+        asked: ModelRequest,
+        slot: Slot,
+        sends: list[tuple[ModelConnection, Request]],
+        could_take_over: Iterable[ModelConnection],
     ) -> None:
         """The request moves to another replica that has not had it yet, if there is one."""
         for line, request in sends:
@@ -256,14 +265,19 @@ class AggregatorMachine(RuleBasedStateMachine):
         else:
             for slot in asked.slots:
                 self.start_slot(asked, slot, available, owed, sends)
-            self.model.end_if_all_said(asked)
+            self.model.end_if_complete(asked)
         self.assert_no_unexpected(sends)
         self.compare()
         self.past.append(pending)
         return asked.slots
 
     def start_slot(
-        self, asked: Asked, slot: Slot, available: list[Line], owed: dict[int, int], sends: list[tuple[Line, Request]]
+        self,
+        asked: ModelRequest,
+        slot: Slot,
+        available: list[ModelConnection],
+        owed: dict[int, int],
+        sends: list[tuple[ModelConnection, Request]],
     ) -> None:
         """The slot goes to the least loaded replica, to the next if that one is full, and otherwise is answered now."""
         order = {r: n for n, r in enumerate(slot.replica_ids)}
@@ -356,17 +370,17 @@ class AggregatorMachine(RuleBasedStateMachine):
             self.model.dropped["garbled"] += 1
             self.compare()
 
-    def say(self, line: Line, reply: Reply) -> None:
+    def say(self, line: ModelConnection, reply: Reply) -> None:
         before = self.available()
         was_open = not line.connection.closed
         line.connection.answer(reply)
         if was_open:
-            found = self.model.hear(line, reply, self.rig.timer.now_s())
+            found = self.model.on_reply(line, reply, self.rig.timer.now_s())
             sends = self.note_sends(probes=False)
             if found is not None:
                 self.take_over(*found, sends, before)
             if reply.request_id in self.model.live:
-                self.model.end_if_all_said(self.model.live[reply.request_id])
+                self.model.end_if_complete(self.model.live[reply.request_id])
             self.assert_no_unexpected(sends)
         self.compare()
 
@@ -387,7 +401,7 @@ class AggregatorMachine(RuleBasedStateMachine):
                 each.connection.full = False
                 self.come_back(each)
 
-    def crash(self, line: Line) -> None:
+    def crash(self, line: ModelConnection) -> None:
         before = [each for each in self.available() if each is not line]
         deaths = len(self.rig.deaths)
         line.connection.disconnect()
@@ -398,14 +412,14 @@ class AggregatorMachine(RuleBasedStateMachine):
         self.assert_no_unexpected(sends)
         self.compare()
 
-    def come_back(self, line: Line) -> None:
+    def come_back(self, line: ModelConnection) -> None:
         line.connection.reconnect()
         line.down = False
 
-    def all_lines(self) -> list[Line]:
+    def all_lines(self) -> list[ModelConnection]:
         return [*self.model.lines.values(), *self.model.drained]
 
-    def members_at(self, line: Line) -> int:
+    def members_at(self, line: ModelConnection) -> int:
         return 3 if line.replica_id in IN_GRAPH_REPLICAS else 1
 
     # The host.
@@ -471,7 +485,7 @@ class AggregatorMachine(RuleBasedStateMachine):
             for name in ("sent", "ok", "late", "error", "died", "dropped", "hedges", "probes"):
                 assert getattr(found, name) == expected[name], (replica_id, name)
             assert found.pending == self.model.pending_count(replica_id)
-            assert found.sent == found.pending + sum(ended(found))
+            assert found.sent == found.pending + sum(ended_count(found))
         assert counts.ensembles.keys() == self.model.admitted.keys()
         for key, ensemble in counts.ensembles.items():
             assert +self.model.outcomes[key] == {o: n for o, n in ensemble.outcomes.items() if n}

@@ -75,7 +75,7 @@ def test_answer_has_the_reason_of_an_unavailable_member() -> None:
     made.update([traffic(now)])
     made.admit(now, ROWS, None, found.append)
     for connection in transport.connections:
-        connection.say()
+        connection.send_first()
     assert (found[0].reports[0].status, found[0].reports[0].message) == (MemberStatus.UNAVAILABLE, "failed: damaged")
 
 
@@ -102,7 +102,7 @@ def test_request_is_answered_by_the_version_that_was_chosen() -> None:
         connections = list(transport.connections)
         found.update([traffic(version(2))])
         for connection in connections:
-            connection.say()
+            connection.send_first()
         return (await answer).outcome
 
     assert asyncio.run(ask()) is Outcome.OK

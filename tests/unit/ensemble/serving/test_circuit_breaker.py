@@ -121,7 +121,7 @@ def exchange(rig: AggregatorRig, now: Snapshot, after_s: float, *answering: str)
     rig.timer.advance(after_s)
     for connection in rig.connections(*answering):
         if connection.sent and connection.sent[-1].request_id == asked:
-            connection.say()
+            connection.send_first()
     rig.timer.advance(OWN_MS / 1000)
     return rig.done[-1]
 
@@ -138,7 +138,7 @@ def test_timer_that_fires_slightly_early_still_counts_a_failure() -> None:
     rig, now = two()
     for _ in range(OPEN_AFTER):
         pending = rig.admit(now)
-        rig.transport["a"].say()
+        rig.transport["a"].send_first()
         rig.timer.advance(0.9985)
         rig.aggregator.expire(pending)
     assert rig.aggregator.health()[21].state is MemberState.OPEN
@@ -162,7 +162,7 @@ def test_breaker_opens_even_when_all_deadlines_are_short() -> None:
     late = 0
     for _ in range(40):
         rig.admit(now, 100.0)
-        rig.transport["a"].say()
+        rig.transport["a"].send_first()
         rig.timer.advance(0.1)
         late += statuses(rig.done[-1])[1] is MemberStatus.LATE
     assert OPEN_AFTER <= late <= OPEN_AFTER + 5
@@ -176,14 +176,14 @@ def test_tiny_deadlines_open_no_breaker() -> None:
         rig.admit(now, 1.0)
         rig.timer.advance(0.05)
         for connection in rig.connections("a", "b"):
-            connection.say()
+            connection.send_first()
         assert statuses(rig.done[-1]) == [MemberStatus.LATE] * 2
     assert {health.state for health in rig.aggregator.health().values()} == {MemberState.READY}
     for _ in range(20):
         rig.admit(now, 30.0)  # a deadline in between does not either: the latencies of late replies count
         rig.timer.advance(0.05)
         for connection in rig.connections("a", "b"):
-            connection.say()
+            connection.send_first()
     assert {health.state for health in rig.aggregator.health().values()} == {MemberState.READY}
     assert exchange(rig, now, 0.05, "a", "b").outcome is Outcome.OK
 
@@ -193,7 +193,7 @@ def test_expired_reply_is_not_a_failure() -> None:
     for _ in range(50):
         rig.admit(now, 1.0)
         for connection in rig.connections("a", "b"):
-            connection.say(status="expired", predictions=None)
+            connection.send_first(status="expired", predictions=None)
     assert rig.done[-1].outcome is Outcome.DEADLINE
     assert {health.state for health in rig.aggregator.health().values()} == {MemberState.READY}
 
@@ -203,7 +203,7 @@ def test_rows_that_fail_on_every_member_open_no_breaker() -> None:
     for _ in range(50):
         rig.admit(now)
         for connection in rig.connections("a", "b"):
-            connection.say(status="error", message="poison", predictions=None)
+            connection.send_first(status="error", message="poison", predictions=None)
     assert statuses(rig.done[-1]) == [MemberStatus.ERROR] * 2
     assert {health.state for health in rig.aggregator.health().values()} == {MemberState.READY}
 
@@ -224,10 +224,10 @@ def test_replica_that_took_over_near_the_deadline_has_no_failure() -> None:
         rig.admit(now)
         asked, other = (first, second) if first.sent else (second, first)
         rig.timer.advance(0.99)
-        asked.say(status="refused", predictions=None)
+        asked.send_first(status="refused", predictions=None)
         rig.timer.advance(0.01)
         assert statuses(rig.done[-1]) == [MemberStatus.LATE]
-        other.say()
+        other.send_first()
     assert {health.state for health in rig.aggregator.health().values()} == {MemberState.READY}
 
 
@@ -241,11 +241,11 @@ def test_good_probe_restores_the_member() -> None:
     rig.update(traffic(now))
     assert len(b.sent) == before + 1 and b.sent[-1].inputs.shape == (1, now.features)
     assert rig.aggregator.health()[21].state is MemberState.HALF_OPEN
-    b.say()
+    b.send_first()
     assert rig.aggregator.health()[21].state is MemberState.READY
     assert exchange(rig, now, 0.01, "a", "b").outcome is Outcome.OK
     assert rig.counts(21).probes == 1
-    rig.assert_nothing_left()
+    rig.assert_idle()
 
 
 def test_failed_probe_leaves_the_breaker_open() -> None:
@@ -264,9 +264,9 @@ def test_failed_probe_leaves_the_breaker_open() -> None:
         if changes is None:
             rig.timer.advance(OWN_MS / 1000)
         else:
-            b.say(**changes)
+            b.send_first(**changes)
         assert rig.aggregator.health()[21].state is MemberState.OPEN
-    rig.assert_nothing_left()
+    rig.assert_idle()
 
 
 def test_traffic_probes_a_skipped_member_but_not_a_disconnected_one() -> None:
@@ -294,11 +294,11 @@ def test_in_graph_probe_needs_a_prediction_of_every_member() -> None:
         rig.timer.advance(OWN_MS / 1000)
     rig.timer.advance(FIRST_PROBE_S)
     rig.update(traffic(now))
-    connection.say()
+    connection.send_first()
     assert rig.aggregator.health()[20].state is MemberState.OPEN
     rig.timer.advance(2 * FIRST_PROBE_S)
     rig.update(traffic(now))
-    connection.say(predictions=probabilities(0.5, rows=1, members=3))
+    connection.send_first(predictions=probabilities(0.5, rows=1, members=3))
     assert rig.aggregator.health()[20].state is MemberState.READY
 
 

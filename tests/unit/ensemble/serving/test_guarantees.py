@@ -25,7 +25,7 @@ from podium.ensemble.serving.replica_link import ABANDON_AFTER_S, MIN_IN_FLIGHT_
 from podium.ensemble.values.ensemble_spec import MemberState, Rule, Snapshot
 from podium.ensemble.values.prediction import MemberStatus, Outcome
 from podium.ensemble.worker.network import Network, NetworkOutputs
-from podium.ensemble.worker.worker_server import MemberServer
+from podium.ensemble.worker.worker_server import WorkerServer
 from tests.aggregator_rig import AggregatorRig, FakeConnection, firsts, statuses
 from tests.ensemble_fakes import (
     CLASSES,
@@ -66,18 +66,18 @@ def in_two_processes(**options: Any) -> tuple[AggregatorRig, Snapshot, list[Fake
 
 def _all_answer(rig: AggregatorRig, connections: list[FakeConnection]) -> None:
     for connection in connections:
-        connection.say()
+        connection.send_first()
 
 
 def _one_fails(rig: AggregatorRig, connections: list[FakeConnection]) -> None:
     _all_answer(rig, connections[1:])
-    connections[0].say(status="error", predictions=None)
+    connections[0].send_first(status="error", predictions=None)
 
 
 def _two_fail(rig: AggregatorRig, connections: list[FakeConnection]) -> None:
-    connections[0].say(status="error", predictions=None)
+    connections[0].send_first(status="error", predictions=None)
     connections[1].disconnect()
-    connections[2].say()
+    connections[2].send_first()
 
 
 def _nobody_answers(rig: AggregatorRig, connections: list[FakeConnection]) -> None:
@@ -110,7 +110,7 @@ def test_guarantee_01_exactly_one_outcome_whatever_follows(
     assert [prediction.outcome for prediction in rig.done] == [outcome]
     counts = rig.aggregator.counts.ensembles[(1, 1)]
     assert +Counter(counts.outcomes) == {outcome: 1}
-    rig.assert_nothing_left()
+    rig.assert_idle()
 
 
 def test_guarantee_01_shed_and_cancelled_are_outcomes() -> None:
@@ -124,7 +124,7 @@ def test_guarantee_01_shed_and_cancelled_are_outcomes() -> None:
     assert [prediction.outcome for prediction in rig.done] == [Outcome.SHED]  # a cancelled request gets no answer
     outcomes = rig.aggregator.counts.ensembles[(1, 1)].outcomes
     assert +Counter(outcomes) == {Outcome.SHED: 1, Outcome.CANCELLED: 1}
-    rig.assert_nothing_left()
+    rig.assert_idle()
 
 
 # 2. A reply counts only for its own slot.
@@ -144,11 +144,11 @@ def test_guarantee_02_reply_without_a_pending_slot_is_dropped_and_counted(
     rig, now, (a, b, c) = three()
     rig.admit(now)
     a.answer(makes(a.sent[-1]))
-    b.say(0.5)
-    c.say(0.5)
+    b.send_first(0.5)
+    c.send_first(0.5)
     assert rig.done == []
     assert rig.aggregator.counts.dropped == {reason: 1}
-    a.say(0.9)
+    a.send_first(0.9)
     assert firsts(rig.done[0]) == pytest.approx([0.9, 0.5, 0.5])
 
 
@@ -206,10 +206,10 @@ def test_guarantee_02_ids_are_never_reused_even_after_a_restart() -> None:
 def test_guarantee_03_only_the_first_reply_of_a_member_counts() -> None:
     rig, now, (a, b, c) = three()
     rig.admit(now)
-    a.say(0.9)
-    a.say(0.1)
-    b.say(0.5)
-    c.say(0.5)
+    a.send_first(0.9)
+    a.send_first(0.1)
+    b.send_first(0.5)
+    c.send_first(0.5)
     assert firsts(rig.done[0]) == pytest.approx([0.9, 0.5, 0.5])
     assert rig.aggregator.counts.dropped == {"duplicate": 1}
 
@@ -217,11 +217,11 @@ def test_guarantee_03_only_the_first_reply_of_a_member_counts() -> None:
 def test_guarantee_03_one_of_two_replies_of_replicas_counts() -> None:
     rig, now, connections = in_two_processes()
     first, second = _hedged(rig, now, connections)
-    first.say(0.1)
-    second.say(0.9)
+    first.send_first(0.1)
+    second.send_first(0.9)
     assert firsts(rig.done[-1]) == pytest.approx([0.1])
     assert rig.aggregator.counts.dropped == {"late": 1}
-    rig.assert_nothing_left()
+    rig.assert_idle()
 
 
 def _hedged(
@@ -232,7 +232,7 @@ def _hedged(
         _clear(connections)
         rig.admit(now)
         rig.timer.advance(0.010 if number < 16 else 0.005)  # so that the 95th percentile is 10 ms
-        next(connection for connection in connections if connection.sent).say()
+        next(connection for connection in connections if connection.sent).send_first()
     _clear(connections)
     rig.admit(now)
     first = next(connection for connection in connections if connection.sent)
@@ -254,8 +254,8 @@ def test_guarantee_04_full_connection_is_reported_immediately() -> None:
     rig, now, (a, b, c) = three()
     a.full = True
     rig.admit(now)
-    b.say()
-    c.say()
+    b.send_first()
+    c.send_first()
     assert statuses(rig.done[0]) == [MemberStatus.QUEUE_FULL, OK, OK]
     assert rig.done[0].total_ms == 0
     assert rig.counts(20).skipped == 1
@@ -265,8 +265,8 @@ def test_guarantee_04_requests_in_flight_per_member_are_bounded() -> None:
     rig, now, (a, b, c) = three(AggregatorLimits(replica_requests=4))
     for _ in range(10):
         rig.admit(now)
-        b.say()
-        c.say()
+        b.send_first()
+        c.send_first()
     assert len(a.sent) == 4
     assert [statuses(prediction)[0] for prediction in rig.done] == [MemberStatus.QUEUE_FULL] * 6
     assert rig.counts(20).skipped == 6
@@ -316,13 +316,13 @@ def test_guarantee_05_answer_is_sent_at_the_deadline() -> None:
     rig, now, (a, _b, c) = three(deadline_ms=100.0)
     rig.admit(now, 50.0)
     rig.timer.advance(0.03)
-    a.say()
+    a.send_first()
     rig.timer.advance(0.0199)
     assert rig.done == []
     rig.timer.advance(0.0001)
     assert statuses(rig.done[0]) == [OK, LATE, LATE]
     assert rig.done[0].total_ms == pytest.approx(50.0)
-    c.say()
+    c.send_first()
     assert rig.done[0].answered == 1
 
 
@@ -331,8 +331,8 @@ def test_guarantee_05_answer_is_sent_early_when_all_live_members_have_replied() 
     rig.admit(now)
     rig.timer.advance(0.007)
     c.disconnect()
-    a.say()
-    b.say()
+    a.send_first()
+    b.send_first()
     assert statuses(rig.done[0]) == [OK, OK, DIED]
     assert rig.done[0].total_ms == pytest.approx(7.0)
 
@@ -353,7 +353,7 @@ def test_guarantee_06_remaining_time_is_sent_even_after_a_takeover() -> None:
     (first,) = [connection for connection in connections if connection.sent]
     (second,) = [connection for connection in connections if not connection.sent]
     rig.timer.advance(0.03)
-    first.say(status="refused", predictions=None)
+    first.send_first(status="refused", predictions=None)
     assert first.sent[0].left_ms == pytest.approx(80.0)
     assert second.sent[0].left_ms == pytest.approx(50.0)
 
@@ -363,7 +363,7 @@ class Worker:
 
     def __init__(self, folder: Path, network: Network) -> None:
         endpoint = f"ipc://{folder / 'worker'}"
-        self._server = MemberServer(endpoint, 1, network)
+        self._server = WorkerServer(endpoint, 1, network)
         self._server.start()
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.DEALER)
@@ -431,9 +431,9 @@ def test_guarantee_07_fewer_than_the_quorum_returns_only_member_states(quorum: i
     rig.admit(now)
     for number, connection in enumerate(connections):
         if number < sound:
-            connection.say()
+            connection.send_first()
         else:
-            connection.say(status="error", message=f"boom {number}", predictions=None)
+            connection.send_first(status="error", message=f"boom {number}", predictions=None)
     (found,) = rig.done
     assert statuses(found) == [OK] * sound + [ERROR] * (3 - sound)
     assert [report.message for report in found.reports[sound:]] == [f"boom {number}" for number in range(sound, 3)]
@@ -451,9 +451,9 @@ def test_guarantee_07_fewer_than_the_quorum_returns_only_member_states(quorum: i
 def test_guarantee_08_weights_renormalize_over_answering_members() -> None:
     rig, now, (a, b, c) = three(rule=Rule.WEIGHTED, weights=(0.5, 0.3, 0.2))
     rig.admit(now)
-    a.say(1.0)
-    b.say(status="error", predictions=None)
-    c.say(0.0)
+    a.send_first(1.0)
+    b.send_first(status="error", predictions=None)
+    c.send_first(0.0)
     (found,) = rig.done
     assert found.weights == pytest.approx((5 / 7, 2 / 7))
     assert found.outputs is not None
@@ -467,7 +467,7 @@ def test_guarantee_08_result_is_bitwise_equal_in_any_order_of_replies(rule: Rule
     for order in permutations(range(3)):
         rig.admit(now)
         for number in order:
-            connections[number].say(said[number])
+            connections[number].send_first(said[number])
     expected = combine(now.combination, np.concatenate([probabilities(first) for first in said]), [0, 1, 2])
     assert {found.outputs.tobytes() for found in rig.done if found.outputs is not None} == {expected.tobytes()}
     assert len(rig.done) == 6
@@ -490,9 +490,9 @@ BAD: list[tuple[str, dict[str, Any]]] = [
 def test_guarantee_09_invalid_reply_is_a_failed_member(changes: dict[str, Any]) -> None:
     rig, now, (a, b, c) = three()
     rig.admit(now)
-    a.say(**changes)
-    b.say(0.25)
-    c.say(0.75)
+    a.send_first(**changes)
+    b.send_first(0.25)
+    c.send_first(0.75)
     (found,) = rig.done
     assert (found.outcome, statuses(found)) == (Outcome.DEGRADED, [INVALID, OK, OK])
     assert firsts(found) == [0.25, 0.75]
@@ -568,7 +568,7 @@ def test_guarantee_11_member_gets_no_requests_until_it_is_warm(state: MemberStat
     now = snapshot(member("a"), member("b", 1, state=state))
     rig = AggregatorRig(traffic(now))
     rig.admit(now)
-    rig.transport["a"].say()
+    rig.transport["a"].send_first()
     assert statuses(rig.done[0]) == [OK, MemberStatus.UNAVAILABLE]
     assert rig.done[0].reports[1].message == state.value
     assert [connection.endpoint for connection in rig.transport.connections] == ["a"]
@@ -598,7 +598,7 @@ def test_guarantee_11_death_completes_pending_requests_immediately(dies: Callabl
     assert rig.done == []
     dies(rig)
     assert [(statuses(found), found.total_ms) for found in rig.done] == [([DIED, OK], 0.0)] * 3
-    rig.assert_nothing_left()
+    rig.assert_idle()
 
 
 def test_guarantee_11_restarted_member_has_a_new_epoch_and_no_old_work() -> None:
@@ -613,7 +613,7 @@ def test_guarantee_11_restarted_member_has_a_new_epoch_and_no_old_work() -> None
     rig.admit(again)
     new.answer(ok(old.sent[0]))  # of the old epoch
     assert [statuses(found) for found in rig.done] == [[DIED]]
-    new.say()
+    new.send_first()
     assert (statuses(rig.done[1]), rig.done[1].reports[0].epoch) == ([OK], 2)
 
 
@@ -624,7 +624,7 @@ def test_guarantee_11_another_replica_takes_over_after_a_death() -> None:
     (second,) = [connection for connection in connections if not connection.sent]
     first.disconnect()
     assert rig.deaths == [rig.timer.now_s()]  # the host is notified
-    second.say(0.9)
+    second.send_first(0.9)
     assert firsts(rig.done[0]) == pytest.approx([0.9])
     assert rig.done[0].outcome is Outcome.OK
 
@@ -634,14 +634,14 @@ def test_guarantee_11_member_is_suspect_open_half_open_and_ready_again() -> None
     seen = []
     for _ in range(OPEN_AFTER):
         rig.admit(now)
-        a.say(status="error", predictions=None)
-        b.say()
-        c.say()
+        a.send_first(status="error", predictions=None)
+        b.send_first()
+        c.send_first()
         seen.append(rig.aggregator.health()[20].state)
     rig.timer.advance(FIRST_PROBE_S)
     rig.update(traffic(now))
     seen.append(rig.aggregator.health()[20].state)
-    a.say()
+    a.send_first()
     seen.append(rig.aggregator.health()[20].state)
     a.disconnect()
     seen.append(rig.aggregator.health()[20].state)
@@ -658,22 +658,22 @@ def test_guarantee_12_open_member_is_skipped_until_a_probe_succeeds() -> None:
     rig, now, (a, b, c) = three()
     for _ in range(OPEN_AFTER):
         rig.admit(now)
-        b.say()
-        c.say()
+        b.send_first()
+        c.send_first()
         rig.timer.advance(2)
     asked = len(a.sent)
     rig.admit(now)
-    b.say()
-    c.say()
+    b.send_first()
+    c.send_first()
     assert statuses(rig.done[-1]) == [MemberStatus.SKIPPED_OPEN, OK, OK]
     assert (rig.done[-1].total_ms, len(a.sent)) == (0.0, asked)
     rig.timer.advance(FIRST_PROBE_S)
     rig.update(traffic(now))
     assert len(a.sent) == asked + 1
-    a.say()
+    a.send_first()
     rig.admit(now)
     for connection in (a, b, c):
-        connection.say()
+        connection.send_first()
     assert statuses(rig.done[-1]) == [OK, OK, OK]
 
 
@@ -681,14 +681,14 @@ def test_guarantee_12_consecutive_errors_or_an_error_share_open_the_breaker() ->
     rig, now, (a, b, c) = three()
     for number in range(9):
         rig.admit(now)
-        a.say() if number % 2 else a.say(status="error", predictions=None)
-        b.say()
-        c.say()
+        a.send_first() if number % 2 else a.send_first(status="error", predictions=None)
+        b.send_first()
+        c.send_first()
     assert rig.aggregator.health()[20].state is MemberState.SUSPECT
     rig.admit(now)
-    a.say(status="error", predictions=None)
-    b.say()
-    c.say()
+    a.send_first(status="error", predictions=None)
+    b.send_first()
+    c.send_first()
     assert rig.aggregator.health()[20].state is MemberState.OPEN
     assert {rig.aggregator.health()[number].state for number in (21, 22)} == {MemberState.READY}
 
@@ -700,9 +700,9 @@ def test_guarantee_13_disconnected_client_frees_its_slots() -> None:
     rig, now, connections = three()
     pending = rig.admit(now)
     rig.aggregator.cancel(pending)
-    rig.assert_nothing_left()
+    rig.assert_idle()
     for connection in connections:
-        connection.say()
+        connection.send_first()
     assert rig.done == []
     assert rig.aggregator.counts.dropped == {"late": 3}
 
@@ -723,7 +723,7 @@ def test_guarantee_13_request_that_cannot_meet_its_deadline_is_shed() -> None:
     for _ in range(100):
         rig.admit(now)
         rig.timer.advance(0.1)
-        a.say()
+        a.send_first()
     rig.done.clear()
     for _ in range(MIN_IN_FLIGHT_FOR_ESTIMATE):
         rig.admit(now)
@@ -754,7 +754,7 @@ def test_guarantee_14_request_keeps_its_version_while_the_old_one_drains() -> No
     rig.admit(old)
     rig.update(traffic(new))
     assert not a.closed
-    a.say(0.75)
+    a.send_first(0.75)
     assert (firsts(rig.done[0]), rig.done[0].snapshot) == ([0.75], old)
     rig.update(traffic(new))
     assert a.closed
@@ -768,7 +768,7 @@ def test_guarantee_14_rollback_activates_the_earlier_version() -> None:
     for now, endpoint in ((new, "b"), (old, "a")):
         rig.update(traffic(now))
         rig.admit(rig.aggregator.choose(traffic(now), None))
-        rig.transport[endpoint].say()
+        rig.transport[endpoint].send_first()
         assert rig.done[-1].snapshot is now
         assert rig.done[-1].outcome is Outcome.OK
 
@@ -796,12 +796,12 @@ def test_guarantee_15_identities_hold_at_every_moment_and_in_the_metrics() -> No
     steps: list[Callable[[], object]] = [
         lambda: [rig.admit(now) for _ in range(6)],
         lambda: all_of(a, a.sent[:5]),
-        lambda: b.say(status="error", predictions=None),
+        lambda: b.send_first(status="error", predictions=None),
         lambda: all_of(b, b.sent[:3]),
         lambda: rig.aggregator.cancel(rig.admit(now)),
-        lambda: b.say(status="refused", predictions=None),
+        lambda: b.send_first(status="refused", predictions=None),
         lambda: c.answer(ok(c.sent[0])),
-        lambda: c.say(status="expired", predictions=None),
+        lambda: c.send_first(status="expired", predictions=None),
         lambda: c.disconnect(),
         lambda: rig.admit(now),
         lambda: rig.timer.advance(60),
@@ -810,7 +810,7 @@ def test_guarantee_15_identities_hold_at_every_moment_and_in_the_metrics() -> No
         step()
         rig.assert_identities()
         _assert_identities_on_the_page(rig)
-    rig.assert_nothing_left()
+    rig.assert_idle()
     outcomes = rig.aggregator.counts.ensembles[(1, 1)].outcomes
     assert sum(outcomes.values()) == 8
     assert [rig.counts(20).sent, rig.counts(21).sent, rig.counts(22).sent] == [8, 8, 7]
@@ -837,10 +837,10 @@ def test_guarantee_15_hedges_are_bounded_and_counted() -> None:
         rig.timer.advance(0.010 if number % 30 else 0.050)
         for connection in connections:
             if connection.sent:
-                connection.say()
+                connection.send_first()
     sent = sum(rig.counts(number).sent for number in (20, 21))
     hedges = sum(rig.counts(number).hedges for number in (20, 21))
     assert 0 < hedges <= AggregatorLimits().hedge_share * sent
     assert sent == 400 + hedges
     assert sum(rig.counts(number).dropped for number in (20, 21)) == hedges
-    rig.assert_nothing_left()
+    rig.assert_idle()

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from podium.ensemble.values.ensemble_spec import (
-    SERVING,
-    WANTED,
+    RUNNING_STATES,
+    SERVING_STATES,
     Combination,
     EnsembleRequest,
     EnsembleState,
@@ -137,5 +137,5 @@ def test_combination_is_read_back_as_stored(combination: Combination) -> None:
 
 
 def test_answering_states_are_a_subset_of_the_running_states() -> None:
-    assert SERVING < WANTED
-    assert {EnsembleState.STOPPED, EnsembleState.RETIRED}.isdisjoint(WANTED)
+    assert SERVING_STATES < RUNNING_STATES
+    assert {EnsembleState.STOPPED, EnsembleState.RETIRED}.isdisjoint(RUNNING_STATES)

@@ -26,7 +26,7 @@ from podium.ensemble.worker import network_failures
 from podium.ensemble.worker.input_queue import QueueCounts
 from podium.ensemble.worker.network import NetworkOutputs
 from podium.ensemble.worker.network_failures import FailureTracker
-from podium.ensemble.worker.worker_server import CRASH_EXIT_CODE, MemberServer, WorkerLimits
+from podium.ensemble.worker.worker_server import CRASH_EXIT_CODE, WorkerLimits, WorkerServer
 from tests.ensemble_fakes import FakeNetwork, probabilities
 from tests.fakes import FakeClock
 
@@ -81,8 +81,8 @@ def network() -> FakeNetwork:
 
 
 @pytest.fixture
-def server(tmp_path: Path, network: FakeNetwork) -> Iterator[MemberServer]:
-    started = MemberServer(f"ipc://{tmp_path / 'm'}", EPOCH, network)
+def server(tmp_path: Path, network: FakeNetwork) -> Iterator[WorkerServer]:
+    started = WorkerServer(f"ipc://{tmp_path / 'm'}", EPOCH, network)
     started.start()
     yield started
     network.gate.set()
@@ -92,9 +92,9 @@ def server(tmp_path: Path, network: FakeNetwork) -> Iterator[MemberServer]:
 @contextmanager
 def serving(
     tmp_path: Path, network: FakeNetwork, limits: WorkerLimits, clock: Callable[[], float] = time.monotonic
-) -> Iterator[tuple[MemberServer, Client]]:
+) -> Iterator[tuple[WorkerServer, Client]]:
     """A server with these limits, and a client."""
-    server = MemberServer(f"ipc://{tmp_path / 'own'}", EPOCH, network, limits, clock=clock)
+    server = WorkerServer(f"ipc://{tmp_path / 'own'}", EPOCH, network, limits, clock=clock)
     server.start()
     client = Client(f"ipc://{tmp_path / 'own'}")
     yield server, client
@@ -104,7 +104,7 @@ def serving(
 
 
 @pytest.fixture
-def client(tmp_path: Path, server: MemberServer) -> Iterator[Client]:
+def client(tmp_path: Path, server: WorkerServer) -> Iterator[Client]:
     opened = Client(f"ipc://{tmp_path / 'm'}")
     yield opened
     opened.close()
@@ -119,7 +119,7 @@ def busy(client: Client, network: FakeNetwork) -> int:
     return first
 
 
-def test_rows_are_answered_with_predictions(client: Client, server: MemberServer) -> None:
+def test_rows_are_answered_with_predictions(client: Client, server: WorkerServer) -> None:
     sent = client.send(0.25, rows=3)
     reply = client.reply()
     assert (reply.request_id, reply.epoch, reply.status) == (sent, EPOCH, "ok")
@@ -200,7 +200,7 @@ def test_request_that_expires_in_the_queue_is_dropped(tmp_path: Path, network: F
 
 
 def test_only_the_failing_request_of_a_batch_fails(
-    client: Client, network: FakeNetwork, server: MemberServer, busy: int
+    client: Client, network: FakeNetwork, server: WorkerServer, busy: int
 ) -> None:
     sound = [client.send(0.25), client.send(0.75)]
     failing = client.send(np.nan)
@@ -390,12 +390,12 @@ def test_request_larger_than_the_queue_may_wait_alone(tmp_path: Path) -> None:
     ],
 )
 def test_garbled_message_is_counted_and_the_next_is_answered(
-    client: Client, server: MemberServer, frames: tuple[bytes, ...]
+    client: Client, server: WorkerServer, frames: tuple[bytes, ...]
 ) -> None:
     client.send_frames(*frames)
     client.send()
     assert client.reply().status == "ok"
-    assert server.counts.garbled == 1
+    assert server.counts.malformed == 1
 
 
 def test_two_gateways_get_their_own_answers(client: Client, tmp_path: Path) -> None:
@@ -421,7 +421,7 @@ def test_disconnected_gateway_does_not_affect_another(
 
 
 def test_every_request_is_counted_once_under_any_load(
-    client: Client, server: MemberServer, network: FakeNetwork
+    client: Client, server: WorkerServer, network: FakeNetwork
 ) -> None:
     choose = random.Random(7)
     sent = 0
@@ -441,15 +441,15 @@ def test_every_request_is_counted_once_under_any_load(
             )
             sent += 1
         counts = server.counts
-        assert counts.came == _ended(counts) + counts.queued + counts.computing
+        assert counts.received == _ended(counts) + counts.queued + counts.computing
         network.gate.set()
     statuses = Counter(reply.status for reply in client.replies(sent).values())
     counts = server.counts
     assert statuses == {
         "ok": counts.answered, "error": counts.errors, "expired": counts.expired, "refused": counts.refused,
     }  # fmt: skip
-    assert (counts.came, _ended(counts), counts.queued, counts.computing) == (sent, sent, 0, 0)
-    assert counts.garbled > 0
+    assert (counts.received, _ended(counts), counts.queued, counts.computing) == (sent, sent, 0, 0)
+    assert counts.malformed > 0
 
 
 def _ended(counts: QueueCounts) -> int:
@@ -457,7 +457,7 @@ def _ended(counts: QueueCounts) -> int:
 
 
 def test_health_reports_batches_and_latencies(
-    client: Client, server: MemberServer, busy: int, network: FakeNetwork
+    client: Client, server: WorkerServer, busy: int, network: FakeNetwork
 ) -> None:
     assert server.health() == {
         **asdict(server.counts), "batch_limit_rows": 64, "batches": 0, "rows_per_batch": None,
@@ -483,7 +483,7 @@ def test_server_replaces_a_socket_file_left_by_a_dead_worker(tmp_path: Path) -> 
 
 
 def test_close_does_not_wait_for_queued_requests(tmp_path: Path, network: FakeNetwork) -> None:
-    server = MemberServer(f"ipc://{tmp_path / 'm'}", EPOCH, network)
+    server = WorkerServer(f"ipc://{tmp_path / 'm'}", EPOCH, network)
     server.close()  # it was never started
     with serving(tmp_path, network, WorkerLimits(batch_wait_ms=1e9)) as (server, client):
         client.send(left_ms=1e9)
@@ -501,7 +501,7 @@ def test_end_of_a_thread_ends_the_process(
 
     monkeypatch.setattr(network, "predict", predict)
     ended = threading.Event()
-    server = MemberServer(f"ipc://{tmp_path / 'm'}", EPOCH, network, end_process=ended.set)
+    server = WorkerServer(f"ipc://{tmp_path / 'm'}", EPOCH, network, end_process=ended.set)
     server.start()
     client = Client(f"ipc://{tmp_path / 'm'}")
     client.send()
@@ -525,7 +525,7 @@ def test_network_that_fails_on_every_input_ends_the_process(
 
     monkeypatch.setattr(network, "predict", predict)
     ended = threading.Event()
-    server = MemberServer(
+    server = WorkerServer(
         f"ipc://{tmp_path / 'm'}", EPOCH, network, end_process=ended.set, failures=FailureTracker(0.0)
     )
     server.start()
@@ -555,7 +555,7 @@ def test_network_is_checked_with_a_known_row(
 
     monkeypatch.setattr(network, "predict", predict)
     ended = threading.Event()
-    server = MemberServer(
+    server = WorkerServer(
         f"ipc://{tmp_path / 'm'}", EPOCH, network, end_process=ended.set, known_row=known, failures=FailureTracker(0.0)
     )
     server.start()
@@ -587,10 +587,10 @@ def test_network_is_suspected_after_enough_failures_over_time_without_success(
 def test_process_exits(tmp_path: Path) -> None:
     program = (
         "import sys, threading\n"
-        "from podium.ensemble.worker.worker_server import MemberServer\n"
+        "from podium.ensemble.worker.worker_server import WorkerServer\n"
         "class Network:\n"
         "    def predict(self, inputs): sys.exit(0)\n"
-        f"MemberServer({f'ipc://{tmp_path}/m'!r}, {EPOCH}, Network()).start()\n"
+        f"WorkerServer({f'ipc://{tmp_path}/m'!r}, {EPOCH}, Network()).start()\n"
         "threading.Event().wait()\n"
     )
     worker = subprocess.Popen([sys.executable, "-c", program])

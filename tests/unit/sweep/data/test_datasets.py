@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from podium.sweep.data import datasets
-from podium.sweep.data.mean_and_std import moments
+from podium.sweep.data.mean_and_std import mean_and_std
 from podium.sweep.data.splits import fold_rows, split_rows
 from podium.sweep.values.errors import DataError
 
@@ -188,7 +188,7 @@ def test_each_column_has_its_own_moments(tmp_path: Path) -> None:
 
 
 def test_constant_column_has_deviation_1() -> None:
-    found = moments(np.array([[1.0, 7.0], [3.0, 7.0]]), np.arange(2), by_column=True)
+    found = mean_and_std(np.array([[1.0, 7.0], [3.0, 7.0]]), np.arange(2), by_column=True)
     assert found.tolist() == [[2.0, 7.0], [1.0, 1.0]]
 
 

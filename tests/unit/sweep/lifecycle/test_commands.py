@@ -12,8 +12,8 @@ from podium.sweep.lifecycle.commands import (
     SweepCommand,
     TrialCommand,
     cloned_params,
-    request_after,
-    sweep_after,
+    next_sweep_state,
+    next_trial_request,
 )
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.errors import InvalidSpecError, NotPossibleError
@@ -26,7 +26,7 @@ from tests.specs import spec
 @pytest.mark.parametrize("command", SweepCommand)
 def test_sweep_command_gives_a_transition_or_no_change(command: SweepCommand, state: SweepState, started: bool) -> None:
     try:
-        after = sweep_after(command, state, started=started)
+        after = next_sweep_state(command, state, started=started)
     except NotPossibleError as error:
         assert command not in POSSIBLE_FOR_SWEEP[state]
         assert error.possible == POSSIBLE_FOR_SWEEP[state]
@@ -42,10 +42,10 @@ def test_every_state_has_its_commands() -> None:
 def test_every_possible_command_succeeds() -> None:
     for state, commands in POSSIBLE_FOR_SWEEP.items():
         for command in set(commands) & set(SweepCommand):
-            sweep_after(SweepCommand(command), state, started=True)
+            next_sweep_state(SweepCommand(command), state, started=True)
     for trial_state, commands in POSSIBLE_FOR_TRIAL.items():
         for command in set(commands) - {TrialCommand.CLONE}:
-            request = request_after(TrialCommand(command), trial_state, None, SweepState.RUNNING)
+            request = next_trial_request(TrialCommand(command), trial_state, None, SweepState.RUNNING)
             assert request == TrialRequest(command)
 
 
@@ -53,7 +53,7 @@ def test_conflicting_request_is_rejected_while_another_is_pending() -> None:
     stop, retry = TrialRequest.STOP, TrialRequest.RETRY
     for command, requested in ((TrialCommand.RETRY, stop), (TrialCommand.STOP, retry)):
         with pytest.raises(NotPossibleError, match="until that is complete; possible: wait"):
-            request_after(command, TrialState.RUNNING, requested, SweepState.RUNNING)
+            next_trial_request(command, TrialState.RUNNING, requested, SweepState.RUNNING)
 
 
 CONDITIONAL: dict[str, Any] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.sweep.lifecycle.failure_limits import Failures, normalized_error
+from podium.sweep.lifecycle.failure_limits import ConsecutiveFailures, normalized_error
 from podium.sweep.spec.limits import Retries
 from podium.sweep.values.trial import Cause, SweepState, TrialState
 from tests.rig import Rig
@@ -60,7 +60,7 @@ def test_three_identical_first_errors_fail_sweep(rig: Rig) -> None:
     fail(rig, "ValueError: 1 is wrong", "ValueError: 2 is wrong")
     assert rig.sweep().state is SweepState.RUNNING
     fail(rig, "ValueError: 3 is wrong")
-    rig.assert_over(SweepState.FAILED)
+    rig.assert_ended(SweepState.FAILED)
     assert rig.sweep().reason == (
         "no trial has finished, and 3 consecutive trials failed with the same error user_error: ValueError: 3 is wrong"
     )
@@ -72,7 +72,7 @@ def test_failures_before_restart_count(rig: Rig) -> None:
     fail(rig, "ValueError: 1 is wrong", "ValueError: 2 is wrong")
     rig.restart()
     fail(rig, "ValueError: 3 is wrong")
-    rig.assert_over(SweepState.FAILED)
+    rig.assert_ended(SweepState.FAILED)
     assert rig.states().count(TrialState.FAILED) == 3
 
 
@@ -86,7 +86,7 @@ def test_identical_errors_count_to_ten_after_a_finished_trial(rig: Rig, restarte
     fail(rig, *["ValueError: x"] * 9)
     assert rig.sweep().state is SweepState.RUNNING
     fail(rig, "ValueError: x")
-    rig.assert_over(SweepState.FAILED)
+    rig.assert_ended(SweepState.FAILED)
     assert rig.sweep().reason == "10 consecutive trials failed, the last one with user_error: ValueError: x"
 
 
@@ -95,7 +95,7 @@ def test_different_errors_count_to_ten(rig: Rig) -> None:
     fail(rig, *["ValueError: x", "TypeError: x"] * 4, "ValueError: x")
     assert rig.sweep().state is SweepState.RUNNING
     fail(rig, "KeyError: x")
-    rig.assert_over(SweepState.FAILED)
+    rig.assert_ended(SweepState.FAILED)
 
 
 @pytest.mark.parametrize("cause", [Cause.DEVICE_MEMORY, Cause.NON_FINITE, Cause.TIMEOUT])
@@ -146,7 +146,7 @@ def test_failures_after_reporting_end_sweep() -> None:
 
 
 def test_failures_without_message_are_not_identical() -> None:
-    failures = Failures(Retries())
+    failures = ConsecutiveFailures(Retries())
     for _ in range(9):
-        failures.note(Cause.EXITED, "", reported=False)
+        failures.record(Cause.EXITED, "", reported=False)
     assert failures.reason(counted=0, other_reports=False) == ""

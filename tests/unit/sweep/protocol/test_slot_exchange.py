@@ -38,9 +38,9 @@ from podium.sweep.values.trial import (
     Reported,
     Saved,
     Started,
-    StopAsked,
-    StudyAsked,
-    Wanted,
+    StopRequested,
+    StudyRequested,
+    SuggestRequested,
 )
 
 _FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -49,9 +49,9 @@ _EVENTS = st.one_of(
     st.builds(Reported, value=_FINITE, at=_FINITE),
     st.builds(Logged, values=st.dictionaries(st.text(), _FINITE), at=_FINITE),
     st.builds(Saved),
-    st.builds(Wanted, distribution=st.just({"min": 0.0, "max": 1.0}), value=st.none() | _FINITE | st.text()),
-    st.builds(StudyAsked),
-    st.builds(StopAsked),
+    st.builds(SuggestRequested, distribution=st.just({"min": 0.0, "max": 1.0}), value=st.none() | _FINITE | st.text()),
+    st.builds(StudyRequested),
+    st.builds(StopRequested),
     st.builds(
         Ended,
         started_at=_FINITE,

@@ -17,7 +17,7 @@ from podium.sweep.protocol.trial_messages import (
     encode_from_trial,
     parse_from_trial,
 )
-from podium.sweep.values.attempt_outcomes import ChildReport, Chosen
+from podium.sweep.values.attempt_outcomes import ReducedResult, ReportedOutcome
 from podium.sweep.values.errors import BadReportError
 from podium.sweep.values.trial import (
     AttemptKey,
@@ -25,10 +25,10 @@ from podium.sweep.values.trial import (
     Reported,
     Saved,
     Started,
-    StopAsked,
-    StudyAsked,
+    StopRequested,
+    StudyRequested,
+    SuggestRequested,
     TrialState,
-    Wanted,
 )
 
 KEY = AttemptKey(3, 1)
@@ -54,13 +54,13 @@ def test_every_message_is_parsed() -> None:
     assert _parse(LOGGED) == Logged(KEY, 1, {"loss": 0.5}, 9.0)
     assert _parse(SAVED) == Saved(KEY, "model.safetensors", "ab", 3)
     assert _parse(STARTED) == Started(KEY, 7, 9.0, "", "cpu")
-    assert _parse(SUGGEST) == Wanted(KEY, "x", {"values": [1]})
-    assert _parse(STUDY) == StudyAsked(KEY, 1, "curve", 7)
-    assert _parse({"kind": "stop_requested"}) == StopAsked(KEY)
+    assert _parse(SUGGEST) == SuggestRequested(KEY, "x", {"values": [1]})
+    assert _parse(STUDY) == StudyRequested(KEY, 1, "curve", 7)
+    assert _parse({"kind": "stop_requested"}) == StopRequested(KEY)
     assert _parse(ATTRS) == AttrsReported({"size": 1.5}, {"note": [1]})
-    assert _parse(VALUE) == Chosen((0.5,))
+    assert _parse(VALUE) == ReducedResult((0.5,))
     assert _parse({"kind": "heartbeat"}) == Heartbeat()
-    assert _parse({"kind": "outcome", "state": "pruned"}) == ChildReport(TrialState.PRUNED)
+    assert _parse({"kind": "outcome", "state": "pruned"}) == ReportedOutcome(TrialState.PRUNED)
 
 
 _FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -72,11 +72,18 @@ _NAMES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0
     st.one_of(
         st.builds(Reported, st.just(KEY), _STEPS, _FINITE, _FINITE),
         st.builds(Logged, st.just(KEY), _STEPS, st.dictionaries(_NAMES, _FINITE), _FINITE),
-        st.builds(Wanted, st.just(KEY), _NAMES, st.just({"min": 0.0, "max": 1.0}), st.booleans(), st.none() | _FINITE),
-        st.builds(StudyAsked, st.just(KEY), _STEPS, st.sampled_from(["best", "trials", "curve"]), _STEPS),
+        st.builds(
+            SuggestRequested,
+            st.just(KEY),
+            _NAMES,
+            st.just({"min": 0.0, "max": 1.0}),
+            st.booleans(),
+            st.none() | _FINITE,
+        ),
+        st.builds(StudyRequested, st.just(KEY), _STEPS, st.sampled_from(["best", "trials", "curve"]), _STEPS),
         st.builds(AttrsReported, st.dictionaries(_NAMES, _FINITE), st.dictionaries(_NAMES, st.text())),
-        st.builds(Chosen, st.none() | st.tuples(_FINITE, _FINITE), st.text(), st.booleans()),
-        st.builds(ChildReport, st.sampled_from(["finished", "failed"]), _FINITE, message=st.text()),
+        st.builds(ReducedResult, st.none() | st.tuples(_FINITE, _FINITE), st.text(), st.booleans()),
+        st.builds(ReportedOutcome, st.sampled_from(["finished", "failed"]), _FINITE, message=st.text()),
     )
 )
 def test_message_is_unchanged_after_round_trip(message: TrialMessage) -> None:

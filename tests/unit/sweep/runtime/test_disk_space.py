@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.sweep.runtime.disk_space import RESERVE_BYTES, Room, check_room, room
+from podium.sweep.runtime.disk_space import RESERVE_BYTES, DiskSpace, check_disk_space, disk_space
 from podium.sweep.values.errors import StorageFullError
 
 GB = 1 << 30
@@ -32,15 +32,15 @@ def test_reserve_is_64_mb_or_a_twentieth_of_a_smaller_file_system(
     monkeypatch: pytest.MonkeyPatch, size: int, free: int, needed: int, enough: bool
 ) -> None:
     _play(monkeypatch, size, free)
-    found = room(Path("/data"))
-    assert (found, found.enough) == (Room("/data", free, needed), enough)
+    found = disk_space(Path("/data"))
+    assert (found, found.is_sufficient) == (DiskSpace("/data", free, needed), enough)
 
 
 def test_missing_folder_has_no_room(tmp_path: Path) -> None:
-    assert not room(tmp_path / "gone").enough
+    assert not disk_space(tmp_path / "gone").is_sufficient
 
 
 def test_full_disk_error_names_folder_and_amounts(monkeypatch: pytest.MonkeyPatch) -> None:
     _play(monkeypatch, 100 * GB, 3_000_000 // 4096 * 4096)
     with pytest.raises(StorageFullError, match=r"no space left in /data: 3 MB are free, but 67 MB are required"):
-        check_room(Path("/data"))
+        check_disk_space(Path("/data"))

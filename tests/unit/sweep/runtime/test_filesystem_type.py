@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.sweep.runtime.filesystem_type import kind_of, refuse_network, writable_local
+from podium.sweep.runtime.filesystem_type import filesystem_type_of, refuse_network, writable_local
 from podium.sweep.values.errors import DataDirectoryError
 
 MOUNTS = """\
@@ -31,7 +31,7 @@ MOUNTS = """\
     ],
 )
 def test_nearest_mount_contains_path(path: str, kind: str) -> None:
-    assert kind_of(Path(path), MOUNTS) == kind
+    assert filesystem_type_of(Path(path), MOUNTS) == kind
 
 
 def test_only_local_writable_mounts_are_listed() -> None:
@@ -40,7 +40,7 @@ def test_only_local_writable_mounts_are_listed() -> None:
 
 
 def test_filesystem_type_of_existing_folder_is_known(tmp_path: Path) -> None:
-    assert kind_of(tmp_path)
+    assert filesystem_type_of(tmp_path)
 
 
 def _mounted(kind: str) -> str:

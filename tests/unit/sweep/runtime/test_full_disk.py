@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from podium.sweep.runtime import full_disk
-from podium.sweep.runtime.disk_space import Room
+from podium.sweep.runtime.disk_space import DiskSpace
 from podium.sweep.runtime.layout import AttemptDirectory
-from podium.sweep.values.attempt_outcomes import ChildReport, judge
+from podium.sweep.values.attempt_outcomes import ReportedOutcome, attempt_outcome
 from podium.sweep.values.trial import Assignment, Cause, Limits, TrialState
 
 MB = 1 << 20
@@ -26,26 +26,30 @@ def _assignment(folder: Path, work_dir_mb: float | None = 1024.0) -> Assignment:
     )  # fmt: skip
 
 
-def _room(free_bytes: int, needed_bytes: int = 64 * MB) -> Callable[[Path], Room]:
+def _room(free_bytes: int, needed_bytes: int = 64 * MB) -> Callable[[Path], DiskSpace]:
     """A data disk with this free space."""
-    return lambda path: Room(str(path), free_bytes, needed_bytes)
+    return lambda path: DiskSpace(str(path), free_bytes, needed_bytes)
 
 
 def test_full_data_disk_interrupts_attempt(tmp_path: Path) -> None:
-    cause, message, interrupted = full_disk.blame(FULL, "OSError: x", _assignment(tmp_path), room_of=_room(0))
+    cause, message, interrupted = full_disk.classify_full_disk(
+        FULL, "OSError: x", _assignment(tmp_path), room_of=_room(0)
+    )
     assert (cause, interrupted) == (Cause.DISK_FULL, True)
     assert message == "no space left on the disk of the data directory: OSError: x"
 
 
 def test_other_full_file_system_fails_trial_and_is_named(tmp_path: Path) -> None:
-    cause, message, interrupted = full_disk.blame(FULL, "OSError: x", _assignment(tmp_path), room_of=_room(500 * MB))
+    cause, message, interrupted = full_disk.classify_full_disk(
+        FULL, "OSError: x", _assignment(tmp_path), room_of=_room(500 * MB)
+    )
     assert (cause, interrupted) == (Cause.DISK_FULL, False)
     assert message == "no space left on the file system of /dev/shm (the data disk is not full): OSError: x"
 
 
 def test_unknown_full_file_system_fails_trial(tmp_path: Path) -> None:
     error = RuntimeError("No space left on device")
-    _, message, _ = full_disk.blame(
+    _, message, _ = full_disk.classify_full_disk(
         error, "RuntimeError: x", _assignment(tmp_path), room_of=_room(500 * MB), local_mounts=list
     )
     assert message.startswith("no space left on an unknown file system (the data disk is not full)")
@@ -54,7 +58,7 @@ def test_unknown_full_file_system_fails_trial(tmp_path: Path) -> None:
 def test_data_disk_filled_by_trial_fails_it(tmp_path: Path) -> None:
     assignment = _assignment(tmp_path)
     (tmp_path / "work" / "big").write_bytes(bytes(2 * MB))
-    cause, message, interrupted = full_disk.blame(FULL, "OSError: x", assignment, room_of=_room(0, MB))
+    cause, message, interrupted = full_disk.classify_full_disk(FULL, "OSError: x", assignment, room_of=_room(0, MB))
     assert (cause, interrupted) == (Cause.DISK_FULL, False)
     assert "where this trial's own files use 2 MB" in message
 
@@ -62,21 +66,21 @@ def test_data_disk_filled_by_trial_fails_it(tmp_path: Path) -> None:
 def test_exceeded_quota_is_reported_on_full_disk(tmp_path: Path) -> None:
     assignment = _assignment(tmp_path, work_dir_mb=1)
     (tmp_path / "work" / "big").write_bytes(bytes(2 * MB))
-    cause, _, interrupted = full_disk.blame(FULL, "OSError: x", assignment, room_of=_room(0))
+    cause, _, interrupted = full_disk.classify_full_disk(FULL, "OSError: x", assignment, room_of=_room(0))
     assert (cause, interrupted) == (Cause.DISK_QUOTA, False)
 
 
 @pytest.mark.parametrize(("interrupted", "state"), [(True, TrialState.CANCELLED), (False, TrialState.FAILED)])
 def test_interrupted_attempt_is_not_a_failure(interrupted: bool, state: TrialState) -> None:
-    report = ChildReport(TrialState.FAILED, cause=Cause.DISK_FULL, message="x", interrupted=interrupted)
-    verdict = judge(report, 0, None)
+    report = ReportedOutcome(TrialState.FAILED, cause=Cause.DISK_FULL, message="x", interrupted=interrupted)
+    verdict = attempt_outcome(report, 0, None)
     assert (verdict["state"], verdict["cause"]) == (state, Cause.DISK_FULL)
 
 
 def test_file_system_without_free_inodes_has_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    from podium.sweep.runtime.disk_space import room
+    from podium.sweep.runtime.disk_space import disk_space
 
     found = os.statvfs_result((4096, 4096, 1 << 20, 1 << 19, 1 << 19, 100_000, 10, 10, 0, 255))
     monkeypatch.setattr(os, "statvfs", lambda _: found)
-    assert not room(Path("/data")).enough
-    assert "10 inodes are free, but 1,000 are required" in str(room(Path("/data")))
+    assert not disk_space(Path("/data")).is_sufficient
+    assert "10 inodes are free, but 1,000 are required" in str(disk_space(Path("/data")))

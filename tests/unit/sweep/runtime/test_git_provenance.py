@@ -16,7 +16,7 @@ from podium.sweep.runtime.git_provenance import (
     Provenance,
     provenance_of,
     provenance_of_document,
-    redacted,
+    redact,
 )
 from podium.sweep.runtime.package_versions import environment
 from tests.service_rig import ServiceRig
@@ -86,7 +86,7 @@ def test_hanging_git_does_not_delay_submission(tmp_path: Path, monkeypatch: pyte
     ],
 )
 def test_secrets_in_command_line_are_redacted(argv: list[str], shown: list[str]) -> None:
-    assert redacted(argv) == shown
+    assert redact(argv) == shown
 
 
 def test_long_command_line_is_truncated(repository: Path) -> None:

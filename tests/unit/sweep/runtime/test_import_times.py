@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.sweep.lifecycle.scheduler_messages import SlotNews
+from podium.sweep.lifecycle.scheduler_messages import SlotEvents
 from podium.sweep.protocol.trial_messages import parse_from_trial
 from podium.sweep.runtime.import_times import ImportTimes, warning_of
 from podium.sweep.specfile.slow_imports import slow_imports
@@ -25,11 +25,11 @@ def play(rig: Rig, imports: dict[str, float], seconds: float) -> None:
     running = slot.running
     key, now = AttemptKey(running.trial_id, running.attempt), rig.clock.wall_s()
     slot.add(Started(key, 1, now, "", "cpu", sum(imports.values()), imports))
-    rig.inbox.put(SlotNews("cpu-0", tuple(slot.events)))
+    rig.inbox.put(SlotEvents("cpu-0", tuple(slot.events)))
     rig.clock.advance(seconds)
     slot.running = None
     slot.add(Ended(key, TrialState.FINISHED, now, now + seconds, value=seconds))
-    rig.inbox.put(SlotNews("cpu-0", tuple(slot.events)))
+    rig.inbox.put(SlotEvents("cpu-0", tuple(slot.events)))
     rig.settle()
 
 

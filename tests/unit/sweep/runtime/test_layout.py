@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.sweep.runtime.atomic_files import sha256_of, write_whole
+from podium.sweep.runtime.atomic_files import sha256_of, write_atomic
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory, RuntimeDirectory, default_data_directory
 from podium.sweep.values.errors import DataDirectoryError
 
@@ -99,8 +99,8 @@ def test_default_data_directory_comes_from_environment(
 
 def test_file_is_written_atomically_with_its_mode(tmp_path: Path) -> None:
     path = tmp_path / "token"
-    write_whole(path, b"old")
-    write_whole(path, b"new", mode=0o600)
+    write_atomic(path, b"old")
+    write_atomic(path, b"new", mode=0o600)
     assert (path.read_bytes(), _mode(path)) == (b"new", 0o600)
     assert sha256_of(path) == "11507a0e2f5e69d5dfa40a62a1bd7b6ee57e6bcd85c67c9b8431b36fff21c437"
     assert list(tmp_path.iterdir()) == [path]
@@ -110,5 +110,5 @@ def test_failed_write_keeps_old_file_and_leaves_no_other(tmp_path: Path) -> None
     target = tmp_path / "folder"
     (target / "inside").mkdir(parents=True)
     with pytest.raises(OSError, match="folder"):
-        write_whole(target, b"content")
+        write_atomic(target, b"content")
     assert list(tmp_path.iterdir()) == [target]

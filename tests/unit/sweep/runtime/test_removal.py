@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.sweep.runtime.removal import advance, finish, removing, unfinished
+from podium.sweep.runtime.removal import advance, finish, removal_steps, unfinished
 
 
 def deep(folder: Path, depth: int) -> None:
@@ -28,7 +28,7 @@ def test_deep_folder_is_removed(tmp_path: Path) -> None:
     depth = 1200
     assert depth > sys.getrecursionlimit() and depth * len("/deeper") > os.pathconf(tmp_path, "PC_PATH_MAX")
     deep(tmp_path / "work", depth)
-    finish(removing([tmp_path / "work"]))
+    finish(removal_steps([tmp_path / "work"]))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -43,7 +43,7 @@ def test_any_file_type_is_removed_and_link_targets_remain(tmp_path: Path) -> Non
     (paths[2] / "in" / "link").symlink_to(kept)
     (paths[2] / "link").symlink_to(kept)
     os.mkfifo(paths[3])
-    finish(removing(paths))
+    finish(removal_steps(paths))
     assert list(tmp_path.iterdir()) == [kept] and (kept / "file").exists()
 
 
@@ -52,7 +52,7 @@ def test_folders_without_permissions_are_removed(tmp_path: Path) -> None:
     inner.mkdir(parents=True)
     for folder in (inner, inner.parent, inner.parent.parent):
         folder.chmod(0)
-    finish(removing([tmp_path / "work"]))
+    finish(removal_steps([tmp_path / "work"]))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -70,21 +70,21 @@ def test_failure_to_remove_one_file_does_not_stop_removal(tmp_path: Path, monkey
         unlink(name, **where)
 
     monkeypatch.setattr(os, "unlink", refused)
-    finish(removing(folders))
+    finish(removal_steps(folders))
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["one", "stuck", "stuck", "two"]
 
 
 def test_removal_advances_step_by_step(tmp_path: Path) -> None:
     for number in range(10):
         (tmp_path / str(number)).touch()
-    steps = removing([tmp_path])
+    steps = removal_steps([tmp_path])
     assert advance(steps, 4)
     assert len(list(tmp_path.iterdir())) in (6, 7)
     assert not advance(steps, 100) and not tmp_path.exists()
 
 
 def test_empty_folder_takes_no_step(tmp_path: Path) -> None:
-    assert not advance(removing([tmp_path]), 1)
+    assert not advance(removal_steps([tmp_path]), 1)
 
 
 def test_unfinished_files_are_recognized(tmp_path: Path) -> None:

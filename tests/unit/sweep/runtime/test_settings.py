@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.sweep.runtime.settings import MAX_DEFAULT_CPU_SLOTS, DevicePlan, ServiceSettings, cores
+from podium.sweep.runtime.settings import MAX_DEFAULT_CPU_SLOTS, DevicePlan, ServiceSettings, available_cores
 from podium.sweep.values.errors import ServiceError
 
 
@@ -30,7 +30,7 @@ def test_invalid_device_plan_is_rejected_with_valid_forms(text: str) -> None:
 
 def test_cpu_slots_default_to_number_of_cores() -> None:
     assert DevicePlan("cpu", 20).cpu_slots == 20
-    assert DevicePlan("cpu").cpu_slots == min(cores(), MAX_DEFAULT_CPU_SLOTS)
+    assert DevicePlan("cpu").cpu_slots == min(available_cores(), MAX_DEFAULT_CPU_SLOTS)
 
 
 def test_settings_survive_json_round_trip() -> None:

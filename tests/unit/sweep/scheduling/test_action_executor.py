@@ -18,7 +18,7 @@ from podium.sweep.scheduling.decisions import (
     TellTrial,
 )
 from podium.sweep.values.trial import TrialState
-from tests.fakes import InlineSearchers, InlineStudies
+from tests.fakes import InlineSearchers, InlineStudyReader
 from tests.rig import Rig
 from tests.specs import spec
 
@@ -41,7 +41,7 @@ class Bench:
         self.executor = ActionExecutor(
             inbox=self.inbox,
             searchers=self.searchers,
-            study=InlineStudies(self.inbox, lambda sweep_id, asked: {}),
+            study=InlineStudyReader(self.inbox, lambda sweep_id, asked: {}),
             clean_up=self.cleaned_up.append,
             apply_retention=self.retained.append,
         )
@@ -56,7 +56,7 @@ def test_actions_reach_search_in_order_until_it_is_closed() -> None:
     bench.executor.execute([_open(), AskTrial(3), TellTrial(3, 0, TrialState.FAILED), RetryTrial(3, 0), AskTrial(3)])
     proposals = [bench.inbox.get_nowait() for _ in range(2)]
     assert [m.planned.number for m in proposals if isinstance(m, TrialProposed) and m.planned] == [0, 1]
-    assert bench.searchers.opened[3].search.remembered(0).state is TrialState.RUNNING
+    assert bench.searchers.opened[3].search.past_trial(0).state is TrialState.RUNNING
     bench.executor.execute([CloseSearch(3), AskTrial(3), CloseSearch(3)])
     assert bench.inbox.empty()
 

@@ -18,7 +18,7 @@ from podium.sweep.lifecycle.state_changes import (
 )
 from podium.sweep.scheduling.change_writer import ChangeWriter, trial_of
 from podium.sweep.values.errors import DatabaseError
-from podium.sweep.values.trial import TRIAL_OVER, AttemptKey, SweepState, TrialState
+from podium.sweep.values.trial import TERMINAL_TRIAL_STATES, AttemptKey, SweepState, TrialState
 from tests.memory import MemoryRecorder
 from tests.rig import Rig
 
@@ -105,11 +105,11 @@ def test_unwritable_change_fails_only_its_sweep(make_rig: MakeRig, kind: type[Ch
         rig.pool.report(device_id, 0, 0.5)
         rig.pool.finish(device_id, 0.7)
     rig.settle()
-    rig.assert_over(SweepState.FAILED, 2)
+    rig.assert_ended(SweepState.FAILED, 2)
     assert "cannot be written to the database: OverflowError: as played" in rig.sweep(2).reason
     assert [(t.value, t.reports) for t in rig.trials(1)[:1]] == [(0.7, {0: 0.5})]
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED, 1)
+    rig.assert_ended(SweepState.FINISHED, 1)
     assert rig.counted(1) == 4
     assert rig.pool.busy() == []
 
@@ -122,7 +122,7 @@ def test_results_in_the_same_step_are_kept_when_sweep_fails(make_rig: MakeRig) -
     rig.pool.finish("cpu-1", 0.1)
     rig.pool.finish("cpu-2", 0.8)
     rig.settle()
-    rig.assert_over(SweepState.FAILED)
+    rig.assert_ended(SweepState.FAILED)
     assert sorted(t.value for t in rig.trials() if t.value is not None) == [0.7, 0.8]
     assert all(len(t.attempts) <= 1 for t in rig.trials())
 
@@ -138,7 +138,7 @@ def test_unwritable_change_waits_while_database_rejects_writes(make_rig: MakeRig
     assert [t.state for t in rig.trials()][:2] == [TrialState.RUNNING] * 2
     rig.recorder.full = False
     rig.settle()
-    rig.assert_over(SweepState.FAILED)
+    rig.assert_ended(SweepState.FAILED)
     assert [t.value for t in rig.trials() if t.value is not None] == [0.7]
 
 
@@ -147,10 +147,10 @@ def test_restarted_scheduler_finds_failed_sweep_terminal(make_rig: MakeRig) -> N
     rig.recorder.cannot_write = lambda change: isinstance(change, TrialPlanned) and change.number == 2
     rig.submit(run_cap=9)
     rig.finish_all()
-    rig.assert_over(SweepState.FAILED)
+    rig.assert_ended(SweepState.FAILED)
     rig.restart()
-    rig.assert_over(SweepState.FAILED)
+    rig.assert_ended(SweepState.FAILED)
     rig.recorder.cannot_write = lambda change: isinstance(change, SweepChanged) and change.state is SweepState.RUNNING
     rig.submit(run_cap=1)
-    rig.assert_over(SweepState.FAILED, 2)
-    assert all(t.state in TRIAL_OVER for t in rig.trials(2))
+    rig.assert_ended(SweepState.FAILED, 2)
+    assert all(t.state in TERMINAL_TRIAL_STATES for t in rig.trials(2))

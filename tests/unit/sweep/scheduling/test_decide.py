@@ -12,8 +12,8 @@ import pytest
 from podium.sweep.lifecycle.scheduler_messages import (
     Device,
     Message,
+    SlotEvents,
     SlotLost,
-    SlotNews,
     SlotOpened,
     Stop,
     TrialProposed,
@@ -45,7 +45,7 @@ from podium.sweep.scheduling.disk_gate import FULL_S, JUST_FULL, reports_full_di
 from podium.sweep.scheduling.placement import place_trials, plan_asks
 from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.values.trial import AttemptKey, Cause, Ended, Event, Reported, SweepState, TrialState
-from podium.sweep.values.trial_history import Planned
+from podium.sweep.values.trial_history import TrialPlan
 from tests.repository import ROOT
 from tests.specs import spec
 
@@ -66,7 +66,7 @@ def _state() -> SchedulerState:
 
 
 def _proposal(number: int = 0) -> TrialProposed:
-    return TrialProposed(1, Planned(number, {"lr": 0.01}, "random", {}), 0.1, None, 1)
+    return TrialProposed(1, TrialPlan(number, {"lr": 0.01}, "random", {}), 0.1, None, 1)
 
 
 def _running() -> SchedulerState:
@@ -77,8 +77,8 @@ def _running() -> SchedulerState:
     return state
 
 
-def _event(number: int, event: Reported | Ended) -> SlotNews:
-    return SlotNews("cpu-0", ((number, event),))
+def _event(number: int, event: Reported | Ended) -> SlotEvents:
+    return SlotEvents("cpu-0", ((number, event),))
 
 
 def _ended(state: TrialState = TrialState.FINISHED, cause: Cause | None = None) -> Ended:
@@ -186,7 +186,7 @@ def test_every_message_and_event_has_a_handler() -> None:
 PURE = (
     "active_sweeps", "ask_pacing", "assignments", "attempts", "command_handler", "decide", "decisions", "device_health",
     "device_ledger", "device_time", "disk_gate", "fair_share", "live_sweep", "live_trial", "placement",
-    "scheduler_state", "search_inputs", "slot_watchdog", "sweep_account", "sweep_endings", "wait_reasons",
+    "scheduler_state", "search_inputs", "slot_watchdog", "sweep_budget", "sweep_endings", "wait_reasons",
 )  # fmt: skip
 IMPURE = ("time", "threading", "queue", "os", "subprocess", "random", "podium.db", "podium.sweep.runtime.clock")
 

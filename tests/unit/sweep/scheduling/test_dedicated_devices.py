@@ -31,7 +31,7 @@ def test_dedicated_device_gets_no_trial_and_others_run_all(make_rig: MakeRig) ->
     assert shown(rig, "cpu-1") == ("dedicated", WHY)
     rig.submit(run_cap=4)
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
     assert {device_id for device_id, _ in rig.pool.placed} == {"cpu-0"}
 
 
@@ -88,7 +88,7 @@ def test_sweep_without_device_reports_reason_until_one_is_released(make_rig: Mak
     dedicate(rig, "cpu-0")
     assert (rig.sweep().reason, rig.sweep().wait) == ("", None)
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
 
 
 def test_running_sweep_reports_reason_after_its_last_trial_ended(make_rig: MakeRig) -> None:

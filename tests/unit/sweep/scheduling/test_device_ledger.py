@@ -63,7 +63,7 @@ def test_a_closed_slot_refuses_trials_and_finishes_a_running_one(close, state, r
         assert one.state is state and state not in USABLE_DEVICE_STATES
         assert not one.available and not one.free
         if reason is not None:
-            shown = one.shown(9.0)
+            shown = one.device_change(9.0)
             assert (shown.state, shown.reason) == (state, reason)
     assert running.trial is not None
     with pytest.raises(IllegalTransitionError, match=f"from {state} to busy"):
@@ -74,6 +74,6 @@ def test_a_closed_slot_refuses_trials_and_finishes_a_running_one(close, state, r
 def test_a_busy_device_is_stored_as_ready() -> None:
     slot = _slot()
     slot.set_idle("no sweep is running")
-    assert (slot.shown(9.0).state, slot.shown(9.0).reason) == (DeviceState.READY, "no sweep is running")
+    assert (slot.device_change(9.0).state, slot.device_change(9.0).reason) == (DeviceState.READY, "no sweep is running")
     slot.run(_trial(), _assignment())
-    assert slot.shown(9.0).state is DeviceState.READY
+    assert slot.device_change(9.0).state is DeviceState.READY

@@ -16,7 +16,7 @@ from podium.sweep.scheduling.scheduler import TICK_S
 from podium.sweep.scheduling.slot_watchdog import HEARTBEAT_TIMEOUT_S, MARGIN_S
 from podium.sweep.values.errors import DatabaseError, FencedError
 from podium.sweep.values.trial import Cause, SweepState, TrialRequest, TrialState
-from podium.sweep.values.trial_history import Planned
+from podium.sweep.values.trial_history import TrialPlan
 from podium.sweep.values.wait_reason import Wait, WaitReason
 from tests.rig import Rig
 from tests.specs import spec
@@ -62,7 +62,7 @@ def test_paused_sweep_starts_no_trial_and_running_ones_continue(make_rig: MakeRi
     steer(rig, SweepState.RUNNING)
     assert rig.pool.busy() == ["cpu-0", "cpu-1"]
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
 
 
 def test_paused_sweep_finishes_when_its_last_trials_end(make_rig: MakeRig) -> None:
@@ -70,7 +70,7 @@ def test_paused_sweep_finishes_when_its_last_trials_end(make_rig: MakeRig) -> No
     rig.submit(run_cap=2)
     steer(rig, SweepState.PAUSED)
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
 
 
 def test_stopped_sweep_finishes_its_trials_and_keeps_reason_over_restart(make_rig: MakeRig) -> None:
@@ -81,7 +81,7 @@ def test_stopped_sweep_finishes_its_trials_and_keeps_reason_over_restart(make_ri
     assert len(rig.pool.busy()) == 2
     rig.restart()
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
     assert rig.sweep().reason == "stopped on request"
     assert rig.states().count(FINISHED) == 2
 
@@ -93,7 +93,7 @@ def test_stopped_sweep_repeats_trial_that_lost_its_slot(rig: Rig) -> None:
     rig.settle()
     assert rig.pool.placed[-1][1].attempt == 2
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
     assert rig.states()[0] is FINISHED
 
 
@@ -101,18 +101,18 @@ def test_stopped_sweep_without_started_trials_is_finished(rig: Rig) -> None:
     rig.recorder.accept(spec(), rig.clock.wall_s())
     rig.recorder.set_state(1, SweepState.STOPPING, "stopped on request")
     rig.settle()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
     assert rig.trials() == []
 
 
 def test_extended_finished_sweep_continues_with_its_trials(rig: Rig) -> None:
     rig.submit(run_cap=2)
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
     rig.sweep().run_cap = 4
     steer(rig, SweepState.QUEUED)
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
     assert [trial.number for trial in rig.trials()] == [0, 1, 2, 3]
     assert rig.states() == [FINISHED] * 4
 
@@ -126,7 +126,7 @@ def test_sweep_extended_while_ending_continues(rig: Rig) -> None:
     rig.finish_all()
     tick(rig)
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
     assert rig.counted() == 2
 
 
@@ -145,7 +145,7 @@ def test_client_state_change_is_kept_when_scheduler_decides_simultaneously(rig: 
     rig.scheduler.step(rig.receive())
     assert rig.sweep().state in (SweepState.PAUSED, SweepState.FINISHED)
     rig.settle()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
     assert rig.counted() == 1
 
 
@@ -174,7 +174,7 @@ def test_stopped_trial_is_cancelled_and_not_repeated(make_rig: MakeRig) -> None:
     rig.settle()
     assert rig.states()[0] is CANCELLED
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
     assert rig.counted() == 4
 
 
@@ -205,7 +205,7 @@ def test_late_stop_of_finished_trial_changes_nothing(rig: Rig) -> None:
     rig.recorder.request(1, TrialRequest.STOP)
     rig.settle()
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
     assert rig.states() == [FINISHED] * 2
     assert all(trial.requested is None for trial in rig.trials())
 
@@ -221,7 +221,7 @@ def test_retried_trial_runs_again_with_same_number_and_values(rig: Rig, restarte
         rig.restart()
     rig.settle()
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
     trial = rig.trials()[0]
     assert (trial.state, trial.attempt, trial.params) == (FINISHED, 2, params)
 
@@ -245,11 +245,11 @@ def test_retry_in_terminal_sweep_continues_it(rig: Rig, over: SweepState) -> Non
         rig.pool.fail("cpu-0")
         rig.settle()
     rig.finish_all()
-    rig.assert_over(over)
+    rig.assert_ended(over)
     rig.sweep().run_cap = 3
     ask(rig, 1, TrialRequest.RETRY)
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
     assert rig.states()[0] is FINISHED
 
 
@@ -259,7 +259,7 @@ def test_clone_has_given_values_and_search_continues(rig: Rig, method: str) -> N
     rig.recorder.enqueue(1, {"x": 3})
     rig.settle()
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
     clones = [trial for trial in rig.trials() if trial.sampler == "clone"]
     assert [trial.params for trial in clones] == [{"x": 3}]
     others = [trial.params["x"] for trial in rig.trials() if trial.sampler != "clone" and trial.state is FINISHED]
@@ -334,9 +334,9 @@ def test_memory_failures_have_own_retries_and_mark_values_infeasible(rig: Rig) -
     rig.pool.fail("cpu-0", Cause.HOST_MEMORY)
     rig.settle()
     assert rig.states()[0] is FAILED
-    assert rig.search().remembered(0).infeasible
+    assert rig.search().past_trial(0).infeasible
     rig.restart()
-    assert rig.search().remembered(0).infeasible
+    assert rig.search().past_trial(0).infeasible
 
 
 def test_unresponsive_slot_is_ended_and_its_trial_repeated(rig: Rig) -> None:
@@ -351,7 +351,7 @@ def test_unresponsive_slot_is_ended_and_its_trial_repeated(rig: Rig) -> None:
 def test_attempt_beyond_its_time_limit_ends_with_its_slot(rig: Rig) -> None:
     rig.submit(run_cap=2, limits={"trial_s": 5.0, "grace_s": 1.0})
     for _ in range(int(5 + 1 + MARGIN_S) + 2):
-        rig.pool.say_nothing("cpu-0")
+        rig.pool.stop_replying("cpu-0")
         tick(rig)
     assert rig.pool.killed == ["cpu-0"]
 
@@ -371,8 +371,8 @@ def test_repeated_trial_waits_for_another_device_for_limited_time(make_rig: Make
     rig.settle()
     assert rig.pool.busy() == ["cpu-0"]
     for _ in range(int(AVOID_S / TICK_S)):
-        rig.pool.say_nothing("cpu-0")
-        rig.pool.say_nothing("cpu-1")
+        rig.pool.stop_replying("cpu-0")
+        rig.pool.stop_replying("cpu-1")
         tick(rig)
     assert rig.pool.busy() == ["cpu-0", "cpu-1"]
 
@@ -433,7 +433,7 @@ def test_stopping_sweep_reports_what_its_last_trials_wait_for(make_rig: MakeRig)
     assert rig.pool.busy() == ["cpu-1"]
     assert (rig.sweep().reason, rig.sweep().wait) == (own, None)
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
     assert rig.sweep().reason == own
 
 
@@ -496,7 +496,7 @@ def test_no_trial_starts_and_reason_is_reported_when_disk_is_full(rig: Rig) -> N
     rig.disk_shortage = ""
     rig.settle()
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
 
 
 def test_fenced_scheduler_ends(rig: Rig) -> None:
@@ -515,7 +515,7 @@ def test_retry_between_two_reads_of_one_tick_is_not_lost(rig: Rig, monkeypatch: 
     rig.submit(run_cap=1, retries={"max_consecutive_failures": 1})
     rig.pool.fail("cpu-0")
     rig.settle()
-    rig.assert_over(SweepState.FAILED)
+    rig.assert_ended(SweepState.FAILED)
     found = rig.recorder.open_sweeps
 
     def read_before_client_writes(known: frozenset[int]) -> list[StoredSweep]:
@@ -552,20 +552,20 @@ def test_unreadable_sweep_fails_and_others_continue(rig: Rig) -> None:
     rig.sweep().spec = spec(name="x").model_copy(update={"name": ""})
     rig.submit(run_cap=2)
     rig.restart()
-    rig.assert_over(SweepState.FAILED)
+    rig.assert_ended(SweepState.FAILED)
     assert "the stored sweep cannot be read" in rig.sweep().reason
     for device_id in rig.pool.busy():
         rig.pool.end(device_id, CANCELLED, cause=Cause.CANCELLED)
     rig.settle()
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED, 2)
+    rig.assert_ended(SweepState.FINISHED, 2)
 
 
 def test_frozen_scheduler_handles_pending_events_before_killing_slots(rig: Rig) -> None:
     rig.submit(run_cap=2)
-    rig.pool.say_nothing("cpu-0")
+    rig.pool.stop_replying("cpu-0")
     rig.settle()
-    rig.pool.say_nothing("cpu-0")
+    rig.pool.stop_replying("cpu-0")
     rig.clock.advance(10 * HEARTBEAT_TIMEOUT_S)
     rig.scheduler.step([])
     tick(rig, 3)
@@ -577,12 +577,12 @@ def test_attempt_clock_starts_when_slot_receives_command(rig: Rig) -> None:
     rig.recorder.full = True
     rig.pool.finish("cpu-0")
     for _ in range(200):
-        rig.pool.say_nothing("cpu-0")
+        rig.pool.stop_replying("cpu-0")
         tick(rig)
     assert rig.pool.busy() == []
     rig.recorder.full = False
     for _ in range(20):
-        rig.pool.say_nothing("cpu-0")
+        rig.pool.stop_replying("cpu-0")
         tick(rig)
     assert rig.pool.busy() == ["cpu-0"] and rig.pool.killed == []
 
@@ -602,33 +602,33 @@ def test_value_rejected_by_search_does_not_end_scheduler(rig: Rig) -> None:
     rig.trials()[0].params["x"] = 0.3
     rig.restart()
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
 
 
 def test_messages_of_closed_search_are_ignored_by_its_successor(rig: Rig) -> None:
     rig.submit(run_cap=2, retries={"max_consecutive_failures": 1})
     late = TrialProposed(
-        1, Planned(1, {"x": 0.5}, "random", {}), 0.0, search_generation=rig.searchers.opened[1].search_generation
+        1, TrialPlan(1, {"x": 0.5}, "random", {}), 0.0, search_generation=rig.searchers.opened[1].search_generation
     )
     rig.pool.fail("cpu-0")
     rig.settle()
-    rig.assert_over(SweepState.FAILED)
+    rig.assert_ended(SweepState.FAILED)
     steer(rig, SweepState.QUEUED)
     planned = len(rig.trials())
     rig.scheduler.step([late, SearchFailed(1, "late", search_generation=late.search_generation)])
     assert len(rig.trials()) == planned
     assert len(rig.trials()) == len(rig.search()), "a late answer was counted as that of a pending ask"
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
 
 
 def test_infeasible_values_are_kept_when_failed_sweep_continues(rig: Rig) -> None:
     rig.submit(run_cap=2, retries={"memory": 0, "max_consecutive_failures": 1})
     rig.pool.fail("cpu-0", Cause.DEVICE_MEMORY)
     rig.settle()
-    rig.assert_over(SweepState.FAILED)
+    rig.assert_ended(SweepState.FAILED)
     steer(rig, SweepState.QUEUED)
-    assert rig.search().remembered(0).infeasible
+    assert rig.search().past_trial(0).infeasible
 
 
 def test_retried_trial_is_in_study_once(rig: Rig) -> None:
@@ -638,9 +638,9 @@ def test_retried_trial_is_in_study_once(rig: Rig) -> None:
     ask(rig, 1, TrialRequest.RETRY)
     search = rig.search()
     assert len(search) == len(rig.trials())
-    assert not search.remembered(0).infeasible
+    assert not search.past_trial(0).infeasible
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
 
 
 def test_service_stop_is_not_a_failure_up_to_limit(rig: Rig) -> None:
@@ -661,7 +661,7 @@ def test_stopped_sweep_does_not_start_trial_waiting_for_retry(rig: Rig) -> None:
     ask(rig, 1, TrialRequest.RETRY)
     steer(rig, SweepState.STOPPING)
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
     assert rig.states()[0] is CANCELLED
 
 
@@ -686,7 +686,7 @@ def test_full_data_disk_fails_no_trial_or_device_and_delays_placement(rig: Rig) 
         tick(rig, int(FULL_S) + 1)
         assert rig.pool.busy() == ["cpu-0"]
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
     assert FAILED not in rig.states()
 
 

@@ -16,7 +16,7 @@ from podium.db.stores import candidates, ensemble_changes, retention_plan
 from podium.sweep.lifecycle.state_changes import ArtifactSaved, AttemptEnded, AttemptPlaced, TrialPlanned, TrialRetried
 from podium.sweep.runtime.atomic_files import sha256_of
 from podium.sweep.runtime.layout import AttemptDirectory
-from podium.sweep.runtime.weights_lock import building, nobody_builds
+from podium.sweep.runtime.weights_lock import hold_weights, try_lock_weights
 from podium.sweep.scheduling.cleanup import CleanupThread
 from podium.sweep.scheduling.recorder import DatabaseRecorder
 from podium.sweep.scheduling.retention import Retention
@@ -120,7 +120,7 @@ def test_weights_of_retried_trial_are_distinct_from_removed_ones(
         retention.apply(sweep_id)
     else:
         with service.database.write() as connection:
-            retention_plan.let_go(connection, retention_plan.surplus(connection, sweep_id, 1), REASON, AT)
+            retention_plan.mark_for_removal(connection, retention_plan.surplus(connection, sweep_id, 1), REASON, AT)
     key = AttemptKey(trial_id, 2)
     second = AttemptDirectory(service.data.attempt(sweep_id, 0, 2))
     second.prepare()
@@ -202,7 +202,7 @@ def test_members_keep_weights_until_their_ensemble_is_retired(service: ServiceRi
 
 def test_nothing_is_removed_while_an_ensemble_is_built(service: ServiceRig, retention: Retention) -> None:
     sweep_id = finished_sweep(service)
-    with building(service.data), building(service.data):
+    with hold_weights(service.data), hold_weights(service.data):
         assert not retention.apply(sweep_id)
         assert kept(service) == [0, 1, 2, 3, 4]
     assert retention.apply(sweep_id)
@@ -210,7 +210,7 @@ def test_nothing_is_removed_while_an_ensemble_is_built(service: ServiceRig, rete
 
 
 def test_building_lock_is_exclusive_during_removal(service: ServiceRig) -> None:
-    with nobody_builds(service.data) as free, nobody_builds(service.data) as other:
+    with try_lock_weights(service.data) as free, try_lock_weights(service.data) as other:
         assert (free, other) == (True, False)
 
 
@@ -220,8 +220,10 @@ def test_new_member_is_excluded_from_removal(service: ServiceRig) -> None:
         left = retention_plan.surplus(connection, sweep_id, 2)
     service.ensemble(sweep_id, [left[0].trial_id])
     with service.database.write() as connection:
-        retention_plan.let_go(connection, left, REASON, AT)
-        assert {each.trial_id for each in retention_plan.leaving(connection)} == {each.trial_id for each in left[1:]}
+        retention_plan.mark_for_removal(connection, left, REASON, AT)
+        assert {each.trial_id for each in retention_plan.marked_for_removal(connection)} == {
+            each.trial_id for each in left[1:]
+        }
 
 
 @pytest.mark.parametrize("removed", [False, True])
@@ -231,7 +233,7 @@ def test_interrupted_removal_leaves_consistent_directory_and_resumes(
     sweep_id = finished_sweep(service)
     with service.database.write() as connection:
         left = retention_plan.surplus(connection, sweep_id, 2)
-        retention_plan.let_go(connection, left, REASON, AT)
+        retention_plan.mark_for_removal(connection, left, REASON, AT)
     if removed:
         for each in left:
             model(service, each.number).unlink()
@@ -241,7 +243,7 @@ def test_interrupted_removal_leaves_consistent_directory_and_resumes(
     assert retention.resume() == [sweep_id]
     assert kept(service) == [1, 3]
     with service.database.read() as connection:
-        assert retention_plan.leaving(connection) == []
+        assert retention_plan.marked_for_removal(connection) == []
 
 
 def test_fenced_scheduler_removes_nothing(service: ServiceRig, retention: Retention) -> None:
@@ -308,7 +310,7 @@ def test_only_best_and_recently_ended_trials_are_read_for_checkpoints(
     read: list[int] = []
     finished = retention_plan.finished
 
-    def counted(*given: Any) -> list[list[retention_plan.Left]]:
+    def counted(*given: Any) -> list[list[retention_plan.RemovableFiles]]:
         found = finished(*given)
         read.append(sum(map(len, found)))
         return found
@@ -461,11 +463,11 @@ def test_artifacts_marked_for_removal_are_removed_at_next_start(service: Service
     folder = AttemptDirectory(service.data.attempt(sweep_id, 0, 1)).artifacts
     with service.database.write() as connection:
         left = retention_plan.surplus(connection, sweep_id, 1, retention_plan.FILES)
-        retention_plan.let_go(connection, left, REASON, AT, retention_plan.FILES)
-        assert [each.number for each in left] == [0] and retention_plan.leaving(connection) == []
+        retention_plan.mark_for_removal(connection, left, REASON, AT, retention_plan.FILES)
+        assert [each.number for each in left] == [0] and retention_plan.marked_for_removal(connection) == []
     notes = audit.audit(service.data, sleep=lambda _: None).notes
     assert any("the artifacts are not retained" in note for note in notes)
     retention.resume()
     assert not folder.exists() and kept(service) == [0, 1]
     with service.database.read() as connection:
-        assert retention_plan.leaving(connection, files=retention_plan.FILES) == []
+        assert retention_plan.marked_for_removal(connection, files=retention_plan.FILES) == []

@@ -21,7 +21,7 @@ def test_exactly_run_cap_trials_run(make_rig: MakeRig, slots: int, run_cap: int)
     rig.submit(run_cap=run_cap)
     assert len(rig.pool.busy()) == min(slots, run_cap)
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
     assert rig.states() == [FINISHED] * run_cap
     assert len(rig.pool.placed) == run_cap
 
@@ -61,7 +61,7 @@ def test_pruned_trials_count_and_failed_ones_do_not(rig: Rig) -> None:
         rig.settle()
     assert rig.sweep().state is SweepState.RUNNING
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
     assert rig.states() == [FAILED, PRUNED, FAILED, FINISHED, FINISHED]
 
 
@@ -69,7 +69,7 @@ def test_sweep_without_finished_trial_fails_with_reason(rig: Rig) -> None:
     rig.submit(run_cap=1)
     rig.pool.end("cpu-0", PRUNED)
     rig.settle()
-    rig.assert_over(SweepState.FAILED)
+    rig.assert_ended(SweepState.FAILED)
     assert "no trial finished" in rig.sweep().reason
 
 
@@ -120,7 +120,7 @@ def test_infrastructure_failure_is_retried_on_another_slot(make_rig: MakeRig, ca
     rig.settle()
     assert rig.pool.placed[-1] == ("cpu-1", AttemptKey(1, 2))
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
     assert rig.states() == [FINISHED, FINISHED]
     assert rig.trials()[0].devices == ["cpu-0", "cpu-1"]
 
@@ -199,7 +199,7 @@ def test_consecutive_failures_above_limit_fail_sweep(make_rig: MakeRig) -> None:
     assert rig.pool["cpu-1"].stops == [Cause.CANCELLED]
     rig.pool.end("cpu-1", CANCELLED, cause=Cause.CANCELLED)
     rig.settle()
-    rig.assert_over(SweepState.FAILED)
+    rig.assert_ended(SweepState.FAILED)
     assert "3 consecutive trials failed" in rig.sweep().reason and "user_error" in rig.sweep().reason
     assert rig.pool.busy() == []
 
@@ -212,7 +212,7 @@ def test_failing_search_fails_only_its_sweep(make_rig: MakeRig) -> None:
     assert rig.sweep(1).state is SweepState.FAILED and "ValueError: simulated" in rig.sweep(1).reason
     rig.pool.end("cpu-0", CANCELLED, cause=Cause.CANCELLED)
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED, 2)
+    rig.assert_ended(SweepState.FINISHED, 2)
 
 
 # Ending early.
@@ -233,7 +233,7 @@ def test_reached_target_ends_sweep_and_lets_running_trials_finish(
     assert rig.pool.busy() == ["cpu-1"]
     rig.pool.finish("cpu-1", miss)
     rig.settle()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
     assert rig.sweep().reason == f"target 0.9 reached by trial 2: {hit}"
     assert rig.counted() == 3
 
@@ -242,7 +242,7 @@ def test_exhausted_grid_ends_sweep(make_rig: MakeRig) -> None:
     rig = make_rig(2)
     rig.submit(method="grid", parameters={"x": {"values": [1, 2, 3]}}, run_cap=60)
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
     assert sorted(trial.params["x"] for trial in rig.trials()) == [1, 2, 3]  # type: ignore[type-var]
     assert rig.sweep().reason == "the grid is exhausted"
 
@@ -252,7 +252,7 @@ def test_slot_of_cancelled_sweep_is_free_after_its_process_ended(make_rig: MakeR
     rig.submit()
     rig.submit()
     rig.cancel(1)
-    rig.assert_over(SweepState.CANCELLED, 1)
+    rig.assert_ended(SweepState.CANCELLED, 1)
     assert rig.pool["cpu-0"].stops == [Cause.CANCELLED]
     assert len(rig.pool.placed) == 1
     rig.pool.report("cpu-0", 3, 0.3)  # a late report of the ending process
@@ -263,7 +263,7 @@ def test_slot_of_cancelled_sweep_is_free_after_its_process_ended(make_rig: MakeR
     assert rig.trials(1)[0].state is CANCELLED and rig.trials(1)[0].value is None
     assert rig.trials(1)[0].reports == {}
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED, 2)
+    rig.assert_ended(SweepState.FINISHED, 2)
 
 
 def test_events_of_superseded_attempt_are_dropped(make_rig: MakeRig) -> None:
@@ -275,7 +275,7 @@ def test_events_of_superseded_attempt_are_dropped(make_rig: MakeRig) -> None:
     rig.pool.finish("cpu-1", 0.2)
     rig.settle()
     rig.finish_all(0.1)
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
     assert [trial.value for trial in rig.trials()] == [0.1, 0.2]
 
 
@@ -300,7 +300,7 @@ def test_max_concurrent_is_enforced(make_rig: MakeRig) -> None:
         assert len(busy) <= 2
         rig.pool.finish(busy[0])
         rig.settle()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
 
 
 def test_gpu_sweep_gets_no_cpu_slot(rig: Rig) -> None:
@@ -308,7 +308,7 @@ def test_gpu_sweep_gets_no_cpu_slot(rig: Rig) -> None:
     rig.submit(resources={"device": "cpu"})
     rig.finish_all()
     assert rig.sweep(1).state is SweepState.QUEUED
-    rig.assert_over(SweepState.FINISHED, 2)
+    rig.assert_ended(SweepState.FINISHED, 2)
 
 
 def test_trial_is_pruned_by_configured_metric(rig: Rig) -> None:

@@ -21,7 +21,7 @@ def test_trial_of_lost_slot_is_repeated_on_new_slot(rig: Rig) -> None:
     rig.settle()
     assert rig.pool.placed[-1] == ("cpu-0", AttemptKey(1, 2))
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
 
 
 def test_slot_lost_while_its_cancelled_trial_ends_is_free_again(rig: Rig) -> None:
@@ -30,7 +30,7 @@ def test_slot_lost_while_its_cancelled_trial_ends_is_free_again(rig: Rig) -> Non
     rig.cancel(1)
     rig.pool.lose("cpu-0")
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED, 2)
+    rig.assert_ended(SweepState.FINISHED, 2)
 
 
 # The database rejects writes.
@@ -51,7 +51,7 @@ def test_scheduler_waits_and_loses_nothing_while_database_rejects_writes(make_ri
     assert rig.trials()[0].value == 0.7 and rig.trials()[0].reports == {0: 0.1}
     assert rig.pool["cpu-0"].events == []
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
     assert rig.states() == [FINISHED] * 3
 
 
@@ -75,7 +75,7 @@ def test_running_attempts_continue_after_restart(make_rig: MakeRig) -> None:
     rig.restart()
     rig.pool.report("cpu-0", 0, 0.2)
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
     assert len(rig.pool.placed) == 2
     assert rig.trials()[0].reports == {0: 0.2}
 
@@ -87,7 +87,7 @@ def test_trial_finished_during_scheduler_downtime_counts_once(rig: Rig) -> None:
     rig.restart()
     assert rig.trials()[0].value == 0.8
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
     assert rig.states() == [FINISHED, FINISHED]
 
 
@@ -111,7 +111,7 @@ def test_unacknowledged_failure_is_retried_once(make_rig: MakeRig) -> None:
     rig.pool["cpu-0"].events.insert(0, (1, failed))
     rig.restart()
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
     assert sorted(rig.trials()[0].attempts) == [1, 2]
 
 
@@ -122,7 +122,7 @@ def test_attempt_unknown_to_all_slots_is_repeated_after_restart(make_rig: MakeRi
     rig.restart()
     assert rig.trials()[0].attempt == 2
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
 
 
 def test_attempt_that_its_slot_did_not_receive_is_sent_after_a_restart(make_rig: MakeRig) -> None:
@@ -134,7 +134,7 @@ def test_attempt_that_its_slot_did_not_receive_is_sent_after_a_restart(make_rig:
     rig.restart()
     assert [(device, key.attempt) for device, key in rig.pool.placed] == [("cpu-0", 1), ("cpu-1", 1)]
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
     assert [sorted(trial.attempts) for trial in rig.trials()] == [[1], [1]]
 
 
@@ -146,7 +146,7 @@ def test_attempt_that_its_slot_did_not_receive_is_repeated_when_the_slot_is_gone
     del rig.pool.slots["cpu-0"]
     rig.restart()
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
     assert [sorted(trial.attempts) for trial in rig.trials()] == [[1, 2], [1]]
 
 
@@ -157,7 +157,7 @@ def test_cancelled_attempt_that_its_slot_did_not_receive_is_not_sent(rig: Rig) -
     rig.pool.drops_calls = False
     rig.restart()
     rig.finish_all()
-    rig.assert_over(SweepState.CANCELLED)
+    rig.assert_ended(SweepState.CANCELLED)
     assert rig.pool.placed == []
 
 
@@ -168,7 +168,7 @@ def test_failures_before_restart_count_against_retries(rig: Rig) -> None:
     rig.restart()
     rig.pool.fail("cpu-0", Cause.INFRASTRUCTURE)
     rig.settle()
-    rig.assert_over(SweepState.FAILED)
+    rig.assert_ended(SweepState.FAILED)
     assert sorted(rig.trials()[0].attempts) == [1, 2]
 
 
@@ -178,7 +178,7 @@ def test_sweep_that_fails_during_restart_leaves_nothing_running(make_rig: MakeRi
     rig.pool.fail("cpu-0")
     rig.pool.lose("cpu-1")
     rig.restart()
-    rig.assert_over(SweepState.FAILED)
+    rig.assert_ended(SweepState.FAILED)
 
 
 def test_sweep_cancelled_during_scheduler_downtime_is_killed(make_rig: MakeRig) -> None:
@@ -187,11 +187,11 @@ def test_sweep_cancelled_during_scheduler_downtime_is_killed(make_rig: MakeRig) 
     rig.submit(run_cap=1)
     rig.recorder.cancel(1)
     rig.restart()
-    rig.assert_over(SweepState.CANCELLED, 1)
+    rig.assert_ended(SweepState.CANCELLED, 1)
     assert rig.pool["cpu-0"].stops == [Cause.CANCELLED]
     rig.pool.end("cpu-0", CANCELLED, cause=Cause.CANCELLED)
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED, 2)
+    rig.assert_ended(SweepState.FINISHED, 2)
 
 
 # The service stops.
@@ -211,7 +211,7 @@ def test_stop_ends_running_attempts_and_next_start_continues(make_rig: MakeRig) 
     assert stopped is not None and stopped.message == "the service stopped"
     rig.restart()
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
     assert rig.states() == [FINISHED] * 4
 
 
@@ -248,7 +248,7 @@ def test_sweep_ends_with_exactly_run_cap_trials_after_any_faults(faults: list[tu
     rig.recorder.full = False
     rig.settle()
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED if FINISHED in rig.states() else SweepState.FAILED)
+    rig.assert_ended(SweepState.FINISHED if FINISHED in rig.states() else SweepState.FAILED)
     assert rig.counted() == run_cap
 
 

@@ -14,10 +14,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from podium.sweep.scheduling.scheduler import TICK_S
 from podium.sweep.values.trial import (
-    COUNTED,
-    SWEEP_OVER,
+    COUNTED_TRIAL_STATES,
     SWEEP_TRANSITIONS,
-    TRIAL_OVER,
+    TERMINAL_SWEEP_STATES,
+    TERMINAL_TRIAL_STATES,
     Cause,
     SweepState,
     TrialRequest,
@@ -70,14 +70,14 @@ class LifeCycle(RuleBasedStateMachine):
         if possible:
             sweep = sweeps[data.draw(st.sampled_from(possible))]
             sweep.run_cap += more
-            if SweepState.QUEUED in SWEEP_TRANSITIONS[sweep.state] and sweep.state in (*SWEEP_OVER,):
+            if SweepState.QUEUED in SWEEP_TRANSITIONS[sweep.state] and sweep.state in (*TERMINAL_SWEEP_STATES,):
                 self.rig.recorder.set_state(sweep.sweep_id, SweepState.QUEUED)
             self.rig.settle()
 
     @precondition(lambda self: self.can_write())
     @rule(data=st.data())
     def stop_trial(self, data: st.DataObject) -> None:
-        self._request(data, TrialRequest.STOP, lambda state: state not in TRIAL_OVER)
+        self._request(data, TrialRequest.STOP, lambda state: state not in TERMINAL_TRIAL_STATES)
 
     @precondition(lambda self: self.can_write())
     @rule(data=st.data())
@@ -152,7 +152,7 @@ class LifeCycle(RuleBasedStateMachine):
     @rule()
     def wait(self) -> None:
         for device_id in self.rig.pool.slots:
-            self.rig.pool.say_nothing(device_id)
+            self.rig.pool.stop_replying(device_id)
         self.rig.clock.advance(TICK_S)
         self.rig.settle()
 
@@ -163,7 +163,7 @@ class LifeCycle(RuleBasedStateMachine):
         trials = self.rig.recorder.trials
         for trial_id, counted in self.seen.items():
             assert (trials[trial_id].state, trials[trial_id].value) == counted
-        self.seen |= {i: (t.state, t.value) for i, t in trials.items() if t.state in COUNTED}
+        self.seen |= {i: (t.state, t.value) for i, t in trials.items() if t.state in COUNTED_TRIAL_STATES}
 
     @invariant()
     def no_sweep_exceeds_its_run_cap(self) -> None:
@@ -175,8 +175,8 @@ class LifeCycle(RuleBasedStateMachine):
         if self.rig.recorder.full:
             return
         for sweep_id, sweep in self.rig.recorder.sweeps.items():
-            if sweep.state in SWEEP_OVER:
-                assert all(state in TRIAL_OVER for state in self.rig.states(sweep_id))
+            if sweep.state in TERMINAL_SWEEP_STATES:
+                assert all(state in TERMINAL_TRIAL_STATES for state in self.rig.states(sweep_id))
 
     @invariant()
     def paused_sweeps_start_no_attempts(self) -> None:
@@ -206,11 +206,11 @@ class LifeCycle(RuleBasedStateMachine):
             for device_id in rig.pool.busy():
                 rig.pool.finish(device_id)
             self.wait()
-            if all(sweep.state in SWEEP_OVER for sweep in rig.recorder.sweeps.values()):
+            if all(sweep.state in TERMINAL_SWEEP_STATES for sweep in rig.recorder.sweeps.values()):
                 break
         for sweep_id, sweep in rig.recorder.sweeps.items():
-            assert sweep.state in SWEEP_OVER, (sweep_id, sweep.state, sweep.reason)
-            assert all(state in TRIAL_OVER for state in rig.states(sweep_id))
+            assert sweep.state in TERMINAL_SWEEP_STATES, (sweep_id, sweep.state, sweep.reason)
+            assert all(state in TERMINAL_TRIAL_STATES for state in rig.states(sweep_id))
         self.counted_trials_are_never_lost_or_changed()
 
 

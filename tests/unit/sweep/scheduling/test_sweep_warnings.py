@@ -82,8 +82,8 @@ def test_unreported_metric_of_stop_gives_warning_until_reported(rig: Rig) -> Non
 def test_several_objectives_are_compared_together() -> None:
     same, other = ResultCheck(), ResultCheck()
     for number in range(MIN_TRIALS):
-        same.note({"x": number}, (0.5, 2.0))
-        other.note({"x": number}, (0.5, float(number)))
+        same.record({"x": number}, (0.5, 2.0))
+        other.record({"x": number}, (0.5, float(number)))
     assert (same.warning, other.warning) == (SAME_VALUE, "")
 
 

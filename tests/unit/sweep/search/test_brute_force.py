@@ -9,7 +9,7 @@ import pytest
 
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.values.errors import UserCodeError
-from podium.sweep.values.trial import AttemptKey, Params, SweepState, TrialState, Wanted
+from podium.sweep.values.trial import AttemptKey, Params, SuggestRequested, SweepState, TrialState
 from podium.sweep.values.trial_history import PastTrial
 from tests.rig import Rig
 from tests.specs import spec
@@ -38,12 +38,12 @@ def _nothing(search: Search, number: int, params: Params) -> Params:
 
 def _branching(search: Search, number: int, params: Params) -> Params:
     """Suggests z, then either y (3 values) or w (2) and v (2), in an order that is not alphabetical: 2 * (3 + 4)."""
-    found = {"z": search.suggest(number, Wanted(KEY, "z", {"values": ["three", "four"]}))}
+    found = {"z": search.suggest(number, SuggestRequested(KEY, "z", {"values": ["three", "four"]}))}
     if found["z"] == "three":
-        found["y"] = search.suggest(number, Wanted(KEY, "y", {"min": 1, "max": 3}))
+        found["y"] = search.suggest(number, SuggestRequested(KEY, "y", {"min": 1, "max": 3}))
     else:
-        found["w"] = search.suggest(number, Wanted(KEY, "w", {"min": 0.0, "max": 1.0, "step": 1.0}))
-        found["v"] = search.suggest(number, Wanted(KEY, "v", {"values": [True, False]}))
+        found["w"] = search.suggest(number, SuggestRequested(KEY, "w", {"min": 0.0, "max": 1.0, "step": 1.0}))
+        found["v"] = search.suggest(number, SuggestRequested(KEY, "v", {"values": [True, False]}))
     return found
 
 
@@ -70,7 +70,7 @@ def test_search_continues_with_remaining_configurations_after_restart(before: in
     first = _run(search, _branching, before)
     past = []
     for number in range(before):
-        known = search.remembered(number)
+        known = search.past_trial(number)
         params = dict(sorted(known.params.items()))
         distributions = dict(sorted(known.distributions.items()))
         attributes = known.attributes | search.changed_by_suggesting(number)
@@ -88,7 +88,7 @@ def test_search_waits_for_suggestions_of_running_trial() -> None:
     search = Search(spec(method="brute_force", parameters=None))
     assert search.ask() is not None
     assert search.ask() is None  # the space is unknown until the first trial suggests a parameter
-    search.suggest(0, Wanted(KEY, "z", {"values": [1, 2]}))
+    search.suggest(0, SuggestRequested(KEY, "z", {"values": [1, 2]}))
     assert search.ask() is not None
 
 
@@ -105,7 +105,7 @@ def test_infinite_distribution_fails_trial_with_message(distribution: dict[str, 
     search = Search(spec(method="brute_force", parameters=None))
     search.ask()
     with pytest.raises(UserCodeError, match="brute_force"):
-        search.suggest(0, Wanted(KEY, "x", distribution))
+        search.suggest(0, SuggestRequested(KEY, "x", distribution))
 
 
 def test_exhausted_search_ends_sweep_with_reason(make_rig: MakeRig) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from podium.sweep.lifecycle.scheduler_messages import Inbox, SearchFailed, TrialProposed
-from podium.sweep.search.class_loading import pruner_of_class, sampler_of_class
+from podium.sweep.search.class_loading import load_pruner, load_sampler
 from podium.sweep.search.samplers import AskContext, sampler_of
 from podium.sweep.search.search_client import OnMessage, Proposer
 from podium.sweep.search.search_threads import MAX_FAILURES, SearchThread
@@ -22,7 +22,7 @@ from podium.sweep.spec.search_methods import CUSTOM
 from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec, spec_from_json
 from podium.sweep.values.errors import InvalidSpecError, UnusableClassError
 from podium.sweep.values.trial import TrialState
-from podium.sweep.values.trial_history import FallbackReason, PastTrial, Planned
+from podium.sweep.values.trial_history import FallbackReason, PastTrial, TrialPlan
 from tests.specs import document, spec
 from tests.unit.sweep.search.test_sweep_search import CONDITIONAL, RESTARTS, Sweep
 
@@ -77,7 +77,7 @@ def _searched(name: str, args: dict[str, Any] | None = None, **changes: Any) -> 
     return spec(method=method, seed=3, parameters=CONDITIONAL, run_cap=60, **changes)
 
 
-def _ask(search: Search) -> Planned:
+def _ask(search: Search) -> TrialPlan:
     planned = search.ask()
     assert planned is not None
     return planned
@@ -156,16 +156,16 @@ def test_invalid_class_reference_is_rejected_with_key(changes: dict[str, Any], k
 )  # fmt: skip
 def test_unusable_class_is_rejected_with_reason(name: str, args: dict[str, Any], words: str) -> None:
     with pytest.raises(UnusableClassError) as caught:
-        sampler_of_class(name, args)
+        load_sampler(name, args)
     assert words in str(caught.value)
 
 
 def test_nested_samplers_and_pruners_are_constructed() -> None:
     inner = {"sampler": "optuna.samplers:TPESampler", "args": {"n_startup_trials": 3}}
-    sampler_of_class("my_samplers:Recording", {"last": 3}, seed=1)
-    pruner_of_class("optuna.pruners:MedianPruner", {"n_warmup_steps": 1})
+    load_sampler("my_samplers:Recording", {"last": 3}, seed=1)
+    load_pruner("optuna.pruners:MedianPruner", {"n_warmup_steps": 1})
     with pytest.raises(UnusableClassError, match="fixed_params"):
-        sampler_of_class("optuna.samplers:PartialFixedSampler", {"base_sampler": inner})
+        load_sampler("optuna.samplers:PartialFixedSampler", {"base_sampler": inner})
 
 
 def test_method_without_builder_raises_lookup_error() -> None:
@@ -197,9 +197,9 @@ def test_class_sampler_stays_within_space_and_names_itself() -> None:
     for number in range(10):
         planned = _ask(search)
         assert planned.sampler == "my_samplers:Recording"
-        assert all(searched.parameters[name].complaint(value) is None for name, value in planned.params.items())
+        assert all(searched.parameters[name].invalid_reason(value) is None for name, value in planned.params.items())
         search.tell(number, TrialState.FINISHED, [0.5])
-    assert len({json.dumps(search.remembered(number).params) for number in range(10)}) == 10
+    assert len({json.dumps(search.past_trial(number).params) for number in range(10)}) == 10
 
 
 def test_sampler_receives_each_ended_trial_once() -> None:
@@ -228,7 +228,7 @@ def test_attributes_of_sampler_are_kept_with_next_trial() -> None:
     ]
     rebuilt = Search(searched, [PastTrial.from_dict(json.loads(json.dumps(trial.to_dict()))) for trial in past])
     assert rebuilt.study[0].system_attrs["mine:ended"] == 1
-    assert rebuilt.study.notes()["mine:count"] == 1
+    assert rebuilt.study.study_attributes()["mine:count"] == 1
 
 
 def test_exhausted_optuna_grid_is_exhausted_after_restart() -> None:
@@ -241,7 +241,7 @@ def test_exhausted_optuna_grid_is_exhausted_after_restart() -> None:
         assert _ask(search).number == number
         search.tell(number, TrialState.FINISHED, (0.5,))
     assert search.ask() is None
-    assert Search(grid, list(search.all_remembered())).ask() is None
+    assert Search(grid, list(search.past_trials())).ask() is None
 
 
 def test_study_stop_by_sampler_ends_search() -> None:

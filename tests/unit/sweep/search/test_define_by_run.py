@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from podium.sweep.lifecycle.commands import cloned_params
 from podium.sweep.scheduling.search_inputs import past_trials
 from podium.sweep.search.sweep_search import Search
-from podium.sweep.spec import suggested_parameters
-from podium.sweep.spec.catalog import suggestion
+from podium.sweep.spec import suggest_distributions
+from podium.sweep.spec.builtin_catalog import did_you_mean
 from podium.sweep.spec.search_space import Parameter
-from podium.sweep.specfile.spec_hints import search_notes
+from podium.sweep.specfile.spec_hints import search_hints
 from podium.sweep.values.errors import InvalidSpecError, UserCodeError
-from podium.sweep.values.trial import AttemptKey, Cause, TrialState, Wanted
+from podium.sweep.values.trial import AttemptKey, Cause, SuggestRequested, TrialState
 from podium.sweep.values.trial_history import PastTrial
 from tests.rig import Rig
 from tests.specs import spec
@@ -37,7 +37,7 @@ def _search(**changes: Any) -> Search:
 
 
 def _suggested(search: Search, number: int, name: str = "width", distribution: dict[str, Any] = WIDTH) -> Any:
-    return search.suggest(number, Wanted(KEY, name, distribution))
+    return search.suggest(number, SuggestRequested(KEY, name, distribution))
 
 
 # The search.
@@ -70,9 +70,9 @@ def test_rebuilt_search_knows_suggested_parameters() -> None:
     for number in range(12):
         search.ask()
         search.tell(number, TrialState.FINISHED, [float(_suggested(search, number))])
-    rebuilt = Search(search.spec, [PastTrial.from_dict(search.remembered(n).to_dict()) for n in range(12)])
-    assert rebuilt.remembered(3) == search.remembered(3)
-    assert rebuilt.remembered(3).distributions == {"width": WIDTH}
+    rebuilt = Search(search.spec, [PastTrial.from_dict(search.past_trial(n).to_dict()) for n in range(12)])
+    assert rebuilt.past_trial(3) == search.past_trial(3)
+    assert rebuilt.past_trial(3).distributions == {"width": WIDTH}
     search.ask(), rebuilt.ask()
     assert _suggested(search, 12) == _suggested(rebuilt, 12)
 
@@ -81,8 +81,8 @@ def test_self_drawn_value_replaces_pending_answer() -> None:
     search = _search()
     search.ask()
     _suggested(search, 0)
-    assert search.suggest(0, Wanted(KEY, "width", WIDTH, drawn=True, value=9)) == 9
-    assert search.remembered(0).params == {"width": 9}
+    assert search.suggest(0, SuggestRequested(KEY, "width", WIDTH, drawn=True, value=9)) == 9
+    assert search.past_trial(0).params == {"width": 9}
 
 
 def test_earlier_sweep_informs_suggested_parameters() -> None:
@@ -90,7 +90,7 @@ def test_earlier_sweep_informs_suggested_parameters() -> None:
     for number in range(12):
         search.ask()
         search.tell(number, TrialState.FINISHED, [float(_suggested(search, number))])
-    earlier = [search.remembered(number) for number in range(12)]
+    earlier = [search.past_trial(number) for number in range(12)]
     later = Search(spec(**EMPTY, method="tpe", seed=5), [], earlier)
     later.ask()
     assert isinstance(_suggested(later, 0), int)
@@ -120,13 +120,13 @@ def test_other_distribution_in_earlier_sweep_does_not_fail_search(
         first.ask()
         _suggested(first, number, "x", was)
         first.tell(number, TrialState.FINISHED, [float(number % 7)])
-    later = Search(spec(**both, method=method), [], [first.remembered(number) for number in range(25)])
+    later = Search(spec(**both, method=method), [], [first.past_trial(number) for number in range(25)])
     fits = Parameter.model_validate(now)
     for number in range(15):
         assert later.ask() is not None
-        assert fits.complaint(_suggested(later, number, "x", now)) is None
+        assert fits.invalid_reason(_suggested(later, number, "x", now)) is None
         later.tell(number, TrialState.FINISHED, [float(number % 5)])
-    rebuilt = Search(later.spec, [later.remembered(number) for number in range(15)], later.earlier)
+    rebuilt = Search(later.spec, [later.past_trial(number) for number in range(15)], later.earlier)
     assert rebuilt.ask() == later.ask()
     assert _suggested(rebuilt, 15, "x", now) == _suggested(later, 15, "x", now)
 
@@ -137,7 +137,7 @@ def test_same_distribution_in_earlier_sweep_informs_search() -> None:
         first.ask()
         x = _suggested(first, number, "x", {"min": 0.0, "max": 1.0})
         first.tell(number, TrialState.FINISHED, [-abs(x - 0.3)])
-    later = Search(spec(**EMPTY, method="tpe"), [], [first.remembered(number) for number in range(60)])
+    later = Search(spec(**EMPTY, method="tpe"), [], [first.past_trial(number) for number in range(60)])
     found = []
     for number in range(20):
         later.ask()
@@ -160,15 +160,15 @@ def test_failing_sampler_falls_back_to_random_value(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("changes", "query", "message"),
     [
-        ({}, Wanted(KEY, "width", {"low": 1}), "suggest width"),
-        ({}, Wanted(KEY, "width", {"min": 2, "max": 1}), "min (2) must not exceed max (1)"),
-        ({}, Wanted(KEY, "width", {"distribution": "normal"}), "is not supported"),
-        ({}, Wanted(KEY, "width", WIDTH, drawn=True, value=3), "must be between 8 and 64, got 3"),
-        ({}, Wanted(KEY, "kind", {"values": ["a", "c"]}), "invalid, or incompatible with an earlier trial"),
-        ({}, Wanted(KEY, "kind", {"min": 0.0, "max": 1.0}), "invalid, or incompatible with an earlier trial"),
+        ({}, SuggestRequested(KEY, "width", {"low": 1}), "suggest width"),
+        ({}, SuggestRequested(KEY, "width", {"min": 2, "max": 1}), "min (2) must not exceed max (1)"),
+        ({}, SuggestRequested(KEY, "width", {"distribution": "normal"}), "is not supported"),
+        ({}, SuggestRequested(KEY, "width", WIDTH, drawn=True, value=3), "must be between 8 and 64, got 3"),
+        ({}, SuggestRequested(KEY, "kind", {"values": ["a", "c"]}), "invalid, or incompatible with an earlier trial"),
+        ({}, SuggestRequested(KEY, "kind", {"min": 0.0, "max": 1.0}), "invalid, or incompatible with an earlier trial"),
         (
             {"method": "grid", "parameters": {"x": {"values": [1]}}},
-            Wanted(KEY, "width", WIDTH),
+            SuggestRequested(KEY, "width", WIDTH),
             "method: grid needs all parameters",
         ),
         (
@@ -176,12 +176,14 @@ def test_failing_sampler_falls_back_to_random_value(monkeypatch: pytest.MonkeyPa
                 "parameters": {"o": {"values": ["adam", "sgd"]}, "m": {"min": 0.0, "max": 1.0, "when": {"o": "sgd"}}},
                 "enqueue": [{"o": "adam"}],
             },
-            Wanted(KEY, "m", {"min": 0.0, "max": 1.0}),
+            SuggestRequested(KEY, "m", {"min": 0.0, "max": 1.0}),
             "m is inactive in this trial",
         ),
     ],
 )
-def test_invalid_suggestion_is_a_user_code_error(changes: dict[str, Any], query: Wanted, message: str) -> None:
+def test_invalid_suggestion_is_a_user_code_error(
+    changes: dict[str, Any], query: SuggestRequested, message: str
+) -> None:
     search = _search(**changes)
     search.ask()
     if not changes:
@@ -196,7 +198,7 @@ def test_invalid_suggestion_is_a_user_code_error(changes: dict[str, Any], query:
 
 
 def _request(rig: Rig, name: str = "width", distribution: dict[str, Any] = WIDTH, **drawn: Any) -> None:
-    rig.pool.want("cpu-0", name, distribution, **drawn)
+    rig.pool.request_suggestion("cpu-0", name, distribution, **drawn)
     rig.settle()
 
 
@@ -227,8 +229,8 @@ def test_self_drawn_value_is_written_and_not_answered(rig: Rig) -> None:
 @pytest.mark.parametrize("restarted", [False, True])
 def test_self_drawn_value_is_written_when_trial_ends_before_answer(rig: Rig, restarted: bool) -> None:
     rig.submit(**EMPTY, run_cap=1)
-    rig.pool.want("cpu-0", "width", WIDTH)
-    rig.pool.want("cpu-0", "width", WIDTH, drawn=True, value=9)
+    rig.pool.request_suggestion("cpu-0", "width", WIDTH)
+    rig.pool.request_suggestion("cpu-0", "width", WIDTH, drawn=True, value=9)
     rig.pool.finish("cpu-0")
     if restarted:
         rig.restart()
@@ -240,8 +242,8 @@ def test_self_drawn_value_is_written_when_trial_ends_before_answer(rig: Rig, res
 
 def test_late_answer_after_self_drawn_value_is_dropped(rig: Rig) -> None:
     rig.submit(**EMPTY)
-    rig.pool.want("cpu-0", "width", WIDTH)
-    rig.pool.want("cpu-0", "width", WIDTH, drawn=True, value=9)
+    rig.pool.request_suggestion("cpu-0", "width", WIDTH)
+    rig.pool.request_suggestion("cpu-0", "width", WIDTH, drawn=True, value=9)
     rig.settle()
     assert rig.pool["cpu-0"].suggestions == []
     assert rig.trials()[0].params == {"width": 9}
@@ -310,72 +312,72 @@ def test_clone_may_change_suggested_values_within_bounds() -> None:
 
 LOW, WIDE = st.integers(1, 1000), st.integers(0, 1000)
 FLOATS = st.builds(
-    lambda low, wide, step: suggested_parameters.float_range("x", low / 7, (low + wide) / 7, step, log=False),
+    lambda low, wide, step: suggest_distributions.float_range("x", low / 7, (low + wide) / 7, step, log=False),
     LOW, WIDE, st.none() | st.floats(0.01, 10),
 )  # fmt: skip
 LOGS = st.builds(
-    lambda low, wide: suggested_parameters.float_range("x", low / 7, (low + wide) / 7, None, log=True), LOW, WIDE
+    lambda low, wide: suggest_distributions.float_range("x", low / 7, (low + wide) / 7, None, log=True), LOW, WIDE
 )
 INTS = st.builds(
-    lambda low, wide, step: suggested_parameters.int_range("x", low, low + wide, step, log=False),
+    lambda low, wide, step: suggest_distributions.int_range("x", low, low + wide, step, log=False),
     LOW,
     WIDE,
     st.integers(1, 50),
 )
-INT_LOGS = st.builds(lambda low, wide: suggested_parameters.int_range("x", low, low + wide, 1, log=True), LOW, WIDE)
+INT_LOGS = st.builds(lambda low, wide: suggest_distributions.int_range("x", low, low + wide, 1, log=True), LOW, WIDE)
 CHOICES = st.builds(
-    lambda values: suggested_parameters.choice_of("x", values),
+    lambda values: suggest_distributions.choice_of("x", values),
     st.lists(st.integers(0, 9) | st.text() | st.none(), min_size=1),
 )
 
 
 @given(FLOATS | LOGS | INTS | INT_LOGS | CHOICES, st.randoms(use_true_random=False))
 def test_drawn_value_fits_request_and_sweep_file_parameter(distribution: dict[str, Any], chance: random.Random) -> None:
-    value = suggested_parameters.drawn(distribution, chance)
-    assert suggested_parameters.complaint(value, distribution) is None
-    assert Parameter.model_validate(distribution).complaint(value) is None
+    value = suggest_distributions.sample(distribution, chance)
+    assert suggest_distributions.invalid_reason(value, distribution) is None
+    assert Parameter.model_validate(distribution).invalid_reason(value) is None
 
 
 def test_ends_of_integer_log_range_are_as_likely_as_in_optuna() -> None:
     chance = random.Random(1)
-    distribution = suggested_parameters.int_range("x", 1, 2, 1, log=True)
-    ones = sum(suggested_parameters.drawn(distribution, chance) == 1 for _ in range(4000)) / 4000
+    distribution = suggest_distributions.int_range("x", 1, 2, 1, log=True)
+    ones = sum(suggest_distributions.sample(distribution, chance) == 1 for _ in range(4000)) / 4000
     assert ones == pytest.approx(math.log(1.5 / 0.5) / math.log(2.5 / 0.5), abs=0.03)  # the logarithm of its width
 
 
 def test_steps_end_at_upper_bound() -> None:
-    distribution = suggested_parameters.float_range("x", 0, 0.3, 0.1, log=False)
+    distribution = suggest_distributions.float_range("x", 0, 0.3, 0.1, log=False)
     assert distribution == {"min": 0.0, "max": 0.3, "step": 0.1}
     chance = random.Random(1)
-    assert {suggested_parameters.drawn(distribution, chance) for _ in range(50)} == {0.0, 0.1, 0.2, 0.3}
+    assert {suggest_distributions.sample(distribution, chance) for _ in range(50)} == {0.0, 0.1, 0.2, 0.3}
 
 
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda: suggested_parameters.float_range("x", 2, 1, None, False), "low (2) must not exceed high (1)"),
-        (lambda: suggested_parameters.float_range("x", 0, 1, None, True), "low must be greater than 0 with log=True"),
-        (lambda: suggested_parameters.float_range("x", 1, 2, 0.1, True), "step and log are mutually exclusive"),
-        (lambda: suggested_parameters.float_range("x", 1, 2, -1, False), "step must be a number greater than 0"),
+        (lambda: suggest_distributions.float_range("x", 2, 1, None, False), "low (2) must not exceed high (1)"),
+        (lambda: suggest_distributions.float_range("x", 0, 1, None, True), "low must be greater than 0 with log=True"),
+        (lambda: suggest_distributions.float_range("x", 1, 2, 0.1, True), "step and log are mutually exclusive"),
+        (lambda: suggest_distributions.float_range("x", 1, 2, -1, False), "step must be a number greater than 0"),
         (
-            lambda: suggested_parameters.float_range("x", float("nan"), 2, None, False),
+            lambda: suggest_distributions.float_range("x", float("nan"), 2, None, False),
             "bounds must be finite numbers up to 2**53, got nan",
         ),
-        (lambda: suggested_parameters.int_range("x", 1, 2, 0, False), "step must be a positive integer"),
-        (lambda: suggested_parameters.int_range("x", 1, 9, 2, True), "step and log are mutually exclusive"),
-        (lambda: suggested_parameters.int_range("x", 1.5, 9, 1, False), "low and high must be integers"),  # type: ignore[arg-type]
-        (lambda: suggested_parameters.choice_of("x", []), "choices must not be empty"),
-        (lambda: suggested_parameters.choice_of("x", [2**60]), "is not finite or exceeds 2**53"),
-        (lambda: suggested_parameters.choice_of("x", [10**400]), "is not finite or exceeds 2**53"),
-        (lambda: suggested_parameters.choice_of("x", ["\ud800"]), "lone surrogate"),
-        (lambda: suggested_parameters.float_range("x", 10**400, 1, None, False), "must be finite numbers"),
+        (lambda: suggest_distributions.int_range("x", 1, 2, 0, False), "step must be a positive integer"),
+        (lambda: suggest_distributions.int_range("x", 1, 9, 2, True), "step and log are mutually exclusive"),
+        (lambda: suggest_distributions.int_range("x", 1.5, 9, 1, False), "low and high must be integers"),  # type: ignore[arg-type]
+        (lambda: suggest_distributions.choice_of("x", []), "choices must not be empty"),
+        (lambda: suggest_distributions.choice_of("x", [2**60]), "is not finite or exceeds 2**53"),
+        (lambda: suggest_distributions.choice_of("x", [10**400]), "is not finite or exceeds 2**53"),
+        (lambda: suggest_distributions.choice_of("x", ["\ud800"]), "lone surrogate"),
+        (lambda: suggest_distributions.float_range("x", 10**400, 1, None, False), "must be finite numbers"),
         (
-            lambda: suggested_parameters.float_range("x", -1.7e308, 1.7e308, None, False),
+            lambda: suggest_distributions.float_range("x", -1.7e308, 1.7e308, None, False),
             "the range is too wide",
         ),
-        (lambda: suggested_parameters.float_range("x", 0.0, 1.0, 1e-320, False), "too small for this range"),
-        (lambda: suggested_parameters.check_name(""), "parameter name must be a string"),
-        (lambda: suggested_parameters.check_name("a\nb"), "parameter name must be a string"),
+        (lambda: suggest_distributions.float_range("x", 0.0, 1.0, 1e-320, False), "too small for this range"),
+        (lambda: suggest_distributions.check_name(""), "parameter name must be a string"),
+        (lambda: suggest_distributions.check_name("a\nb"), "parameter name must be a string"),
     ],
 )
 def test_invalid_request_is_rejected_immediately(ask: Callable[[], object], message: str) -> None:
@@ -394,7 +396,7 @@ def test_invalid_request_is_rejected_immediately(ask: Callable[[], object], mess
     ],
 )
 def test_planned_value_outside_distribution_is_rejected(value: Any, distribution: Any, message: str) -> None:
-    complaint = suggested_parameters.complaint(value, distribution)
+    complaint = suggest_distributions.invalid_reason(value, distribution)
     assert complaint is not None and message in complaint
 
 
@@ -411,7 +413,7 @@ def test_enqueued_value_is_used_when_code_suggests_it(method: str) -> None:
         assert planned is not None and (planned.params, planned.sampler) == ({}, "enqueue")
         assert _suggested(search, number) == width
         search.tell(number, TrialState.FINISHED, [1.0])
-    assert search.remembered(0).params == {"width": 9}
+    assert search.past_trial(0).params == {"width": 9}
     assert _suggested(search, 0, "kind", KIND) == "b"
 
 
@@ -419,7 +421,7 @@ def test_enqueued_value_is_kept_after_restart() -> None:
     search = _search(**ENQUEUED)
     planned = search.ask()
     assert planned is not None and planned.attributes["podium:enqueued"] == {"width": 9, "kind": "b"}
-    rebuilt = Search(search.spec, [PastTrial.from_dict(search.remembered(0).to_dict())])
+    rebuilt = Search(search.spec, [PastTrial.from_dict(search.past_trial(0).to_dict())])
     assert (_suggested(rebuilt, 0), _suggested(rebuilt, 0, "kind", KIND)) == (9, "b")
     assert rebuilt.ask() is not None and _suggested(rebuilt, 1) == 64
 
@@ -474,14 +476,14 @@ def test_enqueued_value_that_cannot_be_suggested_is_rejected(changes: dict[str, 
 
 
 def test_validate_notes_values_only_code_can_use() -> None:
-    (note,) = search_notes(spec(parameters={"lr": {"min": 0.0, "max": 1.0}}, enqueue=[{"lrr": 0.5}]))
+    (note,) = search_hints(spec(parameters={"lr": {"min": 0.0, "max": 1.0}}, enqueue=[{"lrr": 0.5}]))
     assert note == (
         "enqueue: 'lrr' is not in parameters (did you mean 'lr'?); "
         "its value is used only if the function suggests 'lrr'"
     )
-    (note,) = search_notes(spec(**ENQUEUED | {"enqueue": [{"width": 9}]}))
+    (note,) = search_hints(spec(**ENQUEUED | {"enqueue": [{"width": 9}]}))
     assert "known" not in note and "did you mean" not in note
 
 
 def test_empty_suggestion_list_is_worded() -> None:
-    assert suggestion("lr", []) == "none are defined"
+    assert did_you_mean("lr", []) == "none are defined"

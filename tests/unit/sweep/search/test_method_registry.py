@@ -27,7 +27,7 @@ from podium.sweep.spec import search_methods
 from podium.sweep.spec.json_schema import sweep_schema
 from podium.sweep.spec.search_methods import AUTO, CUSTOM, METHODS
 from podium.sweep.spec.sweep_spec import SweepSpec
-from podium.sweep.spec.synonyms import word_meant
+from podium.sweep.spec.synonyms import podium_value
 from podium.sweep.values.errors import InvalidSpecError
 from tests.repository import ROOT
 from tests.specs import spec
@@ -100,13 +100,13 @@ def test_each_alias_names_one_method() -> None:
     aliases = [alias for method in METHODS.values() for alias in (*method.aliases, *method.accepted_aliases)]
     assert len(set(aliases)) == len(aliases) and not set(aliases) & METHODS.keys()
     for method in METHODS.values():
-        assert {word_meant(alias, METHODS) for alias in method.aliases} == {method.name}
+        assert {podium_value(alias, METHODS) for alias in method.aliases} == {method.name}
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_warm_start_is_rejected_by_methods_that_ignore_results(method: str) -> None:
     document = {"method": method, "parameters": FINITE, "warm_start": [1]}
-    if METHODS[method].learns:
+    if METHODS[method].uses_results:
         assert spec(**document).warm_start == [1]
         return
     with pytest.raises(InvalidSpecError, match=f"{method} does not use earlier trials"):

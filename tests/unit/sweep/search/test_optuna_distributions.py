@@ -57,7 +57,7 @@ def parameter(**keys: Any) -> Parameter:
 )
 def test_most_names_are_shorthand_for_range_or_list(named: dict[str, Any], plain: dict[str, Any]) -> None:
     assert parameter(**named) == parameter(**plain)
-    assert not parameter(**named).drawn
+    assert not parameter(**named).is_custom_distribution
 
 
 def test_condition_of_named_distribution_is_kept() -> None:
@@ -81,12 +81,12 @@ DRAWN: list[dict[str, Any]] = [
 @pytest.mark.parametrize("keys", DRAWN, ids=lambda keys: keys.get("distribution", "weighted"))
 def test_distribution_unknown_to_optuna_is_drawn_and_valid(keys: dict[str, Any]) -> None:
     drawn = parameter(**keys)
-    assert drawn.drawn
+    assert drawn.is_custom_distribution
     assert distribution_of(drawn) is None
     values = [draw(drawn, f"7:{number}:p") for number in range(300)]
     assert len(set(values)) > 1
     assert values == [draw(drawn, f"7:{number}:p") for number in range(300)]
-    assert [complaint for value in values if (complaint := drawn.complaint(value))] == []
+    assert [complaint for value in values if (complaint := drawn.invalid_reason(value))] == []
 
 
 def _mean(keys: dict[str, Any]) -> float:
@@ -260,7 +260,7 @@ def test_accepted_distribution_can_be_drawn_and_validated(name: str, numbers: di
         return
     assert spec_from_json(parsed.to_json()) == parsed
     accepted = parsed.parameters["p"]
-    for number in range(20 if accepted.drawn else 0):
+    for number in range(20 if accepted.is_custom_distribution else 0):
         value = draw(accepted, str(number))
-        assert accepted.complaint(value) is None, value
+        assert accepted.invalid_reason(value) is None, value
         json.dumps(value, allow_nan=False)

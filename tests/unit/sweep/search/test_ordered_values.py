@@ -11,11 +11,11 @@ from optuna.distributions import CategoricalDistribution, IntDistribution
 
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.spec.search_space import Parameter
-from podium.sweep.studies.parameter_importance import importances_of
-from podium.sweep.studies.study_conversion import study_of
+from podium.sweep.studies.parameter_importance import compute_importances
+from podium.sweep.studies.study_conversion import to_study
 from podium.sweep.values.errors import InvalidSpecError
-from podium.sweep.values.trial import AttemptKey, Params, TrialState, Wanted
-from podium.sweep.values.trial_history import PastTrial, Planned
+from podium.sweep.values.trial import AttemptKey, Params, SuggestRequested, TrialState
+from podium.sweep.values.trial_history import PastTrial, TrialPlan
 from tests.specs import document, spec
 from tests.unit.sweep.search.test_sweep_search import RESTARTS, Sweep
 
@@ -30,7 +30,7 @@ SPACE: dict[str, Any] = {
 METHODS = ["tpe", "random", "qmc", "cmaes", "nsga2"]
 
 
-def _ask(search: Search) -> Planned:
+def _ask(search: Search) -> TrialPlan:
     planned = search.ask()
     assert planned is not None
     return planned
@@ -47,9 +47,9 @@ def test_trial_has_value_and_sampler_has_position(method: str) -> None:
         frozen = search.study[number]
         assert frozen.distributions["width"] == IntDistribution(0, 7)
         assert frozen.params["width"] == WIDTHS.index(planned.params["width"])
-        assert search.remembered(number).params == planned.params
+        assert search.past_trial(number).params == planned.params
         search.tell(number, TrialState.FINISHED, [random.Random(number).random()])
-    assert search.remembered(0).params["width"] == 64
+    assert search.past_trial(0).params["width"] == 64
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -90,12 +90,12 @@ def test_warm_start_maps_unordered_values_to_positions() -> None:
 def test_suggested_parameters_are_combined_with_ordered_values() -> None:
     search = Search(spec(method="tpe", parameters=SPACE))
     planned = _ask(search)
-    request = Wanted(AttemptKey(1, 1), "momentum", {"min": 0.0, "max": 0.9})
+    request = SuggestRequested(AttemptKey(1, 1), "momentum", {"min": 0.0, "max": 0.9})
     value = search.suggest(0, request)
-    remembered = search.remembered(0)
+    remembered = search.past_trial(0)
     assert remembered.params == {**planned.params, "momentum": value}
     search.put(remembered)
-    assert search.remembered(0).params == remembered.params
+    assert search.past_trial(0).params == remembered.params
 
 
 def test_clone_keeps_ordered_values() -> None:
@@ -110,7 +110,7 @@ def test_exported_study_has_values() -> None:
         "created_at": "2026-01-01T00:00:00Z", "started_at": "2026-01-01T00:00:00Z", "ended_at": "2026-01-01T00:01:00Z",
     }  # fmt: skip
     searched = document(parameters={"width": SPACE["width"]})
-    study = study_of({"name": "s", "spec": searched}, [trial])
+    study = to_study({"name": "s", "spec": searched}, [trial])
     assert study.trials[0].params == {"width": 64}
     assert study.trials[0].distributions == {"width": CategoricalDistribution(WIDTHS)}
 
@@ -120,7 +120,7 @@ def test_importance_follows_order() -> None:
     trials = [{"params": {"width": chance.choice(WIDTHS), "noise": chance.random()}} for _ in range(60)]
     evaluated = [{**trial, "value": WIDTHS.index(int(trial["params"]["width"]))} for trial in trials]
     parameters = {"width": SPACE["width"], "noise": {"min": 0.0, "max": 1.0}}
-    found = importances_of({"parameters": parameters, "trials": evaluated})["importances"]
+    found = compute_importances({"parameters": parameters, "trials": evaluated})["importances"]
     assert list(found) == ["width", "noise"] and found["width"] > 0.9
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from podium.sweep.lifecycle.state_changes import StoredSweep
 from podium.sweep.scheduling.search_inputs import past_trials
-from podium.sweep.search.sweep_search import TOLD, Search
-from podium.sweep.values.trial import TRIAL_OVER, Cause, SweepState, TrialState
+from podium.sweep.search.sweep_search import TRIALS_TOLD, Search
+from podium.sweep.values.trial import TERMINAL_TRIAL_STATES, Cause, SweepState, TrialState
 from podium.sweep.values.trial_history import PastTrial
 from tests.memory import MemoryRecorder
 from tests.rig import Rig
@@ -33,7 +33,7 @@ class Ends:
 
     def update(self) -> None:
         for trial in self._recorder.of(1):
-            if trial.state in TRIAL_OVER and trial.number not in self.numbers:
+            if trial.state in TERMINAL_TRIAL_STATES and trial.number not in self.numbers:
                 self.numbers.append(trial.number)
 
 
@@ -66,7 +66,7 @@ def test_sweep_is_replayed_from_stored_trials(method: str) -> None:
 
 def replayed(searched: Any, written: list[PastTrial], ends: list[int], trial: PastTrial) -> Any:
     """The proposal of a search with the knowledge that the sweep's search had for this trial."""
-    over = set(ends[: trial.attributes[TOLD]])
+    over = set(ends[: trial.attributes[TRIALS_TOLD]])
     known = [
         each if each.number in over else replace(each, state=TrialState.RUNNING, value=None, values=None, reports={})
         for each in written

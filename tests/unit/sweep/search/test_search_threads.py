@@ -15,10 +15,10 @@ from podium.sweep.lifecycle.scheduler_messages import Inbox, TrialProposed
 from podium.sweep.search.search_client import OnMessage, opening_lines
 from podium.sweep.search.search_process import serve
 from podium.sweep.search.search_threads import MAX_SHOWN, SearchThread
-from podium.sweep.search.sweep_search import TOLD, Search
+from podium.sweep.search.sweep_search import TRIALS_TOLD, Search
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.trial import TrialState
-from podium.sweep.values.trial_history import FallbackReason, PastTrial, Planned
+from podium.sweep.values.trial_history import FallbackReason, PastTrial, TrialPlan
 from tests.specs import spec
 
 ANSWER_S = 20
@@ -33,7 +33,7 @@ class FakeProcess:
 
     def __init__(self, search: Search, on_message: OnMessage) -> None:
         self._on_message = on_message
-        self.fed = [search.remembered(number) for number in range(len(search))]
+        self.fed = [search.past_trial(number) for number in range(len(search))]
         self.asked: queue.SimpleQueue[int] = queue.SimpleQueue()
         self.closed = threading.Event()
 
@@ -77,7 +77,7 @@ class Bench:
             process.send(kind="ready")
         return process
 
-    def answer(self) -> Planned:
+    def answer(self) -> TrialPlan:
         asked = self.inbox.get(timeout=ANSWER_S)
         assert isinstance(asked, TrialProposed) and asked.planned is not None, asked
         return asked.planned
@@ -224,7 +224,7 @@ def test_late_proposal_can_be_replayed() -> None:
     search.tell(15, TrialState.FINISHED, [0.9])
     planned = search.accept(late)
     assert (planned.number, planned.sampler, planned.proposed_for) == (16, "tpe", 15)
-    assert (planned.params, planned.attributes[TOLD]) == (again.params, 15)
+    assert (planned.params, planned.attributes[TRIALS_TOLD]) == (again.params, 15)
     assert passed_over.params == Search(searched, past).ask_at_random(FallbackReason.SLOW).params
 
 

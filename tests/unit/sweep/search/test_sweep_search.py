@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.sweep.search.sweep_search import TOLD, Search
+from podium.sweep.search.sweep_search import TRIALS_TOLD, Search
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.trial import Params, TrialState
-from podium.sweep.values.trial_history import PastTrial, Planned, Verdict
+from podium.sweep.values.trial_history import PastTrial, PruneVerdict, TrialPlan
 from tests.specs import spec
 
 CONDITIONAL: dict[str, Any] = {
@@ -43,7 +43,7 @@ SPACES = {"grid": FINITE, "cmaes": NUMBERS, "brute_force": FINITE}
 METHODS = ["tpe", "random", "grid", "qmc", "cmaes", "nsga2", "nsga3", "brute_force"]
 
 
-def _asked(search: Search) -> Planned:
+def _asked(search: Search) -> TrialPlan:
     planned = search.ask()
     assert planned is not None
     return planned
@@ -102,7 +102,7 @@ def test_every_proposal_is_within_space(method: str) -> None:
         planned = _asked(search)
         assert ("momentum" in planned.params) == (planned.params["optimizer"] == "sgd")
         for name, value in planned.params.items():
-            assert space.parameters[name].complaint(value) is None
+            assert space.parameters[name].invalid_reason(value) is None
         search.tell(planned.number, TrialState.FINISHED, [random.Random(planned.number).random()])
 
 
@@ -177,17 +177,17 @@ class Sweep:
     spec: SweepSpec
     rebuild_at: frozenset[tuple[int, int]] = frozenset()  # (turn, step); step -1 is before the ask
     past: dict[int, PastTrial] = field(default_factory=dict)
-    seen: list[Planned | Verdict] = field(default_factory=list)
+    seen: list[TrialPlan | PruneVerdict] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)  # numbers, in the order in which they were told
 
-    def play(self, turns: int) -> list[Planned | Verdict]:
+    def play(self, turns: int) -> list[TrialPlan | PruneVerdict]:
         """Ask `turns` times, with three trials alive at a time; returns everything that the search answered."""
         self.search = Search(self.spec)
         self._play(turns)
         return [_comparable(answer) for answer in self.seen]
 
     def _play(self, turns: int) -> None:
-        alive: list[Planned] = []
+        alive: list[TrialPlan] = []
         for turn in range(turns):
             self._rebuild(turn, -1)
             planned = self.search.ask()
@@ -206,7 +206,7 @@ class Sweep:
             if len(alive) == 3 or (planned is None and alive):
                 self._train(turn, alive.pop(turn % len(alive)))
 
-    def _train(self, turn: int, planned: Planned) -> None:
+    def _train(self, turn: int, planned: TrialPlan) -> None:
         number, chance = planned.number, random.Random(planned.number)
         lr = planned.params["lr"]
         assert isinstance(lr, float)
@@ -248,7 +248,7 @@ class Sweep:
             self.search = Search(self.spec, list(self.past.values()))
 
 
-def _comparable(answer: Planned | Verdict) -> Planned | Verdict:
+def _comparable(answer: TrialPlan | PruneVerdict) -> TrialPlan | PruneVerdict:
     """Without the pickle of CMA-ES, which contains uninitialized memory."""
     kept = {key: note for key, note in answer.attributes.items() if not key.startswith("cma:optimizer")}
     return replace(answer, attributes=kept)
@@ -275,7 +275,7 @@ def test_rebuilt_search_proposes_and_prunes_like_uninterrupted_one(method: str, 
     uninterrupted = Sweep(_searched(method, kind)).play(60)
     often = Sweep(_searched(method, kind), RESTARTS).play(60)
     assert often == uninterrupted
-    pruned = [answer.prune for answer in uninterrupted if isinstance(answer, Verdict)]
+    pruned = [answer.prune for answer in uninterrupted if isinstance(answer, PruneVerdict)]
     assert any(pruned) == (kind != "none")
 
 
@@ -288,7 +288,7 @@ def test_rebuilt_search_of_several_objectives_continues_identically(method: str,
     searched = _searched(method, kind, metric=None, metrics=TWO)
     uninterrupted = Sweep(searched).play(60)
     assert Sweep(searched, RESTARTS).play(60) == uninterrupted
-    pruned = [answer.prune for answer in uninterrupted if isinstance(answer, Verdict)]
+    pruned = [answer.prune for answer in uninterrupted if isinstance(answer, PruneVerdict)]
     assert any(pruned) == (kind != "none")
 
 
@@ -299,13 +299,13 @@ def test_rebuilt_search_of_several_objectives_continues_identically(method: str,
 def test_each_ask_can_be_replayed_from_records(method: str) -> None:
     searched = _searched(method, "asha")
     sweep = Sweep(searched)
-    asked = [answer for answer in sweep.play(50) if isinstance(answer, Planned)]
+    asked = [answer for answer in sweep.play(50) if isinstance(answer, TrialPlan)]
     for planned in asked:
-        again = replayed(searched, sweep, planned.number, planned.attributes[TOLD])
+        again = replayed(searched, sweep, planned.number, planned.attributes[TRIALS_TOLD])
         assert again is not None and _comparable(again) == planned
 
 
-def replayed(searched: SweepSpec, sweep: Sweep, number: int, told: int) -> Planned | None:
+def replayed(searched: SweepSpec, sweep: Sweep, number: int, told: int) -> TrialPlan | None:
     """The proposal of a search that knows all earlier trials, and the results of the first `told` ended ones."""
     over = set(sweep.ends[:told])
     before = [sweep.past[n] if n in over else as_asked(sweep.past[n]) for n in range(number)]

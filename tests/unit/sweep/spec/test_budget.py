@@ -36,7 +36,7 @@ def test_device_time_sums_all_devices_and_running_trials(make_rig: MakeRig) -> N
     assert (rig.sweep().state, rig.sweep().reason) == (SweepState.STOPPING, "budget.device_s of 100 s is spent")
     assert rig.pool.busy() == ["cpu-0", "cpu-1"] and rig.pool["cpu-0"].stops == []
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
     assert rig.sweep().reason == "budget.device_s of 100 s is spent"
     assert rig.counted() == 3 and len(rig.pool.placed) == 3
     assert rig.sweep().device_s == 100
@@ -49,7 +49,7 @@ def test_failed_attempts_use_device_time(rig: Rig) -> None:
         rig.pool.fail("cpu-0", Cause.INFRASTRUCTURE)
         rig.settle()
     finish(rig, after_s=10)
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
     assert rig.sweep().reason == "budget.device_s of 60 s is spent"
 
 
@@ -64,7 +64,7 @@ def test_wall_time_starts_with_first_trial_and_includes_pauses(rig: Rig) -> None
     assert rig.sweep().state is SweepState.PAUSED
     rig.clock.advance(1)
     rig.settle()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
     assert rig.sweep().reason == "budget.wall_s of 100 s is spent"
 
 
@@ -119,7 +119,7 @@ def test_plateau_ends_sweep(rig: Rig) -> None:
         finish(rig, value=value)
         assert rig.sweep().state is SweepState.RUNNING
     finish(rig, value=0.603)
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
     assert rig.sweep().reason == "no better value by more than 0.01 in 3 trials"
 
 
@@ -130,14 +130,14 @@ def test_plateau_is_kept_over_restart(rig: Rig) -> None:
     rig.restart()
     rig.pool.end("cpu-0", TrialState.PRUNED)
     rig.settle()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
     assert rig.sweep().reason == "no better value in 3 trials"
 
 
 def test_first_reached_limit_ends_sweep(rig: Rig) -> None:
     rig.submit(run_cap=50, budget={"wall_s": 100, "device_s": 10}, metric=metric(target=0.9))
     finish(rig, value=0.95, after_s=5)
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
     assert rig.sweep().reason == "target 0.9 reached by trial 0: 0.95"
 
 
@@ -146,7 +146,7 @@ def test_spent_sweep_without_finished_trial_has_failed(rig: Rig) -> None:
     rig.clock.advance(20)
     rig.pool.fail("cpu-0")
     rig.settle()
-    rig.assert_over(SweepState.FAILED)
+    rig.assert_ended(SweepState.FAILED)
     assert rig.sweep().reason == "no trial finished; budget.device_s of 10 s is spent; user_error: as played"
 
 
@@ -159,7 +159,7 @@ def test_trial_of_lost_attempt_is_repeated_when_budget_is_spent(rig: Rig) -> Non
     assert rig.sweep().state is SweepState.STOPPING
     assert rig.pool.busy() == ["cpu-0"]
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
     assert rig.states()[0] is TrialState.FINISHED
 
 
@@ -190,7 +190,7 @@ def test_sweep_extended_while_ending_continues(rig: Rig) -> None:
 def test_extended_finished_sweep_excludes_terminal_time(rig: Rig) -> None:
     rig.submit(run_cap=50, budget={"wall_s": 100})
     finish(rig, after_s=100)
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
     rig.clock.advance(10_000)
     rig.recorder.extend(1, wall_s=150)
     rig.recorder.set_state(1, SweepState.QUEUED, at=rig.clock.wall_s())
@@ -199,7 +199,7 @@ def test_extended_finished_sweep_excludes_terminal_time(rig: Rig) -> None:
     assert rig.sweep().state is SweepState.RUNNING
     rig.restart()
     finish(rig, after_s=1)
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
 
 
 @pytest.mark.parametrize("restarted", [False, True])
@@ -208,7 +208,7 @@ def test_only_clone_runs_when_budget_is_spent(make_rig: MakeRig, restarted: bool
     rig.submit(run_cap=50, budget={"device_s": 100})
     rig.clock.advance(100)
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
     before = len(rig.trials())
     rig.recorder.enqueue(1, {"x": 0.25})
     rig.recorder.set_state(1, SweepState.QUEUED, "trial 0 is cloned")
@@ -218,7 +218,7 @@ def test_only_clone_runs_when_budget_is_spent(make_rig: MakeRig, restarted: bool
     (clone,) = rig.trials()[before:]
     assert clone.state is TrialState.RUNNING and len(rig.pool.busy()) == 1
     rig.finish_all()
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
     assert rig.sweep().reason == "budget.device_s of 100 s is spent"
     assert len(rig.trials()) == before + 1 and clone.trial_id in {key.trial_id for _, key in rig.pool.placed}
 
@@ -228,12 +228,12 @@ def test_trial_is_retried_when_budget_is_spent(rig: Rig) -> None:
     rig.pool.fail("cpu-0")
     rig.settle()
     finish(rig, after_s=100)
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
     rig.recorder.request(1, TrialRequest.RETRY)
     rig.settle()
     assert rig.pool.busy() == ["cpu-0"]
     finish(rig)
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
     assert rig.states()[0] is TrialState.FINISHED
 
 
@@ -257,5 +257,5 @@ def test_trial_that_violates_constraint_does_not_reach_target(rig: Rig, restarte
         rig.restart()
     assert rig.sweep().state is SweepState.RUNNING
     finish(rig, value=0.91)
-    rig.assert_over(SweepState.FINISHED)
+    rig.assert_ended(SweepState.FINISHED)
     assert rig.sweep().reason == "target 0.9 reached by trial 1: 0.91"

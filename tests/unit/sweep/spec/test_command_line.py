@@ -8,7 +8,13 @@ from typing import Any
 
 import pytest
 
-from podium.sweep.spec.command_line import DEFAULT_COMMAND, Meaning, complaint_about_word, expanded, filled_in
+from podium.sweep.spec.command_line import (
+    DEFAULT_COMMAND,
+    MacroValues,
+    expand_command,
+    expand_word,
+    invalid_word_reason,
+)
 from podium.sweep.spec.program import CommandProgram
 from podium.sweep.spec.sweep_spec import parse_spec
 from podium.sweep.values.errors import InvalidSpecError, UserCodeError
@@ -18,8 +24,8 @@ from tests.specs import document
 PARAMS: Params = {"lr": 0.01, "name": "a b", "nesterov": True, "amp": False, "clip": None}
 
 
-def _meaning(tmp_path: Path, params: Params = PARAMS) -> Meaning:
-    return Meaning(params, "/usr/bin/python3", "train.py", tmp_path / "args.json", {"HOME": "/home/me"})
+def _meaning(tmp_path: Path, params: Params = PARAMS) -> MacroValues:
+    return MacroValues(params, "/usr/bin/python3", "train.py", tmp_path / "args.json", {"HOME": "/home/me"})
 
 
 @pytest.mark.parametrize(
@@ -35,22 +41,22 @@ def _meaning(tmp_path: Path, params: Params = PARAMS) -> Meaning:
     ],
 )
 def test_macros_expand_to_words(tmp_path: Path, command: list[str], words: list[str]) -> None:
-    assert expanded(command, _meaning(tmp_path)) == words
+    assert expand_command(command, _meaning(tmp_path)) == words
 
 
 def test_value_is_never_expanded_as_macro(tmp_path: Path) -> None:
     meaning = _meaning(tmp_path, {"a": "${b}", "b": "x"})
-    assert expanded(["${a}", "${args}"], meaning) == ["${b}", "--a=${b}", "--b=x"]
+    assert expand_command(["${a}", "${args}"], meaning) == ["${b}", "--a=${b}", "--b=x"]
 
 
 def test_args_json_contains_all_parameters(tmp_path: Path) -> None:
-    word, path = expanded(["${args_json}", "${args_json_file}"], _meaning(tmp_path))
+    word, path = expand_command(["${args_json}", "${args_json_file}"], _meaning(tmp_path))
     assert json.loads(word) == json.loads(Path(path).read_text()) == PARAMS
 
 
 def test_missing_environment_variable_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserCodeError, match="environment variable 'NOWHERE' is not set"):
-        filled_in("${envvar:NOWHERE}", _meaning(tmp_path))
+        expand_word("${envvar:NOWHERE}", _meaning(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -62,7 +68,7 @@ def test_missing_environment_variable_is_named(tmp_path: Path) -> None:
     ],
 )
 def test_unknown_macro_is_rejected(word: str, message: str) -> None:
-    complaint = complaint_about_word(word, ["lr"])
+    complaint = invalid_word_reason(word, ["lr"])
     assert complaint is not None and message in complaint
 
 

@@ -13,7 +13,7 @@ from podium.sweep.data.data_reader import ReadLimits
 from podium.sweep.data.preparation import prepare
 from podium.sweep.spec.program import BuiltinProgram
 from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec, spec_from_json
-from podium.sweep.specfile.data_check import as_found
+from podium.sweep.specfile.data_check import with_data_state
 from podium.sweep.values.errors import ChangedDataError, InvalidSpecError
 from tests.specs import builtin_document, document
 
@@ -78,27 +78,27 @@ def file(tmp_path: Path) -> dict[str, Any]:
 
 
 def test_task_is_recorded_in_spec(file: dict[str, Any]) -> None:
-    spec = as_found(of(file, **VALUES))
+    spec = with_data_state(of(file, **VALUES))
     assert isinstance(spec.program, BuiltinProgram) and spec.program.data.task == "regression"
     assert spec_from_json(spec.to_json()) == spec
-    assert as_found(spec) is spec
+    assert with_data_state(spec) is spec
 
 
 def test_file_state_is_recorded_in_spec(file: dict[str, Any]) -> None:
-    spec = as_found(of({**file, "source": "somebody's"}, **VALUES))
+    spec = with_data_state(of({**file, "source": "somebody's"}, **VALUES))
     assert isinstance(spec.program, BuiltinProgram) and len(spec.program.data.source or "") == 16
     with Path(file["file"]).open("a") as rows:
         rows.write("3,2.5\n")
-    assert as_found(spec) != spec
+    assert with_data_state(spec) != spec
     built_in = of({"name": "digits"})
-    assert as_found(built_in) is built_in
+    assert with_data_state(built_in) is built_in
 
 
 def test_trials_use_rows_of_sweep_start(file: dict[str, Any], tmp_path: Path) -> None:
     split = {"split": [0.25, 0.25, 0.25, 0.25], "seed": 0}
     path = Path(file["file"])
     path.write_text("a,y\n" + "1,0.5\n" * 20)
-    accepted = as_found(of(file, **VALUES)).program.model_dump()["data"]
+    accepted = with_data_state(of(file, **VALUES)).program.model_dump()["data"]
     first = datasets.load(accepted, split, tmp_path / "cache")
     path.write_text("a,y\n" + "2,0.75\n" * 30)
     assert datasets.load(accepted, split, tmp_path / "cache").sha256 == first.sha256
@@ -113,7 +113,7 @@ def test_files_changed_while_read_are_rejected(
 ) -> None:
     path = Path(file["file"])
     path.write_text("a,y\n" + "1,0.5\n" * 20)
-    accepted = as_found(of(file, **VALUES)).program.model_dump()["data"]
+    accepted = with_data_state(of(file, **VALUES)).program.model_dump()["data"]
 
     def prepared(data: Any, folder: Path, limits: ReadLimits) -> None:
         prepare(data, folder, limits)
@@ -126,19 +126,19 @@ def test_files_changed_while_read_are_rejected(
 
 def test_derived_task_must_match_metric(file: dict[str, Any]) -> None:
     with pytest.raises(InvalidSpecError, match="built-in models report val_rmse"):
-        as_found(of(file))
+        with_data_state(of(file))
 
 
 def test_function_program_has_data(file: dict[str, Any]) -> None:
     program = {"function": "train:objective", "data": file}
-    found = as_found(parse_spec(document(program=program)))
+    found = with_data_state(parse_spec(document(program=program)))
     assert found.program.model_dump()["data"]["task"] == "regression"
 
 
 def test_data_error_has_its_key(file: dict[str, Any], tmp_path: Path) -> None:
     for change, key in (({"target": "z"}, "target"), ({"features": ["b"]}, "features"), ({"file": "none.csv"}, "file")):
         with pytest.raises(InvalidSpecError) as caught:
-            as_found(of({**file, **change}, **VALUES))
+            with_data_state(of({**file, **change}, **VALUES))
         assert caught.value.problems[0].location == ("program", "data", key)
 
 
@@ -146,4 +146,4 @@ def test_cnn_on_npz_columns_is_rejected(tmp_path: Path) -> None:
     np.savez(tmp_path / "rows.npz", x=np.ones((9, 4)), y=np.arange(9) % 2)
     data = {"file": str(tmp_path / "rows.npz"), "target": "y", "task": "classification"}
     with pytest.raises(InvalidSpecError, match=r"cnn needs images, but .* is tabular; use mlp"):
-        as_found(of(data, model="cnn"))
+        with_data_state(of(data, model="cnn"))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.sweep.spec.metric_patterns import MAX_LINE, Patterns, complaint_about_pattern
+from podium.sweep.spec.metric_patterns import MAX_LINE, MetricExtractor, invalid_pattern_reason
 from podium.sweep.spec.sweep_spec import parse_spec, spec_from_json
 from podium.sweep.trial_process.printed_metrics import MAX_JSON_LINE, JsonLines, LineSplitter
 from podium.sweep.values.errors import BadReportError, InvalidSpecError
@@ -18,8 +18,8 @@ from tests.specs import document
 
 
 def _found(patterns: dict[str, str], *lines: str) -> list[tuple[int, str, float]]:
-    finder = Patterns(patterns)
-    return [found for line in lines for found in finder.found_in(line)]
+    finder = MetricExtractor(patterns)
+    return [found for line in lines for found in finder.extract(line)]
 
 
 def test_values_are_numbered_without_explicit_step() -> None:
@@ -59,15 +59,15 @@ def test_only_beginning_of_long_line_is_searched() -> None:
 
 
 def test_long_pattern_is_rejected() -> None:
-    assert complaint_about_pattern("(a)" * 400) is not None
-    assert complaint_about_pattern("loss ([0-9.]+)") is None
+    assert invalid_pattern_reason("(a)" * 400) is not None
+    assert invalid_pattern_reason("loss ([0-9.]+)") is None
 
 
 @pytest.mark.parametrize("character_range", ["[\x01-\uffff]", r"[\x01-\uffff]", r"[\0-\U0000ffff]"])
 def test_pattern_that_compiles_slowly_is_rejected(character_range: str) -> None:
     for text in (f"({character_range * 50})", f"(?i)({character_range * 50})"):
-        assert "must have at most 3 character ranges beyond Latin-1" in (complaint_about_pattern(text) or "")
-    assert complaint_about_pattern(f"(?i)({character_range})") is None
+        assert "must have at most 3 character ranges beyond Latin-1" in (invalid_pattern_reason(text) or "")
+    assert invalid_pattern_reason(f"(?i)({character_range})") is None
 
 
 def test_patterns_are_validated_only_at_submission() -> None:
@@ -83,7 +83,7 @@ PIECES = st.lists(st.text(st.sampled_from("ab\r\n"), max_size=8).map(str.encode)
 @given(PIECES)
 def test_lines_are_independent_of_chunking(pieces: list[bytes]) -> None:
     lines = LineSplitter()
-    found = [line for piece in pieces for line in lines.feed(piece)] + list(lines.rest())
+    found = [line for piece in pieces for line in lines.feed(piece)] + list(lines.flush())
     whole = b"".join(pieces).decode().replace("\r", "\n")
     assert found == [line for line in whole.split("\n") if line]
 
@@ -102,24 +102,24 @@ def _append(path: Path, text: str) -> None:
 def test_json_lines_are_read_incrementally(tmp_path: Path) -> None:
     path = tmp_path / "metrics"
     file = JsonLines(path)
-    assert list(file.new()) == []
+    assert list(file.read_new()) == []
     _append(path, '{"step": 3, "loss": 0.5, "note": "good", "best": true}\n\n{"loss": 1, "hu')
-    assert list(file.new()) == [(3, {"loss": 0.5})]
+    assert list(file.read_new()) == [(3, {"loss": 0.5})]
     _append(path, f'ge": {"9" * 400}}}\n')
-    assert list(file.new()) == [(4, {"loss": 1.0})]
+    assert list(file.read_new()) == [(4, {"loss": 1.0})]
 
 
 def test_summary_gives_final_values(tmp_path: Path) -> None:
     path = tmp_path / "metrics"
     _append(path, '{"loss": 1}\n{"summary": {"loss": 0.5, "note": "x"}}\n{"loss": 2, "summary": {"best": 3}}\n')
-    assert list(JsonLines(path).new()) == [
+    assert list(JsonLines(path).read_new()) == [
         (0, {"loss": 1.0}),
         (None, {"loss": 0.5}),
         (1, {"loss": 2.0}),
         (None, {"best": 3.0}),
     ]
     path.write_text('{"summary": 4}\n')
-    assert list(JsonLines(path).new()) == [(0, {"summary": 4.0})]
+    assert list(JsonLines(path).read_new()) == [(0, {"summary": 4.0})]
 
 
 def test_non_finite_values_are_read_in_any_spelling(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_non_finite_values_are_read_in_any_spelling(tmp_path: Path) -> None:
     _append(
         path, '{"a": Infinity, "b": "-inf", "c": "Infinity", "d": "infinite", "e": null}\n{"f": NaN}\n{"f": "nan"}\n'
     )
-    (_, first), *others = JsonLines(path).new()
+    (_, first), *others = JsonLines(path).read_new()
     assert first == {"a": math.inf, "b": -math.inf, "c": math.inf}
     assert [math.isnan(values["f"]) for _, values in others] == [True, True]
 
@@ -136,12 +136,12 @@ def test_last_json_line_needs_no_newline(tmp_path: Path) -> None:
     path = tmp_path / "metrics"
     file = JsonLines(path)
     _append(path, '{"loss": 1}\n{"loss": 0.5}')
-    assert [*file.new(), *file.rest()] == [(0, {"loss": 1.0}), (1, {"loss": 0.5})]
-    assert [*file.new(), *file.rest()] == []
+    assert [*file.read_new(), *file.flush()] == [(0, {"loss": 1.0}), (1, {"loss": 0.5})]
+    assert [*file.read_new(), *file.flush()] == []
     _append(path, '\n{"lo')
-    assert list(file.new()) == []
+    assert list(file.read_new()) == []
     with pytest.raises(BadReportError, match="line 4 of the file in PODIUM_METRICS is not valid JSON"):
-        list(file.rest())
+        list(file.flush())
 
 
 @pytest.mark.parametrize(
@@ -156,5 +156,5 @@ def test_last_json_line_needs_no_newline(tmp_path: Path) -> None:
 def test_invalid_json_line_is_an_error(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "metrics").write_text(text)
     with pytest.raises(BadReportError) as caught:
-        list(JsonLines(tmp_path / "metrics").new())
+        list(JsonLines(tmp_path / "metrics").read_new())
     assert message in str(caught.value)

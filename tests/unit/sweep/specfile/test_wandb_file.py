@@ -9,14 +9,14 @@ import pytest
 
 from podium.sweep.specfile.document import read_document
 from podium.sweep.specfile.spec_file import SweepFile, read_sweep_file
-from podium.sweep.specfile.wandb_file import Converted, convert, is_wandb
+from podium.sweep.specfile.wandb_file import ConvertedFile, convert, is_wandb
 from podium.sweep.values.errors import InvalidSpecError
 from podium.sweep.values.trial import Params
 
 FILES = Path(__file__).parent / "wandb_files"
 
 
-def _converted(name: str) -> Converted:
+def _converted(name: str) -> ConvertedFile:
     return convert(read_document(FILES / name).plain, FILES / name)
 
 
@@ -101,9 +101,9 @@ def test_samples_are_in_range_of_distribution(
 @pytest.fixture(scope="module")
 def samples_of_every_kind() -> list[Params]:
     """The samples that `podium sweep validate` would show."""
-    from podium.sweep.specfile.random_configurations import samples
+    from podium.sweep.specfile.random_configurations import sample_configurations
 
-    return samples(read_sweep_file(FILES / "every_kind.yaml").spec, 200)
+    return sample_configurations(read_sweep_file(FILES / "every_kind.yaml").spec, 200)
 
 
 def test_quantized_samples_are_multiples(samples_of_every_kind: list[Params]) -> None:

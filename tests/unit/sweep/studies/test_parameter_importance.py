@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from podium.api.rest.sweeps.importance_process import AnalysisError, in_its_own_process
-from podium.sweep.studies.parameter_importance import importances_of
+from podium.api.rest.sweeps.importance_process import AnalysisError, compute_in_subprocess
+from podium.sweep.studies.parameter_importance import compute_importances
 
 PARAMETERS = {
     "lr": {"min": 1e-5, "max": 1.0, "log": True},
@@ -37,7 +37,7 @@ def document(value: str = "lr", trials: int = 40) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", ["lr", "width", "optimizer"])
 def test_deciding_parameter_is_first(name: str) -> None:
-    found = importances_of(document(name))
+    found = compute_importances(document(name))
     shares = found["importances"]
     assert next(iter(shares)) == name
     assert shares[name] > 0.8
@@ -48,7 +48,7 @@ def test_deciding_parameter_is_first(name: str) -> None:
 def test_single_outlier_does_not_dominate() -> None:
     asked = document("lr")
     asked["trials"][7]["value"] = 1e30
-    assert importances_of(asked)["importances"]["lr"] > 0.7
+    assert compute_importances(asked)["importances"]["lr"] > 0.7
 
 
 def test_rarely_active_parameters_are_left_out_and_unknown_spaces_are_inferred() -> None:
@@ -57,7 +57,7 @@ def test_rarely_active_parameters_are_left_out_and_unknown_spaces_are_inferred()
     for number, trial in enumerate(asked["trials"]):
         trial["params"]["seen"] = number / 10
         trial["params"]["mixed"] = number % 2 or "auto"
-    found = importances_of(asked)
+    found = compute_importances(asked)
     assert found["left_out"]["momentum"] == "active in only 1 of 40 trials"
     assert {"seen", "mixed"} <= found["importances"].keys()
 
@@ -66,7 +66,7 @@ def test_values_outside_range_of_file_are_included() -> None:
     asked = document("lr")
     asked["trials"][3]["params"]["lr"] = 7.5
     asked["trials"][4]["params"]["optimizer"] = "lion"
-    assert "lr" in importances_of(asked)["importances"]
+    assert "lr" in compute_importances(asked)["importances"]
 
 
 @pytest.mark.parametrize(
@@ -80,10 +80,10 @@ def test_indistinct_trials_are_rejected_with_reason(change: dict[str, Any], word
     asked = document()
     asked["trials"] = [{**trial, **change} for trial in asked["trials"]]
     with pytest.raises(ValueError, match=words):
-        importances_of(asked)
+        compute_importances(asked)
 
 
 def test_separate_process_gives_same_importances() -> None:
-    assert in_its_own_process(document(trials=12)) == importances_of(document(trials=12))
+    assert compute_in_subprocess(document(trials=12)) == compute_importances(document(trials=12))
     with pytest.raises(AnalysisError, match="all trials have the same value"):
-        in_its_own_process({"parameters": {}, "trials": [{"params": {}, "value": 1.0}] * 2})
+        compute_in_subprocess({"parameters": {}, "trials": [{"params": {}, "value": 1.0}] * 2})

@@ -88,7 +88,7 @@ STUDIES: list[Callable[[], Study]] = [rich_study, several_objectives, study_of_a
 
 def by_podium(client: TestClient, study: Study) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The study as a sweep of the service: the sweep, and its trials."""
-    answer = client.post("/api/v1/sweeps/import", json=study_conversion.document_of(study))
+    answer = client.post("/api/v1/sweeps/import", json=study_conversion.to_document(study))
     assert answer.status_code == 201, answer.text
     sweep = answer.json()
     lines = client.get(f"/api/v1/sweeps/{sweep['id']}/export.jsonl").text.splitlines()
@@ -114,7 +114,7 @@ def test_constraints_are_finite_numbers() -> None:
     study = optuna.create_study()
     attributes = {"constraints": (math.inf, -math.inf, math.nan, 1)}
     study.add_trial(create_trial(value=1.0, system_attrs=attributes))
-    (trial,) = study_conversion.document_of(study)["trials"]
+    (trial,) = study_conversion.to_document(study)["trials"]
     assert trial["constraints"] == {"0": sys.float_info.max, "1": -sys.float_info.max, "3": 1.0}
 
 
@@ -292,7 +292,7 @@ def test_unsupported_values_are_converted_and_reported(client: TestClient) -> No
     assert [trial["state"] for trial in trials] == ["failed", "pruned", "cancelled", "cancelled", "finished"]
     assert trials[1]["metrics"] == {"value": [[1, 0.5]]}
     assert trials[4]["user_attrs"] == {"bad": "nan", "odd": "{1}"}
-    assert study_conversion.left_out(study) == [
+    assert study_conversion.omitted_parts(study) == [
         "2 non-finite reported values are omitted",
         "1 trials with an infinite value are imported as failed",
         "2 unfinished trials are imported as cancelled",
@@ -304,7 +304,7 @@ def test_parameter_of_two_kinds_is_rejected() -> None:
     study.add_trial(create_trial(value=1.0, params={"x": 1.0}, distributions={"x": FloatDistribution(0, 1)}))
     study.add_trial(create_trial(value=1.0, params={"x": "a"}, distributions={"x": CategoricalDistribution(["a"])}))
     with pytest.raises(StudyError, match="parameter 'x' is categorical in some trials and numeric in others"):
-        study_conversion.document_of(study)
+        study_conversion.to_document(study)
 
 
 @st.composite
@@ -337,10 +337,10 @@ def test_space_of_study_contains_all_drawn_values(drawn: list[BaseDistribution],
         study.add_trial(create_trial(state=TrialState.FAIL, params={"x": _lowest(each)}, distributions={"x": each}))
     if len(kinds) == 2:
         with pytest.raises(StudyError):
-            study_conversion.document_of(study)
+            study_conversion.to_document(study)
         return
-    parameter = Parameter.model_validate(study_conversion.document_of(study)["parameters"]["x"])
-    assert all(parameter.complaint(_lowest(each)) is None for each in drawn)
+    parameter = Parameter.model_validate(study_conversion.to_document(study)["parameters"]["x"])
+    assert all(parameter.invalid_reason(_lowest(each)) is None for each in drawn)
 
 
 def _lowest(distribution: BaseDistribution) -> Any:

@@ -6,7 +6,7 @@ import pytest
 
 from podium.sweep.protocol.limits import MAX_METRICS
 from podium.sweep.protocol.trial_messages import TrialMessage
-from podium.sweep.trial_process.metric_thinning import MetricCurves, Thinning
+from podium.sweep.trial_process.metric_thinning import MetricCurves, MetricThinning
 from podium.sweep.values.errors import BadReportError
 from podium.sweep.values.trial import AttemptKey, Logged, Reported
 
@@ -41,8 +41,8 @@ def curves(slot: _Slot) -> MetricCurves:
 
 
 def test_each_doubling_of_a_curve_adds_about_five_hundred_points() -> None:
-    thinning = Thinning()
-    taken = [position for position in range(8000) if thinning.takes()]
+    thinning = MetricThinning()
+    taken = [position for position in range(8000) if thinning.keeps_next()]
     assert taken[:1000] == list(range(1000))
     assert taken[1000:] == [*range(1000, 2000, 2), *range(2000, 4000, 4), *range(4000, 8000, 8)]
 

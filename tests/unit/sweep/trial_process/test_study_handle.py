@@ -15,9 +15,9 @@ from podium.sweep.trial_process.optuna_view import FrozenTrial, State, StudyDire
 from podium.sweep.trial_process.slot_answers import SlotAnswers
 from podium.sweep.trial_process.study_handle import Study
 from podium.sweep.values.errors import NotInTrialError, StudyUnavailableError
-from podium.sweep.values.trial import Assignment, AttemptKey, StopAsked, StudyAsked
+from podium.sweep.values.trial import Assignment, AttemptKey, StopRequested, StudyRequested
 
-Respond = Callable[[StudyAsked], dict[str, Any]]  # the answer, and perhaps `error`
+Respond = Callable[[StudyRequested], dict[str, Any]]  # the answer, and perhaps `error`
 
 
 class PlayedChannel:
@@ -30,14 +30,14 @@ class PlayedChannel:
 
     def send(self, message: TrialMessage) -> None:
         self.sent.append(message)
-        if isinstance(message, StudyAsked):
+        if isinstance(message, StudyRequested):
             fields = {"request": message.request, "answer": {}, **self._respond(message)}
             self._waiting += [
                 PruneAnswer(message.key, 3, False), StudyAnswer(message.key, **fields)
             ]  # fmt: skip
 
-    def queries(self) -> list[StudyAsked]:
-        return [message for message in self.sent if isinstance(message, StudyAsked)]
+    def queries(self) -> list[StudyRequested]:
+        return [message for message in self.sent if isinstance(message, StudyRequested)]
 
     def receive(self, timeout_s: float | None) -> TrialAnswer | None:
         return self._waiting.pop(0) if self._waiting else None
@@ -72,7 +72,7 @@ def _pages(*pages: list[dict[str, Any]]) -> Respond:
     """The trials, a page at a time."""
     firsts = [page[0]["number"] for page in pages[1:]] + [None]
 
-    def respond(query: StudyAsked) -> dict[str, Any]:
+    def respond(query: StudyRequested) -> dict[str, Any]:
         index = next(i for i, page in enumerate(pages) if page[-1]["number"] >= query.number)
         return {"answer": {"trials": pages[index], "next": firsts[index]}}
 
@@ -117,7 +117,7 @@ def test_trials_are_read_by_page_and_running_one_has_own_attributes() -> None:
 def test_curve_of_a_trial_is_read_on_first_access() -> None:
     pages = _pages([_record(0, "finished", 0.5), _record(2, "running")])
 
-    def respond(query: StudyAsked) -> dict[str, Any]:
+    def respond(query: StudyRequested) -> dict[str, Any]:
         return {"answer": {"curve": [[0, 0.25], [5, 0.5]]}} if query.what == "curve" else pages(query)
 
     study, channel = _study(respond)
@@ -164,7 +164,7 @@ def test_stop_is_sent_once() -> None:
     study, channel = _study(_pages([]))
     study.stop()
     study.stop()
-    assert channel.sent == [StopAsked(AttemptKey(9, 1))]
+    assert channel.sent == [StopRequested(AttemptKey(9, 1))]
 
 
 @pytest.mark.parametrize("name", ["optimize", "ask", "tell", "enqueue_trial", "add_trial"])

@@ -109,7 +109,7 @@ wandb.log({"text": "nothing here"})
 
 def test_metric_called_step_is_not_the_step(tmp_path: Path) -> None:
     _lines(tmp_path, "import wandb\nwandb.init().log({'step': 128.0, 'loss': 0.5})\n")
-    assert list(JsonLines(tmp_path / "metrics.jsonl").new()) == [(0, {"loss": 0.5, "step": 128.0})]
+    assert list(JsonLines(tmp_path / "metrics.jsonl").read_new()) == [(0, {"loss": 0.5, "step": 128.0})]
 
 
 def test_summaries_are_final_values(tmp_path: Path) -> None:

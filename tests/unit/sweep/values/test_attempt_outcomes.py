@@ -7,13 +7,13 @@ import signal
 
 import pytest
 
-from podium.sweep.values.attempt_outcomes import ChildReport, Chosen, Kill, judge, storable
+from podium.sweep.values.attempt_outcomes import Kill, ReducedResult, ReportedOutcome, attempt_outcome, storable
 from podium.sweep.values.trial import Cause, TrialState
 
 FINISHED, PRUNED, FAILED, CANCELLED = TrialState.FINISHED, TrialState.PRUNED, TrialState.FAILED, TrialState.CANCELLED
-DONE = ChildReport(TrialState.FINISHED, 0.5)
-GAVE_UP = ChildReport(TrialState.PRUNED)
-RAISED = ChildReport(TrialState.FAILED, cause=Cause.USER_ERROR, message="ValueError: x", traceback="Traceback …")
+DONE = ReportedOutcome(TrialState.FINISHED, 0.5)
+GAVE_UP = ReportedOutcome(TrialState.PRUNED)
+RAISED = ReportedOutcome(TrialState.FAILED, cause=Cause.USER_ERROR, message="ValueError: x", traceback="Traceback …")
 
 
 @pytest.mark.parametrize(
@@ -36,21 +36,21 @@ RAISED = ChildReport(TrialState.FAILED, cause=Cause.USER_ERROR, message="ValueEr
         (None, -signal.SIGSEGV, None, FAILED, Cause.SIGNAL),
         (None, 0, None, FAILED, Cause.EXITED),
         (None, 3, None, FAILED, Cause.EXITED),
-        (ChildReport(TrialState.FINISHED, None), 0, None, FAILED, Cause.BAD_REPORT),
-        (ChildReport(TrialState.FINISHED, math.nan), 0, None, FAILED, Cause.BAD_REPORT),
-        (ChildReport(TrialState.FINISHED, math.inf), 0, None, FAILED, Cause.BAD_REPORT),
+        (ReportedOutcome(TrialState.FINISHED, None), 0, None, FAILED, Cause.BAD_REPORT),
+        (ReportedOutcome(TrialState.FINISHED, math.nan), 0, None, FAILED, Cause.BAD_REPORT),
+        (ReportedOutcome(TrialState.FINISHED, math.inf), 0, None, FAILED, Cause.BAD_REPORT),
     ],
 )
 def test_outcome_follows_from_report_exit_and_kill(
-    report: ChildReport | None, exit_code: int, killed_for: Cause | None, state: TrialState, cause: Cause | None
+    report: ReportedOutcome | None, exit_code: int, killed_for: Cause | None, state: TrialState, cause: Cause | None
 ) -> None:
-    verdict = judge(report, exit_code, None if killed_for is None else Kill(killed_for))
+    verdict = attempt_outcome(report, exit_code, None if killed_for is None else Kill(killed_for))
     assert (verdict["state"], verdict.get("cause")) == (state, cause)
     assert verdict.get("value") == (0.5 if state is FINISHED else None)
 
 
-STOPPED = Chosen((0.5,), "stop: step 3 reached 3")
-SO_FAR = Chosen((0.5,))
+STOPPED = ReducedResult((0.5,), "stop: step 3 reached 3")
+SO_FAR = ReducedResult((0.5,))
 
 
 @pytest.mark.parametrize(
@@ -58,26 +58,26 @@ SO_FAR = Chosen((0.5,))
     [
         (STOPPED, None, -signal.SIGKILL, None, FINISHED, None),  # killed after the decision
         (STOPPED, RAISED, 0, None, FINISHED, None),
-        (STOPPED, ChildReport(TrialState.FINISHED, 0.1), 0, None, FINISHED, None),
+        (STOPPED, ReportedOutcome(TrialState.FINISHED, 0.1), 0, None, FINISHED, None),
         (STOPPED, GAVE_UP, 0, None, FINISHED, None),
         (STOPPED, None, 143, Cause.CANCELLED, FINISHED, None),
-        (Chosen(None, "stop: step 3 reached 3"), None, 0, None, FAILED, Cause.BAD_REPORT),
+        (ReducedResult(None, "stop: step 3 reached 3"), None, 0, None, FAILED, Cause.BAD_REPORT),
         (SO_FAR, None, -signal.SIGKILL, Cause.TIMEOUT, FINISHED, None),
         (SO_FAR, RAISED, "1", Cause.TIMEOUT, FINISHED, None),
         (SO_FAR, None, -signal.SIGKILL, Cause.CANCELLED, CANCELLED, Cause.CANCELLED),
         (SO_FAR, None, -signal.SIGKILL, Cause.STALLED, FAILED, Cause.STALLED),
         (SO_FAR, None, -signal.SIGSEGV, None, FAILED, Cause.SIGNAL),
         (SO_FAR, RAISED, 0, None, FAILED, Cause.USER_ERROR),
-        (Chosen(None), None, -signal.SIGKILL, Cause.TIMEOUT, FAILED, Cause.TIMEOUT),
-        (Chosen((math.nan,)), None, -signal.SIGKILL, Cause.TIMEOUT, FAILED, Cause.TIMEOUT),
+        (ReducedResult(None), None, -signal.SIGKILL, Cause.TIMEOUT, FAILED, Cause.TIMEOUT),
+        (ReducedResult((math.nan,)), None, -signal.SIGKILL, Cause.TIMEOUT, FAILED, Cause.TIMEOUT),
     ],
 )
 def test_reported_values_count_at_stop_condition_and_time_limit(
-    chosen: Chosen, report: ChildReport | None, exit_code: int, killed_for: Cause | None, state: TrialState,
+    chosen: ReducedResult, report: ReportedOutcome | None, exit_code: int, killed_for: Cause | None, state: TrialState,
     cause: Cause | None,
 ) -> None:  # fmt: skip
     kill = None if killed_for is None else Kill(killed_for)
-    verdict = judge(report, exit_code, kill, chosen=chosen, finish_on_timeout=True)
+    verdict = attempt_outcome(report, exit_code, kill, chosen=chosen, finish_on_timeout=True)
     assert (verdict["state"], verdict.get("cause")) == (state, cause)
     assert verdict.get("value") == (0.5 if state is FINISHED else None)
 
@@ -85,34 +85,40 @@ def test_reported_values_count_at_stop_condition_and_time_limit(
 @pytest.mark.parametrize(
     ("chosen", "report", "killed_for", "state", "message"),
     [
-        (STOPPED, ChildReport(TrialState.FINISHED, 0.5, message=STOPPED.reason), None, FINISHED, STOPPED.reason),
+        (STOPPED, ReportedOutcome(TrialState.FINISHED, 0.5, message=STOPPED.reason), None, FINISHED, STOPPED.reason),
         (STOPPED, RAISED, None, FAILED, RAISED.message),
         (STOPPED, None, Cause.TIMEOUT, FAILED, f"{STOPPED.reason}; program.constraints was not evaluated within"),
         (STOPPED, None, Cause.CANCELLED, CANCELLED, "stopped on request"),
         (SO_FAR, None, Cause.TIMEOUT, FAILED, "limits.trial_s; program.constraints was not evaluated within"),
         (SO_FAR, RAISED, Cause.TIMEOUT, FAILED, f"program.constraints was not evaluated: {RAISED.message}"),
-        (Chosen((0.5,), constrained=True), None, Cause.TIMEOUT, FINISHED, "finished with the values reported before"),
+        (
+            ReducedResult((0.5,), constrained=True),
+            None,
+            Cause.TIMEOUT,
+            FINISHED,
+            "finished with the values reported before",
+        ),
     ],
 )
 def test_early_finish_requires_evaluated_constraints(
-    chosen: Chosen, report: ChildReport | None, killed_for: Cause | None, state: TrialState, message: str
+    chosen: ReducedResult, report: ReportedOutcome | None, killed_for: Cause | None, state: TrialState, message: str
 ) -> None:
     kill = None if killed_for is None else Kill(killed_for)
-    verdict = judge(report, 143, kill, chosen=chosen, finish_on_timeout=True, has_constraints=True)
+    verdict = attempt_outcome(report, 143, kill, chosen=chosen, finish_on_timeout=True, has_constraints=True)
     assert (verdict["state"], verdict.get("value")) == (state, 0.5 if state is FINISHED else None)
     assert message in verdict["message"]
 
 
 def test_message_and_late_answers_of_stopped_trial_are_kept() -> None:
-    report = ChildReport(TrialState.FINISHED, 0.5, remark="without effect: y", late_prune_answers=2)
-    verdict = judge(report, 0, None, chosen=STOPPED)
+    report = ReportedOutcome(TrialState.FINISHED, 0.5, remark="without effect: y", late_prune_answers=2)
+    verdict = attempt_outcome(report, 0, None, chosen=STOPPED)
     assert (verdict["message"], verdict["late_prune_answers"]) == (f"{STOPPED.reason}; without effect: y", 2)
 
 
 def test_the_reason_of_a_stopped_trial_is_that_of_its_decision() -> None:
     """And not a later one of its report, whatever the text."""
-    later = ChildReport(TrialState.FINISHED, 0.5, message=f"{STOPPED.reason}3")
-    assert judge(later, 0, None, chosen=STOPPED)["message"] == STOPPED.reason
+    later = ReportedOutcome(TrialState.FINISHED, 0.5, message=f"{STOPPED.reason}3")
+    assert attempt_outcome(later, 0, None, chosen=STOPPED)["message"] == STOPPED.reason
 
 
 @pytest.mark.parametrize(
@@ -121,11 +127,11 @@ def test_the_reason_of_a_stopped_trial_is_that_of_its_decision() -> None:
 )
 @pytest.mark.parametrize("state", [TrialState.FINISHED, TrialState.PRUNED])
 def test_a_remark_follows_the_message(state: TrialState, message: str, remark: str, shown: str) -> None:
-    assert judge(ChildReport(state, 0.5, message=message, remark=remark), 0, None)["message"] == shown
+    assert attempt_outcome(ReportedOutcome(state, 0.5, message=message, remark=remark), 0, None)["message"] == shown
 
 
 def test_reported_values_do_not_count_at_time_limit_without_on_timeout() -> None:
-    verdict = judge(None, -signal.SIGKILL, Kill(Cause.TIMEOUT), chosen=SO_FAR)
+    verdict = attempt_outcome(None, -signal.SIGKILL, Kill(Cause.TIMEOUT), chosen=SO_FAR)
     assert (verdict["state"], verdict["cause"]) == (FAILED, Cause.TIMEOUT)
 
 
@@ -141,7 +147,7 @@ def test_reported_values_do_not_count_at_time_limit_without_on_timeout() -> None
 def test_result_requires_a_finite_value_per_objective(
     values: tuple[float, ...], objectives: int, state: TrialState
 ) -> None:
-    verdict = judge(ChildReport(TrialState.FINISHED, values=values), 0, None, objectives=objectives)
+    verdict = attempt_outcome(ReportedOutcome(TrialState.FINISHED, values=values), 0, None, objectives=objectives)
     assert verdict["state"] is state
     assert verdict["values"] == (values if state is FINISHED else None)
     assert verdict["value"] == (0.5 if state is FINISHED else None)
@@ -149,17 +155,17 @@ def test_result_requires_a_finite_value_per_objective(
 
 @pytest.mark.parametrize("killed_for", [cause for cause in Cause if cause is not Cause.CANCELLED])
 def test_every_kill_has_a_message(killed_for: Cause) -> None:
-    assert judge(None, -signal.SIGKILL, Kill(killed_for))["message"]
+    assert attempt_outcome(None, -signal.SIGKILL, Kill(killed_for))["message"]
 
 
 def test_message_and_traceback_of_process_are_kept() -> None:
-    verdict = judge(RAISED, 0, None)
+    verdict = attempt_outcome(RAISED, 0, None)
     assert (verdict["message"], verdict["traceback"]) == ("ValueError: x", "Traceback …")
 
 
 @pytest.mark.parametrize(("exit_code", "word"), [(-signal.SIGSEGV, "SIGSEGV"), (3, "status 3"), (-35, "SIG35")])
 def test_exit_status_is_named_in_message(exit_code: int, word: str) -> None:
-    assert word in judge(None, exit_code, None)["message"]
+    assert word in attempt_outcome(None, exit_code, None)["message"]
 
 
 @pytest.mark.parametrize(
@@ -178,11 +184,11 @@ def test_exit_status_is_named_in_message(exit_code: int, word: str) -> None:
 )
 def test_malformed_report_is_rejected(fields: dict[str, object]) -> None:
     with pytest.raises((TypeError, ValueError)):
-        ChildReport(**fields)  # type: ignore[arg-type]
+        ReportedOutcome(**fields)  # type: ignore[arg-type]
 
 
 def test_finding_of_slot_is_the_message() -> None:
-    verdict = judge(None, -signal.SIGKILL, Kill(Cause.HOST_MEMORY, "used 3 MB"))
+    verdict = attempt_outcome(None, -signal.SIGKILL, Kill(Cause.HOST_MEMORY, "used 3 MB"))
     assert (verdict["cause"], verdict["message"]) == (Cause.HOST_MEMORY, "used 3 MB")
 
 
@@ -196,11 +202,13 @@ def test_finding_of_slot_is_the_message() -> None:
     ],
 )
 def test_kernel_out_of_memory_kill_is_distinguished(exit_code: int, kill: Kill | None, cause: Cause) -> None:
-    assert judge(None, exit_code, kill, out_of_memory=True)["cause"] is cause
+    assert attempt_outcome(None, exit_code, kill, out_of_memory=True)["cause"] is cause
 
 
 def test_messages_are_bounded_and_storable() -> None:
-    verdict = judge(ChildReport(TrialState.FAILED, message="\ud800\0" * 5000, traceback="a\udfff" * 50_000), 0, None)
+    verdict = attempt_outcome(
+        ReportedOutcome(TrialState.FAILED, message="\ud800\0" * 5000, traceback="a\udfff" * 50_000), 0, None
+    )
     for text in (verdict["message"], verdict["traceback"]):
         assert "\0" not in text and len(text.encode()) < 200_000
     assert storable("fine") == "fine"

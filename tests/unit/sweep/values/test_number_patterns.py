@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.sweep.spec.metric_patterns import Patterns, complaint_about_pattern
+from podium.sweep.spec.metric_patterns import MetricExtractor, invalid_pattern_reason
 from podium.sweep.values.errors import BadReportError
 
 
 def _values(name: str, pattern: str, *lines: str) -> list[float]:
-    finder = Patterns({name: pattern})
-    return [value for line in lines for _, _, value in finder.found_in(line)]
+    finder = MetricExtractor({name: pattern})
+    return [value for line in lines for _, _, value in finder.extract(line)]
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_partial_number_match_is_rejected_with_fix(pattern: str, line: str, mess
         _values("loss", pattern, line)
     assert f"program.metrics.loss {message} in the line {line!r}" in str(caught.value)
     better = str(caught.value).rpartition("write loss: ")[2].strip("'").replace("\\\\", "\\")
-    assert "${number}" in better and complaint_about_pattern(better) is None
+    assert "${number}" in better and invalid_pattern_reason(better) is None
 
 
 def test_thousands_separator_is_rejected() -> None:
@@ -121,11 +121,11 @@ def test_digit_pattern_recognizes_nan_and_inf(pattern: str) -> None:
 
 
 def test_step_may_be_a_macro() -> None:
-    finder = Patterns({"step": "epoch ${number}", "loss": "auto"})
-    assert finder.found_in("epoch 3: loss 0.5") == [(3, "loss", 0.5)]
-    assert Patterns({"step": "auto", "loss": "auto"}).found_in("Step: 7, loss=1e-3") == [(7, "loss", 0.001)]
+    finder = MetricExtractor({"step": "epoch ${number}", "loss": "auto"})
+    assert finder.extract("epoch 3: loss 0.5") == [(3, "loss", 0.5)]
+    assert MetricExtractor({"step": "auto", "loss": "auto"}).extract("Step: 7, loss=1e-3") == [(7, "loss", 0.001)]
 
 
 def test_pattern_without_group_is_rejected_with_macro() -> None:
-    assert complaint_about_pattern("auto") is None and complaint_about_pattern("loss ${number}") is None
-    assert "use ${number} for the number in 'loss [0-9]+', or auto" in (complaint_about_pattern("loss [0-9]+") or "")
+    assert invalid_pattern_reason("auto") is None and invalid_pattern_reason("loss ${number}") is None
+    assert "use ${number} for the number in 'loss [0-9]+', or auto" in (invalid_pattern_reason("loss [0-9]+") or "")

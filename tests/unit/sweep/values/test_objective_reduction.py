@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from podium.sweep.protocol.trial_messages import TrialMessage, parse_from_trial
 from podium.sweep.spec.sweep_spec import spec_from_json
 from podium.sweep.trial_process.early_finish import EarlyFinish, TrialStopped
-from podium.sweep.values.attempt_outcomes import Chosen
+from podium.sweep.values.attempt_outcomes import ReducedResult
 from podium.sweep.values.errors import InvalidSpecError
 from podium.sweep.values.objective_reduction import ReportedValues
 from podium.sweep.values.trial import Assignment, AttemptKey
@@ -27,16 +27,16 @@ ASSIGNMENT: dict[str, Any] = {
 def test_rule_selects_among_all_reported_values(curve: list[float], rule: str) -> None:
     reported = ReportedValues(["score"], rule)
     for step, value in enumerate(curve):
-        reported.note(step, {"score": value, "other": 7.0})
+        reported.record(step, {"score": value, "other": 7.0})
     assert reported.values == ({"last": curve[-1], "min": min(curve), "max": max(curve)}[rule],)
 
 
 def test_nan_is_never_selected() -> None:
     reported = ReportedValues(["score"], "max")
-    reported.note(0, {"score": float("nan")})
+    reported.record(0, {"score": float("nan")})
     assert reported.values is None
-    reported.note(1, {"score": 0.5})
-    reported.note(2, {"score": float("nan")})
+    reported.record(1, {"score": 0.5})
+    reported.record(2, {"score": float("nan")})
     assert reported.values == (0.5,)
 
 
@@ -46,15 +46,15 @@ def test_other_objectives_are_from_the_best_step(size_first: bool) -> None:
     for step, (score, size) in enumerate([(0.1, 10.0), (0.9, 20.0), (0.5, 30.0)]):
         one, other = {"size": size}, {"score": score}
         for values in (one, other) if size_first else (other, one):
-            reported.note(step, values)
+            reported.record(step, values)
     assert reported.values == (0.9, 20.0)
 
 
 def test_late_objective_completes_the_value() -> None:
     reported = ReportedValues(["score", "size"], "max")
-    reported.note(0, {"score": 0.9})
+    reported.record(0, {"score": 0.9})
     assert (reported.values, reported.by_name) == (None, {"score": 0.9})
-    reported.note(7, {"size": 3.0})
+    reported.record(7, {"size": 3.0})
     assert reported.values == (0.9, 3.0)
 
 
@@ -66,40 +66,40 @@ def early_finish(*stop: tuple[str, float], **changes: Any) -> tuple[EarlyFinish,
 
 def test_slot_receives_decision_before_exception_is_raised() -> None:
     early, sent = early_finish(("step", 1))
-    early.note(0, {"score": 0.1})
+    early.record(0, {"score": 0.1})
     assert sent == []
     with pytest.raises(TrialStopped):
-        early.note(1, {"score": 0.2})
-    assert sent == [Chosen((0.2,), "stop: step 1 reached 1")]
+        early.record(1, {"score": 0.2})
+    assert sent == [ReducedResult((0.2,), "stop: step 1 reached 1")]
     assert early.decided
 
 
 def test_last_step_waits_for_values_until_next_step_starts() -> None:
     early, sent = early_finish(("step", 1), objectives=("score", "size"))
-    early.note(1, {"score": 0.2})
+    early.record(1, {"score": 0.2})
     early.before(1)
     with pytest.raises(TrialStopped):
         early.before(2)
-    assert sent == [Chosen(None, "stop: step 1 reached 1")]
+    assert sent == [ReducedResult(None, "stop: step 1 reached 1")]
     early, sent = early_finish(("step", 1), objectives=("score", "size"))
-    early.note(1, {"score": 0.2})
+    early.record(1, {"score": 0.2})
     with pytest.raises(TrialStopped):
-        early.note(1, {"size": 3.0})
-    assert sent == [Chosen((0.2, 3.0), "stop: step 1 reached 1")]
+        early.record(1, {"size": 3.0})
+    assert sent == [ReducedResult((0.2, 3.0), "stop: step 1 reached 1")]
 
 
 def test_deferred_loop_ends_after_the_step() -> None:
     early, sent = early_finish(("score", 0.5))
     early.defer()
-    early.note(0, {"score": 0.1})
+    early.record(0, {"score": 0.1})
     assert not early.should_end()
-    early.note(1, {"score": 0.5})
+    early.record(1, {"score": 0.5})
     assert early.should_end() and sent == []
 
 
 def test_value_message_is_validated() -> None:
     line = b'{"kind": "value", "values": [0.5], "reason": ""}'
-    assert parse_from_trial(line, AttemptKey(1, 1)) == Chosen((0.5,))
+    assert parse_from_trial(line, AttemptKey(1, 1)) == ReducedResult((0.5,))
     for wrong in (
         b'{"kind": "value", "values": ["x"]}',
         b'{"kind": "value", "values": [1.0], "reason": 5}',

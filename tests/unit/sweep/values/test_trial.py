@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from podium.sweep.values.errors import IllegalTransitionError
 from podium.sweep.values.trial import (
-    COUNTED,
+    COUNTED_TRIAL_STATES,
     INFRASTRUCTURE_CAUSES,
-    SWEEP_OVER,
     SWEEP_TRANSITIONS,
-    TRIAL_OVER,
+    TERMINAL_SWEEP_STATES,
+    TERMINAL_TRIAL_STATES,
     TRIAL_TRANSITIONS,
     Assignment,
     Cause,
@@ -29,8 +29,8 @@ from podium.sweep.values.trial import (
 )
 
 TABLES = [
-    (SweepState, SWEEP_TRANSITIONS, SWEEP_OVER, check_sweep_transition),
-    (TrialState, TRIAL_TRANSITIONS, TRIAL_OVER, check_trial_transition),
+    (SweepState, SWEEP_TRANSITIONS, TERMINAL_SWEEP_STATES, check_sweep_transition),
+    (TrialState, TRIAL_TRANSITIONS, TERMINAL_TRIAL_STATES, check_trial_transition),
 ]
 
 
@@ -81,7 +81,7 @@ def test_illegal_transition_error_lists_possible_ones() -> None:
 
 
 def test_counted_states_are_terminal_and_infrastructure_causes_are_causes() -> None:
-    assert COUNTED < TRIAL_OVER
+    assert COUNTED_TRIAL_STATES < TERMINAL_TRIAL_STATES
     assert set(Cause) > INFRASTRUCTURE_CAUSES
     assert Cause.USER_ERROR not in INFRASTRUCTURE_CAUSES
 
@@ -103,4 +103,4 @@ def test_assignment_is_unchanged_after_json_round_trip(assignment: Assignment) -
 
 
 def test_counted_state_is_final() -> None:
-    assert all(not TRIAL_TRANSITIONS[state] for state in COUNTED)
+    assert all(not TRIAL_TRANSITIONS[state] for state in COUNTED_TRIAL_STATES)

@@ -11,7 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.sweep.values.errors import BadReportError, NonFiniteError
-from podium.sweep.values.trial_attributes import MAX_CONSTRAINTS, MAX_DEPTH, MAX_USER_ATTRS_BYTES, Notes, too_deep
+from podium.sweep.values.trial_attributes import (
+    MAX_CONSTRAINTS,
+    MAX_DEPTH,
+    MAX_USER_ATTRS_BYTES,
+    TrialAttributes,
+    too_deep,
+)
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=20)
 JSON = st.recursive(
@@ -23,7 +29,7 @@ JSON = st.recursive(
 
 @given(st.dictionaries(NAMES, JSON, max_size=4))
 def test_json_values_are_unchanged(values: dict[str, Any]) -> None:
-    notes = Notes()
+    notes = TrialAttributes()
     for name, value in values.items():
         notes.set_user_attr(name, value)
     assert notes.user_attrs == values
@@ -31,7 +37,7 @@ def test_json_values_are_unchanged(values: dict[str, Any]) -> None:
 
 
 def test_last_value_of_a_name_counts() -> None:
-    notes = Notes()
+    notes = TrialAttributes()
     for value in (1.0, -2):
         notes.set_constraint("size", value)
         notes.set_user_attr("size", value)
@@ -39,14 +45,14 @@ def test_last_value_of_a_name_counts() -> None:
 
 
 def test_numpy_numbers_are_converted() -> None:
-    notes = Notes()
+    notes = TrialAttributes()
     notes.set_user_attr("loss", {"first": np.float32(0.5), "steps": np.int64(3)})
     assert notes.user_attrs == {"loss": {"first": 0.5, "steps": 3}}
 
 
 @pytest.mark.parametrize("value", [float("nan"), {"x": float("inf")}, object(), {1, 2}, b"x", "\ud800", np.zeros(3)])
 def test_value_that_is_not_json_is_rejected(value: Any) -> None:
-    notes = Notes()
+    notes = TrialAttributes()
     with pytest.raises(BadReportError, match="not a JSON value"):
         notes.set_user_attr("x", value)
     assert notes.user_attrs == {}
@@ -55,9 +61,9 @@ def test_value_that_is_not_json_is_rejected(value: Any) -> None:
 @pytest.mark.parametrize("name", ["", "x" * 201, "a\0b", "\ud800", 3, None])
 def test_invalid_name_is_rejected(name: Any) -> None:
     with pytest.raises(BadReportError):
-        Notes().set_user_attr(name, 1)
+        TrialAttributes().set_user_attr(name, 1)
     with pytest.raises(BadReportError):
-        Notes().set_constraint(name, 1)
+        TrialAttributes().set_constraint(name, 1)
 
 
 def _nested(depth: int) -> Any:
@@ -68,7 +74,7 @@ def _nested(depth: int) -> Any:
 
 
 def test_nesting_of_attribute_is_limited() -> None:
-    notes = Notes()
+    notes = TrialAttributes()
     notes.set_user_attr("deep", _nested(MAX_DEPTH))
     with pytest.raises(BadReportError, match=f"nested more than {MAX_DEPTH} levels"):
         notes.set_user_attr("deeper", _nested(MAX_DEPTH + 1))
@@ -78,7 +84,7 @@ def test_nesting_of_attribute_is_limited() -> None:
 @pytest.mark.parametrize("depth", [260, 600, 5000])
 def test_very_deep_attribute_is_rejected(depth: int) -> None:
     with pytest.raises(BadReportError):
-        Notes().set_user_attr("deep", _nested(depth))
+        TrialAttributes().set_user_attr("deep", _nested(depth))
 
 
 @given(JSON, st.integers(0, 40))
@@ -93,7 +99,7 @@ def test_too_deep_agrees_with_definition(value: Any, more: int) -> None:
 
 
 def test_total_size_of_attributes_is_limited() -> None:
-    notes = Notes()
+    notes = TrialAttributes()
     notes.set_user_attr("a", "x" * (MAX_USER_ATTRS_BYTES // 2))
     notes.set_user_attr("a", "y" * (MAX_USER_ATTRS_BYTES // 2))  # replaces it
     with pytest.raises(BadReportError, match="write larger data to a file"):
@@ -103,13 +109,13 @@ def test_total_size_of_attributes_is_limited() -> None:
 
 def test_constraint_must_be_a_finite_number() -> None:
     with pytest.raises(NonFiniteError):
-        Notes().set_constraint("size", float("nan"))
+        TrialAttributes().set_constraint("size", float("nan"))
     with pytest.raises(BadReportError, match="not a number"):
-        Notes().set_constraint("size", "large")
+        TrialAttributes().set_constraint("size", "large")
 
 
 def test_number_of_constraints_is_limited() -> None:
-    notes = Notes()
+    notes = TrialAttributes()
     for index in range(MAX_CONSTRAINTS):
         notes.set_constraint(str(index), 0)
     notes.set_constraint("0", 1)

@@ -146,13 +146,13 @@ def test_expired_codes_and_sessions_are_deleted_at_login(service: ServiceRig) ->
 def test_codes_and_sessions_of_a_token_are_limited_to_the_newest_100(service: ServiceRig) -> None:
     with service.database.write() as connection:
         admin = Holder(3, "admin", Role.ADMIN)
-        other = stored.begin(connection, Holder(1, "viewer", Role.VIEWER), 1.0, 1e10)
-        codes = [stored.new_code(connection, 3, now, 1e10) for now in range(stored.MOST + 2)]
-        created = [stored.begin(connection, admin, now, 1e10) for now in range(stored.MOST + 2)]
+        other = stored.create_session(connection, Holder(1, "viewer", Role.VIEWER), 1.0, 1e10)
+        codes = [stored.new_code(connection, 3, now, 1e10) for now in range(stored.MAX_SESSIONS + 2)]
+        created = [stored.create_session(connection, admin, now, 1e10) for now in range(stored.MAX_SESSIONS + 2)]
         known = [stored.redeem(connection, code, 1000.0) is not None for code in codes]
         held = [stored.holder(connection, session.secret, 1000.0) is not None for session in created]
         assert stored.holder(connection, other.secret, 1000.0) is not None
-    assert known == held == [False] * 2 + [True] * stored.MOST
+    assert known == held == [False] * 2 + [True] * stored.MAX_SESSIONS
 
 
 def test_database_contains_no_code_and_no_secret(service: ServiceRig) -> None:

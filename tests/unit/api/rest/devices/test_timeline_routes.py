@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from podium.api.rest.devices.idle_gaps import Gap, Why, gaps, thinned, why_of, with_missed_heartbeat
-from podium.api.rest.devices.merged_intervals import Interval, merged
-from podium.db.queries.timeline import BusyRow, Stretch
+from podium.api.rest.devices.idle_gaps import Gap, GapReason, drop_short, find_gaps, reason_of, with_missed_heartbeat
+from podium.api.rest.devices.merged_intervals import Interval, merge_short
+from podium.db.queries.timeline import BusyRow, TimelineInterval
 from podium.db.stores import device_history, stored_trials
 from podium.db.stores.device_history import DeviceStateRow
 from podium.sweep.lifecycle.state_changes import AttemptEnded, AttemptPlaced, Change, DeviceChanged, TrialPlanned
@@ -210,7 +210,7 @@ def states(service: ServiceRig, device_id: str = "cpu-0") -> list[str]:
 def test_killed_scheduler_is_recorded_by_the_next_one(service: ServiceRig, client: TestClient) -> None:
     device(service, "ready", "no sweep is running", T)
     with service.database.write() as connection:
-        device_history.see(connection, T + 60)
+        device_history.record_heartbeat(connection, T + 60)
     DatabaseRecorder(service.database)
     assert states(service) == ["ready", "down", "starting"]
     found = gaps_of(read(client, **{"from": T}))
@@ -226,13 +226,13 @@ def test_stopped_scheduler_records_its_stop(service: ServiceRig) -> None:
     again.forget_devices([])
     assert states(service) == ["ready", "down", "starting", "down", "starting"], "it may be about to come"
     again.commit([DeviceChanged("cpu-0", "cpu", 0, "node", "", None, 99, DeviceState.READY, "", time.time())])
-    again.all_are_open(["cpu-0"])
+    again.record_devices(["cpu-0"])
     assert states(service)[5:] == ["ready"]
     again.stop()
     third = DatabaseRecorder(service.database)
     third.forget_devices([])
-    third.all_are_open([])
-    third.all_are_open([])
+    third.record_devices([])
+    third.record_devices([])
     assert states(service)[6:] == ["down", "starting", "gone"]
 
 
@@ -240,7 +240,7 @@ def test_removed_device_is_shown_while_the_interval_has_data_of_it(service: Serv
     device(service, "ready", "no sweep is running", T)
     recorder = DatabaseRecorder(service.database)
     recorder.forget_devices([])
-    recorder.all_are_open([])
+    recorder.record_devices([])
     assert [(found["id"], found["present"]) for found in read(client)["devices"]] == [("cpu-0", False)]
     assert read(client, **{"from": T - 900, "to": T - 800})["devices"] == []
 
@@ -251,11 +251,11 @@ def test_heartbeat_is_written_every_few_seconds(service: ServiceRig) -> None:
     with service.database.read() as connection:
         before = device_history.seen_at(connection)
     clock.advance(9)
-    recorder.see()
+    recorder.record_heartbeat()
     with service.database.read() as connection:
         assert device_history.seen_at(connection) == before == 1000
     clock.advance(2)
-    recorder.see()
+    recorder.record_heartbeat()
     with service.database.read() as connection:
         assert device_history.seen_at(connection) == 1011
 
@@ -277,21 +277,25 @@ def row(start: float, end: float, planned_at: float = 0.0) -> BusyRow:
 
 def test_late_state_applies_from_the_start_of_the_gap() -> None:
     intervals = [Interval(0, "ready", ""), Interval(12, "ready", "sweep 1 is paused")]
-    (gap,) = gaps([row(0, 10)], intervals, 0, 50)
+    (gap,) = find_gaps([row(0, 10)], intervals, 0, 50)
     assert (gap.start, gap.end, gap.reason) == (10, 50, "sweep 1 is paused")
 
 
 def test_long_gap_without_a_recorded_reason_is_unknown() -> None:
-    found = gaps([row(0, 10), row(40, 50), row(52, 60)], [Interval(0, "ready", "")], 0, 60)
+    found = find_gaps([row(0, 10), row(40, 50), row(52, 60)], [Interval(0, "ready", "")], 0, 60)
     assert [(gap.why, gap.reason) for gap in found] == [
-        (Why.UNKNOWN, "no reason was recorded"),
-        (Why.BETWEEN, ""),
+        (GapReason.UNKNOWN, "no reason was recorded"),
+        (GapReason.BETWEEN, ""),
     ]
 
 
 def test_time_before_the_history_is_unknown() -> None:
-    found = gaps([row(5, 10)], [Interval(30, "ready", "no sweep is running")], 0, 40)
-    assert [(gap.start, gap.why) for gap in found] == [(0, Why.UNKNOWN), (10, Why.UNKNOWN), (30, Why.IDLE)]
+    found = find_gaps([row(5, 10)], [Interval(30, "ready", "no sweep is running")], 0, 40)
+    assert [(gap.start, gap.why) for gap in found] == [
+        (0, GapReason.UNKNOWN),
+        (10, GapReason.UNKNOWN),
+        (30, GapReason.IDLE),
+    ]
 
 
 def test_missed_heartbeat_ends_the_last_state() -> None:
@@ -304,15 +308,19 @@ def test_missed_heartbeat_ends_the_last_state() -> None:
 
 def test_short_gap_is_merged_into_its_neighbor() -> None:
     intervals = [Interval(float(at), "ready", f"reason {at % 2}") for at in range(10)] + [Interval(10, "lost", "gone")]
-    shown = thinned(gaps([], intervals, 0, 30), 5.0, 30)
-    assert [(gap.start, gap.end, gap.why) for gap in shown] == [(0, 5, Why.IDLE), (5, 10, Why.IDLE), (10, 30, Why.LOST)]
-    shown = thinned(gaps([], [Interval(0, "lost", "gone"), Interval(29, "ready", "waits")], 0, 30), 5.0, 30)
-    assert [(gap.start, gap.end, gap.why) for gap in shown] == [(0, 30, Why.LOST)]
+    shown = drop_short(find_gaps([], intervals, 0, 30), 5.0, 30)
+    assert [(gap.start, gap.end, gap.why) for gap in shown] == [
+        (0, 5, GapReason.IDLE),
+        (5, 10, GapReason.IDLE),
+        (10, 30, GapReason.LOST),
+    ]
+    shown = drop_short(find_gaps([], [Interval(0, "lost", "gone"), Interval(29, "ready", "waits")], 0, 30), 5.0, 30)
+    assert [(gap.start, gap.end, gap.why) for gap in shown] == [(0, 30, GapReason.LOST)]
 
 
 def test_current_gap_is_shown_at_any_duration() -> None:
-    found = gaps([row(0, 10), row(10.5, 29.5)], [Interval(0, "ready", "")], 0, 30)
-    assert [(gap.start, gap.end) for gap in thinned(found, 1.0, 30)] == [(29.5, 30)]
+    found = find_gaps([row(0, 10), row(10.5, 29.5)], [Interval(0, "ready", "")], 0, 30)
+    assert [(gap.start, gap.end) for gap in drop_short(found, 1.0, 30)] == [(29.5, 30)]
 
 
 TIMES = st.lists(st.floats(0, 100, allow_nan=False), max_size=20, unique=True).map(sorted)
@@ -323,7 +331,7 @@ WORDS = st.sampled_from([("ready", ""), ("ready", "waits"), ("lost", "x"), ("dow
 def test_trials_and_gaps_cover_all_time_once(ends: list[float], recorded: list[Any], planned_at: float) -> None:
     rows = [row(start, end, planned_at) for start, end in zip(ends[::2], ends[1::2], strict=False)]
     intervals = sorted((Interval(at, *words) for at, words in recorded), key=lambda interval: interval.at)
-    found = gaps(rows, intervals, 0, 100)
+    found = find_gaps(rows, intervals, 0, 100)
     pieces = sorted([(gap.start, gap.end) for gap in found] + [(one.start, one.end) for one in rows])
     assert all(one[1] == other[0] for one, other in pairwise(pieces))
     assert not pieces or (pieces[0][0], pieces[-1][1]) == (0, 100)
@@ -339,15 +347,15 @@ def test_merged_intervals_keep_the_duration_of_each_reason(
     intervals = [
         interval for index, interval in enumerate(intervals) if not index or interval[1:] != intervals[index - 1][1:]
     ]
-    exact, short = defaultdict[tuple[Why, str], float](float), defaultdict[tuple[Why, str], float](float)
-    for gap in gaps(rows, [Interval(*interval) for interval in intervals], 0, 100):
+    exact, short = defaultdict[tuple[GapReason, str], float](float), defaultdict[tuple[GapReason, str], float](float)
+    for gap in find_gaps(rows, [Interval(*interval) for interval in intervals], 0, 100):
         exact[gap.why, gap.reason] += gap.duration_s
-    few, shares = merged(intervals, rows, Stretch(0, 100, bucket_s))
-    found = gaps(rows, few, 0, 100)
+    few, shares = merge_short(intervals, rows, TimelineInterval(0, 100, bucket_s))
+    found = find_gaps(rows, few, 0, 100)
     for gap in found:
         short[gap.why, gap.reason] += gap.duration_s if gap.of == 1 else 0
     for (state, reason), share in shares.items():
-        short[why_of(state), reason] += share.duration_s
+        short[reason_of(state), reason] += share.duration_s
     assert {key: long_s for key, long_s in short.items() if long_s > 1e-6} == pytest.approx(
         {key: long_s for key, long_s in exact.items() if long_s > 1e-6}
     )
@@ -357,10 +365,10 @@ def test_merged_intervals_keep_the_duration_of_each_reason(
 def test_many_intervals_are_merged_into_few_gaps_with_counts() -> None:
     words = [("ready", "waits"), ("lost", "x"), ("ready", "waits"), ("set aside", "y")]
     intervals = [(step / 10, *words[step % 4]) for step in range(10_000)]
-    few, shares = merged(intervals, [], Stretch(0, 1000, 10.0))
+    few, shares = merge_short(intervals, [], TimelineInterval(0, 1000, 10.0))
     assert len(few) < 110
-    found = gaps([], few, 0, 1000)
-    assert Gap(10.0, 20.0, Why.IDLE, "waits", 100) in found
+    found = find_gaps([], few, 0, 1000)
+    assert Gap(10.0, 20.0, GapReason.IDLE, "waits", 100) in found
     assert shares["lost", "x"].duration_s == pytest.approx(250, abs=0.2)
     assert shares["lost", "x"].intervals == pytest.approx(2500, abs=2)
 

@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 from podium.db.stores import ensemble_changes, ensembles, replicas
 from podium.ensemble.scoring.evaluation import evaluate
 from podium.ensemble.values.ensemble_spec import Combination, EnsembleState, MemberState, Rule, Task
-from podium.sweep.runtime.atomic_files import named
+from podium.sweep.runtime.atomic_files import display_path
 from podium.sweep.runtime.component import on_wake
 from podium.sweep.runtime.layout import AttemptDirectory
 from tests.service_rig import AT, ServiceRig, assert_problem
@@ -305,14 +305,14 @@ def test_damaged_weights_are_named(
 ) -> None:
     model = AttemptDirectory(service.data.attempt(sweep_id, 1, 1)).model
     model.unlink() if damage is None else model.write_bytes(damage)
-    assert_problem(client.post(URL, json={"sweep_id": sweep_id}), 422, named(model))
+    assert_problem(client.post(URL, json={"sweep_id": sweep_id}), 422, display_path(model))
 
 
 def test_changed_weights_are_named(client: TestClient, service: ServiceRig, sweep_id: int) -> None:
     model = AttemptDirectory(service.data.attempt(sweep_id, 1, 1)).model
     content = model.read_bytes()
     model.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-    assert_problem(client.post(URL, json={"sweep_id": sweep_id}), 422, named(model), "SHA-256")
+    assert_problem(client.post(URL, json={"sweep_id": sweep_id}), 422, display_path(model), "SHA-256")
 
 
 def test_sweep_without_models_is_refused_with_a_hint(client: TestClient, service: ServiceRig) -> None:

@@ -15,7 +15,7 @@ from podium.api.http.problem_details import ProblemType
 from podium.api.http.request_body import IncomingBodies
 from podium.api.rest.ensembles import prediction_routes
 from podium.sweep.values.errors import NotFoundError
-from tests.inference_fakes import TOKEN, OneToken
+from tests.inference_fakes import TOKEN, SingleTokenAuthenticator
 
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
 
@@ -47,7 +47,7 @@ def client(gateway: Gateway) -> Iterator[TestClient]:
     """A client of the api, which has a connection to the gateway."""
     app = FastAPI()
     app.state.gateway = httpx2.AsyncClient(transport=httpx2.ASGITransport(gateway.app))
-    app.state.authenticator = OneToken()
+    app.state.authenticator = SingleTokenAuthenticator()
     app.state.service = None
     app.state.incoming_bodies = IncomingBodies()
     app.dependency_overrides[route_dependencies.context.dependency] = lambda: Settingless()

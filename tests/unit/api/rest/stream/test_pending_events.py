@@ -10,7 +10,7 @@ import pytest
 from podium.api.rest.stream.pending_events import MAX_TRIALS, LogView, Subscription, Watch
 from podium.db.queries import trial_pages
 from podium.db.stores import evaluations, events, metrics
-from podium.db.stores.events import NewEvent, News
+from podium.db.stores.events import EventSummary, NewEvent
 from tests.service_rig import AT, ServiceRig
 
 
@@ -34,11 +34,15 @@ def messages(subscription: Subscription) -> list[tuple[str | None, Any, str | No
 
 def test_events_are_merged_into_one_message_with_the_last_id() -> None:
     subscription = started()
-    subscription.add_events([News(8, "trial.running", 1, 4, None), News(9, "trial.finished", 1, 4, None)], 9)
     subscription.add_events(
-        [News(10, "ensemble.ready", None, None, 3), News(11, "evaluation.finished", None, None, 5)], 11
+        [EventSummary(8, "trial.running", 1, 4, None), EventSummary(9, "trial.finished", 1, 4, None)], 9
     )
-    subscription.add_events([News(12, "sweep.queued", 2, None, None), News(13, "trial.noted", 1, 6, None)], 13)
+    subscription.add_events(
+        [EventSummary(10, "ensemble.ready", None, None, 3), EventSummary(11, "evaluation.finished", None, None, 5)], 11
+    )
+    subscription.add_events(
+        [EventSummary(12, "sweep.queued", 2, None, None), EventSummary(13, "trial.noted", 1, 6, None)], 13
+    )
     changes = {
         "sweeps": [1, 2],
         "trials": {"1": [4, 6]},
@@ -59,14 +63,16 @@ def test_events_are_merged_into_one_message_with_the_last_id() -> None:
 )
 def test_changes_include_devices_when_their_activity_changes(kind: str, devices: bool) -> None:
     subscription = started()
-    subscription.add_events([News(8, kind, 1, 1, None)], 8)
+    subscription.add_events([EventSummary(8, kind, 1, 1, None)], 8)
     ((_, changes, _),) = messages(subscription)
     assert changes["devices"] is devices
 
 
 def test_changes_of_too_many_trials_are_a_reset() -> None:
     subscription = started()
-    subscription.add_events([News(n, "trial.finished", 1, n, None) for n in range(8, 9 + MAX_TRIALS)], 8 + MAX_TRIALS)
+    subscription.add_events(
+        [EventSummary(n, "trial.finished", 1, n, None) for n in range(8, 9 + MAX_TRIALS)], 8 + MAX_TRIALS
+    )
     assert messages(subscription) == [("reset", {}, str(8 + MAX_TRIALS))]
     assert messages(subscription) == []
 
@@ -79,7 +85,7 @@ def test_client_that_is_too_far_behind_gets_a_reset() -> None:
 
 def test_nothing_is_sent_before_the_start_position_is_known() -> None:
     subscription = Subscription(Watch())
-    subscription.add_events([News(8, "sweep.queued", 1, None, None)], 8)
+    subscription.add_events([EventSummary(8, "sweep.queued", 1, None, None)], 8)
     assert subscription.take() == []
     subscription.begin(8)
     assert [message.event for message in subscription.take()] == ["hello", "changes"]
@@ -133,10 +139,10 @@ def test_last_points_of_each_metric_of_given_trials(service: ServiceRig) -> None
 
 def test_news_have_the_ids_of_their_events(service: ServiceRig) -> None:
     with service.database.write() as connection:
-        assert events.span(connection) == (0, 0)
+        assert events.id_range(connection) == (0, 0)
         events.add(connection, [NewEvent(AT, "sweep.queued", 3), NewEvent(AT, "trial.running", 3, 4)])
-        assert events.news(connection, 1, 10) == [News(2, "trial.running", 3, 4, None)]
-        assert events.span(connection) == (1, 2)
+        assert events.summaries(connection, 1, 10) == [EventSummary(2, "trial.running", 3, 4, None)]
+        assert events.id_range(connection) == (1, 2)
         events.add(connection, [NewEvent(AT + 9, "sweep.queued", 4)])
         assert [events.before(connection, AT + after) for after in (0, 1, 9, 10)] == [0, 2, 2, 3]
 

@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.sweeps import export_formats, export_routes
-from podium.db.queries.exports import Kind, kind_of, shape
+from podium.db.queries.exports import Kind, export_schema, kind_of
 from podium.sweep.values.trial import Cause, Params
 from podium.sweep.values.trial_history import FallbackReason
 from tests.service_rig import AT, ServiceRig, assert_problem
@@ -166,9 +166,9 @@ def test_chunk_has_a_bounded_number_of_points_and_complete_curves(
     for number, count in enumerate((3, 2, 0, 1)):
         trial = service.trial(sweep_id, number, 0.5, params=LEAST)
         service.points(trial, "val_accuracy", *(0.25,) * count)
-    monkeypatch.setattr("podium.db.queries.exports.POINTS_A_PART", points)
+    monkeypatch.setattr("podium.db.queries.exports.MAX_POINTS_PER_BATCH", points)
     with service.database.read() as connection:
-        wanted = shape(connection, sweep_id)
+        wanted = export_schema(connection, sweep_id)
     found = export_routes.chunks(ServiceContext(service.settings, service.database), wanted, True)
     assert [len(part) for part in found] == parts
     lines = lines_of(client, sweep_id)
@@ -180,7 +180,7 @@ def test_trials_added_during_the_export_are_excluded(
 ) -> None:
     monkeypatch.setattr(export_routes, "TRIALS_PER_CHUNK", 2)
     with service.database.read() as connection:
-        wanted = shape(connection, sweep_id)
+        wanted = export_schema(connection, sweep_id)
     parts = export_routes.chunks(ServiceContext(service.settings, service.database), wanted, False)
     assert [trial.row.number for trial in next(parts)] == [0, 1]
     service.trial(sweep_id, 3, 0.5)

@@ -16,7 +16,7 @@ from podium.db.stores import stored_trials
 from podium.db.stores.trials import IMPORTED_FROM
 from podium.sweep.lifecycle import imported_trials
 from podium.sweep.scheduling.recorder import DatabaseRecorder
-from tests.doctor import assert_sound
+from tests.doctor import assert_no_breaches
 from tests.service_rig import ServiceRig, assert_problem
 from tests.specs import builtin_document
 
@@ -65,7 +65,7 @@ def test_study_becomes_a_finished_sweep(client: TestClient, service: ServiceRig)
     assert sweep["spec"]["parameters"] == study()["parameters"]
     assert sweep["run_cap"] == 2
     assert [found["id"] for found in client.get("/api/v1/sweeps").json()["items"]] == [sweep["id"]]
-    assert_sound(service.data)
+    assert_no_breaches(service.data)
 
 
 def test_imported_trials_can_be_read(client: TestClient) -> None:
@@ -114,7 +114,7 @@ def test_several_objectives_are_stored(client: TestClient, service: ServiceRig) 
     text = client.get(f"/api/v1/sweeps/{sweep['id']}/export.csv").text.splitlines()
     assert text[0].startswith("number,state,values_loss,values_score,")
     assert text[1].startswith("0,finished,0.5,2.0,")
-    assert_sound(service.data)
+    assert_no_breaches(service.data)
 
 
 def test_later_sweep_can_warm_start_from_the_import(client: TestClient) -> None:
@@ -130,7 +130,7 @@ def test_later_sweep_can_warm_start_from_the_import(client: TestClient) -> None:
 def test_empty_study_is_imported(client: TestClient, service: ServiceRig) -> None:
     sweep = client.post(PATH, json=study(trials=[], parameters={})).json()
     assert (sweep["state"], sweep["counts"], sweep["best"]) == ("finished", {}, None)
-    assert_sound(service.data)
+    assert_no_breaches(service.data)
 
 
 def test_same_key_imports_once(client: TestClient) -> None:
@@ -254,7 +254,7 @@ BREACHES = [
 @pytest.mark.parametrize(("invariant", "statement"), BREACHES, ids=[statement for _, statement in BREACHES])
 def test_audit_checks_imported_sweeps(client: TestClient, service: ServiceRig, invariant: str, statement: str) -> None:
     client.post(PATH, json=study())
-    assert_sound(service.data)
+    assert_no_breaches(service.data)
     with service.database.write() as connection:
         connection.exec_driver_sql(statement)
     found = audit(service.data, sleep=lambda _: None)

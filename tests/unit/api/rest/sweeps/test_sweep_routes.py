@@ -14,7 +14,7 @@ from podium.sweep.data import datasets
 from podium.sweep.lifecycle.state_changes import SweepChanged
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.spec.sweep_spec import parse_spec
-from podium.sweep.values.network_manifest import Unfit
+from podium.sweep.values.network_manifest import NotExportable
 from podium.sweep.values.trial import SweepState
 from tests.service_rig import AT, MODEL, ServiceRig, assert_problem
 from tests.specs import builtin_document
@@ -213,7 +213,7 @@ def test_trial_shows_why_its_network_cannot_join_an_ensemble(client: TestClient,
     sweep_id = service.sweep()
     joins, unfit, gone = (service.trial(sweep_id, number, 0.75) for number in range(3))
     path = AttemptDirectory(service.data.attempt(sweep_id, 1, 1)).model
-    save_file({"w": np.zeros(1, np.float32)}, path, {"user_network": Unfit("there is no build").to_json()})
+    save_file({"w": np.zeros(1, np.float32)}, path, {"user_network": NotExportable("there is no build").to_json()})
     AttemptDirectory(service.data.attempt(sweep_id, 2, 1)).model.unlink()
     said = [client.get(f"/api/v1/trials/{trial_id}").json()["unfit"] for trial_id in (joins, unfit, gone)]
     assert said[:2] == [None, "its network cannot join an ensemble: there is no build"]

@@ -75,7 +75,7 @@ def test_incompatible_trials_are_omitted_counted_and_reported(earlier: ServiceRi
 def test_best_half_and_the_newest_are_used_above_the_limit(
     earlier: ServiceRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("podium.db.stores.warm_starts.AT_MOST", 4)
+    monkeypatch.setattr("podium.db.stores.warm_starts.MAX_TRIALS", 4)
     for number, value in enumerate([0.1, 0.8, 0.2, 0.3, 0.4], start=4):
         earlier.trial(1, number, value)
     sweep = submit(earlier.client(), warm_start=[1])
@@ -87,7 +87,7 @@ def test_best_half_and_the_newest_are_used_above_the_limit(
 
 
 def test_best_of_each_objective_are_used_above_the_limit(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("podium.db.stores.warm_starts.AT_MOST", 5)
+    monkeypatch.setattr("podium.db.stores.warm_starts.MAX_TRIALS", 5)
     metrics = [{"name": "val_accuracy", "goal": "maximize"}, {"name": "val_loss", "goal": "minimize"}]
     sweep_id = service.sweep(metric=None, metrics=metrics)
     for number, values in enumerate([(0.9, 9.0), (0.1, 0.1), (0.5, 5.0), (0.4, 4.0), (0.3, 3.0), (0.2, 2.0)]):

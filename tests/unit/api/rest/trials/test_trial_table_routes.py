@@ -164,7 +164,7 @@ def test_sort_value_is_read_once_per_trial(service: ServiceRig, sweep_id: int, p
     with service.database.read() as connection:
         order = order_of(path, sweeps.get(connection, sweep_id))
         assert order is not None
-        where = order.past([0.5] * len(order.columns), 3)
+        where = order.after([0.5] * len(order.columns), 3)
         statement = select(trials.c.id, *order.columns).select_from(order.source).where(where).order_by(*order.by())
         plan = connection.execute(text(f"EXPLAIN QUERY PLAN {statement.compile(compile_kwargs=LITERAL)}")).all()
     assert [row[-1] for row in plan if "SUBQUERY" in row[-1]] == []

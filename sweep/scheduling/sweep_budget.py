@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from podium.sweep.lifecycle.budget_usage import Outcome, Progress, Terms, Used, spent
+from podium.sweep.lifecycle.budget_usage import (
+    BestValueTracker,
+    BudgetTerms,
+    BudgetUsage,
+    CountedTrial,
+    exhausted_reason,
+)
 from podium.sweep.lifecycle.state_changes import StoredSweep
 from podium.sweep.spec.sweep_spec import SweepSpec
 
 
-class Account:
+class SweepBudget:
     """The account of one sweep. Times are monotonic, so that a change of the wall clock has no effect."""
 
     def __init__(self, spec: SweepSpec, stored: StoredSweep, at: float, now_s: float) -> None:
@@ -17,16 +23,16 @@ class Account:
         self._goal = spec.metric.goal
         self._began_s = _began_s(stored, at, now_s)
         self._device_s = stored.device_s  # of ended attempts
-        self._outcomes: list[Outcome] = []  # of counted trials, in the order in which they ended
+        self._outcomes: list[CountedTrial] = []  # of counted trials, in the order in which they ended
         self.spent = ""  # the message for the limit that is reached; see `look`
-        self.set_terms(Terms.of(spec).to_json() if stored.terms is None else stored.terms)
+        self.set_terms(BudgetTerms.of(spec).to_json() if stored.terms is None else stored.terms)
 
     def set_terms(self, text: str) -> None:
         """Set its limits, as JSON."""
-        self.text, self._terms = text, Terms.read(text)
-        self._progress = Progress(self._goal, self._terms, self._outcomes)
+        self.text, self._terms = text, BudgetTerms.read(text)
+        self._progress = BestValueTracker(self._goal, self._terms, self._outcomes)
 
-    def begin(self, now_s: float) -> None:
+    def start(self, now_s: float) -> None:
         """Record the start of an attempt; the wall time runs from the first one."""
         self._began_s = now_s if self._began_s is None else self._began_s
 
@@ -38,21 +44,21 @@ class Account:
         self._device_s += cost_s
         return cost_s
 
-    def note(self, number: int, value: float | None, constraints: Mapping[str, float]) -> None:
+    def record(self, number: int, value: float | None, constraints: Mapping[str, float]) -> None:
         """Add a counted trial; the value is None if it was pruned, and ignored if it violates a constraint."""
         violated = any(constraint > 0 for constraint in constraints.values())
-        self._outcomes.append(Outcome(number, None if violated else value))
-        self._progress.note(self._outcomes[-1])
+        self._outcomes.append(CountedTrial(number, None if violated else value))
+        self._progress.record(self._outcomes[-1])
 
-    def used(self, running_s: float, now_s: float) -> Used:
+    def used(self, running_s: float, now_s: float) -> BudgetUsage:
         """The usage so far; `running_s`: device-seconds of the running attempts."""
         wall_s = 0.0 if self._began_s is None else now_s - self._began_s
         progress = self._progress
-        return Used(wall_s, self._device_s + running_s, progress.still_trials, progress.reached_by)
+        return BudgetUsage(wall_s, self._device_s + running_s, progress.still_trials, progress.reached_by)
 
-    def look(self, running_s: float, now_s: float) -> None:
+    def update(self, running_s: float, now_s: float) -> None:
         """Update which limit is reached; after an extension, possibly none."""
-        self.spent = spent(self._terms, self.used(running_s, now_s))
+        self.spent = exhausted_reason(self._terms, self.used(running_s, now_s))
 
 
 def _began_s(stored: StoredSweep, at: float, now_s: float) -> float | None:

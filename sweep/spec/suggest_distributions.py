@@ -9,7 +9,7 @@ from typing import Any
 
 from podium.sweep.values.decimal_steps import on_step, steps_within
 from podium.sweep.values.errors import UserCodeError
-from podium.sweep.values.rng import within
+from podium.sweep.values.rng import sample_range
 from podium.sweep.values.trial import Scalar
 
 Distribution = dict[str, Any]
@@ -75,7 +75,7 @@ def check_name(name: str) -> None:
         raise UserCodeError(f"parameter name must be a string of 1 to {_MAX_NAME} characters, got {name!r:.60}")
 
 
-def complaint(value: Scalar, wanted: Distribution) -> str | None:
+def invalid_reason(value: Scalar, wanted: Distribution) -> str | None:
     """Why a planned value does not match the suggested distribution, or None."""
     if "values" in wanted:
         return None if value in wanted["values"] else f"not one of {wanted['values']!r}"
@@ -89,12 +89,12 @@ def complaint(value: Scalar, wanted: Distribution) -> str | None:
     return None
 
 
-def drawn(wanted: Distribution, chance: random.Random) -> Scalar:
+def sample(wanted: Distribution, chance: random.Random) -> Scalar:
     """A random value."""
     if "values" in wanted:
         choice: Scalar = chance.choice(wanted["values"])
         return choice
-    return within(wanted["min"], wanted["max"], wanted.get("step"), chance, log=bool(wanted.get("log")))
+    return sample_range(wanted["min"], wanted["max"], wanted.get("step"), chance, log=bool(wanted.get("log")))
 
 
 def _check_bounds(call: str, low: float, high: float, log: bool) -> None:

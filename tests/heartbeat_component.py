@@ -11,12 +11,12 @@ from podium.sweep.runtime import component
 
 def main() -> None:
     """Send heartbeats until SIGTERM."""
-    component.BEAT_S = 0.1
-    component.begin()
+    component.HEARTBEAT_S = 0.1
+    component.start_component()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    component.say_ready()
+    component.report_ready()
     while True:
-        component.beat()
+        component.send_heartbeat()
         time.sleep(0.05)
 
 

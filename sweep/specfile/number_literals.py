@@ -8,44 +8,44 @@ from typing import Any
 from pydantic import JsonValue
 
 
-class _Spelled:
+class _Literal:
     text: str
 
-    def __copy__(self) -> _Spelled:
+    def __copy__(self) -> _Literal:
         return self
 
-    def __deepcopy__(self, _: dict[int, Any]) -> _Spelled:
+    def __deepcopy__(self, _: dict[int, Any]) -> _Literal:
         return self
 
 
-class SpelledInt(_Spelled, int):
+class LiteralInt(_Literal, int):
     """An integer with its source text."""
 
 
-class SpelledFloat(_Spelled, float):
+class LiteralFloat(_Literal, float):
     """A float with its source text."""
 
 
-def spelled(value: JsonValue, numbers: Mapping[str, str], pointer: str = "") -> JsonValue:
+def with_literals(value: JsonValue, numbers: Mapping[str, str], pointer: str = "") -> JsonValue:
     """The value, with the source text from `numbers`, by JSON pointer, attached to each number."""
     if isinstance(value, dict):
-        return {key: spelled(below, numbers, f"{pointer}/{escaped(key)}") for key, below in value.items()}
+        return {key: with_literals(below, numbers, f"{pointer}/{escape_pointer(key)}") for key, below in value.items()}
     if isinstance(value, list):
-        return [spelled(below, numbers, f"{pointer}/{index}") for index, below in enumerate(value)]
+        return [with_literals(below, numbers, f"{pointer}/{index}") for index, below in enumerate(value)]
     text = numbers.get(pointer)
-    if text is None or isinstance(value, bool) or not isinstance(value, int | float) or not _says(text, value):
+    if text is None or isinstance(value, bool) or not isinstance(value, int | float) or not _is_literal_of(text, value):
         return value
-    number = SpelledInt(value) if isinstance(value, int) else SpelledFloat(value)
+    number = LiteralInt(value) if isinstance(value, int) else LiteralFloat(value)
     number.text = text
     return number
 
 
-def escaped(key: str) -> str:
+def escape_pointer(key: str) -> str:
     """A key as a part of a JSON pointer (RFC 6901)."""
     return key.replace("~", "~0").replace("/", "~1")
 
 
-def _says(text: str, value: float) -> bool:
+def _is_literal_of(text: str, value: float) -> bool:
     try:
         return (int(text, 0) if isinstance(value, int) else float(text)) == value
     except ValueError:  # such as 010, or .inf

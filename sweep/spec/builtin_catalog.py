@@ -24,7 +24,7 @@ class Setting:
     choices: tuple[Scalar, ...] = ()
     integer: bool = False
 
-    def complaint(self, value: Scalar) -> str | None:
+    def invalid_reason(self, value: Scalar) -> str | None:
         """Why `value` is invalid for this setting, or None."""
         if self.choices:
             if value not in self.choices:
@@ -95,7 +95,7 @@ def settings_of(model: str) -> dict[str, Setting]:
     return {**TRAINING, **MODELS[model]}
 
 
-def suggestion(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, known: Iterable[str]) -> str:
     """`did you mean 'lr'?`, or the list of known names."""
     names = sorted(known)
     if not names:

@@ -14,12 +14,12 @@ PROGRAMS = Path(__file__).parent / "integration" / "third_party" / "programs"
 WAIT_S = 120.0
 
 
-def swept(service: RunningService, document: dict[str, Any], *, ended: str = "finished") -> list[dict[str, Any]]:
+def run_program(service: RunningService, document: dict[str, Any], *, ended: str = "finished") -> list[dict[str, Any]]:
     """The trials of a sweep by number, each with its `metrics`; asserts its final state and that no trial failed."""
     return _trials(service, service.client.submit(document)["id"], ended)
 
 
-def swept_file(service: RunningService, path: Path) -> list[dict[str, Any]]:
+def run_program_file(service: RunningService, path: Path) -> list[dict[str, Any]]:
     """The same for a sweep file; asserts that the sweep finishes."""
     return _trials(service, service.client.submit_file(path)["id"], "finished")
 
