@@ -1902,6 +1902,12 @@ export interface components {
             path: string[];
         };
         /**
+         * GapReason
+         * @description The kind of a gap. During the first three, trials could have run.
+         * @enum {string}
+         */
+        GapReason: "between" | "choosing" | "idle" | "dedicated" | "set aside" | "lost" | "starting" | "down" | "unknown" | "absent";
+        /**
          * GapsView
          * @description Gaps between trials, as columns, without times when the device was absent.
          */
@@ -2637,7 +2643,7 @@ export interface components {
             reason: string;
             /** Total S */
             total_s: number;
-            why: components["schemas"]["Why"];
+            why: components["schemas"]["GapReason"];
         };
         /**
          * RegressionScores
@@ -3450,12 +3456,6 @@ export interface components {
             /** Message */
             message: string;
         };
-        /**
-         * Why
-         * @description The kind of a gap. During the first three, trials could have run.
-         * @enum {string}
-         */
-        Why: "between" | "choosing" | "idle" | "dedicated" | "set aside" | "lost" | "starting" | "down" | "unknown" | "absent";
         /**
          * WrittenView
          * @description The changed sweep file.

@@ -5,7 +5,7 @@ import { formatCount, formatDuration, formatTime } from "../format";
 export type Timeline = Schemas["TimelineView"];
 export type DeviceLine = Schemas["DeviceTimelineView"];
 export type Reason = Schemas["ReasonView"];
-export type Why = Schemas["Why"];
+export type Why = Schemas["GapReason"];
 
 type GapLabel = { name: string; description: string };
 
