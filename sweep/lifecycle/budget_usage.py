@@ -55,7 +55,7 @@ class BestValueTracker:
         self._target = terms.target
         self._min_delta = terms.plateau.min_delta if terms.plateau else 0.0
         self.mark: CountedTrial | None = None  # the value to improve on
-        self.still_trials = 0  # counted trials since the last improvement; none before the first value
+        self.trials_without_improvement = 0  # counted trials since the last improvement; none before the first value
         self.reached_by: CountedTrial | None = None  # the first that reached the target
         for outcome in outcomes:
             self.record(outcome)
@@ -64,9 +64,9 @@ class BestValueTracker:
         """Add a counted trial."""
         value = outcome.value
         if value is not None and self._improves(value):
-            self.mark, self.still_trials = outcome, 0
+            self.mark, self.trials_without_improvement = outcome, 0
         elif self.mark is not None:
-            self.still_trials += 1
+            self.trials_without_improvement += 1
         if self.reached_by is None and value is not None and self._reaches(value):
             self.reached_by = outcome
 

@@ -54,7 +54,7 @@ class SweepBudget:
         """The usage so far; `running_s`: device-seconds of the running attempts."""
         wall_s = 0.0 if self._began_s is None else now_s - self._began_s
         progress = self._progress
-        return BudgetUsage(wall_s, self._device_s + running_s, progress.still_trials, progress.reached_by)
+        return BudgetUsage(wall_s, self._device_s + running_s, progress.trials_without_improvement, progress.reached_by)
 
     def update(self, running_s: float, now_s: float) -> None:
         """Update which limit is reached; after an extension, possibly none."""

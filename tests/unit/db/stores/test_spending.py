@@ -44,7 +44,10 @@ def test_usage_from_the_database_equals_usage_trial_by_trial(
     expected = BestValueTracker(goal, terms, outcomes)
     with service.database.read() as connection:
         used = spending.used(connection, sweeps.get(connection, sweep_id), terms, AT)
-    assert (used.trials_without_improvement, used.reached_by) == (expected.still_trials, expected.reached_by)
+    assert (used.trials_without_improvement, used.reached_by) == (
+        expected.trials_without_improvement,
+        expected.reached_by,
+    )
 
 
 def test_only_successive_best_trials_are_read(service: ServiceRig) -> None:

@@ -36,14 +36,14 @@ def test_plateau_counts_trials_since_last_sufficient_improvement(
         if value is not None and (not marks or sign * (value - marks[-1][1]) > min_delta):
             marks.append((number, value))
     expected = len(values) - 1 - marks[-1][0] if marks else 0
-    assert BestValueTracker(goal, terms, outcomes(values)).still_trials == expected
+    assert BestValueTracker(goal, terms, outcomes(values)).trials_without_improvement == expected
 
 
 @given(VALUES, st.integers(1, 5), st.sampled_from([0.0, 1.0]))
 def test_plateau_has_no_sufficiently_better_value(values: list[float | None], trials: int, min_delta: float) -> None:
     terms = BudgetTerms(plateau=Plateau(trials=trials, min_delta=min_delta))
     progress = BestValueTracker("maximize", terms, outcomes(values))
-    if exhausted_reason(terms, BudgetUsage(0.0, 0.0, progress.still_trials, None)):
+    if exhausted_reason(terms, BudgetUsage(0.0, 0.0, progress.trials_without_improvement, None)):
         before = [value for value in values[:-trials] if value is not None]
         last = [value for value in values[-trials:] if value is not None]
         assert before and all(value <= max(before) + min_delta for value in last)
