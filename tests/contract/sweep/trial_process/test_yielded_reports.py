@@ -18,7 +18,7 @@ class FakeTrial(SimpleNamespace):
     metric = "score"
 
     def __init__(self) -> None:
-        super().__init__(reported=[], logged=[], early_finish=SimpleNamespace(watches=lambda _: False))
+        super().__init__(reported=[], logged=[], early_finish=SimpleNamespace(uses_metric=lambda _: False))
 
     def report(self, value: Any, step: int) -> None:
         self.reported.append((step, float(value)))
