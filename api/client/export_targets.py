@@ -48,7 +48,7 @@ class ExportResult:
     format: ExportFormat
     to: str
     trials: int
-    view_command: str
+    look: str
 
 
 def format_of(target: str, named: ExportFormat | None) -> ExportFormat:
@@ -95,11 +95,11 @@ def export(
         _check_folder(target)
         client.export(sweep_id, target, _TABLES[wanted], filter)
         return ExportResult(
-            sweep_id=sweep_id, format=wanted, to=target, trials=client.count_trials(sweep_id, filter), view_command=""
+            sweep_id=sweep_id, format=wanted, to=target, trials=client.count_trials(sweep_id, filter), look=""
         )
     trials = list(client.exported_trials(sweep_id, filter=filter))
     look = _WRITERS[wanted](sweep, trials, target, name)
-    return ExportResult(sweep_id=sweep_id, format=wanted, to=target, trials=len(trials), view_command=look)
+    return ExportResult(sweep_id=sweep_id, format=wanted, to=target, trials=len(trials), look=look)
 
 
 def _to_study(sweep: SweepInfo, trials: list[ExportedTrial], target: str, name: str) -> str:

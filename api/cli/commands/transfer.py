@@ -44,8 +44,8 @@ def export_sweep(
         lazy.terminal_output.print_json(asdict(done))
         return
     lazy.terminal_output.console.print(f"exported {done.trials:,} trials of sweep {sweep_id} to {done.to}")
-    if done.view_command:
-        lazy.terminal_output.console.print(f"view them with: {done.view_command}")
+    if done.look:
+        lazy.terminal_output.console.print(f"view them with: {done.look}")
 
 
 def import_sweep(
