@@ -169,9 +169,9 @@ VALID = (
 
 
 @pytest.mark.parametrize("statement", VALID)
-def test_what_the_search_may_record_is_no_breach(sound: ServiceRig, statement: str) -> None:
-    run_sql(sound, statement)
-    assert_no_breaches(sound.data)
+def test_recorded_search_states_are_no_breaches(consistent: ServiceRig, statement: str) -> None:
+    run_sql(consistent, statement)
+    assert_no_breaches(consistent.data)
 
 
 PASSING = [
