@@ -50,7 +50,8 @@ def merge_short(
 ) -> tuple[list[Interval], Shares]:
     """The intervals in the gaps between `rows`, oldest first; those shorter than a bucket are merged within it.
 
-    The first two and the last interval of each gap are not merged: their meaning depends on the adjacent trials.
+    The first two and the last interval of each gap are not merged: their meaning depends on the adjacent trials. Nor is
+    the third if it explains the second.
     """
     found = [Interval(*state) for state in states[:1]]
     taken, shares = len(found), defaultdict[tuple[str, str], Share](Share)
@@ -60,11 +61,18 @@ def merge_short(
         if last - first <= _MAX_UNMERGED:
             found += [Interval(*state) for state in states[first:last]]
         else:
-            found += [Interval(*state) for state in states[first : first + 2]]
-            found += _merge(states[first + 2 : last], stretch, shares)
+            rest = first + (3 if _is_explained_by_next(states, first + 1) else 2)
+            found += [Interval(*state) for state in states[first:rest]]
+            found += _merge(states[rest:last], stretch, shares)
             found.append(Interval(*states[last - 1]))
         taken = max(taken, last)
     return found, shares
+
+
+def _is_explained_by_next(states: Sequence[StateChange], index: int) -> bool:
+    """Whether a state has no reason and is so short that the reason of the next one applies."""
+    (at, state, reason), (end, _, _) = states[index : index + 2]
+    return (state, reason) == _NO_REASON and end - at <= MIN_SHOWN_S
 
 
 def _between(rows: Sequence[BusyRow], stretch: TimelineInterval) -> Iterator[tuple[float, float]]:

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
@@ -338,7 +338,15 @@ def test_trials_and_gaps_cover_all_time_once(ends: list[float], recorded: list[A
     assert sum(end - start for start, end in pieces) == pytest.approx(100)
 
 
+EXPLAINED_BY_NEXT = [  # the second interval has the reason of the third, which is merged with others
+    (0.0, ("lost", "x")), (0.0, ("ready", "waits")), (30.0, ("ready", "")), (35.0, ("dedicated", "z")), (36.0, ("lost", "x")),
+    (45.0, ("down", "y")), (55.0, ("lost", "x")), (56.0, ("down", "y")), (65.0, ("lost", "x")), (66.0, ("down", "y")),
+    (70.0, ("lost", "x")), (71.0, ("down", "y")),
+]  # fmt: skip
+
+
 @given(TIMES, st.lists(st.tuples(st.floats(-20, 120), WORDS), max_size=60), st.sampled_from([1.0, 7.0, 40.0]))
+@example([], EXPLAINED_BY_NEXT, 40.0)
 def test_merged_intervals_keep_the_duration_of_each_reason(
     ends: list[float], recorded: list[Any], bucket_s: float
 ) -> None:
