@@ -160,8 +160,9 @@ def _logarithmic_steps(document: _Document) -> _Document:
     low, high = document["min"], document["max"]
     if low <= 0:
         raise field_error(f"must be greater than 0 on a log scale, got {low:g}; for example, min: 1", "min")
-    if not math.isfinite(high / q):
-        raise field_error(f"{q:g} is too small for a maximum of {high:g}; for example, q: 1", "q")
+    largest = max(low, high)
+    if not math.isfinite(largest / q):
+        raise field_error(f"{q:g} is too small for a bound of {largest:g}; for example, q: 1", "q")
     if math.ceil(low / q) > math.floor(high / q):
         raise field_error(f"no multiple of {q:g} lies between {low:g} and {high:g}", "q")
     if q == 1:

@@ -8,7 +8,7 @@ import statistics
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from podium.sweep.search.distributions import draw
@@ -252,6 +252,7 @@ _ANY = st.one_of(st.integers(-(2**70), 2**70), st.floats())
     st.sampled_from(sorted(name for name, keys in KEYS.items() if {"mu", "a", "q"} & set(keys))),
     st.fixed_dictionaries(dict.fromkeys(("min", "max", "mu", "sigma", "a", "b", "q"), _ANY)),
 )
+@example("q_log_uniform_values", {"min": 9e307, "max": 0, "q": 0.5})  # min / q is infinite
 def test_accepted_distribution_can_be_drawn_and_validated(name: str, numbers: dict[str, Any]) -> None:
     keys = {"distribution": name} | {key: value for key, value in numbers.items() if key in KEYS[name]}
     try:

@@ -208,7 +208,7 @@ def test_process_start_is_retried_for_next_trial() -> None:
         asked = inbox.get(timeout=ANSWER_S)
         assert isinstance(asked, TrialProposed) and asked.planned is not None
         assert asked.planned.fallback_reason is FallbackReason.FAILED
-        assert asked.planned.fallback_error == "no search process could be started: cannot allocate memory"
+        assert asked.planned.fallback_error == "failed to start the search process: cannot allocate memory"
     thread.close()
     assert tries == [12, 13, 14, 15, 16]
 

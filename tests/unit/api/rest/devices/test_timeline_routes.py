@@ -339,7 +339,8 @@ def test_trials_and_gaps_cover_all_time_once(ends: list[float], recorded: list[A
 
 
 EXPLAINED_BY_NEXT = [  # the second interval has the reason of the third, which is merged with others
-    (0.0, ("lost", "x")), (0.0, ("ready", "waits")), (30.0, ("ready", "")), (35.0, ("dedicated", "z")), (36.0, ("lost", "x")),
+    (0.0, ("lost", "x")), (0.0, ("ready", "waits")), (30.0, ("ready", "")), (35.0, ("dedicated", "z")),
+    (36.0, ("lost", "x")),
     (45.0, ("down", "y")), (55.0, ("lost", "x")), (56.0, ("down", "y")), (65.0, ("lost", "x")), (66.0, ("down", "y")),
     (70.0, ("lost", "x")), (71.0, ("down", "y")),
 ]  # fmt: skip
