@@ -170,7 +170,7 @@ def _one(method: str = "random", **keys: Any) -> dict[str, Any]:
         (
             _one(distribution="q_log_uniform_values", min=1.0, max=10.0, q=1e-320),
             "q",
-            "a maximum of 10; for example, q: 1",
+            "a bound of 10; for example, q: 1",
         ),
         (_one(distribution="uniform", min=10**400, max=1), "min", "401 digits"),
         (_one(distribution="beta", a=1e308, b=1.0), "a", "at most 1e+09"),
