@@ -52,10 +52,10 @@ from podium.db.schema.engine import Database
 from podium.db.schema.migrate import migrate
 from podium.db.schema.tables import metrics
 from podium.db.stores import sweeps
-from podium.sweep.lifecycle.state_changes import MetricPoint, TrialPlanned
+from podium.sweep.lifecycle.scheduler_changes import MetricPoint, TrialPlanned
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.settings import ServiceSettings
-from podium.sweep.scheduling.recorder import DatabaseRecorder
+from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.spec.sweep_spec import parse_spec
 from podium.sweep.values.trial import AttemptKey
 

@@ -28,7 +28,7 @@ from benchmarks.results import Figure, Row, ratio, times_less
 from podium.db.schema.engine import Database
 from podium.db.schema.migrate import migrate
 from podium.db.stores import sweeps
-from podium.sweep.lifecycle.state_changes import (
+from podium.sweep.lifecycle.scheduler_changes import (
     AttemptEnded,
     AttemptPlaced,
     AttemptStarted,
@@ -36,7 +36,7 @@ from podium.sweep.lifecycle.state_changes import (
     MetricPoint,
     TrialPlanned,
 )
-from podium.sweep.scheduling.recorder import DatabaseRecorder
+from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec
 from podium.sweep.values.trial import AttemptKey, Ended, Started, TrialState

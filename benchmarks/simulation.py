@@ -19,6 +19,7 @@ from typing import Any
 from podium.db.schema.engine import Database
 from podium.db.schema.migrate import migrate
 from podium.db.stores import sweeps
+from podium.sweep.lifecycle.scheduler_changes import Enqueued
 from podium.sweep.lifecycle.scheduler_messages import (
     Device,
     Inbox,
@@ -30,10 +31,9 @@ from podium.sweep.lifecycle.scheduler_messages import (
     TrialProposed,
     Wake,
 )
-from podium.sweep.lifecycle.state_changes import Enqueued
 from podium.sweep.protocol.slot_commands import SlotCommand, StartAttempt
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.scheduling.recorder import DatabaseRecorder
+from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.scheduling.scheduler import TICK_S, Scheduler
 from podium.sweep.scheduling.study_queries import StudyThread
 from podium.sweep.search.search_threads import answer_suggestion

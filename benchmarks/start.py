@@ -31,7 +31,7 @@ from benchmarks.service import document
 from podium.api.client.client import Client
 from podium.api.serve.supervisor import free_port
 from podium.db.schema.engine import Database
-from podium.sweep.lifecycle.state_changes import (
+from podium.sweep.lifecycle.scheduler_changes import (
     AttemptEnded,
     AttemptPlaced,
     AttemptStarted,
@@ -40,7 +40,7 @@ from podium.sweep.lifecycle.state_changes import (
     TrialPlanned,
 )
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.scheduling.recorder import DatabaseRecorder
+from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.values.trial import AttemptKey, Ended, Params, Started, TrialState
 
 TRIALS = 10_000

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from podium.sweep.lifecycle.scheduler_changes import Enqueued
 from podium.sweep.lifecycle.scheduler_messages import (
     Device,
     Inbox,
@@ -18,7 +19,6 @@ from podium.sweep.lifecycle.scheduler_messages import (
     StudyAnswered,
     TrialProposed,
 )
-from podium.sweep.lifecycle.state_changes import Enqueued
 from podium.sweep.protocol.slot_commands import (
     PruneAnswer,
     SlotCommand,

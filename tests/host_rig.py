@@ -12,7 +12,7 @@ from podium.db.stores.replicas import ReplicaRow
 from podium.ensemble.host.host_loop import HostLoop
 from podium.ensemble.host.worker_launcher import OnChange, Phase, WorkerConfig, WorkerStatus
 from podium.ensemble.values.ensemble_spec import MemberState
-from podium.sweep.lifecycle.state_changes import DeviceChanged
+from podium.sweep.lifecycle.scheduler_changes import DeviceChanged
 from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.errors import EnsembleError
 from tests.fakes import FakeClock

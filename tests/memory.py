@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from podium.sweep.lifecycle.budget_usage import BudgetTerms
-from podium.sweep.lifecycle.state_changes import (
+from podium.sweep.lifecycle.scheduler_changes import (
     AttemptEnded,
     AttemptPlaced,
     AttemptStarted,
@@ -32,7 +32,7 @@ from podium.sweep.lifecycle.state_changes import (
     TrialPlanned,
     TrialRetried,
 )
-from podium.sweep.scheduling.change_writer import trial_of
+from podium.sweep.scheduling.change_buffer import trial_of
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.errors import DatabaseError, FencedError
 from podium.sweep.values.trial import (

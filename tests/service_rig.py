@@ -36,7 +36,7 @@ from podium.ensemble.values.ensemble_spec import (
     majority,
 )
 from podium.ensemble.values.version import NewVersion
-from podium.sweep.lifecycle.state_changes import (
+from podium.sweep.lifecycle.scheduler_changes import (
     ArtifactSaved,
     AttemptEnded,
     AttemptPlaced,
@@ -51,7 +51,7 @@ from podium.sweep.lifecycle.state_changes import (
 from podium.sweep.runtime.atomic_files import sha256_of
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory, RuntimeDirectory
 from podium.sweep.runtime.settings import ServiceSettings
-from podium.sweep.scheduling.recorder import DatabaseRecorder
+from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.spec.sweep_spec import parse_spec
 from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.trial import AttemptKey, Cause, Ended, Params, Saved, Started, SweepState, TrialState

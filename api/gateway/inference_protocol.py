@@ -27,7 +27,7 @@ from podium.api.http.cancel_on_disconnect import cancel_on_disconnect
 from podium.api.http.inference_errors import InferenceRoute, inference_error
 from podium.api.http.request_body import check_row_count, read_body, run_in_thread_if
 from podium.api.http.request_decompression import ENCODINGS, decompress
-from podium.api.http.request_limits import INLINE_SIZE, MAX_JSON_ROWS_BYTES, MAX_PREDICTION_BYTES
+from podium.api.http.request_limits import INLINE_SIZE, MAX_ARRAY_ROWS_BYTES, MAX_JSON_ROWS_BYTES
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.replica_links import can_answer
 from podium.ensemble.values.ensemble_spec import EnsembleState, Snapshot, Traffic
@@ -216,9 +216,9 @@ async def _content(request: Request) -> tuple[bytes, int | None]:
     encoding = request.headers.get("content-encoding", "identity").lower()
     if encoding not in {"identity", *ENCODINGS}:
         raise HTTPException(415, f"Content-Encoding: must be identity, gzip or deflate, not {encoding[:40]!r}")
-    content = await read_body(request, MAX_PREDICTION_BYTES)
+    content = await read_body(request, MAX_ARRAY_ROWS_BYTES)
     if encoding != "identity":
-        content = await asyncio.to_thread(decompress, content, encoding, MAX_PREDICTION_BYTES)
+        content = await asyncio.to_thread(decompress, content, encoding, MAX_ARRAY_ROWS_BYTES)
     return content, None if stated is None else int(stated)
 
 

@@ -21,10 +21,10 @@ from podium.api.http.problem_details import ProblemType
 from podium.api.http.request_body import check_row_count, read_body, run_in_thread_if
 from podium.api.http.request_limits import (
     INLINE_SIZE,
+    MAX_ARRAY_ROWS_BYTES,
     MAX_DEADLINE_MS,
     MAX_ID,
     MAX_JSON_ROWS_BYTES,
-    MAX_PREDICTION_BYTES,
     MAX_ROWS_WITH_MEMBERS,
 )
 from podium.api.http.service_context import ServiceContext
@@ -88,7 +88,7 @@ async def predict(request: Request) -> Response:
     aggregator: Aggregator = request.app.state.aggregator
     is_npy = request.headers.get("content-type", "").partition(";")[0] == "application/x-npy"
     if is_npy:
-        content = await read_body(request, MAX_PREDICTION_BYTES)
+        content = await read_body(request, MAX_ARRAY_ROWS_BYTES)
     else:
         content = await read_body(request, MAX_JSON_ROWS_BYTES, "send a .npy array (application/x-npy)")
     service: ServiceContext = request.app.state.service

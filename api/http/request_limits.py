@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 MAX_JSON_BYTES = 1 << 20  # bytes of a body, except on routes marked with `reads_own_body`
-MAX_PREDICTION_BYTES = 64 << 20  # bytes of a body with rows to predict or to evaluate
+MAX_ARRAY_ROWS_BYTES = 64 << 20  # of rows as arrays, to predict or to evaluate
 MAX_JSON_ROWS_BYTES = 4 << 20  # of rows as JSON: parsing blocks the event loop for about 10 ms per MB
 MAX_IMPORT_BYTES = 64 << 20  # bytes of an imported study
 MAX_INCOMING_BYTES = 256 << 20  # bytes of all bodies that one process is receiving

@@ -7,8 +7,8 @@ import time
 from podium.api.http.service_context import ServiceContext
 from podium.api.use_cases.sweep_submission import Submitted
 from podium.db.stores import imports, requests
+from podium.sweep.lifecycle.allowed_commands import SweepCommand
 from podium.sweep.lifecycle.budget_usage import BudgetTerms
-from podium.sweep.lifecycle.commands import SweepCommand
 from podium.sweep.lifecycle.imported_trials import parse_import
 
 

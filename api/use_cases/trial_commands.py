@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from podium.api.http.service_context import ServiceContext
 from podium.db.stores import requests
 from podium.db.stores.requests import EnqueuedRow
-from podium.sweep.lifecycle.commands import TrialCommand
+from podium.sweep.lifecycle.allowed_commands import TrialCommand
 from podium.sweep.values.trial import Scalar
 
 

@@ -3,6 +3,7 @@
 Runs in the api process; study pages run in the scheduler.
 
 Modules:
+    busy_intervals  The attempts of a device in an interval of time, short ones merged by bucket
     curves          Downsampled learning curves of the trials of a sweep, the most relevant first
     exports         Reads all trials of a sweep with all their data in batches, for exports
     filter_terms    The words of a filter: `state:failed lr<0.01 -tag:bad` as terms with their positions in the text
@@ -10,7 +11,6 @@ Modules:
     points          Trials of a sweep as columns of plain values for charts: all matches, or a sample
     study_pages     The trials of a sweep for `trial.study` in a running trial
     sweep_activity  The devices that sweeps use now, and the duration of their recent trials
-    timeline        The attempts of a device in an interval of time, short ones merged by bucket
     trial_columns   SQL columns of trials from other tables, for filters and sorting
     trial_cursor    Cursors of pages of trials: the sort key and its values at the end of a page
     trial_filter    Filters of trials, `state:failed lr<0.01`, as SQL conditions

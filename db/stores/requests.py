@@ -17,8 +17,7 @@ from podium.db.stores.events import NewEvent
 from podium.db.stores.stored_trials import distributions_of
 from podium.db.stores.sweeps import SweepRow
 from podium.db.stores.trial_rows import TrialRow
-from podium.sweep.lifecycle.budget_usage import BudgetTerms, continuation_advice, exhausted_reason
-from podium.sweep.lifecycle.commands import (
+from podium.sweep.lifecycle.allowed_commands import (
     SweepCommand,
     TrialCommand,
     check_accepts_trials,
@@ -26,7 +25,8 @@ from podium.sweep.lifecycle.commands import (
     next_sweep_state,
     next_trial_request,
 )
-from podium.sweep.lifecycle.state_changes import DeviceDrained, SweepChanged
+from podium.sweep.lifecycle.budget_usage import BudgetTerms, continuation_advice, exhausted_reason
+from podium.sweep.lifecycle.scheduler_changes import DeviceDrained, SweepChanged
 from podium.sweep.spec.program import ImportedProgram
 from podium.sweep.spec.sweep_spec import spec_from_json
 from podium.sweep.values.annotations import check_count, checked_note, checked_tags

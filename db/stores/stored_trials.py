@@ -12,7 +12,7 @@ from podium.db.schema.tables import enqueued as enqueued_table
 from podium.db.schema.tables import metrics as metric_table
 from podium.db.stores import spending, trial_details
 from podium.db.stores.trials import IMPORTED_FROM
-from podium.sweep.lifecycle.state_changes import (
+from podium.sweep.lifecycle.scheduler_changes import (
     Enqueued,
     StoredTrial,
     TrialCommandRequest,

@@ -14,7 +14,7 @@ from podium.db.stores import events, sweep_warnings
 from podium.db.stores.events import NewEvent
 from podium.db.stores.sweep_warnings import WarningRow
 from podium.sweep.lifecycle.budget_usage import BudgetTerms
-from podium.sweep.lifecycle.state_changes import SweepChanged, SweepUpdate
+from podium.sweep.lifecycle.scheduler_changes import SweepChanged, SweepUpdate
 from podium.sweep.spec.sweep_spec import SweepSpec, spec_from_json
 from podium.sweep.values.errors import ConflictError, NotFoundError
 from podium.sweep.values.trial import (

@@ -13,7 +13,7 @@ from podium.db.schema.tables import artifacts, attempts, trial_params, trials
 from podium.db.schema.tables import enqueued as enqueued_table
 from podium.db.stores import events, trial_details
 from podium.db.stores.events import NewEvent
-from podium.sweep.lifecycle.state_changes import (
+from podium.sweep.lifecycle.scheduler_changes import (
     ArtifactSaved,
     AttemptEnded,
     AttemptPlaced,

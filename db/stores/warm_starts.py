@@ -13,7 +13,7 @@ from podium.db.schema.tables import sweeps as sweep_table
 from podium.db.stores import sweeps, trial_details
 from podium.db.stores.stored_trials import distributions_of, params_of
 from podium.db.stores.trial_details import FEASIBLE
-from podium.sweep.lifecycle.state_changes import EarlierTrial
+from podium.sweep.lifecycle.scheduler_changes import EarlierTrial
 from podium.sweep.lifecycle.warm_start import WarmStart, incompatible_objectives, select_trials
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.errors import InvalidSpecError, NotFoundError, Problem

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from podium.sweep.lifecycle.state_changes import Change, Enqueued, PendingCommands, StoredSweep
+from podium.sweep.lifecycle.scheduler_changes import Change, Enqueued, PendingCommands, StoredSweep
 from podium.sweep.protocol.slot_commands import SlotCommand
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.trial import AttemptKey, Cause, Event, Scalar, StudyRequested, SuggestRequested, TrialState

@@ -5,14 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 
-from podium.sweep.lifecycle.scheduler_messages import (
-    PruneDecision,
-    SearchFailed,
-    SearchInputs,
-    TrialProposed,
-    ValueSuggested,
-)
-from podium.sweep.lifecycle.state_changes import (
+from podium.sweep.lifecycle.scheduler_changes import (
     AttemptEnded,
     Change,
     ParamDefined,
@@ -23,6 +16,13 @@ from podium.sweep.lifecycle.state_changes import (
     TrialDropped,
     TrialPlanned,
     TrialRetried,
+)
+from podium.sweep.lifecycle.scheduler_messages import (
+    PruneDecision,
+    SearchFailed,
+    SearchInputs,
+    TrialProposed,
+    ValueSuggested,
 )
 from podium.sweep.scheduling.decisions import (
     CloseSearch,

@@ -7,7 +7,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 
-from podium.sweep.lifecycle.state_changes import Change, DeviceDrained, PendingCommands
+from podium.sweep.lifecycle.scheduler_changes import Change, DeviceDrained, PendingCommands
 from podium.sweep.scheduling.device_ledger import DeviceLedger, Slot
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 from podium.sweep.lifecycle.failure_limits import ConsecutiveFailures
-from podium.sweep.lifecycle.scheduler_messages import Device
-from podium.sweep.lifecycle.state_changes import (
+from podium.sweep.lifecycle.scheduler_changes import (
     Change,
     StoredSweep,
     StoredTrial,
@@ -14,6 +13,7 @@ from podium.sweep.lifecycle.state_changes import (
     SweepUpdate,
     SweepWarned,
 )
+from podium.sweep.lifecycle.scheduler_messages import Device
 from podium.sweep.runtime.import_times import warning_of
 from podium.sweep.scheduling.ask_pacing import AskPacing
 from podium.sweep.scheduling.decisions import Instant

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from podium.sweep.lifecycle.scheduler_changes import StoredTrial
 from podium.sweep.lifecycle.scheduler_messages import Device
-from podium.sweep.lifecycle.state_changes import StoredTrial
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.trial import (
     INFRASTRUCTURE_CAUSES,

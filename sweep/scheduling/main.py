@@ -21,12 +21,12 @@ from podium.sweep.runtime.component import on_wake, report_ready, send_heartbeat
 from podium.sweep.runtime.disk_space import disk_space
 from podium.sweep.runtime.settings import ServiceSettings, available_cores
 from podium.sweep.scheduling.cleanup import CleanupThread
-from podium.sweep.scheduling.recorder import DatabaseRecorder
+from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.scheduling.retention import Retention
 from podium.sweep.scheduling.scheduler import Scheduler
 from podium.sweep.scheduling.study_queries import StudyThread
 from podium.sweep.search.search_threads import SearchThreads
-from podium.sweep.slots import slot_pool
+from podium.sweep.slots import ray_slots
 from podium.sweep.values.errors import PodiumError
 
 
@@ -35,9 +35,9 @@ def run(settings: ServiceSettings, ray_address: str) -> None:
     began_at = time.time()
     database = Database(settings.data.database)
     recorder = DatabaseRecorder(database, f"process {os.getpid()}")
-    slot_pool.connect(ray_address)
+    ray_slots.connect(ray_address)
     inbox: Inbox = Inbox()
-    pool = slot_pool.RaySlots(inbox, settings.devices)
+    pool = ray_slots.RaySlots(inbox, settings.devices)
     cleanup = CleanupThread()
     retention = Retention(database, settings.data, recorder.epoch)
     scheduler = Scheduler(

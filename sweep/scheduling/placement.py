@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from podium.sweep.lifecycle.state_changes import AttemptPlaced
+from podium.sweep.lifecycle.scheduler_changes import AttemptPlaced
 from podium.sweep.scheduling.assignments import assignment_of
 from podium.sweep.scheduling.decisions import AskTrial, Decision, Instant
 from podium.sweep.scheduling.device_ledger import Slot
@@ -19,7 +19,10 @@ WAITS_S = 5.0  # a sweep without a running trial for longer is waiting, rather t
 
 
 def place_trials(state: SchedulerState, now: Instant) -> Decision:
-    """Give each free slot a ready trial of the sweep that is furthest behind its share."""
+    """Give each free slot a ready trial of the sweep that is furthest behind its share.
+
+    A slot on a device that an ensemble reserved, or that is drained, is not free.
+    """
     decision = Decision()
     if state.disk.reason:
         return decision

@@ -28,7 +28,7 @@ from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.scheduling.action_executor import ActionExecutor
 from podium.sweep.scheduling.active_sweeps import rejection
-from podium.sweep.scheduling.change_writer import ChangeWriter
+from podium.sweep.scheduling.change_buffer import ChangeBuffer
 from podium.sweep.scheduling.command_handler import CommandHandler
 from podium.sweep.scheduling.decide import decide, resolve_orphans, suspend
 from podium.sweep.scheduling.decisions import Decision, Instant
@@ -76,7 +76,7 @@ class Scheduler:
         self._has_started = has_started
         self._state = SchedulerState(data, threads, recorder.last_trial_id())
         self._commands = CommandHandler(self._state)
-        self._writer = ChangeWriter(recorder, self._state.sweeps.sweep_id_of)
+        self._writer = ChangeBuffer(recorder, self._state.sweeps.sweep_id_of)
         self._executor = ActionExecutor(
             inbox=inbox, searchers=searchers, study=study, clean_up=clean_up, apply_retention=apply_retention
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podium.sweep.lifecycle.state_changes import StoredSweep, StoredTrial
+from podium.sweep.lifecycle.scheduler_changes import StoredSweep, StoredTrial
 from podium.sweep.values.trial import MEMORY_CAUSES, TrialState
 from podium.sweep.values.trial_history import PastTrial
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from podium.sweep.lifecycle.scheduler_changes import Enqueued
 from podium.sweep.lifecycle.scheduler_messages import (
     ASK_DEADLINE_S,
     Inbox,
@@ -25,7 +26,6 @@ from podium.sweep.lifecycle.scheduler_messages import (
     TrialProposed,
     ValueSuggested,
 )
-from podium.sweep.lifecycle.state_changes import Enqueued
 from podium.sweep.search.search_client import OnMessage, OpenProcess, Proposer, SearchProcess
 from podium.sweep.search.sweep_search import NO_DEFINITIONS, Definitions, Search
 from podium.sweep.spec.search_methods import BRUTE_FORCE, CUSTOM

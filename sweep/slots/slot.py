@@ -35,8 +35,8 @@ from podium.sweep.protocol.trial_messages import (
     parse_from_trial,
 )
 from podium.sweep.runtime import resource_usage
+from podium.sweep.runtime.disk_full_cause import ON_DATA_DISK
 from podium.sweep.runtime.fail_points import fail_point
-from podium.sweep.runtime.full_disk import ON_DATA_DISK
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.runtime.process_trees import become_subreaper
 from podium.sweep.runtime.removal import advance, finish, removal_steps, unfinished

@@ -28,7 +28,7 @@ _SEVERAL_WORDS = ("args", "args_no_hyphens", "args_no_boolean_flags")
 _ONE_WORD = ("args_json", "args_json_file", "program", "interpreter", "env")
 _VARIABLE = "envvar:"
 # Environment variables that every trial has, wherever the service was started.
-_OF_TRIALS = (
+TRIAL_VARIABLES = (
     "CUDA_VISIBLE_DEVICES", "PATH", "PYTHONUNBUFFERED", "TMPDIR", *THREAD_VARIABLES,
     "PODIUM_ARTIFACTS", "PODIUM_METRICS", "PODIUM_OBJECTIVES", "PODIUM_PARAMS", "PODIUM_SEED", "PODIUM_TRIAL",
 )  # fmt: skip
@@ -89,7 +89,7 @@ def environment_of_function(program: Mapping[str, Any], params: Params, json_fil
 
 def missing_variables(words: Iterable[str], variables: Iterable[str]) -> list[str]:
     """The names after `${envvar:` in words that are not among `variables`, sorted."""
-    known = {*variables, *_OF_TRIALS}
+    known = {*variables, *TRIAL_VARIABLES}
     named = {
         name.removeprefix(_VARIABLE) for word in words for name in _MACRO.findall(word) if name.startswith(_VARIABLE)
     }

@@ -4,7 +4,7 @@ Runs in separate processes, started by the CLI or the api process, and in notebo
 
 Modules:
     parameter_importance  Computes parameter importances with fANOVA over a sweep's finished trials
-    space_conversion      Converts a search space in a Python or JSON file to a sweep file document
+    space_import          Converts a search space in a Python or JSON file to a sweep file document
     study_conversion      Converts sweeps to Optuna studies and studies to sweeps
     study_storage         Reads studies from Optuna storages without writing to them, and writes studies in bulk
     tune_space            Converts Ray Tune's search space objects to parameters of a sweep file

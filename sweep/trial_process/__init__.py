@@ -29,6 +29,6 @@ Modules:
     trial_checkpoints    Checkpoints of a trial: written atomically, loaded by its next attempt, without unpickling
     trial_handle         The `trial` object that user code gets
     user_code            Loads the function of a sweep, calls it with a trial or a config, and reports what it yields
-    wandb_run            Environment variables and parameter file for `wandb.init` in a trial
+    wandb_environment    Environment variables and parameter file for `wandb.init` in a trial
     wandb_sink           Reports the metrics that a function logs to Weights & Biases
 """

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from podium.sweep.protocol.codec import DeviceView
 from podium.sweep.protocol.limits import MAX_IMPORTS
 from podium.sweep.protocol.trial_messages import AttemptGreeting
-from podium.sweep.runtime import full_disk
+from podium.sweep.runtime import disk_full_cause
 from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.import_times import ImportTimes
 from podium.sweep.runtime.layout import AttemptDirectory
@@ -36,7 +36,7 @@ from podium.sweep.trial_process.channel import Channel
 from podium.sweep.trial_process.early_finish import TrialStopped
 from podium.sweep.trial_process.tracebacks import format_traceback
 from podium.sweep.trial_process.trial_handle import Trial
-from podium.sweep.trial_process.wandb_run import wandb_variables
+from podium.sweep.trial_process.wandb_environment import wandb_variables
 from podium.sweep.trial_process.wandb_sink import WandbSink
 from podium.sweep.values.attempt_outcomes import MAX_MESSAGE, MAX_TRACEBACK, ReportedOutcome
 from podium.sweep.values.errors import BadReportError, PinningError, ScriptFailedError
@@ -189,7 +189,7 @@ def _with_constraints(
 def _failed(error: BaseException, assignment: Assignment) -> ReportedOutcome:
     cause, message, interrupted = cause_of(error), f"{type(error).__name__}: {exception_text(error)}", False
     if disk_is_full(error):
-        cause, message, interrupted = full_disk.classify_full_disk(error, message, assignment)
+        cause, message, interrupted = disk_full_cause.classify_full_disk(error, message, assignment)
     if isinstance(error, ScriptFailedError):
         traceback = error.tail  # already in the log
     else:

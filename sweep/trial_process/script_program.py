@@ -26,7 +26,7 @@ from podium.sweep.spec.metric_patterns import MetricExtractor
 from podium.sweep.trial_process import artifacts
 from podium.sweep.trial_process.printed_metrics import JsonLines, LineSplitter
 from podium.sweep.trial_process.trial_handle import Pruned, Trial
-from podium.sweep.trial_process.wandb_run import wandb_variables, with_hook
+from podium.sweep.trial_process.wandb_environment import wandb_variables, with_hook
 from podium.sweep.values.errors import BadReportError, ScriptFailedError, UserCodeError
 
 MARGIN_S = 1.0  # the part of the grace period in which a stopped trial saves artifacts and sends its value, at most
@@ -47,7 +47,7 @@ def _run(trial: Trial, spec: Mapping[str, Any], code: str | None, grace_s: float
     if code is not None:
         shutil.copytree(code, trial.dir, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
     metrics_file = trial.directory.temporary / "metrics.jsonl"
-    environment = _environment(trial, metrics_file)
+    environment = {**os.environ, **script_variables(trial, metrics_file)}
     json_file = trial.directory.temporary / "args.json"
     meaning = MacroValues(trial.params, sys.executable, spec["script"] or "", json_file, environment)
     environment |= expand_variables(spec["env"], meaning)
@@ -69,10 +69,10 @@ def _run(trial: Trial, spec: Mapping[str, Any], code: str | None, grace_s: float
     return chosen
 
 
-def _environment(trial: Trial, metrics_file: Path) -> dict[str, str]:
+def script_variables(trial: Trial, metrics_file: Path) -> dict[str, str]:
+    """The environment variables that a script has in addition to those of every trial."""
     here = str(Path(sys.executable).parent)  # so that `python` is found without an activated environment
     return {
-        **os.environ,
         "PATH": f"{here}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
         "PYTHONUNBUFFERED": "1",
         "PODIUM_METRICS": str(metrics_file),

@@ -8,10 +8,10 @@ Modules:
     code_references      References to user functions, `module:function`, and reserved module names
     decimal_steps        Steps of a range in decimal arithmetic, so that 3 steps of 0.1 are 0.3
     device_state         The states of a device and their transitions
+    dotted_names         Converts parameters with dotted names to nested dictionaries, for code written for W&B or Ray
+                         Tune
     errors               All errors that a user may see
     failure_causes       Classifies exceptions and error output of a trial by failure cause
-    nested_params        Converts parameters with dotted names to nested dictionaries, for code written for W&B or Ray
-                         Tune
     network_manifest     The metadata of a saved user network, from which ensembles rebuild it
     number_patterns      Regular expressions for numbers in printed text: `auto`, `${number}`, truncated matches
     objective_reduction  Reduces the reported values of a trial to its result: last, min or max

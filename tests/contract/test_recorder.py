@@ -16,8 +16,7 @@ from podium.db.schema import tables
 from podium.db.schema.engine import Database
 from podium.db.schema.migrate import migrate
 from podium.db.stores import sweeps
-from podium.sweep.lifecycle.scheduler_messages import Recorder
-from podium.sweep.lifecycle.state_changes import (
+from podium.sweep.lifecycle.scheduler_changes import (
     AttemptEnded,
     AttemptPlaced,
     AttemptStarted,
@@ -37,7 +36,8 @@ from podium.sweep.lifecycle.state_changes import (
     TrialPlanned,
     TrialRetried,
 )
-from podium.sweep.scheduling.recorder import DatabaseRecorder
+from podium.sweep.lifecycle.scheduler_messages import Recorder
+from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.errors import DatabaseError, FencedError

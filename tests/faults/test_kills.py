@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from podium.db.schema.engine import Database, connect, sqlite_module
-from podium.sweep.scheduling.recorder import DatabaseRecorder
+from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from tests.doctor import assert_no_breaches
 from tests.faults.journal import Journal, compare
 from tests.faults.victims import Census, reported_components

@@ -14,7 +14,7 @@ from podium.api.http import reject_duplicate_keys
 from podium.api.http.authentication import submitter, viewer
 from podium.api.http.body_schema import body_of
 from podium.api.http.request_body import read_body, reads_own_body
-from podium.api.http.request_limits import MAX_PREDICTION_BYTES
+from podium.api.http.request_limits import MAX_ARRAY_ROWS_BYTES
 from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.ensembles.ensemble_models import EvaluationView
@@ -57,7 +57,7 @@ async def evaluate_ensemble(
     ensemble_id: RowId, request: Request, response: Response, service: ServiceContext = context
 ) -> EvaluationView:
     """Score a version and each of its members on a split or on posted rows. 202 if it takes longer than `wait_s`."""
-    content = await read_body(request, MAX_PREDICTION_BYTES)
+    content = await read_body(request, MAX_ARRAY_ROWS_BYTES)
     body = await asyncio.to_thread(_parse, content)
     evaluation = EvaluationRequest(
         version=body.version, split=body.split, inputs=body.inputs, targets=body.targets, force=body.force

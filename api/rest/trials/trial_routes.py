@@ -21,7 +21,7 @@ from podium.db.queries.trial_pages import ArtifactRow
 from podium.db.stores import metrics, trial_rows
 from podium.db.stores.trial_rows import TrialRow
 from podium.ensemble.building import trial_outputs
-from podium.sweep.lifecycle.commands import TrialCommand
+from podium.sweep.lifecycle.allowed_commands import TrialCommand
 from podium.sweep.runtime.atomic_files import open_regular
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.values.errors import NotFoundError

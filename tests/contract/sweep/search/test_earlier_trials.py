@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from podium.sweep.search.sweep_search import Search
+from podium.sweep.spec.search_methods import METHODS
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.trial import TrialState
 from podium.sweep.values.trial_history import PastTrial, TrialPlan
@@ -16,7 +17,7 @@ from tests.specs import spec
 
 BEST = 0.8
 METRICS = [{"name": "near", "goal": "minimize"}, {"name": "far", "goal": "maximize"}]
-LEARNING = ["tpe", "gp", "cmaes", "nsga2", "nsga3"]
+LEARNING = [method.name for method in METHODS.values() if method.uses_results]
 
 
 def searched(method: str, **changes: Any) -> SweepSpec:

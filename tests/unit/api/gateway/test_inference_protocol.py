@@ -565,7 +565,7 @@ def test_claimed_size_allocates_no_memory(shape: list[int]) -> None:
 
 
 def test_body_above_the_limit_is_413(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inference_protocol, "MAX_PREDICTION_BYTES", 50)
+    monkeypatch.setattr(inference_protocol, "MAX_ARRAY_ROWS_BYTES", 50)
     assert_error(client.post(INFER, json=body()), 413, "exceeds 50 bytes")
     bomb = gzip.compress(b"0" * 51)
     assert_error(client.post(INFER, content=bomb, headers={"Content-Encoding": "gzip"}), 413, "decompressed")

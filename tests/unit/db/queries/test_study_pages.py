@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from podium.db.queries import study_pages
-from podium.sweep.lifecycle.state_changes import AttemptEnded, ParamDefined
+from podium.sweep.lifecycle.scheduler_changes import AttemptEnded, ParamDefined
 from podium.sweep.values.trial import AttemptKey, Ended, StudyRequested, TrialState
 from tests.service_rig import AT, ServiceRig
 

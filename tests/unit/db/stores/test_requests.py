@@ -8,8 +8,8 @@ import pytest
 
 from podium.db.schema.engine import Database
 from podium.db.stores import requests, stored_trials, sweeps, trial_rows
-from podium.sweep.lifecycle.commands import SweepCommand, TrialCommand
-from podium.sweep.lifecycle.state_changes import SweepChanged
+from podium.sweep.lifecycle.allowed_commands import SweepCommand, TrialCommand
+from podium.sweep.lifecycle.scheduler_changes import SweepChanged
 from podium.sweep.values.errors import ConflictError, InvalidSpecError, NotPossibleError
 from podium.sweep.values.trial import SweepState, TrialRequest
 from tests.service_rig import AT, ServiceRig

@@ -17,7 +17,7 @@ from podium.db.schema.tables import events as events_table
 from podium.db.schema.tables import tokens as tokens_table
 from podium.db.stores import devices, events, metrics, sweeps, trial_rows, trials
 from podium.db.stores.events import NewEvent
-from podium.sweep.lifecycle.state_changes import (
+from podium.sweep.lifecycle.scheduler_changes import (
     ArtifactSaved,
     AttemptEnded,
     AttemptPlaced,
@@ -28,7 +28,7 @@ from podium.sweep.lifecycle.state_changes import (
     TrialDropped,
     TrialPlanned,
 )
-from podium.sweep.scheduling.recorder import DatabaseRecorder
+from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.errors import ConflictError, IllegalTransitionError, InvalidSpecError, NotFoundError
 from podium.sweep.values.trial import AttemptKey, Cause, Ended, Saved, SweepState, TrialState

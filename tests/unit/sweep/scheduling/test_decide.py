@@ -9,6 +9,14 @@ from typing import get_args
 
 import pytest
 
+from podium.sweep.lifecycle.scheduler_changes import (
+    AttemptEnded,
+    AttemptPlaced,
+    DeviceChanged,
+    MetricPoint,
+    StoredSweep,
+    TrialPlanned,
+)
 from podium.sweep.lifecycle.scheduler_messages import (
     Device,
     Message,
@@ -18,14 +26,6 @@ from podium.sweep.lifecycle.scheduler_messages import (
     Stop,
     TrialProposed,
     Wake,
-)
-from podium.sweep.lifecycle.state_changes import (
-    AttemptEnded,
-    AttemptPlaced,
-    DeviceChanged,
-    MetricPoint,
-    StoredSweep,
-    TrialPlanned,
 )
 from podium.sweep.protocol.slot_commands import StartAttempt, StopAttempt
 from podium.sweep.runtime.layout import DataDirectory
@@ -196,7 +196,7 @@ def test_pure_module_imports_no_clock_thread_or_database(module: str) -> None:
     assert [name for name in _imports(SCHEDULING / f"{module}.py") if name.startswith(IMPURE)] == []
 
 
-@pytest.mark.parametrize("module", [*PURE, "scheduler", "action_executor", "change_writer"])
+@pytest.mark.parametrize("module", [*PURE, "scheduler", "action_executor", "change_buffer"])
 def test_only_owner_assigns_its_attributes(module: str) -> None:
     """No assignment to attributes of anything but `self`; a class method may set up what it has just constructed."""
     assert list(_foreign_assignments(ast.parse((SCHEDULING / f"{module}.py").read_text()))) == []

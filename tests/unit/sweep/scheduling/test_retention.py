@@ -13,12 +13,18 @@ from starlette.testclient import TestClient
 
 from podium.db.audit import audit
 from podium.db.stores import candidates, ensemble_changes, retention_plan
-from podium.sweep.lifecycle.state_changes import ArtifactSaved, AttemptEnded, AttemptPlaced, TrialPlanned, TrialRetried
+from podium.sweep.lifecycle.scheduler_changes import (
+    ArtifactSaved,
+    AttemptEnded,
+    AttemptPlaced,
+    TrialPlanned,
+    TrialRetried,
+)
 from podium.sweep.runtime.atomic_files import sha256_of
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.runtime.weights_lock import hold_weights, try_lock_weights
 from podium.sweep.scheduling.cleanup import CleanupThread
-from podium.sweep.scheduling.recorder import DatabaseRecorder
+from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.scheduling.retention import Retention
 from podium.sweep.values.errors import DatabaseError, FencedError
 from podium.sweep.values.trial import AttemptKey, Cause, Ended, Saved, TrialState

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.sweep.lifecycle.commands import cloned_params
+from podium.sweep.lifecycle.allowed_commands import cloned_params
 from podium.sweep.scheduling.search_inputs import past_trials
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.spec import suggest_distributions
 from podium.sweep.spec.builtin_catalog import did_you_mean
 from podium.sweep.spec.search_space import Parameter
-from podium.sweep.specfile.spec_hints import search_hints
+from podium.sweep.specfile.spec_warnings import search_hints
 from podium.sweep.values.errors import InvalidSpecError, UserCodeError
 from podium.sweep.values.trial import AttemptKey, Cause, SuggestRequested, TrialState
 from podium.sweep.values.trial_history import PastTrial

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from podium.sweep.lifecycle.state_changes import StoredSweep
+from podium.sweep.lifecycle.scheduler_changes import StoredSweep
 from podium.sweep.scheduling.search_inputs import past_trials
 from podium.sweep.search.sweep_search import TRIALS_TOLD, Search
 from podium.sweep.values.trial import TERMINAL_TRIAL_STATES, Cause, SweepState, TrialState

@@ -17,11 +17,11 @@ from starlette.testclient import TestClient
 
 from podium.api.rest.devices.idle_gaps import Gap, GapReason, drop_short, find_gaps, reason_of, with_missed_heartbeat
 from podium.api.rest.devices.merged_intervals import Interval, merge_short
-from podium.db.queries.timeline import BusyRow, TimelineInterval
+from podium.db.queries.busy_intervals import BusyRow, TimelineInterval
 from podium.db.stores import device_history, stored_trials
 from podium.db.stores.device_history import DeviceStateRow
-from podium.sweep.lifecycle.state_changes import AttemptEnded, AttemptPlaced, Change, DeviceChanged, TrialPlanned
-from podium.sweep.scheduling.recorder import DatabaseRecorder
+from podium.sweep.lifecycle.scheduler_changes import AttemptEnded, AttemptPlaced, Change, DeviceChanged, TrialPlanned
+from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.values.device_state import DeviceState, RecordedState
 from podium.sweep.values.trial import AttemptKey, Cause, Ended, TrialState
 from tests.fakes import FakeClock

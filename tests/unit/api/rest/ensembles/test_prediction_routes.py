@@ -149,7 +149,7 @@ def test_health_is_public_and_other_routes_are_not(client: TestClient, gateway: 
 def test_body_above_the_limit_is_not_forwarded(
     client: TestClient, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prediction_routes, "MAX_PREDICTION_BYTES", 3)
+    monkeypatch.setattr(prediction_routes, "MAX_ARRAY_ROWS_BYTES", 3)
     answer = client.post("/v2/models/m/infer", content=b"1234", headers=BEARER)
     assert (answer.status_code, answer.json()["error"]) == (413, "the request body exceeds 3 bytes; send fewer rows")
     assert gateway.came == []

@@ -15,7 +15,7 @@ from podium.db.schema.tables import metadata
 from podium.db.stores import stored_trials
 from podium.db.stores.trials import IMPORTED_FROM
 from podium.sweep.lifecycle import imported_trials
-from podium.sweep.scheduling.recorder import DatabaseRecorder
+from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from tests.doctor import assert_no_breaches
 from tests.service_rig import ServiceRig, assert_problem
 from tests.specs import builtin_document

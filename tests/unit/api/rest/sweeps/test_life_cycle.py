@@ -11,8 +11,8 @@ from starlette.testclient import TestClient
 
 from podium.db.access.tokens import Role
 from podium.db.stores import events, stored_trials
-from podium.sweep.lifecycle.commands import POSSIBLE_FOR_SWEEP, POSSIBLE_FOR_TRIAL
-from podium.sweep.lifecycle.state_changes import (
+from podium.sweep.lifecycle.allowed_commands import POSSIBLE_FOR_SWEEP, POSSIBLE_FOR_TRIAL
+from podium.sweep.lifecycle.scheduler_changes import (
     AttemptEnded,
     AttemptPlaced,
     DeviceChanged,

@@ -10,7 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from podium.db.audit import audit_files
-from podium.sweep.lifecycle.state_changes import ArtifactSaved
+from podium.sweep.lifecycle.scheduler_changes import ArtifactSaved
 from podium.sweep.runtime.atomic_files import sha256_of
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.values.trial import AttemptKey, Saved

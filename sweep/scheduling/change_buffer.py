@@ -9,8 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping
 
-from podium.sweep.lifecycle.scheduler_messages import Recorder
-from podium.sweep.lifecycle.state_changes import (
+from podium.sweep.lifecycle.scheduler_changes import (
     ArtifactSaved,
     AttemptEnded,
     AttemptPlaced,
@@ -18,13 +17,14 @@ from podium.sweep.lifecycle.state_changes import (
     Change,
     MetricPoint,
 )
+from podium.sweep.lifecycle.scheduler_messages import Recorder
 from podium.sweep.values.attempt_outcomes import MAX_MESSAGE, storable
 from podium.sweep.values.errors import DatabaseError
 
 log = logging.getLogger("podium.scheduler")
 
 
-class ChangeWriter:
+class ChangeBuffer:
     """Owns the changes that are not written yet. `sweep_of` returns the sweep of a trial, if known."""
 
     def __init__(self, recorder: Recorder, sweep_of: Callable[[int], int | None]) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.sweep.lifecycle.state_changes import (
+from podium.sweep.lifecycle.scheduler_changes import (
     AttemptEnded,
     AttemptPlaced,
     Change,
@@ -16,7 +16,7 @@ from podium.sweep.lifecycle.state_changes import (
     SweepChanged,
     TrialPlanned,
 )
-from podium.sweep.scheduling.change_writer import ChangeWriter, trial_of
+from podium.sweep.scheduling.change_buffer import ChangeBuffer, trial_of
 from podium.sweep.values.errors import DatabaseError
 from podium.sweep.values.trial import TERMINAL_TRIAL_STATES, AttemptKey, SweepState, TrialState
 from tests.memory import MemoryRecorder
@@ -60,7 +60,7 @@ def test_writable_changes_are_written_once_in_order(points: list[tuple[int, floa
         if trial not in spoiled:
             expected.append(change)
     recorder = Recorder(outages)
-    writer = ChangeWriter(recorder, lambda trial: 10 * trial)
+    writer = ChangeBuffer(recorder, lambda trial: 10 * trial)
     writer.add(changes)
     while writer.pending:
         try:
@@ -77,7 +77,7 @@ def test_error_unrelated_to_a_change_is_raised() -> None:
             raise RuntimeError("simulated")
 
     changes: list[Change] = [_point(1, 1.0, 0), _point(2, 1.0, 0)]
-    writer = ChangeWriter(BrokenRecorder(), lambda trial: trial)
+    writer = ChangeBuffer(BrokenRecorder(), lambda trial: trial)
     writer.add(changes)
     with pytest.raises(RuntimeError, match="simulated"):
         writer.write()

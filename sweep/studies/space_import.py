@@ -1,6 +1,6 @@
 """Converts a search space in a Python or JSON file to a sweep file document; a subprocess of the CLI.
 
-`python -m podium.sweep.studies.space_conversion FILE NAME` imports the script, which runs its top-level code, and
+`python -m podium.sweep.studies.space_import FILE NAME` imports the script, which runs its top-level code, and
 writes one JSON object: `{"document": {…}, "notes": […]}`, or `{"error": "…"}`. The script imports Ray or Optuna in this
 process. A script that creates a Tuner under `if __name__ == "__main__":` is run as the main program, up to
 `Tuner.fit`.

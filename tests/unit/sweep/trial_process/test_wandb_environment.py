@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.sweep.trial_process.wandb_run import HOOK_FOLDER, parameter_file, wandb_variables, with_hook
+from podium.sweep.trial_process.wandb_environment import HOOK_FOLDER, parameter_file, wandb_variables, with_hook
 from podium.sweep.values.trial import Params
 
 NAMES = st.text(min_size=1, max_size=20).filter(lambda name: "." not in name)

@@ -24,7 +24,7 @@ from podium.db.stores import (
     trials,
     warm_starts,
 )
-from podium.sweep.lifecycle.state_changes import (
+from podium.sweep.lifecycle.scheduler_changes import (
     DURABLE,
     ArtifactSaved,
     AttemptEnded,

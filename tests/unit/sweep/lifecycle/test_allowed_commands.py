@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from podium.sweep.lifecycle.commands import (
+from podium.sweep.lifecycle.allowed_commands import (
     POSSIBLE_FOR_SWEEP,
     POSSIBLE_FOR_TRIAL,
     SweepCommand,
