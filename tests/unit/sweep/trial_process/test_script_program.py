@@ -12,7 +12,8 @@ from podium.sweep.trial_process.script_program import script_variables
 
 
 def test_variables_of_a_script_can_be_named_in_its_command(tmp_path: Path) -> None:
-    directory = AttemptDirectory(tmp_path)
+    directory = AttemptDirectory(tmp_path / "attempt")
+    directory.prepare()
     trial: Any = SimpleNamespace(objectives=("loss",), params={"lr": 0.1}, seed=7, number=3, directory=directory)
     given = script_variables(trial, tmp_path / "metrics.jsonl")
     assert set(given) <= set(TRIAL_VARIABLES)
