@@ -130,7 +130,7 @@ class Supervisor:
                 self._on_exit(component)
         self._check_heartbeats(time.monotonic())
         if self._write_error:
-            self._publish()
+            self.publish()
 
     def _check_heartbeats(self, now_s: float) -> None:
         """Report silent components, and kill hung ones; their exit is handled like any other."""
@@ -147,7 +147,7 @@ class Supervisor:
             if process is not None:
                 process.kill()
         if changed:
-            self._publish()
+            self.publish()
 
     def _next_due(self) -> float:
         due = [component.due_s for component in self._components.values() if component.due_s is not None]
@@ -187,7 +187,7 @@ class Supervisor:
             time.monotonic(),
         )
         self._selector.register(read_fd, selectors.EVENT_READ, component.name)
-        self._publish()
+        self.publish()
 
     def _read_pipe(self, component: _Component) -> None:
         assert component.ready_fd is not None
@@ -207,7 +207,7 @@ class Supervisor:
         if component.name == "ray":
             for name in _ON_RAY:
                 self._components[name].due_s = time.monotonic()
-        self._publish()
+        self.publish()
         if not self._announced and all(each.ready for each in self._components.values()):
             self._announced = True
             self._log(f"Podium is ready at {self._settings.url} (data in {self._settings.data_dir})")
@@ -252,7 +252,7 @@ class Supervisor:
                 self._components[name].restarts += 1
         elif component.name in _ON_RAY and not self._components["ray"].ready:
             component.due_s = None
-        self._publish()
+        self.publish()
 
     def _is_disk_full(self) -> bool:
         """Whether the disk is full: then a component may fail to start, and is restarted until there is space."""
@@ -316,7 +316,8 @@ class Supervisor:
             component.process.kill()
             component.process.wait()
 
-    def _publish(self) -> None:
+    def publish(self) -> None:
+        """Write the state of all components to the service file. Reports a failure once."""
         settings = self._settings
         components = [
             {

@@ -47,7 +47,7 @@ class GroupRunner:
     def __init__(self, group: Group, precision: torch.dtype) -> None:
         self.group = group
         self.choices: dict[int, PlanChoice] = {}
-        self._plans = GroupPlans(group)
+        self.plans = GroupPlans(group)
         self._precision = precision
         self._fell_back = ""
 
@@ -58,7 +58,7 @@ class GroupRunner:
 
         If the loop itself fails there is nothing to compare, and the loop is used.
         """
-        trial = PlanBenchmark(self._plans, self.group.device, self._precision, slow)
+        trial = PlanBenchmark(self.plans, self.group.device, self._precision, slow)
         try:
             for size, sample in samples.items():
                 use_threads(threads[size])
@@ -89,20 +89,20 @@ class GroupRunner:
 
     def _compute(self, rows: int) -> Callable[[torch.Tensor], torch.Tensor]:
         choice = self.choices.get(size_of(rows))
-        return self._plans.run_loop if choice is None else choice.compute
+        return self.plans.run_loop if choice is None else choice.compute
 
     def _one_by_one(self, rows: torch.Tensor, error: Exception) -> GroupOutputs:
         """Compute members one by one to find the faulty one; if all succeed, the plan failed and is not used again."""
         answers = GroupOutputs(self.group, [], [])
         for index, position in enumerate(self.group.positions):
             try:
-                answers.tensors.append(self._plans.run_one(index, rows))
+                answers.tensors.append(self.plans.run_one(index, rows))
                 answers.positions.append(position)
             except Exception as own:  # noqa: BLE001 - any error is this member's
                 answers.failed[position] = reason(own)
         if not answers.failed:
             self._fell_back = reason(error)
-            self.choices = {size: PlanChoice(size, Plan.LOOP, self._plans.run_loop) for size in self.choices}
+            self.choices = {size: PlanChoice(size, Plan.LOOP, self.plans.run_loop) for size in self.choices}
         return answers
 
 
@@ -115,10 +115,10 @@ class InGraphNetwork:
         self._members = len(members)
         self._combination = combination
         self._example = next((member.example for member in members if member.example is not None), None)
-        self._groups = [GroupRunner(group, precision) for group in groups(members)]
+        self.runners = [GroupRunner(group, precision) for group in groups(members)]
         self._devices = self._by_device()
         self._threads = dict.fromkeys(SIZES, torch.get_num_threads())
-        self._at_once = dict.fromkeys(SIZES, False)
+        self.at_once = dict.fromkeys(SIZES, False)  # by batch size: whether devices compute concurrently
         self._took_us: dict[int, dict[str, float]] = {}
         self._warm_s = 0.0
         self._pool = ThreadPoolExecutor(max(1, len(self._devices) - 1), "member-device")
@@ -150,8 +150,8 @@ class InGraphNetwork:
         budget_s = budget_s or (SLOW_WARM_S if slow else WARM_S)
         samples = plan_selection.samples(features, torch.device("cpu"), self._example)
         self._choose_threads(samples)
-        for group in self._groups:
-            group.warm(samples, budget_s / len(self._groups), slow, self._threads)
+        for group in self.runners:
+            group.warm(samples, budget_s / len(self.runners), slow, self._threads)
         if self._placeholders():
             self._choose_at_once(samples)
         for size in SIZES[:2]:
@@ -161,9 +161,9 @@ class InGraphNetwork:
     def plan(self) -> dict[str, Any]:
         """The chosen plans and the times of the others, as plain values for the ensemble's report."""
         return {
-            "groups": [group.to_dict() for group in self._groups],
+            "groups": [group.to_dict() for group in self.runners],
             "threads": {str(size): threads for size, threads in self._threads.items()},
-            "devices_at_once": {str(size): at_once for size, at_once in self._at_once.items()},
+            "devices_at_once": {str(size): at_once for size, at_once in self.at_once.items()},
             "devices_took_us": {str(size): took for size, took in self._took_us.items()},
             "warm_s": round(self._warm_s, 2),
         }
@@ -179,7 +179,7 @@ class InGraphNetwork:
         are used only if they are much faster than one on average.
         """
         most = torch.get_num_threads()
-        if most == 1 or any(running.group.device.type == "cuda" for running in self._groups):
+        if most == 1 or any(running.group.device.type == "cuda" for running in self.runners):
             return
         for size, sample in samples.items():
             took: dict[int, list[float]] = {1: [], most: []}
@@ -194,13 +194,13 @@ class InGraphNetwork:
 
     def _by_device(self) -> list[list[GroupRunner]]:
         found: dict[tuple[torch.device, int], list[GroupRunner]] = {}
-        for running in self._groups:
+        for running in self.runners:
             found.setdefault((running.group.device, running.group.slot), []).append(running)
         return list(found.values())
 
     def _placeholders(self) -> bool:
         """Whether several CPU slots serve as devices; a GPU computes asynchronously anyway."""
-        return len(self._devices) > 1 and all(running.group.device.type == "cpu" for running in self._groups)
+        return len(self._devices) > 1 and all(running.group.device.type == "cpu" for running in self.runners)
 
     def _choose_at_once(self, samples: Mapping[int, torch.Tensor]) -> None:
         for size, sample in samples.items():
@@ -210,15 +210,15 @@ class InGraphNetwork:
                 for name, run in (("one after the other", self._serial), ("at once", self._threaded)):
                     took[name] = min(_timed_us(run, sample) for _ in range(5 if size < SIZES[-1] else 2))
             self._took_us[size] = {name: round(us, 1) for name, us in took.items()}
-            self._at_once[size] = took["at once"] < took["one after the other"] * plan_selection.MARGIN
+            self.at_once[size] = took["at once"] < took["one after the other"] * plan_selection.MARGIN
 
     def _run(self, rows: torch.Tensor) -> list[GroupOutputs]:
-        run = self._threaded if self._at_once[size_of(len(rows))] else self._serial
+        run = self._threaded if self.at_once[size_of(len(rows))] else self._serial
         return run(rows)
 
     def _serial(self, rows: torch.Tensor) -> list[GroupOutputs]:
         """Compute on one device after the other; GPU launches do not block, so GPUs overlap."""
-        if any(running.group.device.type == "cuda" for running in self._groups):
+        if any(running.group.device.type == "cuda" for running in self.runners):
             rows = rows.pin_memory()
         return [answer for device in self._devices for answer in _run_device(device, rows)]
 

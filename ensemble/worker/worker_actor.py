@@ -22,7 +22,7 @@ class WorkerActor:
         # The machine is shared with trials: a thread that spins while another has no core turns 40 us into 80 ms.
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
         self._threads = threads
-        self._server: WorkerServer | None = None
+        self.server: WorkerServer | None = None
         self._started = ""
 
     def start(
@@ -36,18 +36,18 @@ class WorkerActor:
 
         from podium.ensemble.worker.worker_server import WorkerServer
 
-        if self._server is None:
+        if self.server is None:
             torch.set_num_threads(self._threads)
             network = _load(files, in_graph=in_graph, combination=combination, precision=precision, features=features)
             server = WorkerServer(endpoint, epoch, network, known_row=network.known_rows(1, features))
             server.start()
-            self._server = server
+            self.server = server
             self._started = json.dumps({"pid": os.getpid(), "plan": network.plan()})
         return self._started
 
     def health(self) -> str:
         """The server's counters and latencies as JSON; any answer shows that the process is alive."""
-        return json.dumps({} if self._server is None else self._server.health())
+        return json.dumps({} if self.server is None else self.server.health())
 
 
 def _load(files: str, *, in_graph: bool, combination: str, precision: str, features: int) -> Any:

@@ -187,7 +187,7 @@ def test_stream_over_limit_is_503_until_another_closes(rig: ServiceRig, monkeypa
             assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
             assert "event-stream limit reached (1)" in refused.json()["detail"]
         wait_for("the page has left", lambda: feed.streams == 0)
-        assert feed._tasks == []  # no client is waiting
+        assert not feed.polls
         with following(url) as stream:
             assert next(stream).id == "0"
 

@@ -173,7 +173,7 @@ def test_members_on_several_devices_keep_their_order(at_once: bool, monkeypatch:
 @pytest.mark.parametrize("at_once", [False, True], ids=["one after the other", "at once"])
 def test_failure_on_one_device_does_not_affect_other(at_once: bool) -> None:
     ensemble = in_graph_network([placed(FailsOnValue(network(0), ROWS[0, 0])), placed(network(1), slot=1)])
-    ensemble._at_once = dict.fromkeys(ensemble._at_once, at_once)
+    ensemble.at_once = dict.fromkeys(ensemble.at_once, at_once)
     found = ensemble.predict(ROWS)
     assert set(found.failed) == {0} and np.isfinite(found.predictions[1]).all()
 
@@ -229,7 +229,7 @@ def test_no_combination_is_returned_when_member_predicts_nan() -> None:
 
 def test_plan_is_discarded_when_it_raises_but_loop_works(monkeypatch: pytest.MonkeyPatch) -> None:
     ensemble = warmed(in_graph_network([placed(network(0)), placed(network(1))]))
-    (running,) = ensemble._groups
+    (running,) = ensemble.runners
 
     def broken(_: torch.Tensor) -> torch.Tensor:
         raise RuntimeError("out of luck")
@@ -305,8 +305,8 @@ def test_actor_serves_after_warm_up_and_is_deterministic(
         reply = Reply.parse(client.recv_multipart())
     assert (reply.request_id, reply.status, reply.combined is not None) == (7, "ok", whole_ensemble)
     assert reply.predictions is not None and reply.predictions.shape == (len(files), 17, 4)
-    assert actor._server is not None
-    actor._server.close()
+    assert actor.server is not None
+    actor.server.close()
 
 
 def test_actor_names_file_that_cannot_be_loaded(tmp_path: Path, actor: WorkerActor) -> None:

@@ -109,8 +109,8 @@ def test_unwritable_file_is_reported_once(tmp_path: Path, data: DataDirectory) -
     supervisor = Supervisor(ServiceSettings(str(data.root), str(tmp_path / "run")), said.append)
     data.service_file.mkdir()
     for _ in range(3):
-        supervisor._publish()
+        supervisor.publish()
     assert said == [f"cannot write {data.service_file}: Is a directory; retrying"]
     data.service_file.rmdir()
-    supervisor._publish()
+    supervisor.publish()
     assert _part(data)["state"] == "waiting"

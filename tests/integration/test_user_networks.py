@@ -88,12 +88,12 @@ def test_networks_of_one_shape_are_batched(rig: UserRig) -> None:
     files = [rig.finished(bundle, {"kind": "batch_norm", "width": 4}, number) for number in range(3)]
     network = load(files, in_graph=True, combination=combination([1.0] * 3), precision=Precision.FLOAT32)
     assert isinstance(network, InGraphNetwork)
-    (running,) = network._groups
+    (running,) = network.runners
     assert running.group.positions == (0, 1, 2)
     rows = torch.from_numpy(ROWS)
     with torch.inference_mode():
         stacked = GroupPlans(running.group).prepare(Plan.STACKED, rows)(rows)
-        torch.testing.assert_close(stacked, running._plans.run_loop(rows), atol=1e-6, rtol=0)
+        torch.testing.assert_close(stacked, running.plans.run_loop(rows), atol=1e-6, rtol=0)
 
 
 def test_token_ids_out_of_range_fail_only_their_request(rig: UserRig) -> None:

@@ -62,6 +62,11 @@ class Feed:
         """The number of subscriptions."""
         return len(self._subscriptions)
 
+    @property
+    def polls(self) -> bool:
+        """Whether the database is polled: only while there are subscriptions."""
+        return bool(self._tasks)
+
     async def subscribe(self, watch: Watch, after: int | None = None, token_id: int = 0) -> Subscription:
         """Subscribe to events after the event `after`, by default to new ones. Raises `ServiceError` at a limit.
 
