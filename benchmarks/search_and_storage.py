@@ -39,8 +39,8 @@ from podium.sweep.lifecycle.scheduler_changes import (
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec
+from podium.sweep.values.search_values import TrialPlan
 from podium.sweep.values.trial import AttemptKey, Ended, Started, TrialState
-from podium.sweep.values.trial_history import TrialPlan
 
 TRIALS = 200
 REPORTS = 5

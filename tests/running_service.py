@@ -21,6 +21,7 @@ from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
 from podium.sweep.values.errors import ServiceError
 from podium.sweep.values.trial import TERMINAL_SWEEP_STATES, SweepState
 from tests.doctor import assert_no_breaches
+from tests.subreaper import not_subreaper
 from tests.token_leaks import assert_no_token_left
 
 PODIUM = [sys.executable, "-P", "-m", "podium.api.cli.app"]
@@ -42,6 +43,33 @@ def podium(*arguments: str, timeout_s: float = 120.0) -> subprocess.CompletedPro
     return subprocess.run([*PODIUM, *arguments], capture_output=True, text=True, timeout=timeout_s, check=False)
 
 
+# Prints the process id of a command whose output goes to a file: LOG COMMAND...
+_LAUNCH = """
+import subprocess, sys
+with open(sys.argv[1], "ab") as log:
+    started = subprocess.Popen(sys.argv[2:], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+print(started.pid)
+"""
+
+
+class DetachedProcess(psutil.Process):
+    """A process that is no child of this one: slots and supervisors under test kill unknown children."""
+
+    def poll(self) -> int | None:
+        """None while it runs, 0 afterwards; its status is not known."""
+        return None if self.is_running() and self.status() != psutil.STATUS_ZOMBIE else 0
+
+
+def _start_detached(command: list[str], log: Path, environment: Mapping[str, str]) -> DetachedProcess:
+    """Start a process as a child of init, also if an earlier test made this process a subreaper."""
+    with not_subreaper():
+        launched = subprocess.run(
+            [sys.executable, "-c", _LAUNCH, str(log), *command],
+            env=dict(environment), stdout=subprocess.PIPE, text=True, check=True,
+        )  # fmt: skip
+    return DetachedProcess(int(launched.stdout))
+
+
 class RunningService:
     """`podium serve` on free ports and its own data directory."""
 
@@ -52,20 +80,23 @@ class RunningService:
         *,
         environment: Mapping[str, str] | None = None,
         ports: tuple[int, int] = (0, 0),
+        detached: bool = False,
     ) -> None:
-        """`ports`: of the API and the gateway; 0: any free port."""
+        """`ports`: of the API and the gateway; 0: any free port. `detached`: see `DetachedProcess`."""
         self.data = DataDirectory(data_dir)
         self._log = data_dir.with_name(f"{data_dir.name}.log").open("ab")
-        self.process = subprocess.Popen(
-            [
-                *PODIUM, "serve", "--data-dir", str(data_dir), "--devices", devices,
-                "--port", str(ports[0]), "--gateway-port", str(ports[1]),
-            ],
-            stdin=subprocess.DEVNULL,
-            stdout=self._log,
-            stderr=self._log,
-            env={**os.environ, **(environment or {})},
-        )  # fmt: skip
+        command = [
+            *PODIUM, "serve", "--data-dir", str(data_dir), "--devices", devices,
+            "--port", str(ports[0]), "--gateway-port", str(ports[1]),
+        ]  # fmt: skip
+        variables = {**os.environ, **(environment or {})}
+        self.process: subprocess.Popen[bytes] | DetachedProcess
+        if detached:
+            self.process = _start_detached(command, Path(self._log.name), variables)
+        else:
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log, env=variables
+            )
         try:
             self.client: Client = wait_for("the service is ready", self._ready, START_S)
         except BaseException:
@@ -105,7 +136,7 @@ class RunningService:
     def stop(self, number: int = signal.SIGTERM) -> int:
         """Signal `serve` and wait for its end; its exit status."""
         self.process.send_signal(number)
-        return self.process.wait(timeout=30)
+        return self.process.wait(timeout=30) or 0
 
     def reset(self) -> None:
         """End all that tests have left running, so that the next ones find every device free."""

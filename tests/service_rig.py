@@ -35,7 +35,7 @@ from podium.ensemble.values.ensemble_spec import (
     Task,
     majority,
 )
-from podium.ensemble.values.version import NewVersion
+from podium.ensemble.values.new_version import NewVersion
 from podium.sweep.lifecycle.scheduler_changes import (
     ArtifactSaved,
     AttemptEnded,

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from podium.ensemble.values.version import TrialFiles
+from podium.ensemble.values.new_version import TrialFiles
 from podium.ensemble.worker.network import ModelFile
 from podium.sweep.runtime.atomic_files import sha256_of
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory

@@ -13,7 +13,7 @@ from podium.db.stores.ensembles import EnsembleRow, VersionRow
 from podium.ensemble.building.ensemble_preview import Preview, preview
 from podium.ensemble.building.version_building import VersionBuilder
 from podium.ensemble.values.ensemble_spec import EnsembleRequest, VersionRequest
-from podium.ensemble.values.version import NewVersion, TrialFiles
+from podium.ensemble.values.new_version import NewVersion, TrialFiles
 from podium.sweep.runtime.weights_lock import hold_weights
 from podium.sweep.values.errors import EnsembleError
 

@@ -16,7 +16,7 @@ from podium.api.http.service_context import ServiceContext
 from podium.db.stores import ensembles, evaluations
 from podium.db.stores.ensembles import EnsembleRow, VersionRow
 from podium.ensemble.values.ensemble_spec import POSTED, SERVING_STATES, MemberState, Split, Task
-from podium.ensemble.values.version import used_splits
+from podium.ensemble.values.new_version import used_splits
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.values.errors import ConflictError, EnsembleError, NotFoundError
 

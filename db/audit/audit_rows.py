@@ -16,6 +16,7 @@ from sqlalchemy import Connection, text
 from podium.db.queries import trial_pages
 from podium.db.stores import stored_trials
 from podium.sweep.lifecycle.imported_trials import SAMPLER
+from podium.sweep.values.search_values import CLONED, ENQUEUED, RANDOM, FallbackReason
 from podium.sweep.values.trial import (
     COUNTED_TRIAL_STATES,
     TERMINAL_SWEEP_STATES,
@@ -25,7 +26,6 @@ from podium.sweep.values.trial import (
     TrialState,
     is_infeasible,
 )
-from podium.sweep.values.trial_history import CLONED, ENQUEUED, RANDOM, FallbackReason
 from podium.sweep.values.wait_reason import WaitReason
 
 # Conditions under which a finding is a note instead of a breach.

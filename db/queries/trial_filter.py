@@ -27,8 +27,8 @@ from podium.db.schema.tables import (
 )
 from podium.db.stores.sweeps import SweepRow, parameters_of
 from podium.db.stores.trial_details import FEASIBLE
+from podium.sweep.values.search_values import FallbackReason
 from podium.sweep.values.trial import Cause, TrialState
-from podium.sweep.values.trial_history import FallbackReason
 
 MAX_FILTER = 2_000  # characters
 MAX_TOP = 100_000

@@ -15,7 +15,7 @@ from podium.db.schema.tables import (
 )
 from podium.db.stores.retention_plan import MODEL
 from podium.db.stores.trial_details import FEASIBLE
-from podium.ensemble.values.version import TrialFiles
+from podium.ensemble.values.new_version import TrialFiles
 from podium.sweep.values.errors import NotFoundError
 from podium.sweep.values.trial import TrialState
 

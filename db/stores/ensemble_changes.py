@@ -25,7 +25,7 @@ from podium.ensemble.values.ensemble_spec import (
     EnsembleState,
     MemberState,
 )
-from podium.ensemble.values.version import NewVersion
+from podium.ensemble.values.new_version import NewVersion
 from podium.sweep.values.errors import ConflictError
 
 

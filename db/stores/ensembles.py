@@ -32,7 +32,7 @@ from podium.ensemble.values.ensemble_spec import (
     Snapshot,
     Traffic,
 )
-from podium.ensemble.values.version import TrialFiles
+from podium.ensemble.values.new_version import TrialFiles
 from podium.sweep.values.errors import NotFoundError
 from podium.sweep.values.trial import SweepState
 

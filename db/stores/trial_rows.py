@@ -11,8 +11,8 @@ from podium.db.schema.tables import attempts, trial_params, trials
 from podium.db.stores import trial_annotations, trial_details
 from podium.db.stores.stored_trials import params_of
 from podium.sweep.values.errors import NotFoundError
+from podium.sweep.values.search_values import FallbackReason
 from podium.sweep.values.trial import Params, TrialRequest, TrialState
-from podium.sweep.values.trial_history import FallbackReason
 
 
 @dataclass(frozen=True, slots=True)

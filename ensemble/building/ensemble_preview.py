@@ -29,7 +29,7 @@ from podium.ensemble.values.ensemble_spec import (
     Split,
     Task,
 )
-from podium.ensemble.values.version import TrialFiles, used_splits
+from podium.ensemble.values.new_version import TrialFiles, used_splits
 from podium.sweep.values.errors import EnsembleError
 
 ROWS = 2000  # rows of a split that are used: previews are requested repeatedly

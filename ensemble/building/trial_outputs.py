@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from safetensors import safe_open
 
 from podium.ensemble.values.ensemble_spec import Split, Task
-from podium.ensemble.values.version import TrialFiles
+from podium.ensemble.values.new_version import TrialFiles
 from podium.sweep.data import datasets
 from podium.sweep.data.datasets import Dataset
 from podium.sweep.runtime.atomic_files import check_regular, display_path, sha256_of

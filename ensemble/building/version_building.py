@@ -25,7 +25,7 @@ from podium.ensemble.values.ensemble_spec import (
     Task,
     majority,
 )
-from podium.ensemble.values.version import NewVersion, TrialFiles
+from podium.ensemble.values.new_version import NewVersion, TrialFiles
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import EnsembleError
 from podium.sweep.values.trial import TrialState

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from podium.sweep.values.device_state import DeviceState
+from podium.sweep.values.search_values import FallbackReason
 from podium.sweep.values.trial import (
     AttemptKey,
     Cause,
@@ -18,7 +19,6 @@ from podium.sweep.values.trial import (
     TrialRequest,
     TrialState,
 )
-from podium.sweep.values.trial_history import FallbackReason
 from podium.sweep.values.wait_reason import Wait
 from podium.sweep.values.warning_checks import WarningCode
 

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, Protocol
 from podium.sweep.lifecycle.scheduler_changes import Change, Enqueued, PendingCommands, StoredSweep
 from podium.sweep.protocol.slot_commands import SlotCommand
 from podium.sweep.spec.sweep_spec import SweepSpec
+from podium.sweep.values.search_values import PastTrial, PruneVerdict, TrialPlan
 from podium.sweep.values.trial import AttemptKey, Cause, Event, Scalar, StudyRequested, SuggestRequested, TrialState
-from podium.sweep.values.trial_history import PastTrial, PruneVerdict, TrialPlan
 
 ASK_DEADLINE_S = 2.0
 

@@ -17,7 +17,7 @@ Modules:
     ask_pacing         Decides how many trials to request from the search of a sweep, and how long to wait for each.
                        Pure
     assignments        Builds the assignment that a slot needs to run an attempt. Pure
-    attempts           Decisions on the reports and the ends of attempts. Pure
+    attempt_events     Decisions on the reports and the ends of attempts. Pure
     change_buffer      Writes the scheduler's changes; if one cannot be written, all others are still written. Pure
     cleanup            Removes files of lost attempts, and files that sweeps do not keep. A thread of the scheduler
                        process

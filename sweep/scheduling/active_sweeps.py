@@ -36,8 +36,9 @@ from podium.sweep.scheduling.decisions import (
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.search_inputs import earlier_trials, past_trials
-from podium.sweep.spec.define_by_run import check_definable
+from podium.sweep.spec.suggested_parameters import check_definable
 from podium.sweep.values.errors import UserCodeError
+from podium.sweep.values.search_values import ENQUEUED_VALUES
 from podium.sweep.values.trial import (
     MEMORY_CAUSES,
     TERMINAL_SWEEP_STATES,
@@ -49,7 +50,6 @@ from podium.sweep.values.trial import (
     SweepState,
     TrialState,
 )
-from podium.sweep.values.trial_history import ENQUEUED_VALUES
 
 log = logging.getLogger("podium.scheduler")
 

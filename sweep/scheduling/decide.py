@@ -23,7 +23,7 @@ from podium.sweep.lifecycle.scheduler_messages import (
     ValueSuggested,
     Wake,
 )
-from podium.sweep.scheduling.attempts import attempt_ended, end_attempt, end_interrupted, end_lost, on_event
+from podium.sweep.scheduling.attempt_events import attempt_ended, end_attempt, end_interrupted, end_lost, on_event
 from podium.sweep.scheduling.decisions import CleanUpAttempt, Decision, Instant
 from podium.sweep.scheduling.device_ledger import Slot
 from podium.sweep.scheduling.placement import resend_attempt

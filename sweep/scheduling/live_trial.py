@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from podium.sweep.lifecycle.scheduler_changes import StoredTrial
 from podium.sweep.lifecycle.scheduler_messages import Device
 from podium.sweep.spec.sweep_spec import SweepSpec
+from podium.sweep.values.search_values import CLONED, ENQUEUED_VALUES
 from podium.sweep.values.trial import (
     INFRASTRUCTURE_CAUSES,
     MEMORY_CAUSES,
@@ -17,7 +18,6 @@ from podium.sweep.values.trial import (
     Scalar,
     Started,
 )
-from podium.sweep.values.trial_history import CLONED, ENQUEUED_VALUES
 
 MAX_INTERRUPTIONS = 30  # of one trial, by kills and restarts of the service, which are not its failures
 AVOID_S = 60.0  # how long a trial waits for another device than the one on which it failed

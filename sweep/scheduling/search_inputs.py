@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from podium.sweep.lifecycle.scheduler_changes import StoredSweep, StoredTrial
+from podium.sweep.values.search_values import PastTrial
 from podium.sweep.values.trial import MEMORY_CAUSES, TrialState
-from podium.sweep.values.trial_history import PastTrial
 
 
 def past_trials(stored: StoredSweep) -> list[PastTrial]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podium.sweep.scheduling.attempts import attempt_ended
+from podium.sweep.scheduling.attempt_events import attempt_ended
 from podium.sweep.scheduling.decisions import ApplyRetention, Decision, Instant
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.scheduler_state import SchedulerState

@@ -7,7 +7,7 @@ import random
 
 from podium.sweep.spec.search_space import Parameter
 from podium.sweep.spec.strict_model import LARGEST
-from podium.sweep.values.rng import sample_range
+from podium.sweep.values.range_sampling import sample_range
 from podium.sweep.values.trial import Scalar
 
 

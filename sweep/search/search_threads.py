@@ -30,8 +30,8 @@ from podium.sweep.search.search_client import OnMessage, OpenProcess, Proposer, 
 from podium.sweep.search.sweep_search import NO_DEFINITIONS, Definitions, Search
 from podium.sweep.spec.search_methods import BRUTE_FORCE, CUSTOM
 from podium.sweep.values.errors import UnusableClassError, UserCodeError
+from podium.sweep.values.search_values import FallbackReason, TrialPlan
 from podium.sweep.values.trial import AttemptKey, Params, SuggestRequested, TrialState
-from podium.sweep.values.trial_history import FallbackReason, TrialPlan
 
 log = logging.getLogger("podium.search")
 

@@ -40,13 +40,12 @@ from podium.sweep.search.samplers import (
     sampler_of,
 )
 from podium.sweep.search.study import Study
-from podium.sweep.spec.define_by_run import check_definable, enqueued_value
 from podium.sweep.spec.grid import Grid
 from podium.sweep.spec.search_methods import BRUTE_FORCE, CUSTOM
+from podium.sweep.spec.suggested_parameters import check_definable, enqueued_value
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.errors import UserCodeError
-from podium.sweep.values.trial import TERMINAL_TRIAL_STATES, Params, Scalar, SuggestRequested, TrialState
-from podium.sweep.values.trial_history import (
+from podium.sweep.values.search_values import (
     CLONED,
     ENQUEUED,
     ENQUEUED_VALUES,
@@ -57,6 +56,7 @@ from podium.sweep.values.trial_history import (
     PruneVerdict,
     TrialPlan,
 )
+from podium.sweep.values.trial import TERMINAL_TRIAL_STATES, Params, Scalar, SuggestRequested, TrialState
 
 log = logging.getLogger("podium.search")
 Definitions = Mapping[str, dict[str, Any]]  # by name, in the form of the sweep file

@@ -8,8 +8,6 @@ Modules:
     builtin_catalog        The built-in models, data sets and metrics, and the settings of each model
     command_line           Expands the macros of a script's command, with the syntax of W&B sweeps
     data_source            The `program.data` block of the sweep file: the data set that trials train on
-    define_by_run          Checks parameters that user code suggests in addition to those of the sweep file (define-by-
-                           run)
     distribution_names     W&B's distribution names, converted to `values` or a range where possible
     early_termination      The `early_terminate` block of the sweep file: the pruner
     grid                   A grid over conditional parameters: its size, and its points by index in a seeded order
@@ -25,6 +23,8 @@ Modules:
     stop_conditions        The `stop` block of the sweep file: conditions that end a trial as finished
     strict_model           The strict pydantic base model of all blocks of the sweep file, and its errors
     suggest_distributions  The arguments of `trial.suggest_*` as a parameter of a sweep file, {"min": 0.0, "max": 1.0}
+    suggested_parameters   Checks parameters that user code suggests in addition to those of the sweep file (define-by-
+                           run)
     sweep_spec             The model of the sweep file, REST body and JSON Schema, and its checks between keys
     synonyms               Names of Optuna, Ray Tune and W&B for the keys and values of a sweep file, for hints
     type_messages          Messages for values of the wrong type or out of bounds, from pydantic's errors

@@ -9,7 +9,7 @@ from typing import Any
 
 from podium.sweep.values.decimal_steps import on_step, steps_within
 from podium.sweep.values.errors import UserCodeError
-from podium.sweep.values.rng import sample_range
+from podium.sweep.values.range_sampling import sample_range
 from podium.sweep.values.trial import Scalar
 
 Distribution = dict[str, Any]

@@ -7,7 +7,7 @@ import random
 from podium.sweep.search.distributions import draw
 from podium.sweep.spec.search_space import Parameter
 from podium.sweep.spec.sweep_spec import SweepSpec
-from podium.sweep.values.rng import sample_range
+from podium.sweep.values.range_sampling import sample_range
 from podium.sweep.values.trial import Params, Scalar
 
 

@@ -16,10 +16,10 @@ Modules:
     number_patterns      Regular expressions for numbers in printed text: `auto`, `${number}`, truncated matches
     objective_reduction  Reduces the reported values of a trial to its result: last, min or max
     objective_values     Converts the return value of a trial's function to the values of its objectives
-    rng                  Samples numbers from a range of the search space without Optuna
+    range_sampling       Samples numbers from a range of the search space without Optuna
+    search_values        The values exchanged with the search: earlier trials, proposals, pruning decisions
     trial                States of sweeps and trials with their transitions, failure causes, and the events of a slot
     trial_attributes     Constraints and user attributes that a trial sets
-    trial_history        The values exchanged with the search: earlier trials, proposals, pruning decisions
     wait_reason          Why a sweep waits, apart from the reason of its state
     warning_checks       Warnings of a running sweep: codes, messages, and checks of results and stop metrics
 """

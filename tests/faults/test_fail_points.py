@@ -175,7 +175,7 @@ def test_fail_points_in_code_and_registry_match() -> None:
     found = set()
     for path in [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]:
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "passing":
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "fail_point":
                 found.add(ast.unparse(node.args[0]))
     plain = {name for name in POINTS if not name.endswith("-commit") and not name.startswith("serve.")}
     assert found == {repr(name) for name in plain} | {

@@ -16,7 +16,7 @@ USER_CODE = Path(__file__).parent / "user_code"
 @pytest.fixture(scope="session")
 def shared_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AuditedService]:
     """A service with two slots for all modules of a worker: a start costs 12 seconds of processor time."""
-    with AuditedService(tmp_path_factory.mktemp("shared") / "data") as running:
+    with AuditedService(tmp_path_factory.mktemp("shared") / "data", detached=True) as running:
         yield running
 
 

@@ -38,7 +38,7 @@ def test_callable_works_as_function(slot: SlotDriver, name: str, value: float) -
             "Objective",
             "callables.py: Objective is a class; write `objective = Objective(…)` below it, and name 'objective'",
         ),
-        ("table", "callables.py has dict"),
+        ("table", "callables.py: 'table' is not a function, but dict"),
     ],
 )
 def test_unusable_callable_fails_with_reason(slot: SlotDriver, name: str, message: str) -> None:

@@ -13,6 +13,7 @@ from podium.sweep.search.search_threads import SearchThreads
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.specfile.class_check_client import check_classes
 from podium.sweep.values.errors import InvalidSpecError
+from podium.sweep.values.search_values import FallbackReason
 from podium.sweep.values.trial import TrialState
 from tests.specs import spec
 
@@ -134,4 +135,5 @@ def test_trial_is_random_with_reason_when_sampler_attrs_are_not_json() -> None:
     asked = searching.ask()
     searching.thread.close()
     assert isinstance(asked, TrialProposed) and asked.planned is not None
-    assert asked.planned.sampler.startswith("random, for their_samplers:NoJson failed: TypeError: ")
+    assert (asked.planned.sampler, asked.planned.fallback_reason) == ("random", FallbackReason.FAILED)
+    assert str(asked.planned.fallback_error).startswith("TypeError: ")

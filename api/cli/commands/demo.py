@@ -21,7 +21,7 @@ def demo(
     keep: Annotated[bool, typer.Option("--keep", help="leave the service running until Ctrl-C")] = False,
 ) -> None:
     """Sweep an MLP on real data and ensemble the best three."""
-    lazy.demo_job.run(
+    lazy.demo_run.run(
         data_dir=data_dir.absolute(),
         data=data,
         data_root=data_root,

@@ -6,7 +6,7 @@ Modules:
     batch_commands    One command on several resources: each in turn, one line each, exit code 1 if any was refused
     completion        Shell completion of ids: the sweeps and devices of the running service
     completion_query  The request that shell completion sends to the running service
-    demo_job          The work of `podium demo`: a sweep, its best three models, both ensemble modes, one table
+    demo_run          The work of `podium demo`: a sweep, its best three models, both ensemble modes, one table
     ensemble_options  Options of `podium ensemble build` and `version add`
     ensemble_output   Terminal output of ensembles: state, members, evaluations and predictions
     ensemble_request  The request of `podium ensemble build` and `version add`, checked before it is sent

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from podium.api.cli.terminal import completion_query as completion_query
-    from podium.api.cli.terminal import demo_job as demo_job
     from podium.api.cli.terminal import ensemble_output as ensemble_output
     from podium.api.cli.terminal import ensemble_request as ensemble_request
     from podium.api.cli.terminal import row_input as row_input
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "completion_query": "podium.api.cli.terminal",
-    "demo_job": "podium.api.cli.terminal",
+    "demo_run": "podium.api.cli.terminal",
     "ensemble_output": "podium.api.cli.terminal",
     "ensemble_request": "podium.api.cli.terminal",
     "row_input": "podium.api.cli.terminal",

@@ -15,8 +15,8 @@ from podium.db.stores.sweeps import SweepRow
 from podium.db.stores.trial_rows import TrialRow
 from podium.sweep.lifecycle.budget_usage import BudgetTerms, BudgetUsage
 from podium.sweep.values.device_state import USABLE_DEVICE_STATES, DeviceState, device_state
+from podium.sweep.values.search_values import FallbackReason
 from podium.sweep.values.trial import Scalar
-from podium.sweep.values.trial_history import FallbackReason
 from podium.sweep.values.wait_reason import WaitReason
 
 Item = TypeVar("Item")

@@ -12,8 +12,8 @@ from podium.db.queries.trial_filter import filter_condition
 from podium.db.schema.tables import trials
 from podium.db.stores import requests, sweeps
 from podium.sweep.values.errors import FilterError
+from podium.sweep.values.search_values import FallbackReason
 from podium.sweep.values.trial import Cause, Params
-from podium.sweep.values.trial_history import FallbackReason
 from tests.service_rig import AT, ServiceRig
 
 SPACE = {

@@ -18,7 +18,7 @@ from podium.ensemble.values.ensemble_spec import (
     Rule,
     Task,
 )
-from podium.ensemble.values.version import TrialFiles
+from podium.ensemble.values.new_version import TrialFiles
 from podium.sweep.values.trial import TrialState
 
 HOST_STATES = [  # the states that the host writes; the gateway writes the others

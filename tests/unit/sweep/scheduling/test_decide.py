@@ -29,7 +29,7 @@ from podium.sweep.lifecycle.scheduler_messages import (
 )
 from podium.sweep.protocol.slot_commands import StartAttempt, StopAttempt
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.scheduling.attempts import EVENT_HANDLERS
+from podium.sweep.scheduling.attempt_events import EVENT_HANDLERS
 from podium.sweep.scheduling.command_handler import CommandHandler
 from podium.sweep.scheduling.decide import MESSAGE_HANDLERS, decide, resolve_orphans, suspend
 from podium.sweep.scheduling.decisions import (
@@ -44,8 +44,8 @@ from podium.sweep.scheduling.decisions import (
 from podium.sweep.scheduling.disk_gate import FULL_S, JUST_FULL, reports_full_disk
 from podium.sweep.scheduling.placement import place_trials, plan_asks
 from podium.sweep.scheduling.scheduler_state import SchedulerState
+from podium.sweep.values.search_values import TrialPlan
 from podium.sweep.values.trial import AttemptKey, Cause, Ended, Event, Reported, SweepState, TrialState
-from podium.sweep.values.trial_history import TrialPlan
 from tests.repository import ROOT
 from tests.specs import spec
 

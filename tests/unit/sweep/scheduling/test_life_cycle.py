@@ -15,8 +15,8 @@ from podium.sweep.scheduling.placement import WAITS_S
 from podium.sweep.scheduling.scheduler import TICK_S
 from podium.sweep.scheduling.slot_watchdog import HEARTBEAT_TIMEOUT_S, MARGIN_S
 from podium.sweep.values.errors import DatabaseError, FencedError
+from podium.sweep.values.search_values import TrialPlan
 from podium.sweep.values.trial import Cause, SweepState, TrialRequest, TrialState
-from podium.sweep.values.trial_history import TrialPlan
 from podium.sweep.values.wait_reason import Wait, WaitReason
 from tests.rig import Rig
 from tests.specs import spec

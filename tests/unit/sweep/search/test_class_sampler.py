@@ -21,8 +21,8 @@ from podium.sweep.search.sweep_search import TRIAL_NOTES, Search
 from podium.sweep.spec.search_methods import CUSTOM
 from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec, spec_from_json
 from podium.sweep.values.errors import InvalidSpecError, UnusableClassError
+from podium.sweep.values.search_values import FallbackReason, PastTrial, TrialPlan
 from podium.sweep.values.trial import TrialState
-from podium.sweep.values.trial_history import FallbackReason, PastTrial, TrialPlan
 from tests.specs import document, spec
 from tests.unit.sweep.search.test_sweep_search import CONDITIONAL, RESTARTS, Sweep
 

@@ -20,8 +20,8 @@ from podium.sweep.spec.builtin_catalog import did_you_mean
 from podium.sweep.spec.search_space import Parameter
 from podium.sweep.specfile.spec_warnings import search_hints
 from podium.sweep.values.errors import InvalidSpecError, UserCodeError
+from podium.sweep.values.search_values import PastTrial
 from podium.sweep.values.trial import AttemptKey, Cause, SuggestRequested, TrialState
-from podium.sweep.values.trial_history import PastTrial
 from tests.rig import Rig
 from tests.specs import spec
 

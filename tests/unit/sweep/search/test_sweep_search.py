@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from podium.sweep.search.sweep_search import TRIALS_TOLD, Search
 from podium.sweep.spec.sweep_spec import SweepSpec
+from podium.sweep.values.search_values import PastTrial, PruneVerdict, TrialPlan
 from podium.sweep.values.trial import Params, TrialState
-from podium.sweep.values.trial_history import PastTrial, PruneVerdict, TrialPlan
 from tests.specs import spec
 
 CONDITIONAL: dict[str, Any] = {

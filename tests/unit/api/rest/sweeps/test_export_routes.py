@@ -17,8 +17,8 @@ from starlette.testclient import TestClient
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.sweeps import export_formats, export_routes
 from podium.db.queries.exports import Kind, export_schema, kind_of
+from podium.sweep.values.search_values import FallbackReason
 from podium.sweep.values.trial import Cause, Params
-from podium.sweep.values.trial_history import FallbackReason
 from tests.service_rig import AT, ServiceRig, assert_problem
 
 PARAMETERS = {

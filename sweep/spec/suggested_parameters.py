@@ -11,8 +11,8 @@ from podium.sweep.spec.search_space import Parameter
 from podium.sweep.spec.spec_errors import problems_of
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.errors import UserCodeError
+from podium.sweep.values.search_values import GRID
 from podium.sweep.values.trial import Scalar, SuggestRequested
-from podium.sweep.values.trial_history import GRID
 
 MAX_PARAMS = 1000  # of a trial
 MAX_DISTRIBUTION = 16 << 10  # characters of one, as JSON
