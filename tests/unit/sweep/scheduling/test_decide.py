@@ -184,8 +184,8 @@ def test_every_message_and_event_has_a_handler() -> None:
 # Structure of the code.
 
 PURE = (
-    "active_sweeps", "ask_pacing", "assignments", "attempt_events", "command_handler", "decide", "decisions", "device_health",
-    "device_ledger", "device_time", "disk_gate", "fair_share", "live_sweep", "live_trial", "placement",
+    "active_sweeps", "ask_pacing", "assignments", "attempt_events", "command_handler", "decide", "decisions",
+    "device_health", "device_ledger", "device_time", "disk_gate", "fair_share", "live_sweep", "live_trial", "placement",
     "scheduler_state", "search_inputs", "slot_watchdog", "sweep_budget", "sweep_endings", "wait_reasons",
 )  # fmt: skip
 IMPURE = ("time", "threading", "queue", "os", "subprocess", "random", "podium.db", "podium.sweep.runtime.clock")
