@@ -38,10 +38,10 @@ def find(connection: Connection, sweep_id: int, metric: str) -> StoredImportance
     return None if row is None else StoredImportances(row.as_of, row.trials, at=row.at, **json.loads(row.result))
 
 
-def store(connection: Connection, sweep_id: int, metric: str, judged: StoredImportances) -> None:
+def store(connection: Connection, sweep_id: int, metric: str, computed: StoredImportances) -> None:
     """Store importances; replaces existing ones."""
-    result = json.dumps({"importances": judged.importances, "left_out": judged.left_out})
-    values = {"as_of": judged.as_of, "trials": judged.trials, "result": result, "at": judged.at}
+    result = json.dumps({"importances": computed.importances, "left_out": computed.left_out})
+    values = {"as_of": computed.as_of, "trials": computed.trials, "result": result, "at": computed.at}
     statement = insert(importances).values(sweep_id=sweep_id, metric=metric, **values)
     connection.execute(statement.on_conflict_do_update(index_elements=["sweep_id", "metric"], set_=values))
 

@@ -139,8 +139,8 @@ def _sample(rows: Sequence[Row[Any]], goal: str, front: set[int], most: int) -> 
     if len(rows) <= most:
         return list(rows)
     sign = -1 if goal == "maximize" else 1
-    judged = [(row.id not in front, sign * row.value, place) for place, row in enumerate(rows) if _is_valued(row)]
-    kept = {place for _, _, place in heapq.nsmallest(min(BEST_IN_SAMPLE, most // 2), judged)}
+    ranked = [(row.id not in front, sign * row.value, place) for place, row in enumerate(rows) if _is_valued(row)]
+    kept = {place for _, _, place in heapq.nsmallest(min(BEST_IN_SAMPLE, most // 2), ranked)}
     rest = [place for place in range(len(rows)) if place not in kept]
     wanted = most - len(kept)
     kept.update(rest[index * len(rest) // wanted] for index in range(wanted))

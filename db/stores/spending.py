@@ -23,8 +23,8 @@ def device_s(connection: Connection, sweep_id: int, until: float | None = None) 
 
 def used(connection: Connection, sweep: SweepRow, terms: BudgetTerms, at: float) -> BudgetUsage:
     """The budget used until `at`, or until the end of the sweep; plateau and target by `terms`."""
-    judged = terms.plateau is not None or terms.target is not None
-    found = records(connection, sweep.id, sweep.goal) if judged else {}
+    has_value_terms = terms.plateau is not None or terms.target is not None
+    found = records(connection, sweep.id, sweep.goal) if has_value_terms else {}
     progress = BestValueTracker(sweep.goal, terms, found)
     still = 0 if progress.mark is None else _counted_since(connection, sweep.id, found[progress.mark], progress.mark)
     until = at if sweep.ended_at is None else sweep.ended_at

@@ -48,8 +48,8 @@ def fold_rows(strata: Rows, splits: Mapping[str, Rows], *, folds: int, seed: int
     pool = np.sort(np.concatenate([splits["train"], splits["validation"]]))
     dealt = [generator.permutation(members) for members in _each_stratum(strata, pool)]
     shuffled = np.concatenate(dealt)
-    judged = [np.sort(shuffled[fold::folds]) for fold in range(folds)]
-    return [(np.setdiff1d(pool, rows, assume_unique=True), rows) for rows in judged]
+    held_out = [np.sort(shuffled[fold::folds]) for fold in range(folds)]
+    return [(np.setdiff1d(pool, rows, assume_unique=True), rows) for rows in held_out]
 
 
 def _each_stratum(strata: Rows, rows: Rows) -> Iterator[Rows]:

@@ -103,9 +103,11 @@ class ImportanceQueue:
                 seen = points.distributions(connection, sweep_id)
                 parameters = seen | json.loads(sweep.spec_json).get("parameters", {})
             answer = self._compute({"parameters": parameters, "trials": evidence})
-            judged = StoredImportances(as_of, len(evidence), answer["importances"], answer["left_out"], at=time.time())
+            computed = StoredImportances(
+                as_of, len(evidence), answer["importances"], answer["left_out"], at=time.time()
+            )
             with self._database.write() as connection:
-                importances.store(connection, sweep_id, metric, judged)
+                importances.store(connection, sweep_id, metric, computed)
         except AnalysisError as error:
             self._failed[key] = (as_of, str(error))
         except Exception as error:  # recorded, so that the next request does not start it again at once

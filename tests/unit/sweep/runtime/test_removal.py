@@ -25,7 +25,7 @@ def deep(folder: Path, depth: int) -> None:
 
 
 def test_deep_folder_is_removed(tmp_path: Path) -> None:
-    depth = 1200
+    depth = 3000
     assert depth > sys.getrecursionlimit() and depth * len("/deeper") > os.pathconf(tmp_path, "PC_PATH_MAX")
     deep(tmp_path / "work", depth)
     finish(removal_steps([tmp_path / "work"]))
