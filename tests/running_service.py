@@ -148,7 +148,7 @@ class RunningService:
             if ensemble["state"] != EnsembleState.RETIRED:
                 client.retire_ensemble(ensemble["id"])
         for device in client.devices():
-            if device["state"] == "set aside":
+            if device["state"] == "drained":
                 client.return_device(device["id"])
         wait_for("all devices are free", self._is_idle)
 

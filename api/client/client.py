@@ -29,8 +29,8 @@ from podium.api.client.answers import (
 from podium.api.client.connection import RETRY_S, TIMEOUT_S
 from podium.api.client.ensemble_calls import EnsembleCalls, EnsembleName, Rows, serves, settled
 from podium.api.client.export_calls import ExportCalls
+from podium.sweep.runtime.component_states import is_running
 from podium.sweep.runtime.layout import DataDirectory, default_data_directory
-from podium.sweep.runtime.service_state import is_running
 from podium.sweep.specfile import code_bundles
 from podium.sweep.values.errors import NotFoundError, ServiceError
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from podium.api.client import service_certificate, shell_commands
-from podium.api.serve import database_process, login_link, unfinished_files
+from podium.api.serve import database_subprocess, login_link, unfinished_files
 from podium.api.serve.heartbeats import Heartbeats
 from podium.api.serve.service_lock import service_locked
 from podium.sweep.runtime.atomic_files import write_atomic
@@ -31,7 +31,7 @@ from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.filesystem_type import refuse_network
 from podium.sweep.runtime.process_trees import become_subreaper, kill_orphans
 from podium.sweep.runtime.settings import ServiceSettings
-from podium.sweep.slots import ray_head
+from podium.sweep.slots import ray_guardian
 from podium.sweep.values.errors import DatabaseError, ServiceError
 
 STOP_S = 7.0  # of the components; Ray's guardian has its own, shorter, limit
@@ -41,7 +41,7 @@ FIRST_BACKOFF_S = 0.1
 MAX_BACKOFF_S = 2.0  # a component that is killed repeatedly is back within 5 s
 STABLE_S = 30.0  # uptime after which the backoff is reset
 _MODULES = {
-    "ray": "podium.sweep.slots.ray_head",
+    "ray": "podium.sweep.slots.ray_guardian",
     "api": "podium.api.rest.main",
     "gateway": "podium.api.gateway.main",
     "scheduler": "podium.sweep.scheduling.main",
@@ -92,8 +92,8 @@ class Supervisor:
         self._ray_address = ""
         self._certificate = service_certificate.read_certificate(Path(settings.tls_cert)) if settings.tls_cert else None
         self._database = _identity(settings.data.database)
-        ours = {name: value for name, value in os.environ.items() if name not in ray_head.OTHER_RAY_VARIABLES}
-        self._environment = {**ours, **ray_head.environment(settings.data), PARENT_PID: str(os.getpid())}
+        ours = {name: value for name, value in os.environ.items() if name not in ray_guardian.OTHER_RAY_VARIABLES}
+        self._environment = {**ours, **ray_guardian.environment(settings.data), PARENT_PID: str(os.getpid())}
 
     def run(self) -> None:
         """Serve until SIGTERM or SIGINT. Raises `PodiumError` if it cannot start; then no process is left running."""
@@ -221,7 +221,7 @@ class Supervisor:
     def _find_ray(self) -> bool:
         """Read Ray's address; False if Ray is ending, since it removes the file before it exits."""
         try:
-            self._ray_address = ray_head.address_of(self._settings.runtime)
+            self._ray_address = ray_guardian.address_of(self._settings.runtime)
         except FileNotFoundError:
             return False
         return True
@@ -302,7 +302,7 @@ class Supervisor:
         ray = self._components["ray"].process
         if ray is not None and ray.poll() is None:
             ray.terminate()
-        self._wait(self._components["ray"], time.monotonic() + 2 * ray_head.STOP_S)
+        self._wait(self._components["ray"], time.monotonic() + 2 * ray_guardian.STOP_S)
         kill_orphans(set())
         self._settings.data.service_file.unlink(missing_ok=True)
 
@@ -363,8 +363,8 @@ def serve(settings: ServiceSettings, log: Callable[[str], None]) -> None:
                 _check_port(settings.host, port, option)
             if not data.admin_token.exists():
                 check_disk_space(data.root)  # the first start writes; later ones can serve reads from a full disk
-            database_process.run("migrate", data.database)
-            ray_head.ensure_token(data)
+            database_subprocess.run("migrate", data.database)
+            ray_guardian.ensure_token(data)
             if not data.admin_token.exists():
                 token = "podium_" + secrets.token_urlsafe(32)
                 write_atomic(data.admin_token, token.encode() + b"\n", mode=0o600)

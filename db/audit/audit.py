@@ -23,9 +23,9 @@ from podium.db.audit import audit_files, audit_rows
 from podium.db.audit.audit_rows import ALWAYS, NO_ROOM, WHILE_STOPPED, Breach
 from podium.db.schema.engine import Database
 from podium.db.schema.migrate import alembic_config
+from podium.sweep.runtime.component_states import all_ready, read_components
 from podium.sweep.runtime.disk_space import disk_space
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.runtime.service_state import all_ready, read_components
 from podium.sweep.values.errors import DatabaseError
 
 INVARIANTS = (

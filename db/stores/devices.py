@@ -106,7 +106,7 @@ def drain(connection: Connection, changes: Sequence[DeviceDrained]) -> None:
         result = connection.execute(insert(devices_aside).values(values).on_conflict_do_nothing())
         if result.rowcount:
             payload = {"device": item.device_id, "reason": item.reason}
-            events.add(connection, [NewEvent(item.at, "device.set_aside", payload=payload)])
+            events.add(connection, [NewEvent(item.at, "device.drained", payload=payload)])
 
 
 def drained(connection: Connection) -> dict[str, str]:

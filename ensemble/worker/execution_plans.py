@@ -14,7 +14,7 @@ from torch import nn
 from torch.func import functional_call, stack_module_state, vmap
 
 from podium.ensemble.worker.architecture_groups import Group
-from podium.ensemble.worker.recorded_computation import Compute, record
+from podium.ensemble.worker.fx_tracing import Compute, record
 
 _RECORDED_ROWS = 7  # no layer has this size, so that a recorded constant is detected
 BACKEND = "inductor"

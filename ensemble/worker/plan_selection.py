@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from podium.ensemble.worker.execution_plans import SLOW, GroupPlans, Plan
-from podium.ensemble.worker.recorded_computation import Compute
+from podium.ensemble.worker.fx_tracing import Compute
 
 SIZES = (1, 64, 1024)  # rows; a batch uses the smallest size that holds it, or else the largest size
 WARM_S = 8.0  # for plans with quick preparation, all groups and sizes together

@@ -332,4 +332,4 @@ class PendingCommands:
     trials: tuple[TrialCommandRequest, ...] = ()
     enqueued: tuple[Enqueued, ...] = ()
     dedicated: dict[str, str] = field(default_factory=dict)  # devices that ensembles reserve, and why
-    drained: dict[str, str] = field(default_factory=dict)  # devices that are set aside, and why
+    drained: dict[str, str] = field(default_factory=dict)  # devices that are drained, and why

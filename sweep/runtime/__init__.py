@@ -6,6 +6,7 @@ Modules:
     atomic_files       Atomic writes, and safe reads of files in folders that trials can write to
     clock              A clock interface that tests can replace
     component          Startup, readiness, heartbeats and wake-ups, common to all components of the service
+    component_states   Reads the state of the service's components from the file that `serve` writes
     disk_full_cause    Determines which file system was full when a trial ended with ENOSPC or EDQUOT
     disk_space         Checks the free disk space of the data directory before new work starts
     fail_points        Fail points: named places where fault-injection tests kill a process, such as before a commit
@@ -21,7 +22,6 @@ Modules:
     resource_usage     Measures the resource usage of an attempt: memory of its processes, size of its folders, OOM
                        kills
     serve_environment  The environment of `podium serve`, for the programs of trials
-    service_state      Reads the state of the service's components from the file that `serve` writes
     settings           The settings of a service, passed by `podium serve` to its components
     thread_variables   The environment variables that set the number of threads or worker processes of libraries
     weights_lock       A file lock that prevents the removal of weights while an ensemble is built

@@ -25,8 +25,8 @@ Modules:
     database_recorder  Writes changes to the database, one transaction each
     decide             Decides, for each message, the changes to write and the actions to execute. Pure
     decisions          The decisions of the scheduler: changes to write, and actions for other threads. Pure
-    device_health      Decides which devices accept trials: set aside after failures, reserved by ensembles, idle and
-                       why. Pure
+    device_health      Decides which devices accept trials: drained after failures, reserved by ensembles, idle and why.
+                       Pure
     device_ledger      The device ledger: the slot on each device, its attempt, and the commands to send next. Pure
     device_time        The device-seconds of the running attempts of a sweep, as sums that each event updates. Pure
     disk_gate          Decides whether the data disk allows new trials. Pure

@@ -1,4 +1,4 @@
-"""Decides which devices accept trials: set aside after failures, reserved by ensembles, idle and why. Pure; scheduler
+"""Decides which devices accept trials: drained after failures, reserved by ensembles, idle and why. Pure; scheduler
 process.
 """
 
@@ -36,7 +36,7 @@ class DeviceHealth:
         reason = self._ledger.record_failure(device_id, trial.trial_id, f"{event.cause}: {event.message}")
         if reason is None:
             return []
-        log.error("device %s is set aside: %s", device_id, reason)
+        log.error("device %s is drained: %s", device_id, reason)
         changes: list[Change] = [DeviceDrained(device_id, reason, at)]
         return changes if slot.lost else [*changes, slot.device_change(at)]
 

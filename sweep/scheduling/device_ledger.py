@@ -20,7 +20,7 @@ from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.values.device_state import USABLE_DEVICE_STATES, DeviceState, check_device_transition, device_state
 from podium.sweep.values.trial import Assignment, AttemptKey, Cause, Event, Scalar, SuggestRequested
 
-FAILURES_IN_A_ROW = 3  # of different trials; then a device is set aside
+FAILURES_IN_A_ROW = 3  # of different trials; then a device is drained
 
 
 @dataclass(slots=True)
@@ -64,7 +64,7 @@ class Slot:
     @property
     def closed(self) -> str:
         """Why it accepts no trials although it works, or ""."""
-        return self.dedicated or (f"set aside ({self.aside})" if self.aside else "")
+        return self.dedicated or (f"drained ({self.aside})" if self.aside else "")
 
     # Reports of the slot.
 
@@ -216,7 +216,7 @@ class DeviceLedger:
         ]
 
     def record_failure(self, device_id: str, trial_id: int, reason: str) -> str | None:
-        """A trial failed because of its device; returns why the device is set aside, if it had too many failures."""
+        """A trial failed because of its device; returns why the device is drained, if it had too many failures."""
         failed = self._failed.setdefault(device_id, [])
         if trial_id not in failed:
             failed.append(trial_id)

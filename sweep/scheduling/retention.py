@@ -16,7 +16,7 @@ from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
 from podium.sweep.runtime.removal import finish, removal_steps
 from podium.sweep.runtime.weights_lock import try_lock_weights
-from podium.sweep.spec.budget import Keep
+from podium.sweep.spec.retention import Keep
 from podium.sweep.spec.sweep_spec import spec_from_json
 
 BATCH = 20  # trials in one transaction of some 20 ms, during which the scheduler cannot write

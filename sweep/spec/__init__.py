@@ -4,7 +4,7 @@ Runs in the CLI, the api process and the scheduler.
 
 Modules:
     block_messages         Suggests the mapping to write where a sweep file has a scalar or a list in place of one
-    budget                 The `budget` and `keep` blocks of the sweep file: stop criteria and retention
+    budget                 The `budget` block of the sweep file: limits that end the sweep
     builtin_catalog        The built-in models, data sets and metrics, and the settings of each model
     command_line           Expands the macros of a script's command, with the syntax of W&B sweeps
     data_source            The `program.data` block of the sweep file: the data set that trials train on
@@ -17,6 +17,7 @@ Modules:
     metric_patterns        Extracts metrics from a script's output with the patterns of `program.metrics`
     optuna_classes         A custom Optuna sampler or pruner class in a sweep file, `module:Class` with arguments
     program                The `program` block of the sweep file: a built-in model, a function or a script
+    retention              The `keep` block of the sweep file: which files of finished trials are kept
     search_methods         The registry of search methods: names, descriptions, requirements. Pure
     search_space           A parameter of the search space: constant, choices, range or distribution
     spec_errors            Converts pydantic's validation errors to problems with the keys of the sweep file

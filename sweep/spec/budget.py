@@ -1,8 +1,6 @@
-"""The `budget` and `keep` blocks of the sweep file: stop criteria and retention; CLI, api process and scheduler."""
+"""The `budget` block of the sweep file: limits that end the sweep; CLI, api process and scheduler."""
 
 from __future__ import annotations
-
-from typing import Literal
 
 from pydantic import Field
 
@@ -24,21 +22,3 @@ class Budget(Model):
     )
     device_s: float | None = Field(None, gt=0, allow_inf_nan=False, description="device seconds, over all attempts")
     plateau: Plateau | None = Field(None, description="stop when the best value no longer improves")
-
-
-class Keep(Model):
-    """Which files of finished trials are kept. Predictions on validation and calibration rows are always kept."""
-
-    checkpoints: Literal["none", "best", "all"] = Field(
-        "none", description="checkpoints to keep: of no finished trial, of the best one, or of all"
-    )
-    models: int | None = Field(None, ge=1, description="keep the weights of this many best trials; default: all")
-
-    artifacts: int | None = Field(
-        None, ge=1, description="keep the files saved with `save_artifact` of this many best trials; default: all"
-    )
-
-    @property
-    def removes_something(self) -> bool:
-        """Whether files of ended trials may have to be removed."""
-        return self.models is not None or self.artifacts is not None or self.checkpoints == "best"

@@ -20,7 +20,7 @@ from pydantic import (
 
 from podium.ensemble.values.ensemble_spec import REGRESSION_RULES, EnsembleOptions, Select
 from podium.sweep.spec import builtin_catalog, search_methods
-from podium.sweep.spec.budget import Budget, Keep
+from podium.sweep.spec.budget import Budget
 from podium.sweep.spec.data_source import Data
 from podium.sweep.spec.early_termination import EarlyTerminate
 from podium.sweep.spec.grid import MAX_POINTS, Grid, GridError
@@ -28,6 +28,7 @@ from podium.sweep.spec.limits import Resources, Retries, SpecLimits
 from podium.sweep.spec.metric import Metric
 from podium.sweep.spec.optuna_classes import SamplerClass
 from podium.sweep.spec.program import BuiltinProgram, CommandProgram, FunctionProgram, ImportedProgram, Program
+from podium.sweep.spec.retention import Keep
 from podium.sweep.spec.search_space import Parameter
 from podium.sweep.spec.spec_errors import deduplicate, problems_of
 from podium.sweep.spec.stop_conditions import (

@@ -12,10 +12,10 @@ Modules:
     fork_server          Imports what trials need, then forks one process per attempt
     import_hooks         Calls a function immediately after a module is imported
     lightning_callback   A callback for Lightning's Trainer that reports a metric to the trial, and stops a pruned trial
+    line_readers         Splits the output of a script into lines, and reads its metrics file, both bounded
     metric_thinning      Downsamples long metric curves before they are sent, so that a million points cost little
     model_export         Saves the network of a user's trial for ensembles, and verifies that it can be rebuilt
     optuna_view          Optuna's enums and `FrozenTrial`, as callbacks and `constraints_func` read them
-    printed_metrics      Splits the output of a script into lines, and reads its metrics file, both bounded
     ray_tune             Implements `tune.report`, `tune.get_checkpoint` and `tune.get_context` of Ray Tune in a trial
     report_values        Converts reported numbers and steps of any library to Python's types
     script_program       Runs an unchanged script as the program of a trial, and collects its metrics

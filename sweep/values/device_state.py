@@ -14,7 +14,7 @@ class DeviceState(StrEnum):
     READY = "ready"  # accepts trials
     BUSY = "busy"  # ready, and runs a trial; derived for display, never stored
     DEDICATED = "dedicated"  # reserved for members of an ensemble
-    DRAINED = "set aside"  # accepts no trials until it is returned, on request or after repeated failures
+    DRAINED = "drained"  # accepts no trials until it is returned, on request or after repeated failures
     LOST = "lost"  # its slot process has ended
 
 

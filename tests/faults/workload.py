@@ -102,5 +102,5 @@ class Workload(threading.Thread):
     def _return_devices(self) -> None:
         """Return devices that were drained because their slots were killed three times in a row."""
         for device in self._client.devices():
-            if device["state"] == "set aside":
+            if device["state"] == "drained":
                 self._client.return_device(device["id"])

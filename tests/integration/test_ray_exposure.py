@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from podium.sweep.runtime.layout import RuntimeDirectory
-from podium.sweep.slots.ray_start import IDLE_AGENT, with_idle_agent
+from podium.sweep.slots.ray_head_node import IDLE_AGENT, with_idle_agent
 from tests.bare_grpc import UNAUTHENTICATED, UNIMPLEMENTED, status_without_token
 from tests.running_service import RunningService
 from tests.specs import builtin_document
@@ -99,7 +99,7 @@ def test_ray_runs_no_dashboard_agent_or_client_server(processes: list[psutil.Pro
     """Whichever extras of Ray are installed: the complete list of processes below `ray start`."""
     raylet = only(processes, "raylet")
     start = raylet.parent()
-    assert start is not None and "podium.sweep.slots.ray_start" in start.cmdline()
+    assert start is not None and "podium.sweep.slots.ray_head_node" in start.cmdline()
     assert sorted(child.name() for child in start.children()) == ["gcs_server", "raylet"]
     others = [child.cmdline() for child in raylet.children() if not child.cmdline()[0].startswith("ray::")]
     assert others == [["sleep", "infinity"]], "in place of the dashboard agent"

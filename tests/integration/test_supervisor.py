@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from podium.api.serve.supervisor import Supervisor
-from podium.sweep.runtime import service_state
+from podium.sweep.runtime import component_states
 from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
 from podium.sweep.runtime.settings import ServiceSettings
-from podium.sweep.slots import ray_head
+from podium.sweep.slots import ray_guardian
 from tests.repository import ROOT
 from tests.running_service import wait_for
 
@@ -38,7 +38,7 @@ supervisor.Supervisor(ServiceSettings.from_json(sys.argv[1]), lambda line: print
 def data(tmp_path: Path) -> DataDirectory:
     made = DataDirectory(tmp_path / "data")
     made.prepare()
-    ray_head.ensure_token(made)
+    ray_guardian.ensure_token(made)
     return made
 
 
@@ -47,7 +47,7 @@ def supervisor(tmp_path: Path, data: DataDirectory) -> Iterator[subprocess.Popen
     """A running `serve` with components that send heartbeats."""
     runtime = RuntimeDirectory(tmp_path / "run")
     runtime.prepare()
-    address = ray_head.address_file(runtime)
+    address = ray_guardian.address_file(runtime)
     address.parent.mkdir(parents=True)
     address.write_text("127.0.0.1:1")
     settings = ServiceSettings(str(data.root), str(runtime.root))
@@ -71,7 +71,7 @@ def _said(process: subprocess.Popen[str], words: str) -> str:
 
 
 def _part(data: DataDirectory, name: str = "scheduler") -> dict[str, Any]:
-    return next(part for part in service_state.read_components(data) if part["name"] == name)
+    return next(part for part in component_states.read_components(data) if part["name"] == name)
 
 
 def test_hanging_component_is_unresponsive_then_killed_and_restarted(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from podium.api.cli.commands import convert, transfer, validate
+from podium.api.cli.commands import convert, export_import, validate
 from podium.api.cli.terminal import lazy
 from podium.api.cli.terminal.batch_commands import run_each
 from podium.api.cli.terminal.lazy_groups import group
@@ -253,5 +253,5 @@ def _no_ensemble(sweep: SweepInfo) -> str:
 
 
 app.command("convert")(convert.convert)
-app.command("export")(transfer.export_sweep)
-app.command("import")(transfer.import_sweep)
+app.command("export")(export_import.export_sweep)
+app.command("import")(export_import.import_sweep)

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from podium.api.client import sweep_submission as sweep_submission
     from podium.api.client.client import Client as Client
     from podium.api.client.client import serves as serves
-    from podium.api.serve import database_process as database_process
     from podium.api.serve import listen_policy as listen_policy
     from podium.api.serve import supervisor as supervisor
     from podium.api.serve.service_lock import service_locked as service_locked
@@ -49,7 +48,7 @@ _MODULES = {
     "log_following": "podium.api.client",
     "optuna_studies": "podium.api.client",
     "sweep_submission": "podium.api.client",
-    "database_process": "podium.api.serve",
+    "database_subprocess": "podium.api.serve",
     "listen_policy": "podium.api.serve",
     "supervisor": "podium.api.serve",
     "datasets": "podium.sweep.data",

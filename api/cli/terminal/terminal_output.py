@@ -25,7 +25,7 @@ _COLORS = {
     "finished": "green", "ready": "green", "active": "green", "running": "cyan", "busy": "cyan", "building": "cyan",
     "warming": "cyan", "pruned": "yellow", "degraded": "yellow", "suspect": "yellow", "restarting": "yellow",
     "paused": "yellow", "stopping": "yellow",
-    "set aside": "yellow", "failed": "red", "lost": "red", "below_quorum": "red", "open": "red", "cancelled": "magenta",
+    "drained": "yellow", "failed": "red", "lost": "red", "below_quorum": "red", "open": "red", "cancelled": "magenta",
 }  # fmt: skip
 _FALLBACKS: dict[str, str] = {
     FallbackReason.SLOW: "the method had proposed nothing by the deadline",

@@ -1501,7 +1501,7 @@ export interface components {
          * @description The state of a device. The values are those in the database, the REST API and the event kinds.
          * @enum {string}
          */
-        DeviceState: "ready" | "busy" | "dedicated" | "set aside" | "lost";
+        DeviceState: "ready" | "busy" | "dedicated" | "drained" | "lost";
         /**
          * DeviceTimelineView
          * @description One device in the time range. The range is `busy_s` + `idle_s` + `closed_s` + the time it was absent.
@@ -1906,7 +1906,7 @@ export interface components {
          * @description The kind of a gap. During the first three, trials could have run.
          * @enum {string}
          */
-        GapReason: "between" | "choosing" | "idle" | "dedicated" | "set aside" | "lost" | "starting" | "down" | "unknown" | "absent";
+        GapReason: "between" | "choosing" | "idle" | "dedicated" | "drained" | "lost" | "starting" | "down" | "unknown" | "absent";
         /**
          * GapsView
          * @description Gaps between trials, as columns, without times when the device was absent.

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from podium.api.http.authentication import UNKNOWN_TOKEN, address_of, authenticator_of, public, session_of, viewer
 from podium.api.http.route_dependencies import context
 from podium.api.http.service_context import ServiceContext
-from podium.api.rest.models.response_models import View, time_of
+from podium.api.rest.schemas.base_schema import View, time_of
 from podium.db.access import sessions, tokens
 from podium.db.access.sessions import NewSession
 from podium.db.access.tokens import Holder, Role

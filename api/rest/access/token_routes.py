@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from podium.api.http.authentication import admin, authenticator_of
 from podium.api.http.route_dependencies import After, RowId, context
 from podium.api.http.service_context import ServiceContext
-from podium.api.rest.models.response_models import Page, View, time_of
+from podium.api.rest.schemas.base_schema import Page, View, time_of
 from podium.db.access import tokens
 from podium.db.access.tokens import Holder, Role, TokenRow, TokenState
 from podium.sweep.values.errors import ConflictError

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from podium.api.http.authentication import admin, viewer
 from podium.api.http.route_dependencies import context
 from podium.api.http.service_context import ServiceContext
-from podium.api.rest.models.response_models import DeviceView
+from podium.api.rest.schemas.device_schemas import DeviceView
 from podium.api.use_cases import device_commands
 from podium.db.stores import devices, requests
 

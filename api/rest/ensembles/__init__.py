@@ -3,15 +3,15 @@
 Runs in the api process.
 
 Modules:
-    ensemble_metrics         Response models for the scores of an ensemble, the fields of
-                             `podium.ensemble.scoring.evaluation`
-    ensemble_models          Response models for ensembles
     ensemble_preview_routes  Previews an ensemble over REST: candidates, selection path and scores; nothing is stored
     ensemble_routes          Ensembles over REST: build, list, show, versions, start, stop
     ensemble_sample_routes   Sample rows over REST, from the data of an ensemble's members, for trying predictions
+    ensemble_schemas         Response models for ensembles
     evaluation_routes        Evaluations of ensembles over REST: start, list, show, outputs
     prediction_routes        Forwards predictions unchanged to the gateway, through its Unix socket
-    prediction_schema        Response models of `predict` for the OpenAPI document; the gateway serializes the response
+    prediction_schemas       Response models of `predict` for the OpenAPI document; the gateway serializes the response
                              itself
     replica_health           Reads the health of replicas from the gateway
+    score_schemas            Response models for the scores of an ensemble, the fields of
+                             `podium.ensemble.scoring.evaluation`
 """

@@ -13,8 +13,8 @@ from podium.api.http.authentication import viewer
 from podium.api.http.cancel_on_disconnect import cancel_on_disconnect
 from podium.api.http.route_dependencies import context
 from podium.api.http.service_context import ServiceContext
-from podium.api.rest.ensembles.ensemble_metrics import FiguresView
-from podium.api.rest.models.response_models import View
+from podium.api.rest.ensembles.score_schemas import FiguresView
+from podium.api.rest.schemas.base_schema import View
 from podium.api.use_cases import ensemble_building
 from podium.ensemble.building.ensemble_preview import Preview
 from podium.ensemble.scoring.degradation import Scores

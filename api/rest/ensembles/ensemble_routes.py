@@ -11,9 +11,9 @@ from sqlalchemy import Connection
 from podium.api.http.authentication import submitter, viewer
 from podium.api.http.route_dependencies import After, RowId, context
 from podium.api.http.service_context import ServiceContext
-from podium.api.rest.ensembles.ensemble_models import EnsembleView
+from podium.api.rest.ensembles.ensemble_schemas import EnsembleView
 from podium.api.rest.ensembles.replica_health import ensemble_view, replica_health
-from podium.api.rest.models.response_models import Page
+from podium.api.rest.schemas.base_schema import Page
 from podium.api.use_cases import ensemble_building
 from podium.db.stores import ensemble_changes, ensembles
 from podium.ensemble.values.ensemble_spec import EnsembleRequest, VersionRequest

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from podium.api.http.authentication import viewer
 from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext
-from podium.api.rest.models.response_models import View
+from podium.api.rest.schemas.base_schema import View
 from podium.db.stores import ensembles
 from podium.ensemble.building import trial_outputs
 from podium.ensemble.values.ensemble_spec import Split, Task

@@ -17,7 +17,7 @@ from podium.api.http.request_body import read_body, reads_own_body
 from podium.api.http.request_limits import MAX_ARRAY_ROWS_BYTES
 from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext
-from podium.api.rest.ensembles.ensemble_models import EvaluationView
+from podium.api.rest.ensembles.ensemble_schemas import EvaluationView
 from podium.api.use_cases.ensemble_evaluation import EvaluationRequest, queue_evaluation
 from podium.db.stores import ensembles, evaluations
 from podium.ensemble.values.ensemble_spec import Split

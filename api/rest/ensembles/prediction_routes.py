@@ -19,7 +19,7 @@ from podium.api.http.request_body import read_body, reads_own_body
 from podium.api.http.request_limits import MAX_ARRAY_ROWS_BYTES, MAX_DEADLINE_MS
 from podium.api.http.route_dependencies import context
 from podium.api.http.service_context import ServiceContext
-from podium.api.rest.ensembles.prediction_schema import PredictBody, PredictionView
+from podium.api.rest.ensembles.prediction_schemas import PredictBody, PredictionView
 from podium.ensemble.protocol.local_socket import NO_TLS
 from podium.sweep.runtime.settings import ServiceSettings
 from podium.sweep.values.errors import NotFoundError, ServiceError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx2
 
 from podium.api.http.service_context import ServiceContext
-from podium.api.rest.ensembles.ensemble_models import EnsembleView, Health
+from podium.api.rest.ensembles.ensemble_schemas import EnsembleView, Health
 from podium.db.stores import ensembles
 from podium.ensemble.protocol.local_socket import NO_TLS
 

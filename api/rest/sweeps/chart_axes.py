@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, Literal
 
-from podium.api.rest.models.response_models import View
+from podium.api.rest.schemas.base_schema import View
 from podium.sweep.spec.search_space import Parameter
 from podium.sweep.values.trial import Scalar
 

@@ -11,8 +11,8 @@ from fastapi import APIRouter, Query, Response
 from podium.api.http.authentication import viewer
 from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext
-from podium.api.rest.models.query_parameters import Filter
-from podium.api.rest.models.response_models import View
+from podium.api.rest.schemas.base_schema import View
+from podium.api.rest.schemas.query_parameters import Filter
 from podium.api.rest.sweeps.chart_axes import AxisView, axes_of
 from podium.db.queries import curves, points
 from podium.db.queries.trial_filter import WITHIN_S, filter_condition

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from podium.api.rest.models.response_models import time_of
+from podium.api.rest.schemas.base_schema import time_of
 from podium.db.queries.exports import ExportedTrial, ExportSchema, Kind
 from podium.sweep.values.errors import MissingExtraError
 

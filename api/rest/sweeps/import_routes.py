@@ -15,7 +15,7 @@ from podium.api.http.request_body import read_body, reads_own_body
 from podium.api.http.request_limits import MAX_IMPORT_BYTES
 from podium.api.http.route_dependencies import context, has_disk_space
 from podium.api.http.service_context import ServiceContext
-from podium.api.rest.models.response_models import SweepView
+from podium.api.rest.schemas.sweep_schemas import SweepView
 from podium.api.rest.sweeps.sweep_view import submitted_view
 from podium.api.use_cases.sweep_commands import import_study
 from podium.sweep.lifecycle.imported_trials import SweepImport

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from podium.api.http.authentication import viewer
 from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext
-from podium.api.rest.models.response_models import View, time_of
+from podium.api.rest.schemas.base_schema import View, time_of
 from podium.api.rest.sweeps.importance_process import ImportanceQueue
 from podium.db.queries import importances
 from podium.db.queries.importances import StoredImportances

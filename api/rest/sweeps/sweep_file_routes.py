@@ -13,7 +13,8 @@ from podium.api.http.authentication import submitter, viewer
 from podium.api.http.problem_schema import idempotent
 from podium.api.http.route_dependencies import RowId, context, has_disk_space
 from podium.api.http.service_context import ServiceContext
-from podium.api.rest.models.response_models import SweepView, View
+from podium.api.rest.schemas.base_schema import View
+from podium.api.rest.schemas.sweep_schemas import SweepView
 from podium.api.rest.sweeps.sweep_view import submitted_view
 from podium.api.use_cases.sweep_submission import Plan, preview_text, submit_text, unreadable
 from podium.db.stores import sweeps

@@ -13,8 +13,10 @@ from podium.api.http.problem_schema import idempotent
 from podium.api.http.request_body import read_body, reads_own_body
 from podium.api.http.route_dependencies import After, RowId, context, has_disk_space
 from podium.api.http.service_context import ServiceContext
-from podium.api.rest.models.query_parameters import Filter, Sort, TrialsAfter
-from podium.api.rest.models.response_models import BestView, Page, SweepView, TrialPage, TrialView, best_view
+from podium.api.rest.schemas.base_schema import Page
+from podium.api.rest.schemas.query_parameters import Filter, Sort, TrialsAfter
+from podium.api.rest.schemas.sweep_schemas import BestView, SweepView, best_view
+from podium.api.rest.schemas.trial_schemas import TrialPage, TrialView
 from podium.api.rest.sweeps.sweep_view import list_of, submitted_view, view_of
 from podium.api.use_cases import sweep_commands
 from podium.api.use_cases.sweep_commands import command_sweep

@@ -9,7 +9,7 @@ from fastapi import Response
 from sqlalchemy import Connection
 
 from podium.api.http.service_context import ServiceContext
-from podium.api.rest.models.response_models import BudgetView, SweepView
+from podium.api.rest.schemas.sweep_schemas import BudgetView, SweepView
 from podium.api.rest.sweeps.time_left import eta_s
 from podium.api.use_cases.sweep_submission import Submitted
 from podium.db.queries import running_sweeps, trial_pages

@@ -14,7 +14,7 @@ from podium.api.http.authentication import submitter, viewer
 from podium.api.http.problem_schema import idempotent
 from podium.api.http.route_dependencies import RowId, context, has_disk_space
 from podium.api.http.service_context import ServiceContext
-from podium.api.rest.models.response_models import AttemptView, EnqueuedView, TrialDetail
+from podium.api.rest.schemas.trial_schemas import AttemptView, EnqueuedView, TrialDetail
 from podium.api.use_cases import trial_commands
 from podium.db.queries import trial_pages
 from podium.db.queries.trial_pages import ArtifactRow

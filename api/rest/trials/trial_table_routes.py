@@ -11,8 +11,8 @@ from podium.api.http.authentication import viewer
 from podium.api.http.request_limits import MAX_ID
 from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext
-from podium.api.rest.models.query_parameters import Filter, Sort, TrialsAfter
-from podium.api.rest.models.response_models import View
+from podium.api.rest.schemas.base_schema import View
+from podium.api.rest.schemas.query_parameters import Filter, Sort, TrialsAfter
 from podium.db.queries import trial_table
 from podium.db.queries.trial_filter import WITHIN_S
 from podium.db.queries.trial_table import Window

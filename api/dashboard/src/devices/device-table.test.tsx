@@ -38,7 +38,7 @@ test("a ready device with a reason is idle", () => {
 });
 
 test("a drained device is labelled with its reason", () => {
-  show({ state: "set aside", reason: "the fan is loud" });
+  show({ state: "drained", reason: "the fan is loud" });
   expect(cells()[0]).toBe("❚❚drainedthe fan is loud · for 2 min");
 });
 

@@ -5,7 +5,7 @@ export type Device = Schemas["DeviceView"];
 
 /** Why the device takes no trials, if it was drained by a user or by the scheduler. */
 export function isDrained(device: Device): boolean {
-  return device.state === "set aside";
+  return device.state === "drained";
 }
 
 /** "CPU slot 0", with a shortened node name if there are several nodes; Ray's node names are long. */

@@ -52,7 +52,7 @@ test("a refused drain keeps the dialog open with the message", async () => {
 });
 
 test("a drained device is returned without confirmation", async () => {
-  show({ state: "set aside" });
+  show({ state: "drained" });
   await userEvent.click(screen.getByRole("button", { name: "Return cuda-1" }));
   await waitFor(() => expect(sent).toEqual([{ path: "/api/v1/devices/cuda-1/return", body: null }]));
   expect(await screen.findByText("cuda-1 returned to service")).toBeVisible();
@@ -66,7 +66,7 @@ test("a device is named by its kind and position, with its node only if there ar
 });
 
 test("only a device that takes no trials on request is drained", () => {
-  expect((["set aside", "ready", "lost"] as const).map(state => isDrained({ ...DEVICE, state }))).toEqual([
+  expect((["drained", "ready", "lost"] as const).map(state => isDrained({ ...DEVICE, state }))).toEqual([
     true,
     false,
     false,

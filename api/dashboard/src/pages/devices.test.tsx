@@ -129,7 +129,7 @@ test("an admin drains a device with a reason", async () => {
 });
 
 test("an admin returns a drained device", async () => {
-  open("admin", { ...DEVICE, state: "set aside", reason: "the fan is loud" });
+  open("admin", { ...DEVICE, state: "drained", reason: "the fan is loud" });
   await userEvent.click(await screen.findByRole("button", { name: "Return cpu-0" }));
   expect(sent).toEqual([{ path: "/devices/cpu-0/return", body: null }]);
 });

@@ -7,7 +7,7 @@ import { Legend } from "./legend";
 const LANE: Lane = {
   id: "cpu-0",
   bars: [barFixture(0, 10), barFixture(20, 30, { state: "failed", sweepId: 2, trialId: 120 })],
-  gaps: [gapFixture(10, 20), gapFixture(50, 60, { why: "set aside", reason: "" })],
+  gaps: [gapFixture(10, 20), gapFixture(50, 60, { why: "drained", reason: "" })],
 };
 const ALL = { from: 0, to: 100 };
 const items = () => screen.getAllByRole("listitem").map(item => item.textContent?.trim());

@@ -44,18 +44,18 @@ test("gaps are told apart by pattern, not by colour alone", () => {
     paintGap(context, why, BOX);
     return JSON.stringify(calls.map(call => [call.name, call.args]));
   };
-  const kinds: Why[] = ["idle", "dedicated", "set aside", "lost"];
+  const kinds: Why[] = ["idle", "dedicated", "drained", "lost"];
   expect(new Set(kinds.map(pattern)).size).toBeGreaterThan(2);
 });
 
 test("a pattern stays inside its gap, and a very thin gap has none", () => {
   const { context, calls } = recordingContext();
-  paintGap(context, "set aside", BOX);
+  paintGap(context, "drained", BOX);
   const names = calls.map(call => call.name);
   expect(names.indexOf("clip")).toBeLessThan(names.indexOf("stroke"));
   expect(names.at(-1)).toBe("restore");
   const thin = recordingContext();
-  paintGap(thin.context, "set aside", { ...BOX, width: 2 });
+  paintGap(thin.context, "drained", { ...BOX, width: 2 });
   expect(thin.calls).toHaveLength(1);
 });
 

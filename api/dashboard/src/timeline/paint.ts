@@ -11,7 +11,7 @@ export const GAP_PAINT: Record<Why, Paint> = {
   choosing: { background: "--surface-2", ink: "--text-3", pattern: "dots" },
   idle: { background: "--surface-2", ink: "--line-strong", pattern: "slant" },
   dedicated: { background: "--accent-soft", ink: "--series-6", pattern: "lines" },
-  "set aside": { background: "--pruned-soft", ink: "--pruned", pattern: "back" },
+  drained: { background: "--pruned-soft", ink: "--pruned", pattern: "back" },
   lost: { background: "--failed-soft", ink: "--failed", pattern: "cross" },
   starting: { background: "--surface-2", ink: "--running", pattern: "dots" },
   down: { background: "--failed-soft", ink: "--failed", pattern: "slant" },
@@ -107,5 +107,5 @@ export function paintText(context: CanvasRenderingContext2D, text: string, ink: 
 }
 
 export function gapInk(gap: Gap): string {
-  return gap.why === "lost" || gap.why === "down" ? "--failed" : gap.why === "set aside" ? "--pruned" : "--text-2";
+  return gap.why === "lost" || gap.why === "down" ? "--failed" : gap.why === "drained" ? "--pruned" : "--text-2";
 }

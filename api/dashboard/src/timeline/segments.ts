@@ -15,7 +15,7 @@ export const GAP_KINDS: Record<Why, GapLabel> = {
   choosing: { name: "Waiting for search", description: "The search was proposing the next trial" },
   idle: { name: "Idle", description: "No trial could run" },
   dedicated: { name: "Held by an ensemble", description: "Reserved for an ensemble" },
-  "set aside": { name: "Drained", description: "Takes no trials until it is returned" },
+  drained: { name: "Drained", description: "Takes no trials until it is returned" },
   lost: { name: "Lost", description: "Worker lost" },
   starting: { name: "Starting", description: "Starting" },
   down: { name: "Service down", description: "The service was not running" },

@@ -21,7 +21,6 @@ const STATE_STYLES: Record<string, StateStyle> = {
   suspect: { tone: "pruned", icon: "▲" },
   half_open: { tone: "pruned", icon: "▲" },
   drained: { tone: "pruned", icon: "❚❚" },
-  "set aside": { tone: "pruned", icon: "❚❚" },
   finished: { tone: "finished", icon: "✓" },
   ready: { tone: "finished", icon: "✓" },
   failed: { tone: "failed", icon: "✕" },
@@ -31,9 +30,6 @@ const STATE_STYLES: Record<string, StateStyle> = {
   stopped: { tone: "waiting", icon: "■" },
   retired: { tone: "waiting", icon: "■" },
 };
-
-// The API reports a drained device as "set aside".
-const LABELS: Record<string, string> = { "set aside": "drained" };
 
 export function stateStyle(state: string): StateStyle {
   return STATE_STYLES[state] ?? { tone: "waiting", icon: "•" };
@@ -46,7 +42,7 @@ export function StateBadge({ state, title }: { state: string; title?: string }) 
       <span aria-hidden="true" className="badge-sign">
         {icon}
       </span>
-      {LABELS[state] ?? state.replaceAll("_", " ")}
+      {state.replaceAll("_", " ")}
     </span>
   );
 }

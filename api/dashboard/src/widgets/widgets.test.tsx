@@ -15,7 +15,7 @@ import { Tabs } from "./tabs";
 import { attempt, Toasts } from "./toast";
 
 test.each([
-  ["set aside", "drained"],
+  ["drained", "drained"],
   ["half_open", "half open"],
   ["finished", "finished"],
   ["unheard_of", "unheard of"],

@@ -194,7 +194,7 @@ JSON_COMMANDS: dict[tuple[str, ...], Callable[[Any], object]] = {
     ("sweep", "extend", "1", "--by", "2"): lambda found: found["run_cap"] == 6,
     ("trial", "stop", "2"): lambda found: [trial["requested"] for trial in found] == ["stop"],
     ("trial", "clone", "1", "--set", "lr=0.05"): lambda found: found["params"] == {"lr": 0.05},
-    ("devices", "drain", "cpu-0"): lambda found: [device["state"] for device in found] == ["set aside"],
+    ("devices", "drain", "cpu-0"): lambda found: [device["state"] for device in found] == ["drained"],
     ("trial", "show", "1"): lambda found: found["attempts"][0]["device"] == "cpu-0",
 }
 
@@ -243,7 +243,7 @@ def test_failed_trial_shows_its_traceback(podium: Podium, served: ServiceRig) ->
         (("trial", "retry", "2"), ["trial 2 is running\n"]),
         (("trial", "clone", "1"), ["cloned trial 1 into sweep 1: lr=0.01\n"]),
         (("trial", "clone", "1", "--set", "lr=5e-2"), ["lr=0.05"]),
-        (("devices", "drain", "cpu-0"), ["cpu-0 is set aside; trial 2 is running on it\n"]),
+        (("devices", "drain", "cpu-0"), ["cpu-0 is drained; trial 2 is running on it\n"]),
         (("devices", "return", "cpu-0"), ["cpu-0 is busy; trial 2 is running on it\n"]),
     ],
     ids=str,
@@ -327,7 +327,7 @@ def test_drained_device_is_listed_with_its_reason(podium: Podium, served: Servic
     podium("devices", "drain", "cpu-0", "--reason", "a new card comes")
     code, out, _ = podium("devices")
     assert code == 0
-    assert "set aside" in out and "a new card comes" in out
+    assert "drained" in out and "a new card comes" in out
 
 
 @pytest.mark.parametrize("command", [("list",), ("show", 1)])

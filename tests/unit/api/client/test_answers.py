@@ -11,32 +11,32 @@ from pydantic import BaseModel
 from podium.api.client import answers
 from podium.api.rest.access.session_routes import LoginLinkView
 from podium.api.rest.access.token_routes import NewTokenView, TokenView
-from podium.api.rest.ensembles import ensemble_models as ensembles
-from podium.api.rest.ensembles.ensemble_metrics import ResultView
-from podium.api.rest.ensembles.prediction_schema import MemberPartView, PredictionView
-from podium.api.rest.models import response_models as models
+from podium.api.rest.ensembles import ensemble_schemas as ensembles
+from podium.api.rest.ensembles.prediction_schemas import MemberPartView, PredictionView
+from podium.api.rest.ensembles.score_schemas import ResultView
+from podium.api.rest.schemas import device_schemas, sweep_schemas, trial_schemas
 from podium.ensemble.scoring.calibration_error import ReliabilityBin
 from podium.ensemble.scoring.comparison import McNemar
 from podium.ensemble.scoring.degradation import Degradation, SizeScores, SubsetScores
 
 PAIRS: list[tuple[Any, Any]] = [
-    (answers.BestTrialInfo, models.BestView),
-    (answers.WarmStartInfo, models.WarmStartView),
-    (answers.SpendingInfo, models.SpendingView),
-    (answers.PlateauInfo, models.PlateauView),
-    (answers.TargetInfo, models.TargetView),
-    (answers.BudgetInfo, models.BudgetView),
-    (answers.WarningInfo, models.WarningView),
-    (answers.ProvenanceInfo, models.ProvenanceView),
-    (answers.SweepInfo, models.SweepView),
-    (answers.TrialInfo, models.TrialView),
-    (answers.TrialDetails, models.TrialDetail),
-    (answers.AttemptInfo, models.AttemptView),
-    (answers.ArtifactInfo, models.ArtifactView),
-    (answers.EnqueuedInfo, models.EnqueuedView),
-    (answers.RunningTrialInfo, models.RunningView),
-    (answers.PlacedMemberInfo, models.PlacedMemberView),
-    (answers.DeviceInfo, models.DeviceView),
+    (answers.BestTrialInfo, sweep_schemas.BestView),
+    (answers.WarmStartInfo, sweep_schemas.WarmStartView),
+    (answers.SpendingInfo, sweep_schemas.SpendingView),
+    (answers.PlateauInfo, sweep_schemas.PlateauView),
+    (answers.TargetInfo, sweep_schemas.TargetView),
+    (answers.BudgetInfo, sweep_schemas.BudgetView),
+    (answers.WarningInfo, sweep_schemas.WarningView),
+    (answers.ProvenanceInfo, sweep_schemas.ProvenanceView),
+    (answers.SweepInfo, sweep_schemas.SweepView),
+    (answers.TrialInfo, trial_schemas.TrialView),
+    (answers.TrialDetails, trial_schemas.TrialDetail),
+    (answers.AttemptInfo, trial_schemas.AttemptView),
+    (answers.ArtifactInfo, trial_schemas.ArtifactView),
+    (answers.EnqueuedInfo, trial_schemas.EnqueuedView),
+    (answers.RunningTrialInfo, device_schemas.RunningView),
+    (answers.PlacedMemberInfo, device_schemas.PlacedMemberView),
+    (answers.DeviceInfo, device_schemas.DeviceView),
     (answers.ReplicaInfo, ensembles.ReplicaView),
     (answers.MemberInfo, ensembles.MemberView),
     (answers.VersionInfo, ensembles.VersionView),

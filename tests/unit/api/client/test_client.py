@@ -91,7 +91,7 @@ def test_trial_is_stopped_and_cloned_and_a_finished_one_is_not_retried(podium: C
 def test_device_is_drained_and_returned(podium: Client, service: ServiceRig) -> None:
     service.device()
     assert podium.drain_device("cpu-0", "it is hot")["reason"] == "it is hot"
-    assert podium.devices()[0]["state"] == "set aside"
+    assert podium.devices()[0]["state"] == "drained"
     assert podium.return_device("cpu-0")["state"] == "ready"
     for unknown in ("cpu-1", "a/b"):
         with pytest.raises(NotFoundError):

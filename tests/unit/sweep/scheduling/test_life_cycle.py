@@ -283,14 +283,14 @@ def test_clone_is_planned_once_over_restarts(rig: Rig) -> None:
 # Devices.
 
 
-def test_device_is_set_aside_after_three_consecutive_failures_until_returned(make_rig: MakeRig) -> None:
+def test_device_is_drained_after_three_consecutive_failures_until_returned(make_rig: MakeRig) -> None:
     rig = make_rig(2)
     rig.submit(run_cap=20)
     for _ in range(3):
         rig.pool.fail("cpu-1", Cause.INFRASTRUCTURE)
         rig.settle()
     assert "3 consecutive trials failed here" in rig.recorder.aside["cpu-1"]
-    assert rig.recorder.devices["cpu-1"].state == "set aside"
+    assert rig.recorder.devices["cpu-1"].state == "drained"
     assert rig.pool.busy() == ["cpu-0"]
     rig.restart()
     assert rig.pool.busy() == ["cpu-0"]
@@ -401,7 +401,7 @@ def test_waiting_sweep_reports_reason(rig: Rig) -> None:
     rig.settle()
     rig.pool.finish("cpu-0")
     rig.settle()
-    closed = "no device is available for trials: cpu-0 is set aside (drained on request)"
+    closed = "no device is available for trials: cpu-0 is drained (drained on request)"
     assert wait(rig, 3) == Wait(WaitReason.DEVICES_CLOSED, closed)
     assert rig.sweep(3).reason == ""
 
@@ -425,7 +425,7 @@ def test_stopping_sweep_reports_what_its_last_trials_wait_for(make_rig: MakeRig)
     rig.pool.lose("cpu-0")
     rig.settle()
     rig.clock.advance(WAITS_S)
-    left = "no device is available for trials: cpu-0 is set aside (it is hot); cpu-1 is set aside (it is loud)"
+    left = "no device is available for trials: cpu-0 is drained (it is hot); cpu-1 is drained (it is loud)"
     assert wait(rig) == Wait(WaitReason.DEVICES_CLOSED, left)
     assert rig.sweep().reason == own
     del rig.recorder.aside["cpu-1"]
@@ -733,7 +733,7 @@ def test_full_trial_file_system_pauses_placement_when_data_disk_is_short(rig: Ri
     assert rig.pool.busy() == ["cpu-0"]
 
 
-def test_device_is_set_aside_when_pinning_fails_for_three_trials(rig: Rig) -> None:
+def test_device_is_drained_when_pinning_fails_for_three_trials(rig: Rig) -> None:
     rig.submit(run_cap=5, retries={"infrastructure": 0})
     for _ in range(3):
         rig.pool.fail("cpu-0", Cause.PINNING, "PinningError: pinning failed")

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium.sweep.search.sweep_search import TRIALS_TOLD, Search
+from podium.sweep.spec import search_methods
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.search_values import PastTrial, PruneVerdict, TrialPlan
 from podium.sweep.values.trial import Params, TrialState
@@ -40,7 +41,7 @@ RULES: dict[str, Any] = {
     "none": {"type": "none"},
 }
 SPACES = {"grid": FINITE, "cmaes": NUMBERS, "brute_force": FINITE}
-METHODS = ["tpe", "random", "grid", "qmc", "cmaes", "nsga2", "nsga3", "brute_force"]
+METHODS = sorted(search_methods.METHODS.keys() - {"gp"})  # GP loads torch: tests/integration/test_search_process.py
 
 
 def _asked(search: Search) -> TrialPlan:

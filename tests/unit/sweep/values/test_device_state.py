@@ -18,7 +18,7 @@ from podium.sweep.values.errors import IllegalTransitionError
 
 
 def test_stored_values_are_stable() -> None:
-    assert sorted(STORED_DEVICE_STATES) == ["dedicated", "lost", "ready", "set aside"]
+    assert sorted(STORED_DEVICE_STATES) == ["dedicated", "drained", "lost", "ready"]
 
 
 @pytest.mark.parametrize(

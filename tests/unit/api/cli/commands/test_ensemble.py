@@ -17,7 +17,7 @@ import pytest
 from podium.api.cli.terminal import ensemble_options, ensemble_output
 from podium.api.client import local_service
 from podium.api.client.client import Client
-from podium.api.rest.ensembles.ensemble_models import EnsembleView, EvaluationView
+from podium.api.rest.ensembles.ensemble_schemas import EnsembleView, EvaluationView
 from podium.ensemble.scoring import evaluation
 from podium.ensemble.values.ensemble_spec import Combination, Mode, Placement, Precision, Rule, Select, Split, Task
 from tests.commands import Podium

@@ -122,14 +122,14 @@ def test_closed_time_is_not_busy_and_not_idle(service: ServiceRig, client: TestC
     device(service, "ready", "", T)
     trial(service, sweep_id, T, T + 10)
     device(service, "dedicated", "dedicated to member 0 of ensemble e", T + 10)
-    device(service, "set aside", "the fan is loud", T + 20)
+    device(service, "drained", "the fan is loud", T + 20)
     device(service, "lost", "its slot is gone", T + 30)
     device(service, "ready", "", T + 40)
     trial(service, sweep_id, T + 40, T + 50)
     view = read(client, **{"from": T, "to": T + 50})
     assert gaps_of(view) == [
         (10, 20, "dedicated", "dedicated to member 0 of ensemble e"),
-        (20, 30, "set aside", "the fan is loud"),
+        (20, 30, "drained", "the fan is loud"),
         (30, 40, "lost", "its slot is gone"),
     ]
     (found,) = view["devices"]
@@ -372,7 +372,7 @@ def test_merged_intervals_keep_the_duration_of_each_reason(
 
 
 def test_many_intervals_are_merged_into_few_gaps_with_counts() -> None:
-    words = [("ready", "waits"), ("lost", "x"), ("ready", "waits"), ("set aside", "y")]
+    words = [("ready", "waits"), ("lost", "x"), ("ready", "waits"), ("drained", "y")]
     intervals = [(step / 10, *words[step % 4]) for step in range(10_000)]
     few, shares = merge_short(intervals, [], TimelineInterval(0, 1000, 10.0))
     assert len(few) < 110

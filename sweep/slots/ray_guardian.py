@@ -1,7 +1,7 @@
 """Runs Ray's head node under a guardian that leaves no process behind; a process of its own, started by `serve`.
 
-`python -P -m podium.sweep.slots.ray_head SETTINGS`. Not all of Ray's processes exit with their parent. The guardian is
-a subreaper, and all processes of Ray, slots, trials and members are below it. On SIGTERM, when `serve` exits
+`python -P -m podium.sweep.slots.ray_guardian SETTINGS`. Not all of Ray's processes exit with their parent. The guardian
+is a subreaper, and all processes of Ray, slots, trials and members are below it. On SIGTERM, when `serve` exits
 (end-of-file on standard input), or when Ray exits, it kills everything below it.
 """
 
@@ -74,7 +74,7 @@ def _command(settings: ServiceSettings) -> list[str]:
     plan = settings.devices
     gpus = {"cpu": ["--num-gpus=0"], "pretend-gpu": [f"--num-gpus={plan.count or 2}"]}.get(plan.kind, [])
     return [
-        sys.executable, "-P", "-m", "podium.sweep.slots.ray_start", "start", "--head", "--block", "--port=0",
+        sys.executable, "-P", "-m", "podium.sweep.slots.ray_head_node", "start", "--head", "--block", "--port=0",
         # The monitor is for autoscaling; it would only slow down the start.
         "--include-log-monitor=false", "--no-monitor", "--disable-usage-stats", "--log-color=false",
         "--node-ip-address=127.0.0.1", f"--temp-dir={settings.runtime.ray}",

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from podium.sweep.runtime.layout import RuntimeDirectory
-from podium.sweep.slots import ray_head
+from podium.sweep.slots import ray_guardian
 
 
 def test_ray_is_ready_when_its_address_file_has_content(tmp_path: Path) -> None:
     runtime = RuntimeDirectory(tmp_path)
-    assert ray_head.address_of(runtime) == ""
+    assert ray_guardian.address_of(runtime) == ""
     runtime.ray.mkdir(parents=True)
-    ray_head.address_file(runtime).touch()
-    assert ray_head.address_of(runtime) == ""
-    ray_head.address_file(runtime).write_text("127.0.0.1:6379\n")
-    assert ray_head.address_of(runtime) == "127.0.0.1:6379"
+    ray_guardian.address_file(runtime).touch()
+    assert ray_guardian.address_of(runtime) == ""
+    ray_guardian.address_file(runtime).write_text("127.0.0.1:6379\n")
+    assert ray_guardian.address_of(runtime) == "127.0.0.1:6379"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podium.api.rest.models.response_models import View
+from podium.api.rest.schemas.base_schema import View
 
 
 class PredictBody(View):

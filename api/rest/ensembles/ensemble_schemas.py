@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from podium.api.rest.ensembles.ensemble_metrics import ResultView
-from podium.api.rest.models.response_models import View, time_of
+from podium.api.rest.ensembles.score_schemas import ResultView
+from podium.api.rest.schemas.base_schema import View, time_of
 from podium.db.stores.ensembles import EnsembleRow, MemberRow, VersionRow
 from podium.db.stores.evaluations import EvaluationRow
 from podium.db.stores.replicas import ReplicaRow

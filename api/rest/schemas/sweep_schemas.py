@@ -1,0 +1,184 @@
+"""Response models for sweeps, their budgets, warnings and provenance; api."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from podium.api.rest.schemas.base_schema import View, time_of
+from podium.db.stores.sweeps import SweepRow
+from podium.db.stores.trial_rows import TrialRow
+from podium.sweep.lifecycle.budget_usage import BudgetTerms, BudgetUsage
+from podium.sweep.values.trial import Scalar
+from podium.sweep.values.wait_reason import WaitReason
+
+
+class BestView(View):
+    """A sweep's best trial so far; with several objectives, by the first one."""
+
+    trial_id: int
+    number: int
+    value: float
+    values: dict[str, float] | None  # by metric, with several objectives
+    pareto: bool | None  # with several objectives: on the Pareto front
+    params: dict[str, Scalar]
+
+
+class WarmStartView(View):
+    """Trials of earlier sweeps that a sweep's search started from."""
+
+    trials: int  # given to the search
+    dropped: int  # incompatible with the sweep's parameters
+    why: list[str]  # the first reasons
+    left_out: int = 0  # beyond the limit: the best and the newest trials are used
+
+
+class SpendingView(View):
+    """Usage and limit of a resource; null: no limit."""
+
+    used: float
+    allowed: float | None
+
+
+class PlateauView(View):
+    """The number of trials without improvement, and its limit."""
+
+    used: int
+    allowed: int
+    min_delta: float
+
+
+class TargetView(View):
+    """The metric value that ends the sweep, and the number of the trial that reached it."""
+
+    value: float
+    reached_by: int | None
+
+
+class BudgetView(View):
+    """Usage and limits of a sweep."""
+
+    wall_s: SpendingView
+    device_s: SpendingView
+    plateau: PlateauView | None
+    target: TargetView | None
+
+    @classmethod
+    def of(cls, terms: BudgetTerms, used: BudgetUsage) -> BudgetView:
+        plateau, reached = terms.plateau, used.reached_by
+        return cls(
+            wall_s=SpendingView(used=round(used.wall_s, 3), allowed=terms.wall_s),
+            device_s=SpendingView(used=round(used.device_s, 3), allowed=terms.device_s),
+            plateau=None
+            if plateau is None
+            else PlateauView(used=used.trials_without_improvement, allowed=plateau.trials, min_delta=plateau.min_delta),
+            target=None
+            if terms.target is None
+            else TargetView(value=terms.target, reached_by=None if reached is None else reached.number),
+        )
+
+
+class WarningView(View):
+    """A warning; it does not affect the sweep."""
+
+    code: str  # identical_results
+    message: str
+    at: datetime | None
+
+
+class ProvenanceView(View):
+    """Provenance of a sweep; null: unknown."""
+
+    git_commit: str | None
+    git_dirty: bool | None  # uncommitted changes
+    command: list[str]  # that submitted the sweep, without secrets
+    packages_sha256: str | None  # of the service's package list: GET /sweeps/{id}/packages
+
+    @classmethod
+    def of(cls, row: SweepRow) -> ProvenanceView:
+        stored = {} if row.provenance is None else json.loads(row.provenance)
+        return cls(
+            git_commit=stored.get("git_commit"),
+            git_dirty=stored.get("git_dirty"),
+            command=stored.get("command", []),
+            packages_sha256=row.environment,
+        )
+
+
+class SweepView(View):
+    """A sweep."""
+
+    id: int
+    name: str
+    state: str
+    reason: str  # of the state
+    wait_reason: WaitReason | None  # why it waits; null: it does not wait
+    wait_message: str  # the same for people, with the devices or sweeps in question
+    spec: dict[str, Any]
+    run_cap: int  # as submitted or extended
+    priority: float
+    counts: dict[str, int]
+    best: BestView | None
+    ensembles: list[int]  # ids of ensembles built from its trials
+    ensemble_id: int | None  # built for its `ensemble:` block
+    ensemble_error: str | None  # why the ensemble of its `ensemble:` block could not be built
+    warm_start: WarmStartView | None  # null: no warm start
+    device_busy_share: float | None
+    budget: BudgetView | None  # in lists, only of active sweeps with limits
+    devices: list[str]  # of its running trials
+    eta_s: float | None  # estimated time left, at most; null: unknown
+    versions: dict[str, str] | None  # of Python and packages at submission
+    provenance: ProvenanceView
+    warnings: list[WarningView]
+    created_at: datetime | None
+    started_at: datetime | None
+    ended_at: datetime | None
+
+    @classmethod
+    def of(
+        cls,
+        row: SweepRow,
+        best: TrialRow | None,
+        *,
+        busy_share: float | None = None,
+        budget: BudgetView | None = None,
+        devices: Sequence[str] = (),
+        eta_s: float | None = None,
+    ) -> SweepView:
+        return cls(
+            id=row.id,
+            name=row.name,
+            state=row.state,
+            reason=row.reason,
+            wait_reason=None if row.wait is None else row.wait.reason,
+            wait_message="" if row.wait is None else row.wait.message,
+            spec=json.loads(row.spec_json),
+            run_cap=row.run_cap,
+            priority=row.priority,
+            counts={state.value: count for state, count in sorted(row.counts.items())},
+            best=None if best is None else best_view(best, None if best.values is None else True),
+            ensembles=list(row.built.ensemble_ids),
+            ensemble_id=row.built.requested_id,
+            ensemble_error=row.ensemble_error,
+            warm_start=None if row.warm_start is None else WarmStartView(**json.loads(row.warm_start)),
+            device_busy_share=busy_share,
+            budget=budget,
+            devices=list(devices),
+            eta_s=eta_s,
+            versions=None if row.versions is None else json.loads(row.versions),
+            provenance=ProvenanceView.of(row),
+            warnings=[WarningView(code=one.code, message=one.message, at=time_of(one.at)) for one in row.warnings],
+            created_at=time_of(row.created_at),
+            started_at=time_of(row.started_at),
+            ended_at=time_of(row.ended_at),
+        )
+
+
+def best_view(row: TrialRow, pareto: bool | None = None) -> BestView:
+    """A finished trial as one of the best."""
+    assert row.value is not None
+    return BestView(
+        trial_id=row.id, number=row.number, value=row.value, values=row.values, pareto=pareto, params=row.params
+    )

@@ -1,0 +1,157 @@
+"""Response models for trials, their attempts and artifacts; api."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from podium.api.rest.schemas.base_schema import View, time_of
+from podium.db.queries.trial_pages import ArtifactRow, AttemptRow
+from podium.db.stores.trial_rows import TrialRow
+from podium.sweep.values.search_values import FallbackReason
+from podium.sweep.values.trial import Scalar
+
+
+class AttemptView(View):
+    """One attempt of a trial."""
+
+    number: int
+    device: str
+    node: str
+    pid: int | None
+    visible_devices: str | None
+    torch_device: str | None
+    import_s: float | None  # duration of importing the program
+    started_at: datetime | None
+    ended_at: datetime | None
+    duration_s: float | None
+    state: str | None
+    cause: str | None
+    message: str | None
+    traceback: str | None
+    log_tail: str | None  # the end of the output of a failed attempt
+    exit: str | None
+    late_prune_answers: int
+    orphans_killed: int
+
+    @classmethod
+    def of(cls, row: AttemptRow) -> AttemptView:
+        values = {name: getattr(row, name) for name in cls.model_fields if hasattr(row, name)}
+        values |= {
+            "device": row.device_id,
+            "started_at": time_of(row.started_at),
+            "ended_at": time_of(row.ended_at),
+            "duration_s": None if row.ended_at is None else row.ended_at - row.started_at,
+        }
+        return cls(**values)
+
+
+class ArtifactView(View):
+    """A file of a trial."""
+
+    name: str
+    attempt: int
+    sha256: str
+    size_bytes: int
+    removed: str | None  # why it was removed; null: it exists
+
+
+class TrialView(View):
+    """A trial."""
+
+    id: int
+    sweep_id: int
+    number: int
+    state: str
+    value: float | None  # of the first objective
+    values: dict[str, float] | None  # by metric, with several objectives
+    constraints: dict[str, float]  # above 0: violated, and the trial is never the best
+    user_attrs: dict[str, Any]  # set by the trial
+    tags: list[str]  # set by users
+    params: dict[str, Scalar]
+    sampler: str  # a method, a sampler class, or enqueue, clone, imported
+    fallback_reason: FallbackReason | None  # why it was sampled at random instead of by the method
+    fallback_error: str | None  # of the sampler, if it failed
+    proposed_for: int | None  # number of the earlier trial that a late proposal was requested for
+    attempt: int
+    requested: str | None  # stop or retry, until the scheduler applies it
+    device: str | None
+    cause: str | None  # of its last failed attempt
+    created_at: datetime | None
+    started_at: datetime | None
+    ended_at: datetime | None
+
+    @classmethod
+    def of(cls, row: TrialRow, **more: Any) -> TrialView:
+        return cls(
+            id=row.id,
+            sweep_id=row.sweep_id,
+            number=row.number,
+            state=row.state,
+            value=row.value,
+            values=row.values,
+            constraints=row.constraints,
+            user_attrs=row.user_attrs,
+            tags=row.tags,
+            params=row.params,
+            sampler=row.sampler,
+            fallback_reason=row.fallback_reason,
+            fallback_error=row.fallback_error,
+            proposed_for=row.proposed_for,
+            attempt=row.attempt,
+            requested=row.requested,
+            device=row.device_id,
+            cause=row.cause,
+            created_at=time_of(row.created_at),
+            started_at=time_of(row.started_at),
+            ended_at=time_of(row.ended_at),
+            **more,
+        )
+
+
+class TrialPage(View):
+    """One page of trials; pass `next` as `after` for the following one, with the same `sort`."""
+
+    items: list[TrialView]
+    next: int | str | None
+
+
+class TrialDetail(TrialView):
+    """A trial with its attempts and artifacts."""
+
+    note: str  # set by users
+    cloned_from: int | None  # id of the cloned trial
+    attempts: list[AttemptView]
+    artifacts: list[ArtifactView]
+    unfit: str | None  # why its network cannot join an ensemble
+
+    @classmethod
+    def whole(
+        cls,
+        row: TrialRow,
+        attempts: list[AttemptRow],
+        artifacts: list[ArtifactRow],
+        *,
+        cloned_from: int | None,
+        unfit: str | None,
+    ) -> TrialDetail:
+        view = cls.of(
+            row,
+            note=row.note,
+            cloned_from=cloned_from,
+            attempts=[AttemptView.of(attempt) for attempt in attempts],
+            artifacts=[ArtifactView.model_validate(artifact) for artifact in artifacts],
+            unfit=unfit,
+        )
+        assert isinstance(view, TrialDetail)
+        return view
+
+
+class EnqueuedView(View):
+    """A configuration that was added to a sweep; `trial_id` is set once its trial is created."""
+
+    id: int
+    sweep_id: int
+    params: dict[str, Scalar]
+    cloned_from: int | None
+    trial_id: int | None
