@@ -107,7 +107,7 @@ dashboard: $(RUN) $(NPM_DONE)
 dashboard-check: $(RUN) $(NPM_DONE)
 	cd $(DASHBOARD) && npm run --silent check
 	cd $(DASHBOARD) && npm run --silent test
-	$(BIN)/python .ci/check_dashboard.py
+	$(BIN)/python .ci/check_dashboard_build.py
 
 screenshots: $(DEV)
 	@$(BIN)/python -m tests.browser.screenshots docs/images

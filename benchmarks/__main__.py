@@ -10,31 +10,31 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks import (
-    between_graph,
     dashboard,
     dispatch,
-    efficiency,
-    in_graph,
+    ensemble_between_graph,
+    ensemble_in_graph,
     ingest,
     real_sweep,
     results,
     search_and_storage,
     shared_data,
+    slot_efficiency,
     start,
     stopped_member,
 )
 from benchmarks.machine import describe
-from benchmarks.plan import Plan
 from benchmarks.results import Row
+from benchmarks.run_settings import Plan
 
 Benchmark = Callable[[Plan, frozenset[int]], list[Row]]
 BENCHMARKS: tuple[tuple[frozenset[int], Benchmark], ...] = (
     (frozenset({1, 2}), dispatch.run),
     (frozenset({3}), search_and_storage.run),
-    (frozenset({4}), efficiency.run),
+    (frozenset({4}), slot_efficiency.run),
     (frozenset({5}), real_sweep.run),
-    (frozenset({6}), in_graph.run),
-    (frozenset({7}), between_graph.run),
+    (frozenset({6}), ensemble_in_graph.run),
+    (frozenset({7}), ensemble_between_graph.run),
     (frozenset({8}), stopped_member.run),
     (frozenset({9}), dashboard.run),
     (frozenset({10}), ingest.run),

@@ -25,8 +25,8 @@ import httpx2
 
 from benchmarks import optuna_dashboard, page_times
 from benchmarks.generated_sweep import fill
-from benchmarks.plan import Plan
 from benchmarks.results import Figure, Row, at_most, ratio
+from benchmarks.run_settings import Plan
 from podium.api.client.local_service import service
 from podium.sweep.runtime.layout import DataDirectory
 

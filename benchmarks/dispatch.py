@@ -18,8 +18,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from benchmarks.plan import Plan
 from benchmarks.results import Figure, Row, at_most, ratio, times_less
+from benchmarks.run_settings import Plan
 from benchmarks.service import SweepTimes, document, fresh_service, timed_sweep
 
 TRIALS = 200

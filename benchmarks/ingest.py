@@ -41,8 +41,8 @@ import uvicorn
 from sqlalchemy import func, select
 
 from benchmarks import load
-from benchmarks.plan import Plan
 from benchmarks.results import Figure, Row, at_least, at_most, more, times_more
+from benchmarks.run_settings import Plan
 from benchmarks.service import document, timed_sweep
 from podium.api.client.local_service import service
 from podium.api.rest.app import create_app
@@ -52,9 +52,9 @@ from podium.db.schema.engine import Database
 from podium.db.schema.migrate import migrate
 from podium.db.schema.tables import metrics
 from podium.db.stores import sweeps
-from podium.sweep.lifecycle.scheduler_changes import MetricPoint, TrialPlanned
+from podium.sweep.lifecycle.database_changes import MetricPoint, TrialPlanned
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.runtime.settings import ServiceSettings
+from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.spec.sweep_spec import parse_spec
 from podium.sweep.values.trial import AttemptKey

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from podium.db.schema.engine import sqlite_module
-from podium.sweep.runtime.settings import available_cores
+from podium.sweep.runtime.service_settings import available_cores
 
 PACKAGES = ("podium", "torch", "ray", "optuna", "sqlalchemy", "numpy")
 

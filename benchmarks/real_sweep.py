@@ -27,8 +27,8 @@ import numpy as np
 from scipy import stats
 
 from benchmarks.dispatch import REPOSITORY
-from benchmarks.plan import Plan
 from benchmarks.results import Figure, Row, Target, more, times_more
+from benchmarks.run_settings import Plan
 from benchmarks.service import document, fresh_service
 from podium.sweep.data import datasets
 

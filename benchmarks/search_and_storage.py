@@ -23,12 +23,12 @@ from pathlib import Path
 
 import optuna
 
-from benchmarks.plan import Plan
 from benchmarks.results import Figure, Row, ratio, times_less
+from benchmarks.run_settings import Plan
 from podium.db.schema.engine import Database
 from podium.db.schema.migrate import migrate
 from podium.db.stores import sweeps
-from podium.sweep.lifecycle.scheduler_changes import (
+from podium.sweep.lifecycle.database_changes import (
     AttemptEnded,
     AttemptPlaced,
     AttemptStarted,
@@ -39,7 +39,7 @@ from podium.sweep.lifecycle.scheduler_changes import (
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec
-from podium.sweep.values.search_values import TrialPlan
+from podium.sweep.values.search_messages import TrialPlan
 from podium.sweep.values.trial import AttemptKey, Ended, Started, TrialState
 
 TRIALS = 200

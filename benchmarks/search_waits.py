@@ -25,12 +25,12 @@ from benchmarks.simulation import Agenda, SimulatedSlots, least_s
 from podium.db.schema.engine import Database
 from podium.db.schema.migrate import migrate
 from podium.db.stores import sweeps
-from podium.sweep.lifecycle.scheduler_changes import AttemptEnded, AttemptPlaced, Change, TrialPlanned
-from podium.sweep.lifecycle.scheduler_messages import Inbox, Message, Wake
+from podium.sweep.lifecycle.database_changes import AttemptEnded, AttemptPlaced, Change, TrialPlanned
+from podium.sweep.lifecycle.scheduler_interface import Inbox, Message, Wake
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.scheduling.scheduler import TICK_S, Scheduler
-from podium.sweep.scheduling.study_queries import StudyThread
+from podium.sweep.scheduling.study_thread import StudyThread
 from podium.sweep.search.search_threads import SearchThreads
 from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec
 from podium.sweep.values.trial import AttemptKey, Ended, TrialState

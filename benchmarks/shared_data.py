@@ -27,8 +27,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.plan import Plan
 from benchmarks.results import Figure, Row, Target, at_most, ratio
+from benchmarks.run_settings import Plan
 
 TRIALS = 8
 BYTES = 1_000_000_000

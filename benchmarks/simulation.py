@@ -19,8 +19,8 @@ from typing import Any
 from podium.db.schema.engine import Database
 from podium.db.schema.migrate import migrate
 from podium.db.stores import sweeps
-from podium.sweep.lifecycle.scheduler_changes import Enqueued
-from podium.sweep.lifecycle.scheduler_messages import (
+from podium.sweep.lifecycle.database_changes import Enqueued
+from podium.sweep.lifecycle.scheduler_interface import (
     Device,
     Inbox,
     Message,
@@ -35,7 +35,7 @@ from podium.sweep.protocol.slot_commands import SlotCommand, StartAttempt
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.scheduling.scheduler import TICK_S, Scheduler
-from podium.sweep.scheduling.study_queries import StudyThread
+from podium.sweep.scheduling.study_thread import StudyThread
 from podium.sweep.search.search_threads import answer_suggestion
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.slots.slot import FLUSH_S, POLL_S
@@ -227,7 +227,7 @@ class SimulatedSearch:
 
 
 class _Searchers:
-    """See `podium.sweep.lifecycle.scheduler_messages.Searchers`; for one sweep."""
+    """See `podium.sweep.lifecycle.scheduler_interface.Searchers`; for one sweep."""
 
     def __init__(self, inbox: Inbox, clock: SimulatedClock, agenda: Agenda) -> None:
         self._ports = (inbox, clock, agenda)

@@ -25,13 +25,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.plan import Plan
 from benchmarks.results import Figure, Row, at_most
+from benchmarks.run_settings import Plan
 from benchmarks.service import document
 from podium.api.client.client import Client
 from podium.api.serve.supervisor import free_port
 from podium.db.schema.engine import Database
-from podium.sweep.lifecycle.scheduler_changes import (
+from podium.sweep.lifecycle.database_changes import (
     AttemptEnded,
     AttemptPlaced,
     AttemptStarted,

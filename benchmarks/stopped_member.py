@@ -7,9 +7,9 @@ minus the deadline. Podium's circuit breaker ensures that only the first few req
 short stops, each of a healthy member, and the figures of waiting requests cover all of them. Then SIGCONT, and the time
 until a response has all three members again; then SIGKILL, and the same.
 
-Ray Serve twice (see `benchmarks.ray_serve`): `gather`, as in its documentation of model composition, and `wait`, which
-uses the replies available at the deadline. It has no circuit breaker, so one long stop is as informative as many short
-ones. Not measured: the loss of a machine, a network partition, several members at once.
+Ray Serve twice (see `benchmarks.ray_serve_baseline`): `gather`, as in its documentation of model composition, and
+`wait`, which uses the replies available at the deadline. It has no circuit breaker, so one long stop is as informative
+as many short ones. Not measured: the loss of a machine, a network partition, several members at once.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks import load
-from benchmarks.ensembles import MEMBERS, QUORUM, Served, podium, ray_serve, train
+from benchmarks.ensemble_servers import MEMBERS, QUORUM, Served, podium, ray_serve, train
 from benchmarks.load import Answer, quantile_ms
-from benchmarks.plan import Plan
 from benchmarks.results import Figure, Row, at_least, at_most, ratio
+from benchmarks.run_settings import Plan
 
 CLIENTS = 16
 DEADLINE_MS = 200.0

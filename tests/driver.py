@@ -19,7 +19,7 @@ from podium.sweep.protocol.slot_commands import (
     StudyAnswer,
     SuggestAnswer,
 )
-from podium.sweep.protocol.slot_exchange import NumberedEvents, SlotDescription, decode_events, encode_commands
+from podium.sweep.protocol.slot_messages import NumberedEvents, SlotDescription, decode_events, encode_commands
 from podium.sweep.runtime.process_trees import children
 from podium.sweep.slots.slot import Slot
 from podium.sweep.values.trial import (

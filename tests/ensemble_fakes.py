@@ -26,7 +26,7 @@ from podium.ensemble.values.ensemble_spec import (
     Task,
     Traffic,
 )
-from podium.ensemble.worker.network import NetworkOutputs
+from podium.ensemble.worker.network_interface import NetworkOutputs
 
 CLASSES = ("cat", "dog")
 FEATURES = 3

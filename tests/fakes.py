@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from podium.sweep.lifecycle.scheduler_changes import Enqueued
-from podium.sweep.lifecycle.scheduler_messages import (
+from podium.sweep.lifecycle.database_changes import Enqueued
+from podium.sweep.lifecycle.scheduler_interface import (
     Device,
     Inbox,
     PruneDecision,
@@ -26,7 +26,7 @@ from podium.sweep.protocol.slot_commands import (
     StudyAnswer,
     SuggestAnswer,
 )
-from podium.sweep.protocol.slot_exchange import decode_commands, encode_commands
+from podium.sweep.protocol.slot_messages import decode_commands, encode_commands
 from podium.sweep.search.search_threads import answer_suggestion
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.values.trial import (
@@ -85,7 +85,7 @@ class FakeSlot:
 
 
 class FakePool:
-    """Slots whose attempts the test controls; see `podium.sweep.lifecycle.scheduler_messages.SlotPool`.
+    """Slots whose attempts the test controls; see `podium.sweep.lifecycle.scheduler_interface.SlotPool`.
 
     A command to start a second attempt on a busy slot fails the test. Commands are encoded and decoded as for a slot.
     """
@@ -223,7 +223,7 @@ def _device(position: int) -> Device:
 
 
 class InlineSearcher:
-    """Searches synchronously, in the caller's thread; see `podium.sweep.lifecycle.scheduler_messages.Searcher`."""
+    """Searches synchronously, in the caller's thread; see `podium.sweep.lifecycle.scheduler_interface.Searcher`."""
 
     def __init__(self, sweep_id: int, search_generation: int, search: Search, inbox: Inbox) -> None:
         self._sweep_id = sweep_id
@@ -276,7 +276,7 @@ class InlineSearchers:
 
 
 class InlineStudyReader:
-    """Answers study queries of trials synchronously; see `podium.sweep.scheduling.study_queries.StudyReader`."""
+    """Answers study queries of trials synchronously; see `podium.sweep.scheduling.study_thread.StudyReader`."""
 
     def __init__(self, inbox: Inbox, answer: Callable[[int, StudyRequested], dict[str, Any]]) -> None:
         self._inbox = inbox

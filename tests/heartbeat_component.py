@@ -6,17 +6,17 @@ import signal
 import sys
 import time
 
-from podium.sweep.runtime import component
+from podium.sweep.runtime import component_lifecycle
 
 
 def main() -> None:
     """Send heartbeats until SIGTERM."""
-    component.HEARTBEAT_S = 0.1
-    component.start_component()
+    component_lifecycle.HEARTBEAT_S = 0.1
+    component_lifecycle.start_component()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    component.report_ready()
+    component_lifecycle.report_ready()
     while True:
-        component.send_heartbeat()
+        component_lifecycle.send_heartbeat()
         time.sleep(0.05)
 
 

@@ -6,13 +6,13 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from podium.db.stores import ensemble_changes, ensembles
+from podium.db.stores import ensemble_lifecycle, ensembles
 from podium.db.stores.ensembles import EnsembleRow
 from podium.db.stores.replicas import ReplicaRow
 from podium.ensemble.host.host_loop import HostLoop
-from podium.ensemble.host.worker_launcher import OnChange, Phase, WorkerConfig, WorkerStatus
+from podium.ensemble.host.launcher_interface import OnChange, Phase, WorkerConfig, WorkerStatus
 from podium.ensemble.values.ensemble_spec import MemberState
-from podium.sweep.lifecycle.scheduler_changes import DeviceChanged
+from podium.sweep.lifecycle.database_changes import DeviceChanged
 from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.errors import EnsembleError
 from tests.fakes import FakeClock
@@ -20,7 +20,7 @@ from tests.service_rig import AT, ServiceRig, new_version
 
 
 class FakeWorkerHandle:
-    """Has the status that the test has set; see `podium.ensemble.host.worker_launcher.WorkerHandle`."""
+    """Has the status that the test has set; see `podium.ensemble.host.launcher_interface.WorkerHandle`."""
 
     def __init__(self, config: WorkerConfig, pid: int) -> None:
         self._config = config
@@ -43,7 +43,7 @@ class FakeWorkerHandle:
 
 
 class FakeWorkerLauncher:
-    """Remembers every worker that was placed; see `podium.ensemble.host.worker_launcher.WorkerLauncher`."""
+    """Remembers every worker that was placed; see `podium.ensemble.host.launcher_interface.WorkerLauncher`."""
 
     def __init__(self) -> None:
         self.placed: list[FakeWorkerHandle] = []
@@ -108,12 +108,14 @@ class HostRig:
 
     def add_version(self, canary_share: float | None = None, **options: Any) -> int:
         with self.service.database.write() as connection:
-            return ensemble_changes.add_version(connection, 1, new_version(self.trial_ids, **options), canary_share, AT)
+            return ensemble_lifecycle.add_version(
+                connection, 1, new_version(self.trial_ids, **options), canary_share, AT
+            )
 
     def change(self, what: str) -> None:
         """A client command on the ensemble: stop, start, retire, roll_back, promote."""
         with self.service.database.write() as connection:
-            getattr(ensemble_changes, what)(connection, 1, AT)
+            getattr(ensemble_lifecycle, what)(connection, 1, AT)
 
     def step(self, seconds: float = 0.0) -> None:
         """Advance the time and run one step of the host."""

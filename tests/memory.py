@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from podium.sweep.lifecycle.budget_usage import BudgetTerms
-from podium.sweep.lifecycle.scheduler_changes import (
+from podium.sweep.lifecycle.database_changes import (
     AttemptEnded,
     AttemptPlaced,
     AttemptStarted,
@@ -35,6 +35,7 @@ from podium.sweep.lifecycle.scheduler_changes import (
 from podium.sweep.scheduling.change_buffer import trial_of
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.errors import DatabaseError, FencedError
+from podium.sweep.values.sweep_wait_reason import Wait
 from podium.sweep.values.trial import (
     TERMINAL_SWEEP_STATES,
     TERMINAL_TRIAL_STATES,
@@ -45,7 +46,6 @@ from podium.sweep.values.trial import (
     TrialState,
     check_sweep_transition,
 )
-from podium.sweep.values.wait_reason import Wait
 
 
 @dataclass
@@ -114,7 +114,7 @@ class MemorySweep:
 
 
 class MemoryRecorder:
-    """Stores everything in dictionaries; see `podium.sweep.lifecycle.scheduler_messages.Recorder`.
+    """Stores everything in dictionaries; see `podium.sweep.lifecycle.scheduler_interface.Recorder`.
 
     `full`: read-only for lack of space. `fenced`: another scheduler has taken over. `cannot_write`: a change with
     values that no table accepts.

@@ -13,10 +13,10 @@ from torch import nn
 
 from podium.ensemble.values.ensemble_spec import Combination, Rule, Task
 from podium.ensemble.worker.architecture_groups import PlacedNetwork
-from podium.ensemble.worker.in_graph import InGraphNetwork
-from podium.ensemble.worker.network import ModelFile
+from podium.ensemble.worker.in_graph_network import InGraphNetwork
+from podium.ensemble.worker.network_interface import ModelFile
 from podium.ensemble.worker.network_loading import ServingModule
-from podium.sweep.networks import checkpoints, models
+from podium.sweep.networks import models, weight_files
 from podium.sweep.runtime.atomic_files import sha256_of
 
 CPU = torch.device("cpu")
@@ -43,7 +43,7 @@ def saved(folder: Path, seed: int, model: str = "mlp", **changes: Any) -> ModelF
     """A network as the fit loop saves it."""
     path = folder / f"{model}-{seed}.safetensors"
     known = {"architecture": json.dumps(architecture(model, **changes))}
-    checkpoints.save_weights(network(seed, model, **changes), path, known)
+    weight_files.save_weights(network(seed, model, **changes), path, known)
     return ModelFile(str(path), sha256_of(path), 0)
 
 
@@ -55,7 +55,7 @@ def combination(weights: Sequence[float], rule: Rule = Rule.WEIGHTED, task: Task
     return Combination(task, rule, tuple(weight / sum(weights) for weight in weights))
 
 
-def in_graph_network(members: Sequence[PlacedNetwork], weights: Sequence[float] | None = None) -> InGraphNetwork:
+def traced_network(members: Sequence[PlacedNetwork], weights: Sequence[float] | None = None) -> InGraphNetwork:
     return InGraphNetwork(members, combination(weights or [1.0] * len(members)))
 
 

@@ -22,7 +22,7 @@ from podium.db.access import tokens
 from podium.db.access.tokens import Role
 from podium.db.schema.engine import Database
 from podium.db.schema.migrate import migrate
-from podium.db.stores import ensemble_changes, ensembles, evaluations, replicas, sweeps
+from podium.db.stores import ensemble_lifecycle, ensembles, evaluations, replicas, sweeps
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
 from podium.ensemble.values.ensemble_spec import (
     Combination,
@@ -36,7 +36,7 @@ from podium.ensemble.values.ensemble_spec import (
     majority,
 )
 from podium.ensemble.values.new_version import NewVersion
-from podium.sweep.lifecycle.scheduler_changes import (
+from podium.sweep.lifecycle.database_changes import (
     ArtifactSaved,
     AttemptEnded,
     AttemptPlaced,
@@ -50,7 +50,7 @@ from podium.sweep.lifecycle.scheduler_changes import (
 )
 from podium.sweep.runtime.atomic_files import sha256_of
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory, RuntimeDirectory
-from podium.sweep.runtime.settings import ServiceSettings
+from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.spec.sweep_spec import parse_spec
 from podium.sweep.values.device_state import DeviceState
@@ -220,7 +220,7 @@ class ServiceRig:
         """An ensemble of these trials, `building`; `options` are fields of its version."""
         version = new_version(trial_ids, **options)
         with self.database.write() as connection:
-            return ensemble_changes.create(connection, name, sweep_id, version, AT, requested=requested)
+            return ensemble_lifecycle.create(connection, name, sweep_id, version, AT, requested=requested)
 
     def ready(self, ensemble_id: int, endpoints: list[str]) -> None:
         """Write what the host writes when all members of the active version are ready: an endpoint each, epoch 1."""
@@ -231,7 +231,7 @@ class ServiceRig:
                     replicas.change(
                         connection, replica.id, MemberState.READY, device_id="cpu-0", pid=77, epoch=1, endpoint=endpoint
                     )
-            ensemble_changes.change(connection, ensemble_id, EnsembleState.READY, "", AT)
+            ensemble_lifecycle.change(connection, ensemble_id, EnsembleState.READY, "", AT)
 
     def finish_evaluation(self, evaluation_id: int, result: dict[str, Any] | None, reason: str = "") -> None:
         """Write what the host writes when an evaluation has finished or failed."""

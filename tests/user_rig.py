@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from podium.ensemble.values.new_version import TrialFiles
-from podium.ensemble.worker.network import ModelFile
+from podium.ensemble.worker.network_interface import ModelFile
 from podium.sweep.runtime.atomic_files import sha256_of
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
 from podium.sweep.trial_process.channel import Channel

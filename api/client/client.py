@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import httpx2
 
-from podium.api.client import shell_commands
+from podium.api.client import shell_quoting
 from podium.api.client.answers import (
     BestTrialInfo,
     DeviceInfo,
@@ -28,14 +28,14 @@ from podium.api.client.answers import (
 )
 from podium.api.client.connection import RETRY_S, TIMEOUT_S
 from podium.api.client.ensemble_calls import EnsembleCalls, EnsembleName, Rows, serves, settled
-from podium.api.client.export_calls import ExportCalls
+from podium.api.client.import_export_calls import ExportCalls
 from podium.sweep.runtime.component_states import is_running
 from podium.sweep.runtime.layout import DataDirectory, default_data_directory
 from podium.sweep.specfile import code_bundles
 from podium.sweep.values.errors import NotFoundError, ServiceError
 
 if TYPE_CHECKING:
-    from podium.api.client.notebook import Ensemble, Sweep, Trial
+    from podium.api.client.notebook_objects import Ensemble, Sweep, Trial
 
 DEFAULT_TOKEN_S = 90 * 86400.0
 __all__ = ["Client", "EnsembleName", "Rows", "serves", "settled"]
@@ -61,7 +61,7 @@ class Client(EnsembleCalls, ExportCalls):
                 raise ValueError("the service file was left by a service that was killed")
         except (OSError, ValueError) as error:
             raise ServiceError(
-                f"no service runs on {data.root}; start one with `{shell_commands.command(data.root, 'serve')}`"
+                f"no service runs on {data.root}; start one with `{shell_quoting.command(data.root, 'serve')}`"
             ) from error
         return cls(about["url"], token, timeout_s, retry_s=retry_s, certificate=about.get("certificate"))
 
@@ -137,19 +137,19 @@ class Client(EnsembleCalls, ExportCalls):
 
     def open_sweep(self, sweep_id: int) -> Sweep:
         """A sweep as an object. Raises `NotFoundError`."""
-        from podium.api.client.notebook import Sweep
+        from podium.api.client.notebook_objects import Sweep
 
         return Sweep(self, sweep_id)
 
     def open_trial(self, trial_id: int) -> Trial:
         """A trial as an object. Raises `NotFoundError`."""
-        from podium.api.client.notebook import Trial
+        from podium.api.client.notebook_objects import Trial
 
         return Trial(self, self.trial(trial_id))
 
     def open_ensemble(self, ensemble: EnsembleName) -> Ensemble:
         """An ensemble as an object. Raises `NotFoundError`."""
-        from podium.api.client.notebook import Ensemble
+        from podium.api.client.notebook_objects import Ensemble
 
         return Ensemble(self, ensemble)
 
@@ -270,7 +270,7 @@ class Client(EnsembleCalls, ExportCalls):
 
 def _provenance_header(document: dict[str, Any]) -> dict[str, str]:
     """The header with the git commit and the command of a submission."""
-    from podium.sweep.runtime.git_provenance import HEADER, provenance_of_document  # loads pydantic
+    from podium.sweep.runtime.submission_provenance import HEADER, provenance_of_document  # loads pydantic
 
     return {HEADER: provenance_of_document(document).to_header()}
 

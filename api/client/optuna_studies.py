@@ -23,25 +23,25 @@ def in_memory(sweep: Json, trials: Iterable[Json]) -> Study:
 
 
 def write(sweep: Json, trials: Iterable[Json], storage: str, name: str) -> int:
-    """See `podium.sweep.studies.study_storage.write_study`."""
-    from podium.sweep.studies import study_storage
+    """See `podium.sweep.studies.external_studies.write_study`."""
+    from podium.sweep.studies import external_studies
 
-    return study_storage.write_study(sweep, trials, storage, name)
+    return external_studies.write_study(sweep, trials, storage, name)
 
 
 def storage_argument(storage: str) -> str:
     """The storage argument for optuna-dashboard, without a password."""
-    from podium.sweep.studies import study_storage
+    from podium.sweep.studies import external_studies
 
-    known = "://" in storage or storage.endswith(study_storage.JOURNAL)
-    return study_storage.without_password(storage) if known else study_storage.sqlite_url(Path(storage))
+    known = "://" in storage or storage.endswith(external_studies.JOURNAL)
+    return external_studies.without_password(storage) if known else external_studies.sqlite_url(Path(storage))
 
 
 def read(storage: str, study_name: str | None, name: str | None) -> tuple[dict[str, Any], list[str]]:
     """The body of an import request, and the omissions: what a sweep cannot represent. Raises `StudyError`."""
-    from podium.sweep.studies import study_storage
+    from podium.sweep.studies import external_studies
 
-    study = study_storage.read_study(storage, study_name)
-    source = f"the Optuna study {study.study_name!r} in {study_storage.without_password(storage)}"
+    study = external_studies.read_study(storage, study_name)
+    source = f"the Optuna study {study.study_name!r} in {external_studies.without_password(storage)}"
     document = study_conversion.to_document(study, name, source[:MAX_SOURCE])
     return document, study_conversion.omitted_parts(study)

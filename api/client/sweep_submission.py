@@ -16,9 +16,9 @@ from podium.sweep.lifecycle.warm_start import incompatible_objectives
 from podium.sweep.spec.program import FunctionProgram, ImportedProgram, OwnCode
 from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec
 from podium.sweep.specfile import code_bundles
-from podium.sweep.specfile.class_check_client import check_classes
 from podium.sweep.specfile.code_check import Found, check_code, check_preload
 from podium.sweep.specfile.data_check import with_data_state
+from podium.sweep.specfile.optuna_class_check import check_classes
 from podium.sweep.specfile.spec_file import SweepFile, read_sweep_file
 from podium.sweep.specfile.spec_warnings import hints_for, search_hints
 from podium.sweep.values.errors import BundleError, InvalidSpecError, NotFoundError, Problem, ServiceError

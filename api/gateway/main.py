@@ -18,18 +18,18 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 from podium.api.gateway import inference_protocol, predictions, prometheus_metrics
-from podium.api.http import route_roles, uvicorn_server
+from podium.api.http import route_role_check, uvicorn_server
 from podium.api.http.authentication import Authenticator, public
+from podium.api.http.base_app import service_app
 from podium.api.http.connection_limits import allow_many_files
-from podium.api.http.service_app import service_app
 from podium.api.http.uvicorn_server import ReadyServer
 from podium.db.schema.engine import Database
 from podium.db.stores import ensembles
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
 from podium.ensemble.values.ensemble_spec import Traffic
-from podium.sweep.runtime.component import on_wake, start_component, wake_component
-from podium.sweep.runtime.settings import ServiceSettings
+from podium.sweep.runtime.component_lifecycle import on_wake, start_component, wake_component
+from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import DatabaseError, PodiumError
 
 REFRESH_S = 1.0
@@ -57,7 +57,7 @@ def create_app(settings: ServiceSettings, database: Database, limits: Aggregator
     app.add_api_route("/healthz", _healthz, methods=["GET"], dependencies=[public])
     for module in (predictions, inference_protocol, prometheus_metrics):
         app.include_router(module.router)
-    route_roles.check(app.routes)
+    route_role_check.check(app.routes)
     return app
 
 

@@ -15,7 +15,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from sqlalchemy import Connection
 
 from podium.api.http.failed_logins import FailedLogins
-from podium.db.access import sessions, tokens
+from podium.db.access import login_sessions, tokens
 from podium.db.access.tokens import Holder, Role
 from podium.db.schema.engine import Database
 from podium.sweep.values.errors import ForbiddenError, UnauthorizedError
@@ -64,7 +64,7 @@ class Authenticator:
     async def session_holder(self, secret: str, address: str) -> Holder:
         """The holder of a session. Raises as `token_holder` does."""
         key = f"session {tokens.digest(secret)}"
-        holder = await self._find(key, secret, sessions.holder)
+        holder = await self._find(key, secret, login_sessions.holder)
         if holder is None:
             self.failed_logins.add(address, key, once=True)
             raise UnauthorizedError("the session has expired; `podium login` prints a new login link")

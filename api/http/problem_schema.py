@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from podium.api.http.body_schema import ModelReference
+from podium.api.http.openapi_bodies import ModelReference
 from podium.api.http.problem_details import ProblemType
 
 

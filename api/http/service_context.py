@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from podium.db.schema.engine import Database
-from podium.sweep.runtime.component import wake_component
-from podium.sweep.runtime.settings import ServiceSettings
+from podium.sweep.runtime.component_lifecycle import wake_component
+from podium.sweep.runtime.service_settings import ServiceSettings
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from podium.api.http.connection_limits import BoundedProtocol, BoundedState
-from podium.sweep.runtime.component import report_ready
-from podium.sweep.runtime.settings import ServiceSettings
+from podium.sweep.runtime.component_lifecycle import report_ready
+from podium.sweep.runtime.service_settings import ServiceSettings
 
 MAX_HANDSHAKE_S = 10.0
 BACKLOG = 2048  # connections that are not accepted yet

@@ -6,19 +6,19 @@ from importlib.metadata import version
 
 from fastapi import FastAPI
 
-from podium.api.http import route_roles
+from podium.api.http import route_role_check
 from podium.api.http.authenticate_first import AuthenticateFirst
-from podium.api.http.body_schema import describe_models
+from podium.api.http.base_app import service_app
+from podium.api.http.openapi_bodies import describe_models
 from podium.api.http.problem_schema import RESPONSES, description_of_problems
 from podium.api.http.request_body import BodyLimit
-from podium.api.http.service_app import service_app
 from podium.api.rest.dashboard_files import DashboardFiles
 from podium.api.rest.ensembles.ensemble_preview_routes import PreviewQueue
 from podium.api.rest.routers import ROUTERS
 from podium.api.rest.stream.event_routes import feed_of
 from podium.api.rest.sweeps.importance_process import ImportanceQueue
 from podium.db.schema.engine import Database
-from podium.sweep.runtime.settings import ServiceSettings
+from podium.sweep.runtime.service_settings import ServiceSettings
 
 
 def create_app(settings: ServiceSettings, database: Database) -> FastAPI:
@@ -37,11 +37,11 @@ def create_app(settings: ServiceSettings, database: Database) -> FastAPI:
     app.state.feed = feed_of(app.state.service)
     for router in ROUTERS:
         app.include_router(router)
-    route_roles.check(app.routes)
+    route_role_check.check(app.routes)
     describe_models(app)
     app.router.default = DashboardFiles()  # for paths that no route matches
-    exempt = route_roles.own_body_patterns(app.routes)
+    exempt = route_role_check.own_body_patterns(app.routes)
     app.add_middleware(BodyLimit, incoming=app.state.incoming_bodies, exempt=exempt)
-    public = route_roles.public_paths(app.routes)
+    public = route_role_check.public_paths(app.routes)
     app.add_middleware(AuthenticateFirst, public=public, own_errors=("/v2/",))
     return app

@@ -11,7 +11,7 @@ from podium.api.http.uvicorn_server import ReadyServer
 from podium.api.rest.app import create_app
 from podium.db.access import tokens
 from podium.db.schema.engine import Database
-from podium.sweep.runtime.component import start_component
+from podium.sweep.runtime.component_lifecycle import start_component
 from podium.sweep.values.errors import PodiumError
 
 

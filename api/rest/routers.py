@@ -1,7 +1,7 @@
 """The table of all routers of the REST API, in the order in which paths are matched; api.
 
-Everything else is derived from the routes: roles and public paths (`podium.api.http.route_roles`), routes with their
-own body limit, the OpenAPI document. A test checks that every module named `*_routes` is listed here.
+Everything else is derived from the routes: roles and public paths (`podium.api.http.route_role_check`), routes with
+their own body limit, the OpenAPI document. A test checks that every module named `*_routes` is listed here.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from podium.api.rest.sweeps import (
     export_routes,
     import_routes,
     importance_routes,
-    provenance_routes,
+    package_routes,
     sweep_file_routes,
     sweep_routes,
 )
@@ -38,7 +38,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     sweep_routes.router,
     trial_table_routes.router,
     sweep_file_routes.router,
-    provenance_routes.router,
+    package_routes.router,
     export_routes.router,
     import_routes.router,
     trial_routes.router,

@@ -20,17 +20,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from podium.api.client import service_certificate, shell_commands
-from podium.api.serve import database_subprocess, login_link, unfinished_files
+from podium.api.client import service_certificate, shell_quoting
+from podium.api.serve import database_programs, login_link_request, unfinished_files
 from podium.api.serve.heartbeats import Heartbeats
 from podium.api.serve.service_lock import service_locked
 from podium.sweep.runtime.atomic_files import write_atomic
-from podium.sweep.runtime.component import PARENT_PID, READY_FD
+from podium.sweep.runtime.component_lifecycle import PARENT_PID, READY_FD
 from podium.sweep.runtime.disk_space import check_disk_space, disk_space
 from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.filesystem_type import refuse_network
 from podium.sweep.runtime.process_trees import become_subreaper, kill_orphans
-from podium.sweep.runtime.settings import ServiceSettings
+from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.slots import ray_guardian
 from podium.sweep.values.errors import DatabaseError, ServiceError
 
@@ -211,9 +211,9 @@ class Supervisor:
         if not self._announced and all(each.ready for each in self._components.values()):
             self._announced = True
             self._log(f"Podium is ready at {self._settings.url} (data in {self._settings.data_dir})")
-            link = login_link.ask(self._settings)
+            link = login_link_request.ask(self._settings)
             if link is None:
-                login = shell_commands.command(self._settings.data_dir, "login")
+                login = shell_quoting.command(self._settings.data_dir, "login")
                 self._log(f"Run `{login}` for a link that opens the dashboard")
             else:
                 self._log(f"Open the dashboard (the link works once, for 24 hours): {link}")
@@ -363,7 +363,7 @@ def serve(settings: ServiceSettings, log: Callable[[str], None]) -> None:
                 _check_port(settings.host, port, option)
             if not data.admin_token.exists():
                 check_disk_space(data.root)  # the first start writes; later ones can serve reads from a full disk
-            database_subprocess.run("migrate", data.database)
+            database_programs.run("migrate", data.database)
             ray_guardian.ensure_token(data)
             if not data.admin_token.exists():
                 token = "podium_" + secrets.token_urlsafe(32)

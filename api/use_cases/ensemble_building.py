@@ -8,7 +8,7 @@ from collections.abc import Callable
 from sqlalchemy import Connection
 
 from podium.api.http.service_context import ServiceContext
-from podium.db.stores import candidates, ensemble_changes, ensembles, sweeps
+from podium.db.stores import candidates, ensemble_lifecycle, ensembles, sweeps
 from podium.db.stores.ensembles import EnsembleRow, VersionRow
 from podium.ensemble.building.ensemble_preview import Preview, preview
 from podium.ensemble.building.version_building import VersionBuilder
@@ -27,7 +27,7 @@ def build_ensemble(service: ServiceContext, request: EnsembleRequest) -> Ensembl
         version = _decide(service, request)
         with service.database.write() as connection:
             sweep_id = _sweep_of(connection, request)
-            ensemble_id = ensemble_changes.create(connection, request.name, sweep_id, version, at=time.time())
+            ensemble_id = ensemble_lifecycle.create(connection, request.name, sweep_id, version, at=time.time())
             row = ensembles.get(connection, ensemble_id)
     service.wake("host")
     return row
@@ -48,7 +48,7 @@ def add_version(service: ServiceContext, ensemble_id: int, request: VersionReque
         return change_ensemble(
             service,
             ensemble_id,
-            lambda connection, at: ensemble_changes.add_version(
+            lambda connection, at: ensemble_lifecycle.add_version(
                 connection, ensemble_id, version, request.canary_share, at=at
             ),
         )

@@ -12,14 +12,14 @@ from typing import Any
 
 from podium.api.http.service_context import ServiceContext
 from podium.api.use_cases.sweep_checks import CheckedSweep, check_sweep
-from podium.db.stores import devices, environments, sweeps, warm_starts
-from podium.sweep.runtime.git_provenance import Provenance
+from podium.db.stores import devices, installed_packages, sweeps, warm_starts
 from podium.sweep.runtime.package_versions import environment, versions
+from podium.sweep.runtime.submission_provenance import Provenance
 from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec
 from podium.sweep.specfile.data_check import check_data
 from podium.sweep.specfile.random_configurations import sample_configurations
 from podium.sweep.specfile.spec_warnings import search_hints
-from podium.sweep.specfile.sweep_text import PlacedProblem, SweepText, read_sweep_text
+from podium.sweep.specfile.sweep_text_check import PlacedProblem, SweepText, read_sweep_text
 from podium.sweep.values.device_state import USABLE_DEVICE_STATES
 from podium.sweep.values.errors import InvalidSpecError, Problem
 from podium.sweep.values.trial import Params
@@ -114,7 +114,7 @@ def _accept(service: ServiceContext, checked: CheckedSweep, submission: Submissi
         warm_start = warm_starts.select_for(connection, spec)
     at = time.time()
     with service.database.write() as connection:
-        environments.add(connection, installed.sha256, installed.packages, at)
+        installed_packages.add(connection, installed.sha256, installed.packages, at)
         sweep_id, is_new = sweeps.accept(
             connection,
             spec,

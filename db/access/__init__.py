@@ -3,6 +3,6 @@
 Runs in the api process and the gateway.
 
 Modules:
-    sessions  Browser logins: one-time codes and sessions, stored as SHA-256
-    tokens    Access tokens, stored as SHA-256
+    login_sessions  Browser logins: one-time codes and sessions, stored as SHA-256
+    tokens          Access tokens, stored as SHA-256
 """

@@ -18,7 +18,7 @@ from podium.db.queries import trial_pages
 from podium.db.queries.trial_cursor import Position
 from podium.db.schema.tables import attempts, metrics, trial_attrs, trial_params, trials
 from podium.db.stores import sweeps
-from podium.db.stores.trial_rows import TrialRow
+from podium.db.stores.trial_reader import TrialRow
 from podium.sweep.spec.sweep_spec import spec_from_json
 
 Curves = dict[str, list[tuple[int, float]]]

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, func, select
 from sqlalchemy.dialects.sqlite import insert
 
 from podium.db.schema.tables import importances, trial_params, trial_values, trials
-from podium.db.stores.stored_trials import params_of
+from podium.db.stores.restored_trials import params_of
 from podium.db.stores.sweeps import SweepRow
 from podium.sweep.values.errors import BadRequestError
 from podium.sweep.values.trial import TrialState

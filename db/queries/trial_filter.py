@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Table, and_, exists, false, func, literal, or_, select, true
 
-from podium.db.queries.filter_terms import Term, Value, parse_terms
+from podium.db.queries.filter_parser import Term, Value, parse_terms
 from podium.db.queries.trial_columns import ATTR_NUMBER, CAUSE, DEVICE, DURATION_S
 from podium.db.schema.tables import (
     trial_attrs,
@@ -26,8 +26,8 @@ from podium.db.schema.tables import (
     trials,
 )
 from podium.db.stores.sweeps import SweepRow, parameters_of
-from podium.db.stores.trial_details import FEASIBLE
-from podium.sweep.values.search_values import FallbackReason
+from podium.db.stores.trial_values_and_attributes import FEASIBLE
+from podium.sweep.values.search_messages import FallbackReason
 from podium.sweep.values.trial import Cause, TrialState
 
 MAX_FILTER = 2_000  # characters

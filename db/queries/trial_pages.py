@@ -11,9 +11,9 @@ from sqlalchemy import ColumnElement, Connection, and_, exists, func, select
 from podium.db.queries.trial_cursor import Position
 from podium.db.queries.trial_order import Order
 from podium.db.schema.tables import artifacts, attempts, enqueued, removed_artifacts, trial_values, trials
-from podium.db.stores import trial_rows
-from podium.db.stores.trial_details import FEASIBLE
-from podium.db.stores.trial_rows import TrialRow
+from podium.db.stores import trial_reader
+from podium.db.stores.trial_reader import TrialRow
+from podium.db.stores.trial_values_and_attributes import FEASIBLE
 from podium.sweep.lifecycle.pareto import fronts
 from podium.sweep.values.trial import TrialState
 
@@ -122,7 +122,7 @@ def ordered(
     statement = select(trials.c.id, *columns, *many).select_from(trials if order is None else order.source).where(where)
     statement = statement.order_by(*by).limit(limit).offset(offset or None)
     found = connection.execute(statement).all()
-    rows = {row.id: row for row in trial_rows.select_trials(connection, trials.c.id.in_([row[0] for row in found]))}
+    rows = {row.id: row for row in trial_reader.select_trials(connection, trials.c.id.in_([row[0] for row in found]))}
     return OrderedTrials(
         [rows[row[0]] for row in found],
         [Position(rows[row[0]].number, tuple(row[1 : 1 + len(columns)])) for row in found],
@@ -141,7 +141,7 @@ def best(
     by = [trials.c.value, *(_value_at(position) for position in range(1, len(further) + 1))]
     order = [_best_first(column, each) for column, each in zip(by, (goal, *further), strict=True)]
     where = and_(trials.c.sweep_id == sweep_id, trials.c.state == TrialState.FINISHED.value, FEASIBLE)
-    return trial_rows.select_trials(connection, where, limit=limit, order=(*order, trials.c.number))
+    return trial_reader.select_trials(connection, where, limit=limit, order=(*order, trials.c.number))
 
 
 def _best_first(column: ColumnElement[Any], goal: str) -> ColumnElement[Any]:
@@ -176,7 +176,7 @@ def pareto(
     ][:limit]
     rows = {
         row.id: row
-        for row in trial_rows.select_trials(connection, trials.c.id.in_([trial_id for _, trial_id in ranked]))
+        for row in trial_reader.select_trials(connection, trials.c.id.in_([trial_id for _, trial_id in ranked]))
     }
     return [(rank, rows[trial_id]) for rank, trial_id in ranked]
 

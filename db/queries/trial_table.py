@@ -17,7 +17,7 @@ from podium.db.queries.trial_pages import rows_after
 from podium.db.schema.tables import trials
 from podium.db.stores import metrics, sweeps
 from podium.db.stores.sweeps import parameters_of
-from podium.db.stores.trial_rows import TrialRow
+from podium.db.stores.trial_reader import TrialRow
 from podium.sweep.values.trial import is_infeasible
 
 

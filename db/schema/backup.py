@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 
 from podium.db.schema.engine import connect, connect_read_only, sqlite_module
-from podium.db.schema.program_exit import exit_with_message
+from podium.db.schema.error_exit import exit_with_message
 from podium.db.schema.sqlite_errors import refusal
 from podium.sweep.runtime.disk_space import disk_space
 from podium.sweep.values.errors import DatabaseError, StorageFullError

@@ -23,7 +23,7 @@ from filelock import FileLock
 
 from podium.db.schema.backup import backup
 from podium.db.schema.engine import Database, connect_read_only, sqlite_module
-from podium.db.schema.program_exit import exit_with_message
+from podium.db.schema.error_exit import exit_with_message
 from podium.db.schema.sqlite_errors import INACCESSIBLE, code_of, refusal
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import DatabaseError

@@ -54,7 +54,9 @@ sweeps = Table(
     Column("ensemble_error", Text),  # why the ensemble of its `ensemble:` block could not be built
     Column("versions", Text),  # JSON: versions of the main packages at submission
     Column("environment", ForeignKey("environments.sha256")),  # all packages at submission
-    Column("provenance", Text),  # JSON: git commit and command of the client; see `podium.sweep.runtime.git_provenance`
+    Column(
+        "provenance", Text
+    ),  # JSON: git commit and command of the client; see `podium.sweep.runtime.submission_provenance`
     Column("warm_start", Text),  # JSON: number of earlier trials used and dropped, with reasons
 )
 

@@ -3,28 +3,31 @@
 Runs in the api process, the scheduler and the ensemble host.
 
 Modules:
-    candidates         Trials that can be ensemble members, with their saved files
-    device_history     The history of device states with reasons: written by the scheduler, read by the timeline
-    devices            Devices with their running trials and ensemble members
-    ensemble_changes   Changes of ensembles: create, add version, promote, roll back, stop, start, retire
-    ensembles          Reads ensembles, versions and members
-    environments       Lists of packages installed at the submission of sweeps, stored once by hash
-    evaluations        Evaluations of ensembles: queued by the api, run by the ensemble host
-    events             The event outbox: a change and its event are one transaction, and clients follow events by id
-    imports            Stores imported trials as a finished sweep
-    lease              The scheduler's lease: one row with an epoch that fences out a replaced scheduler
-    metrics            Metric points: one row per trial, name and step; the first report of a step is kept
-    replicas           Replicas, the processes that serve ensemble members
-    requests           Requests of clients for sweeps, trials and devices, validated and written in one transaction
-    retention_plan     Which files a sweep's retention policy removes, and the record of removed files
-    spending           The used budget of sweeps and the history of their best values
-    stored_trials      Reads trials for the scheduler after a restart, and pending requests of clients
-    sweep_warnings     Warnings of sweeps: at most one per code, deleted when it no longer holds
-    sweeps             Sweeps: accept, read, change state
-    trial_annotations  Notes and tags of trials
-    trial_details      Further values, constraints and attributes of ended trials
-    trial_rows         Reads trials with parameters, values, tags and the current attempt
-    trials             Writes trials and attempts
-    warm_starts        The earlier trials that a sweep starts from: selected by the api at submission, read by the
-                       scheduler
+    candidates                   Trials that can be ensemble members, with their saved files
+    client_commands              Requests of clients for sweeps, trials and devices, validated and written in one
+                                 transaction
+    device_history               The history of device states with reasons: written by the scheduler, read by the
+                                 timeline
+    devices                      Devices with their running trials and ensemble members
+    ensemble_lifecycle           Changes of ensembles: create, add version, promote, roll back, stop, start, retire
+    ensembles                    Reads ensembles, versions and members
+    evaluations                  Evaluations of ensembles: queued by the api, run by the ensemble host
+    events                       The event outbox: a change and its event are one transaction, and clients follow events
+                                 by id
+    imports                      Stores imported trials as a finished sweep
+    installed_packages           Lists of packages installed at the submission of sweeps, stored once by hash
+    metrics                      Metric points: one row per trial, name and step; the first report of a step is kept
+    replicas                     Replicas, the processes that serve ensemble members
+    restored_trials              Reads trials for the scheduler after a restart, and pending requests of clients
+    retention_plan               Which files a sweep's retention policy removes, and the record of removed files
+    scheduler_lease              The scheduler's lease: one row with an epoch that fences out a replaced scheduler
+    spending                     The used budget of sweeps and the history of their best values
+    sweep_warnings               Warnings of sweeps: at most one per code, deleted when it no longer holds
+    sweeps                       Sweeps: accept, read, change state
+    trial_annotations            Notes and tags of trials
+    trial_reader                 Reads trials with parameters, values, tags and the current attempt
+    trial_values_and_attributes  Further values, constraints and attributes of ended trials
+    trial_writer                 Writes trials and attempts
+    warm_starts                  The earlier trials that a sweep starts from: selected by the api at submission, read by
+                                 the scheduler
 """

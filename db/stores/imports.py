@@ -17,8 +17,8 @@ from podium.db.schema.tables import metrics, trial_attrs, trial_constraints, tri
 from podium.db.schema.tables import sweeps as sweep_table
 from podium.db.stores import events, sweeps
 from podium.db.stores.events import NewEvent
-from podium.db.stores.trials import IMPORTED_FROM, sortable
-from podium.sweep.lifecycle.imported_trials import SAMPLER, ImportedTrial, SweepImport
+from podium.db.stores.trial_writer import IMPORTED_FROM, sortable
+from podium.sweep.lifecycle.sweep_import import SAMPLER, ImportedTrial, SweepImport
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.trial import SweepState
 

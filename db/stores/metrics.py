@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, func, select, text
 
 from podium.db.schema.tables import metrics
-from podium.sweep.lifecycle.scheduler_changes import MetricPoint
+from podium.sweep.lifecycle.database_changes import MetricPoint
 
 MIN_POINTS = 4  # of a thinned curve: its ends, and one lowest and one highest value
 # Given to the driver as it is, with plain tuples: SQLAlchemy takes longer for its parameters than SQLite for the rows.

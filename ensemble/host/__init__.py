@@ -3,18 +3,21 @@
 Runs in the host process; `main` is its entry point.
 
 Modules:
-    background_thread   Runs slow work in a thread next to the host's loop: evaluations, ensembles of finished sweeps
-    ensemble_status     The status of an ensemble, derived from the states of its replicas
-    evaluation_queue    Runs queued evaluations, oldest first
-    evaluator           Evaluates a running ensemble: requests its predictions on a split and scores them
-    host_loop           The host's loop: reconciles replicas with the database and updates the state of each ensemble
-    main                Entry point of the ensemble host: connects Ray, the database and the gateway, and runs the loop
-    placement           Assigns members to devices: one member for each device while there are enough
-    ray_launcher        Launches worker processes as Ray actors
-    replica_controller  Reconciles replicas with the database: adopts, places, watches, restarts and stops their
-                        processes
-    replica_runtime     The in-memory state of one replica's process, with its timeouts and restart delays
-    replica_spec        The replicas that should exist: which members each runs, and the name of its process
-    sweep_ensembles     Builds the ensembles that sweeps request with an `ensemble:` block, once each
-    worker_launcher     The port through which the host starts and polls worker processes
+    background_thread       Runs slow work in a thread next to the host's loop: evaluations, ensembles of finished
+                            sweeps
+    ensemble_status         The status of an ensemble, derived from the states of its replicas
+    evaluation_runner       Runs queued evaluations, oldest first
+    evaluator               Evaluates a running ensemble: requests its predictions on a split and scores them
+    host_loop               The host's loop: reconciles replicas with the database and updates the state of each
+                            ensemble
+    launcher_interface      The port through which the host starts and polls worker processes
+    main                    Entry point of the ensemble host: connects Ray, the database and the gateway, and runs the
+                            loop
+    placement               Assigns members to devices: one member for each device while there are enough
+    ray_launcher            Launches worker processes as Ray actors
+    replica_controller      Reconciles replicas with the database: adopts, places, watches, restarts and stops their
+                            processes
+    replica_runtime         The in-memory state of one replica's process, with its timeouts and restart delays
+    replica_spec            The replicas that should exist: which members each runs, and the name of its process
+    sweep_ensemble_builder  Builds the ensembles that sweeps request with an `ensemble:` block, once each
 """

@@ -20,14 +20,14 @@ from podium.db.stores.ensembles import EnsembleRow, MemberRow, VersionRow
 from podium.db.stores.evaluations import EvaluationRow
 from podium.ensemble.building import trial_outputs
 from podium.ensemble.building.trial_outputs import Architecture
-from podium.ensemble.protocol.local_socket import NO_TLS
+from podium.ensemble.protocol.no_tls import NO_TLS
 from podium.ensemble.scoring.evaluation import evaluate
 from podium.ensemble.values.ensemble_spec import POSTED, Split
 from podium.ensemble.values.new_version import used_splits
 from podium.sweep.data.datasets import SplitInputs
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.clock import Clock, SystemClock
-from podium.sweep.runtime.settings import ServiceSettings
+from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import EnsembleError
 
 BATCH_ROWS = 512

@@ -13,16 +13,16 @@ import threading
 from sqlalchemy import Connection
 
 from podium.db.schema.engine import Database
-from podium.db.stores import ensemble_changes, ensembles, replicas
+from podium.db.stores import ensemble_lifecycle, ensembles, replicas
 from podium.db.stores.ensembles import EnsembleRow
 from podium.ensemble.host.ensemble_status import can_take_over, has_ready_member, status_of
+from podium.ensemble.host.launcher_interface import WorkerLauncher
 from podium.ensemble.host.replica_controller import ReplicaController
 from podium.ensemble.host.replica_spec import replica_specs
-from podium.ensemble.host.worker_launcher import WorkerLauncher
 from podium.ensemble.values.ensemble_spec import EnsembleState
 from podium.sweep.runtime.clock import Clock
-from podium.sweep.runtime.component import wake_component
-from podium.sweep.runtime.settings import ServiceSettings
+from podium.sweep.runtime.component_lifecycle import wake_component
+from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import DatabaseError, PodiumError
 
 TICK_S = 0.5
@@ -92,11 +92,11 @@ class HostLoop:
         at = self._clock.wall_s()
         if row.target is not None and self._can_take_over(row):
             log.info("version %d of ensemble %s takes over from version %d", row.target, row.name, row.version)
-            ensemble_changes.activate(connection, row.id, row.target, at)
+            ensemble_lifecycle.activate(connection, row.id, row.target, at)
             row = ensembles.get(connection, row.id)
         state, reason = self._status_of(row)
         if (state, reason) != (row.state, row.reason):
-            ensemble_changes.change(connection, row.id, state, reason, at=at)
+            ensemble_lifecycle.change(connection, row.id, state, reason, at=at)
 
     def _status_of(self, row: EnsembleRow) -> tuple[EnsembleState, str]:
         """The current status. At the host's first step, an ensemble without a ready member is warming up again."""

@@ -11,14 +11,14 @@ import sys
 from podium.db.schema.engine import Database
 from podium.ensemble.building.version_building import VersionBuilder
 from podium.ensemble.host.background_thread import BackgroundThread
-from podium.ensemble.host.evaluation_queue import EvaluationQueue
+from podium.ensemble.host.evaluation_runner import EvaluationQueue
 from podium.ensemble.host.evaluator import Evaluator
 from podium.ensemble.host.host_loop import HostLoop
 from podium.ensemble.host.ray_launcher import RayWorkerLauncher
-from podium.ensemble.host.sweep_ensembles import SweepEnsembleBuilder
+from podium.ensemble.host.sweep_ensemble_builder import SweepEnsembleBuilder
 from podium.sweep.runtime.clock import SystemClock
-from podium.sweep.runtime.component import on_wake, report_ready, start_component
-from podium.sweep.runtime.settings import ServiceSettings
+from podium.sweep.runtime.component_lifecycle import on_wake, report_ready, start_component
+from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import PodiumError
 
 

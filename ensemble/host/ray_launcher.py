@@ -20,7 +20,7 @@ import ray
 from ray.util import list_named_actors
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from podium.ensemble.host.worker_launcher import OnChange, Phase, WorkerConfig, WorkerStatus
+from podium.ensemble.host.launcher_interface import OnChange, Phase, WorkerConfig, WorkerStatus
 from podium.ensemble.worker.worker_actor import WorkerActor
 from podium.sweep.values.errors import EnsembleError
 
@@ -30,7 +30,7 @@ log = logging.getLogger("podium.ray_launcher")
 
 
 class RayWorkerHandle:
-    """Implements `podium.ensemble.host.worker_launcher.WorkerHandle`."""
+    """Implements `podium.ensemble.host.launcher_interface.WorkerHandle`."""
 
     def __init__(self, config: WorkerConfig, actor: Any, on_change: OnChange) -> None:
         self._config = config
@@ -99,7 +99,7 @@ class RayWorkerHandle:
 
 
 class RayWorkerLauncher:
-    """Implements `podium.ensemble.host.worker_launcher.WorkerLauncher`."""
+    """Implements `podium.ensemble.host.launcher_interface.WorkerLauncher`."""
 
     def __init__(self, address: str) -> None:
         """Connect to the Ray cluster of this service."""

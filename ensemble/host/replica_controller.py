@@ -11,18 +11,18 @@ import random
 from collections.abc import Callable, Collection, Sequence
 
 from podium.db.schema.engine import Database
-from podium.db.stores import devices, ensemble_changes, ensembles, replicas
+from podium.db.stores import devices, ensemble_lifecycle, ensembles, replicas
 from podium.ensemble.building.trial_outputs import model_path
 from podium.ensemble.host import placement
+from podium.ensemble.host.launcher_interface import Phase, WorkerConfig, WorkerHandle, WorkerLauncher, WorkerStatus
 from podium.ensemble.host.placement import DeviceOccupancy
 from podium.ensemble.host.replica_runtime import STABLE_S, ReplicaRuntime, restart_delay_s
 from podium.ensemble.host.replica_spec import ReplicaKey, ReplicaSpec
-from podium.ensemble.host.worker_launcher import Phase, WorkerConfig, WorkerHandle, WorkerLauncher, WorkerStatus
 from podium.ensemble.values.ensemble_spec import HOLDING_STATES, MemberState, Mode, Placement
-from podium.ensemble.worker.network import ModelFile
+from podium.ensemble.worker.network_interface import ModelFile
 from podium.sweep.runtime.clock import Clock
-from podium.sweep.runtime.component import wake_component
-from podium.sweep.runtime.settings import ServiceSettings, available_cores
+from podium.sweep.runtime.component_lifecycle import wake_component
+from podium.sweep.runtime.service_settings import ServiceSettings, available_cores
 from podium.sweep.values.device_state import USABLE_DEVICE_STATES, DeviceState
 from podium.sweep.values.errors import DatabaseError, EnsembleError
 
@@ -252,7 +252,7 @@ class ReplicaController:
             for replica, sharing in zip(spec.replicas, runtime.sharing, strict=True):
                 replicas.change(connection, replica.id, MemberState.READY, sharing, pid=status.pid)
             if status.plan and status.plan != spec.version.plan:
-                ensemble_changes.set_plan(connection, spec.key.ensemble_id, spec.version.number, dict(status.plan))
+                ensemble_lifecycle.set_plan(connection, spec.key.ensemble_id, spec.version.number, dict(status.plan))
         return True
 
     def _schedule_restart(self, runtime: ReplicaRuntime, reason: str) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from podium.ensemble.host.launcher_interface import Phase, WorkerHandle, WorkerStatus
 from podium.ensemble.host.replica_spec import ReplicaSpec
-from podium.ensemble.host.worker_launcher import Phase, WorkerHandle, WorkerStatus
 
 START_TIMEOUT_S = 60.0  # until the process exists
 LOAD_TIMEOUT_S = 120.0  # from then until its networks are loaded and warm

@@ -3,6 +3,6 @@
 Runs in the gateway, the workers, the host and the api process.
 
 Modules:
-    local_socket  HTTP over a Unix socket
-    wire          The messages between gateway and workers: a JSON header and raw arrays in ZeroMQ frames, no pickles
+    no_tls  HTTP over a Unix socket
+    wire    The messages between gateway and workers: a JSON header and raw arrays in ZeroMQ frames, no pickles
 """

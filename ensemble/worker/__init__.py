@@ -9,11 +9,11 @@ Modules:
     compute_statistics   Statistics of a worker's computations
     execution_plans      The execution plans of a group: loop, stacked, recorded, compiled
     fx_tracing           Records a computation as a graph of tensor operations, without its Python overhead
-    in_graph             All networks of an ensemble and their combination as one program, each network on its device
+    in_graph_network     All networks of an ensemble and their combination as one program, each network on its device
     input_queue          A worker's input queue, bounded in requests and bytes, and its counters
-    network              The interface of the networks that a worker runs
-    network_failures     Detects networks that fail on every input, so that only a new process helps
+    network_interface    The interface of the networks that a worker runs
     network_loading      Loads model files as networks that output probabilities or values
+    persistent_failures  Detects networks that fail on every input, so that only a new process helps
     plan_selection       Selects the fastest execution plan of a group by benchmarking before the first request
     user_networks        Rebuilds users' networks from code and weights, and verifies their outputs
     worker_actor         The worker as a Ray actor, which Ray places and kills; predictions use the worker's own socket

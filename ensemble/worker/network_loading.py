@@ -14,11 +14,11 @@ from torch import nn
 from podium.ensemble.values.ensemble_spec import Combination, Precision, Task
 from podium.ensemble.worker import user_networks
 from podium.ensemble.worker.architecture_groups import PlacedNetwork
-from podium.ensemble.worker.in_graph import InGraphNetwork, known_rows
-from podium.ensemble.worker.network import ModelFile, NetworkOutputs
+from podium.ensemble.worker.in_graph_network import InGraphNetwork, known_rows
+from podium.ensemble.worker.network_interface import ModelFile, NetworkOutputs
 from podium.ensemble.worker.user_networks import LoadedModel, RebuiltNetwork
-from podium.sweep.networks import checkpoints, models
-from podium.sweep.networks.flat_input import check_rows
+from podium.sweep.networks import models, weight_files
+from podium.sweep.networks.flat_input_adapter import check_rows
 from podium.sweep.runtime.atomic_files import display_path
 from podium.sweep.values.errors import EnsembleError
 
@@ -95,7 +95,7 @@ def load(
 
 def _place_built_in(one: LoadedModel, precision: Precision) -> PlacedNetwork:
     try:
-        architecture: dict[str, Any] = checkpoints.architecture_of(one.metadata)
+        architecture: dict[str, Any] = weight_files.architecture_of(one.metadata)
         model = models.build(architecture)
         model.load_state_dict(one.weights)
         task = Task(architecture.get("task", Task.CLASSIFICATION))

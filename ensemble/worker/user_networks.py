@@ -13,9 +13,9 @@ from torch import nn
 
 from podium.ensemble.building import trial_outputs
 from podium.ensemble.worker import bundle_code
-from podium.ensemble.worker.network import ModelFile
-from podium.sweep.networks import checkpoints
-from podium.sweep.networks.flat_input import FlatInputAdapter, build_network
+from podium.ensemble.worker.network_interface import ModelFile
+from podium.sweep.networks import weight_files
+from podium.sweep.networks.flat_input_adapter import FlatInputAdapter, build_network
 from podium.sweep.runtime.atomic_files import display_path
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import EnsembleError, UserCodeError
@@ -44,7 +44,7 @@ class RebuiltNetwork:
 
 def read(file: ModelFile) -> LoadedModel:
     """Read a model file. Raises `EnsembleError` if it is missing, changed, or cannot be a member."""
-    weights, metadata = checkpoints.load_weights(Path(file.path), file.sha256)
+    weights, metadata = weight_files.load_weights(Path(file.path), file.sha256)
     try:
         header = read_header(metadata)
     except Exception as error:

@@ -53,7 +53,7 @@ class WorkerActor:
 def _load(files: str, *, in_graph: bool, combination: str, precision: str, features: int) -> Any:
     """Load and warm the network."""
     from podium.ensemble.values.ensemble_spec import Combination, Precision
-    from podium.ensemble.worker.network import ModelFile
+    from podium.ensemble.worker.network_interface import ModelFile
     from podium.ensemble.worker.network_loading import InGraphNetwork, load
 
     network = load(

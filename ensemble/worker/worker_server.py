@@ -27,8 +27,8 @@ from podium.ensemble.protocol.wire import Reply, Request, WireError
 from podium.ensemble.worker.batching import DynamicBatcher
 from podium.ensemble.worker.compute_statistics import ComputeStatistics
 from podium.ensemble.worker.input_queue import InputQueue, QueueCounts, QueuedRequest
-from podium.ensemble.worker.network import Network, NetworkOutputs
-from podium.ensemble.worker.network_failures import FailureTracker
+from podium.ensemble.worker.network_interface import Network, NetworkOutputs
+from podium.ensemble.worker.persistent_failures import FailureTracker
 
 _COPY_BELOW_BYTES = 65536  # for small buffers, zero-copy costs more than a copy
 _MESSAGE_CHARACTERS = 500

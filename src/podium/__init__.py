@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from podium.api.client.client import Client as Client
-    from podium.api.client.notebook import Ensemble as Ensemble
-    from podium.api.client.notebook import Sweep as Sweep
-    from podium.api.client.notebook import Trial as Trial
+    from podium.api.client.notebook_objects import Ensemble as Ensemble
+    from podium.api.client.notebook_objects import Sweep as Sweep
+    from podium.api.client.notebook_objects import Trial as Trial
     from podium.sweep.trial_process.lightning_callback import PodiumCallback as PodiumCallback
     from podium.sweep.values.errors import BadRequestError as BadRequestError
     from podium.sweep.values.errors import ConflictError as ConflictError
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 _ERRORS = "podium.sweep.values.errors"
 _MODULES = {
     "Client": "podium.api.client.client",
-    "Ensemble": "podium.api.client.notebook",
+    "Ensemble": "podium.api.client.notebook_objects",
     "PodiumCallback": "podium.sweep.trial_process.lightning_callback",
-    "Sweep": "podium.api.client.notebook",
-    "Trial": "podium.api.client.notebook",
+    "Sweep": "podium.api.client.notebook_objects",
+    "Trial": "podium.api.client.notebook_objects",
     "BadRequestError": _ERRORS,
     "ConflictError": _ERRORS,
     "EnsembleError": _ERRORS,

@@ -13,7 +13,7 @@ from typing import Any, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.sweep.data.data_reader import LIMITS, SAMPLE_ROWS, Chunk, Header, Kind, ReadLimits, select_columns
+from podium.sweep.data.reader_interface import LIMITS, SAMPLE_ROWS, Chunk, Header, Kind, ReadLimits, select_columns
 from podium.sweep.spec.builtin_catalog import Task
 from podium.sweep.values.errors import DataError
 

@@ -12,7 +12,7 @@ from typing import IO
 
 import numpy as np
 
-from podium.sweep.data.data_reader import Chunk, Header, rows_per_chunk
+from podium.sweep.data.reader_interface import Chunk, Header, rows_per_chunk
 from podium.sweep.spec.builtin_catalog import Task
 from podium.sweep.values.errors import DataError
 

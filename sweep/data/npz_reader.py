@@ -14,7 +14,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.sweep.data.data_reader import (
+from podium.sweep.data.reader_interface import (
     LIMITS,
     SAMPLE_ROWS,
     Chunk,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.sweep.data.data_reader import (
+from podium.sweep.data.reader_interface import (
     LIMITS,
     SAMPLE_ROWS,
     Chunk,

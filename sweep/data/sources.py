@@ -12,9 +12,9 @@ import numpy as np
 
 from podium.sweep.data import idx_reader
 from podium.sweep.data.csv_reader import CsvFile
-from podium.sweep.data.data_reader import LIMITS, Chunk, Header, Kind, ReadLimits, RowsFile, TableFile
 from podium.sweep.data.npz_reader import NpzFile
 from podium.sweep.data.parquet_reader import ParquetFile
+from podium.sweep.data.reader_interface import LIMITS, Chunk, Header, Kind, ReadLimits, RowsFile, TableFile
 from podium.sweep.spec import builtin_catalog
 from podium.sweep.spec.builtin_catalog import Task
 from podium.sweep.values.errors import DataError

@@ -2,19 +2,19 @@
 
 Runs in the api process and the scheduler.
 
-- Scheduler: `scheduler_messages` (its inbox and ports), `scheduler_changes` (what it writes),
+- Scheduler: `scheduler_interface` (its inbox and ports), `database_changes` (what it writes),
   `failure_limits`.
-- Clients: `allowed_commands`, `imported_trials`, `warm_start`.
+- Clients: `allowed_commands`, `sweep_import`, `warm_start`.
 - Results: `budget_usage`, `pareto`.
 
 Modules:
-    allowed_commands    The commands that a sweep or trial accepts in each state, and the resulting state. Pure
-    budget_usage        Computes how much of its budget a sweep has used, and which limit is reached. Pure
-    failure_limits      When a sweep fails: too many consecutive failures, or the same error from the start. Pure
-    imported_trials     Trials that ran elsewhere, as a client imports them as a finished sweep. Pure
-    pareto              Pareto fronts: the results that no other result dominates. Pure
-    scheduler_changes   The changes that the scheduler writes, and the stored sweeps that it reads, as plain values.
-                        Scheduler process
-    scheduler_messages  The messages in the scheduler's inbox, and the ports through which it acts. Scheduler process
-    warm_start          Selects the trials of earlier sweeps for the warm start of a new sweep. Pure
+    allowed_commands     The commands that a sweep or trial accepts in each state, and the resulting state. Pure
+    budget_usage         Computes how much of its budget a sweep has used, and which limit is reached. Pure
+    database_changes     The changes that the scheduler writes, and the stored sweeps that it reads, as plain values.
+                         Scheduler process
+    failure_limits       When a sweep fails: too many consecutive failures, or the same error from the start. Pure
+    pareto               Pareto fronts: the results that no other result dominates. Pure
+    scheduler_interface  The messages in the scheduler's inbox, and the ports through which it acts. Scheduler process
+    sweep_import         Trials that ran elsewhere, as a client imports them as a finished sweep. Pure
+    warm_start           Selects the trials of earlier sweeps for the warm start of a new sweep. Pure
 """

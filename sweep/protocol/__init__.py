@@ -7,7 +7,7 @@ Modules:
     fork_server_messages  The messages between slot and fork server, over a SEQPACKET socket
     limits                Limits of the messages between scheduler, slot and trial process, used by both ends
     slot_commands         Commands of the scheduler to a slot
-    slot_exchange         The exchange between scheduler and slot: commands in one direction, numbered events in the
+    slot_messages         The exchange between scheduler and slot: commands in one direction, numbered events in the
                           other
     trial_messages        The messages between trial process and slot: one JSON object per line, over a socket
 """

@@ -155,7 +155,7 @@ class AttemptDirectory:
 
     @property
     def checkpoint_folders(self) -> Path:
-        """Checkpoints that are folders, by number; see `podium.sweep.trial_process.checkpoint_folders`."""
+        """Checkpoints that are folders, by number; see `podium.sweep.trial_process.directory_checkpoints`."""
         return self.root / "checkpoints"
 
     @property

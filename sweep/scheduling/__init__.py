@@ -3,46 +3,48 @@
 Runs in the scheduler process; `main` is its entry point.
 
 - Loop: `scheduler` reads, calls `decide`, writes, acts; `change_buffer` and `recorder` write; `action_executor` calls
-  the searches, `study_queries` and `cleanup` with `retention`.
+  the searches, `study_thread` and `cleanup` with `retention`.
 - Decisions, pure: `decide` (by message), `attempts` (what slots report), `command_handler` (what clients request),
   `placement` (who gets a free device), `sweep_endings`; `decisions` are their results.
 - State, by owner: `scheduler_state`, with `active_sweeps` (`live_sweep`, `live_trial`, `ask_pacing`, `device_time`,
-  `sweep_budget`), `device_ledger`, `device_health`, `fair_share`, `disk_gate`, `slot_watchdog`.
-- Helpers: `assignments` (what a slot gets), `search_inputs` (what a search gets), `wait_reasons`.
+  `sweep_budget`), `device_ledger`, `device_availability`, `fair_share`, `disk_gate`, `slot_watchdog`.
+- Helpers: `assignment_builder` (what a slot gets), `search_inputs` (what a search gets), `wait_and_idle_reasons`.
 
 Modules:
-    action_executor    Executes the actions of the scheduler: calls the searches, the study reader and the cleanup
-                       thread. Never blocks
-    active_sweeps      The unfinished sweeps and trials, and the handling of answers from their searches. Pure
-    ask_pacing         Decides how many trials to request from the search of a sweep, and how long to wait for each.
-                       Pure
-    assignments        Builds the assignment that a slot needs to run an attempt. Pure
-    attempt_events     Decisions on the reports and the ends of attempts. Pure
-    change_buffer      Writes the scheduler's changes; if one cannot be written, all others are still written. Pure
-    cleanup            Removes files of lost attempts, and files that sweeps do not keep. A thread of the scheduler
-                       process
-    command_handler    Decisions on the client requests for sweeps and trials, as stored in the database. Pure
-    database_recorder  Writes changes to the database, one transaction each
-    decide             Decides, for each message, the changes to write and the actions to execute. Pure
-    decisions          The decisions of the scheduler: changes to write, and actions for other threads. Pure
-    device_health      Decides which devices accept trials: drained after failures, reserved by ensembles, idle and why.
-                       Pure
-    device_ledger      The device ledger: the slot on each device, its attempt, and the commands to send next. Pure
-    device_time        The device-seconds of the running attempts of a sweep, as sums that each event updates. Pure
-    disk_gate          Decides whether the data disk allows new trials. Pure
-    fair_share         Decides which sweep gets a free slot, by device-seconds and priority, without starvation. Pure
-    live_sweep         An unfinished sweep in the scheduler's memory. Only its own methods change it. Pure
-    live_trial         An unfinished trial in the scheduler's memory, and its retry budget. Pure
-    main               Entry point of the scheduler process: connects Ray, Optuna and the database, and runs the loop
-    placement          Decides the next trial of each free slot, the asks, and the reasons for waiting. Pure
-    retention          Removes weights, checkpoints and artifacts that sweeps do not keep. The cleanup thread of the
-                       scheduler process
-    scheduler          The loop of the scheduler process: read, decide, write, act
-    scheduler_state    The state of the scheduler, by owner. Pure
-    search_inputs      Prepares the inputs of a search: the sweep's trials, and trials of earlier sweeps. Pure
-    slot_watchdog      Finds stuck slots: without a heartbeat, or past the time limit of their attempt. Pure
-    study_queries      Answers the queries of `trial.study`, in a thread of the scheduler process that may block
-    sweep_budget       Tracks the budget of an unfinished sweep and its usage. Pure
-    sweep_endings      Decides the end of sweeps: finished, failed, cancelled. Pure
-    wait_reasons       The reasons why a sweep waits or a device is idle, as text for users. Pure
+    action_executor        Executes the actions of the scheduler: calls the searches, the study reader and the cleanup
+                           thread. Never blocks
+    active_sweeps          The unfinished sweeps and trials, and the handling of answers from their searches. Pure
+    ask_pacing             Decides how many trials to request from the search of a sweep, and how long to wait for each.
+                           Pure
+    assignment_builder     Builds the assignment that a slot needs to run an attempt. Pure
+    attempt_events         Decisions on the reports and the ends of attempts. Pure
+    change_buffer          Writes the scheduler's changes; if one cannot be written, all others are still written. Pure
+    cleanup                Removes files of lost attempts, and files that sweeps do not keep. A thread of the scheduler
+                           process
+    command_handler        Decisions on the client requests for sweeps and trials, as stored in the database. Pure
+    database_recorder      Writes changes to the database, one transaction each
+    decide                 Decides, for each message, the changes to write and the actions to execute. Pure
+    decisions              The decisions of the scheduler: changes to write, and actions for other threads. Pure
+    device_availability    Decides which devices accept trials: drained after failures, reserved by ensembles, idle and
+                           why. Pure
+    device_ledger          The device ledger: the slot on each device, its attempt, and the commands to send next. Pure
+    device_time            The device-seconds of the running attempts of a sweep, as sums that each event updates. Pure
+    disk_gate              Decides whether the data disk allows new trials. Pure
+    fair_share             Decides which sweep gets a free slot, by device-seconds and priority, without starvation.
+                           Pure
+    live_sweep             An unfinished sweep in the scheduler's memory. Only its own methods change it. Pure
+    live_trial             An unfinished trial in the scheduler's memory, and its retry budget. Pure
+    main                   Entry point of the scheduler process: connects Ray, Optuna and the database, and runs the
+                           loop
+    placement              Decides the next trial of each free slot, the asks, and the reasons for waiting. Pure
+    retention              Removes weights, checkpoints and artifacts that sweeps do not keep. The cleanup thread of the
+                           scheduler process
+    scheduler              The loop of the scheduler process: read, decide, write, act
+    scheduler_state        The state of the scheduler, by owner. Pure
+    search_inputs          Prepares the inputs of a search: the sweep's trials, and trials of earlier sweeps. Pure
+    slot_watchdog          Finds stuck slots: without a heartbeat, or past the time limit of their attempt. Pure
+    study_thread           Answers the queries of `trial.study`, in a thread of the scheduler process that may block
+    sweep_budget           Tracks the budget of an unfinished sweep and its usage. Pure
+    sweep_endings          Decides the end of sweeps: finished, failed, cancelled. Pure
+    wait_and_idle_reasons  The reasons why a sweep waits or a device is idle, as text for users. Pure
 """

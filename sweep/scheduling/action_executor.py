@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from podium.sweep.lifecycle.scheduler_messages import Inbox, Searcher, Searchers, SearchFailed
+from podium.sweep.lifecycle.scheduler_interface import Inbox, Searcher, Searchers, SearchFailed
 from podium.sweep.scheduling.decisions import (
     Action,
     ApplyRetention,
@@ -21,7 +21,7 @@ from podium.sweep.scheduling.decisions import (
     SuggestValue,
     TellTrial,
 )
-from podium.sweep.scheduling.study_queries import StudyReader
+from podium.sweep.scheduling.study_thread import StudyReader
 
 log = logging.getLogger("podium.scheduler")
 

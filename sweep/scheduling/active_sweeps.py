@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 
-from podium.sweep.lifecycle.scheduler_changes import (
+from podium.sweep.lifecycle.database_changes import (
     AttemptEnded,
     Change,
     ParamDefined,
@@ -17,7 +17,7 @@ from podium.sweep.lifecycle.scheduler_changes import (
     TrialPlanned,
     TrialRetried,
 )
-from podium.sweep.lifecycle.scheduler_messages import (
+from podium.sweep.lifecycle.scheduler_interface import (
     PruneDecision,
     SearchFailed,
     SearchInputs,
@@ -36,9 +36,9 @@ from podium.sweep.scheduling.decisions import (
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.search_inputs import earlier_trials, past_trials
-from podium.sweep.spec.suggested_parameters import check_definable
+from podium.sweep.spec.define_by_run import check_definable
 from podium.sweep.values.errors import UserCodeError
-from podium.sweep.values.search_values import ENQUEUED_VALUES
+from podium.sweep.values.search_messages import ENQUEUED_VALUES
 from podium.sweep.values.trial import (
     MEMORY_CAUSES,
     TERMINAL_SWEEP_STATES,

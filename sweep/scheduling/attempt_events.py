@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from podium.sweep.lifecycle.scheduler_changes import ArtifactSaved, AttemptStarted, MetricPoint
+from podium.sweep.lifecycle.database_changes import ArtifactSaved, AttemptStarted, MetricPoint
 from podium.sweep.scheduling.decisions import (
     ApplyRetention,
     CleanUpAttempt,

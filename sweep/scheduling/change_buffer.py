@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping
 
-from podium.sweep.lifecycle.scheduler_changes import (
+from podium.sweep.lifecycle.database_changes import (
     ArtifactSaved,
     AttemptEnded,
     AttemptPlaced,
@@ -17,7 +17,7 @@ from podium.sweep.lifecycle.scheduler_changes import (
     Change,
     MetricPoint,
 )
-from podium.sweep.lifecycle.scheduler_messages import Recorder
+from podium.sweep.lifecycle.scheduler_interface import Recorder
 from podium.sweep.values.attempt_outcomes import MAX_MESSAGE, storable
 from podium.sweep.values.errors import DatabaseError
 

@@ -9,22 +9,22 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from podium.db.queries import study_pages
+from podium.db.queries import study_trials
 from podium.db.schema.engine import Database
 from podium.db.stores import (
     device_history,
     devices,
-    lease,
     metrics,
     replicas,
+    restored_trials,
+    scheduler_lease,
     spending,
-    stored_trials,
     sweep_warnings,
     sweeps,
-    trials,
+    trial_writer,
     warm_starts,
 )
-from podium.sweep.lifecycle.scheduler_changes import (
+from podium.sweep.lifecycle.database_changes import (
     DURABLE,
     ArtifactSaved,
     AttemptEnded,
@@ -51,17 +51,17 @@ from podium.sweep.values.trial import StudyRequested
 
 HEARTBEAT_S = 10.0  # between two heartbeats of the scheduler
 _WRITERS: dict[type, Callable[[Connection, Any], None]] = {
-    TrialPlanned: trials.plan,
-    AttemptPlaced: trials.place,
-    AttemptStarted: trials.start,
+    TrialPlanned: trial_writer.plan,
+    AttemptPlaced: trial_writer.place,
+    AttemptStarted: trial_writer.start,
     MetricPoint: metrics.add,
-    SearchAttributesChanged: trials.store_attributes,
-    ParamDefined: trials.define,
-    ArtifactSaved: trials.store_artifacts,
-    AttemptEnded: trials.end,
-    TrialDropped: trials.drop,
-    TrialRetried: trials.retry,
-    RequestObsolete: trials.clear_requests,
+    SearchAttributesChanged: trial_writer.store_attributes,
+    ParamDefined: trial_writer.define,
+    ArtifactSaved: trial_writer.store_artifacts,
+    AttemptEnded: trial_writer.end,
+    TrialDropped: trial_writer.drop,
+    TrialRetried: trial_writer.retry,
+    RequestObsolete: trial_writer.clear_requests,
     SweepChanged: sweeps.change,
     SweepWarned: sweep_warnings.change,
     DeviceChanged: devices.change,
@@ -70,7 +70,7 @@ _WRITERS: dict[type, Callable[[Connection, Any], None]] = {
 
 
 class DatabaseRecorder:
-    """See `podium.sweep.lifecycle.scheduler_messages.Recorder`."""
+    """See `podium.sweep.lifecycle.scheduler_interface.Recorder`."""
 
     def __init__(self, database: Database, holder: str = "", *, clock: Clock | None = None) -> None:
         """Take over from any other scheduler, whose writes are rejected from now on."""
@@ -79,7 +79,7 @@ class DatabaseRecorder:
         self._seen_s = self._clock.monotonic_s()
         with database.write() as connection:
             device_history.take_over(connection, self._clock.wall_s())
-            self.epoch = lease.take(connection, holder, self._clock.wall_s())
+            self.epoch = scheduler_lease.take(connection, holder, self._clock.wall_s())
 
     def commit(self, changes: Sequence[Change]) -> None:
         """Write all changes, in order, or raise `DatabaseError` and write nothing.
@@ -89,7 +89,7 @@ class DatabaseRecorder:
         """
         durable = any(isinstance(change, DURABLE) for change in changes)
         with self._database.write(durable=durable) as connection:
-            lease.check(connection, self.epoch)
+            scheduler_lease.check(connection, self.epoch)
             for kind, group in groupby(changes, key=type):
                 _WRITERS[kind](connection, list(group))
 
@@ -104,7 +104,7 @@ class DatabaseRecorder:
             return [
                 StoredSweep(
                     sweep.id, sweep.state, sweep.spec_json, sweep.created_at,
-                    stored_trials.stored_trials(connection, sweep.id), sweep.reason, sweep.run_cap, sweep.priority,
+                    restored_trials.stored_trials(connection, sweep.id), sweep.reason, sweep.run_cap, sweep.priority,
                     sweep.terms, sweep.started_at, sweep.ended_at, sweep.over_s,
                     spending.device_s(connection, sweep.id),
                     () if sweep.warm_start is None else warm_starts.earlier_trials(connection, sweep.id),
@@ -118,8 +118,8 @@ class DatabaseRecorder:
         with self._database.read() as connection:
             return PendingCommands(
                 sweeps=sweeps.requested_updates(connection, known),
-                trials=stored_trials.pending_requests(connection),
-                enqueued=stored_trials.enqueued(connection),
+                trials=restored_trials.pending_requests(connection),
+                enqueued=restored_trials.enqueued(connection),
                 dedicated=replicas.dedicated(connection),
                 drained=devices.drained(connection),
             )
@@ -127,13 +127,13 @@ class DatabaseRecorder:
     def forget_devices(self, keep: Sequence[str]) -> None:
         """Remove the devices of an earlier start that no longer exist. Raises `FencedError`."""
         with self._database.write() as connection:
-            lease.check(connection, self.epoch)
+            scheduler_lease.check(connection, self.epoch)
             devices.forget(connection, keep)
 
     def record_devices(self, present: Collection[str]) -> None:
         """All slots are open on these devices; other devices no longer exist. In any thread."""
         with contextlib.suppress(DatabaseError), self._database.write() as connection:
-            lease.check(connection, self.epoch)
+            scheduler_lease.check(connection, self.epoch)
             device_history.record_departures(connection, present, self._clock.wall_s())
 
     def record_heartbeat(self) -> None:
@@ -148,7 +148,7 @@ class DatabaseRecorder:
         self._seen_s = now_s
         try:
             with self._database.write(durable=False) as connection:
-                lease.check(connection, self.epoch)
+                scheduler_lease.check(connection, self.epoch)
                 device_history.record_heartbeat(connection, self._clock.wall_s())
         except (FencedError, DamagedError):
             raise
@@ -158,15 +158,15 @@ class DatabaseRecorder:
     def stop(self) -> None:
         """The scheduler ends: from now on no device is in use."""
         with contextlib.suppress(DatabaseError), self._database.write() as connection:
-            lease.check(connection, self.epoch)
+            scheduler_lease.check(connection, self.epoch)
             device_history.stop(connection, self._clock.wall_s())
 
     def read_study(self, sweep_id: int, request: StudyRequested) -> dict[str, Any]:
         """The answer to a trial's query of its study, as plain JSON values; in any thread."""
         with self._database.read() as connection:
-            return study_pages.answer_query(connection, sweep_id, request)
+            return study_trials.answer_query(connection, sweep_id, request)
 
     def last_trial_id(self) -> int:
         """The highest trial id in use; 0 when there is none."""
         with self._database.read() as connection:
-            return stored_trials.last_id(connection)
+            return restored_trials.last_id(connection)

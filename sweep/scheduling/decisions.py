@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from podium.sweep.lifecycle.scheduler_changes import Change, Enqueued
-from podium.sweep.lifecycle.scheduler_messages import ASK_DEADLINE_S, SearchInputs
+from podium.sweep.lifecycle.database_changes import Change, Enqueued
+from podium.sweep.lifecycle.scheduler_interface import ASK_DEADLINE_S, SearchInputs
 from podium.sweep.values.trial import AttemptKey, StudyRequested, SuggestRequested, TrialState
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from podium.sweep.lifecycle.scheduler_changes import DeviceChanged
-from podium.sweep.lifecycle.scheduler_messages import Device, SlotPool, StudyAnswered
+from podium.sweep.lifecycle.database_changes import DeviceChanged
+from podium.sweep.lifecycle.scheduler_interface import Device, SlotPool, StudyAnswered
 from podium.sweep.protocol.slot_commands import (
     PruneAnswer,
     SlotCommand,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from podium.sweep.lifecycle.failure_limits import ConsecutiveFailures
-from podium.sweep.lifecycle.scheduler_changes import (
+from podium.sweep.lifecycle.database_changes import (
     Change,
     StoredSweep,
     StoredTrial,
@@ -13,7 +12,8 @@ from podium.sweep.lifecycle.scheduler_changes import (
     SweepUpdate,
     SweepWarned,
 )
-from podium.sweep.lifecycle.scheduler_messages import Device
+from podium.sweep.lifecycle.failure_limits import ConsecutiveFailures
+from podium.sweep.lifecycle.scheduler_interface import Device
 from podium.sweep.runtime.import_times import warning_of
 from podium.sweep.scheduling.ask_pacing import AskPacing
 from podium.sweep.scheduling.decisions import Instant
@@ -22,8 +22,9 @@ from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.sweep_budget import SweepBudget
 from podium.sweep.spec.program import FunctionProgram
 from podium.sweep.spec.search_methods import BRUTE_FORCE, CUSTOM
-from podium.sweep.spec.stop_conditions import STEP, TRAINING_ITERATION
 from podium.sweep.spec.sweep_spec import spec_from_json
+from podium.sweep.spec.trial_stop_conditions import STEP, TRAINING_ITERATION
+from podium.sweep.values.sweep_wait_reason import Wait
 from podium.sweep.values.trial import (
     COUNTED_TRIAL_STATES,
     TERMINAL_TRIAL_STATES,
@@ -32,7 +33,6 @@ from podium.sweep.values.trial import (
     TrialState,
     check_sweep_transition,
 )
-from podium.sweep.values.wait_reason import Wait
 from podium.sweep.values.warning_checks import ResultCheck, StopCheck, WarningCode
 
 _EXHAUSTED = {  # why a sweep ends when its search is exhausted

@@ -15,16 +15,16 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from podium.db.schema.engine import Database
-from podium.sweep.lifecycle.scheduler_messages import Inbox, Stop, Wake
+from podium.sweep.lifecycle.scheduler_interface import Inbox, Stop, Wake
 from podium.sweep.runtime.clock import SystemClock
-from podium.sweep.runtime.component import on_wake, report_ready, send_heartbeat, start_component
+from podium.sweep.runtime.component_lifecycle import on_wake, report_ready, send_heartbeat, start_component
 from podium.sweep.runtime.disk_space import disk_space
-from podium.sweep.runtime.settings import ServiceSettings, available_cores
+from podium.sweep.runtime.service_settings import ServiceSettings, available_cores
 from podium.sweep.scheduling.cleanup import CleanupThread
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.scheduling.retention import Retention
 from podium.sweep.scheduling.scheduler import Scheduler
-from podium.sweep.scheduling.study_queries import StudyThread
+from podium.sweep.scheduling.study_thread import StudyThread
 from podium.sweep.search.search_threads import SearchThreads
 from podium.sweep.slots import ray_slots
 from podium.sweep.values.errors import PodiumError

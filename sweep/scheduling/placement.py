@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from podium.sweep.lifecycle.scheduler_changes import AttemptPlaced
-from podium.sweep.scheduling.assignments import assignment_of
+from podium.sweep.lifecycle.database_changes import AttemptPlaced
+from podium.sweep.scheduling.assignment_builder import assignment_of
 from podium.sweep.scheduling.decisions import AskTrial, Decision, Instant
 from podium.sweep.scheduling.device_ledger import Slot
 from podium.sweep.scheduling.fair_share import Claim
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.scheduler_state import SchedulerState
-from podium.sweep.scheduling.wait_reasons import sweep_wait_reason
+from podium.sweep.scheduling.wait_and_idle_reasons import sweep_wait_reason
 from podium.sweep.values.trial import SweepState
 
 WAITS_S = 5.0  # a sweep without a running trial for longer is waiting, rather than between two trials

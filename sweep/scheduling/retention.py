@@ -10,11 +10,11 @@ from functools import lru_cache
 from pathlib import Path
 
 from podium.db.schema.engine import Database
-from podium.db.stores import lease, retention_plan
+from podium.db.stores import retention_plan, scheduler_lease
 from podium.db.stores.retention_plan import RemovableFiles
 from podium.sweep.runtime.fail_points import fail_point
+from podium.sweep.runtime.incremental_removal import finish, removal_steps
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
-from podium.sweep.runtime.removal import finish, removal_steps
 from podium.sweep.runtime.weights_lock import try_lock_weights
 from podium.sweep.spec.retention import Keep
 from podium.sweep.spec.sweep_spec import spec_from_json
@@ -89,7 +89,7 @@ class Retention:
             surplus = retention_plan.surplus(connection, sweep_id, count, files)
         for start in range(0, len(surplus), BATCH):
             with self._database.write() as connection:
-                lease.check(connection, self._epoch)
+                scheduler_lease.check(connection, self._epoch)
                 retention_plan.mark_for_removal(
                     connection, surplus[start : start + BATCH], reason, self._wall_s(), files
                 )
@@ -109,7 +109,7 @@ class Retention:
         fail_point("keeping.after-removal")
         if done:
             with self._database.write(durable=False) as connection:
-                lease.check(connection, self._epoch)
+                scheduler_lease.check(connection, self._epoch)
                 retention_plan.mark_removed(connection, done, files)
 
     # Checkpoints.

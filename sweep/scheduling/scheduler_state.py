@@ -6,7 +6,7 @@ from pathlib import Path
 
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.scheduling.active_sweeps import ActiveSweeps
-from podium.sweep.scheduling.device_health import DeviceHealth
+from podium.sweep.scheduling.device_availability import DeviceHealth
 from podium.sweep.scheduling.device_ledger import DeviceLedger
 from podium.sweep.scheduling.disk_gate import DiskGate
 from podium.sweep.scheduling.fair_share import FairShare

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from podium.sweep.lifecycle.scheduler_changes import StoredSweep, StoredTrial
-from podium.sweep.values.search_values import PastTrial
+from podium.sweep.lifecycle.database_changes import StoredSweep, StoredTrial
+from podium.sweep.values.search_messages import PastTrial
 from podium.sweep.values.trial import MEMORY_CAUSES, TrialState
 
 

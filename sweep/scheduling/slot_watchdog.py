@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from podium.sweep.scheduling.active_sweeps import ActiveSweeps
 from podium.sweep.scheduling.device_ledger import Slot
-from podium.sweep.spec.limits import MAX_GRACE_S
+from podium.sweep.spec.trial_limits import MAX_GRACE_S
 
 CHECK_S = 1.0
 AWAY_S = 5.0  # after a longer time without a check, this process itself was stopped or delayed

@@ -16,7 +16,7 @@ from podium.sweep.search.optuna_states import CONSTRAINT, constraint_attributes,
 from podium.sweep.spec.search_methods import BRUTE_FORCE
 from podium.sweep.spec.search_space import Parameter
 from podium.sweep.spec.sweep_spec import SweepSpec
-from podium.sweep.values.search_values import PastTrial
+from podium.sweep.values.search_messages import PastTrial
 from podium.sweep.values.trial import Params, TrialState
 
 log = logging.getLogger("podium.search")

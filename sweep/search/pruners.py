@@ -32,7 +32,7 @@ from podium.sweep.search.study import Study
 from podium.sweep.spec.early_termination import EarlyTerminate, Rule
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.errors import UnusableClassError
-from podium.sweep.values.search_values import PastTrial, PruneVerdict
+from podium.sweep.values.search_messages import PastTrial, PruneVerdict
 
 log = logging.getLogger("podium.search")
 

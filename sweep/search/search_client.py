@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from podium.sweep.search.sweep_search import Search
-from podium.sweep.values.search_values import PastTrial, TrialPlan
+from podium.sweep.values.search_messages import PastTrial, TrialPlan
 
 log = logging.getLogger("podium.search")
 

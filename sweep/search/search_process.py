@@ -18,7 +18,7 @@ from podium.sweep.runtime.process_trees import die_with_parent
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.spec.sweep_spec import spec_from_json
 from podium.sweep.values.errors import UnusableClassError
-from podium.sweep.values.search_values import PastTrial
+from podium.sweep.values.search_messages import PastTrial
 
 
 def serve(requests: Iterator[str], answers: TextIO) -> None:

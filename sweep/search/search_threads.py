@@ -16,8 +16,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from podium.sweep.lifecycle.scheduler_changes import Enqueued
-from podium.sweep.lifecycle.scheduler_messages import (
+from podium.sweep.lifecycle.database_changes import Enqueued
+from podium.sweep.lifecycle.scheduler_interface import (
     ASK_DEADLINE_S,
     Inbox,
     PruneDecision,
@@ -30,7 +30,7 @@ from podium.sweep.search.search_client import OnMessage, OpenProcess, Proposer, 
 from podium.sweep.search.sweep_search import NO_DEFINITIONS, Definitions, Search
 from podium.sweep.spec.search_methods import BRUTE_FORCE, CUSTOM
 from podium.sweep.values.errors import UnusableClassError, UserCodeError
-from podium.sweep.values.search_values import FallbackReason, TrialPlan
+from podium.sweep.values.search_messages import FallbackReason, TrialPlan
 from podium.sweep.values.trial import AttemptKey, Params, SuggestRequested, TrialState
 
 log = logging.getLogger("podium.search")
@@ -58,7 +58,7 @@ class _Ask:
 
 
 class SearchThread:
-    """Runs one sweep's search; see `podium.sweep.lifecycle.scheduler_messages.Searcher`."""
+    """Runs one sweep's search; see `podium.sweep.lifecycle.scheduler_interface.Searcher`."""
 
     def __init__(
         self,

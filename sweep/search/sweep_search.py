@@ -20,8 +20,8 @@ from optuna.samplers import BaseSampler
 from optuna.trial import FrozenTrial, create_trial
 from optuna.trial import TrialState as OptunaState
 
-from podium.sweep.search.class_sampler import ClassSampler
-from podium.sweep.search.distributions import draw
+from podium.sweep.search.custom_sampler import ClassSampler
+from podium.sweep.search.distribution_sampling import draw
 from podium.sweep.search.frozen_trials import MEMORY, ORDER, TrialConverter, distribution_from_spec
 from podium.sweep.search.optuna_distributions import distribution_of, from_searched, searched_distribution, to_searched
 from podium.sweep.search.optuna_private import all_enumerated, share_search_space, suggest
@@ -40,12 +40,12 @@ from podium.sweep.search.samplers import (
     sampler_of,
 )
 from podium.sweep.search.study import Study
+from podium.sweep.spec.define_by_run import check_definable, enqueued_value
 from podium.sweep.spec.grid import Grid
 from podium.sweep.spec.search_methods import BRUTE_FORCE, CUSTOM
-from podium.sweep.spec.suggested_parameters import check_definable, enqueued_value
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.errors import UserCodeError
-from podium.sweep.values.search_values import (
+from podium.sweep.values.search_messages import (
     CLONED,
     ENQUEUED,
     ENQUEUED_VALUES,

@@ -12,7 +12,7 @@ from podium.sweep.protocol.limits import (
     MAX_EVENTS,
     MAX_EVENTS_PER_CALL,
 )
-from podium.sweep.protocol.slot_exchange import encode_event, join_events
+from podium.sweep.protocol.slot_messages import encode_event, join_events
 from podium.sweep.values.trial import Event
 
 

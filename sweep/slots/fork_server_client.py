@@ -23,8 +23,8 @@ from podium.sweep.protocol.fork_server_messages import (
 from podium.sweep.protocol.limits import MAX_PACKET_BYTES
 from podium.sweep.runtime import fail_points
 from podium.sweep.runtime.process_trees import kill_orphans
-from podium.sweep.runtime.serve_environment import user_environment
 from podium.sweep.runtime.thread_variables import thread_variables
+from podium.sweep.runtime.user_environment import user_environment
 from podium.sweep.values.errors import UserCodeError
 
 PRELOAD_S = 20.0  # a slot that is unresponsive for longer is considered lost

@@ -21,10 +21,10 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from podium.sweep.runtime.atomic_files import write_atomic
-from podium.sweep.runtime.component import report_ready
+from podium.sweep.runtime.component_lifecycle import report_ready
 from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
 from podium.sweep.runtime.process_trees import become_subreaper, die_with_parent, kill_descendants
-from podium.sweep.runtime.settings import ServiceSettings
+from podium.sweep.runtime.service_settings import ServiceSettings
 
 # Variables of a Ray cluster of the user: its token would replace this service's, and be in every process.
 OTHER_RAY_VARIABLES = ("RAY_AUTH_TOKEN", "RAY_ADDRESS")

@@ -15,10 +15,10 @@ from typing import Any
 import ray
 from ray.util import list_named_actors
 
-from podium.sweep.lifecycle.scheduler_messages import Device, Inbox, SlotEvents, SlotLost, SlotOpened
+from podium.sweep.lifecycle.scheduler_interface import Device, Inbox, SlotEvents, SlotLost, SlotOpened
 from podium.sweep.protocol.slot_commands import SlotCommand
-from podium.sweep.protocol.slot_exchange import SlotDescription, decode_events, encode_commands
-from podium.sweep.runtime.settings import DevicePlan
+from podium.sweep.protocol.slot_messages import SlotDescription, decode_events, encode_commands
+from podium.sweep.runtime.service_settings import DevicePlan
 from podium.sweep.slots.slot_actor import RaySlot
 from podium.sweep.values.errors import NoDeviceError
 from podium.sweep.values.trial import Cause
@@ -31,7 +31,7 @@ log = logging.getLogger("podium.slots")
 
 
 class RaySlots:
-    """See `podium.sweep.lifecycle.scheduler_messages.SlotPool`."""
+    """See `podium.sweep.lifecycle.scheduler_interface.SlotPool`."""
 
     def __init__(self, inbox: Inbox, plan: DevicePlan) -> None:
         self._inbox = inbox

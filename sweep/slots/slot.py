@@ -26,7 +26,7 @@ from podium.sweep.protocol.codec import DeviceView
 from podium.sweep.protocol.fork_server_messages import AttemptExited, AttemptForked
 from podium.sweep.protocol.limits import MAX_LINE_BYTES, MAX_UNSENT_ANSWERS
 from podium.sweep.protocol.slot_commands import SlotCommand, StartAttempt, StopAttempt, TrialAnswer
-from podium.sweep.protocol.slot_exchange import SUPERSEDED, SlotDescription, decode_commands, decode_events, join_events
+from podium.sweep.protocol.slot_messages import SUPERSEDED, SlotDescription, decode_commands, decode_events, join_events
 from podium.sweep.protocol.trial_messages import (
     AttemptGreeting,
     AttrsReported,
@@ -34,12 +34,12 @@ from podium.sweep.protocol.trial_messages import (
     encode_to_trial,
     parse_from_trial,
 )
-from podium.sweep.runtime import resource_usage
+from podium.sweep.runtime import memory_and_disk_usage
 from podium.sweep.runtime.disk_full_cause import ON_DATA_DISK
 from podium.sweep.runtime.fail_points import fail_point
+from podium.sweep.runtime.incremental_removal import advance, finish, removal_steps, unfinished
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.runtime.process_trees import become_subreaper
-from podium.sweep.runtime.removal import advance, finish, removal_steps, unfinished
 from podium.sweep.slots.event_queue import EventQueue
 from podium.sweep.slots.fork_server_client import AttemptReply
 from podium.sweep.slots.fork_server_pool import ForkServerPool
@@ -56,7 +56,7 @@ from podium.sweep.values.attempt_outcomes import (
     storable,
 )
 from podium.sweep.values.errors import BadReportError, UserCodeError
-from podium.sweep.values.failure_causes import disk_is_full
+from podium.sweep.values.failure_classification import disk_is_full
 from podium.sweep.values.trial import (
     COUNTED_TRIAL_STATES,
     Assignment,
@@ -96,7 +96,7 @@ class Slot:
         self._tasks: set[asyncio.Task[None]] = set()
         self.events = EventQueue()
         self.fork_servers = ForkServerPool(device.visible, self._on_reply)
-        self.oom_counter = resource_usage.oom_counter()
+        self.oom_counter = memory_and_disk_usage.oom_counter()
 
     # Called by the scheduler.
 
@@ -230,7 +230,7 @@ class Slot:
         output = LogPipe(TrialLog(directory.log, int(assignment.limits.log_mb * _MB)))
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
-        oom_kills = resource_usage.oom_kills(self.oom_counter)
+        oom_kills = memory_and_disk_usage.oom_kills(self.oom_counter)
         self._running = running = RunningAttempt(assignment, ours, output, oom_kills)
         with theirs:
             try:
@@ -361,7 +361,7 @@ class Slot:
         exited = running.exited
         assert exited is not None
         killed = exited.exit_code == -signal.SIGKILL
-        out_of_memory = killed and resource_usage.oom_kills(self.oom_counter) != running.oom_kills
+        out_of_memory = killed and memory_and_disk_usage.oom_kills(self.oom_counter) != running.oom_kills
         verdict = attempt_outcome(
             running.outcome,
             exited.exit_code,
@@ -413,13 +413,13 @@ class Slot:
         return watches
 
     async def _enforce_memory(self, running: RunningAttempt, allowed_mb: float) -> None:
-        used = await resource_usage.poll_memory(self.fork_servers.current.pid, int(allowed_mb * _MB))
+        used = await memory_and_disk_usage.poll_memory(self.fork_servers.current.pid, int(allowed_mb * _MB))
         message = f"the trial used {used / _MB:.0f} MB of host memory; limits.memory_mb allows {allowed_mb:g}"
         self._kill(running, Kill(Cause.HOST_MEMORY, message))
 
     async def _enforce_quota(self, running: RunningAttempt, allowed_mb: float) -> None:
         directory = AttemptDirectory(Path(running.assignment.directory))
-        used = await resource_usage.poll_folders((directory.work, directory.temporary), int(allowed_mb * _MB))
+        used = await memory_and_disk_usage.poll_folders((directory.work, directory.temporary), int(allowed_mb * _MB))
         self._kill(running, Kill(Cause.DISK_QUOTA, over_quota(used, allowed_mb)))
 
     def _stop(self, running: RunningAttempt, kill: Kill) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import ray
 
 from podium.sweep.protocol.codec import DeviceView
-from podium.sweep.protocol.slot_exchange import SlotDescription
+from podium.sweep.protocol.slot_messages import SlotDescription
 from podium.sweep.slots.slot import Slot
 from podium.sweep.values.errors import NoDeviceError
 

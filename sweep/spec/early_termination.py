@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from podium.sweep.spec.optuna_classes import ClassArgs, PrunerName
+from podium.sweep.spec.custom_optuna_classes import ClassArgs, PrunerName
 from podium.sweep.spec.strict_model import LARGEST, Model, field_error
 
 # The keys of each type, in addition to `type`, `metric` and `goal`.

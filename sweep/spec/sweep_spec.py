@@ -21,17 +21,18 @@ from pydantic import (
 from podium.ensemble.values.ensemble_spec import REGRESSION_RULES, EnsembleOptions, Select
 from podium.sweep.spec import builtin_catalog, search_methods
 from podium.sweep.spec.budget import Budget
+from podium.sweep.spec.custom_optuna_classes import SamplerClass
 from podium.sweep.spec.data_source import Data
 from podium.sweep.spec.early_termination import EarlyTerminate
 from podium.sweep.spec.grid import MAX_POINTS, Grid, GridError
-from podium.sweep.spec.limits import Resources, Retries, SpecLimits
 from podium.sweep.spec.metric import Metric
-from podium.sweep.spec.optuna_classes import SamplerClass
 from podium.sweep.spec.program import BuiltinProgram, CommandProgram, FunctionProgram, ImportedProgram, Program
+from podium.sweep.spec.pydantic_errors import deduplicate, problems_of
 from podium.sweep.spec.retention import Keep
 from podium.sweep.spec.search_space import Parameter
-from podium.sweep.spec.spec_errors import deduplicate, problems_of
-from podium.sweep.spec.stop_conditions import (
+from podium.sweep.spec.strict_model import Model, check_storable, field_error
+from podium.sweep.spec.trial_limits import Resources, Retries, SpecLimits
+from podium.sweep.spec.trial_stop_conditions import (
     MAX_CONDITIONS,
     STEP,
     TRAINING_ITERATION,
@@ -39,8 +40,7 @@ from podium.sweep.spec.stop_conditions import (
     StopCondition,
     conditions,
 )
-from podium.sweep.spec.strict_model import Model, check_storable, field_error
-from podium.sweep.spec.validation import Validation
+from podium.sweep.spec.validation_splits import Validation
 from podium.sweep.values.code_references import REFERENCE
 from podium.sweep.values.errors import InvalidSpecError
 from podium.sweep.values.trial import Params, Scalar

@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic_core import ErrorDetails
 
+from podium.sweep.spec.names_in_other_tools import podium_value
 from podium.sweep.spec.strict_model import format_value
-from podium.sweep.spec.synonyms import podium_value
 
 _KINDS: Mapping[str, str] = {
     "bool_type": "a boolean (true or false)",

@@ -3,7 +3,6 @@
 Runs in the CLI and the api process.
 
 Modules:
-    class_check_client     Checks custom sampler and pruner classes of a sweep in a subprocess that imports Optuna
     code_bundles           User code as a zip file with a content hash: packed by the client, checked and unpacked by
                            the api process
     code_check             Checks that the function, command or script of a sweep exists, without importing user code
@@ -11,22 +10,23 @@ Modules:
     document               Parses YAML 1.2, JSON and TOML documents with the line and column of each key
     form_edits             Applies a form's edits to the text of a sweep file, key by key; values are YAML, so that 1.0
                            stays 1.0
-    number_literals        Numbers that keep their source text, so that 1e-4 stays 1e-4 when a sweep file is edited
+    optuna_class_check     Checks custom sampler and pruner classes of a sweep in a subprocess that imports Optuna
     random_configurations  Samples random configurations from a search space, without Optuna, for previews
+    round_trip_numbers     Numbers that keep their source text, so that 1e-4 stays 1e-4 when a sweep file is edited
     slow_imports           Finds slow packages that user code imports, by parsing it without importing anything
     spec_file              Reads and checks a sweep file (YAML 1.2, TOML or JSON; Podium's or W&B's keys), with line
                            numbers in errors
     spec_summary           Summarizes a sweep spec as text and tables: search space, grid size, limits
     spec_warnings          Hints for valid sweep files that may not do what their author expects, for `podium sweep
                            validate`
-    sweep_text             Checks the text of a sweep file, as an editor holds it, with line and column of each problem
+    sweep_text_check       Checks the text of a sweep file, as an editor holds it, with line and column of each problem
     text_files             Reads a user's text file and rejects large, binary and non-UTF-8 files
     toml_lines             Finds the line of each key in a TOML text, which tomllib does not report
     wandb_file             Converts a Weights & Biases sweep file to an equivalent Podium sweep file
-    wandb_metrics          Determines how the script of a W&B sweep reports its metric: `wandb.log`, a file or its
-                           output
     wandb_parameters       Converts the search space of a W&B sweep file: dotted names for nested parameters, W&B's
                            defaults
+    wandb_reporting        Determines how the script of a W&B sweep reports its metric: `wandb.log`, a file or its
+                           output
     yaml_edits             Changes values in the text of a YAML sweep file and keeps comments and formatting of the rest
     yaml_writer            Writes a document as readable YAML: short blocks on one line, quotes only where needed
 """

@@ -10,8 +10,8 @@ from ruamel.yaml import YAML
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from podium.sweep.specfile.document import parse_document
-from podium.sweep.specfile.number_literals import escape_pointer, with_literals
-from podium.sweep.specfile.sweep_text import NAME
+from podium.sweep.specfile.round_trip_numbers import escape_pointer, with_literals
+from podium.sweep.specfile.sweep_text_check import NAME
 from podium.sweep.specfile.yaml_edits import rewrite
 from podium.sweep.values.errors import InvalidSpecError
 

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from podium.sweep.data.datasets import Dataset
-from podium.sweep.networks.training_rows import TrainingRows
+from podium.sweep.networks.dataset_batches import TrainingRows
 from podium.sweep.training.best_epoch import BestEpoch
 from podium.sweep.training.learner import Learner
 from podium.sweep.trial_process.trial_checkpoints import Checkpoint, CheckpointInterval

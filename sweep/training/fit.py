@@ -11,8 +11,8 @@ import numpy as np
 import torch
 
 from podium.sweep.data import datasets
-from podium.sweep.networks import checkpoints
-from podium.sweep.networks.training_rows import TrainingRows
+from podium.sweep.networks import weight_files
+from podium.sweep.networks.dataset_batches import TrainingRows
 from podium.sweep.training import cross_validation
 from podium.sweep.training.best_epoch import BestEpoch
 from podium.sweep.training.learner import Learner, architecture_of, complete_settings, outputs_of
@@ -63,7 +63,7 @@ def _fit_one(trial: Trial, data: datasets.Dataset, architecture: Mapping[str, An
         measured = learner.measure()
         trial.log({"train_loss": train_loss, **measured}, step=epoch)
         if best.improved(epoch, measured):
-            checkpoints.save_weights(learner.model, trial.directory.model, _metadata(architecture, epoch))
+            weight_files.save_weights(learner.model, trial.directory.model, _metadata(architecture, epoch))
         trial.report(measured[trial.metric], step=epoch)
         if trial.should_prune():
             raise trial.Pruned
@@ -73,7 +73,7 @@ def _fit_one(trial: Trial, data: datasets.Dataset, architecture: Mapping[str, An
             break
         extra = {"best": best.to_dict(), "shuffle": learner.shuffle.get_state()}
         interval.save_if_due(partial(_save_checkpoint, trial, learner, epoch, extra))
-    weights, _ = checkpoints.load_weights(trial.directory.model)
+    weights, _ = weight_files.load_weights(trial.directory.model)
     learner.model.load_state_dict(weights)
     return learner, best
 
@@ -86,7 +86,7 @@ def _refit(trial: Trial, data: datasets.Dataset, architecture: Mapping[str, Any]
         trial.log({"refit_train_loss": train_loss}, step=epoch)
     measured = learner.measure()
     trial.log({f"refit_{name}": value for name, value in measured.items()}, step=epochs - 1)
-    checkpoints.save_weights(learner.model, trial.directory.model, _metadata(architecture, epochs - 1))
+    weight_files.save_weights(learner.model, trial.directory.model, _metadata(architecture, epochs - 1))
     return learner
 
 
@@ -97,13 +97,13 @@ def _learner(trial: Trial, data: datasets.Dataset, architecture: Mapping[str, An
 
 def _save_checkpoint(trial: Trial, learner: Learner, epoch: int, extra: Mapping[str, Any]) -> None:
     """Save a checkpoint with the best weights so far, since the next attempt has another folder."""
-    weights, _ = checkpoints.load_weights(trial.directory.model)
+    weights, _ = weight_files.load_weights(trial.directory.model)
     trial.save_checkpoint(learner.model, learner.optimizer, epoch, {**extra, "weights": weights})
 
 
 def _resume(trial: Trial, checkpoint: Checkpoint, learner: Learner, metadata: Mapping[str, str]) -> None:
     """Restore the learner; the resumed training gives the same results as an uninterrupted one."""
-    checkpoints.write_tensors(checkpoint.extra["weights"], trial.directory.model, metadata)
+    weight_files.write_tensors(checkpoint.extra["weights"], trial.directory.model, metadata)
     learner.shuffle.set_state(checkpoint.extra["shuffle"])
     checkpoint.load_into(learner.model, learner.optimizer)
 
@@ -120,7 +120,7 @@ def _save_results(trial: Trial, learner: Learner) -> None:
     """
     trial.keep(trial.directory.model)
     predictions = {split: _predictions(learner, split) for split in ("validation", "calibration")}
-    checkpoints.save_arrays(predictions, trial.directory.predictions, {})
+    weight_files.save_arrays(predictions, trial.directory.predictions, {})
     trial.keep(trial.directory.predictions)
 
 

@@ -10,7 +10,7 @@ from torch import nn
 
 from podium.sweep.data.datasets import Dataset
 from podium.sweep.networks import models
-from podium.sweep.networks.training_rows import TrainingRows, evaluation_batches
+from podium.sweep.networks.dataset_batches import TrainingRows, evaluation_batches
 from podium.sweep.spec import builtin_catalog
 from podium.sweep.training.criterion import Criterion, criterion_of
 from podium.sweep.values.trial import Scalar

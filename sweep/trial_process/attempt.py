@@ -33,15 +33,15 @@ from podium.sweep.runtime.thread_variables import thread_variables
 from podium.sweep.spec.command_line import environment_of_function
 from podium.sweep.trial_process import constraint_function, script_program, user_code
 from podium.sweep.trial_process.channel import Channel
-from podium.sweep.trial_process.early_finish import TrialStopped
+from podium.sweep.trial_process.stop_condition_check import TrialStopped
 from podium.sweep.trial_process.tracebacks import format_traceback
 from podium.sweep.trial_process.trial_handle import Trial
 from podium.sweep.trial_process.wandb_environment import wandb_variables
 from podium.sweep.trial_process.wandb_sink import WandbSink
 from podium.sweep.values.attempt_outcomes import MAX_MESSAGE, MAX_TRACEBACK, ReportedOutcome
 from podium.sweep.values.errors import BadReportError, PinningError, ScriptFailedError
-from podium.sweep.values.failure_causes import cause_of, disk_is_full, exception_text
-from podium.sweep.values.objective_values import returned_values
+from podium.sweep.values.failure_classification import cause_of, disk_is_full, exception_text
+from podium.sweep.values.returned_values import returned_values
 from podium.sweep.values.trial import COUNTED_TRIAL_STATES, Assignment, Started, TrialState
 
 if TYPE_CHECKING:

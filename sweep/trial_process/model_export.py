@@ -14,8 +14,8 @@ import torch
 from torch import nn
 
 from podium.sweep.data import datasets
-from podium.sweep.networks import checkpoints
-from podium.sweep.networks.flat_input import Build, FlatInputAdapter, build_network, dtype_of, forward_float32
+from podium.sweep.networks import weight_files
+from podium.sweep.networks.flat_input_adapter import Build, FlatInputAdapter, build_network, dtype_of, forward_float32
 from podium.sweep.values.errors import UserCodeError
 from podium.sweep.values.network_manifest import (
     ANSWERS,
@@ -59,11 +59,11 @@ def save(
     if reserved := [name for name in _RESERVED if name in metadata]:
         raise UserCodeError(f"save_model(metadata=…): the name {reserved[0]!r} is reserved; use another")
     model = _unwrapped(model)
-    weights = checkpoints.weights_of(model)
+    weights = weight_files.weights_of(model)
     with _preserved_state(model):
         found = _export(assignment, model, weights, example, outputs, classes, params)
     header, extra = found if isinstance(found, tuple) else (found, {})
-    checkpoints.write_tensors({**weights, **extra}, path, {**metadata, HEADER: header.to_json()})
+    weight_files.write_tensors({**weights, **extra}, path, {**metadata, HEADER: header.to_json()})
     return header
 
 
@@ -84,7 +84,7 @@ def check_predictions(
 
     `predictions` are by split, computed on `device`. A network with inputs of another width is not checked.
     """
-    weights, metadata = checkpoints.load_weights(path)
+    weights, metadata = weight_files.load_weights(path)
     header, found = read_header(metadata), find_build(assignment.program)
     if (
         not isinstance(header, NetworkManifest)

@@ -13,8 +13,8 @@ import torch
 from numpy.typing import NDArray
 
 from podium.sweep.data.datasets import Dataset
-from podium.sweep.networks import checkpoints
-from podium.sweep.networks.flat_input import forward_float32
+from podium.sweep.networks import weight_files
+from podium.sweep.networks.flat_input_adapter import forward_float32
 from podium.sweep.values.errors import UserCodeError
 from podium.sweep.values.network_manifest import TARGETS, TARGETS_SHA256, Outputs
 
@@ -53,7 +53,7 @@ def save(
         raise UserCodeError(f"save_predictions: all splits must have the same number of outputs, got {shapes}")
     given = {f"{TARGETS}{split}": each.targets for split, each in checked.items() if each.targets is not None}
     metadata = {TARGETS_SHA256: _digest(given)} if given else {}
-    checkpoints.save_arrays({**arrays, **given}, path, metadata)
+    weight_files.save_arrays({**arrays, **given}, path, metadata)
     return arrays
 
 

@@ -14,7 +14,7 @@ from typing import Any, NoReturn, Protocol
 
 from podium.sweep.protocol.slot_commands import StudyAnswer
 from podium.sweep.trial_process.channel import Channel
-from podium.sweep.trial_process.optuna_view import FrozenTrial, State, direction_of, state_of
+from podium.sweep.trial_process.optuna_frozen_trial import FrozenTrial, State, direction_of, state_of
 from podium.sweep.trial_process.slot_answers import SlotAnswers
 from podium.sweep.values.errors import NotInTrialError, StudyUnavailableError
 from podium.sweep.values.trial import Assignment, StopRequested, StudyRequested, is_infeasible

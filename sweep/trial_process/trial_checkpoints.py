@@ -18,9 +18,9 @@ from typing import Any
 
 import torch
 
-from podium.sweep.networks import checkpoints
+from podium.sweep.networks import weight_files
 from podium.sweep.runtime.layout import AttemptDirectory
-from podium.sweep.trial_process.state_trees import from_plain, to_plain
+from podium.sweep.trial_process.state_serialization import from_plain, to_plain
 
 SHARE = 0.02  # of a trial's time, for checkpoints of the built-in loop
 _INITIAL_COST_S = 0.02
@@ -69,12 +69,12 @@ def save(
     }
     tensors: dict[str, torch.Tensor] = {}
     structure = json.dumps(to_plain(state, tensors))
-    checkpoints.write_tensors(tensors, path, {"structure": structure, "crc32": str(_checksum(structure, tensors))})
+    weight_files.write_tensors(tensors, path, {"structure": structure, "crc32": str(_checksum(structure, tensors))})
 
 
 def load(path: Path) -> Checkpoint:
     """Read a checkpoint. Raises `EnsembleError`, `ValueError` or `KeyError` if it is damaged."""
-    tensors, metadata = checkpoints.load_weights(path)
+    tensors, metadata = weight_files.load_weights(path)
     if int(metadata["crc32"]) != _checksum(metadata["structure"], tensors):
         raise ValueError("its checksum differs from the recorded one")
     state = from_plain(json.loads(metadata["structure"]), tensors)

@@ -14,16 +14,16 @@ from podium.sweep.protocol.slot_commands import PruneAnswer
 from podium.sweep.protocol.trial_messages import AttrsReported
 from podium.sweep.runtime.atomic_files import sha256_of
 from podium.sweep.runtime.layout import AttemptDirectory
-from podium.sweep.trial_process import artifacts, checkpoint_folders
+from podium.sweep.trial_process import artifacts, directory_checkpoints
 from podium.sweep.trial_process.channel import Channel
-from podium.sweep.trial_process.checkpoint_folders import CheckpointFolder
-from podium.sweep.trial_process.early_finish import EarlyFinish
-from podium.sweep.trial_process.metric_thinning import MetricCurves
+from podium.sweep.trial_process.directory_checkpoints import CheckpointFolder
+from podium.sweep.trial_process.metric_downsampling import MetricCurves
 from podium.sweep.trial_process.slot_answers import SlotAnswers
+from podium.sweep.trial_process.stop_condition_check import EarlyFinish
 from podium.sweep.trial_process.study_handle import Storage, Study
 from podium.sweep.trial_process.suggestions import Suggestions
 from podium.sweep.values.errors import BadReportError, UserCodeError
-from podium.sweep.values.objective_values import finite_number
+from podium.sweep.values.returned_values import finite_number
 from podium.sweep.values.trial import Assignment, Saved
 from podium.sweep.values.trial_attributes import TrialAttributes
 
@@ -124,9 +124,9 @@ class Trial(Suggestions):
 
         Batches are read on demand, so a split may be larger than memory. Shuffled by torch's seeded generator.
         """
-        from podium.sweep.networks import training_rows  # torch: only in this process
+        from podium.sweep.networks import dataset_batches  # torch: only in this process
 
-        return training_rows.batches(self.data, split, batch_size, shuffle=shuffle, device=self.device)
+        return dataset_batches.batches(self.data, split, batch_size, shuffle=shuffle, device=self.device)
 
     @property
     def folds(self) -> list[tuple[NDArray[Any], NDArray[Any]]]:
@@ -362,11 +362,11 @@ class Trial(Suggestions):
 
     def save_checkpoint_folder(self, source: Path, iteration: int) -> CheckpointFolder:
         """Save a copy of a folder as the checkpoint of this attempt, as `tune.report(…, checkpoint=…)` does."""
-        return checkpoint_folders.save(source, self.directory, iteration, self._identity())
+        return directory_checkpoints.save(source, self.directory, iteration, self._identity())
 
     def resume_folder(self) -> CheckpointFolder | None:
         """The newest checkpoint folder of an earlier attempt of this trial; None if there is none."""
-        return checkpoint_folders.newest(self.directory, self._assignment.attempt, self._identity())
+        return directory_checkpoints.newest(self.directory, self._assignment.attempt, self._identity())
 
     def _identity(self) -> str:
         """Distinguishes this trial from one of the same number before a backup of the database was restored."""

@@ -11,12 +11,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
+from podium.sweep.trial_process.number_conversion import STEPS, named_step, number_of
 from podium.sweep.trial_process.ray_tune import TuneSession
-from podium.sweep.trial_process.report_values import STEPS, named_step, number_of
 from podium.sweep.trial_process.trial_handle import Pruned, Trial
 from podium.sweep.values.code_references import instance_instead, is_reserved
-from podium.sweep.values.dotted_names import flat_and_nested
 from podium.sweep.values.errors import UserCodeError
+from podium.sweep.values.nested_parameters import flat_and_nested
 
 _CONFIGS = ("config", "cfg")  # names of the argument in programs for Ray Tune
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from podium.sweep.values.dotted_names import flat_and_nested
+from podium.sweep.values.nested_parameters import flat_and_nested
 from podium.sweep.values.trial import Params, Scalar
 
 HOOK_FOLDER = Path(__file__).with_name("wandb_hook")

@@ -3,23 +3,23 @@
 Imported in every process.
 
 Modules:
-    annotations          Checks the note and the tags that users attach to a trial
-    attempt_outcomes     Determines the outcome of an attempt from its process's last report and exit status
-    code_references      References to user functions, `module:function`, and reserved module names
-    decimal_steps        Steps of a range in decimal arithmetic, so that 3 steps of 0.1 are 0.3
-    device_state         The states of a device and their transitions
-    dotted_names         Converts parameters with dotted names to nested dictionaries, for code written for W&B or Ray
-                         Tune
-    errors               All errors that a user may see
-    failure_causes       Classifies exceptions and error output of a trial by failure cause
-    network_manifest     The metadata of a saved user network, from which ensembles rebuild it
-    number_patterns      Regular expressions for numbers in printed text: `auto`, `${number}`, truncated matches
-    objective_reduction  Reduces the reported values of a trial to its result: last, min or max
-    objective_values     Converts the return value of a trial's function to the values of its objectives
-    range_sampling       Samples numbers from a range of the search space without Optuna
-    search_values        The values exchanged with the search: earlier trials, proposals, pruning decisions
-    trial                States of sweeps and trials with their transitions, failure causes, and the events of a slot
-    trial_attributes     Constraints and user attributes that a trial sets
-    wait_reason          Why a sweep waits, apart from the reason of its state
-    warning_checks       Warnings of a running sweep: codes, messages, and checks of results and stop metrics
+    annotation_checks       Checks the note and the tags that users attach to a trial
+    attempt_outcomes        Determines the outcome of an attempt from its process's last report and exit status
+    code_references         References to user functions, `module:function`, and reserved module names
+    decimal_steps           Steps of a range in decimal arithmetic, so that 3 steps of 0.1 are 0.3
+    device_state            The states of a device and their transitions
+    errors                  All errors that a user may see
+    failure_classification  Classifies exceptions and error output of a trial by failure cause
+    nested_parameters       Converts parameters with dotted names to nested dictionaries, for code written for W&B or
+                            Ray Tune
+    network_manifest        The metadata of a saved user network, from which ensembles rebuild it
+    number_patterns         Regular expressions for numbers in printed text: `auto`, `${number}`, truncated matches
+    objective_reduction     Reduces the reported values of a trial to its result: last, min or max
+    range_sampling          Samples numbers from a range of the search space without Optuna
+    returned_values         Converts the return value of a trial's function to the values of its objectives
+    search_messages         The values exchanged with the search: earlier trials, proposals, pruning decisions
+    sweep_wait_reason       Why a sweep waits, apart from the reason of its state
+    trial                   States of sweeps and trials with their transitions, failure causes, and the events of a slot
+    trial_attributes        Constraints and user attributes that a trial sets
+    warning_checks          Warnings of a running sweep: codes, messages, and checks of results and stop metrics
 """

@@ -16,7 +16,7 @@ from podium.db.schema import tables
 from podium.db.schema.engine import Database
 from podium.db.schema.migrate import migrate
 from podium.db.stores import sweeps
-from podium.sweep.lifecycle.scheduler_changes import (
+from podium.sweep.lifecycle.database_changes import (
     AttemptEnded,
     AttemptPlaced,
     AttemptStarted,
@@ -36,13 +36,13 @@ from podium.sweep.lifecycle.scheduler_changes import (
     TrialPlanned,
     TrialRetried,
 )
-from podium.sweep.lifecycle.scheduler_messages import Recorder
+from podium.sweep.lifecycle.scheduler_interface import Recorder
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.errors import DatabaseError, FencedError
+from podium.sweep.values.sweep_wait_reason import Wait, WaitReason
 from podium.sweep.values.trial import AttemptKey, Cause, Ended, Params, Started, SweepState, TrialRequest, TrialState
-from podium.sweep.values.wait_reason import Wait, WaitReason
 from podium.sweep.values.warning_checks import WarningCode
 from tests.memory import MemoryRecorder
 from tests.specs import spec

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from podium.sweep.lifecycle.scheduler_messages import (
+from podium.sweep.lifecycle.scheduler_interface import (
     Inbox,
     PruneDecision,
     Searchers,

@@ -112,7 +112,9 @@ def test_service_on_full_disk_refuses_new_work_and_recovers_by_itself(tmp_path: 
         wait_for("three are finished", lambda: _finished(client, sweep_id) >= 3)
         before = client.ready()["parts"]
         _fill(disk / "filler")
-        assert client.ready()["storage"] == {"free_bytes": 0, "enough": False}
+        storage = client.ready()["storage"]
+        assert not storage["enough"]
+        assert storage["free_bytes"] < 2**20  # not always 0: a trial that ends meanwhile frees its files
         with pytest.raises(PodiumError, match=r"no space left in .* MB are required to start new work; free disk"):
             client.submit(function_sweep(code, "naps:nap"))
         held = wait_for("running trials have ended", lambda: _held(client, sweep_id), 20.0)

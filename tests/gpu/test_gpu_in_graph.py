@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from podium.ensemble.values.ensemble_spec import Precision
-from podium.ensemble.worker.in_graph import InGraphNetwork
+from podium.ensemble.worker.in_graph_network import InGraphNetwork
 from podium.ensemble.worker.network_loading import load
-from tests.networks import ROWS, combination, in_graph_network, network, saved
+from tests.networks import ROWS, combination, network, saved, traced_network
 from tests.networks import placed as on_cpu
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")]
@@ -30,7 +30,7 @@ def _loaded(folder: Path, precision: Precision) -> InGraphNetwork:
     ("precision", "tolerance"), [(Precision.FLOAT32, 1e-4), (Precision.BFLOAT16, 0.05)], ids=["float32", "bfloat16"]
 )
 def test_gpu_predictions_match_cpu(tmp_path: Path, precision: Precision, tolerance: float) -> None:
-    expected = in_graph_network([on_cpu(network(seed, kind)) for seed, kind in enumerate(KINDS)]).predict(ROWS)
+    expected = traced_network([on_cpu(network(seed, kind)) for seed, kind in enumerate(KINDS)]).predict(ROWS)
     ensemble = _loaded(tmp_path, precision)
     for _ in range(2):  # as loaded, and after plan selection
         found = ensemble.predict(ROWS)
@@ -47,5 +47,5 @@ def test_two_gpus_share_the_members(tmp_path: Path) -> None:
     files = [saved(tmp_path, seed) for seed in range(4)]
     spread = [type(file)(file.path, file.sha256, position % 2) for position, file in enumerate(files)]
     ensemble = load(spread, in_graph=True, combination=combination([1.0] * 4), precision=Precision.FLOAT32)
-    expected = in_graph_network([on_cpu(network(seed)) for seed in range(4)]).predict(ROWS)
+    expected = traced_network([on_cpu(network(seed)) for seed in range(4)]).predict(ROWS)
     np.testing.assert_allclose(ensemble.predict(ROWS).predictions, expected.predictions, atol=1e-4)

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from podium.ensemble.values.ensemble_spec import Precision
-from podium.ensemble.worker.in_graph import InGraphNetwork
+from podium.ensemble.worker.in_graph_network import InGraphNetwork
 from podium.ensemble.worker.network_loading import load
 from tests.networks import combination
 from tests.user_nets import nets

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from podium.sweep.lifecycle.scheduler_messages import Inbox, SearchFailed, SearchInputs, TrialProposed
+from podium.sweep.lifecycle.scheduler_interface import Inbox, SearchFailed, SearchInputs, TrialProposed
 from podium.sweep.search.search_threads import SearchThreads
 from podium.sweep.spec.sweep_spec import SweepSpec
-from podium.sweep.specfile.class_check_client import check_classes
+from podium.sweep.specfile.optuna_class_check import check_classes
 from podium.sweep.values.errors import InvalidSpecError
-from podium.sweep.values.search_values import FallbackReason
+from podium.sweep.values.search_messages import FallbackReason
 from podium.sweep.values.trial import TrialState
 from tests.specs import spec
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from podium.sweep.runtime.incremental_removal import finish
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.runtime.process_trees import children, descendants
-from podium.sweep.runtime.removal import finish
 from podium.sweep.slots.trial_log import TrialLog
 from podium.sweep.values.trial import Cause, Ended, Limits, Logged, Reported, TrialState
 from tests.driver import SlotDriver, key_of, run, stop_command

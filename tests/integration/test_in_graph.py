@@ -20,13 +20,13 @@ from torch import nn
 from podium.ensemble.protocol.wire import Reply, Request
 from podium.ensemble.scoring import combine
 from podium.ensemble.values.ensemble_spec import Precision, Rule, Task
-from podium.ensemble.worker import in_graph, plan_selection
+from podium.ensemble.worker import in_graph_network, plan_selection
 from podium.ensemble.worker.execution_plans import Plan
-from podium.ensemble.worker.in_graph import GroupRunner, InGraphNetwork
-from podium.ensemble.worker.network import ModelFile
+from podium.ensemble.worker.in_graph_network import GroupRunner, InGraphNetwork
+from podium.ensemble.worker.network_interface import ModelFile
 from podium.ensemble.worker.network_loading import SingleNetwork, load
 from podium.ensemble.worker.worker_actor import WorkerActor
-from podium.sweep.networks import checkpoints, models
+from podium.sweep.networks import models, weight_files
 from podium.sweep.runtime.atomic_files import sha256_of
 from podium.sweep.values.errors import EnsembleError
 from tests.networks import (
@@ -36,10 +36,10 @@ from tests.networks import (
     ReturnsNan,
     architecture,
     combination,
-    in_graph_network,
     network,
     placed,
     saved,
+    traced_network,
 )
 
 WEIGHTS = (0.5, 0.3, 0.4)
@@ -68,7 +68,7 @@ def warmed(ensemble: InGraphNetwork) -> InGraphNetwork:
 def test_in_graph_predictions_equal_loop_over_members_and_their_mean(kinds: tuple[str, ...], warm: bool) -> None:
     members = [network(seed, kind) for seed, kind in enumerate(kinds)]
     loop = looped(*members)
-    ensemble = in_graph_network([placed(member) for member in members], WEIGHTS)
+    ensemble = traced_network([placed(member) for member in members], WEIGHTS)
     found = (warmed(ensemble) if warm else ensemble).predict(ROWS)
     assert found.predictions.shape == (3, 17, 4) and not found.failed and found.combined is not None
     assert found.predictions.dtype == found.combined.dtype == np.float32
@@ -127,7 +127,7 @@ def test_bfloat16_is_close_and_combined_in_float32(tmp_path: Path, model: str) -
 
 
 def test_ensemble_of_one_equals_its_member() -> None:
-    found = warmed(in_graph_network([placed(network(0))])).predict(ROWS)
+    found = warmed(traced_network([placed(network(0))])).predict(ROWS)
     assert found.combined is not None
     np.testing.assert_allclose(found.predictions, looped(network(0)), atol=1e-6)
     np.testing.assert_array_equal(found.combined, found.predictions[0])
@@ -163,7 +163,7 @@ def test_read_only_rows_are_accepted(tmp_path: Path) -> None:
 def test_members_on_several_devices_keep_their_order(at_once: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     members = [network(seed, kind) for seed, kind in enumerate(("mlp", "cnn", "mlp", "mlp", "cnn"))]
     loop = looped(*members)
-    ensemble = in_graph_network([placed(member, slot=position % 2) for position, member in enumerate(members)])
+    ensemble = traced_network([placed(member, slot=position % 2) for position, member in enumerate(members)])
     monkeypatch.setattr(plan_selection, "MARGIN", 1e9 if at_once else 0)
     found = warmed(ensemble).predict(ROWS)
     assert set(ensemble.plan()["devices_at_once"].values()) == {at_once}
@@ -172,7 +172,7 @@ def test_members_on_several_devices_keep_their_order(at_once: bool, monkeypatch:
 
 @pytest.mark.parametrize("at_once", [False, True], ids=["one after the other", "at once"])
 def test_failure_on_one_device_does_not_affect_other(at_once: bool) -> None:
-    ensemble = in_graph_network([placed(FailsOnValue(network(0), ROWS[0, 0])), placed(network(1), slot=1)])
+    ensemble = traced_network([placed(FailsOnValue(network(0), ROWS[0, 0])), placed(network(1), slot=1)])
     ensemble.at_once = dict.fromkeys(ensemble.at_once, at_once)
     found = ensemble.predict(ROWS)
     assert set(found.failed) == {0} and np.isfinite(found.predictions[1]).all()
@@ -180,11 +180,11 @@ def test_failure_on_one_device_does_not_affect_other(at_once: bool) -> None:
 
 @pytest.mark.parametrize("share", [0.0, 1e9], ids=["one thread", "several"])
 def test_several_threads_are_used_only_when_faster(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(in_graph, "SPREAD_BELOW", share)
+    monkeypatch.setattr(in_graph_network, "SPREAD_BELOW", share)
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(2)
-        ensemble = warmed(in_graph_network([placed(network(0)), placed(network(1))]))
+        ensemble = warmed(traced_network([placed(network(0)), placed(network(1))]))
         expected = 2 if share else 1
         assert ensemble.plan()["threads"] == {"1": expected, "64": expected, "1024": expected}
         torch.set_num_threads(3 - expected)
@@ -203,7 +203,7 @@ def test_exception_is_attributed_to_member_that_raised(warm: bool) -> None:
     loop = looped(*members)
     fussy = [FailsOnValue(member, 5.0) for member in (members[0], members[1])]
     fussy[1].at.fill_(float(ROWS[3, 0]))
-    ensemble = in_graph_network([placed(fussy[0]), placed(fussy[1]), placed(members[2])])
+    ensemble = traced_network([placed(fussy[0]), placed(fussy[1]), placed(members[2])])
     found = (warmed(ensemble) if warm else ensemble).predict(ROWS)
     assert found.failed == {1: "ArithmeticError: such a row is not to my taste"}
     assert found.combined is None
@@ -214,21 +214,21 @@ def test_exception_is_attributed_to_member_that_raised(warm: bool) -> None:
 
 
 def test_reason_is_raised_when_no_member_runs() -> None:
-    ensemble = in_graph_network([placed(network(0)), placed(network(1))])
+    ensemble = traced_network([placed(network(0)), placed(network(1))])
     with pytest.raises(RuntimeError, match="all members failed; first error: RuntimeError"):
         ensemble.predict(ROWS[:, :63])
     assert not ensemble.predict(ROWS).failed
 
 
 def test_no_combination_is_returned_when_member_predicts_nan() -> None:
-    ensemble = in_graph_network([placed(network(0)), placed(ReturnsNan())])
+    ensemble = traced_network([placed(network(0)), placed(ReturnsNan())])
     found = ensemble.predict(ROWS)
     assert found.combined is None and not found.failed
     assert np.isfinite(found.predictions[0]).all() and np.isnan(found.predictions[1]).all()
 
 
 def test_plan_is_discarded_when_it_raises_but_loop_works(monkeypatch: pytest.MonkeyPatch) -> None:
-    ensemble = warmed(in_graph_network([placed(network(0)), placed(network(1))]))
+    ensemble = warmed(traced_network([placed(network(0)), placed(network(1))]))
     (running,) = ensemble.runners
 
     def broken(_: torch.Tensor) -> torch.Tensor:
@@ -243,7 +243,7 @@ def test_plan_is_discarded_when_it_raises_but_loop_works(monkeypatch: pytest.Mon
 
 
 def test_plan_is_kept_when_a_member_fails() -> None:
-    ensemble = warmed(in_graph_network([placed(network(0)), placed(network(1))]))
+    ensemble = warmed(traced_network([placed(network(0)), placed(network(1))]))
     with pytest.raises(RuntimeError, match="all members failed"):
         ensemble.predict(ROWS[:, :60])
     assert ensemble.plan()["groups"][0]["fell_back"] == ""
@@ -251,7 +251,7 @@ def test_plan_is_kept_when_a_member_fails() -> None:
 
 def test_ensemble_starts_when_member_raises_on_warm_up_rows() -> None:
     first = plan_selection.samples(64, torch.device("cpu"))[1][0, 0]
-    ensemble = warmed(in_graph_network([placed(network(0)), placed(FailsOnValue(network(1), float(first)))]))
+    ensemble = warmed(traced_network([placed(network(0)), placed(FailsOnValue(network(1), float(first)))]))
     assert [group["fell_back"] for group in ensemble.plan()["groups"]] == [
         "", "ArithmeticError: such a row is not to my taste",
     ]  # fmt: skip
@@ -260,7 +260,7 @@ def test_ensemble_starts_when_member_raises_on_warm_up_rows() -> None:
 
 def test_ensemble_does_not_start_when_no_member_computes() -> None:
     with pytest.raises(RuntimeError, match="all members failed"):
-        in_graph_network([placed(network(0)), placed(network(1))]).warm(63)
+        traced_network([placed(network(0)), placed(network(1))]).warm(63)
 
 
 # The worker's actor, without Ray.
@@ -281,7 +281,7 @@ def actor(monkeypatch: pytest.MonkeyPatch) -> WorkerActor:
 def test_actor_serves_after_warm_up_and_is_deterministic(
     tmp_path: Path, actor: WorkerActor, whole_ensemble: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(in_graph, "WARM_S", 0.5)
+    monkeypatch.setattr(in_graph_network, "WARM_S", 0.5)
     assert actor.health() == "{}"
     files = [saved(tmp_path, seed) for seed in range(2 if whole_ensemble else 1)]
     endpoint = f"ipc://{tmp_path / 'm'}"
@@ -320,7 +320,7 @@ def test_actor_names_file_that_cannot_be_loaded(tmp_path: Path, actor: WorkerAct
 
 
 def test_plan_is_serializable_and_lists_choice_for_each_size() -> None:
-    ensemble = warmed(in_graph_network([placed(network(0)), placed(network(1, "cnn")), placed(network(2))]))
+    ensemble = warmed(traced_network([placed(network(0)), placed(network(1, "cnn")), placed(network(2))]))
     report = json.loads(json.dumps(ensemble.plan()))
     assert [group["members"] for group in report["groups"]] == [[0, 2], [1]]
     for group in report["groups"]:
@@ -331,7 +331,7 @@ def test_plan_is_serializable_and_lists_choice_for_each_size() -> None:
 
 @pytest.mark.parametrize(("rows", "size"), [(1, 1), (2, 64), (64, 64), (65, 1024), (5000, 1024)])
 def test_batch_uses_first_size_that_fits(rows: int, size: int) -> None:
-    assert in_graph.size_of(rows) == size
+    assert in_graph_network.size_of(rows) == size
 
 
 # Invalid files.
@@ -354,7 +354,7 @@ def _folder(path: Path) -> None:
 
 def _other_shape(path: Path) -> None:
     wide = json.dumps(architecture(settings={**MLP, "hidden": 13}))
-    checkpoints.save_weights(network(0), path, {"architecture": wide})
+    weight_files.save_weights(network(0), path, {"architecture": wide})
 
 
 HASH_TELLS: dict[str, Callable[[Path], Any]] = {"missing": Path.unlink, "a folder": _folder, "a flipped byte": _flip}
@@ -389,7 +389,7 @@ def test_file_that_is_not_a_podium_model_is_refused_by_name(tmp_path: Path, spoi
 
 def test_checkpoint_is_replaced_atomically(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "checkpoint.safetensors"
-    checkpoints.save_weights(network(1), path, {"epoch": "1"})
+    weight_files.save_weights(network(1), path, {"epoch": "1"})
     before = path.read_bytes()
 
     def fail(_: int) -> None:
@@ -397,18 +397,18 @@ def test_checkpoint_is_replaced_atomically(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(OSError, match="No space"):
-        checkpoints.save_weights(network(2), path, {"epoch": "2"})
+        weight_files.save_weights(network(2), path, {"epoch": "2"})
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
     monkeypatch.undo()
-    checkpoints.save_weights(network(2), path, {"epoch": "2"})
-    assert checkpoints.load_weights(path)[1] == {"epoch": "2"}
+    weight_files.save_weights(network(2), path, {"epoch": "2"})
+    assert weight_files.load_weights(path)[1] == {"epoch": "2"}
 
 
 def test_arrays_are_loaded_as_saved(tmp_path: Path) -> None:
     path = tmp_path / "predictions.safetensors"
-    checkpoints.save_arrays({"validation": ROWS}, path, {"trial": "7"})
-    tensors, metadata = checkpoints.load_weights(path, sha256_of(path))
+    weight_files.save_arrays({"validation": ROWS}, path, {"trial": "7"})
+    tensors, metadata = weight_files.load_weights(path, sha256_of(path))
     np.testing.assert_array_equal(tensors["validation"].numpy(), ROWS)
     assert metadata == {"trial": "7"}
 

@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 from prometheus_client.parser import text_string_to_metric_families
 from tritonclient.utils import InferenceServerException, triton_to_np_dtype
 
-from podium.db.stores import ensemble_changes, ensembles, replicas
+from podium.db.stores import ensemble_lifecycle, ensembles, replicas
 from podium.ensemble.values.ensemble_spec import Combination, EnsembleState, MemberState, Rule, Task
 from podium.ensemble.worker.worker_server import WorkerServer
-from podium.sweep.runtime.settings import ServiceSettings
+from podium.sweep.runtime.service_settings import ServiceSettings
 from tests.ensemble_fakes import FakeNetwork
 from tests.running_service import wait_for
 from tests.service_rig import AT, ServiceRig, new_version
@@ -57,7 +57,7 @@ class Serving:
         ensemble_id = self.rig.ensemble(self._sweep_id, self._trials, name, deadline_ms=20_000.0, **options)
         if canary:
             with self.rig.database.write() as connection:
-                ensemble_changes.add_version(
+                ensemble_lifecycle.add_version(
                     connection, ensemble_id, new_version(self._trials, deadline_ms=10_000.0), 1e-12, AT
                 )
         with self.rig.database.read() as connection:
@@ -65,7 +65,7 @@ class Serving:
         members = [member for version in row.versions.values() for member in version.members]
         networks = [self._worker(member.replicas[0].id) for member in members]
         with self.rig.database.write() as connection:
-            ensemble_changes.change(connection, ensemble_id, EnsembleState.READY, "", AT)
+            ensemble_lifecycle.change(connection, ensemble_id, EnsembleState.READY, "", AT)
         return networks[:3]
 
     def _worker(self, replica_id: int) -> FakeNetwork:

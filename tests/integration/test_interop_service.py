@@ -9,7 +9,7 @@ from pathlib import Path
 
 import optuna
 
-from podium.db.stores.trials import IMPORTED_FROM
+from podium.db.stores.trial_writer import IMPORTED_FROM
 from tests.running_service import AuditedService, function_sweep, podium
 
 CODE = """

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from podium.sweep.lifecycle.scheduler_messages import Inbox, SearchInputs, TrialProposed
+from podium.sweep.lifecycle.scheduler_interface import Inbox, SearchInputs, TrialProposed
 from podium.sweep.search.search_threads import SearchThreads
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.spec.sweep_spec import SweepSpec
-from podium.sweep.values.search_values import PastTrial, TrialPlan
+from podium.sweep.values.search_messages import PastTrial, TrialPlan
 from podium.sweep.values.trial import TrialState
 from tests.repository import ROOT
 from tests.running_service import wait_for

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from podium.sweep.protocol.slot_commands import SlotCommand
-from podium.sweep.protocol.slot_exchange import SUPERSEDED, SlotDescription, decode_events, encode_commands
+from podium.sweep.protocol.slot_messages import SUPERSEDED, SlotDescription, decode_events, encode_commands
 from podium.sweep.values.trial import Assignment, Cause, Ended, Limits, Started, TrialState
 from tests.driver import SlotDriver, key_of, run, stop_command
 

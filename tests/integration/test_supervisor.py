@@ -16,7 +16,7 @@ import pytest
 from podium.api.serve.supervisor import Supervisor
 from podium.sweep.runtime import component_states
 from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
-from podium.sweep.runtime.settings import ServiceSettings
+from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.slots import ray_guardian
 from tests.repository import ROOT
 from tests.running_service import wait_for
@@ -25,7 +25,7 @@ SUPERVISE = """
 import sys
 from podium.api.serve import supervisor
 from podium.api.serve.heartbeats import Heartbeats
-from podium.sweep.runtime.settings import ServiceSettings
+from podium.sweep.runtime.service_settings import ServiceSettings
 
 supervisor.TICK_S = 0.1
 supervisor.Heartbeats = lambda: Heartbeats(silent_s=1.0, hung_s=3.0)

@@ -16,7 +16,7 @@ from safetensors import safe_open
 from safetensors.numpy import load_file
 
 from podium.sweep.data import datasets
-from podium.sweep.networks import checkpoints, models
+from podium.sweep.networks import models, weight_files
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.values.trial import Assignment, Cause, Ended, Event, Logged, Reported, Started, TrialState
 from tests.driver import SlotDriver, run
@@ -103,8 +103,8 @@ def test_regression_loss_is_in_std_of_training_targets(slot: SlotDriver) -> None
 def test_saved_model_reproduces_saved_predictions_row_by_row(slot: SlotDriver, name: str, metric: str) -> None:
     _, _, assignment = fit(slot, "mlp", name, metric, hidden=16, lr=0.01, epochs=2, dropout=0.2)
     files = AttemptDirectory(Path(assignment.directory))
-    weights, metadata = checkpoints.load_weights(files.model)
-    network = models.build(checkpoints.architecture_of(metadata)).eval()
+    weights, metadata = weight_files.load_weights(files.model)
+    network = models.build(weight_files.architecture_of(metadata)).eval()
     network.load_state_dict(weights)
     data, kept = dataset(name, assignment), load_file(files.predictions)
     assert set(kept) == {"validation", "calibration"}
@@ -119,8 +119,8 @@ def test_saved_model_reproduces_saved_predictions_row_by_row(slot: SlotDriver, n
 
 def test_regression_model_names_its_outputs(slot: SlotDriver) -> None:
     _, _, assignment = fit(slot, "mlp", "diabetes", "val_rmse", epochs=1)
-    _, metadata = checkpoints.load_weights(AttemptDirectory(Path(assignment.directory)).model)
-    architecture = checkpoints.architecture_of(metadata)
+    _, metadata = weight_files.load_weights(AttemptDirectory(Path(assignment.directory)).model)
+    architecture = weight_files.architecture_of(metadata)
     assert (architecture["task"], architecture["classes"]) == ("regression", 1)
     assert architecture["labels"] == ["disease progression"] and architecture["image"] == [1, 1, 10]
     assert architecture["mean"] == pytest.approx(dataset("diabetes", assignment).mean)

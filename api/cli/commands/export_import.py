@@ -9,7 +9,7 @@ import typer
 
 from podium.api.cli.terminal import lazy
 from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir, SweepId
-from podium.api.client import shell_commands
+from podium.api.client import shell_quoting
 
 FORMATS = "csv, parquet, jsonl, optuna, tensorboard, mlflow"
 
@@ -36,7 +36,7 @@ def export_sweep(
     A CSV, Parquet or JSON lines file, an Optuna study, TensorBoard or MLflow.
     """
 
-    targets = lazy.export_targets
+    targets = lazy.sweep_export
     chosen = targets.format_of(to, None if format_name is None else targets.format_named(format_name))
     with lazy.Client.of(data_dir) as client:
         done = targets.export(client, sweep_id, to, chosen, name=name, filter=filter_text)
@@ -67,7 +67,7 @@ def import_sweep(
         return
     lazy.terminal_output.console.print(
         f"sweep {sweep['id']} {sweep['name']!r} has {sum(sweep['counts'].values()):,} trials; "
-        f"{shell_commands.command(data_dir, 'sweep', 'show', sweep['id'])}, "
+        f"{shell_quoting.command(data_dir, 'sweep', 'show', sweep['id'])}, "
         f"or warm_start: [{sweep['id']}] in a sweep file"
     )
     for omission in left_out:

@@ -43,7 +43,7 @@ def serve(
     names, proxies = tuple(allowed_host or ()), tuple(behind_proxy or ())
     try:
         lazy.listen_policy.check(host, tls_cert, tls_key, proxies=proxies, names=names)
-        plan = lazy.settings.DevicePlan.parse(devices)
+        plan = lazy.service_settings.DevicePlan.parse(devices)
     except ServiceError as error:
         raise typer.BadParameter(str(error)) from error
     data = DataDirectory(data_dir.absolute())
@@ -55,7 +55,7 @@ def serve(
     parent = os.environ.pop(PARENT, None)
     if parent is not None:
         lazy.die_with_parent(int(parent), signal.SIGTERM)
-    settings = lazy.settings.ServiceSettings(
+    settings = lazy.service_settings.ServiceSettings(
         data_dir=str(data.root),
         runtime_dir=str(RuntimeDirectory.of(data).root),
         host=host,

@@ -14,7 +14,7 @@ from podium.api.cli.terminal import lazy
 from podium.api.cli.terminal.batch_commands import run_each
 from podium.api.cli.terminal.lazy_groups import group
 from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir, Devices, SpecFile, SweepId, SweepIds
-from podium.api.client import shell_commands
+from podium.api.client import shell_quoting
 from podium.sweep.values.trial import SweepState
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def submit(file: SpecFile, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson
     if as_json:
         lazy.terminal_output.print_json(sweep)
     else:
-        show = shell_commands.command(data_dir, "sweep", "show", sweep["id"])
+        show = shell_quoting.command(data_dir, "sweep", "show", sweep["id"])
         lazy.terminal_output.console.print(f"sweep {sweep['id']} {sweep['name']!r} is {sweep['state']}; {show}")
 
 
@@ -175,7 +175,7 @@ def watch(sweep_ids: SweepIds, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: As
 def _still_running(sweep_ids: list[int], data_dir: Path) -> str:
     ids = " ".join(map(str, sweep_ids))
     sweeps = f"sweep {ids} continues" if len(sweep_ids) == 1 else f"sweeps {ids} continue"
-    watch, cancel = (shell_commands.command(data_dir, "sweep", what, *sweep_ids) for what in ("watch", "cancel"))
+    watch, cancel = (shell_quoting.command(data_dir, "sweep", what, *sweep_ids) for what in ("watch", "cancel"))
     return f"{sweeps}; `{watch}` to follow again, `{cancel}` to cancel"
 
 

@@ -81,7 +81,7 @@ def _devices(file: SweepFile, data_dir: Path, devices: str) -> dict[str, Any]:
         plan: dict[str, Any] = {"of": client.url, "kind": "/".join(sorted(kinds)) or "none", "count": len(usable)}
         why = f"{len(found) - len(usable)} more accept no trials" if len(usable) < len(found) else ""
     except ServiceError:
-        here = lazy.local_devices(lazy.settings.DevicePlan.parse(devices))
+        here = lazy.local_devices(lazy.service_settings.DevicePlan.parse(devices))
         plan, why = {"of": None, "kind": here.kind, "count": here.count}, here.why
     wanted, cap = file.spec.resources.device, file.spec.resources.max_concurrent
     fits = plan["count"] if wanted in ("auto", plan["kind"]) else 0

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from podium.api.cli.terminal import row_input as row_input
     from podium.api.cli.terminal import sweep_progress as sweep_progress
     from podium.api.cli.terminal import terminal_output as terminal_output
-    from podium.api.client import export_targets as export_targets
     from podium.api.client import local_service as local_service
     from podium.api.client import log_following as log_following
     from podium.api.client import optuna_studies as optuna_studies
+    from podium.api.client import sweep_export as sweep_export
     from podium.api.client import sweep_submission as sweep_submission
     from podium.api.client.client import Client as Client
     from podium.api.client.client import serves as serves
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from podium.api.serve import supervisor as supervisor
     from podium.api.serve.service_lock import service_locked as service_locked
     from podium.sweep.data import datasets as datasets
-    from podium.sweep.runtime import settings as settings
-    from podium.sweep.runtime.local_devices import local_devices as local_devices
+    from podium.sweep.runtime import service_settings as service_settings
+    from podium.sweep.runtime.local_slots import local_devices as local_devices
     from podium.sweep.runtime.process_trees import die_with_parent as die_with_parent
     from podium.sweep.spec.json_schema import sweep_schema as sweep_schema
     from podium.sweep.spec.sweep_spec import parse_spec as parse_spec
@@ -43,16 +43,16 @@ _MODULES = {
     "row_input": "podium.api.cli.terminal",
     "sweep_progress": "podium.api.cli.terminal",
     "terminal_output": "podium.api.cli.terminal",
-    "export_targets": "podium.api.client",
+    "sweep_export": "podium.api.client",
     "local_service": "podium.api.client",
     "log_following": "podium.api.client",
     "optuna_studies": "podium.api.client",
     "sweep_submission": "podium.api.client",
-    "database_subprocess": "podium.api.serve",
+    "database_programs": "podium.api.serve",
     "listen_policy": "podium.api.serve",
     "supervisor": "podium.api.serve",
     "datasets": "podium.sweep.data",
-    "settings": "podium.sweep.runtime",
+    "service_settings": "podium.sweep.runtime",
     "random_configurations": "podium.sweep.specfile",
     "spec_summary": "podium.sweep.specfile",
 }
@@ -60,7 +60,7 @@ _NAMES = {
     "Client": "podium.api.client.client",
     "serves": "podium.api.client.client",
     "service_locked": "podium.api.serve.service_lock",
-    "local_devices": "podium.sweep.runtime.local_devices",
+    "local_devices": "podium.sweep.runtime.local_slots",
     "die_with_parent": "podium.sweep.runtime.process_trees",
     "sweep_schema": "podium.sweep.spec.json_schema",
     "parse_spec": "podium.sweep.spec.sweep_spec",

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from podium.sweep.values.search_values import FallbackReason
+from podium.sweep.values.search_messages import FallbackReason
 
 PIPED_COLUMNS = 200  # width of output to a file or pipe: folded lines are hard to search
 MAX_ROWS = 20  # of a Pareto front

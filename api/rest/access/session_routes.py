@@ -17,8 +17,8 @@ from podium.api.http.authentication import UNKNOWN_TOKEN, address_of, authentica
 from podium.api.http.route_dependencies import context
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.base_schema import View, time_of
-from podium.db.access import sessions, tokens
-from podium.db.access.sessions import NewSession
+from podium.db.access import login_sessions, tokens
+from podium.db.access.login_sessions import NewSession
 from podium.db.access.tokens import Holder, Role
 from podium.sweep.values.errors import UnauthorizedError
 
@@ -91,17 +91,17 @@ def _begin(body: Login, service: ServiceContext, now: float) -> NewSession | Non
     token = (body.token or "").strip()
     with service.database.read() as connection:
         if body.code is not None:
-            valid = sessions.is_open(connection, body.code, now)
+            valid = login_sessions.is_open(connection, body.code, now)
         else:
             valid = tokens.holder(connection, token, now) is not None
     if not valid:
         return None
     with service.database.write() as connection:
         if body.code is not None:
-            holder = sessions.redeem(connection, body.code, now)
+            holder = login_sessions.redeem(connection, body.code, now)
         else:
             holder = tokens.holder(connection, token, now)
-        return None if holder is None else sessions.create_session(connection, holder, now, SESSION_S)
+        return None if holder is None else login_sessions.create_session(connection, holder, now, SESSION_S)
 
 
 @router.get("/session")
@@ -116,7 +116,7 @@ def log_out(request: Request, response: Response, service: ServiceContext = cont
     secret = session_of(request)
     if secret is not None:
         with service.database.write() as connection:
-            sessions.delete_session(connection, secret)
+            login_sessions.delete_session(connection, secret)
         authenticator_of(request).clear_cache()
         service.wake("gateway")  # which caches sessions, too
     response.delete_cookie(
@@ -132,5 +132,5 @@ def make_login_link(
     now = time.time()
     expires_at = now + (body or LinkWanted()).valid_s
     with service.database.write() as connection:
-        code = sessions.new_code(connection, holder.token_id, now, expires_at)
+        code = login_sessions.new_code(connection, holder.token_id, now, expires_at)
     return LoginLinkView(url=f"{service.settings.public_url}/login#{code}", expires_at=time_of(expires_at))

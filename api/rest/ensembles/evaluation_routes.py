@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from podium.api.http import reject_duplicate_keys
 from podium.api.http.authentication import submitter, viewer
-from podium.api.http.body_schema import body_of
+from podium.api.http.openapi_bodies import body_of
 from podium.api.http.request_body import read_body, reads_own_body
 from podium.api.http.request_limits import MAX_ARRAY_ROWS_BYTES
 from podium.api.http.route_dependencies import RowId, context

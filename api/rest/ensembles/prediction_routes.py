@@ -20,8 +20,8 @@ from podium.api.http.request_limits import MAX_ARRAY_ROWS_BYTES, MAX_DEADLINE_MS
 from podium.api.http.route_dependencies import context
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.ensembles.prediction_schemas import PredictBody, PredictionView
-from podium.ensemble.protocol.local_socket import NO_TLS
-from podium.sweep.runtime.settings import ServiceSettings
+from podium.ensemble.protocol.no_tls import NO_TLS
+from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import NotFoundError, ServiceError
 
 READ_TIMEOUT_S = MAX_DEADLINE_MS / 1000 + 10

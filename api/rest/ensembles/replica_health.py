@@ -7,7 +7,7 @@ import httpx2
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.ensembles.ensemble_schemas import EnsembleView, Health
 from podium.db.stores import ensembles
-from podium.ensemble.protocol.local_socket import NO_TLS
+from podium.ensemble.protocol.no_tls import NO_TLS
 
 TIMEOUT_S = 0.5
 

@@ -14,7 +14,7 @@ from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.base_schema import View
 from podium.api.rest.schemas.query_parameters import Filter
 from podium.api.rest.sweeps.chart_axes import AxisView, axes_of
-from podium.db.queries import curves, points
+from podium.db.queries import chart_points, curves
 from podium.db.queries.trial_filter import WITHIN_S, filter_condition
 from podium.db.stores import metrics, sweeps
 from podium.sweep.spec.metric import Metric
@@ -72,11 +72,11 @@ def show_points(
     """Matching trials as columns; a sample with the best trials if more than `max` match."""
     with service.database.read(within_s=WITHIN_S) as connection:
         sweep = sweeps.get(connection, sweep_id)
-        found = points.points(connection, sweep, filter_condition(connection, filter, sweep), max)
+        found = chart_points.points(connection, sweep, filter_condition(connection, filter, sweep), max)
         spec = spec_from_json(sweep.spec_json)
         known = {f"params.{name}" for name in spec.parameters}
         more = any(name.startswith("params.") and name not in known for name in found.columns)
-        seen = points.distributions(connection, sweep_id) if more else {}
+        seen = chart_points.distributions(connection, sweep_id) if more else {}
     body = {
         "matching": found.matching,
         "shown": found.shown,

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Header, Request, Response
 
 from podium.api.http import reject_duplicate_keys
 from podium.api.http.authentication import admin
-from podium.api.http.body_schema import body_of
+from podium.api.http.openapi_bodies import body_of
 from podium.api.http.problem_schema import idempotent
 from podium.api.http.request_body import read_body, reads_own_body
 from podium.api.http.request_limits import MAX_IMPORT_BYTES
@@ -18,7 +18,7 @@ from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.sweep_schemas import SweepView
 from podium.api.rest.sweeps.sweep_view import submitted_view
 from podium.api.use_cases.sweep_commands import import_study
-from podium.sweep.lifecycle.imported_trials import SweepImport
+from podium.sweep.lifecycle.sweep_import import SweepImport
 
 router = APIRouter(prefix="/api/v1", tags=["sweeps"])
 

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from podium.db.queries import importances, points
+from podium.db.queries import chart_points, importances
 from podium.db.queries.importances import StoredImportances
 from podium.db.schema.engine import Database
 from podium.db.stores import sweeps
@@ -100,7 +100,7 @@ class ImportanceQueue:
                 sweep = sweeps.get(connection, sweep_id)
                 as_of = importances.count_finished(connection, sweep, metric)
                 evidence = importances.importance_data(connection, sweep, metric)
-                seen = points.distributions(connection, sweep_id)
+                seen = chart_points.distributions(connection, sweep_id)
                 parameters = seen | json.loads(sweep.spec_json).get("parameters", {})
             answer = self._compute({"parameters": parameters, "trials": evidence})
             computed = StoredImportances(

@@ -21,7 +21,7 @@ from podium.db.stores import sweeps
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.specfile.form_edits import Change, apply_changes, number_literals
 from podium.sweep.specfile.spec_summary import describe_terms, grid_size, search_space
-from podium.sweep.specfile.sweep_text import read_sweep_text
+from podium.sweep.specfile.sweep_text_check import read_sweep_text
 from podium.sweep.specfile.yaml_writer import to_yaml
 from podium.sweep.values.trial import Params
 

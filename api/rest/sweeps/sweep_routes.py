@@ -28,7 +28,7 @@ from podium.db.queries.trial_order import order_of
 from podium.db.stores import sweeps
 from podium.sweep.lifecycle.allowed_commands import SweepCommand
 from podium.sweep.lifecycle.budget_usage import BudgetTerms
-from podium.sweep.runtime.git_provenance import MAX_HEADER, Provenance
+from podium.sweep.runtime.submission_provenance import MAX_HEADER, Provenance
 from podium.sweep.spec.budget import Budget
 from podium.sweep.spec.sweep_spec import MAX_PRIORITY, MAX_RUN_CAP, MIN_PRIORITY
 from podium.sweep.specfile import code_bundles

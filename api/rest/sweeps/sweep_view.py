@@ -12,11 +12,11 @@ from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.sweep_schemas import BudgetView, SweepView
 from podium.api.rest.sweeps.time_left import eta_s
 from podium.api.use_cases.sweep_submission import Submitted
-from podium.db.queries import running_sweeps, trial_pages
-from podium.db.queries.running_sweeps import SweepActivity
+from podium.db.queries import sweep_activity, trial_pages
+from podium.db.queries.sweep_activity import SweepActivity
 from podium.db.stores import devices, spending, sweeps
 from podium.db.stores.sweeps import SweepRow
-from podium.db.stores.trial_rows import TrialRow
+from podium.db.stores.trial_reader import TrialRow
 from podium.sweep.lifecycle.budget_usage import BudgetTerms
 from podium.sweep.values.trial import TERMINAL_SWEEP_STATES
 
@@ -25,7 +25,7 @@ def view_of(service: ServiceContext, sweep_id: int) -> SweepView:
     """One sweep. Raises `NotFoundError`."""
     with service.database.read() as connection:
         row = sweeps.get(connection, sweep_id)
-        activity = running_sweeps.activity_of(connection, [sweep_id]).get(sweep_id, SweepActivity())
+        activity = sweep_activity.activity_of(connection, [sweep_id]).get(sweep_id, SweepActivity())
         budget = _budget(connection, row)
         return SweepView.of(
             row,
@@ -47,7 +47,7 @@ def submitted_view(response: Response, service: ServiceContext, submitted: Submi
 
 def list_of(connection: Connection, rows: Sequence[SweepRow]) -> list[SweepView]:
     """Many sweeps. The budget of ended sweeps is left out, since it needs all their trials."""
-    found = running_sweeps.activity_of(connection, [row.id for row in rows])
+    found = sweep_activity.activity_of(connection, [row.id for row in rows])
     views = []
     for row in rows:
         activity = found.get(row.id, SweepActivity())

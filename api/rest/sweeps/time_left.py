@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podium.api.rest.schemas.sweep_schemas import BudgetView
-from podium.db.queries.running_sweeps import SweepActivity
+from podium.db.queries.sweep_activity import SweepActivity
 from podium.db.stores.sweeps import SweepRow
 from podium.sweep.values.trial import COUNTED_TRIAL_STATES, SweepState
 

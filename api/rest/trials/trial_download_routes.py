@@ -15,7 +15,7 @@ from podium.api.http.authentication import viewer
 from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext
 from podium.db.queries import trial_pages
-from podium.db.stores import trial_rows
+from podium.db.stores import trial_reader
 from podium.sweep.runtime.atomic_files import open_regular_in
 from podium.sweep.runtime.layout import ARTIFACTS, AttemptDirectory
 from podium.sweep.values.errors import NotFoundError
@@ -34,7 +34,7 @@ def download_log(
 ) -> StreamingResponse:
     """The stored output of an attempt as a file; by default of the current attempt."""
     with service.database.read() as connection:
-        row = trial_rows.get(connection, trial_id)
+        row = trial_reader.get(connection, trial_id)
     number = row.attempt if attempt is None else attempt
     log = AttemptDirectory(service.settings.data.attempt(row.sweep_id, row.number, number)).log
     missing = f"attempt {number} of trial {trial_id} has no output yet"
@@ -46,7 +46,7 @@ def download_log(
 def download_file(trial_id: RowId, name: str, service: ServiceContext = context) -> StreamingResponse:
     """A file of a trial: its model, its predictions, or `artifacts/NAME`."""
     with service.database.read() as connection:
-        row = trial_rows.get(connection, trial_id)
+        row = trial_reader.get(connection, trial_id)
         artifacts = {each.name: each for each in trial_pages.artifacts_of(connection, trial_id)}
     if name not in artifacts or not _NAME.fullmatch(name):
         raise NotFoundError(f"trial {trial_id} has no file {name!r}")

@@ -18,8 +18,8 @@ from podium.api.rest.schemas.trial_schemas import AttemptView, EnqueuedView, Tri
 from podium.api.use_cases import trial_commands
 from podium.db.queries import trial_pages
 from podium.db.queries.trial_pages import ArtifactRow
-from podium.db.stores import metrics, trial_rows
-from podium.db.stores.trial_rows import TrialRow
+from podium.db.stores import metrics, trial_reader
+from podium.db.stores.trial_reader import TrialRow
 from podium.ensemble.building import trial_outputs
 from podium.sweep.lifecycle.allowed_commands import TrialCommand
 from podium.sweep.runtime.atomic_files import open_regular
@@ -98,7 +98,7 @@ def clone_trial(
 def list_attempts(trial_id: RowId, service: ServiceContext = context) -> list[AttemptView]:
     """The attempts of a trial, oldest first."""
     with service.database.read() as connection:
-        trial_rows.get(connection, trial_id)
+        trial_reader.get(connection, trial_id)
         return [AttemptView.of(attempt) for attempt in trial_pages.attempts_of(connection, trial_id)]
 
 
@@ -111,7 +111,7 @@ def show_metrics(
 ) -> dict[str, list[tuple[int, float]]]:
     """Each metric as [step, value] pairs by step. Longer curves are downsampled; ends, minima and maxima are kept."""
     with service.database.read() as connection:
-        trial_rows.get(connection, trial_id)
+        trial_reader.get(connection, trial_id)
         return metrics.of_trial(connection, trial_id, name, max_points)
 
 
@@ -130,7 +130,7 @@ def show_log(
     Pass the header `Podium-Next-Byte` as `from_byte` to read what follows. The middle of a very long log is dropped.
     """
     with service.database.read() as connection:
-        row = trial_rows.get(connection, trial_id)
+        row = trial_reader.get(connection, trial_id)
     number = row.attempt if attempt is None else attempt
     folder = service.settings.data.attempt(row.sweep_id, row.number, number)
     try:
@@ -160,7 +160,7 @@ def _command(service: ServiceContext, trial_id: int, command: TrialCommand) -> T
 
 def _show(service: ServiceContext, trial_id: int) -> TrialDetail:
     with service.database.read() as connection:
-        row = trial_rows.get(connection, trial_id)
+        row = trial_reader.get(connection, trial_id)
         attempts = trial_pages.attempts_of(connection, trial_id)
         artifacts = trial_pages.artifacts_of(connection, trial_id)
         cloned_from = trial_pages.cloned_from(connection, trial_id)

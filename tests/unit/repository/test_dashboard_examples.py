@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.sweep.specfile.sweep_text import read_sweep_text
+from podium.sweep.specfile.sweep_text_check import read_sweep_text
 
 EXAMPLES = sorted(Path("api/dashboard/src/new-sweep/examples").glob("*.yaml"))
 

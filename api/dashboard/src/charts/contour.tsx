@@ -8,8 +8,8 @@ import { COLUMNS, MIN_TRIALS, ROWS, surface } from "./contour-grid";
 import { drawPoints, placesOf, pointIn } from "./draw-points";
 import { clipped, type Frame, type Point, xAt, yAt } from "./frame";
 import { Plot } from "./plot";
-import { columnOf, type Points } from "./points";
 import { closest } from "./scatter";
+import { columnOf, type Points } from "./trial-columns";
 import { TrialTip } from "./trial-tooltip";
 
 type ContourProps = {

@@ -3,7 +3,7 @@ import { render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { stubSize } from "../testing/service";
 import { COLUMNS, MIN_TRIALS, ROWS, surface } from "./contour-grid";
-import type { Curve } from "./curve-lines";
+import type { Curve } from "./curve-values";
 import { Curves, type CurvesProps } from "./curves";
 
 const curve = (number: number, values: number[], state = "finished"): Curve => ({

@@ -4,7 +4,7 @@ import { formatCount, formatNumber } from "../format";
 import { SERIES, token } from "../theme";
 import { type Axis, type Goal, numberAt, numberAxis, placeOn, robustAxis, withRoom } from "./axis";
 import { HOVER_TOKEN, shadeOf, shades } from "./colour";
-import { bestValue, type Curve, endShares, nearestIndex, smoothed } from "./curve-lines";
+import { bestValue, type Curve, endShares, nearestIndex, smoothed } from "./curve-values";
 import { clipped, type Frame, type Point, xAt, yAt } from "./frame";
 import { Plot } from "./plot";
 import "./curves.css";

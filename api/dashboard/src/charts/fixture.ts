@@ -1,5 +1,5 @@
 // Points for chart tests, as the service returns them.
-import type { Points } from "./points";
+import type { Points } from "./trial-columns";
 
 /** Trials of one sweep: the given columns, with defaults for the rest. */
 export function pointsOf(columns: Points["columns"], more: Partial<Points> = {}): Points {

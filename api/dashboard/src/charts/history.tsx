@@ -3,9 +3,9 @@ import { memo, useMemo } from "react";
 import { formatCount, formatNumber } from "../format";
 import { type Axis, numberAxis, placeOn, type Scalar, withRoom } from "./axis";
 import type { Point } from "./frame";
-import { columnOf, numbersOf, type Points } from "./points";
 import { Scatter } from "./scatter";
-import { useValueAxis } from "./value-axis";
+import { columnOf, numbersOf, type Points } from "./trial-columns";
+import { useValueAxis } from "./use-value-axis";
 
 export type HistoryProps = {
   points: Points;

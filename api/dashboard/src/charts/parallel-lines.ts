@@ -3,7 +3,7 @@ import type { Size } from "../canvas";
 import { token } from "../theme";
 import { type Axis, placesOn } from "./axis";
 import { SHADES, shadeOf, shades } from "./colour";
-import { columnOf, type Points } from "./points";
+import { columnOf, type Points } from "./trial-columns";
 
 export const [TOP, BOTTOM] = [46, 28]; // px above and below the axes
 const ABSENT = Number.NEGATIVE_INFINITY; // the position of a parameter that a trial does not have: below its axis

@@ -3,9 +3,9 @@ import { memo, useMemo } from "react";
 import { formatCount } from "../format";
 import { type Axis, placeOn } from "./axis";
 import type { Point } from "./frame";
-import { columnOf, type Points } from "./points";
 import { Scatter, type ScatterProps } from "./scatter";
-import { useValueAxis } from "./value-axis";
+import { columnOf, type Points } from "./trial-columns";
+import { useValueAxis } from "./use-value-axis";
 
 type ParetoProps = Pick<ScatterProps, "inside" | "active" | "selected" | "onActive" | "onOpen"> & {
   points: Points;

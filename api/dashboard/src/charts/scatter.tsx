@@ -6,7 +6,7 @@ import { HOVER_TOKEN } from "./colour";
 import { drawPoints, placesOf, pointIn } from "./draw-points";
 import { clipped, type Frame, type Point, xAt, yAt } from "./frame";
 import { Plot } from "./plot";
-import { columnOf, type Points } from "./points";
+import { columnOf, type Points } from "./trial-columns";
 import { TrialTip } from "./trial-tooltip";
 
 export type ScatterProps = {

@@ -2,8 +2,8 @@
 import { memo, useMemo } from "react";
 import { formatCount } from "../format";
 import { type Axis, withRoom } from "./axis";
-import type { Points } from "./points";
 import { Scatter, type ScatterProps } from "./scatter";
+import type { Points } from "./trial-columns";
 
 type SliceProps = Pick<ScatterProps, "inside" | "shares" | "marked" | "active" | "selected" | "onActive" | "onOpen"> & {
   points: Points;

@@ -1,7 +1,7 @@
 // The tooltip of a trial: its number and state, and some of its columns.
 import { formatDuration, formatValue } from "../format";
 import type { Axis } from "./axis";
-import { columnOf, type Points } from "./points";
+import { columnOf, type Points } from "./trial-columns";
 
 export function TrialTip({ points, row, axes }: { points: Points; row: number; axes: readonly Axis[] }) {
   const [number, state] = [columnOf(points, "number")[row], columnOf(points, "state")[row]];

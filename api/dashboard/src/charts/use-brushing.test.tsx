@@ -3,8 +3,8 @@ import { act, renderHook } from "@testing-library/react";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { numberAxis } from "./axis";
 import { readBrushes } from "./brush-filter";
-import type { ChartPoints } from "./data";
 import { pointsOf } from "./fixture";
+import type { ChartPoints } from "./queries";
 import { useBrushing } from "./use-brushing";
 import { useRowsIn } from "./use-rows-in";
 

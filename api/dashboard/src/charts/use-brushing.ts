@@ -2,7 +2,7 @@
 import { useCallback, useEffect, useRef, useState } from "react";
 import { setQuery } from "../url";
 import { type Brushes, writeBrushes } from "./brush-filter";
-import type { ChartPoints } from "./data";
+import type { ChartPoints } from "./queries";
 
 const WRITE_DELAY_MS = 250; // between two keys; browsers also limit how often a page may change its URL
 

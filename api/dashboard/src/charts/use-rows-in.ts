@@ -1,7 +1,7 @@
 // The rows inside the brushes. Returns the same array while the rows do not change, so that nothing is redrawn.
 import { useMemo, useRef } from "react";
 import { type Brushes, rowsIn } from "./brush-filter";
-import { idsOf, type Points } from "./points";
+import { idsOf, type Points } from "./trial-columns";
 
 export function useRowsIn(points: Points, brushes: Brushes): Uint8Array {
   const previous = useRef<Uint8Array | null>(null);

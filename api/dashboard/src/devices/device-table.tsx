@@ -2,7 +2,7 @@
 import { Link } from "wouter";
 import { formatCount, formatDuration, formatShare, formatTime } from "../format";
 import type { DeviceLine } from "../timeline/segments";
-import { StateBadge } from "../widgets/badge";
+import { StateBadge } from "../widgets/state-badge";
 import { type Device, placeOf } from "./device";
 import { DrainControls } from "./drain-controls";
 import "./devices.css";

@@ -7,7 +7,7 @@ import { Button } from "../widgets/button";
 import { Confirm } from "../widgets/dialog";
 import { attempt, toast } from "../widgets/toast";
 import { type Action, runAction } from "./queries";
-import type { Ensemble } from "./types";
+import type { Ensemble } from "./score-metrics";
 
 export function useRunAction(ensemble: Ensemble) {
   const queries = useQueryClient();

@@ -1,21 +1,21 @@
 // The ensemble builder: choose members, preview the result, build.
 import { useQuery } from "@tanstack/react-query";
 import { ApiError, api, done, type Schemas } from "../api";
-import { useFreshness } from "../charts/data";
+import { useFreshness } from "../charts/queries";
 import { formatCount, formatNumber } from "../format";
 import { keys } from "../query-keys";
 import { useSelection } from "../selection";
-import { fetchTable } from "../trials/use-table";
+import { fetchTable } from "../trials/use-table-windows";
 import { useQueryState } from "../url";
 import { Panel } from "../widgets/panel";
 import { Empty, Failure, Loading } from "../widgets/query-states";
-import { Build, BuildVersion } from "./build";
 import { Candidates } from "./candidates";
 import { type Request, read, trialsOf, useDraft } from "./draft";
 import { DraftForm } from "./draft-form";
 import { ReportGrid, ReportSummary, rowsText } from "./report";
+import type { Preview } from "./score-metrics";
 import { PathChart } from "./selection-path";
-import type { Preview } from "./types";
+import { Build, BuildVersion } from "./submit-draft";
 import "./builder.css";
 
 const MAX_LISTED = 200;

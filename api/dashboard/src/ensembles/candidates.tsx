@@ -1,7 +1,7 @@
 // The trials that can become members, best first, with their validation scores; check them to select manually.
 import { Link } from "wouter";
 import { formatNumber, formatShare } from "../format";
-import { figure, formatScore, metricOf, type Preview } from "./types";
+import { figure, formatScore, metricOf, type Preview } from "./score-metrics";
 import "./candidates.css";
 
 type Contender = Preview["contenders"][number];

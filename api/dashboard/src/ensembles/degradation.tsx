@@ -2,8 +2,8 @@
 
 import { formatCount } from "../format";
 import { Chart, type Series } from "./line-chart";
+import { type Figures, figure, formatScore, metricOf } from "./score-metrics";
 import { ScrollX } from "./scroll-x";
-import { type Figures, figure, formatScore, metricOf } from "./types";
 
 export function DegradationView({ figures }: { figures: Figures }) {
   const { sizes, safe_quorum: safe } = figures.degradation;

@@ -1,8 +1,8 @@
 // The pairwise disagreement of members.
 
 import { formatNumber, formatShare } from "../format";
+import type { Figures } from "./score-metrics";
 import { ScrollX } from "./scroll-x";
-import type { Figures } from "./types";
 import "./disagreement-matrix.css";
 
 export function DisagreementMatrix({ figures, names }: { figures: Figures; names: readonly string[] }) {

@@ -3,7 +3,7 @@ import { useMemo } from "react";
 import { useSearch } from "wouter";
 import type { Schemas } from "../api";
 import { setQuery } from "../url";
-import type { Ensemble } from "./types";
+import type { Ensemble } from "./score-metrics";
 
 export type Request = Partial<Schemas["EnsembleRequest"]>;
 

@@ -2,7 +2,7 @@
 import { type KeyboardEvent, type PointerEvent, useMemo, useRef, useState } from "react";
 import { useSize } from "../canvas";
 import { formatNumber } from "../format";
-import { nearest, scale, ticks } from "./scale";
+import { nearest, scale, ticks } from "./linear-scale";
 import "./line-chart.css";
 
 export type Series = {

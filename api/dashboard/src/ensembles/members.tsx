@@ -2,9 +2,9 @@
 
 import { Link } from "wouter";
 import { formatCount, formatMs, formatShare } from "../format";
-import { StateBadge } from "../widgets/badge";
+import { StateBadge } from "../widgets/state-badge";
+import type { Ensemble, Member } from "./score-metrics";
 import { ScrollX } from "./scroll-x";
-import type { Ensemble, Member } from "./types";
 import "./members.css";
 
 type Replica = Member["replicas"][number];

@@ -3,10 +3,10 @@
 import type { CSSProperties } from "react";
 import { Link } from "wouter";
 import { formatMs, formatNumber, formatShare } from "../format";
-import { StateBadge } from "../widgets/badge";
+import { StateBadge } from "../widgets/state-badge";
 import { columnsOf, likeliest } from "./row-input";
+import type { Ensemble, Prediction } from "./score-metrics";
 import { ScrollX } from "./scroll-x";
-import type { Ensemble, Prediction } from "./types";
 import "./prediction-table.css";
 
 const COLUMNS = 10;

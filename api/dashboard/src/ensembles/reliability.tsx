@@ -2,7 +2,7 @@
 import { useMemo } from "react";
 import { formatCount } from "../format";
 import { Chart, type Series } from "./line-chart";
-import { type Figures, figure, formatScore } from "./types";
+import { type Figures, figure, formatScore } from "./score-metrics";
 
 export function Reliability({ figures }: { figures: Figures }) {
   const series = useMemo<Series[]>(

@@ -3,8 +3,8 @@ import { render, screen, within } from "@testing-library/react";
 import { quorumText } from "./degradation";
 import { FIGURES } from "./fixture";
 import { ReportGrid, ReportSummary, rowsText } from "./report";
+import { formatScore } from "./score-metrics";
 import { verdict } from "./scores";
-import { formatScore } from "./types";
 
 const MEMBERS = [{ name: "Trial 0", href: "/trials/11" }, { name: "Trial 1" }];
 

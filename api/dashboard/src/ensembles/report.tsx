@@ -4,8 +4,8 @@ import { Panel } from "../widgets/panel";
 import { DegradationView, quorumText } from "./degradation";
 import { DisagreementMatrix } from "./disagreement-matrix";
 import { Reliability } from "./reliability";
+import { type Figures, formatScore } from "./score-metrics";
 import { Against, type NamedMember, ScoresTable } from "./scores";
-import { type Figures, formatScore } from "./types";
 import "./report.css";
 
 export function Flags({ flags }: { flags: readonly string[] }) {

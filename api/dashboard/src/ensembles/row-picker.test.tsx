@@ -2,7 +2,7 @@
 import { render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { RowPicker, trueLabelOf } from "./row-picker";
-import type { Samples } from "./types";
+import type { Samples } from "./score-metrics";
 
 const SAMPLES = {
   ...{ split: "test", start: 12, there: 1_500, columns: ["age", "bmi"], labels: ["cat", "dog"], targets: null },

@@ -5,8 +5,8 @@ import { Button } from "../widgets/button";
 import { Icon } from "../widgets/icon";
 import { Pixels } from "./image-canvas";
 import type { Image } from "./row-input";
+import type { Samples } from "./score-metrics";
 import { ScrollX } from "./scroll-x";
-import type { Samples } from "./types";
 import "./row-picker.css";
 
 const COLUMNS = 6;

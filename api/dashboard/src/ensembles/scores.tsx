@@ -2,8 +2,8 @@
 
 import { Link } from "wouter";
 import { formatCount, formatNumber } from "../format";
+import { type Figures, figure, formatChange, formatScore, metricOf, metricsOf } from "./score-metrics";
 import { ScrollX } from "./scroll-x";
-import { type Figures, figure, formatChange, formatScore, metricOf, metricsOf } from "./types";
 import "./scores.css";
 
 export type NamedMember = { name: string; href?: string };

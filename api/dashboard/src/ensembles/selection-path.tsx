@@ -2,8 +2,8 @@
 
 import { useMemo } from "react";
 import { Chart, type Series } from "./line-chart";
+import { figure, formatScore, metricOf, type Step } from "./score-metrics";
 import { ScrollX } from "./scroll-x";
-import { figure, formatScore, metricOf, type Step } from "./types";
 
 export function PathChart({ steps, task, method }: { steps: readonly Step[]; task: string; method: string }) {
   const key = task === "classification" ? "log_loss" : "rmse";

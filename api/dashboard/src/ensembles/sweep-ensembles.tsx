@@ -3,10 +3,10 @@ import { useQueries } from "@tanstack/react-query";
 import { Link } from "wouter";
 import { api, done } from "../api";
 import { keys } from "../query-keys";
-import { StateBadge } from "../widgets/badge";
 import { Panel } from "../widgets/panel";
 import { RelativeTime } from "../widgets/relative-time";
-import { RULES } from "./types";
+import { StateBadge } from "../widgets/state-badge";
+import { RULES } from "./score-metrics";
 import "./sweep-ensembles.css";
 
 const SHOWN = 8;

@@ -3,8 +3,8 @@ import { screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { type Answers, showWithService } from "../testing/service";
 import { ANSWER, ENSEMBLE } from "./fixture";
+import type { Ensemble } from "./score-metrics";
 import { TryPanel } from "./try-prediction";
-import type { Ensemble } from "./types";
 
 const SAMPLES = {
   ...{ split: "test", start: 0, there: 20, columns: ["a", "b", "c"], labels: ["dog", "cat"], targets: null },

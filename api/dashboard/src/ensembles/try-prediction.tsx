@@ -9,11 +9,11 @@ import { Field } from "../widgets/field";
 import { Panel } from "../widgets/panel";
 import { Empty, Loading } from "../widgets/query-states";
 import { DrawingPad, Pixels } from "./image-canvas";
-import { PredictionForRow } from "./prediction";
+import { PredictionForRow } from "./prediction-for-row";
 import { samples } from "./queries";
 import { type Image, parseRow } from "./row-input";
 import { RowPicker, trueLabelOf } from "./row-picker";
-import type { Ensemble, Samples } from "./types";
+import type { Ensemble, Samples } from "./score-metrics";
 import "./try-prediction.css";
 
 const ROWS = 12;

@@ -4,12 +4,12 @@ import { render, screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import type { ReactNode } from "react";
 import { keys } from "../query-keys";
-import { BuildVersion } from "./build";
 import { draftOf, versionHref } from "./draft";
 import { EvaluateForm } from "./evaluate";
-import { parseEvaluationCsv } from "./evaluation-csv";
 import { ENSEMBLE } from "./fixture";
-import type { Ensemble } from "./types";
+import { parseEvaluationCsv } from "./parse-evaluation-csv";
+import type { Ensemble } from "./score-metrics";
+import { BuildVersion } from "./submit-draft";
 import { Versions } from "./versions";
 
 let asked: { path: string; body: unknown }[];

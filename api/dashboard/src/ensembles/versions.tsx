@@ -11,8 +11,8 @@ import { toast } from "../widgets/toast";
 import { useRunAction } from "./actions";
 import { versionHref } from "./draft";
 import type { Action } from "./queries";
+import { type Ensemble, RULES } from "./score-metrics";
 import { ScrollX } from "./scroll-x";
-import { type Ensemble, RULES } from "./types";
 
 const OVER = new Set(["stopped", "retired"]);
 

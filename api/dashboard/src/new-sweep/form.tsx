@@ -6,7 +6,6 @@ import { QueryResult } from "../widgets/query-states";
 import { BlockForm } from "./block-form";
 import type { Draft } from "./draft";
 import { EarlyStoppingForm } from "./early-stopping";
-import { KeyChoice, KeyField } from "./key-field";
 import { Objectives } from "./objectives";
 import { ParametersForm } from "./parameters";
 import { ProgramForm } from "./program";
@@ -14,6 +13,7 @@ import { blockSpec, detailOf, optionsOf, useSweepSchema } from "./schema";
 import { SeedConfigurationsForm } from "./seed-configurations";
 import { StopFields } from "./stop-conditions";
 import { WarmStartForm } from "./warm-start";
+import { KeyChoice, KeyField } from "./yaml-field";
 import { keysAt, shownAt, valueAt } from "./yaml-values";
 
 const CUSTOM = "custom";

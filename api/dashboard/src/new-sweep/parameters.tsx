@@ -4,10 +4,10 @@ import { asBlock } from "../sweep/summary";
 import { Button } from "../widgets/button";
 import { Icon } from "../widgets/icon";
 import { AddName } from "./add-name";
-import { addCondition, Conditions, canDepend } from "./conditions";
+import { addCondition, Conditions, canDepend } from "./conditional-parameters";
 import type { Draft } from "./draft";
-import { Typed } from "./key-field";
 import { kindOf } from "./program";
+import { Typed } from "./yaml-field";
 import { flow, type Kind, keysAt, shownAt, typedYaml, valueAt } from "./yaml-values";
 
 type Shape =

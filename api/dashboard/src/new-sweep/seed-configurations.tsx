@@ -6,7 +6,7 @@ import { Button } from "../widgets/button";
 import { Icon } from "../widgets/icon";
 import { Collapsible } from "./collapsible";
 import type { Draft } from "./draft";
-import { Typed } from "./key-field";
+import { Typed } from "./yaml-field";
 import { keysAt, listAt, shownAt, typedYaml } from "./yaml-values";
 
 const SHOWN = 20;

@@ -1,6 +1,6 @@
 // Stop conditions, which end a trial as finished: one condition as two fields; several are edited as text.
 import type { Draft } from "./draft";
-import { KeyField } from "./key-field";
+import { KeyField } from "./yaml-field";
 import { keysAt, valueAt } from "./yaml-values";
 
 export function StopFields({ draft }: { draft: Draft }) {

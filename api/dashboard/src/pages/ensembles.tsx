@@ -4,16 +4,16 @@ import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { Link } from "wouter";
 import { api, done } from "../api";
+import { type Ensemble, MODES, RULES } from "../ensembles/score-metrics";
 import { ScrollX } from "../ensembles/scroll-x";
-import { type Ensemble, MODES, RULES } from "../ensembles/types";
 import { formatMs } from "../format";
 import { keys } from "../query-keys";
 import { useQueryState } from "../url";
-import { StateBadge } from "../widgets/badge";
 import { Button, ButtonLink } from "../widgets/button";
 import { PageHead, Panel } from "../widgets/panel";
 import { Empty, Failure, Loading } from "../widgets/query-states";
 import { RelativeTime } from "../widgets/relative-time";
+import { StateBadge } from "../widgets/state-badge";
 import "../ensembles/scores.css";
 import "./ensembles.css";
 

@@ -1,6 +1,6 @@
 // The progress of a sweep and its best values.
 import { render, screen } from "@testing-library/react";
-import { BestValue } from "./best";
+import { BestValue } from "./best-value";
 import { sweepFixture } from "./fixture";
 import { SweepProgress } from "./progress";
 

@@ -1,7 +1,7 @@
 // The legend of colours and patterns, limited to those in view.
 import { useCallback } from "react";
 import { type Draw, useCanvas } from "../canvas";
-import { stateStyle } from "../widgets/badge";
+import { stateStyle } from "../widgets/state-badge";
 import { isMuted, type Lane, within } from "./draw";
 import { paintBar, paintGap } from "./paint";
 import { type Bar, GAP_KINDS, type Why } from "./segments";

@@ -1,8 +1,8 @@
 // The timeline as a table of all trials and gaps in view, also for screen readers.
 import { Link } from "wouter";
 import { formatCount, formatDuration, formatTime } from "../format";
-import { StateBadge } from "../widgets/badge";
 import { Empty } from "../widgets/query-states";
+import { StateBadge } from "../widgets/state-badge";
 import { type Lane, within } from "./draw";
 import { barTitle, GAP_KINDS, mergedText, reasonText, type Segment } from "./segments";
 import type { Span } from "./span";

@@ -2,7 +2,7 @@
 import { render, screen } from "@testing-library/react";
 import { sweepFixture } from "../sweep/fixture";
 import { type Column, columnsOf, defaultColumns, isSortable } from "./columns";
-import type { Row } from "./use-table";
+import type { Row } from "./use-table-windows";
 
 const SWEEP = sweepFixture({
   spec: {

@@ -3,10 +3,10 @@ import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { formatDuration, formatNumber, formatTime, formatValue } from "../format";
 import { type Objective, objectivesOf, type Sweep } from "../sweep/summary";
-import { StateBadge } from "../widgets/badge";
-import { constantsOf, isNumeric } from "./parameter-types";
+import { StateBadge } from "../widgets/state-badge";
 import { type Choice, samplerText } from "./sampler";
-import type { Row } from "./use-table";
+import { constantsOf, isNumeric } from "./sweep-parameters";
+import type { Row } from "./use-table-windows";
 
 export type Column = {
   key: string;

@@ -5,7 +5,7 @@ import { useLocation } from "wouter";
 import { api, done } from "../api";
 import { Choice, Switch } from "../charts/controls";
 import { Curves } from "../charts/curves";
-import { useFreshness } from "../charts/data";
+import { useFreshness } from "../charts/queries";
 import { keys } from "../query-keys";
 import { hover, useSelection } from "../selection";
 import { useQueryState } from "../url";

@@ -5,9 +5,9 @@ import type { Schemas } from "../api";
 import { formatDuration, formatNumber, formatValue } from "../format";
 import { difference, isLog, parametersOf } from "../pages/trial/parameter-difference";
 import { type Objective, objectivesOf, type Sweep } from "../sweep/summary";
-import { StateBadge } from "../widgets/badge";
 import { Button } from "../widgets/button";
 import { Icon } from "../widgets/icon";
+import { StateBadge } from "../widgets/state-badge";
 import "./compare-table.css";
 import { samplerText } from "./sampler";
 

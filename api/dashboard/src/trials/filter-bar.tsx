@@ -5,12 +5,12 @@ import { formatCount } from "../format";
 import { useKeys } from "../keyboard";
 import { useSweep } from "../sweep/use-sweep";
 import { useQueryState } from "../url";
-import { stateStyle } from "../widgets/badge";
 import { Button } from "../widgets/button";
 import { Icon } from "../widgets/icon";
-import { STATES, suggest, termsOn, withTerm } from "./filter-language";
-import { filterNamesOf } from "./parameter-types";
-import { useFilterCount } from "./use-table";
+import { stateStyle } from "../widgets/state-badge";
+import { STATES, suggest, termsOn, withTerm } from "./filter-suggestions";
+import { filterNamesOf } from "./sweep-parameters";
+import { useFilterCount } from "./use-table-windows";
 import "./filter-bar.css";
 
 const EXAMPLE = "lr<0.01 state:finished -tag:bad top:50";

@@ -1,5 +1,5 @@
 // Suggestions of the filter: names, operators and values at the cursor, and names that need quotes.
-import { nameOf, paramName, suggest, termsOn, textOf, tokensOf, withTerm } from "./filter-language";
+import { nameOf, paramName, suggest, termsOn, textOf, tokensOf, withTerm } from "./filter-suggestions";
 
 const KNOWN = {
   params: [

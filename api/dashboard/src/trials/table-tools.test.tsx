@@ -3,7 +3,7 @@ import { render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { sweepFixture } from "../sweep/fixture";
 import { columnsOf } from "./columns";
-import { rangeOf } from "./row-range";
+import { rangeOf } from "./range-selection";
 import { ColumnsMenu, DownloadMenu, GoTo } from "./table-tools";
 
 test.each([

@@ -3,8 +3,8 @@ import { type MouseEvent, useEffect } from "react";
 import { hover, useSelection } from "../selection";
 import { Icon } from "../widgets/icon";
 import { type Column, isSortable } from "./columns";
-import type { Rows } from "./use-rows";
-import type { Row, Trials } from "./use-table";
+import type { Row, Trials } from "./use-table-windows";
+import type { Rows } from "./use-virtual-rows";
 import "./trial-table.css";
 
 const SELECT_PX = 36;

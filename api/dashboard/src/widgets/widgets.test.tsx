@@ -3,7 +3,6 @@ import type { UseQueryResult } from "@tanstack/react-query";
 import { render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { ApiError } from "../api";
-import { StateBadge, stateStyle } from "./badge";
 import { Button } from "./button";
 import { CopyButton } from "./copy-button";
 import { ErrorBoundary } from "./error-boundary";
@@ -11,6 +10,7 @@ import { Field } from "./field";
 import { NotFound } from "./not-found";
 import { Failure, QueryResult } from "./query-states";
 import { RelativeTime } from "./relative-time";
+import { StateBadge, stateStyle } from "./state-badge";
 import { Tabs } from "./tabs";
 import { attempt, Toasts } from "./toast";
 

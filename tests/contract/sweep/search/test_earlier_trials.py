@@ -11,7 +11,7 @@ import pytest
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.spec.search_methods import METHODS
 from podium.sweep.spec.sweep_spec import SweepSpec
-from podium.sweep.values.search_values import PastTrial, TrialPlan
+from podium.sweep.values.search_messages import PastTrial, TrialPlan
 from podium.sweep.values.trial import TrialState
 from tests.specs import spec
 

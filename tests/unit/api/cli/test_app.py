@@ -20,7 +20,7 @@ from podium.api.client import local_service
 from podium.api.client.answers import SweepInfo
 from podium.api.client.client import Client
 from podium.api.serve import supervisor
-from podium.sweep.lifecycle.scheduler_changes import ArtifactSaved, SweepWarned
+from podium.sweep.lifecycle.database_changes import ArtifactSaved, SweepWarned
 from podium.sweep.runtime.atomic_files import sha256_of
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.values.trial import AttemptKey, Cause, Saved, SweepState

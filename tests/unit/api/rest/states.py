@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from podium.db.stores import events
-from podium.sweep.lifecycle.scheduler_changes import (
+from podium.sweep.lifecycle.database_changes import (
     AttemptEnded,
     SweepChanged,
     TrialPlanned,

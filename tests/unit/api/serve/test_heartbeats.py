@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from podium.api.serve.heartbeats import Heartbeats
-from podium.sweep.runtime.component import READY_FD, SupervisorPipe
+from podium.sweep.runtime.component_lifecycle import READY_FD, SupervisorPipe
 
 
 def check_each_second(heartbeats: Heartbeats, until_s: int, since_s: int = 0) -> tuple[set[str], set[str]]:

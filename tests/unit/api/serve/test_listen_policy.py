@@ -23,8 +23,8 @@ from podium.api.client import service_certificate
 from podium.api.client.client import Client
 from podium.api.http import uvicorn_server
 from podium.api.rest.app import create_app
-from podium.api.serve import listen_policy, login_link
-from podium.sweep.runtime.settings import ServiceSettings
+from podium.api.serve import listen_policy, login_link_request
+from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import ServiceError
 from tests.commands import Podium
 from tests.service_rig import ServiceRig
@@ -193,7 +193,7 @@ def test_tls_is_used_on_the_port_and_not_on_the_unix_socket(
             default.sweep(1)
         with httpx2.Client(transport=httpx2.HTTPTransport(uds=sockets[1].getsockname())) as local:
             plain = local.get("http://gateway/came").json()
-        return came, plain["scheme"], login_link.ask(settings)
+        return came, plain["scheme"], login_link_request.ask(settings)
 
     assert served(settings, *sockets, ask) == ({"scheme": "https", "from": "127.0.0.1"}, "http", "the link")
 

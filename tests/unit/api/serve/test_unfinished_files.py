@@ -10,7 +10,7 @@ import pytest
 
 from podium.api.serve import supervisor, unfinished_files
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.runtime.settings import ServiceSettings
+from podium.sweep.runtime.service_settings import ServiceSettings
 
 DEAD = 4194399
 

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import select
 
-from podium.db.queries.filter_terms import parse_terms
+from podium.db.queries.filter_parser import parse_terms
 from podium.db.queries.trial_filter import filter_condition
 from podium.db.schema.tables import trials
-from podium.db.stores import requests, sweeps
+from podium.db.stores import client_commands, sweeps
 from podium.sweep.values.errors import FilterError
-from podium.sweep.values.search_values import FallbackReason
+from podium.sweep.values.search_messages import FallbackReason
 from podium.sweep.values.trial import Cause, Params
 from tests.service_rig import AT, ServiceRig
 
@@ -115,8 +115,8 @@ def test_filter_matches_trials(service: ServiceRig, sweep_id: int, text: str, ex
 
 def test_tags_and_notes_are_matched(service: ServiceRig, sweep_id: int) -> None:
     with service.database.write() as connection:
-        requests.annotate(connection, 2, AT, tags=["keep", "paper"])
-        requests.annotate(connection, 3, AT, note="Too slow: 100 % busy", tags=["bad"])
+        client_commands.annotate(connection, 2, AT, tags=["keep", "paper"])
+        client_commands.annotate(connection, 3, AT, note="Too slow: 100 % busy", tags=["bad"])
     for text, expected in {
         "tag:keep": [0],
         "tag:pap*,bad": [0, 1],

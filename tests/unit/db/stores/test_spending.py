@@ -9,7 +9,7 @@ from sqlalchemy import update
 from podium.db.schema.tables import trials
 from podium.db.stores import spending, sweeps
 from podium.sweep.lifecycle.budget_usage import BestValueTracker, BudgetTerms, CountedTrial
-from podium.sweep.lifecycle.scheduler_changes import AttemptEnded
+from podium.sweep.lifecycle.database_changes import AttemptEnded
 from podium.sweep.spec.budget import Plateau
 from podium.sweep.values.trial import AttemptKey, Ended, TrialState
 from tests.service_rig import AT, ServiceRig

@@ -15,9 +15,9 @@ from podium.db.queries.trial_cursor import Position
 from podium.db.schema.engine import Database
 from podium.db.schema.tables import events as events_table
 from podium.db.schema.tables import tokens as tokens_table
-from podium.db.stores import devices, events, metrics, sweeps, trial_rows, trials
+from podium.db.stores import devices, events, metrics, sweeps, trial_reader, trial_writer
 from podium.db.stores.events import NewEvent
-from podium.sweep.lifecycle.scheduler_changes import (
+from podium.sweep.lifecycle.database_changes import (
     ArtifactSaved,
     AttemptEnded,
     AttemptPlaced,
@@ -31,8 +31,8 @@ from podium.sweep.lifecycle.scheduler_changes import (
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.errors import ConflictError, IllegalTransitionError, InvalidSpecError, NotFoundError
+from podium.sweep.values.sweep_wait_reason import WAITS_FOR_SCHEDULER, Wait, WaitReason
 from podium.sweep.values.trial import AttemptKey, Cause, Ended, Saved, SweepState, TrialState
-from podium.sweep.values.wait_reason import WAITS_FOR_SCHEDULER, Wait, WaitReason
 from tests.specs import spec
 
 FINISHED, FAILED, WAITING = TrialState.FINISHED, TrialState.FAILED, TrialState.WAITING
@@ -69,9 +69,9 @@ def ended(
     return AttemptEnded(event, 1, trial_id - 1, then or state)
 
 
-def shown(database: Database, trial_id: int = 1) -> trial_rows.TrialRow:
+def shown(database: Database, trial_id: int = 1) -> trial_reader.TrialRow:
     with database.read() as connection:
-        return trial_rows.get(connection, trial_id)
+        return trial_reader.get(connection, trial_id)
 
 
 # Sweeps.
@@ -149,7 +149,7 @@ def test_unknown_id_is_not_found(database: Database) -> None:
         with pytest.raises(NotFoundError, match="no sweep 7"):
             sweeps.get(connection, 7)
         with pytest.raises(NotFoundError, match="no trial 7"):
-            trial_rows.get(connection, 7)
+            trial_reader.get(connection, 7)
 
 
 def test_pages_of_sweeps_have_no_gap_and_no_overlap(database: Database) -> None:
@@ -355,12 +355,12 @@ def test_each_role_includes_the_lower_ones() -> None:
 
 @pytest.mark.parametrize(("value", "number"), [(2, 2.0), (0.5, 0.5), (True, 1.0), ("2", None), (None, None)])
 def test_parameter_is_sorted_by_its_numeric_value(value: object, number: float | None) -> None:
-    assert trials.sortable(value) == number
+    assert trial_writer.sortable(value) == number
 
 
 @pytest.mark.parametrize("value", [10**400, -(10**400)])
 def test_number_beyond_float_range_has_no_sort_value(value: int) -> None:
-    assert trials.sortable(value) is None
+    assert trial_writer.sortable(value) is None
 
 
 def test_sweep_that_cannot_be_read_back_is_not_accepted(database: Database) -> None:

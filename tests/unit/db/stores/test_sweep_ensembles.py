@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podium.db.schema.engine import Database
-from podium.db.stores import ensemble_changes, ensembles, events, sweeps
+from podium.db.stores import ensemble_lifecycle, ensembles, events, sweeps
 from podium.sweep.values.trial import SweepState
 from tests.service_rig import AT, ServiceRig, new_version
 
@@ -35,7 +35,7 @@ def test_sweep_stops_waiting_when_its_ensemble_is_built(service: ServiceRig) -> 
     of_a_client = service.ensemble(sweep_id, [trial_id])
     assert waiting(service.database) == [sweep_id]
     with service.database.write() as connection:
-        built = ensemble_changes.create(connection, None, sweep_id, new_version([trial_id]), AT, requested=True)
+        built = ensemble_lifecycle.create(connection, None, sweep_id, new_version([trial_id]), AT, requested=True)
     assert waiting(service.database) == []
     shown = service.client().get(f"/api/v1/sweeps/{sweep_id}").json()
     assert shown["ensembles"] == [of_a_client, built]

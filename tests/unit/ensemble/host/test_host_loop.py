@@ -14,8 +14,8 @@ from sqlalchemy import update
 from podium.db.schema.tables import ensemble_versions
 from podium.db.stores import replicas as replica_store
 from podium.ensemble.host import replica_runtime
+from podium.ensemble.host.launcher_interface import Phase, WorkerStatus
 from podium.ensemble.host.replica_runtime import MAX_RESTART_DELAY_S, restart_delay_s
-from podium.ensemble.host.worker_launcher import Phase, WorkerStatus
 from podium.ensemble.values.ensemble_spec import EnsembleState, MemberState, Mode, Placement
 from tests.host_rig import HostRig
 

@@ -24,7 +24,7 @@ from podium.ensemble.serving.circuit_breaker import FIRST_PROBE_S, OPEN_AFTER
 from podium.ensemble.serving.replica_link import ABANDON_AFTER_S, MIN_IN_FLIGHT_FOR_ESTIMATE
 from podium.ensemble.values.ensemble_spec import MemberState, Rule, Snapshot
 from podium.ensemble.values.prediction import MemberStatus, Outcome
-from podium.ensemble.worker.network import Network, NetworkOutputs
+from podium.ensemble.worker.network_interface import Network, NetworkOutputs
 from podium.ensemble.worker.worker_server import WorkerServer
 from tests.aggregator_rig import AggregatorRig, FakeConnection, firsts, statuses
 from tests.ensemble_fakes import (

@@ -22,10 +22,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from podium.ensemble.protocol.wire import Reply, Request
-from podium.ensemble.worker import network_failures
+from podium.ensemble.worker import persistent_failures
 from podium.ensemble.worker.input_queue import QueueCounts
-from podium.ensemble.worker.network import NetworkOutputs
-from podium.ensemble.worker.network_failures import FailureTracker
+from podium.ensemble.worker.network_interface import NetworkOutputs
+from podium.ensemble.worker.persistent_failures import FailureTracker
 from podium.ensemble.worker.worker_server import CRASH_EXIT_CODE, WorkerLimits, WorkerServer
 from tests.ensemble_fakes import FakeNetwork, probabilities
 from tests.fakes import FakeClock
@@ -530,7 +530,7 @@ def test_network_that_fails_on_every_input_ends_the_process(
     )
     server.start()
     client = Client(f"ipc://{tmp_path / 'm'}")
-    for _ in range(network_failures.MIN_FAILURES):
+    for _ in range(persistent_failures.MIN_FAILURES):
         assert not tried.is_set()
         client.send()
         assert client.reply().status == "error"
@@ -560,7 +560,7 @@ def test_network_is_checked_with_a_known_row(
     )
     server.start()
     client = Client(f"ipc://{tmp_path / 'm'}")
-    for _ in range(network_failures.MIN_FAILURES + 1):
+    for _ in range(persistent_failures.MIN_FAILURES + 1):
         client.send()
         assert client.reply().status == "error"
     assert tried.is_set() and not ended.is_set()
@@ -580,7 +580,9 @@ def test_network_is_suspected_after_enough_failures_over_time_without_success(
             row.clear()
         else:
             row.append(now_s)
-            enough = len(row) >= network_failures.MIN_FAILURES and now_s - row[0] >= network_failures.MIN_FAILING_S
+            enough = (
+                len(row) >= persistent_failures.MIN_FAILURES and now_s - row[0] >= persistent_failures.MIN_FAILING_S
+            )
             assert tracker.record_failure(now_s) == enough
 
 

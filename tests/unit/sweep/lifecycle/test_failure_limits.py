@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podium.sweep.lifecycle.failure_limits import ConsecutiveFailures, normalized_error
-from podium.sweep.spec.limits import Retries
+from podium.sweep.spec.trial_limits import Retries
 from podium.sweep.values.trial import Cause, SweepState, TrialState
 from tests.rig import Rig
 

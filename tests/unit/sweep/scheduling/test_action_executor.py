@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from podium.sweep.lifecycle.scheduler_messages import Inbox, Searcher, SearchFailed, SearchInputs, TrialProposed
+from podium.sweep.lifecycle.scheduler_interface import Inbox, Searcher, SearchFailed, SearchInputs, TrialProposed
 from podium.sweep.scheduling.action_executor import ActionExecutor
 from podium.sweep.scheduling.decisions import (
     ApplyRetention,

@@ -9,7 +9,7 @@ from typing import get_args
 
 import pytest
 
-from podium.sweep.lifecycle.scheduler_changes import (
+from podium.sweep.lifecycle.database_changes import (
     AttemptEnded,
     AttemptPlaced,
     DeviceChanged,
@@ -17,7 +17,7 @@ from podium.sweep.lifecycle.scheduler_changes import (
     StoredSweep,
     TrialPlanned,
 )
-from podium.sweep.lifecycle.scheduler_messages import (
+from podium.sweep.lifecycle.scheduler_interface import (
     Device,
     Message,
     SlotEvents,
@@ -44,7 +44,7 @@ from podium.sweep.scheduling.decisions import (
 from podium.sweep.scheduling.disk_gate import FULL_S, JUST_FULL, reports_full_disk
 from podium.sweep.scheduling.placement import place_trials, plan_asks
 from podium.sweep.scheduling.scheduler_state import SchedulerState
-from podium.sweep.values.search_values import TrialPlan
+from podium.sweep.values.search_messages import TrialPlan
 from podium.sweep.values.trial import AttemptKey, Cause, Ended, Event, Reported, SweepState, TrialState
 from tests.repository import ROOT
 from tests.specs import spec
@@ -184,9 +184,10 @@ def test_every_message_and_event_has_a_handler() -> None:
 # Structure of the code.
 
 PURE = (
-    "active_sweeps", "ask_pacing", "assignments", "attempt_events", "command_handler", "decide", "decisions",
-    "device_health", "device_ledger", "device_time", "disk_gate", "fair_share", "live_sweep", "live_trial", "placement",
-    "scheduler_state", "search_inputs", "slot_watchdog", "sweep_budget", "sweep_endings", "wait_reasons",
+    "active_sweeps", "ask_pacing", "assignment_builder", "attempt_events", "command_handler", "decide", "decisions",
+    "device_availability", "device_ledger", "device_time", "disk_gate", "fair_share", "live_sweep", "live_trial",
+    "placement", "scheduler_state", "search_inputs", "slot_watchdog", "sweep_budget", "sweep_endings",
+    "wait_and_idle_reasons",
 )  # fmt: skip
 IMPURE = ("time", "threading", "queue", "os", "subprocess", "random", "podium.db", "podium.sweep.runtime.clock")
 

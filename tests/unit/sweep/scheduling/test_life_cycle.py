@@ -7,17 +7,17 @@ from itertools import pairwise
 
 import pytest
 
-from podium.sweep.lifecycle.scheduler_changes import Change, DeviceChanged, StoredSweep
-from podium.sweep.lifecycle.scheduler_messages import SearchFailed, SlotLost, TrialProposed
+from podium.sweep.lifecycle.database_changes import Change, DeviceChanged, StoredSweep
+from podium.sweep.lifecycle.scheduler_interface import SearchFailed, SlotLost, TrialProposed
 from podium.sweep.scheduling.disk_gate import FULL_S
 from podium.sweep.scheduling.live_trial import AVOID_S, MAX_INTERRUPTIONS
 from podium.sweep.scheduling.placement import WAITS_S
 from podium.sweep.scheduling.scheduler import TICK_S
 from podium.sweep.scheduling.slot_watchdog import HEARTBEAT_TIMEOUT_S, MARGIN_S
 from podium.sweep.values.errors import DatabaseError, FencedError
-from podium.sweep.values.search_values import TrialPlan
+from podium.sweep.values.search_messages import TrialPlan
+from podium.sweep.values.sweep_wait_reason import Wait, WaitReason
 from podium.sweep.values.trial import Cause, SweepState, TrialRequest, TrialState
-from podium.sweep.values.wait_reason import Wait, WaitReason
 from tests.rig import Rig
 from tests.specs import spec
 

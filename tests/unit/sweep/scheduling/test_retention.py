@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from podium.db.audit import audit
-from podium.db.stores import candidates, ensemble_changes, retention_plan
-from podium.sweep.lifecycle.scheduler_changes import (
+from podium.db.integrity import invariant_checks
+from podium.db.stores import candidates, ensemble_lifecycle, retention_plan
+from podium.sweep.lifecycle.database_changes import (
     ArtifactSaved,
     AttemptEnded,
     AttemptPlaced,
@@ -53,7 +53,7 @@ def kept(service: ServiceRig, sweep_id: int = 1) -> list[int]:
     return found
 
 
-def wrong(report: audit.Report) -> list[str]:
+def wrong(report: invariant_checks.Report) -> list[str]:
     """Findings of the audit about files and members. Other rows of this rig are incomplete."""
     about = ("the model is not retained", "a member", "a file of", "is missing", "is not there")
     return [breach.wrong for breach in report.breaches if any(words in breach.wrong for words in about)]
@@ -75,7 +75,7 @@ def test_weights_of_best_trials_are_kept(service: ServiceRig, retention: Retenti
     assert retention.apply(sweep_id)
     assert kept(service) == best
     assert predictions.read_bytes() == b"content"
-    assert wrong(audit.audit(service.data, settle_s=0)) == []
+    assert wrong(invariant_checks.audit(service.data, settle_s=0)) == []
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -196,12 +196,12 @@ def test_members_keep_weights_until_their_ensemble_is_retired(service: ServiceRi
     retention.apply(sweep_id)
     assert kept(service) == [0, 1, 2, 3, 4]
     with service.database.write() as connection:
-        ensemble_changes.stop(connection, first, AT)
-        ensemble_changes.retire(connection, second, AT)
+        ensemble_lifecycle.stop(connection, first, AT)
+        ensemble_lifecycle.retire(connection, second, AT)
     retention.apply(sweep_id)
     assert kept(service) == [0, 1, 2, 3]
     with service.database.write() as connection:
-        ensemble_changes.retire(connection, first, AT)
+        ensemble_lifecycle.retire(connection, first, AT)
     retention.apply(sweep_id)
     assert kept(service) == [1, 3]
 
@@ -243,7 +243,7 @@ def test_interrupted_removal_leaves_consistent_directory_and_resumes(
     if removed:
         for each in left:
             model(service, each.number).unlink()
-    report = audit.audit(service.data, sleep=lambda _: None)
+    report = invariant_checks.audit(service.data, sleep=lambda _: None)
     assert wrong(report) == []
     assert any("the model is not retained" in note for note in report.notes) is not removed
     assert retention.resume() == [sweep_id]
@@ -471,7 +471,7 @@ def test_artifacts_marked_for_removal_are_removed_at_next_start(service: Service
         left = retention_plan.surplus(connection, sweep_id, 1, retention_plan.FILES)
         retention_plan.mark_for_removal(connection, left, REASON, AT, retention_plan.FILES)
         assert [each.number for each in left] == [0] and retention_plan.marked_for_removal(connection) == []
-    notes = audit.audit(service.data, sleep=lambda _: None).notes
+    notes = invariant_checks.audit(service.data, sleep=lambda _: None).notes
     assert any("the artifacts are not retained" in note for note in notes)
     retention.resume()
     assert not folder.exists() and kept(service) == [0, 1]

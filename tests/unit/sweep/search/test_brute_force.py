@@ -9,7 +9,7 @@ import pytest
 
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.values.errors import UserCodeError
-from podium.sweep.values.search_values import PastTrial
+from podium.sweep.values.search_messages import PastTrial
 from podium.sweep.values.trial import AttemptKey, Params, SuggestRequested, SweepState, TrialState
 from tests.rig import Rig
 from tests.specs import spec

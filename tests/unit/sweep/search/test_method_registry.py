@@ -25,9 +25,9 @@ from podium.sweep.search.samplers import (
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.spec import search_methods
 from podium.sweep.spec.json_schema import sweep_schema
+from podium.sweep.spec.names_in_other_tools import podium_value
 from podium.sweep.spec.search_methods import AUTO, CUSTOM, METHODS
 from podium.sweep.spec.sweep_spec import SweepSpec
-from podium.sweep.spec.synonyms import podium_value
 from podium.sweep.values.errors import InvalidSpecError
 from tests.repository import ROOT
 from tests.specs import spec

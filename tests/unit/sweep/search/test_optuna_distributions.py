@@ -11,12 +11,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from podium.sweep.search.distributions import draw
+from podium.sweep.search.distribution_sampling import draw
 from podium.sweep.search.optuna_distributions import distribution_of
 from podium.sweep.search.sweep_search import Search
-from podium.sweep.spec.distribution_names import KEYS
 from podium.sweep.spec.search_space import Parameter
 from podium.sweep.spec.sweep_spec import parse_spec, spec_from_json
+from podium.sweep.spec.wandb_distributions import KEYS
 from podium.sweep.values.errors import InvalidSpecError
 from podium.sweep.values.trial import TrialState
 from tests.specs import document, spec

@@ -14,7 +14,7 @@ from podium.sweep.spec.search_space import Parameter
 from podium.sweep.studies.parameter_importance import compute_importances
 from podium.sweep.studies.study_conversion import to_study
 from podium.sweep.values.errors import InvalidSpecError
-from podium.sweep.values.search_values import PastTrial, TrialPlan
+from podium.sweep.values.search_messages import PastTrial, TrialPlan
 from podium.sweep.values.trial import AttemptKey, Params, SuggestRequested, TrialState
 from tests.specs import document, spec
 from tests.unit.sweep.search.test_sweep_search import RESTARTS, Sweep

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from podium.sweep.lifecycle.scheduler_changes import StoredSweep
+from podium.sweep.lifecycle.database_changes import StoredSweep
 from podium.sweep.scheduling.search_inputs import past_trials
 from podium.sweep.search.sweep_search import TRIALS_TOLD, Search
-from podium.sweep.values.search_values import PastTrial
+from podium.sweep.values.search_messages import PastTrial
 from podium.sweep.values.trial import TERMINAL_TRIAL_STATES, Cause, SweepState, TrialState
 from tests.memory import MemoryRecorder
 from tests.rig import Rig

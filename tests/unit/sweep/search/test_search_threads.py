@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from podium.sweep.lifecycle.scheduler_messages import Inbox, TrialProposed
+from podium.sweep.lifecycle.scheduler_interface import Inbox, TrialProposed
 from podium.sweep.search.search_client import OnMessage, opening_lines
 from podium.sweep.search.search_process import serve
 from podium.sweep.search.search_threads import MAX_SHOWN, SearchThread
 from podium.sweep.search.sweep_search import TRIALS_TOLD, Search
 from podium.sweep.spec.sweep_spec import SweepSpec
-from podium.sweep.values.search_values import FallbackReason, PastTrial, TrialPlan
+from podium.sweep.values.search_messages import FallbackReason, PastTrial, TrialPlan
 from podium.sweep.values.trial import TrialState
 from tests.specs import spec
 
@@ -144,7 +144,7 @@ def test_other_trials_are_pruned_and_told_while_process_computes() -> None:
 
 
 def test_clone_waits_for_earlier_asks_and_needs_no_sampler(bench: Bench) -> None:
-    from podium.sweep.lifecycle.scheduler_changes import Enqueued
+    from podium.sweep.lifecycle.database_changes import Enqueued
 
     bench.thread.ask(deadline_s=LONG_S)
     bench.thread.ask(Enqueued(5, 3, {"x": 0.125}))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podium.sweep.protocol.limits import MAX_EVENT_BYTES, MAX_EVENT_BYTES_PER_CALL, MAX_EVENTS, MAX_EVENTS_PER_CALL
-from podium.sweep.protocol.slot_exchange import decode_events
+from podium.sweep.protocol.slot_messages import decode_events
 from podium.sweep.slots.event_queue import EventQueue
 from podium.sweep.values.trial import AttemptKey, Logged, Reported
 

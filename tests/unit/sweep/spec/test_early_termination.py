@@ -10,7 +10,7 @@ import pytest
 
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.values.errors import InvalidSpecError
-from podium.sweep.values.search_values import PastTrial
+from podium.sweep.values.search_messages import PastTrial
 from podium.sweep.values.trial import TrialState
 from tests.specs import builtin_document, document, spec
 

@@ -2,7 +2,7 @@
 import { screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { axisView, pointsOf } from "../../charts/fixture";
-import type { Points } from "../../charts/points";
+import type { Points } from "../../charts/trial-columns";
 import { showWithService, stubSize } from "../../testing/service";
 import { AnalysisTab } from "./analysis-tab";
 

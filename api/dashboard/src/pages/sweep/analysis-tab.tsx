@@ -2,8 +2,8 @@
 import { useMemo } from "react";
 import type { Axis } from "../../charts/axis";
 import { Choice, Switch } from "../../charts/controls";
-import { useChartPoints, useImportance, usePoints } from "../../charts/data";
-import type { Points } from "../../charts/points";
+import { useChartPoints, useImportance, usePoints } from "../../charts/queries";
+import type { Points } from "../../charts/trial-columns";
 import { type Brushing, useBrushing } from "../../charts/use-brushing";
 import { formatCount } from "../../format";
 import { setQuery, useQueryState } from "../../url";

@@ -1,10 +1,10 @@
 // The devices of a sweep from its start to its end: a timeline of trials, utilization, and idle time by reason.
 import { useMemo } from "react";
-import { usePoints } from "../../charts/data";
-import { idsOf } from "../../charts/points";
+import { usePoints } from "../../charts/queries";
+import { idsOf } from "../../charts/trial-columns";
 import { formatDuration, formatShare } from "../../format";
+import { Reasons } from "../../timeline/idle-reasons";
 import { type Fetched, useTimeline } from "../../timeline/queries";
-import { Reasons } from "../../timeline/reasons";
 import { TimelineView } from "../../timeline/timeline";
 import { useViewState } from "../../timeline/view-state";
 import { useQueryState } from "../../url";

@@ -4,16 +4,16 @@ import { useEffect } from "react";
 import { Link } from "wouter";
 import { formatDuration, formatNumber, formatShare } from "../../format";
 import { SweepActions } from "../../sweep/actions";
-import { goalSign } from "../../sweep/best";
+import { goalSign } from "../../sweep/best-value";
 import { SweepProgress } from "../../sweep/progress";
 import { reasonText } from "../../sweep/reason";
 import { budgetLines, durationS, ENDED_STATES, formatEstimate, objectivesOf, type Sweep } from "../../sweep/summary";
 import { useSweep } from "../../sweep/use-sweep";
 import { useNow } from "../../use-now";
-import { StateBadge } from "../../widgets/badge";
 import { PageHead, Stat, Stats } from "../../widgets/panel";
 import { Failure, Loading } from "../../widgets/query-states";
 import { RelativeTime } from "../../widgets/relative-time";
+import { StateBadge } from "../../widgets/state-badge";
 import "./header.css";
 
 export function SweepHeader({ sweepId }: { sweepId: number }) {

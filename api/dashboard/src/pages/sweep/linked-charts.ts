@@ -2,8 +2,8 @@
 import { useCallback, useDeferredValue, useMemo } from "react";
 import { useLocation } from "wouter";
 import { countIn } from "../../charts/brush-filter";
-import type { ChartPoints } from "../../charts/data";
-import { idsOf, type Points } from "../../charts/points";
+import type { ChartPoints } from "../../charts/queries";
+import { idsOf, type Points } from "../../charts/trial-columns";
 import { useRowsIn } from "../../charts/use-rows-in";
 import { hover, useSelection } from "../../selection";
 

@@ -1,10 +1,10 @@
 // The attempts of a trial, newest first: device, failure cause, and traceback.
 import { formatDuration, formatTime } from "../../format";
 import { useQueryState } from "../../url";
-import { StateBadge } from "../../widgets/badge";
 import { Button } from "../../widgets/button";
 import { CopyButton } from "../../widgets/copy-button";
 import { Panel } from "../../widgets/panel";
+import { StateBadge } from "../../widgets/state-badge";
 import type { Attempt, Trial } from "./queries";
 
 /** Labels of the failure causes in docs/reference/failure-causes.md. */

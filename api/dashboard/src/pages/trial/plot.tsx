@@ -2,7 +2,7 @@
 import { type PointerEvent, useCallback, useMemo, useRef, useSyncExternalStore } from "react";
 import { useCanvas, useSize } from "../../canvas";
 import { type Axis, numberAt, numberAxis, placeOn, withRoom } from "../../charts/axis";
-import { nearestIndex } from "../../charts/curve-lines";
+import { nearestIndex } from "../../charts/curve-values";
 import { clipped, drawFrame, type Frame, frameIn, xAt, yAt } from "../../charts/frame";
 import { formatCount, formatNumber } from "../../format";
 import { SERIES, token } from "../../theme";

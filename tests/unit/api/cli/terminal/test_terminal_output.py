@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from podium.api.cli.terminal import terminal_output
-from podium.sweep.values.search_values import FallbackReason
+from podium.sweep.values.search_messages import FallbackReason
 
 NONE: dict[str, Any] = {"sampler": "random", "fallback_reason": None, "fallback_error": None, "proposed_for": None}
 

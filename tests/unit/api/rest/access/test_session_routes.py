@@ -10,7 +10,7 @@ from sqlalchemy import Table, update
 from starlette.testclient import TestClient
 
 from podium.api.rest.access import session_routes
-from podium.db.access import sessions as stored
+from podium.db.access import login_sessions as stored
 from podium.db.access.tokens import Holder, Role
 from podium.db.schema.tables import login_codes, sessions, tokens
 from tests.service_rig import ServiceRig, assert_problem

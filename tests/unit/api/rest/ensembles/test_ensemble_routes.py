@@ -11,11 +11,11 @@ import pytest
 from safetensors.numpy import load_file
 from starlette.testclient import TestClient
 
-from podium.db.stores import ensemble_changes, ensembles, replicas
+from podium.db.stores import ensemble_lifecycle, ensembles, replicas
 from podium.ensemble.scoring.evaluation import evaluate
 from podium.ensemble.values.ensemble_spec import Combination, EnsembleState, MemberState, Rule, Task
 from podium.sweep.runtime.atomic_files import display_path
-from podium.sweep.runtime.component import on_wake
+from podium.sweep.runtime.component_lifecycle import on_wake
 from podium.sweep.runtime.layout import AttemptDirectory
 from tests.service_rig import AT, ServiceRig, assert_problem
 
@@ -220,7 +220,7 @@ def test_degraded_ensemble_cannot_be_evaluated_and_the_member_is_named(
     with service.database.write() as connection:
         (replica,) = ensembles.get(connection, ready_id).active.members[1].replicas
         replicas.change(connection, replica.id, MemberState.FAILED, "its weights are gone")
-        ensemble_changes.change(connection, ready_id, EnsembleState.DEGRADED, "", AT)
+        ensemble_lifecycle.change(connection, ready_id, EnsembleState.DEGRADED, "", AT)
     answer = client.post(f"{URL}/{ready_id}/evaluate", json={})
     assert_problem(answer, 409, "needs all members", "member 1 is failed (its weights are gone)")
 

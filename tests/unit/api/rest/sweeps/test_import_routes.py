@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from podium.db.audit.audit import audit
+from podium.db.integrity.invariant_checks import audit
 from podium.db.schema.tables import metadata
-from podium.db.stores import stored_trials
-from podium.db.stores.trials import IMPORTED_FROM
-from podium.sweep.lifecycle import imported_trials
+from podium.db.stores import restored_trials
+from podium.db.stores.trial_writer import IMPORTED_FROM
+from podium.sweep.lifecycle import sweep_import
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from tests.doctor import assert_no_breaches
 from tests.service_rig import ServiceRig, assert_problem
@@ -189,7 +189,7 @@ def test_invalid_study_is_422(client: TestClient, body: bytes) -> None:
 
 
 def test_import_above_the_limits_is_refused(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(imported_trials, "MAX_POINTS", 1)
+    monkeypatch.setattr(sweep_import, "MAX_POINTS", 1)
     body = assert_problem(client.post(PATH, json=study()), 422)
     assert "the curves have 3 points; at most 1" in body["errors"][0]["message"]
     monkeypatch.setattr("podium.api.rest.sweeps.import_routes.MAX_IMPORT_BYTES", 10)
@@ -233,7 +233,7 @@ def test_ids_of_imported_trials_do_not_collide_with_planned_ones(client: TestCli
     assert ids == [IMPORTED_FROM, IMPORTED_FROM + 4]
     assert service.trial(service.sweep(), 0, 0.5) == planned + 1
     with service.database.read() as connection:
-        assert stored_trials.last_id(connection) == planned + 1
+        assert restored_trials.last_id(connection) == planned + 1
 
 
 BREACHES = [

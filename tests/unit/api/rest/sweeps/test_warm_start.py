@@ -8,7 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from podium.api.cli.terminal import terminal_output
-from podium.sweep.lifecycle.scheduler_changes import AttemptEnded, EarlierTrial
+from podium.sweep.lifecycle.database_changes import AttemptEnded, EarlierTrial
 from podium.sweep.values.trial import AttemptKey, Ended, TrialState
 from tests.service_rig import AT, ServiceRig, assert_problem
 from tests.specs import builtin_document

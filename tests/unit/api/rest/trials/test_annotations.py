@@ -10,7 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from podium.db.stores import events
-from podium.sweep.values.annotations import MAX_NOTE, MAX_TAG, MAX_TAGS, checked_note, checked_tags
+from podium.sweep.values.annotation_checks import MAX_NOTE, MAX_TAG, MAX_TAGS, checked_note, checked_tags
 from podium.sweep.values.errors import InvalidSpecError
 from tests.commands import Podium
 from tests.service_rig import ServiceRig, assert_problem

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from podium.db.audit import audit_files
-from podium.sweep.lifecycle.scheduler_changes import ArtifactSaved
+from podium.db.integrity import file_checks
+from podium.sweep.lifecycle.database_changes import ArtifactSaved
 from podium.sweep.runtime.atomic_files import sha256_of
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.values.trial import AttemptKey, Saved
@@ -81,10 +81,10 @@ def test_artifact_is_an_attachment_and_never_a_page(service: ServiceRig, client:
         assert answer.headers["content-disposition"] == 'attachment; filename="sweep-1-trial-0-report.html"'
         assert answer.headers["x-content-type-options"] == "nosniff"
     with service.database.read() as connection:
-        assert list(audit_files.artifacts(audit_files.saved_artifacts(connection), service.data, print)) == []
+        assert list(file_checks.artifacts(file_checks.saved_artifacts(connection), service.data, print)) == []
     AttemptDirectory(service.data.attempt(1, 0, 1)).artifacts.joinpath("report.html").write_bytes(b"changed")
     with service.database.read() as connection:
-        (breach,) = audit_files.artifacts(audit_files.saved_artifacts(connection), service.data, print)
+        (breach,) = file_checks.artifacts(file_checks.saved_artifacts(connection), service.data, print)
     assert breach.invariant == "artifacts"
 
 

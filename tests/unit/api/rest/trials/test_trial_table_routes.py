@@ -14,7 +14,7 @@ from podium.db.queries.trial_columns import NOW
 from podium.db.queries.trial_order import order_of
 from podium.db.schema.tables import trials
 from podium.db.stores import sweeps
-from podium.sweep.values.search_values import FallbackReason
+from podium.sweep.values.search_messages import FallbackReason
 from podium.sweep.values.trial import Cause, Params
 from tests.commands import Podium
 from tests.service_rig import ServiceRig, assert_problem

@@ -1,0 +1,88 @@
+// The data of a sweep's charts: fetched, kept while newer data loads, and fetched again when trials change.
+import { type UseQueryResult, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useMemo, useRef, useState } from "react";
+import { api, done } from "../api";
+import { type Changes, useLive } from "../live";
+import { keys } from "../query-keys";
+import type { Axis } from "./axis";
+import { type Brushes, readBrushes, withoutRanges } from "./brush-filter";
+import type { ImportanceView } from "./importance";
+import { outcomeAxes, type Points, parameterAxes } from "./trial-columns";
+
+const OFTEN_MS = 1_500; // at most, while trials change
+const PATIENCE = 8; // and not before this many times the response time of the last request
+const COMPUTING_MS = 2_000;
+const NO_AXES: readonly Axis[] = [];
+
+export type ChartPoints = {
+  query: UseQueryResult<Points>; // trials that match the filter without its brushes
+  parameters: readonly Axis[];
+  outcomes: readonly Axis[];
+  base: string; // the filter without its brushes
+  brushes: Brushes;
+};
+
+/** The trials of the filter, brushed or not. Brushes are local to the page and move without a request. */
+export function useChartPoints(sweepId: number, filter: string): ChartPoints {
+  const [axes, setAxes] = useState<readonly Axis[]>(NO_AXES);
+  const { base, brushes } = useMemo(() => {
+    if (axes.length === 0) return { base: withoutRanges(filter), brushes: {} };
+    return readBrushes(filter, axes);
+  }, [filter, axes]);
+  const query = usePoints(sweepId, base);
+  const found = useMemo(() => {
+    const parameters = query.data ? parameterAxes(query.data) : NO_AXES;
+    const outcomes = query.data ? outcomeAxes(query.data) : NO_AXES;
+    return { parameters, outcomes };
+  }, [query.data]);
+  useEffect(() => {
+    if (query.data) setAxes([...found.parameters, ...found.outcomes]);
+  }, [query.data, found]);
+  return { query, base, brushes, ...found };
+}
+
+export function usePoints(sweepId: number, filter: string, enabled = true): UseQueryResult<Points> {
+  const queryKey = keys.charts(sweepId, "points", filter);
+  const path = { sweep_id: sweepId };
+  const query = useQuery({
+    queryKey,
+    queryFn: ({ signal }) =>
+      done(api.GET("/api/v1/sweeps/{sweep_id}/points", { params: { path, query: { filter } }, signal })),
+    enabled,
+    placeholderData: (before, last) => (last?.queryKey[1] === sweepId ? before : undefined), // never another sweep's
+  });
+  useFreshness(sweepId, "points");
+  return query;
+}
+
+export function useImportance(sweepId: number, metric: string): UseQueryResult<ImportanceView> {
+  const path = { sweep_id: sweepId };
+  useFreshness(sweepId, "importance");
+  return useQuery({
+    queryKey: keys.charts(sweepId, "importance", metric),
+    queryFn: () => done(api.GET("/api/v1/sweeps/{sweep_id}/importance", { params: { path, query: { metric } } })),
+    enabled: metric !== "",
+    placeholderData: (before, last) => (last?.queryKey[1] === sweepId ? before : undefined),
+    refetchInterval: query => (query.state.data?.state === "computing" ? COMPUTING_MS : false),
+    staleTime: 10_000,
+  });
+}
+
+/** Fetches one kind of chart data again when trials of the sweep change; the slower the response, the less often. */
+export function useFreshness(sweepId: number, kind: string): void {
+  const queries = useQueryClient();
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  const responseMs = useRef(0);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  useLive<Changes>("changes", changes => {
+    if (!(sweepId in changes.trials) && !changes.sweeps.includes(sweepId)) return;
+    if (timer.current !== undefined) return;
+    const fetchAgain = async () => {
+      const start = performance.now();
+      await queries.invalidateQueries({ queryKey: keys.charts(sweepId, kind) });
+      responseMs.current = performance.now() - start;
+      timer.current = undefined;
+    };
+    timer.current = setTimeout(() => void fetchAgain(), Math.max(OFTEN_MS, PATIENCE * responseMs.current));
+  });
+}

@@ -1,0 +1,85 @@
+// The evaluations of an ensemble: request one, see its results, and compare earlier ones.
+import { formatAgo } from "../format";
+import { useQueryState } from "../url";
+import { Panel } from "../widgets/panel";
+import { Empty, Failure, Loading, QueryResult } from "../widgets/query-states";
+import { EvaluateForm } from "./evaluate";
+import { isPending, useEvaluations } from "./queries";
+import { ReportGrid, ReportSummary, rowsText } from "./report";
+import type { Ensemble, Evaluation, Figures } from "./score-metrics";
+import type { NamedMember } from "./scores";
+
+export function Evaluations({ ensemble }: { ensemble: Ensemble }) {
+  const query = useEvaluations(ensemble.id);
+  const [selectedId, setSelectedId] = useQueryState("evaluation");
+  const found = query.data ?? [];
+  const shown = found.find(one => String(one.id) === selectedId) ?? found.find(one => one.result) ?? found[0];
+  const isRunning = found.some(isPending);
+  const actions = (
+    <>
+      {found.length > 1 && (
+        <select
+          aria-label="Select an evaluation"
+          value={shown ? String(shown.id) : ""}
+          onChange={event => setSelectedId(event.target.value)}
+        >
+          {found.map(one => (
+            <option key={one.id} value={one.id}>
+              {titleOf(one)}
+            </option>
+          ))}
+        </select>
+      )}
+      <EvaluateForm
+        ensemble={ensemble}
+        primary={found.length === 0}
+        isRunning={isRunning}
+        onAsked={() => setSelectedId("")}
+      />
+    </>
+  );
+  const figures = shown?.result;
+  const members = shown ? memberNames(ensemble, shown) : [];
+  return (
+    <section aria-label="Evaluation">
+      <Panel title="Evaluation" hint={figures ? hintOf(figures) : undefined} actions={actions}>
+        <QueryResult query={query}>
+          {() =>
+            figures ? <ReportSummary figures={figures} members={members} /> : <NoEvaluation evaluation={shown} />
+          }
+        </QueryResult>
+      </Panel>
+      {figures && <ReportGrid figures={figures} members={members} />}
+    </section>
+  );
+}
+
+function hintOf(figures: Figures): string {
+  const on = `On ${rowsText(figures.rows, figures.split)}`;
+  return figures.split === "test" ? `${on}, which was not used for selection or fitting.` : `${on}.`;
+}
+
+function NoEvaluation({ evaluation }: { evaluation: Evaluation | undefined }) {
+  if (evaluation?.state === "failed") return <Failure error={new Error(evaluation.reason)} />;
+  if (evaluation) return <Loading rows={4} what="Evaluation in progress" />;
+  return (
+    <Empty
+      title="No evaluation yet"
+      hint="An evaluation runs all members on the test split or on other rows, and compares the ensemble with the best single network: accuracy or error, calibration, disagreement, and degradation when members are missing."
+    />
+  );
+}
+
+/** The members by trial, if the evaluated version is the active one. */
+function memberNames(ensemble: Ensemble, evaluation: Evaluation): NamedMember[] {
+  if (evaluation.version === ensemble.version) {
+    return ensemble.members.map(one => ({ name: `Trial ${one.trial_number}`, href: `/trials/${one.trial_id}` }));
+  }
+  const ids = ensemble.versions.find(version => version.number === evaluation.version)?.trial_ids ?? [];
+  return ids.map(id => ({ name: `Trial id ${id}`, href: `/trials/${id}` }));
+}
+
+function titleOf(one: Evaluation): string {
+  const state = one.result ? "" : `, ${one.state}`;
+  return `#${one.id}: ${one.split}, version ${one.version}, ${formatAgo(one.created_at)}${state}`;
+}

@@ -1,0 +1,25 @@
+"""The app that api and gateway share: guard, authenticator, body limits and problem responses, before any route."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from podium.api.http import problem_details
+from podium.api.http.authentication import Authenticator
+from podium.api.http.host_names import HostNames
+from podium.api.http.request_body import IncomingBodies
+from podium.api.http.request_guard import GuardedApp
+from podium.api.http.service_context import ServiceContext
+from podium.db.schema.engine import Database
+from podium.sweep.runtime.service_settings import ServiceSettings
+
+
+def service_app(settings: ServiceSettings, database: Database, **options: Any) -> GuardedApp:
+    """An app without routes; `options` are FastAPI's. Its state: `service`, `authenticator`, `incoming_bodies`."""
+    app = GuardedApp(**options, docs_url=None, redoc_url=None)  # these pages load scripts from other hosts
+    app.host_names = HostNames(settings.allowed_hosts)
+    app.state.service = ServiceContext(settings, database)
+    app.state.authenticator = Authenticator(database, settings.session_cookie)
+    app.state.incoming_bodies = IncomingBodies()
+    problem_details.install(app)
+    return app

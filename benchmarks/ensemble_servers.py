@@ -1,0 +1,178 @@
+"""The same three networks behind Podium and behind Ray Serve, queried over HTTP with one row of the digits."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import psutil
+from numpy.typing import NDArray
+
+from benchmarks import load, processor_time
+from benchmarks.load import LoadProcess, LoadResult
+from podium.api.client.answers import EnsembleInfo
+from podium.api.client.local_service import service
+from podium.api.serve.supervisor import free_port
+from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
+
+MEMBERS = 3
+QUORUM = 2
+DEVICES = "cpu:2"
+FAST: dict[str, str] = {"RAY_SERVE_THROUGHPUT_OPTIMIZED": "1", "RAY_SERVE_ENABLE_HA_PROXY": "1"}
+START_S = 180.0
+_REPOSITORY = Path(__file__).parent.parent
+_SWEEP = {
+    "name": "digits",
+    "method": "random",
+    "seed": 1,
+    "metric": {"name": "val_accuracy", "goal": "maximize"},
+    "parameters": {
+        "lr": {"min": 1e-3, "max": 1e-2, "log": True},
+        "hidden": {"value": 128},
+        "layers": {"value": 1},
+        "epochs": {"value": 8},
+    },
+    "run_cap": MEMBERS,
+    "program": {"model": "mlp", "data": {"name": "digits"}},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A running ensemble: its address, the request, and its processes."""
+
+    port: int
+    content: bytes
+    root: int  # the process that started all others
+    members: tuple[int, ...]
+
+    def ask(self, clients: int, seconds: float) -> tuple[LoadResult, str]:
+        """The responses that clients received after a short warm-up, and the cores that each kind of process used."""
+        load.ask(self.port, self.content, clients, min(1.0, seconds))
+        before = processor_time.used_s(self.root, _name)
+        heard = load.ask(self.port, self.content, clients, seconds)
+        used = processor_time.used_s(self.root, _name)
+        used["load"] = heard.processor_s
+        return heard, processor_time.shares(before, used, heard.seconds)
+
+    def start_asking(self, clients: int, seconds: float) -> LoadProcess:
+        """Start the same load without a warm-up."""
+        return load.start(self.port, self.content, clients, seconds)
+
+
+def _name(process: psutil.Process) -> str:
+    command = " ".join(process.cmdline())
+    if "podium.api.gateway" in command:
+        return "gateway"
+    if "WorkerActor" in command or ":Member" in command:
+        return "members"
+    if "Ensemble" in command:
+        return "ingress"
+    return "proxy" if "Proxy" in command or "haproxy" in command else "all else"
+
+
+# Podium.
+
+
+def train(data_dir: Path, deadline_ms: float) -> list[str]:
+    """Train three networks with Podium, and build two stopped ensembles; returns the paths of the model files."""
+    with service(data_dir, DEVICES, own=True) as client:
+        sweep = client.wait(client.submit(_SWEEP)["id"])
+        trials = sorted(client.trials(sweep["id"]), key=lambda trial: int(trial["number"]))
+        if [trial["state"] for trial in trials] != ["finished"] * MEMBERS:
+            raise RuntimeError(f"the sweep is {sweep['state']} with {sweep['counts']}: {sweep['reason']}")
+        for mode in ("between_graph", "in_graph"):
+            ids = [trial["id"] for trial in trials]
+            built = client.build_ensemble(
+                trial_ids=ids, name=mode, mode=mode, quorum=QUORUM, deadline_ms=deadline_ms, calibrate=False
+            )
+            client.wait_ensemble(built["id"])
+            client.stop_ensemble(built["id"])
+        attempts = (
+            AttemptDirectory(DataDirectory(data_dir).attempt(sweep["id"], trial["number"], 1)) for trial in trials
+        )
+        return [str(attempt.model) for attempt in attempts]
+
+
+@contextlib.contextmanager
+def podium(data_dir: Path, mode: str, *, binary: bool = False) -> Iterator[Served]:
+    """One of the two ensembles on a new service: in Podium's own JSON, or by the Open Inference Protocol."""
+    with service(data_dir, DEVICES, own=True) as client:
+        client.start_ensemble(mode)
+        try:
+            yield _served(data_dir, client.wait_ensemble(mode), binary=binary)
+        finally:
+            client.stop_ensemble(mode)
+
+
+def _served(data_dir: Path, ensemble: EnsembleInfo, *, binary: bool) -> Served:
+    data = DataDirectory(data_dir)
+    about = json.loads(data.service_file.read_text())
+    token = {"Authorization": f"Bearer {data.admin_token.read_text().strip()}"}
+    content = (
+        _inference(ensemble["name"], token) if binary else _json(f"/api/v1/ensembles/{ensemble['id']}/predict", token)
+    )
+    members = processor_time.named(about["pid"], _name, "members")
+    return Served(int(about["gateway_url"].rsplit(":", 1)[1]), content, about["pid"], members)
+
+
+# Ray Serve.
+
+
+@contextlib.contextmanager
+def ray_serve(models: list[str], kind: str, deadline_ms: float, environment: dict[str, str]) -> Iterator[Served]:
+    """See `benchmarks.ray_serve_baseline`. Raises `RuntimeError` if it does not start."""
+    port = free_port()
+    command = [sys.executable, "-m", "benchmarks.ray_serve_baseline", kind, str(deadline_ms), str(port), *models]
+    process = subprocess.Popen(
+        command, cwd=_REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        env={**os.environ, **environment},
+    )  # fmt: skip
+    assert process.stdin is not None and process.stdout is not None
+    try:
+        _wait_until_ready(process)
+        yield Served(port, _json("/", {}), process.pid, processor_time.named(process.pid, _name, "members"))
+    finally:
+        process.stdin.close()
+        try:
+            process.wait(START_S)
+        finally:
+            process.stdout.close()
+
+
+def _wait_until_ready(process: subprocess.Popen[bytes]) -> None:
+    assert process.stdout is not None
+    if not any(line.strip() == b"ready" for line in process.stdout):
+        raise RuntimeError(f"Ray Serve ended with status {process.wait()}")
+
+
+# The requests.
+
+
+def _row() -> NDArray[np.float32]:
+    """One row (64,) of the digits, with four digits after the decimal point."""
+    from sklearn.datasets import load_digits
+
+    row: NDArray[np.float32] = np.round(load_digits().data[0] / 16, 4).astype(np.float32)
+    return row
+
+
+def _json(path: str, headers: dict[str, str]) -> bytes:
+    body = json.dumps({"inputs": [[round(float(value), 4) for value in _row()]]}).encode()
+    return load.request(path, body, {**headers, "Content-Type": "application/json"})
+
+
+def _inference(name: str, headers: dict[str, str]) -> bytes:
+    """The row as raw bytes after a header in JSON; the response has raw bytes, too."""
+    raw = _row().tobytes()
+    tensor = {"name": "INPUT", "shape": [1, 64], "datatype": "FP32", "parameters": {"binary_data_size": len(raw)}}
+    head = json.dumps({"inputs": [tensor], "parameters": {"binary_data_output": True}}).encode()
+    kinds = {"Content-Type": "application/octet-stream", "Inference-Header-Content-Length": str(len(head))}
+    return load.request(f"/v2/models/{name}/infer", head + raw, {**headers, **kinds})

@@ -1,0 +1,9 @@
+"""Checks of the invariants between rows, files and processes; `podium doctor`.
+
+Runs in a process of its own.
+
+Modules:
+    file_checks       Invariants of files and processes against the database
+    invariant_checks  Checks the invariants of rows, files and processes
+    row_checks        Invariants of the database rows as SQL queries that find breaches
+"""

@@ -1,0 +1,224 @@
+"""Invariants of files and processes against the database; the process of `podium doctor`."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Row, text
+
+from podium.db.integrity.row_checks import NO_ROOM, WHILE_STOPPED, Breach
+from podium.db.stores import retention_plan
+from podium.sweep.runtime.atomic_files import sha256_of
+from podium.sweep.runtime.component_states import is_running
+from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
+from podium.sweep.values.device_state import DeviceState
+
+Say = Callable[[str], None]
+# The files of a cancelled attempt must be removed within this time after the grace period of its sweep.
+RECENT_S = 25.0
+OLD_S = 60.0
+_TEMPORARY = re.compile(r"\.tmp(-\w+)?$")  # the second: SQLite's files next to a copy in progress
+_SAY_EVERY_S = 2.0
+
+
+def leftovers(connection: Connection, data: DataDirectory) -> Iterator[Breach]:
+    """Leftover folders, processes and files."""
+    open_keys, lost_keys = _open_attempts(connection, data), _lost_attempts(connection, data)
+    for path in data.trials.glob("*/*/*/"):
+        key = str(path.relative_to(data.trials))
+        if key in open_keys:
+            continue
+        folder = AttemptDirectory(path)
+        for left in (folder.work, folder.temporary):
+            if left.is_dir():
+                wrong = "the attempt has ended, but its folder exists"
+                yield Breach(
+                    invariant="stray",
+                    rows={"path": str(left)},
+                    wrong=wrong,
+                    passing=True,
+                    note_when=(WHILE_STOPPED,) if key in lost_keys else (),
+                )
+        yield from _temporary(path)
+    for path in (data.root, data.bundles, data.data_cache, data.evaluations, data.backups):
+        yield from _temporary(path)
+    yield from _processes(data, open_keys)
+    yield from _rows_of_evaluations(connection, data)
+    yield from _not_kept(connection, data)
+
+
+def _open_attempts(connection: Connection, data: DataDirectory) -> set[str]:
+    """The folders of attempts that are running or have just ended."""
+    query = (
+        "SELECT t.sweep_id, t.number, a.number AS attempt FROM attempts a JOIN trials t ON t.id = a.trial_id"
+        " JOIN sweeps s ON s.id = t.sweep_id"
+        " WHERE a.ended_at IS NULL OR (a.state = 'cancelled' AND"
+        " a.ended_at + coalesce(json_extract(s.spec, '$.limits.grace_s'), 5) > :going)"
+    )
+    rows = connection.execute(text(query), {"going": time.time() - RECENT_S})
+    return {data.attempt_key(row.sweep_id, row.number, row.attempt) for row in rows}
+
+
+def _lost_attempts(connection: Connection, data: DataDirectory) -> set[str]:
+    """The folders of attempts that were lost with their slot: only the start of a scheduler removes these."""
+    query = (
+        "SELECT t.sweep_id, t.number, a.number AS attempt FROM attempts a JOIN trials t ON t.id = a.trial_id"
+        " WHERE a.cause IN ('infrastructure', 'node_lost')"
+    )
+    return {data.attempt_key(row.sweep_id, row.number, row.attempt) for row in connection.execute(text(query))}
+
+
+def _temporary(folder: Path) -> Iterator[Breach]:
+    if not folder.is_dir():
+        return
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            try:
+                if _TEMPORARY.search(entry.name) and time.time() - entry.stat().st_mtime > OLD_S:
+                    yield Breach("stray", {"path": entry.path}, "a leftover temporary file")
+            except FileNotFoundError:
+                continue
+
+
+def _processes(data: DataDirectory, open_keys: set[str]) -> Iterator[Breach]:
+    """Processes that use the folder of an attempt that has ended."""
+    trials = str(data.trials.resolve()) + "/"
+    for pid in (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()):
+        for path in _held(pid):
+            if path.startswith(trials):
+                key = "/".join(path[len(trials) :].removesuffix(" (deleted)").split("/")[:3])
+                if key not in open_keys:
+                    yield Breach("stray", {"pid": pid, "path": key}, "a process of an attempt that has ended", True)
+                    break
+
+
+def _held(pid: int) -> Iterator[str]:
+    """The paths that a process got from its attempt: working directory, standard output and error, and TMPDIR at its
+    start.
+
+    Empty without permission to read them.
+    """
+    for link in ("cwd", "fd/1", "fd/2"):
+        try:
+            yield str(Path(f"/proc/{pid}/{link}").readlink())
+        except OSError:
+            continue
+    try:
+        variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return
+    yield from (os.fsdecode(found.removeprefix(b"TMPDIR=")) for found in variables if found.startswith(b"TMPDIR="))
+
+
+def _rows_of_evaluations(connection: Connection, data: DataDirectory) -> Iterator[Breach]:
+    query = "SELECT id, state FROM evaluations WHERE state IN ('finished', 'failed')"
+    for row in connection.execute(text(query)):
+        path = data.posted_rows(row.id)
+        if path.exists():
+            wrong = f"the evaluation is {row.state}, but its posted rows exist"
+            yield Breach(
+                invariant="stray",
+                rows={"evaluation_id": row.id, "path": str(path)},
+                wrong=wrong,
+                passing=True,
+                note_when=(WHILE_STOPPED, NO_ROOM),
+            )
+
+
+def _not_kept(connection: Connection, data: DataDirectory) -> Iterator[Breach]:
+    """Weights and artifacts that exist although they are not kept."""
+    for left in retention_plan.marked_for_removal(connection):
+        for folder in _attempts(left, data):
+            if folder.model.exists():
+                yield _remaining_files(left, folder.model, "the model is not retained, but its file exists")
+    for left in retention_plan.marked_for_removal(connection, files=retention_plan.FILES):
+        for folder in _attempts(left, data):
+            if folder.artifacts.exists():
+                yield _remaining_files(
+                    left, folder.artifacts, "the artifacts are not retained, but their folder exists"
+                )
+
+
+def _attempts(left: retention_plan.RemovableFiles, data: DataDirectory) -> Iterator[AttemptDirectory]:
+    for attempt in range(1, left.attempt + 1):
+        yield AttemptDirectory(data.attempt(left.sweep_id, left.number, attempt))
+
+
+def _remaining_files(left: retention_plan.RemovableFiles, path: Path, wrong: str) -> Breach:
+    return Breach(
+        invariant="stray",
+        rows={"trial_id": left.trial_id, "path": str(path)},
+        wrong=wrong,
+        passing=True,
+        note_when=(WHILE_STOPPED, NO_ROOM),
+    )
+
+
+def saved_artifacts(connection: Connection) -> Sequence[Row[Any]]:
+    """The files of finished trials. Files of other trials may be removed, or newer than their rows."""
+    query = (
+        "SELECT f.trial_id, f.name, f.attempt, f.sha256, f.size_bytes, t.sweep_id, t.number"
+        " FROM artifacts f JOIN trials t ON t.id = f.trial_id WHERE t.state = 'finished' ORDER BY f.trial_id"
+    )
+    return connection.execute(text(query)).all()
+
+
+def artifacts(rows: Sequence[Row[Any]], data: DataDirectory, say: Say) -> Iterator[Breach]:
+    """Checks that `saved_artifacts` files exist, with the recorded size and content.
+
+    Uses no connection: hashing takes long, and a long transaction blocks a service that runs without a write-ahead log.
+    """
+    said_s = time.monotonic()
+    for index, row in enumerate(rows):
+        if time.monotonic() - said_s > _SAY_EVERY_S:
+            said_s = time.monotonic()
+            say(f"{index} of {len(rows)} artifacts hashed")
+        wrong = _artifact_problem(row, data.attempt(row.sweep_id, row.number, row.attempt) / row.name)
+        if wrong:
+            which = {"trial_id": row.trial_id, "attempt": row.attempt, "name": row.name}
+            yield Breach("artifacts", which, wrong)
+
+
+def _artifact_problem(row: Row[Any], path: Path) -> str:
+    try:
+        size = path.stat().st_size
+        if size != row.size_bytes:
+            return f"{path} has {size} bytes instead of {row.size_bytes}"
+        return "" if sha256_of(path) == row.sha256 else f"the content of {path} has changed since it was saved"
+    except FileNotFoundError:
+        return f"{path} is missing"
+    except OSError as error:
+        return f"{path} cannot be read: {error.strerror}"
+
+
+def dead_attempts(connection: Connection) -> Iterator[Breach]:
+    """Checks that the processes of running trials exist on this machine; for a database whose service runs."""
+    query = (
+        "SELECT t.id AS trial_id, a.number AS attempt, a.pid, a.device_id AS device, d.state FROM trials t"
+        " JOIN attempts a ON a.trial_id = t.id AND a.number = t.attempt LEFT JOIN devices d ON d.id = a.device_id"
+        " WHERE t.state = 'running' AND a.ended_at IS NULL"
+    )
+    nodes = connection.execute(text("SELECT count(DISTINCT node) FROM devices")).scalar_one()
+    for row in connection.execute(text(query)):
+        which = {"trial_id": row.trial_id, "attempt": row.attempt}
+        if row.state is None or row.state == DeviceState.LOST:
+            wrong = f"it runs on device {row.device}, which is {row.state or 'not there'}"
+            yield Breach("alive", which, wrong, passing=True)
+        elif nodes == 1 and row.pid is not None and not is_running(row.pid):
+            yield Breach(
+                invariant="alive",
+                rows={**which, "pid": row.pid},
+                wrong="it is running, but its process does not exist",
+                passing=True,
+                note_when=(NO_ROOM,),
+            )
+    holder = connection.execute(text("SELECT holder FROM scheduler_lease")).scalar_one_or_none()
+    if holder is None:
+        yield Breach("alive", {}, "no scheduler holds the lease", passing=True)
+    elif (pid := holder.removeprefix("process ")).isdigit() and not is_running(int(pid)):
+        yield Breach("alive", {"pid": int(pid)}, f"the scheduler that holds the lease, {holder}, is dead", passing=True)

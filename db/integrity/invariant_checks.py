@@ -1,0 +1,178 @@
+"""Checks the invariants of rows, files and processes; a separate process that `podium doctor` starts.
+
+`python -P -m podium.db.integrity.invariant_checks DIRECTORY [--no-artifacts]` prints the report as JSON, or prints an
+error message and exits 3. It is read-only and works with or without a running service. See `docs/reference/doctor.md`
+for each invariant.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, text
+
+from podium.db.integrity import file_checks, row_checks
+from podium.db.integrity.row_checks import ALWAYS, NO_ROOM, WHILE_STOPPED, Breach
+from podium.db.schema.engine import Database
+from podium.db.schema.migrate import alembic_config
+from podium.sweep.runtime.component_states import all_ready, read_components
+from podium.sweep.runtime.disk_space import disk_space
+from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.values.errors import DatabaseError
+
+INVARIANTS = (
+    "database", "attempts", "results", "counts", "sweeps", "devices", "alive", "best", "ensembles", "references",
+    "requests", "stray", "artifacts",
+)  # fmt: skip
+SETTLE_S = 10.0
+RECHECK_S = 2.0
+MAX_WAIT_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The checked invariants and the breaches."""
+
+    running: bool  # a service uses the data directory
+    invariants: tuple[str, ...]
+    sweeps: int
+    trials: int
+    attempts: int
+    breaches: tuple[Breach, ...]
+    notes: tuple[str, ...]
+
+
+def audit(
+    data: DataDirectory,
+    *,
+    artifacts: bool = True,
+    settle_s: float = SETTLE_S,
+    say: Callable[[str], None] = lambda _: None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Report:
+    """Check everything. A transient condition is a breach only if it lasts for `settle_s` seconds.
+
+    Only seconds during which every component of the service is ready count. Raises `DatabaseError` if there is no
+    database, or its schema is not the current one.
+    """
+    if not data.database.is_file():
+        raise DatabaseError(f"there is no database in {data.root}; name another with --data-dir")
+    database = Database(data.database)
+    try:
+        found = _find_breaches(database, data, artifacts, say)
+        waited = in_all = 0.0
+        while any(breach.passing for breach in found) and waited < settle_s and in_all < MAX_WAIT_S:
+            sleep(RECHECK_S)
+            in_all += RECHECK_S
+            waited = waited + RECHECK_S if _is_settled(data) else 0.0
+            again = {_key(breach) for breach in _find_breaches(database, data, False, say)}
+            found = [breach for breach in found if not breach.passing or _key(breach) in again]
+        return _report(database, data, found, artifacts)
+    finally:
+        database.close()
+
+
+def _key(breach: Breach) -> tuple[object, ...]:
+    return (breach.invariant, *breach.rows.items())
+
+
+def _is_settled(data: DataDirectory) -> bool:
+    """Whether no service runs, or all of its components are ready."""
+    found = read_components(data)
+    return not found or all_ready(found) or not is_service_running(data)
+
+
+def _find_breaches(
+    database: Database, data: DataDirectory, artifacts: bool, say: Callable[[str], None]
+) -> list[Breach]:
+    with database.read() as connection:
+        _check_schema(connection, data)
+        found = [*row_checks.integrity_problems(connection), *row_checks.breaches(connection)]
+        found += file_checks.leftovers(connection, data)
+        if is_service_running(data):
+            found += file_checks.dead_attempts(connection)
+        saved = file_checks.saved_artifacts(connection) if artifacts else []
+    return [*found, *file_checks.artifacts(saved, data, say)]
+
+
+def _check_schema(connection: Connection, data: DataDirectory) -> None:
+    found = MigrationContext.configure(connection).get_current_revision()
+    wanted = ScriptDirectory.from_config(alembic_config()).get_current_head()
+    if found != wanted:
+        raise DatabaseError(f"{data.database} has schema {found}, not {wanted}; `podium serve` upgrades it")
+
+
+def _report(database: Database, data: DataDirectory, found: list[Breach], artifacts: bool) -> Report:
+    with database.read() as connection:
+        sweeps, trials, attempts, open_trials = connection.execute(
+            text(
+                "SELECT (SELECT count(*) FROM sweeps), (SELECT count(*) FROM trials), (SELECT count(*) FROM attempts),"
+                " (SELECT count(*) FROM trials WHERE state = 'running')"
+            )
+        ).one()
+    running, found_room = is_service_running(data), disk_space(data.root)
+    excused = {ALWAYS: "", **({} if running else {WHILE_STOPPED: "; fixed at the next start"})}
+    if running and not found_room.is_sufficient:
+        excused[NO_ROOM] = "; will be written when there is disk space"
+    notes = [
+        f"{breach.wrong} ({_named(breach)}){excused[when]}"
+        for breach in found
+        for when in [reason for reason in breach.note_when if reason in excused][:1]
+    ]
+    found = [breach for breach in found if not excused.keys() & set(breach.note_when)]
+    if running and not found_room.is_sufficient:
+        notes.append(str(found_room))
+    if open_trials and not running:
+        notes.append(f"no service runs: {open_trials} running trials will be retried at the next start")
+    looked = tuple(name for name in INVARIANTS if (artifacts or name != "artifacts") and (running or name != "alive"))
+    return Report(
+        running=running,
+        invariants=looked,
+        sweeps=sweeps,
+        trials=trials,
+        attempts=attempts,
+        breaches=tuple(found),
+        notes=tuple(notes),
+    )
+
+
+def _named(breach: Breach) -> str:
+    return ", ".join(f"{name} {value}" for name, value in breach.rows.items())
+
+
+def is_service_running(data: DataDirectory) -> bool:
+    """Whether a service runs on the data directory: it holds the lock while it runs."""
+    try:
+        with data.service_lock.open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False
+
+
+def main() -> None:
+    """Audit the directory named on the command line."""
+    try:
+        report = audit(
+            DataDirectory(Path(sys.argv[1])),
+            artifacts="--no-artifacts" not in sys.argv[2:],
+            say=lambda line: print(line, file=sys.stderr, flush=True),
+        )
+    except DatabaseError as error:
+        print(error, file=sys.stderr)
+        sys.exit(3)
+    print(json.dumps(asdict(report)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+"""Reads trials for the scheduler after a restart, and pending requests of clients; scheduler and api."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, ScalarSelect, func, select
+
+from podium.db.schema.tables import attempts, sweeps, trial_params, trials
+from podium.db.schema.tables import enqueued as enqueued_table
+from podium.db.schema.tables import metrics as metric_table
+from podium.db.stores import spending, trial_values_and_attributes
+from podium.db.stores.trial_writer import IMPORTED_FROM
+from podium.sweep.lifecycle.database_changes import (
+    Enqueued,
+    StoredTrial,
+    TrialCommandRequest,
+)
+from podium.sweep.values.trial import Cause, Params, SweepState, TrialRequest, TrialState
+
+
+def pending_requests(connection: Connection) -> tuple[TrialCommandRequest, ...]:
+    """The pending requests for trials."""
+    statement = select(trials.c.id, trials.c.sweep_id, trials.c.requested, sweeps.c.state).join(sweeps)
+    rows = connection.execute(statement.where(trials.c.requested.is_not(None))).all()
+    return tuple(
+        TrialCommandRequest(row.sweep_id, TrialRequest(row.requested), trial, row.state == SweepState.CANCELLED.value)
+        for row in sorted(rows, key=lambda row: row.id)  # ordered in SQL, it would walk through all trials
+        for trial in stored_trials(connection, row.sweep_id, row.id)
+    )
+
+
+def enqueued(connection: Connection) -> tuple[Enqueued, ...]:
+    """The configurations that clients added and that are not trials yet."""
+    over = (SweepState.CANCELLED.value, SweepState.FAILED.value)
+    open_ones = select(enqueued_table).join(sweeps).where(enqueued_table.c.trial_id.is_(None))
+    statement = open_ones.where(sweeps.c.state.not_in(over)).order_by(enqueued_table.c.id)
+    return tuple(
+        Enqueued(row.id, row.sweep_id, json.loads(row.params), json.loads(row.distributions))
+        for row in connection.execute(statement)
+    )
+
+
+def last_id(connection: Connection) -> int:
+    """The highest trial id, except imported ones; 0 without trials."""
+    own = select(func.coalesce(func.max(trials.c.id), 0)).where(trials.c.id < IMPORTED_FROM)
+    last: int = connection.execute(own).scalar_one()
+    return last
+
+
+def _pruned_on(sweep_id: int) -> ScalarSelect[Any]:
+    """The name of the reported metric: that of `early_terminate`, or the first objective."""
+    named = func.json_extract(sweeps.c.spec, "$.early_terminate.metric")
+    return select(func.coalesce(named, sweeps.c.metric)).where(sweeps.c.id == sweep_id).scalar_subquery()
+
+
+def _reports(connection: Connection, sweep_id: int, which: ColumnElement[bool]) -> dict[int, dict[int, float]]:
+    """The reports of trials, by step: all of them for a pruner; for a sampler the last ones of unfinished trials.
+
+    A sweep of many long trials has millions of reports, which the scheduler must not read without need.
+    """
+    rule = func.json_extract(sweeps.c.spec, "$.early_terminate.type")
+    prunes = connection.execute(select(func.coalesce(rule, "none") != "none").where(sweeps.c.id == sweep_id)).scalar()
+    of_trial = (metric_table.c.trial_id == trials.c.id) & (metric_table.c.name == _pruned_on(sweep_id))
+    points = select(metric_table.c.trial_id, metric_table.c.step, metric_table.c.value).select_from(trials).where(which)
+    if prunes:
+        points = points.join(metric_table, of_trial)
+    else:
+        last = select(func.max(metric_table.c.step)).where(of_trial).correlate(trials).scalar_subquery()
+        points = points.join(metric_table, of_trial & (metric_table.c.step == last))
+        points = points.where(trials.c.state != TrialState.FINISHED.value)
+    found: dict[int, dict[int, float]] = {}
+    for trial_id, step, value in connection.execute(points):
+        found.setdefault(trial_id, {})[step] = value
+    return found
+
+
+def stored_trials(connection: Connection, sweep_id: int, trial_id: int | None = None) -> tuple[StoredTrial, ...]:
+    """All trials of a sweep, or one of them, as the scheduler needs them after a restart, in number order."""
+    which = trials.c.sweep_id == sweep_id if trial_id is None else trials.c.id == trial_id
+    of_sweep = select(trials.c.id).where(which).scalar_subquery()
+    params = params_of(connection, trial_params.c.trial_id.in_(of_sweep))
+    distributions = distributions_of(connection, trial_params.c.trial_id.in_(of_sweep))
+    reports = _reports(connection, sweep_id, which)
+    notes = trial_values_and_attributes.details_of(connection, of_sweep)
+    causes: dict[int, list[tuple[int, Cause]]] = {}
+    messages: dict[int, str] = {}
+    failed = (
+        select(attempts.c.trial_id, attempts.c.number, attempts.c.cause, attempts.c.message)
+        .where(attempts.c.trial_id.in_(of_sweep), attempts.c.state == TrialState.FAILED.value)
+        .order_by(attempts.c.number)
+    )
+    for trial_id, number, cause, message in connection.execute(failed):
+        causes.setdefault(trial_id, []).append((number, Cause(cause)))
+        messages[trial_id] = message or ""
+    rows = connection.execute(select(trials).where(which).order_by(trials.c.number)).all()
+    placed = spending.open_attempts(connection, which)
+    return tuple(
+        StoredTrial(
+            trial_id=row.id,
+            number=row.number,
+            state=TrialState(row.state),
+            params=params.get(row.id, {}),
+            value=row.value,
+            attempt=row.attempt,
+            sampler=row.sampler,
+            attributes=json.loads(row.search_attributes),
+            reports=reports.get(row.id, {}),
+            causes=tuple(cause for number, cause in causes.get(row.id, ()) if number > row.forgiven),
+            forgiven=row.forgiven,
+            ended_at=row.ended_at,
+            last_cause=causes[row.id][-1][1] if row.id in causes else None,
+            last_message=messages.get(row.id, ""),
+            placed_at=placed[row.id][0] if row.id in placed else None,
+            seen_at=placed[row.id][1] if row.id in placed else None,
+            placed_on=placed[row.id][2] if row.id in placed else None,
+            values=tuple(notes.values[row.id].values()) if row.id in notes.values else None,
+            constraints=notes.constraints.get(row.id, {}),
+            distributions=distributions.get(row.id, {}),
+        )
+        for row in rows
+    )
+
+
+def params_of(connection: Connection, where: ColumnElement[bool]) -> dict[int, Params]:
+    found: dict[int, Params] = {}
+    columns = select(trial_params.c.trial_id, trial_params.c.name, trial_params.c.value)
+    for row in connection.execute(columns.where(where)):
+        found.setdefault(row.trial_id, {})[row.name] = json.loads(row.value)
+    return found
+
+
+def distributions_of(connection: Connection, where: ColumnElement[bool]) -> dict[int, dict[str, dict[str, Any]]]:
+    """By trial, the distributions of parameters that the sweep file does not define, in its format."""
+    found: dict[int, dict[str, dict[str, Any]]] = {}
+    columns = select(trial_params.c.trial_id, trial_params.c.name, trial_params.c.distribution)
+    for row in connection.execute(columns.where(where, trial_params.c.distribution.is_not(None))):
+        found.setdefault(row.trial_id, {})[row.name] = json.loads(row.distribution)
+    return found

@@ -1,0 +1,294 @@
+"""All networks of an ensemble and their combination as one program, each network on its device; in-graph worker.
+
+Géron 2017, chapter 12, figure 12-12: one graph, one call, all predictions awaited. Networks of one architecture on one
+device form a group, which uses the execution plan that was fastest during warm-up.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from podium.ensemble.scoring import combine
+from podium.ensemble.values.ensemble_spec import Combination
+from podium.ensemble.worker import plan_selection
+from podium.ensemble.worker.architecture_groups import Group, PlacedNetwork, groups
+from podium.ensemble.worker.execution_plans import GroupPlans, Plan
+from podium.ensemble.worker.network_interface import NetworkOutputs
+from podium.ensemble.worker.plan_selection import SIZES, SLOW_WARM_S, WARM_S, PlanBenchmark, PlanChoice
+from podium.sweep.networks.flat_input_adapter import check_rows
+
+THREAD_ROUNDS = 5
+SPREAD_BELOW = 0.85  # relative to the time with one thread
+_REASON_CHARACTERS = 500
+
+
+@dataclass(slots=True)
+class GroupOutputs:
+    """The outputs of one group: float32 (members, rows, outputs), and the errors of failed members by position."""
+
+    group: Group
+    tensors: list[torch.Tensor]  # one for all members, or one (rows, outputs) for each member that succeeded
+    positions: list[int]
+    failed: dict[int, str] = field(default_factory=dict)
+
+
+class GroupRunner:
+    """A group with its plan for each batch size, and the fallback if a plan fails."""
+
+    def __init__(self, group: Group, precision: torch.dtype) -> None:
+        self.group = group
+        self.choices: dict[int, PlanChoice] = {}
+        self.plans = GroupPlans(group)
+        self._precision = precision
+        self._fell_back = ""
+
+    def warm(
+        self, samples: Mapping[int, torch.Tensor], budget_s: float, slow: bool, threads: Mapping[int, int]
+    ) -> None:
+        """Choose a plan for each batch size with its number of threads, within `budget_s` seconds in total.
+
+        If the loop itself fails there is nothing to compare, and the loop is used.
+        """
+        trial = PlanBenchmark(self.plans, self.group.device, self._precision, slow)
+        try:
+            for size, sample in samples.items():
+                use_threads(threads[size])
+                self.choices[size] = trial.choose(sample.to(self.group.device), budget_s / len(SIZES))
+        except Exception as error:  # noqa: BLE001 - caused by a member: requests report which
+            self._fell_back = reason(error)
+
+    def run(self, rows: torch.Tensor) -> GroupOutputs:
+        """Compute rows on this group's device; on a GPU the result may not be available yet."""
+        try:  # all members accept the same input type: it is part of the signature
+            check_rows(self.group.modules[0], rows)
+        except ValueError as error:
+            return GroupOutputs(self.group, [], [], dict.fromkeys(self.group.positions, reason(error)))
+        try:
+            answers = self._compute(len(rows))(rows)
+        except Exception as error:  # noqa: BLE001 - caused by a member or the plan
+            return self._one_by_one(rows, error)
+        return GroupOutputs(self.group, [answers], list(self.group.positions))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "members": list(self.group.positions),
+            "device": str(self.group.device),
+            "slot": self.group.slot,
+            "sizes": [choice.to_dict() for choice in self.choices.values()],
+            "fell_back": self._fell_back,
+        }
+
+    def _compute(self, rows: int) -> Callable[[torch.Tensor], torch.Tensor]:
+        choice = self.choices.get(size_of(rows))
+        return self.plans.run_loop if choice is None else choice.compute
+
+    def _one_by_one(self, rows: torch.Tensor, error: Exception) -> GroupOutputs:
+        """Compute members one by one to find the faulty one; if all succeed, the plan failed and is not used again."""
+        answers = GroupOutputs(self.group, [], [])
+        for index, position in enumerate(self.group.positions):
+            try:
+                answers.tensors.append(self.plans.run_one(index, rows))
+                answers.positions.append(position)
+            except Exception as own:  # noqa: BLE001 - any error is this member's
+                answers.failed[position] = reason(own)
+        if not answers.failed:
+            self._fell_back = reason(error)
+            self.choices = {size: PlanChoice(size, Plan.LOOP, self.plans.run_loop) for size in self.choices}
+        return answers
+
+
+class InGraphNetwork:
+    """All networks and their combination as one program. Implements `Network`."""
+
+    def __init__(
+        self, members: Sequence[PlacedNetwork], combination: Combination, precision: torch.dtype = torch.float32
+    ) -> None:
+        self._members = len(members)
+        self._combination = combination
+        self._example = next((member.example for member in members if member.example is not None), None)
+        self.runners = [GroupRunner(group, precision) for group in groups(members)]
+        self._devices = self._by_device()
+        self._threads = dict.fromkeys(SIZES, torch.get_num_threads())
+        self.at_once = dict.fromkeys(SIZES, False)  # by batch size: whether devices compute concurrently
+        self._took_us: dict[int, dict[str, float]] = {}
+        self._warm_s = 0.0
+        self._pool = ThreadPoolExecutor(max(1, len(self._devices) - 1), "member-device")
+
+    @torch.inference_mode()
+    def predict(self, inputs: NDArray[np.float32]) -> NetworkOutputs:
+        """Compute all members and their combination, which is None if a member failed or is not finite.
+
+        Raises the error of the first member if all failed.
+        """
+        use_threads(self._threads[size_of(len(inputs))])
+        answers = self._run(torch.from_numpy(inputs if inputs.flags.writeable else inputs.copy()))
+        failed = {position: why for answer in answers for position, why in answer.failed.items()}
+        if len(failed) == self._members:
+            raise RuntimeError(f"all members failed; first error: {failed[0]}")
+        predictions = self._collect(answers, len(inputs))
+        valid = not failed and bool(np.isfinite(predictions.sum()))
+        combined = combine.combine(self._combination, predictions, range(self._members)) if valid else None
+        return NetworkOutputs(predictions, failed, combined)
+
+    @torch.inference_mode()
+    def warm(self, features: int, *, slow: bool = False, budget_s: float | None = None) -> None:
+        """Benchmark the plans on rows with this many features, then compute a first request.
+
+        With `slow`, includes plans with many seconds of preparation, in addition to `budget_s`. Raises the error of the
+        first member if all failed.
+        """
+        began = time.perf_counter()
+        budget_s = budget_s or (SLOW_WARM_S if slow else WARM_S)
+        samples = plan_selection.samples(features, torch.device("cpu"), self._example)
+        self._choose_threads(samples)
+        for group in self.runners:
+            group.warm(samples, budget_s / len(self.runners), slow, self._threads)
+        if self._placeholders():
+            self._choose_at_once(samples)
+        for size in SIZES[:2]:
+            self.predict(self.known_rows(size, features))
+        self._warm_s = time.perf_counter() - began
+
+    def plan(self) -> dict[str, Any]:
+        """The chosen plans and the times of the others, as plain values for the ensemble's report."""
+        return {
+            "groups": [group.to_dict() for group in self.runners],
+            "threads": {str(size): threads for size, threads in self._threads.items()},
+            "devices_at_once": {str(size): at_once for size, at_once in self.at_once.items()},
+            "devices_took_us": {str(size): took for size, took in self._took_us.items()},
+            "warm_s": round(self._warm_s, 2),
+        }
+
+    def known_rows(self, rows: int, features: int) -> NDArray[np.float32]:
+        """Input rows that the members accept."""
+        return known_rows(rows, features, self._example)
+
+    def _choose_threads(self, samples: Mapping[int, torch.Tensor]) -> None:
+        """Choose the number of threads for each operation, up to the allowed number.
+
+        Many small operations synchronize at every step, which is slow if other processes use the cores: several threads
+        are used only if they are much faster than one on average.
+        """
+        most = torch.get_num_threads()
+        if most == 1 or any(running.group.device.type == "cuda" for running in self.runners):
+            return
+        for size, sample in samples.items():
+            took: dict[int, list[float]] = {1: [], most: []}
+            for _ in range(THREAD_ROUNDS):
+                for threads, times in took.items():
+                    use_threads(threads)
+                    times.append(_timed_us(self._serial, sample))
+            several, one = (statistics.mean(took[threads][1:]) for threads in (most, 1))  # the first run is slower
+            self._threads[size] = most if several < SPREAD_BELOW * one else 1
+
+    # Several devices.
+
+    def _by_device(self) -> list[list[GroupRunner]]:
+        found: dict[tuple[torch.device, int], list[GroupRunner]] = {}
+        for running in self.runners:
+            found.setdefault((running.group.device, running.group.slot), []).append(running)
+        return list(found.values())
+
+    def _placeholders(self) -> bool:
+        """Whether several CPU slots serve as devices; a GPU computes asynchronously anyway."""
+        return len(self._devices) > 1 and all(running.group.device.type == "cpu" for running in self.runners)
+
+    def _choose_at_once(self, samples: Mapping[int, torch.Tensor]) -> None:
+        for size, sample in samples.items():
+            use_threads(self._threads[size])
+            took: dict[str, float] = {}
+            for _ in range(2):  # the first run starts the threads
+                for name, run in (("one after the other", self._serial), ("at once", self._threaded)):
+                    took[name] = min(_timed_us(run, sample) for _ in range(5 if size < SIZES[-1] else 2))
+            self._took_us[size] = {name: round(us, 1) for name, us in took.items()}
+            self.at_once[size] = took["at once"] < took["one after the other"] * plan_selection.MARGIN
+
+    def _run(self, rows: torch.Tensor) -> list[GroupOutputs]:
+        run = self._threaded if self.at_once[size_of(len(rows))] else self._serial
+        return run(rows)
+
+    def _serial(self, rows: torch.Tensor) -> list[GroupOutputs]:
+        """Compute on one device after the other; GPU launches do not block, so GPUs overlap."""
+        if any(running.group.device.type == "cuda" for running in self.runners):
+            rows = rows.pin_memory()
+        return [answer for device in self._devices for answer in _run_device(device, rows)]
+
+    def _threaded(self, rows: torch.Tensor) -> list[GroupOutputs]:
+        """Compute with a thread for each device: PyTorch releases the GIL while it computes."""
+        first, *others = self._devices
+        futures = [self._pool.submit(_run_device, device, rows) for device in others]
+        return _run_device(first, rows) + [answer for future in futures for answer in future.result()]
+
+    def _collect(self, answers: Sequence[GroupOutputs], rows: int) -> NDArray[np.float32]:
+        """The predictions in member order; failed members are NaN."""
+        tensors = _on_host([tensor for answer in answers for tensor in answer.tensors])
+        if len(tensors) == 1 and not answers[0].failed and len(answers) == 1:
+            whole: NDArray[np.float32] = tensors[0].numpy().reshape(self._members, rows, -1)
+            return whole
+        outputs = tensors[0].shape[-1]
+        predictions = np.full((self._members, rows, outputs), np.nan, dtype=np.float32)
+        left = iter(tensors)
+        for answer in answers:
+            stacked = [next(left).numpy() for _ in answer.tensors]
+            if stacked:
+                predictions[answer.positions] = stacked[0] if stacked[0].ndim == 3 else stacked
+        return predictions
+
+
+def known_rows(rows: int, features: int, example: torch.Tensor | None) -> NDArray[np.float32]:
+    """Repeat the rows of an example; zeros without one."""
+    if example is None:
+        return np.zeros((rows, features), dtype=np.float32)
+    return np.resize(example.numpy(), (rows, features))
+
+
+def use_threads(threads: int) -> None:
+    """Set the number of threads of each operation; nearly free if unchanged."""
+    if torch.get_num_threads() != threads:
+        torch.set_num_threads(threads)
+
+
+def size_of(rows: int) -> int:
+    """The benchmarked size that a batch uses."""
+    return next((size for size in SIZES if rows <= size), SIZES[-1])
+
+
+def reason(error: Exception) -> str:
+    """An exception as one line."""
+    return f"{type(error).__name__}: {error}"[:_REASON_CHARACTERS]
+
+
+@torch.inference_mode()  # applies to one thread
+def _run_device(device: Sequence[GroupRunner], rows: torch.Tensor) -> list[GroupOutputs]:
+    there = rows.to(device[0].group.device, non_blocking=True)
+    return [running.run(there) for running in device]
+
+
+def _on_host(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """Copy all results to the host, synchronizing once for each device."""
+    devices = {tensor.device for tensor in tensors if tensor.is_cuda}
+    if not devices:
+        return list(tensors)
+    there = [_pinned(tensor) if tensor.is_cuda else tensor for tensor in tensors]
+    for device in devices:
+        torch.cuda.synchronize(device)
+    return there
+
+
+def _pinned(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True).copy_(tensor, non_blocking=True)
+
+
+def _timed_us(run: Callable[[torch.Tensor], object], rows: torch.Tensor) -> float:
+    began = time.perf_counter()
+    run(rows)
+    return (time.perf_counter() - began) * 1e6

@@ -1,0 +1,335 @@
+"""The changes that the scheduler writes, and the stored sweeps that it reads, as plain values. Scheduler process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from podium.sweep.values.device_state import DeviceState
+from podium.sweep.values.search_messages import FallbackReason
+from podium.sweep.values.sweep_wait_reason import Wait
+from podium.sweep.values.trial import (
+    AttemptKey,
+    Cause,
+    Ended,
+    Params,
+    Saved,
+    Scalar,
+    Started,
+    SweepState,
+    TrialRequest,
+    TrialState,
+)
+from podium.sweep.values.warning_checks import WarningCode
+
+
+@dataclass(frozen=True, slots=True)
+class TrialPlanned:
+    """A new trial, waiting for a slot."""
+
+    trial_id: int
+    sweep_id: int
+    number: int
+    params: Params
+    sampler: str
+    attributes: dict[str, Any]
+    at: float
+    enqueued_id: int | None = None  # the enqueued configuration, if it is one
+    distributions: dict[str, dict[str, Any]] = field(
+        default_factory=dict
+    )  # of parameters that the sweep file does not name
+    fallback_reason: FallbackReason | None = None  # if it was sampled at random instead of by the method
+    fallback_error: str | None = None
+    proposed_for: int | None = None  # the earlier trial that its parameters were proposed for
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptPlaced:
+    """A trial goes to a slot, as its next attempt."""
+
+    key: AttemptKey
+    sweep_id: int
+    number: int
+    device_id: str
+    node: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptStarted:
+    """The process of an attempt is running and has found its device."""
+
+    event: Started
+
+
+@dataclass(frozen=True, slots=True)
+class MetricPoint:
+    """A value of a metric; the first value at a step is kept."""
+
+    key: AttemptKey
+    name: str
+    step: int
+    value: float
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class SearchAttributesChanged:
+    """The attributes that sampler and pruner set on a trial; they replace the stored ones."""
+
+    trial_id: int
+    attributes: dict[str, Any]  # all attributes, not only the changed ones
+
+
+@dataclass(frozen=True, slots=True)
+class ParamDefined:
+    """A trial has a parameter that the sweep file does not name; `distribution` has the form of the sweep file."""
+
+    trial_id: int
+    name: str
+    value: Scalar
+    distribution: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactSaved:
+    """An attempt has saved a file completely."""
+
+    event: Saved
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptEnded:
+    """An attempt has ended; `state` is the new state of its trial, which either ends as well or waits for the next
+    attempt.
+    """
+
+    event: Ended
+    sweep_id: int
+    number: int
+    state: TrialState
+    device_s: float = 0.0  # device-seconds that it used
+    objectives: tuple[str, ...] = ()  # the names of the event's values, if there are several
+
+
+@dataclass(frozen=True, slots=True)
+class TrialDropped:
+    """A waiting trial never starts."""
+
+    trial_id: int
+    sweep_id: int
+    number: int
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRetried:
+    """A failed or cancelled trial waits again; its failures so far no longer count."""
+
+    trial_id: int
+    sweep_id: int
+    number: int
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class RequestObsolete:
+    """A client's request for a trial no longer applies, for example because the trial has ended."""
+
+    trial_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class SweepChanged:
+    """A new state of a sweep, a new reason or a new wait, unless a client has changed the sweep in the meantime."""
+
+    sweep_id: int
+    old_state: SweepState
+    state: SweepState
+    reason: str
+    at: float
+    # The limits on which a stop was based: if a client has extended them in the meantime, the sweep continues.
+    run_cap: int | None = None
+    terms: str | None = None
+    wait: Wait | None = None  # why it waits, in addition to the reason of its state
+
+
+@dataclass(frozen=True, slots=True)
+class SweepWarned:
+    """A warning of a sweep is set, or withdrawn with an empty message."""
+
+    sweep_id: int
+    code: WarningCode
+    message: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceChanged:
+    """The current state of a device."""
+
+    device_id: str
+    kind: str
+    position: int
+    node: str
+    visible: str
+    uuid: str | None
+    slot_pid: int | None
+    state: DeviceState  # a stored one
+    reason: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceDrained:
+    """A device accepts no trials until an operator returns it."""
+
+    device_id: str
+    reason: str
+    at: float
+
+
+Change = (
+    TrialPlanned
+    | AttemptPlaced
+    | AttemptStarted
+    | MetricPoint
+    | SearchAttributesChanged
+    | ParamDefined
+    | ArtifactSaved
+    | AttemptEnded
+    | TrialDropped
+    | TrialRetried
+    | RequestObsolete
+    | SweepChanged
+    | SweepWarned
+    | DeviceChanged
+    | DeviceDrained
+)
+
+# These must survive a power failure; metric points and attributes need to survive only a crash of the process.
+DURABLE: tuple[type, ...] = (
+    TrialPlanned,
+    AttemptPlaced,
+    ArtifactSaved,
+    AttemptEnded,
+    TrialDropped,
+    TrialRetried,
+    SweepChanged,
+    DeviceChanged,
+    DeviceDrained,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTrial:
+    """A trial as it is in the database when the scheduler reads its sweep."""
+
+    trial_id: int
+    number: int
+    state: TrialState
+    params: Params
+    value: float | None
+    attempt: int
+    sampler: str
+    attributes: dict[str, Any]
+    reports: dict[int, float]
+    causes: tuple[Cause, ...]  # of its failed attempts, oldest first
+    forgiven: int = 0  # failures of attempts up to this one do not count
+    ended_at: float | None = None
+    last_cause: Cause | None = None  # of the last attempt that failed, forgiven or not
+    last_message: str = ""  # and its message
+    placed_at: float | None = None  # of an attempt that has not ended: when it was placed
+    seen_at: float | None = None  # and its last heartbeat
+    values: tuple[float, ...] | None = None  # one per objective; the first is `value`
+    constraints: dict[str, float] = field(default_factory=dict)  # above 0 is violated
+    distributions: dict[str, dict[str, Any]] = field(
+        default_factory=dict
+    )  # of parameters that the sweep file does not name
+    placed_on: str | None = None  # of an attempt that has not ended: its device
+
+    def __post_init__(self) -> None:
+        if self.values is None and self.value is not None:
+            object.__setattr__(self, "values", (self.value,))
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierTrial:
+    """A finished or pruned trial of an earlier sweep, used for a warm start."""
+
+    trial_id: int
+    state: TrialState
+    params: Params
+    values: tuple[float, ...] | None = None
+    last_report: tuple[int, float] | None = None  # step and value, of a pruned one
+    constraints: dict[str, float] = field(default_factory=dict)
+    distributions: dict[str, dict[str, Any]] = field(
+        default_factory=dict
+    )  # of parameters that its sweep file does not name
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSweep:
+    """A sweep as the scheduler reads it from the database; `spec` is JSON."""
+
+    sweep_id: int
+    state: SweepState
+    spec: str
+    created_at: float
+    trials: tuple[StoredTrial, ...]
+    reason: str = ""
+    run_cap: int | None = None  # None: as in the spec
+    priority: float | None = None
+    terms: str | None = None  # JSON, see `podium.sweep.lifecycle.budget_usage`
+    started_at: float | None = None  # when its first trial did
+    ended_at: float | None = None
+    over_s: float = 0.0  # seconds between its ends and its continuations
+    device_s: float = 0.0  # of ended attempts
+    earlier: tuple[EarlierTrial, ...] = ()  # used for the warm start of its search, and for nothing else
+    warnings: dict[str, str] = field(default_factory=dict)  # messages by code
+    wait: Wait | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SweepUpdate:
+    """The state and limits of an active sweep as clients have set them."""
+
+    state: SweepState
+    reason: str
+    run_cap: int
+    priority: float
+    terms: str
+    wait: Wait | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TrialCommandRequest:
+    """A client's request for a trial, and the stored trial."""
+
+    sweep_id: int
+    request: TrialRequest
+    trial: StoredTrial
+    cancelled: bool = False  # whether its sweep is cancelled
+
+
+@dataclass(frozen=True, slots=True)
+class Enqueued:
+    """A configuration that a client enqueued in a sweep, and that has not become a trial yet."""
+
+    enqueued_id: int
+    sweep_id: int
+    params: Params
+    distributions: dict[str, dict[str, Any]] = field(
+        default_factory=dict
+    )  # of parameters that the sweep file does not name
+
+
+@dataclass(frozen=True, slots=True)
+class PendingCommands:
+    """The pending commands of clients and the device reservations of ensembles."""
+
+    sweeps: dict[int, SweepUpdate] = field(default_factory=dict)
+    trials: tuple[TrialCommandRequest, ...] = ()
+    enqueued: tuple[Enqueued, ...] = ()
+    dedicated: dict[str, str] = field(default_factory=dict)  # devices that ensembles reserve, and why
+    drained: dict[str, str] = field(default_factory=dict)  # devices that are drained, and why

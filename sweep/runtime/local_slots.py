@@ -1,0 +1,52 @@
+"""Predicts the slots of `podium serve --devices` on this machine, without Ray; CLI."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from podium.sweep.runtime.service_settings import DevicePlan, available_cores
+
+
+@dataclass(frozen=True, slots=True)
+class LocalDevices:
+    """The number of slots of a device kind, with the reason."""
+
+    kind: str
+    count: int
+    why: str
+
+
+def local_devices(plan: DevicePlan) -> LocalDevices:
+    """The slots of a plan; none if it requires GPUs and there are none."""
+    if plan.kind == "pretend-gpu":
+        return LocalDevices("gpu", plan.count or 2, "simulated GPUs, which train on the CPU")
+    if plan.kind == "cpu":
+        return LocalDevices("cpu", plan.cpu_slots, f"{available_cores()} cores")
+    found = gpus()
+    if found or plan.kind == "gpu":
+        return LocalDevices("gpu", found, "one trial per device")
+    return LocalDevices("cpu", plan.cpu_slots, f"no GPU; {available_cores()} cores")
+
+
+def gpus() -> int:
+    """The number of GPUs that this process may use."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    there = _driver_count()
+    if visible is None:
+        return there
+    named = [name for name in visible.split(",") if name.strip() and name.strip() not in ("-1", "NoDevFiles")]
+    return min(there, len(named))
+
+
+def _driver_count() -> int:
+    import pynvml  # needs a driver, so imported on demand
+
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        return 0
+    try:
+        return int(pynvml.nvmlDeviceGetCount())
+    finally:
+        pynvml.nvmlShutdown()

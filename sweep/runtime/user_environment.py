@@ -1,0 +1,39 @@
+"""The environment of `podium serve`, for the programs of trials; slot.
+
+Ray sets about a dozen variables in its workers (PYTHONBREAKPOINT, OMP_NUM_THREADS, RAY_JOB_ID, …), and Podium sets some
+for Ray (PYTHONSAFEPATH); both lists change between releases. A trial's environment is therefore not derived from its
+slot's, but from that of `podium serve`, which the kernel preserves as it was at the start of the process.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from podium.sweep.runtime.component_lifecycle import PARENT_PID
+
+# Tokens of Podium, and of a Ray cluster of the user.
+_WITHHELD = ("PODIUM_", "RAY_AUTH_")
+# In a slot without `podium serve`, as in tests: all variables of Ray.
+_WITHHELD_FROM_OWN = ("PODIUM_", "RAY_")
+
+
+def user_environment() -> dict[str, str]:
+    """The environment variables of `podium serve` without tokens.
+
+    Raises `OSError` if `podium serve` has ended; this process then ends as well.
+    """
+    serve = os.environ.get(PARENT_PID)
+    if serve is None:
+        return _without(os.environ.copy(), _WITHHELD_FROM_OWN)
+    return _without(_parsed(Path("/proc", serve, "environ").read_bytes()), _WITHHELD)
+
+
+def _parsed(content: bytes) -> dict[str, str]:
+    """Parses `/proc/PID/environ`: NUL-terminated `NAME=value` entries."""
+    pairs = (os.fsdecode(entry).partition("=") for entry in content.split(b"\0"))
+    return {name: value for name, separator, value in pairs if name and separator}
+
+
+def _without(variables: dict[str, str], prefixes: tuple[str, ...]) -> dict[str, str]:
+    return {name: value for name, value in variables.items() if not name.startswith(prefixes)}

@@ -1,0 +1,74 @@
+"""The reasons why a sweep waits or a device is idle, as text for users. Pure; scheduler process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from podium.sweep.lifecycle.scheduler_interface import Device
+from podium.sweep.scheduling.device_ledger import Slot
+from podium.sweep.scheduling.live_sweep import LiveSweep
+from podium.sweep.values.sweep_wait_reason import Wait, WaitReason
+from podium.sweep.values.trial import SweepState
+
+_SHOWN = 3  # how many sweeps or devices a reason names
+_ENDS = "a stopped trial is ending"
+
+
+def sweep_wait_reason(sweep: LiveSweep, slots: Sequence[Slot], disk_shortage: str) -> Wait | None:
+    """Why no trial of a sweep runs although some may start; None if one runs, or none may start."""
+    if sweep.devices.running or not (sweep.wants_more or sweep.restartable):
+        return None
+    if disk_shortage:
+        return Wait(WaitReason.DISK_FULL, disk_shortage)
+    up = [slot for slot in slots if not slot.lost]
+    fitting = [slot for slot in up if sweep.fits(slot.device)]
+    if not up:
+        return Wait(WaitReason.NO_DEVICE, "no device is up yet")
+    if not fitting:
+        message = f"it requires a {sweep.spec.resources.device}, and there is none"
+        return Wait(WaitReason.NO_MATCHING_DEVICE, message)
+    taken = [f"{slot.device.device_id} is {slot.closed}" for slot in fitting if slot.closed]
+    if len(taken) == len(fitting):
+        return Wait(WaitReason.DEVICES_CLOSED, f"no device is available for trials: {_listed(taken)}")
+    if not sweep.ready:
+        return Wait(WaitReason.PROPOSAL, "choosing its first trial")
+    return Wait(WaitReason.DEVICES_BUSY, f"every device is busy: {_listed(_holders(fitting))}")
+
+
+def slot_idle_reason(slot: Slot, sweeps: Sequence[LiveSweep], disk_shortage: str) -> str:
+    """Why an available slot has no trial."""
+    return _ENDS if slot.ending is not None else device_idle_reason(slot.device, sweeps, disk_shortage)
+
+
+def device_idle_reason(device: Device, sweeps: Sequence[LiveSweep], disk_shortage: str) -> str:
+    """Why an available device has no trial."""
+    if not sweeps:
+        return "no sweep is running"
+    if disk_shortage:
+        return disk_shortage
+    return _listed([f"sweep {sweep.sweep_id} {_rejection_reason(sweep, device)}" for sweep in sweeps])
+
+
+def _rejection_reason(sweep: LiveSweep, device: Device) -> str:
+    limit = sweep.spec.resources.max_concurrent
+    if sweep.state in (SweepState.PAUSED, SweepState.STOPPING):
+        return f"is {sweep.state}: {sweep.account.spent}" if sweep.account.spent else f"is {sweep.state}"
+    if not sweep.fits(device):
+        return f"requires a {sweep.spec.resources.device}"
+    if limit is not None and sweep.devices.running >= limit:
+        return f"runs max_concurrent trials ({limit})"
+    if sweep.counted + sweep.devices.running >= sweep.run_cap:
+        return "runs its last trials"
+    if sweep.ready:
+        return "has trials that just failed here"
+    return "has no configuration left to start" if sweep.asks.exhausted else "is choosing its next trial"
+
+
+def _holders(slots: Iterable[Slot]) -> list[str]:
+    held = sorted({slot.trial.sweep_id for slot in slots if slot.trial is not None})
+    return [f"sweep {sweep_id} runs" for sweep_id in held] or [_ENDS]
+
+
+def _listed(reasons: Sequence[str]) -> str:
+    more = [f"and {len(reasons) - _SHOWN} more"] if len(reasons) > _SHOWN else []
+    return "; ".join([*reasons[:_SHOWN], *more])

@@ -1,0 +1,53 @@
+"""Training rows: resident on the device or gathered by batch, with the same results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from podium.sweep.data import datasets
+from podium.sweep.data.datasets import Dataset
+from podium.sweep.networks.dataset_batches import TrainingRows, batches
+from podium.sweep.training.learner import Learner, architecture_of, complete_settings
+
+CPU = torch.device("cpu")
+SPLIT = {"split": [0.7, 0.1, 0.1, 0.1], "seed": 0}
+SPEC = {"model": "mlp", "data": {"name": "digits"}}
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Dataset:
+    return datasets.load(SPEC["data"], SPLIT, tmp_path)  # type: ignore[arg-type]
+
+
+def losses(data: Dataset, epochs: int = 2, resident_bytes: int | None = None) -> list[float]:
+    torch.manual_seed(1)
+    architecture = architecture_of(data, complete_settings("mlp", {"hidden": 8}), SPEC, SPLIT)
+    rows = TrainingRows(data, data.rows["train"], CPU, resident_bytes=resident_bytes)
+    learner = Learner(data, architecture, rows, CPU, seed=3)
+    return [learner.train_epoch() for _ in range(epochs)]
+
+
+def test_training_on_gathered_rows_equals_training_on_resident_rows(data: Dataset) -> None:
+    assert losses(data, resident_bytes=0) == losses(data)
+
+
+def test_rows_are_taken_in_requested_order(data: Dataset) -> None:
+    numbers = torch.tensor([5, 0, 3])
+    rows = data.rows["validation"]
+    for resident_bytes in (None, 0):
+        inputs, targets = TrainingRows(data, rows, CPU, resident_bytes=resident_bytes).take(numbers)
+        assert np.array_equal(inputs.numpy(), data.inputs[rows[numbers.numpy()]])
+        assert np.array_equal(targets.numpy(), data.targets[rows[numbers.numpy()]])
+
+
+def test_batches_cover_a_split(data: Dataset) -> None:
+    inputs, targets = data.split("calibration")
+    in_order = list(batches(data, "calibration", 50, shuffle=False, device=CPU))
+    assert [len(y) for _, y in in_order[:-1]] == [50] * (len(in_order) - 1)
+    assert np.array_equal(torch.cat([x for x, _ in in_order]).numpy(), inputs)
+    shuffled = torch.cat([y for _, y in batches(data, "calibration", 50, shuffle=True, device=CPU)]).numpy()
+    assert sorted(shuffled) == sorted(targets) and not np.array_equal(shuffled, targets)

@@ -1,0 +1,39 @@
+"""The OpenAPI document, as read by the dashboard's build."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from podium.api.rest import openapi_document
+
+
+def test_document_is_sorted_and_deterministic() -> None:
+    first = openapi_document.document()
+
+    found = json.loads(first)
+    assert (
+        first == openapi_document.document() == json.dumps(found, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    )
+    assert "/api/v1/sweeps" in found["paths"]
+
+
+def test_document_is_written_to_a_given_file_or_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = [sys.executable, "-P", "-m", "podium.api.rest.openapi_document"]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True)
+
+    monkeypatch.setattr(sys, "argv", ["openapi", str(tmp_path / "api.json")])
+    openapi_document.main()
+    monkeypatch.setattr(sys, "argv", ["openapi", "a", "b"])
+    with pytest.raises(SystemExit) as caught:
+        openapi_document.main()
+
+    assert (tmp_path / "api.json").read_text() == printed.stdout == openapi_document.document()
+    assert capsys.readouterr().out == ""
+    assert caught.value.code == "usage: python -m podium.api.rest.openapi_document [FILE]"
