@@ -35,11 +35,12 @@ def _continuous(parameter: Parameter, rng: random.Random) -> float:
 
 
 def _on_multiple(value: float, parameter: Parameter) -> float | int:
-    """The nearest multiple of `q` within the bounds, if there are bounds."""
+    """The nearest multiple of `q` within the bounds, if there are bounds; these are positive."""
     assert parameter.q is not None
     steps = round(value / parameter.q)
     if parameter.is_range:
         assert parameter.min is not None and parameter.max is not None
-        steps = min(max(steps, math.ceil(parameter.min / parameter.q)), math.floor(parameter.max / parameter.q))
+        fewest = max(1, math.ceil(parameter.min / parameter.q))  # min / q may underflow to 0
+        steps = min(max(steps, fewest), math.floor(parameter.max / parameter.q))
     multiple = steps * parameter.q
     return multiple if abs(multiple) <= LARGEST else float(multiple)

@@ -163,7 +163,7 @@ def _logarithmic_steps(document: _Document) -> _Document:
     largest = max(low, high)
     if not math.isfinite(largest / q):
         raise field_error(f"{q:g} is too small for a bound of {largest:g}; for example, q: 1", "q")
-    if math.ceil(low / q) > math.floor(high / q):
+    if max(1, math.ceil(low / q)) > math.floor(high / q):  # low / q may underflow to 0
         raise field_error(f"no multiple of {q:g} lies between {low:g} and {high:g}", "q")
     if q == 1:
         return _plain(document, min=max(1, math.ceil(low)), max=math.floor(high), log=True)

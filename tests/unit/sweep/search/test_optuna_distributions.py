@@ -253,6 +253,8 @@ _ANY = st.one_of(st.integers(-(2**70), 2**70), st.floats())
     st.fixed_dictionaries(dict.fromkeys(("min", "max", "mu", "sigma", "a", "b", "q"), _ANY)),
 )
 @example("q_log_uniform_values", {"min": 9e307, "max": 0, "q": 0.5})  # min / q is infinite
+@example("q_log_uniform_values", {"min": 1.2e-308, "max": 1.0, "q": 2.0**52})  # min / q is 0
+@example("q_log_uniform_values", {"min": 1e-308, "max": 1e305, "q": 1e300})  # the same, with multiples in the range
 def test_accepted_distribution_can_be_drawn_and_validated(name: str, numbers: dict[str, Any]) -> None:
     keys = {"distribution": name} | {key: value for key, value in numbers.items() if key in KEYS[name]}
     try:
