@@ -11,7 +11,7 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.ensemble.protocol.wire import Reply, Request
+from podium.ensemble.protocol.wire import Reply, Request, pack_reply, unpack_requests
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.aggregator_counts import MemberCounts
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
@@ -36,11 +36,12 @@ class _Call:
 
 
 class FakeTimer:
-    """A timer that the test advances; due calls then run in order."""
+    """A timer that the test advances; due calls then run in order, each in a turn of its own."""
 
     def __init__(self) -> None:
         self._now_s = _START_S
         self._calls: list[_Call] = []
+        self._soon: list[Callable[[], object]] = []
         self._numbers = itertools.count()
 
     def now_s(self) -> float:
@@ -51,10 +52,18 @@ class FakeTimer:
         heapq.heappush(self._calls, call)
         return call
 
+    def call_soon(self, callback: Callable[[], object]) -> None:
+        self._soon.append(callback)
+
+    def end_turn(self) -> None:
+        """Run what was to be called soon."""
+        while self._soon:
+            self._soon.pop(0)()
+
     @property
     def waiting(self) -> int:
         """The number of scheduled calls."""
-        return sum(not call.cancelled for call in self._calls)
+        return sum(not call.cancelled for call in self._calls) + len(self._soon)
 
     def advance(self, seconds: float) -> None:
         """Let time pass."""
@@ -73,6 +82,7 @@ class FakeTimer:
             if not call.cancelled:
                 self._now_s = max(self._now_s, call.due_s)
                 call.callback()
+                self.end_turn()
                 return True
         self._now_s = until_s
         return False
@@ -81,21 +91,25 @@ class FakeTimer:
 class FakeConnection:
     """A connection to a worker. `sent` contains the requests until the test makes the worker answer.
 
-    `send` never calls the listener, as with sockets: replies arrive later.
+    `send` never calls the listener, as with sockets: replies arrive later, each message in a turn of its own.
     """
 
-    def __init__(self, endpoint: str, listener: Listener) -> None:
+    def __init__(self, endpoint: str, listener: Listener, timer: FakeTimer) -> None:
         self.endpoint = endpoint
         self.sent: list[Request] = []
+        self.bundles: list[int] = []  # number of requests in each message
         self.full = False
         self.closed = False
         self._listener = listener
+        self._timer = timer
 
     def send(self, frames: Frames) -> bool:
         assert not self.closed, f"sent to {self.endpoint}, which is closed"
         if self.full:
             return False
-        self.sent.append(Request.parse([bytes(frame) for frame in frames]))
+        requests = unpack_requests([bytes(frame) for frame in frames])
+        self.sent += requests
+        self.bundles.append(len(requests))
         return True
 
     def close(self) -> None:
@@ -104,8 +118,9 @@ class FakeConnection:
     def answer(self, reply: Reply | list[bytes]) -> None:
         """The worker sends this; it is lost once the connection is closed."""
         if not self.closed:
-            frames = reply.frames() if isinstance(reply, Reply) else reply
+            frames = pack_reply(reply) if isinstance(reply, Reply) else reply
             self._listener.on_message([bytes(frame) for frame in frames])
+            self._timer.end_turn()
 
     def send_first(self, first: float = 0.5, **changes: object) -> None:
         """A valid answer to the last request, except for `changes`."""
@@ -115,22 +130,25 @@ class FakeConnection:
         """The worker's process has died."""
         if not self.closed:
             self._listener.on_disconnect()
+            self._timer.end_turn()
 
     def reconnect(self) -> None:
         """The worker is reachable again."""
         if not self.closed:
             self._listener.on_reconnect()
+            self._timer.end_turn()
 
 
 class FakeTransport:
     """Opens fake connections; the last one to each endpoint is at `transport[endpoint]`."""
 
-    def __init__(self) -> None:
+    def __init__(self, timer: FakeTimer) -> None:
+        self._timer = timer
         self.connections: list[FakeConnection] = []
         self.closed = False
 
     def open(self, endpoint: str, listener: Listener) -> FakeConnection:
-        self.connections.append(FakeConnection(endpoint, listener))
+        self.connections.append(FakeConnection(endpoint, listener, self._timer))
         return self.connections[-1]
 
     def close(self) -> None:
@@ -145,7 +163,7 @@ class AggregatorRig:
 
     def __init__(self, *traffic: Traffic, limits: AggregatorLimits | None = None) -> None:
         self.timer = FakeTimer()
-        self.transport = FakeTransport()
+        self.transport = FakeTransport(self.timer)
         self.deaths: list[float] = []
         self.done: list[Prediction] = []
         self.aggregator = Aggregator(
@@ -159,10 +177,20 @@ class AggregatorRig:
 
     def update(self, *traffic: Traffic) -> None:
         self.aggregator.update(traffic)
+        self.timer.end_turn()
 
     def admit(
         self, snapshot: Snapshot, deadline_ms: float | None = None, inputs: NDArray[np.float32] = ROWS
     ) -> PendingRequest:
+        """Admit a request in a turn of its own."""
+        pending = self.queue(snapshot, deadline_ms, inputs)
+        self.timer.end_turn()
+        return pending
+
+    def queue(
+        self, snapshot: Snapshot, deadline_ms: float | None = None, inputs: NDArray[np.float32] = ROWS
+    ) -> PendingRequest:
+        """Admit a request in a turn that goes on."""
         return self.aggregator.admit(snapshot, inputs, deadline_ms, self.done.append)
 
     def connections(self, *endpoints: str) -> list[FakeConnection]:

@@ -13,7 +13,7 @@ import zmq
 import zmq.asyncio
 from numpy.typing import NDArray
 
-from podium.ensemble.protocol.wire import Reply, Request
+from podium.ensemble.protocol.wire import Reply, Request, pack_reply, unpack_requests
 from podium.ensemble.values.ensemble_spec import (
     Combination,
     EnsembleState,
@@ -108,13 +108,13 @@ class FakeWorker:
     async def _serve(self) -> None:
         while True:
             sender, *frames = await self._socket.recv_multipart()
-            request = Request.parse(frames)
-            self.requests.put_nowait((sender, request))
-            for reply in self._script(request) if self._script else ():
-                await self.send(sender, reply)
+            for request in unpack_requests(frames):
+                self.requests.put_nowait((sender, request))
+                for reply in self._script(request) if self._script else ():
+                    await self.send(sender, reply)
 
     async def send(self, sender: bytes, reply: Reply | list[bytes]) -> None:
-        await self._socket.send_multipart([sender, *(reply.frames() if isinstance(reply, Reply) else reply)])
+        await self._socket.send_multipart([sender, *(pack_reply(reply) if isinstance(reply, Reply) else reply)])
 
     def close(self) -> None:
         self._task.cancel()

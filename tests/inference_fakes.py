@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from fastapi import FastAPI
@@ -14,6 +15,7 @@ from podium.api.gateway import inference_protocol, prometheus_metrics
 from podium.api.http import problem_details
 from podium.api.http.request_body import IncomingBodies
 from podium.db.access.tokens import Holder, Role
+from podium.ensemble.scoring import combine
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.replica_link import LinkHealth
 from podium.ensemble.serving.transport import Cancellable, Connection, Frames, Listener
@@ -82,6 +84,9 @@ class StoppedTimer:
     def call_later(self, delay_s: float, callback: Callable[[], object]) -> Cancellable:
         return self
 
+    def call_soon(self, callback: Callable[[], object]) -> None:
+        pass
+
     def cancel(self) -> None:
         pass
 
@@ -131,7 +136,8 @@ class ScriptedAggregator(Aggregator):
         weights = (1 / len(answered),) * len(answered)
         stacked = np.stack([one] * len(answered))
         return replace(
-            prediction, outputs=one, member_outputs=stacked, answered_positions=answered, weights=weights
+            prediction, outputs=one, member_outputs=stacked, answered_positions=answered, weights=weights,
+            uncertainty=partial(combine.uncertainty, snapshot.combination, stacked, one, answered),
         )  # fmt: skip
 
 

@@ -11,7 +11,6 @@ import orjson
 
 from podium.api.gateway.inference_request import InferenceRequest
 from podium.api.gateway.output_tensors import BYTES, FP32, Tensor
-from podium.ensemble.scoring import combine
 from podium.ensemble.values.ensemble_spec import Snapshot, Task
 from podium.ensemble.values.prediction import Outcome, Prediction
 
@@ -96,12 +95,7 @@ def _tensors(prediction: Prediction, names: Iterable[str]) -> dict[str, Tensor]:
 
 
 def _uncertainty(prediction: Prediction) -> dict[str, Any]:
-    snapshot = prediction.snapshot
-    assert prediction.outputs is not None
-    assert prediction.member_outputs is not None
-    found = combine.uncertainty(
-        snapshot.combination, prediction.member_outputs, prediction.outputs, prediction.answered_positions
-    )
-    if snapshot.combination.task is Task.REGRESSION:
+    found = prediction.uncertainty()
+    if prediction.snapshot.combination.task is Task.REGRESSION:
         return {VARIANCE: np.asarray(found.variance, np.float32)}
     return {ENTROPY: found.entropy, MUTUAL_INFORMATION: found.mutual_information}

@@ -30,7 +30,6 @@ from podium.api.http.request_limits import (
 from podium.api.http.service_context import ServiceContext
 from podium.db.access.tokens import Role
 from podium.db.stores import ensembles
-from podium.ensemble.scoring.combine import uncertainty
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.values.ensemble_spec import Snapshot, Task, is_id
 from podium.ensemble.values.prediction import MemberReport, MemberStatus, Outcome, Prediction
@@ -208,9 +207,7 @@ def _answer(prediction: Prediction, parameters: _Parameters) -> dict[str, Any]:
         "total_ms": prediction.total_ms,
     }
     if prediction.outputs is not None and prediction.member_outputs is not None:
-        found = uncertainty(
-            snapshot.combination, prediction.member_outputs, prediction.outputs, prediction.answered_positions
-        )
+        found = prediction.uncertainty()
         body |= {"outputs": prediction.outputs, "weights": prediction.weights}
         if snapshot.combination.task is Task.CLASSIFICATION:
             labels = [snapshot.classes[index] for index in prediction.outputs.argmax(axis=1)]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from podium.ensemble.values.ensemble_spec import Combination, Rule, Stacking, Task
+from podium.ensemble.values.prediction import Uncertainty
 
 Predictions = NDArray[np.float32]
 _ELEMENTWISE = frozenset({Rule.MEDIAN, Rule.TRIMMED_MEAN})  # their results on probabilities need not sum
@@ -57,22 +57,6 @@ def apply_temperature(probabilities: Predictions, temperature: float) -> Predict
     return _softmax(np.log(np.maximum(probabilities, _TINY)) / np.float32(temperature))
 
 
-@dataclass(frozen=True, slots=True)
-class Uncertainty:
-    """The uncertainty of a prediction.
-
-    Classification, (rows,) in nats: the entropy of the combined prediction, and the mutual information, which measures
-    the disagreement of the members: the entropy of their mean minus the mean of their entropies. For the rule mean
-    without temperature, entropy = expected entropy + mutual information. Regression, (rows, outputs): variance = noise
-    variance + disagreement, the variance of the members' values.
-    """
-
-    entropy: NDArray[np.float32] | None = None
-    mutual_information: NDArray[np.float32] | None = None
-    variance: NDArray[np.float32] | None = None
-    disagreement: NDArray[np.float32] | None = None
-
-
 def uncertainty(
     combination: Combination, predictions: Predictions, outputs: Predictions, answered: Sequence[int]
 ) -> Uncertainty:
@@ -85,7 +69,7 @@ def uncertainty(
     mean = outputs if plain else _mean(predictions, weights)
     if combination.task is Task.CLASSIFICATION:
         entropy = _entropy(outputs)
-        expected = weights @ _entropy(predictions)
+        expected = np.add.accumulate(_entropy(predictions) * weights[:, None], axis=0)[-1]  # as in `_mean`
         return Uncertainty(entropy, np.maximum((entropy if plain else _entropy(mean)) - expected, 0))
     disagreement = _mean((predictions - mean) ** 2, weights)
     noise = np.asarray(combination.noise_variance or (0.0,), dtype=np.float32)

@@ -15,11 +15,10 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.ensemble.protocol.wire import Request
 from podium.ensemble.serving.aggregator_counts import AggregatorCounts
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
 from podium.ensemble.serving.pending_request import MemberCall, OnDone, PendingRequest, workers_of
-from podium.ensemble.serving.replica_link import LinkHealth, LinkReply, ReplicaLink
+from podium.ensemble.serving.replica_link import LinkHealth, LinkReply, QueuedSend, ReplicaLink, SharedMessages
 from podium.ensemble.serving.replica_links import ReplicaLinks, is_warming
 from podium.ensemble.serving.reply_join import check_reply, join
 from podium.ensemble.serving.transport import LoopTimer, Timer, Transport, ZmqTransport
@@ -48,8 +47,10 @@ class Aggregator:
         self._request_ids = itertools.count(secrets.randbits(48) << 14)
         self._links = ReplicaLinks(
             self._transport, self._timer, counts=self.counts, request_ids=self._request_ids, limits=self._limits,
-            on_death=on_death or (lambda: None),
+            on_death=on_death or (lambda: None), on_replies=self._join_answered,
         )  # fmt: skip
+        self._to_flush: dict[ReplicaLink, None] = {}  # links with queued requests
+        self._answered: list[PendingRequest] = []  # every call is complete; joined together
         self._traffic: dict[int, Traffic] = {}
         self._in_flight = 0
         self._in_flight_bytes = 0
@@ -147,7 +148,10 @@ class Aggregator:
     def admit(
         self, snapshot: Snapshot, inputs: NDArray[np.float32], deadline_ms: float | None, on_done: OnDone
     ) -> PendingRequest:
-        """Admit a request and send it to the members, or shed it; `on_done` is called once with the outcome."""
+        """Admit a request and queue it for the members, or shed it; `on_done` is called once with the outcome.
+
+        What one turn of the event loop admits is sent by `flush`, in one message to each replica.
+        """
         pending = PendingRequest(
             request_id=next(self._request_ids),
             snapshot=snapshot,
@@ -163,7 +167,9 @@ class Aggregator:
         pending.calls = [MemberCall(positions, replicas) for positions, replicas in workers_of(snapshot)]
         for call in pending.calls:
             self._call(pending, call)
-        if not self._complete_if_answered(pending):
+        self._note_if_answered(pending)
+        self._join_answered()
+        if not pending.completed:
             left_s = pending.due_s - self._timer.now_s()
             pending.timers.append(self._timer.call_later(left_s, lambda: self.expire(pending)))
         return pending
@@ -178,7 +184,17 @@ class Aggregator:
                 link.abandon(pending.request_id, MemberStatus.LATE)
             call.links.clear()
             call.complete(MemberStatus.LATE, f"no answer within {pending.deadline_ms:g} ms")
-        self._complete_if_answered(pending)
+        self._note_if_answered(pending)
+        self._join_answered()
+
+    def flush(self) -> None:
+        """Send the queued requests; called by the timer at the end of the turn that queued them."""
+        shared = SharedMessages(self._timer.now_s())
+        while self._to_flush:  # a request that cannot be sent may be queued for another replica
+            link = next(iter(self._to_flush))
+            del self._to_flush[link]
+            link.flush(shared)
+        self._join_answered()
 
     def cancel(self, pending: PendingRequest) -> None:
         """The client has disconnected: drop the request. Does nothing once it is complete."""
@@ -217,35 +233,63 @@ class Aggregator:
         link = min(available, key=lambda each: each.in_flight, default=None)
         if link is None:
             call.complete(*self._links.unavailable_status(call.replicas, pending.snapshot))
-        elif not self._send(pending, call, link) and self._call_another(pending, call) is None:
-            call.complete(MemberStatus.QUEUE_FULL, "the send queue of its connection is full")
-        elif len(available) > 1 and link.p95_ms is not None:
+            return
+        self._queue(pending, call, link)
+        if len(available) > 1 and link.p95_ms is not None:
             pending.timers.append(self._timer.call_later(link.p95_ms / 1000, lambda: self._hedge(pending, call)))
 
-    def _send(self, pending: PendingRequest, call: MemberCall, link: ReplicaLink) -> bool:
+    def _queue(self, pending: PendingRequest, call: MemberCall, link: ReplicaLink, *, is_hedge: bool = False) -> None:
         call.tried.add(link.replica_id)
-        left_ms = (pending.due_s - self._timer.now_s()) * 1000
-        request = Request(pending.request_id, link.epoch, left_ms, pending.inputs)
-        if not link.send(request, lambda answer: self._on_reply(pending, call, link, answer)):
-            link.counts.skipped += 1
-            return False
         call.links.append(link)
+        if is_hedge:
+            link.counts.hedges += 1
+
+        def on_unsent(status: MemberStatus, message: str) -> None:
+            self._hedge_credit -= self._limits.hedge_share
+            if is_hedge:
+                link.counts.hedges -= 1
+                self._hedge_credit += 1
+            self._on_unsent(pending, call, link, status, message)
+
+        link.queue(
+            QueuedSend(
+                pending.request_id,
+                pending.inputs,
+                pending.due_s,
+                lambda answer: self._on_reply(pending, call, link, answer),
+                on_unsent,
+            )
+        )
         self._hedge_credit = min(self._hedge_credit + self._limits.hedge_share, _MAX_HEDGE_CREDIT)
-        return True
+        if not self._to_flush:
+            self._timer.call_soon(self.flush)
+        self._to_flush[link] = None
 
     def _hedge(self, pending: PendingRequest, call: MemberCall) -> None:
         """The replica is slower than its p95: send to another one too, within the allowed share of hedges."""
         if pending.completed or call.status is not None or self._hedge_credit < 1:
             return
-        if (link := self._call_another(pending, call)) is not None:
+        if self._call_another(pending, call, is_hedge=True):
             self._hedge_credit -= 1
-            link.counts.hedges += 1
 
-    def _call_another(self, pending: PendingRequest, call: MemberCall) -> ReplicaLink | None:
-        """Send to a replica that was not tried yet; None if there is none."""
+    def _call_another(self, pending: PendingRequest, call: MemberCall, *, is_hedge: bool = False) -> bool:
+        """Queue for a replica that was not tried yet. Returns False if there is none."""
         others = [link for link in self._links.available(call.replicas) if link.replica_id not in call.tried]
         link = min(others, key=lambda each: each.in_flight, default=None)
-        return link if link is not None and self._send(pending, call, link) else None
+        if link is None:
+            return False
+        self._queue(pending, call, link, is_hedge=is_hedge)
+        return True
+
+    def _on_unsent(
+        self, pending: PendingRequest, call: MemberCall, link: ReplicaLink, status: MemberStatus, message: str
+    ) -> None:
+        """The request was not sent to this replica: try another one, unless one is processing the call."""
+        call.links.remove(link)
+        link.counts.skipped += 1
+        if not call.links and not self._call_another(pending, call):
+            call.complete(*(call.last_failure or (status, message)))
+            self._note_if_answered(pending)
 
     def _on_reply(self, pending: PendingRequest, call: MemberCall, link: ReplicaLink, answer: LinkReply) -> None:
         """Handle the reply of one replica; the first valid one completes the call."""
@@ -255,12 +299,13 @@ class Aggregator:
         if answer.status is MemberStatus.OK:
             link.breaker.record_success()
         elif self._await_another(pending, call, link, answer):
+            call.last_failure = answer.status, answer.message
             return
         for other in call.links:
             other.abandon(pending.request_id, None)
         call.links.clear()
         call.complete(answer.status, answer.message, answer.reply if answer.status is MemberStatus.OK else None)
-        self._complete_if_answered(pending)
+        self._note_if_answered(pending)
 
     def _await_another(self, pending: PendingRequest, call: MemberCall, link: ReplicaLink, answer: LinkReply) -> bool:
         """Whether another replica still processes the call: a hedge, or one that replaces a replica that died."""
@@ -269,14 +314,23 @@ class Aggregator:
         if call.links:
             return True
         retry = answer.status in (MemberStatus.DIED, MemberStatus.REFUSED)
-        return retry and self._call_another(pending, call) is not None
+        return retry and self._call_another(pending, call)
 
-    def _complete_if_answered(self, pending: PendingRequest) -> bool:
+    def _note_if_answered(self, pending: PendingRequest) -> None:
         if not pending.completed and all(call.status is not None for call in pending.calls):
-            self._links.record_errors(pending)
-            prediction = join(pending, (self._timer.now_s() - pending.admitted_s) * 1000)
-            self._complete(pending, prediction.outcome, prediction)
-        return pending.completed
+            self._answered.append(pending)
+
+    def _join_answered(self) -> None:
+        """Complete the requests whose calls are complete; those that one message answered are combined together."""
+        while self._answered:
+            answered = [pending for pending in self._answered if not pending.completed]
+            self._answered.clear()
+            for pending in answered:
+                self._links.record_errors(pending)
+            now_s = self._timer.now_s()
+            for pending, prediction in zip(answered, join(answered, now_s), strict=True):
+                if not pending.completed:
+                    self._complete(pending, prediction.outcome, prediction)
 
     def _complete(self, pending: PendingRequest, outcome: Outcome, prediction: Prediction | None = None) -> None:
         """Record the outcome of a request, exactly once."""

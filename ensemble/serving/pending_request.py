@@ -27,6 +27,7 @@ class MemberCall:
     links: list[ReplicaLink] = field(default_factory=list)  # sent and not answered; two while a hedge is in flight
     tried: set[int] = field(default_factory=set)  # replica ids
     failures: list[tuple[ReplicaLink, str]] = field(default_factory=list)
+    last_failure: tuple[MemberStatus, str] | None = None  # of a replica that another one replaces
     status: MemberStatus | None = None
     message: str = ""
     reply: Reply | None = None

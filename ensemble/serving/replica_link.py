@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.ensemble.protocol.wire import Reply, Request, WireError
+from podium.ensemble.protocol.wire import (
+    MAX_ITEMS,
+    Frames,
+    Reply,
+    Request,
+    WireError,
+    concatenate,
+    pack_requests,
+    unpack_replies,
+)
 from podium.ensemble.serving.aggregator_counts import AggregatorCounts
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
 from podium.ensemble.serving.circuit_breaker import CircuitBreaker
@@ -34,6 +43,44 @@ class LinkReply:
 
 
 OnReply = Callable[[LinkReply], None]
+OnUnsent = Callable[[MemberStatus, str], None]
+
+
+@dataclass(slots=True)
+class QueuedSend:
+    """A request that is sent with the next bundle."""
+
+    request_id: int
+    inputs: NDArray[np.float32]  # (rows, features)
+    due_s: float
+    on_reply: OnReply
+    on_unsent: OnUnsent
+
+
+class SharedMessages:
+    """The messages of one flush at `now_s`: members in the same epoch that get the same requests get the same message.
+
+    Members in different epochs share the rows.
+    """
+
+    def __init__(self, now_s: float) -> None:
+        self.now_s = now_s
+        self._rows: dict[tuple[int, ...], NDArray[np.float32]] = {}
+        self._frames: dict[tuple[int, ...], Frames] = {}
+
+    def of(self, items: Sequence[QueuedSend], epoch: int) -> Frames:
+        """The frames of the message with these requests."""
+        ids = tuple([item.request_id for item in items])
+        frames = self._frames.get((epoch, *ids))
+        if frames is None:
+            rows = self._rows.get(ids)
+            if rows is None:
+                rows = self._rows[ids] = concatenate([item.inputs for item in items])
+            requests = [
+                Request(item.request_id, epoch, (item.due_s - self.now_s) * 1000, item.inputs) for item in items
+            ]
+            frames = self._frames[epoch, *ids] = pack_requests(requests, rows)
+        return frames
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +114,7 @@ class ReplicaLink:
 
     def __init__(
         self, replica: Replica, transport: Transport, timer: Timer, *, counts: AggregatorCounts,
-        limits: AggregatorLimits, on_death: Callable[[], None],
+        limits: AggregatorLimits, on_death: Callable[[], None], on_replies: Callable[[], None],
     ) -> None:  # fmt: skip
         assert replica.endpoint is not None
         self.replica_id = replica.replica_id
@@ -80,6 +127,9 @@ class ReplicaLink:
         self._timer = timer
         self._limits = limits
         self._on_death = on_death
+        self._on_replies = on_replies  # called after each message, and after the connection was lost
+        self._queued: dict[int, QueuedSend] = {}  # sent with the next bundle
+        self._queued_bytes = 0
         self._pending: dict[int, OnReply] = {}  # a client waits for these
         self._in_flight: OrderedDict[int, _InFlight] = OrderedDict()  # the worker has not answered these
         self._in_flight_bytes = 0
@@ -106,23 +156,23 @@ class ReplicaLink:
 
     @property
     def in_flight(self) -> int:
-        """Number of requests that the worker has not answered."""
-        return len(self._in_flight)
+        """Number of requests that the worker has not answered, including those queued for the next bundle."""
+        return len(self._in_flight) + len(self._queued)
 
     @property
     def in_flight_ids(self) -> list[int]:
         """Ids of the requests that the worker has not answered, in the order they were sent."""
-        return list(self._in_flight)
+        return [*self._in_flight, *self._queued]
 
     @property
     def in_flight_bytes(self) -> int:
         """Bytes of input in the requests that the worker has not answered."""
-        return self._in_flight_bytes
+        return self._in_flight_bytes + self._queued_bytes
 
     @property
     def pending(self) -> int:
         """Number of requests and probes whose reply is still waited for."""
-        return len(self._pending)
+        return len(self._pending) + len(self._queued)
 
     def wait_s(self) -> float:
         """Estimated time until a new request is answered; 0 while few are in flight."""
@@ -142,28 +192,50 @@ class ReplicaLink:
         """How long requests have been in flight without any reply."""
         return 0.0 if self._unresponsive_since_s is None else (self._timer.now_s() - self._unresponsive_since_s) * 1000
 
-    def send(self, request: Request, on_reply: OnReply) -> bool:
-        """Send a request without blocking. Returns False if the connection's queue is full."""
-        if not self._connection.send(request.frames()):
+    def queue(self, item: QueuedSend) -> None:
+        """Queue a request for the next bundle."""
+        self._queued[item.request_id] = item
+        self._queued_bytes += item.inputs.nbytes
+
+    def flush(self, shared: SharedMessages) -> None:
+        """Send the queued requests without blocking, as few messages as possible.
+
+        A message that the connection cannot queue ends each of its requests as not sent.
+        """
+        queued, self._queued, self._queued_bytes = list(self._queued.values()), {}, 0
+        for items in _messages(queued):
+            if not self._send(items, shared):
+                for item in items:
+                    item.on_unsent(MemberStatus.QUEUE_FULL, "the send queue of its connection is full")
+
+    def _send(self, items: Sequence[QueuedSend], shared: SharedMessages) -> bool:
+        if not self._connection.send(shared.of(items, self.epoch)):
             return False
-        self._pending[request.request_id] = on_reply
-        self._track(request, is_probe=False)
-        self.counts.sent += 1
-        self.counts.pending += 1
+        for item in items:
+            self._pending[item.request_id] = item.on_reply
+            self._track(item.request_id, item.inputs.nbytes, shared.now_s, is_probe=False)
+        self.counts.sent += len(items)
+        self.counts.pending += len(items)
         return True
 
     def probe(self, request: Request, on_reply: OnReply) -> bool:
         """Send a probe, which is counted in `probes` only. Returns False if the connection's queue is full."""
         self._drop_abandoned()
-        if not self._connection.send(request.frames()):
+        if not self._connection.send(pack_requests([request])):
             return False
         self._pending[request.request_id] = on_reply
-        self._track(request, is_probe=True)
+        self._track(request.request_id, request.inputs.nbytes, self._timer.now_s(), is_probe=True)
         self.counts.probes += 1
         return True
 
     def abandon(self, request_id: int, status: MemberStatus | None) -> None:
-        """Stop waiting for a request because it is late, or (None) because it is no longer needed."""
+        """Stop waiting for a request because it is late, or (None) because it is no longer needed.
+
+        A request that is still queued leaves the bundle and is not counted: it was never sent.
+        """
+        if (item := self._queued.pop(request_id, None)) is not None:
+            self._queued_bytes -= item.inputs.nbytes
+            return
         if self._pending.pop(request_id, None) is None:
             return
         self.counts.record(status)
@@ -184,31 +256,37 @@ class ReplicaLink:
     @property
     def idle(self) -> bool:
         """Whether nothing is pending."""
-        return not self._pending
+        return not self._pending and not self._queued
 
     # Receiving (`Listener`).
 
     def on_message(self, frames: list[bytes]) -> None:
         try:
-            reply = Reply.parse(frames)
+            bundle = unpack_replies(frames)
         except WireError:
             self._dropped_replies["garbled"] += 1
             return
-        if reply.epoch != self.epoch:
-            self._dropped_replies["stale_epoch"] += 1
+        if bundle.epoch != self.epoch:
+            self._dropped_replies["stale_epoch"] += len(bundle.request_ids)
             return
+        status = _status_of(bundle.status)
+        for reply in bundle.replies():
+            self._receive(reply, status)
+        self._on_replies()
+
+    def _receive(self, reply: Reply, status: MemberStatus) -> None:
         sent = self._in_flight.pop(reply.request_id, None)
         if sent is None:
             self._dropped_replies["duplicate" if reply.request_id in self._answered else "unknown"] += 1
             return
         self._complete(reply.request_id, sent)
         on_reply = self._pending.pop(reply.request_id, None)
-        if reply.status == "ok" and not sent.is_probe:
+        if status is MemberStatus.OK and not sent.is_probe:
             self._observe(sent, late=on_reply is None)
         if on_reply is None:
             self._dropped_replies["late"] += 1
             return
-        on_reply(LinkReply(reply, _status_of(reply), reply.message))
+        on_reply(LinkReply(reply, status, reply.message))
 
     def on_disconnect(self) -> None:
         if not self.down:
@@ -235,7 +313,7 @@ class ReplicaLink:
 
     def _is_full(self) -> bool:
         limits = self._limits
-        return self.in_flight >= limits.replica_requests or self._in_flight_bytes >= limits.replica_bytes
+        return self.in_flight >= limits.replica_requests or self.in_flight_bytes >= limits.replica_bytes
 
     def _fail_pending(self) -> None:
         self._in_flight.clear()
@@ -244,10 +322,14 @@ class ReplicaLink:
         while self._pending:  # one at a time: a callback may abandon another request
             on_reply = self._pending.pop(next(iter(self._pending)))
             on_reply(LinkReply(None, MemberStatus.DIED, _PROCESS_GONE))
+        while self._queued:
+            request_id, item = next(iter(self._queued.items()))
+            self.abandon(request_id, None)
+            item.on_unsent(MemberStatus.UNAVAILABLE, _PROCESS_GONE)
+        self._on_replies()
 
-    def _track(self, request: Request, *, is_probe: bool) -> None:
-        size, now_s = request.inputs.nbytes, self._timer.now_s()
-        self._in_flight[request.request_id] = _InFlight(size, now_s, is_probe)
+    def _track(self, request_id: int, size: int, now_s: float, *, is_probe: bool) -> None:
+        self._in_flight[request_id] = _InFlight(size, now_s, is_probe)
         self._in_flight_bytes += size
         if self._unresponsive_since_s is None:
             self._unresponsive_since_s = now_s
@@ -281,14 +363,26 @@ class ReplicaLink:
             self.counts.latency_ms.observe(latency_ms)
 
 
-def _status_of(reply: Reply) -> MemberStatus:
-    known = {
-        "ok": MemberStatus.OK,
-        "error": MemberStatus.ERROR,
-        "expired": MemberStatus.EXPIRED,
-        "refused": MemberStatus.REFUSED,
-    }
-    return known.get(reply.status, MemberStatus.INVALID)
+def _messages(queued: list[QueuedSend]) -> Iterator[list[QueuedSend]]:
+    """The requests of each message: with the same number of features, and at most `MAX_ITEMS`."""
+    by_features: dict[int, list[QueuedSend]] = {}
+    for item in queued:
+        by_features.setdefault(item.inputs.shape[1], []).append(item)
+    for same in by_features.values():
+        for start in range(0, len(same), MAX_ITEMS):
+            yield same[start : start + MAX_ITEMS]
+
+
+_STATUSES = {
+    "ok": MemberStatus.OK,
+    "error": MemberStatus.ERROR,
+    "expired": MemberStatus.EXPIRED,
+    "refused": MemberStatus.REFUSED,
+}
+
+
+def _status_of(status: str) -> MemberStatus:
+    return _STATUSES.get(status, MemberStatus.INVALID)
 
 
 def probe_rows(features: int) -> NDArray[np.float32]:

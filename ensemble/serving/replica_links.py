@@ -32,6 +32,7 @@ class ReplicaLinks:
         request_ids: Iterator[int],
         limits: AggregatorLimits,
         on_death: Callable[[], None],
+        on_replies: Callable[[], None],
     ) -> None:
         self._transport = transport
         self._timer = timer
@@ -39,6 +40,7 @@ class ReplicaLinks:
         self._request_ids = request_ids
         self._limits = limits
         self._on_death = on_death
+        self._on_replies = on_replies
         self._links: dict[int, ReplicaLink] = {}
         self._draining: list[ReplicaLink] = []
 
@@ -149,7 +151,13 @@ class ReplicaLinks:
         link = self._links.get(replica.replica_id)
         if link is None:
             link = self._links[replica.replica_id] = ReplicaLink(
-                replica, self._transport, self._timer, counts=self._counts, limits=self._limits, on_death=self._on_death
+                replica,
+                self._transport,
+                self._timer,
+                counts=self._counts,
+                limits=self._limits,
+                on_death=self._on_death,
+                on_replies=self._on_replies,
             )
         return link
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.ensemble.protocol.wire import Reply
+from podium.ensemble.protocol.wire import Reply, concatenate
 from podium.ensemble.scoring import combine
 from podium.ensemble.serving.pending_request import MemberCall, PendingRequest
-from podium.ensemble.values.ensemble_spec import Mode, Snapshot
-from podium.ensemble.values.prediction import MemberReport, MemberStatus, Outcome, Prediction
+from podium.ensemble.values.ensemble_spec import Combination, Mode, Rule, Snapshot
+from podium.ensemble.values.prediction import MemberReport, MemberStatus, Outcome, Prediction, Uncertainty
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,41 +25,112 @@ class _MemberPart:
     outputs: NDArray[np.float32] | None
 
 
-def join(pending: PendingRequest, total_ms: float) -> Prediction:
-    """Combine the valid outputs in member order. Every call must be complete.
+class _GroupUncertainty:
+    """The uncertainty of requests that were combined together, computed once when the first response needs it."""
 
-    Without a quorum the prediction has no outputs; its outcome is the reason.
-    """
-    snapshot = pending.snapshot
-    parts = [part for call in pending.calls for part in _parts(call, snapshot)]  # calls are in member order
-    reports = tuple(part.report for part in parts)
-    valid = [part for part in parts if part.outputs is not None]
-    answered = tuple(part.position for part in valid)
-    if len(valid) < snapshot.quorum:
-        late = any(report.status in (MemberStatus.LATE, MemberStatus.EXPIRED) for report in reports)
-        outcome = Outcome.DEADLINE if late and not valid else Outcome.BELOW_QUORUM
+    def __init__(
+        self, combination: Combination, stacked: NDArray[np.float32], combined: NDArray[np.float32],
+        positions: tuple[int, ...],
+    ) -> None:  # fmt: skip
+        self._compute = partial(combine.uncertainty, combination, stacked, combined, positions)
+        self._whole: Uncertainty | None = None
 
-        return Prediction(
-            outcome=outcome,
-            snapshot=snapshot,
-            reports=reports,
-            deadline_ms=pending.deadline_ms,
-            total_ms=total_ms,
-            answered_positions=answered,
+    def of(self, rows: slice) -> Uncertainty:
+        """The uncertainty of the request that has these rows."""
+        whole = self._whole = self._whole or self._compute()
+        return Uncertainty(
+            *(
+                None if values is None else values[rows]
+                for values in (whole.entropy, whole.mutual_information, whole.variance, whole.disagreement)
+            )
         )
-    stacked = np.stack([part.outputs for part in valid if part.outputs is not None])
-    combined = _combined_by_worker(pending, len(valid))
+
+
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """A request with the parts of its members, in member order."""
+
+    pending: PendingRequest
+    reports: tuple[MemberReport, ...]
+    valid: list[_MemberPart]
+
+    @property
+    def positions(self) -> tuple[int, ...]:
+        return tuple([part.position for part in self.valid])
+
+
+def join(answered: Sequence[PendingRequest], now_s: float) -> list[Prediction]:
+    """Combine the valid outputs of each request in member order. Every call of every request must be complete.
+
+    The rows of requests with the same version and the same valid members are combined together. Without a quorum the
+    prediction has no outputs; its outcome is the reason.
+    """
+    found: list[Prediction | None] = [None] * len(answered)
+    groups: dict[tuple[object, ...], list[tuple[int, _Answered]]] = {}
+    for index, pending in enumerate(answered):
+        snapshot = pending.snapshot
+        parts = [part for call in pending.calls for part in _parts(call, snapshot)]  # calls are in member order
+        each = _Answered(
+            pending, tuple([part.report for part in parts]), [part for part in parts if part.outputs is not None]
+        )
+        if len(each.valid) < snapshot.quorum:
+            found[index] = _without_outputs(each, now_s)
+            continue
+        # Stacking multiplies matrices, whose bits may depend on the number of rows.
+        alone = index if snapshot.combination.rule is Rule.STACKING else None
+        groups.setdefault((id(snapshot), each.positions, alone), []).append((index, each))
+    for group in groups.values():
+        joined = _join_group([each for _, each in group], now_s)
+        for (index, _), prediction in zip(group, joined, strict=True):
+            found[index] = prediction
+    return [prediction for prediction in found if prediction is not None]
+
+
+def _without_outputs(each: _Answered, now_s: float) -> Prediction:
+    late = any(report.status in (MemberStatus.LATE, MemberStatus.EXPIRED) for report in each.reports)
     return Prediction(
-        outcome=Outcome.OK if len(valid) == len(snapshot.members) else Outcome.DEGRADED,
-        snapshot=snapshot,
-        reports=reports,
-        deadline_ms=pending.deadline_ms,
-        total_ms=total_ms,
-        outputs=combine.combine(snapshot.combination, stacked, answered) if combined is None else combined,
-        member_outputs=stacked,
-        answered_positions=answered,
-        weights=combine.effective_weights(snapshot.combination, answered),
+        outcome=Outcome.DEADLINE if late and not each.valid else Outcome.BELOW_QUORUM,
+        snapshot=each.pending.snapshot,
+        reports=each.reports,
+        deadline_ms=each.pending.deadline_ms,
+        total_ms=(now_s - each.pending.admitted_s) * 1000,
+        answered_positions=each.positions,
     )
+
+
+def _join_group(group: Sequence[_Answered], now_s: float) -> Iterator[Prediction]:
+    """Combine requests with the same version and the same valid members."""
+    snapshot, positions = group[0].pending.snapshot, group[0].positions
+    stacked = np.stack(
+        [
+            concatenate([each.valid[place].outputs for each in group])  # type: ignore[misc]  # valid parts have outputs
+            for place in range(len(positions))
+        ]
+    )
+    by_worker = [_combined_by_worker(each.pending, len(positions)) for each in group]
+    if any(outputs is None for outputs in by_worker):
+        combined = combine.combine(snapshot.combination, stacked, positions)
+    else:
+        combined = concatenate([outputs for outputs in by_worker if outputs is not None])
+    uncertainty = _GroupUncertainty(snapshot.combination, stacked, combined, positions)
+    weights = combine.effective_weights(snapshot.combination, positions)
+    complete = len(positions) == len(snapshot.members)
+    start = 0
+    for each in group:
+        span = slice(start, start + len(each.pending.inputs))
+        yield Prediction(
+            outcome=Outcome.OK if complete else Outcome.DEGRADED,
+            snapshot=snapshot,
+            reports=each.reports,
+            deadline_ms=each.pending.deadline_ms,
+            total_ms=(now_s - each.pending.admitted_s) * 1000,
+            outputs=combined[span],
+            member_outputs=stacked[:, span],
+            answered_positions=positions,
+            weights=weights,
+            uncertainty=partial(uncertainty.of, span),
+        )
+        start = span.stop
 
 
 def check_reply(reply: Reply, *, members: int, rows: int, outputs: int) -> tuple[MemberStatus, str]:
@@ -99,10 +171,10 @@ def _parts(call: MemberCall, snapshot: Snapshot) -> Iterator[_MemberPart]:
 def _member_outputs(reply: Reply, index: int) -> tuple[MemberStatus, str, NDArray[np.float32] | None]:
     """The status, message and outputs of one member of the worker."""
     assert reply.predictions is not None
-    if str(index) in reply.failed:
+    if reply.failed and str(index) in reply.failed:
         return MemberStatus.ERROR, reply.failed[str(index)], None
     outputs = reply.predictions[index]
-    if not np.isfinite(outputs).all():
+    if not reply.all_finite and not np.isfinite(outputs).all():
         return MemberStatus.INVALID, "not finite", None
     return MemberStatus.OK, "", outputs
 

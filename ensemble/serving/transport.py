@@ -29,6 +29,9 @@ class Timer(Protocol):
 
     def call_later(self, delay_s: float, callback: Callable[[], object]) -> Cancellable: ...
 
+    def call_soon(self, callback: Callable[[], object]) -> object:
+        """Call after everything that is due in this turn of the event loop."""
+
 
 class Listener(Protocol):
     """Receives the messages and connection events of a worker."""
@@ -144,3 +147,6 @@ class LoopTimer:
 
     def call_later(self, delay_s: float, callback: Callable[[], object]) -> Cancellable:
         return self._loop.call_later(max(0.0, delay_s), callback)
+
+    def call_soon(self, callback: Callable[[], object]) -> object:
+        return self._loop.call_soon(callback)

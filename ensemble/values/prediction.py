@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -54,6 +55,22 @@ class MemberReport:
 
 
 @dataclass(frozen=True, slots=True)
+class Uncertainty:
+    """The uncertainty of a prediction.
+
+    Classification, (rows,) in nats: the entropy of the combined prediction, and the mutual information, which measures
+    the disagreement of the members: the entropy of their mean minus the mean of their entropies. For the rule mean
+    without temperature, entropy = expected entropy + mutual information. Regression, (rows, outputs): variance = noise
+    variance + disagreement, the variance of the members' values.
+    """
+
+    entropy: NDArray[np.float32] | None = None
+    mutual_information: NDArray[np.float32] | None = None
+    variance: NDArray[np.float32] | None = None
+    disagreement: NDArray[np.float32] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Prediction:
     """A prediction. `outputs` is None without a quorum, or after the deadline."""
 
@@ -66,6 +83,7 @@ class Prediction:
     member_outputs: NDArray[np.float32] | None = None  # (members that answered, rows, outputs)
     answered_positions: tuple[int, ...] = ()
     weights: tuple[float, ...] = ()  # of the members that answered, summing to 1
+    uncertainty: Callable[[], Uncertainty] = Uncertainty  # computed when called; without fields without outputs
 
     @property
     def answered(self) -> int:

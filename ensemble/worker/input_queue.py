@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -33,7 +34,7 @@ class QueuedRequest:
 
 @dataclass(slots=True)
 class QueueCounts:
-    """Counters; always `came = answered + errors + expired + refused + queued + computing`."""
+    """Counters; always `received = answered + errors + expired + refused + queued + computing`."""
 
     received: int = 0
     answered: int = 0
@@ -43,7 +44,7 @@ class QueueCounts:
     queued: int = 0
     computing: int = 0
     queued_bytes: int = 0
-    malformed: int = 0  # invalid messages, not included in `came`
+    malformed: int = 0  # invalid messages, not included in `received`
 
 
 class InputQueue:
@@ -52,7 +53,7 @@ class InputQueue:
     def __init__(self, max_requests: int, max_bytes: int) -> None:
         self._max_requests = max_requests
         self._max_bytes = max_bytes
-        self._queue: queue.SimpleQueue[QueuedRequest | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[list[QueuedRequest] | None] = queue.SimpleQueue()
         self._counts = QueueCounts()
         self._lock = threading.Lock()
 
@@ -64,25 +65,32 @@ class InputQueue:
 
     # The thread that owns the socket.
 
-    def put(self, waiting: QueuedRequest) -> bool:
-        """Queue a request without blocking. Returns False if the queue is full."""
-        size = waiting.request.inputs.nbytes
+    def put(self, requests: Sequence[QueuedRequest]) -> list[QueuedRequest]:
+        """Queue the requests of one message without blocking. Returns those for which the queue is too full."""
+        accepted: list[QueuedRequest] = []
+        refused: list[QueuedRequest] = []
         with self._lock:
             counts = self._counts
-            counts.received += 1
-            if counts.queued >= self._max_requests or (counts.queued and counts.queued_bytes + size > self._max_bytes):
-                counts.refused += 1
-                return False
-            counts.queued += 1
-            counts.queued_bytes += size
-        self._queue.put(waiting)
-        return True
+            counts.received += len(requests)
+            for waiting in requests:
+                size = waiting.request.inputs.nbytes
+                too_many = counts.queued >= self._max_requests
+                if too_many or (counts.queued and counts.queued_bytes + size > self._max_bytes):
+                    counts.refused += 1
+                    refused.append(waiting)
+                else:
+                    counts.queued += 1
+                    counts.queued_bytes += size
+                    accepted.append(waiting)
+        if accepted:
+            self._queue.put(accepted)
+        return refused
 
-    def count_refused(self) -> None:
-        """Count a request that is refused for another reason than a full queue."""
+    def count_refused(self, requests: int) -> None:
+        """Count requests that are refused for another reason than a full queue."""
         with self._lock:
-            self._counts.received += 1
-            self._counts.refused += 1
+            self._counts.received += requests
+            self._counts.refused += requests
 
     def count_malformed(self) -> None:
         """Count an invalid message."""
@@ -101,23 +109,24 @@ class InputQueue:
         try:
             first = self._queue.get(timeout=timeout_s) if timeout_s != 0 else self._queue.get_nowait()
             while first is not None:
-                taken.append(first)
+                taken += first
                 first = self._queue.get_nowait()
         except queue.Empty:
             return taken
         return None
 
-    def start(self, waiting: QueuedRequest) -> None:
-        """Move a request from queued to computing."""
+    def start(self, batch: Sequence[QueuedRequest]) -> None:
+        """Move the requests from queued to computing."""
         with self._lock:
-            self._remove(waiting)
-            self._counts.computing += 1
+            for waiting in batch:
+                self._remove(waiting)
+            self._counts.computing += len(batch)
 
-    def finish(self, end: QueueResult) -> None:
-        """Record the end of a request that was computed."""
+    def finish(self, end: QueueResult, requests: int = 1) -> None:
+        """Record the end of requests that were computed."""
         with self._lock:
-            self._counts.computing -= 1
-            self._count(end)
+            self._counts.computing -= requests
+            self._count(end, requests)
 
     def expire(self, waiting: QueuedRequest) -> None:
         """Record a request that expired in the queue."""
@@ -129,5 +138,5 @@ class InputQueue:
         self._counts.queued -= 1
         self._counts.queued_bytes -= waiting.request.inputs.nbytes
 
-    def _count(self, end: QueueResult) -> None:
-        setattr(self._counts, end, getattr(self._counts, end) + 1)
+    def _count(self, end: QueueResult, requests: int = 1) -> None:
+        setattr(self._counts, end, getattr(self._counts, end) + requests)

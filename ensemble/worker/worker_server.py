@@ -16,14 +16,15 @@ import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import accumulate
 
 import numpy as np
 import zmq
 from numpy.typing import NDArray
 
-from podium.ensemble.protocol.wire import Reply, Request, WireError
+from podium.ensemble.protocol.wire import Frames, ReplyBundle, Request, WireError, concatenate, unpack_requests
 from podium.ensemble.worker.batching import DynamicBatcher
 from podium.ensemble.worker.compute_statistics import ComputeStatistics
 from podium.ensemble.worker.input_queue import InputQueue, QueueCounts, QueuedRequest
@@ -34,8 +35,6 @@ _COPY_BELOW_BYTES = 65536  # for small buffers, zero-copy costs more than a copy
 _MESSAGE_CHARACTERS = 500
 CRASH_EXIT_CODE = 70
 log = logging.getLogger("podium.worker")
-
-Frames = list[bytes | memoryview]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,21 +158,24 @@ class WorkerServer:
     def _accept(self, frames: list[bytes]) -> None:
         sender, *rest = frames
         try:
-            request = Request.parse(rest)
+            requests = unpack_requests(rest)
         except WireError as error:
             self._queue.count_malformed()
             log.warning("garbled request: %s", error)
             return
-        if request.epoch != self._epoch:
-            self._queue.count_refused()
-            self._refuse(sender, request, "stale epoch")
+        if requests[0].epoch != self._epoch:
+            self._queue.count_refused(len(requests))
+            self._refuse(sender, requests, "stale epoch")
             return
         now_s = self._clock()
-        if not self._queue.put(QueuedRequest(sender, request, now_s, now_s + request.left_ms / 1000)):
-            self._refuse(sender, request, "queue full")
+        refused = self._queue.put(
+            [QueuedRequest(sender, request, now_s, now_s + request.left_ms / 1000) for request in requests]
+        )
+        if refused:
+            self._refuse(sender, [each.request for each in refused], "queue full")
 
-    def _refuse(self, sender: bytes, request: Request, message: str) -> None:
-        self._send([sender, *Reply(request.request_id, self._epoch, "refused", message=message).frames()])
+    def _refuse(self, sender: bytes, requests: Sequence[Request], message: str) -> None:
+        self._send([sender, *_ended(requests, self._epoch, "refused", message)])
 
     def _send(self, frames: Frames) -> None:
         with contextlib.suppress(zmq.Again):  # a gateway that does not read loses its replies
@@ -190,8 +192,8 @@ class WorkerServer:
             batch = self._batcher.next([*waiting, *came], self._clock())
             for expired in batch.expired:
                 self._queue.expire(expired)
-                self._reply(expired, "expired")
             if batch.expired:
+                self._reply(batch.expired, "expired")
                 self._wake_io()
             if batch.chosen:
                 self._serve(batch.chosen)
@@ -200,8 +202,7 @@ class WorkerServer:
 
     def _serve(self, batch: Sequence[QueuedRequest]) -> None:
         """Compute the batch. If that fails, compute each request alone, so that only the faulty one fails."""
-        for request in batch:
-            self._queue.start(request)
+        self._queue.start(batch)
         computed = self._predict(batch)
         succeeded = not computed.error
         if len(batch) > 1 and (computed.outputs is None or computed.failed - self._known_failed):
@@ -239,7 +240,7 @@ class WorkerServer:
         for request in batch:
             if request.due_s <= self._clock():
                 self._queue.finish("expired")
-                self._reply(request, "expired")
+                self._reply([request], "expired")
                 continue
             computed = self._predict([request])
             failed.append(computed.failed)
@@ -252,7 +253,7 @@ class WorkerServer:
     def _predict(self, batch: Sequence[QueuedRequest]) -> _Computed:
         started_s = self._clock()
         try:
-            inputs = _concatenate(batch)
+            inputs = concatenate([waiting.request.inputs for waiting in batch])
             predicted = _check_prediction(self._network.predict(inputs), len(inputs))
         except Exception as error:  # noqa: BLE001 - any error of the network is sent to the client
             return _Computed(None, f"{type(error).__name__}: {error}"[:_MESSAGE_CHARACTERS], started_s, 0.0)
@@ -261,39 +262,50 @@ class WorkerServer:
         return _Computed(predicted, _all_failed(predicted), started_s, now_s - started_s)
 
     def _send_results(self, batch: Sequence[QueuedRequest], computed: _Computed) -> None:
-        """Send each request its rows of the outputs."""
-        start = 0
-        for request in batch:
-            end = start + request.rows
-            if computed.outputs is None or computed.error:
-                self._queue.finish("errors")
-                self._reply(request, "error", message=computed.error)
-            else:
-                self._queue.finish("answered")
-                self._outbox.append(self._answer(request, computed, slice(start, end)))
-            start = end
+        """Send each sender one message with the results of its requests."""
+        if computed.outputs is None or computed.error:
+            self._queue.finish("errors", len(batch))
+            self._reply(batch, "error", computed.error)
+        else:
+            self._queue.finish("answered", len(batch))
+            for sender, requests, rows in _by_sender(batch):
+                self._outbox.append([sender, *self._answer(requests, computed, computed.outputs, rows).frames()])
         self._wake_io()
         if computed.outputs is not None:  # while the replies are being sent
-            self._batcher.computed(start, computed.seconds, computed.started_s + computed.seconds)
+            rows_computed = sum(request.rows for request in batch)
+            self._batcher.computed(rows_computed, computed.seconds, computed.started_s + computed.seconds)
 
-    def _answer(self, waiting: QueuedRequest, computed: _Computed, rows: slice) -> Frames:
-        outputs = computed.outputs
-        assert outputs is not None
-        reply = Reply(
-            waiting.request.request_id,
+    def _answer(
+        self,
+        requests: Sequence[QueuedRequest],
+        computed: _Computed,
+        outputs: NetworkOutputs,
+        rows: NDArray[np.intp] | None,
+    ) -> ReplyBundle:
+        """The results of one sender's requests; `rows` are their rows in the batch, or None for all."""
+        predictions, combined = outputs.predictions, outputs.combined
+        if rows is not None:
+            predictions = predictions[:, rows]
+            combined = None if combined is None else combined[rows]
+        return ReplyBundle(
             self._epoch,
             "ok",
-            queue_ms=(computed.started_s - waiting.arrived_s) * 1000,
+            [each.request.request_id for each in requests],
+            [each.rows for each in requests],
+            [(computed.started_s - each.arrived_s) * 1000 for each in requests],
             compute_ms=computed.seconds * 1000,
             failed={str(i): message[:_MESSAGE_CHARACTERS] for i, message in outputs.failed.items()},
-            predictions=outputs.predictions[:, rows],
-            combined=None if outputs.combined is None else outputs.combined[rows],
+            predictions=predictions,
+            combined=combined,
         )
-        return [waiting.sender, *reply.frames()]
 
-    def _reply(self, waiting: QueuedRequest, status: str, message: str = "") -> None:
-        reply = Reply(waiting.request.request_id, self._epoch, status, message=message)
-        self._outbox.append([waiting.sender, *reply.frames()])
+    def _reply(self, ended: Sequence[QueuedRequest], status: str, message: str = "") -> None:
+        """Send a status without predictions."""
+        by_sender: dict[bytes, list[Request]] = {}
+        for each in ended:
+            by_sender.setdefault(each.sender, []).append(each.request)
+        for sender, requests in by_sender.items():
+            self._outbox.append([sender, *_ended(requests, self._epoch, status, message)])
 
     def _wake_io(self) -> None:
         """Wake the I/O thread to send the queued replies."""
@@ -301,11 +313,27 @@ class WorkerServer:
             self._wake_sender.send(b"\0")
 
 
-def _concatenate(batch: Sequence[QueuedRequest]) -> NDArray[np.float32]:
-    """The inputs of all requests, (rows, features)."""
-    if len(batch) == 1:
-        return batch[0].request.inputs
-    return np.concatenate([waiting.request.inputs for waiting in batch])
+def _ended(requests: Sequence[Request], epoch: int, status: str, message: str) -> Frames:
+    """A message with the same status for each request, without predictions."""
+    none = [0] * len(requests)
+    return ReplyBundle(epoch, status, [each.request_id for each in requests], none, none, message=message).frames()
+
+
+def _by_sender(
+    batch: Sequence[QueuedRequest],
+) -> Iterator[tuple[bytes, Sequence[QueuedRequest], NDArray[np.intp] | None]]:
+    """Each sender, its requests, and their rows in the batch; None if all rows are its own."""
+    if all(each.sender == batch[0].sender for each in batch):
+        yield batch[0].sender, batch, None
+        return
+    starts = accumulate((each.rows for each in batch), initial=0)
+    found: dict[bytes, tuple[list[QueuedRequest], list[NDArray[np.intp]]]] = {}
+    for each, start in zip(batch, starts, strict=False):
+        requests, rows = found.setdefault(each.sender, ([], []))
+        requests.append(each)
+        rows.append(np.arange(start, start + each.rows))
+    for sender, (requests, rows) in found.items():
+        yield sender, requests, np.concatenate(rows)
 
 
 def _check_prediction(predicted: NetworkOutputs, rows: int) -> NetworkOutputs:

@@ -17,7 +17,7 @@ import zmq
 from safetensors.torch import save_file
 from torch import nn
 
-from podium.ensemble.protocol.wire import Reply, Request
+from podium.ensemble.protocol.wire import Request, pack_requests, unpack_replies
 from podium.ensemble.scoring import combine
 from podium.ensemble.values.ensemble_spec import Precision, Rule, Task
 from podium.ensemble.worker import in_graph_network, plan_selection
@@ -301,8 +301,8 @@ def test_actor_serves_after_warm_up_and_is_deterministic(
     assert json.loads(actor.health())["answered"] == 0
     with zmq.Context() as context, context.socket(zmq.DEALER) as client:
         client.connect(endpoint)
-        client.send_multipart(Request(7, 3, 5000.0, ROWS).frames())
-        reply = Reply.parse(client.recv_multipart())
+        client.send_multipart(pack_requests([Request(7, 3, 5000.0, ROWS)]))
+        (reply,) = unpack_replies(client.recv_multipart()).replies()
     assert (reply.request_id, reply.status, reply.combined is not None) == (7, "ok", whole_ensemble)
     assert reply.predictions is not None and reply.predictions.shape == (len(files), 17, 4)
     assert actor.server is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,41 +13,63 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 
-from podium.ensemble.protocol.wire import MAX_ELEMENTS, Reply, Request, WireError
+from podium.ensemble.protocol.wire import (
+    MAX_ELEMENTS,
+    MAX_ITEMS,
+    Frames,
+    Reply,
+    ReplyBundle,
+    Request,
+    WireError,
+    pack_reply,
+    pack_requests,
+    unpack_replies,
+    unpack_requests,
+)
 
 ids = st.integers(0, 2**63 - 1)
 times = st.floats(0, 1e9)
 floats = st.floats(width=32)  # NaN and infinity are valid here: the aggregator checks them
-
-
-def _array(*dimensions: st.SearchStrategy[int]) -> st.SearchStrategy[NDArray[np.float32]]:
-    return st.tuples(*dimensions).flatmap(lambda shape: arrays.arrays(np.float32, shape, elements=floats))
-
-
 small = st.integers(0, 4)
-requests = st.builds(Request, ids, st.integers(0, 2**31), times, _array(small, small))
+Unpack = Callable[[list[bytes]], object]
+
+
+def _array(*shape: int) -> st.SearchStrategy[NDArray[np.float32]]:
+    return arrays.arrays(np.float32, shape, elements=floats)
 
 
 @st.composite
-def replies(draw: st.DrawFn) -> Reply:
-    predictions = draw(st.none() | _array(small, small, small))
-    combined = None if predictions is None else draw(st.none() | _array(small, small))
-    failed = draw(st.dictionaries(st.integers(0, 9).map(str), st.text(), max_size=3))
-    return Reply(
-        draw(ids),
-        draw(small),
-        draw(st.text()),
-        draw(times),
-        draw(times),
-        draw(st.text()),
-        failed,
-        predictions,
-        combined,
+def requests(draw: st.DrawFn) -> list[Request]:
+    """The requests of one message."""
+    epoch, features = draw(st.integers(0, 2**31)), draw(small)
+    return [
+        Request(draw(ids), epoch, draw(times), draw(_array(draw(small), features)))
+        for _ in range(draw(st.integers(1, 4)))
+    ]
+
+
+@st.composite
+def replies(draw: st.DrawFn) -> ReplyBundle:
+    """The replies of one message."""
+    rows = draw(st.lists(small, min_size=1, max_size=4))
+    predictions = draw(st.none() | _array(draw(small), sum(rows), draw(small)))
+    combined = None if predictions is None else draw(st.none() | _array(sum(rows), draw(small)))
+    return ReplyBundle(
+        epoch=draw(small),
+        status=draw(st.text()),
+        request_ids=[draw(ids) for _ in rows],
+        rows=rows,
+        queue_ms=[draw(times) for _ in rows],
+        compute_ms=draw(times),
+        message=draw(st.text()),
+        failed=draw(st.dictionaries(st.integers(0, 9).map(str), st.text(), max_size=3)),
+        predictions=predictions,
+        combined=combined,
     )
 
 
-def _sent(message: Request | Reply) -> list[bytes]:
-    return [bytes(frame) for frame in message.frames()]
+def _sent(frames: Frames) -> list[bytes]:
+    return [bytes(frame) for frame in frames]
 
 
 def _same(one: NDArray[np.float32] | None, other: NDArray[np.float32] | None) -> bool:
@@ -55,32 +78,70 @@ def _same(one: NDArray[np.float32] | None, other: NDArray[np.float32] | None) ->
     return one.shape == other.shape and one.dtype == other.dtype and one.tobytes() == other.tobytes()
 
 
-@given(requests)
-def test_request_is_decoded_as_sent(request: Request) -> None:
-    back = Request.parse(_sent(request))
-    assert (back.request_id, back.epoch, back.left_ms) == (request.request_id, request.epoch, request.left_ms)
-    assert _same(back.inputs, request.inputs)
+@given(requests())
+def test_requests_are_decoded_as_sent(sent: list[Request]) -> None:
+    found = unpack_requests(_sent(pack_requests(sent)))
+    assert len(found) == len(sent)
+    for back, request in zip(found, sent, strict=True):
+        assert (back.request_id, back.epoch, back.left_ms) == (request.request_id, request.epoch, request.left_ms)
+        assert _same(back.inputs, request.inputs)
 
 
 @given(replies())
-def test_reply_is_decoded_as_sent(reply: Reply) -> None:
-    back = Reply.parse(_sent(reply))
-    for name in ("request_id", "epoch", "status", "queue_ms", "compute_ms", "message", "failed"):
-        assert getattr(back, name) == getattr(reply, name)
+def test_replies_are_decoded_as_sent(sent: ReplyBundle) -> None:
+    found = unpack_replies(_sent(sent.frames()))
+    for name in ("epoch", "status", "request_ids", "rows", "queue_ms", "compute_ms", "message", "failed"):
+        assert getattr(found, name) == getattr(sent, name)
+    assert _same(found.predictions, sent.predictions)
+    assert _same(found.combined, sent.combined)
+
+
+@given(replies())
+def test_each_reply_has_its_own_rows(bundle: ReplyBundle) -> None:
+    start = 0
+    for reply, request_id, rows, queue_ms in zip(
+        bundle.replies(), bundle.request_ids, bundle.rows, bundle.queue_ms, strict=True
+    ):
+        assert (reply.request_id, reply.queue_ms, reply.failed) == (request_id, queue_ms, bundle.failed)
+        if bundle.predictions is None:
+            assert reply.predictions is None
+        else:
+            assert _same(reply.predictions, bundle.predictions[:, start : start + rows])
+            assert not reply.all_finite or np.isfinite(bundle.predictions).all()
+        if bundle.combined is not None:
+            assert _same(reply.combined, bundle.combined[start : start + rows])
+        start += rows
+
+
+@pytest.mark.parametrize("rows", [[1, 1], [2, 2]], ids=str)
+def test_replies_whose_rows_do_not_match_have_no_predictions(rows: list[int]) -> None:
+    bundle = ReplyBundle(1, "ok", [5, 6], rows, [0.0, 0.0], predictions=np.zeros((1, 3, 2), np.float32))
+    assert [reply.predictions for reply in bundle.replies()] == [None, None]
+
+
+def test_one_reply_is_a_message_of_one() -> None:
+    reply = Reply(7, 2, "ok", 1.5, 2.5, predictions=np.ones((1, 3, 2), np.float32))
+    (back,) = unpack_replies(_sent(pack_reply(reply))).replies()
+    assert (back.request_id, back.epoch, back.status, back.queue_ms, back.compute_ms) == (7, 2, "ok", 1.5, 2.5)
     assert _same(back.predictions, reply.predictions)
-    assert _same(back.combined, reply.combined)
 
 
 def test_noncontiguous_array_is_sent_in_logical_order() -> None:
     inputs = np.arange(6, dtype=np.float32).reshape(2, 3).T
-    np.testing.assert_array_equal(Request.parse(_sent(Request(1, 1, 5.0, inputs))).inputs, inputs)
+    (back,) = unpack_requests(_sent(pack_requests([Request(1, 1, 5.0, inputs)])))
+    np.testing.assert_array_equal(back.inputs, inputs)
+
+
+messages = st.one_of(
+    requests().map(lambda sent: (unpack_requests, _sent(pack_requests(sent)))),
+    replies().map(lambda sent: (unpack_replies, _sent(sent.frames()))),
+)
 
 
 @st.composite
-def mutations(draw: st.DrawFn) -> tuple[type[Request] | type[Reply], list[bytes]]:
+def mutations(draw: st.DrawFn) -> tuple[Unpack, list[bytes]]:
     """Frames of a valid message with something truncated, changed, added or removed."""
-    message = draw(st.one_of(requests, replies()))
-    frames = _sent(message)
+    _, frames = draw(messages)
     index = draw(st.integers(0, len(frames) - 1))
     kind = draw(st.sampled_from(["cut", "flip", "drop", "add", "longer", "swap"]))
     if kind == "cut" and frames[index]:
@@ -97,34 +158,35 @@ def mutations(draw: st.DrawFn) -> tuple[type[Request] | type[Reply], list[bytes]
         frames[index] += draw(st.binary(min_size=1, max_size=8))
     else:
         frames.reverse()
-    return draw(st.sampled_from([Request, Reply])), frames
+    return draw(st.sampled_from([unpack_requests, unpack_replies])), frames
 
 
 @given(mutations())
-def test_changed_frames_are_a_message_or_a_wire_error(garbled: tuple[type[Request] | type[Reply], list[bytes]]) -> None:
-    kind, frames = garbled
+def test_changed_frames_are_a_message_or_a_wire_error(mutation: tuple[Unpack, list[bytes]]) -> None:
+    unpack, frames = mutation
     try:
-        message = kind.parse(frames)
+        found = unpack(frames)
     except WireError:
         return
-    assert isinstance(message.request_id, int)
-    assert isinstance(message.epoch, int)
+    for item in found.replies() if isinstance(found, ReplyBundle) else found:  # type: ignore[attr-defined]
+        assert isinstance(item.request_id, int)
+        assert isinstance(item.epoch, int)
 
 
-@given(requests | replies(), st.data())
-def test_every_truncation_is_a_wire_error(message: Request | Reply, data: st.DataObject) -> None:
-    frames = _sent(message)
+@given(messages, st.data())
+def test_every_truncation_is_a_wire_error(message: tuple[Unpack, list[bytes]], data: st.DataObject) -> None:
+    unpack, frames = message
     lengths = {index: len(frame) for index, frame in enumerate(frames) if frame}
     index = data.draw(st.sampled_from(sorted(lengths)))
     frames[index] = frames[index][: data.draw(st.integers(0, lengths[index] - 1))]
     with pytest.raises(WireError):
-        type(message).parse(frames)
+        unpack(frames)
 
 
-@given(st.lists(st.binary(max_size=40), max_size=4), st.sampled_from([Request, Reply]))
-def test_random_bytes_are_a_wire_error(frames: list[bytes], kind: type[Request] | type[Reply]) -> None:
+@given(st.lists(st.binary(max_size=40), max_size=4), st.sampled_from([unpack_requests, unpack_replies]))
+def test_random_bytes_are_a_wire_error(frames: list[bytes], unpack: Unpack) -> None:
     with pytest.raises(WireError):
-        kind.parse(frames)
+        unpack(frames)
 
 
 json_values = st.recursive(
@@ -134,28 +196,36 @@ json_values = st.recursive(
 )
 
 
-@given(st.sampled_from(["request_id", "epoch", "left_ms", "shape"]), json_values)
+@given(st.sampled_from(["request_ids", "epoch", "left_ms", "rows", "features"]), json_values)
 def test_request_field_of_another_type_is_a_wire_error(name: str, value: object) -> None:
-    header = {"request_id": 1, "epoch": 1, "left_ms": 1.5, "shape": [1, 1], name: value}
+    header = {"request_ids": [1], "epoch": 1, "left_ms": [1.5], "rows": [1], "features": 1, name: value}
     frames = [json.dumps(header).encode(errors="replace"), b"\0" * 4]
     try:
-        request = Request.parse(frames)
+        found = unpack_requests(frames)
     except WireError:
         return
-    assert type(request.request_id) is type(request.epoch) is int
-    assert type(request.left_ms) in (int, float)
+    for request in found:
+        assert type(request.request_id) is type(request.epoch) is int
+        assert type(request.left_ms) in (int, float)
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"request_id": [1]},
-        {"request_id": True},
+        {"request_ids": 1},
+        {"request_ids": []},
+        {"request_ids": [True]},
+        {"request_ids": [1, 2]},
+        {"request_ids": list(range(MAX_ITEMS + 1))},
         {"epoch": "1"},
         {"epoch": None},
         {"status": 5},
         {"message": ["x"]},
-        {"queue_ms": "1"},
+        {"rows": [-1]},
+        {"rows": [1.0]},
+        {"rows": []},
+        {"queue_ms": ["1"]},
+        {"queue_ms": 1.0},
         {"compute_ms": None},
         {"failed": None},
         {"failed": ["out of memory"]},
@@ -165,26 +235,52 @@ def test_request_field_of_another_type_is_a_wire_error(name: str, value: object)
         {"shapes": [[1, 1]]},
         {"more": 1},
     ],
-    ids=str,
+    ids=lambda wrong: str(wrong)[:40],
 )
 def test_reply_field_of_another_type_is_a_wire_error(wrong: dict[str, Any]) -> None:
-    header = {"request_id": 1, "epoch": 1, "status": "ok", "shapes": [[1, 1, 1]], **wrong}
+    header = {"request_ids": [1], "epoch": 1, "status": "ok", "rows": [1], "queue_ms": [0.0], "shapes": [[1, 1, 1]]}
+    assert unpack_replies([json.dumps(header).encode(), b"\0" * 4])
     with pytest.raises(WireError):
-        Reply.parse([json.dumps(header).encode(), b"\0" * 4])
+        unpack_replies([json.dumps({**header, **wrong}).encode(), b"\0" * 4])
 
 
 @pytest.mark.parametrize(
-    "shape",
-    [[MAX_ELEMENTS + 1, 1], [2**62, 2**62], [10**30, 0], [-1, -1], [1.0, 1], [1], [1, 1, 1], "11", {"0": 1, "1": 1}, 1],
+    ("rows", "features"),
+    [
+        ([MAX_ELEMENTS + 1], 1),
+        ([2**62], 2**62),
+        ([10**30], 0),
+        ([-1], -1),
+        ([1, -1, 1], 1),
+        ([1.0], 1),
+        ([1], 1.0),
+        ([1], [1]),
+        ("1", "1"),
+        ({"0": 1}, 1),
+        ([2], 1),
+        ([], 1),
+    ],
     ids=str,
 )
-def test_shape_without_its_bytes_is_a_wire_error(shape: object) -> None:
-    header = json.dumps({"request_id": 1, "epoch": 1, "left_ms": 1.0, "shape": shape}).encode()
+def test_rows_without_their_bytes_are_a_wire_error(rows: object, features: object) -> None:
+    count = len(rows) if isinstance(rows, list) else 1
+    header = {"request_ids": [1] * count, "epoch": 1, "left_ms": [1.0] * count, "rows": rows, "features": features}
     with pytest.raises(WireError):
-        Request.parse([header, b"\0" * 4])
+        unpack_requests([json.dumps(header).encode(), b"\0" * 4])
+
+
+def test_message_has_a_maximum_of_requests() -> None:
+    empty = np.empty((0, 1), np.float32)
+    most = [Request(number, 1, 1.0, empty) for number in range(MAX_ITEMS)]
+    assert len(unpack_requests(_sent(pack_requests(most)))) == MAX_ITEMS
+    with pytest.raises(WireError, match="4097 request_ids"):
+        unpack_requests(_sent(pack_requests([*most, Request(MAX_ITEMS, 1, 1.0, empty)])))
 
 
 def test_reply_has_at_most_predictions_and_their_combination() -> None:
-    header = {"request_id": 1, "epoch": 1, "status": "ok", "shapes": [[1, 1, 1], [1, 1], [1]]}
+    header = {
+        "request_ids": [1], "epoch": 1, "status": "ok", "rows": [1], "queue_ms": [0.0],
+        "shapes": [[1, 1, 1], [1, 1], [1]],
+    }  # fmt: skip
     with pytest.raises(WireError):
-        Reply.parse([json.dumps(header).encode(), *[b"\0" * 4] * 3])
+        unpack_replies([json.dumps(header).encode(), *[b"\0" * 4] * 3])

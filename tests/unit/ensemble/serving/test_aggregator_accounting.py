@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import zmq
 
-from podium.ensemble.protocol.wire import Request
+from podium.ensemble.protocol.wire import Request, pack_reply, unpack_requests
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
 from podium.ensemble.serving.pending_request import PendingRequest
@@ -193,7 +193,8 @@ async def test_reply_that_arrives_during_a_send_is_received(tmp_path: Path) -> N
             while not over.is_set():
                 if socket.poll(50):
                     sender, *frames = socket.recv_multipart()
-                    socket.send_multipart([sender, *ok(Request.parse(frames)).frames()])
+                    for request in unpack_requests(frames):
+                        socket.send_multipart([sender, *pack_reply(ok(request))])
 
     thread = threading.Thread(target=serve)
     thread.start()
@@ -218,6 +219,7 @@ async def test_cancellation_at_the_moment_of_the_answer_does_not_affect_others()
     """Its future is cancelled before the aggregator is notified: the other answers must still be delivered."""
     rig = AggregatorRig(traffic(now := snapshot(member("a"))))
     asked = [rig.aggregator.predict(now, ROWS) for _ in range(3)]
+    rig.timer.end_turn()
     asked[0].cancel()
     rig.transport["a"].disconnect()
     found = await asyncio.gather(*asked, return_exceptions=True)
@@ -247,6 +249,7 @@ def test_callback_on_an_answer_may_admit_a_request() -> None:
         rig.admit(now)
 
     rig.aggregator.admit(now, ROWS, None, again)
+    rig.timer.end_turn()
     for _ in range(2):
         rig.transport["a"].send_first()
     assert [prediction.outcome for prediction in rig.done] == [Outcome.OK]

@@ -255,6 +255,7 @@ class AggregatorMachine(RuleBasedStateMachine):
             now, inputs, deadline_ms, lambda prediction: self.answers.append((box, prediction))
         )  # fmt: skip
         box.append(pending)
+        self.rig.timer.end_turn()
         self.pending_requests[pending.request_id] = pending
         due_s = self.rig.timer.now_s() + min(deadline_ms or OWN_MS, OWN_MS) / 1000
         asked = self.model.admit(pending.request_id, now, rows, due_s)

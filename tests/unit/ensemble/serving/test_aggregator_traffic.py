@@ -25,7 +25,8 @@ def version(number: int, state: MemberState = MemberState.READY) -> Snapshot:
 
 
 def aggregator(item: Traffic) -> Aggregator:
-    made = Aggregator(FakeTransport(), FakeTimer())
+    timer = FakeTimer()
+    made = Aggregator(FakeTransport(timer), timer)
     made.update([item])
     return made
 
@@ -55,8 +56,8 @@ def test_canary_with_a_warming_member_gets_no_requests() -> None:
 
 def test_canary_whose_members_all_fail_gets_no_more_requests() -> None:
     """The active version answers instead: a bad canary affects its share of requests only until it is detected."""
-    transport = FakeTransport()
-    found = Aggregator(transport, FakeTimer())
+    timer = FakeTimer()
+    found = Aggregator(FakeTransport(timer), timer)
     item = traffic(version(1), version(2), 0.9)
     found.update([item])
     for position in range(3):
@@ -70,10 +71,11 @@ def test_answer_has_the_reason_of_an_unavailable_member() -> None:
     gone = replace(version(1).members[0].replicas[0], state=MemberState.FAILED, endpoint=None, reason="damaged")
     now = replace(version(1), members=(Member(10, 100, (gone,)), *version(1).members[1:]))
     found: list[Prediction] = []
-    transport = FakeTransport()
-    made = Aggregator(transport, FakeTimer())
+    transport = FakeTransport(timer := FakeTimer())
+    made = Aggregator(transport, timer)
     made.update([traffic(now)])
     made.admit(now, ROWS, None, found.append)
+    timer.end_turn()
     for connection in transport.connections:
         connection.send_first()
     assert (found[0].reports[0].status, found[0].reports[0].message) == (MemberStatus.UNAVAILABLE, "failed: damaged")
@@ -92,15 +94,16 @@ def test_requested_version_answers() -> None:
 
 
 def test_request_is_answered_by_the_version_that_was_chosen() -> None:
-    """A request is chosen and sent in one step: a version that is replaced right after still answers."""
+    """A version that is replaced before the request is sent still answers it."""
 
     async def ask() -> Outcome:
-        transport = FakeTransport()
-        found = Aggregator(transport, FakeTimer())
+        transport = FakeTransport(timer := FakeTimer())
+        found = Aggregator(transport, timer)
         found.update([traffic(version(1))])
         answer = found.predict(version(1), ROWS)
         connections = list(transport.connections)
         found.update([traffic(version(2))])
+        timer.end_turn()
         for connection in connections:
             connection.send_first()
         return (await answer).outcome

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import permutations
@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from podium.api.gateway.predictions import REFUSALS
 from podium.api.gateway.prometheus_metrics import Reading, exposition
-from podium.ensemble.protocol.wire import Reply, Request
+from podium.ensemble.protocol.wire import Reply, Request, pack_reply, pack_requests, unpack_replies
 from podium.ensemble.scoring.combine import combine
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
 from podium.ensemble.serving.circuit_breaker import FIRST_PROBE_S, OPEN_AFTER
@@ -369,10 +369,11 @@ class Worker:
         self._socket = self._context.socket(zmq.DEALER)
         self._socket.setsockopt(zmq.RCVTIMEO, 30_000)
         self._socket.connect(endpoint)
+        self._received: deque[Reply] = deque()
 
     def send(self, request_id: int, first: float = 0.5, left_ms: float = 60_000.0, epoch: int = 1) -> None:
         inputs = np.full((1, 2), first, np.float32)
-        self._socket.send_multipart(Request(request_id, epoch, left_ms, inputs).frames())
+        self._socket.send_multipart(pack_requests([Request(request_id, epoch, left_ms, inputs)]))
 
     def replies(self, count: int) -> dict[int, Reply]:
         return {reply.request_id: reply for reply in (self._reply() for _ in range(count))}
@@ -383,7 +384,9 @@ class Worker:
         assert self._reply().request_id == 0
 
     def _reply(self) -> Reply:
-        return Reply.parse(self._socket.recv_multipart())
+        if not self._received:
+            self._received += unpack_replies(self._socket.recv_multipart()).replies()
+        return self._received.popleft()
 
     def close(self) -> None:
         self._context.destroy(linger=0)
@@ -502,7 +505,7 @@ def test_guarantee_09_invalid_reply_is_a_failed_member(changes: dict[str, Any]) 
 def test_guarantee_09_float64_is_not_a_valid_message() -> None:
     rig, now, (a, _, _) = three()
     rig.admit(now)
-    header, _ = ok(a.sent[-1]).frames()
+    header, _ = pack_reply(ok(a.sent[-1]))
     a.answer([bytes(header), np.full((1, 2, len(CLASSES)), 0.5).tobytes()])
     assert rig.aggregator.counts.dropped == {"garbled": 1}
 

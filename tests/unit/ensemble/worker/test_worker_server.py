@@ -8,8 +8,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from podium.ensemble.protocol.wire import Reply, Request
+from podium.ensemble.protocol.wire import Reply, Request, pack_requests, unpack_replies
 from podium.ensemble.worker import persistent_failures
 from podium.ensemble.worker.input_queue import QueueCounts
 from podium.ensemble.worker.network_interface import NetworkOutputs
@@ -44,21 +44,35 @@ class Client:
         self._socket.setsockopt(zmq.RCVTIMEO, PATIENCE_MS)
         self._socket.connect(endpoint)
         self._next_id = 0
+        self._received: deque[Reply] = deque()
 
     def send(
         self, first: float = 0.5, rows: int = 1, *, width: int = 2, left_ms: float = 60_000.0, epoch: int = EPOCH
     ) -> int:
         """Send `rows` rows that begin with `first`; returns the request's id."""
-        self._next_id += 1
-        inputs = np.full((rows, width), first, np.float32)
-        self._socket.send_multipart(Request(self._next_id, epoch, left_ms, inputs).frames())
+        self.send_all([self._request(first, rows, width, left_ms, epoch)])
         return self._next_id
+
+    def send_bundle(self, *requests: tuple[float, int, float], epoch: int = EPOCH) -> list[int]:
+        """Send requests of (first value, rows, left_ms) in one message; returns their ids."""
+        made = [self._request(first, rows, 2, left_ms, epoch) for first, rows, left_ms in requests]
+        self.send_all(made)
+        return [request.request_id for request in made]
+
+    def send_all(self, requests: Sequence[Request]) -> None:
+        self._socket.send_multipart(pack_requests(requests))
 
     def send_frames(self, *frames: bytes) -> None:
         self._socket.send_multipart(frames)
 
     def reply(self) -> Reply:
-        return Reply.parse(self._socket.recv_multipart())
+        if not self._received:
+            self._received += self.message()
+        return self._received.popleft()
+
+    def message(self) -> list[Reply]:
+        """The replies of the next message."""
+        return unpack_replies(self._socket.recv_multipart()).replies()
 
     def replies(self, count: int) -> dict[int, Reply]:
         """The next replies by request id."""
@@ -73,6 +87,10 @@ class Client:
 
     def close(self) -> None:
         self._context.destroy(linger=0)
+
+    def _request(self, first: float, rows: int, width: int, left_ms: float, epoch: int) -> Request:
+        self._next_id += 1
+        return Request(self._next_id, epoch, left_ms, np.full((rows, width), first, np.float32))
 
 
 @pytest.fixture
@@ -149,6 +167,71 @@ def test_queued_requests_are_batched_and_each_gets_its_own_rows(
         predictions = replies[request_id].predictions
         assert predictions is not None and predictions.shape == (1, n, 2)
         assert (predictions[..., 0] == n / 8).all()
+
+
+def test_requests_of_one_message_are_computed_together_and_answered_in_one(
+    client: Client, server: WorkerServer, network: FakeNetwork
+) -> None:
+    sent = client.send_bundle((0.25, 2, 60_000.0), (0.5, 1, 60_000.0), (0.75, 3, 60_000.0))
+    replies = client.message()
+    assert network.batches == [6]
+    assert [reply.request_id for reply in replies] == sent
+    for reply, (first, rows) in zip(replies, ((0.25, 2), (0.5, 1), (0.75, 3)), strict=True):
+        assert reply.predictions is not None and reply.predictions.shape == (1, rows, 2)
+        assert (reply.predictions[..., 0] == first).all()
+    assert (server.counts.received, server.counts.answered) == (3, 3)
+
+
+def test_expired_and_failing_requests_of_a_message_end_alone(client: Client, network: FakeNetwork) -> None:
+    sound, expired, failing, also_sound = client.send_bundle(
+        (0.25, 1, 60_000.0), (0.5, 1, 0.0), (np.nan, 1, 60_000.0), (0.75, 2, 60_000.0)
+    )
+    replies = client.replies(4)
+    assert {number: replies[number].status for number in replies} == {
+        sound: "ok", expired: "expired", failing: "error", also_sound: "ok",
+    }  # fmt: skip
+    predictions = replies[also_sound].predictions
+    assert predictions is not None and (predictions[..., 0] == 0.75).all()
+    assert network.batches == [4, 1, 1, 2]
+
+
+def test_message_that_does_not_fit_the_queue_is_refused_from_the_first_request_that_does_not(tmp_path: Path) -> None:
+    network = FakeNetwork()
+    with serving(tmp_path, network, WorkerLimits(queue_requests=2)) as (server, client):
+        network.gate.clear()
+        client.send()
+        network.entered.acquire()
+        *queued, third, fourth = client.send_bundle(*[(0.5, 1, 60_000.0)] * 4)
+        refused = client.message()
+        assert [(reply.request_id, reply.status, reply.message) for reply in refused] == [
+            (third, "refused", "queue full"), (fourth, "refused", "queue full"),
+        ]  # fmt: skip
+        network.gate.set()
+        assert set(queued) < set(client.replies(3))
+        assert server.counts.refused == 2
+
+
+def test_message_for_another_epoch_is_refused_whole(client: Client, server: WorkerServer, network: FakeNetwork) -> None:
+    sent = client.send_bundle((0.5, 1, 60_000.0), (0.5, 1, 60_000.0), epoch=EPOCH + 1)
+    assert [(reply.request_id, reply.status, reply.message) for reply in client.message()] == [
+        (number, "refused", "stale epoch") for number in sent
+    ]
+    assert (server.counts.received, server.counts.refused, network.batches) == (2, 2, [])
+
+
+def test_batch_of_two_gateways_is_answered_to_each(client: Client, tmp_path: Path, network: FakeNetwork) -> None:
+    network.gate.clear()
+    first = client.send()
+    network.entered.acquire()
+    other = Client(f"ipc://{tmp_path / 'm'}")
+    mine, theirs = client.send_bundle((0.25, 1, 60_000.0), (0.5, 2, 60_000.0)), other.send(0.75)
+    client.catch_up()
+    other.catch_up()
+    network.gate.set()
+    assert set(client.replies(3)) == {first, *mine}
+    assert other.reply().request_id == theirs
+    assert network.batches == [1, 4]
+    other.close()
 
 
 def test_next_batch_starts_before_the_last_one_is_delivered(client: Client, network: FakeNetwork, busy: int) -> None:
@@ -384,8 +467,8 @@ def test_request_larger_than_the_queue_may_wait_alone(tmp_path: Path) -> None:
     [
         (b"",),
         (b"hello", b"world"),
-        (b'{"request_id":1,"epoch":3,"left_ms":"soon","shape":[1,1]}', b"\0" * 4),
-        (b'{"request_id":1,"epoch":3,"left_ms":9,"shape":[1000000,1000000]}', b"\0" * 4),
+        (b'{"request_ids":[1],"epoch":3,"left_ms":["soon"],"rows":[1],"features":1}', b"\0" * 4),
+        (b'{"request_ids":[1],"epoch":3,"left_ms":[9],"rows":[1000000],"features":1000000}', b"\0" * 4),
         (b"1", b"2", b"3"),
     ],
 )
