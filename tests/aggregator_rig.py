@@ -190,7 +190,7 @@ class AggregatorRig:
     def queue(
         self, snapshot: Snapshot, deadline_ms: float | None = None, inputs: NDArray[np.float32] = ROWS
     ) -> PendingRequest:
-        """Admit a request in a turn that goes on."""
+        """Admit a request in a turn that continues."""
         return self.aggregator.admit(snapshot, inputs, deadline_ms, self.done.append)
 
     def connections(self, *endpoints: str) -> list[FakeConnection]:

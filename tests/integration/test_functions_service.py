@@ -26,7 +26,7 @@ def objective(trial):
             print(error)
     feasible = [t for t in done if t.constraints["0"] <= 0]
     if feasible:
-        best = study.best_trial  # each access reads anew: another trial may have finished since the one before
+        best = study.best_trial  # each access reads again: another trial may have finished meanwhile
         assert best.value >= max(t.value for t in feasible) and study.best_value >= best.value
         assert best.intermediate_values == {0: best.value / 2}
     trial.report(x / 2, 0)
