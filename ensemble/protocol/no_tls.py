@@ -1,4 +1,4 @@
-"""HTTP over a Unix socket; api and host processes."""
+"""The TLS context without certificates, for HTTP clients on a Unix socket; api and host processes."""
 
 from __future__ import annotations
 
