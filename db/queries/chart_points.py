@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 from sqlalchemy import ColumnElement, Connection, Row, and_, select, text
 
-from podium.db.queries.trial_columns import DURATION_S
+from podium.db.queries.trial_column_expressions import DURATION_S
 from podium.db.schema.tables import attempts, trial_params, trials
 from podium.db.stores.sweeps import SweepRow
 from podium.db.stores.trial_values_and_attributes import FEASIBLE

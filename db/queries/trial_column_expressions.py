@@ -1,4 +1,4 @@
-"""SQL columns of trials from other tables, for filters and sorting; api."""
+"""SQL expressions for trial columns from other tables, for filters and sorting; api."""
 
 from __future__ import annotations
 
