@@ -276,7 +276,7 @@ class InlineSearchers:
 
 
 class InlineStudyReader:
-    """Answers study queries of trials synchronously; see `podium.sweep.scheduling.study_thread.StudyReader`."""
+    """Answers study queries of trials synchronously; see `podium.sweep.scheduling.study_query_thread.StudyReader`."""
 
     def __init__(self, inbox: Inbox, answer: Callable[[int, StudyRequested], dict[str, Any]]) -> None:
         self._inbox = inbox

@@ -2,10 +2,10 @@
 
 Runs in the scheduler process; `main` is its entry point.
 
-- Loop: `scheduler` reads, calls `decide`, writes, acts; `change_buffer` and `recorder` write; `action_executor` calls
-  the searches, `study_thread` and `cleanup` with `retention`.
-- Decisions, pure: `decide` (by message), `attempts` (what slots report), `command_handler` (what clients request),
-  `placement` (who gets a free device), `sweep_endings`; `decisions` are their results.
+- Loop: `scheduler` reads, calls `decide`, writes, acts; `change_buffer` and `database_recorder` write;
+  `action_executor` calls the searches, `study_query_thread` and `cleanup` with `retention`.
+- Decisions, pure: `decide` (by message), `attempt_events` (what slots report), `command_handler` (what clients
+  request), `placement` (who gets a free device), `sweep_endings`; `decisions` are their results.
 - State, by owner: `scheduler_state`, with `active_sweeps` (`live_sweep`, `live_trial`, `ask_pacing`, `device_time`,
   `sweep_budget`), `device_ledger`, `device_availability`, `fair_share`, `disk_gate`, `slot_watchdog`.
 - Helpers: `assignment_builder` (what a slot gets), `search_inputs` (what a search gets), `wait_and_idle_reasons`.
@@ -43,7 +43,7 @@ Modules:
     scheduler_state        The state of the scheduler, by owner. Pure
     search_inputs          Prepares the inputs of a search: the sweep's trials, and trials of earlier sweeps. Pure
     slot_watchdog          Finds stuck slots: without a heartbeat, or past the time limit of their attempt. Pure
-    study_thread           Answers the queries of `trial.study`, in a thread of the scheduler process that may block
+    study_query_thread     Answers the queries of `trial.study`, in a thread of the scheduler process that may block
     sweep_budget           Tracks the budget of an unfinished sweep and its usage. Pure
     sweep_endings          Decides the end of sweeps: finished, failed, cancelled. Pure
     wait_and_idle_reasons  The reasons why a sweep waits or a device is idle, as text for users. Pure

@@ -21,7 +21,7 @@ from podium.sweep.scheduling.decisions import (
     SuggestValue,
     TellTrial,
 )
-from podium.sweep.scheduling.study_thread import StudyReader
+from podium.sweep.scheduling.study_query_thread import StudyReader
 
 log = logging.getLogger("podium.scheduler")
 

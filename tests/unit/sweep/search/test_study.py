@@ -6,7 +6,7 @@ import queue
 from collections.abc import Callable
 
 from podium.sweep.lifecycle.scheduler_interface import Inbox, StudyAnswered
-from podium.sweep.scheduling.study_thread import StudyThread
+from podium.sweep.scheduling.study_query_thread import StudyThread
 from podium.sweep.values.errors import DatabaseError
 from podium.sweep.values.trial import AttemptKey, StudyRequested, SweepState, TrialState
 from tests.rig import Rig

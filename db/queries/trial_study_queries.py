@@ -1,4 +1,4 @@
-"""The trials of a sweep for `trial.study` in a running trial; scheduler."""
+"""Reads the answers to the queries of `trial.study`: the best trial, pages of trials, a curve; scheduler."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from podium.db.queries import study_trials
+from podium.db.queries import trial_study_queries
 from podium.sweep.lifecycle.database_changes import AttemptEnded, ParamDefined
 from podium.sweep.values.trial import AttemptKey, Ended, StudyRequested, TrialState
 from tests.service_rig import AT, ServiceRig
@@ -16,7 +16,9 @@ from tests.service_rig import AT, ServiceRig
 def _answer(service: ServiceRig, sweep_id: int, what: str, number: int = 0, **sizes: int) -> dict[str, Any]:
     asked = StudyRequested(AttemptKey(1, 1), 1, what, number)
     with service.database.read() as connection:
-        found: dict[str, Any] = json.loads(json.dumps(study_trials.answer_query(connection, sweep_id, asked, **sizes)))
+        found: dict[str, Any] = json.loads(
+            json.dumps(trial_study_queries.answer_query(connection, sweep_id, asked, **sizes))
+        )
         return found
 
 
