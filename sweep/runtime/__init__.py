@@ -7,6 +7,8 @@ Modules:
     clock                  A clock interface that tests can replace
     component_lifecycle    Startup, readiness, heartbeats and wake-ups, common to all components of the service
     component_states       Reads the state of the service's components from the file that `serve` writes
+    device_detection       Detects the GPUs and cores of this machine, and how many slots they give `podium serve`,
+                           without Ray
     disk_full_cause        Determines which file system was full when a trial ended with ENOSPC or EDQUOT
     disk_space             Checks the free disk space of the data directory before new work starts
     fail_points            Fail points: named places where fault-injection tests kill a process, such as before a commit
@@ -16,7 +18,6 @@ Modules:
     import_times           Measures the import time of user code and suggests `program.preload`
     incremental_removal    Removes files and folders of trials incrementally, so that large ones do not block the caller
     layout                 All paths of the data directory, the runtime directory and the folders of attempts
-    local_slots            Predicts the slots of `podium serve --devices` on this machine, without Ray
     memory_and_disk_usage  Measures the resource usage of an attempt: memory of its processes, size of its folders, OOM
                            kills
     package_versions       The versions of installed packages, recorded with each sweep

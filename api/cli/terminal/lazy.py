@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from podium.api.serve.service_lock import service_locked as service_locked
     from podium.sweep.data import datasets as datasets
     from podium.sweep.runtime import service_settings as service_settings
-    from podium.sweep.runtime.local_slots import local_devices as local_devices
+    from podium.sweep.runtime.device_detection import local_devices as local_devices
     from podium.sweep.runtime.process_trees import die_with_parent as die_with_parent
     from podium.sweep.spec.json_schema import sweep_schema as sweep_schema
     from podium.sweep.spec.sweep_spec import parse_spec as parse_spec
@@ -60,7 +60,7 @@ _NAMES = {
     "Client": "podium.api.client.client",
     "serves": "podium.api.client.client",
     "service_locked": "podium.api.serve.service_lock",
-    "local_devices": "podium.sweep.runtime.local_slots",
+    "local_devices": "podium.sweep.runtime.device_detection",
     "die_with_parent": "podium.sweep.runtime.process_trees",
     "sweep_schema": "podium.sweep.spec.json_schema",
     "parse_spec": "podium.sweep.spec.sweep_spec",

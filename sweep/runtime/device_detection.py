@@ -1,4 +1,4 @@
-"""Predicts the slots of `podium serve --devices` on this machine, without Ray; CLI."""
+"""Detects the GPUs and cores of this machine, and how many slots they give `podium serve`, without Ray; CLI."""
 
 from __future__ import annotations
 
