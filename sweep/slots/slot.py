@@ -35,7 +35,7 @@ from podium.sweep.protocol.trial_messages import (
     parse_from_trial,
 )
 from podium.sweep.runtime import memory_and_disk_usage
-from podium.sweep.runtime.disk_full_cause import ON_DATA_DISK
+from podium.sweep.runtime.disk_full_classification import ON_DATA_DISK
 from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.incremental_removal import advance, finish, removal_steps, unfinished
 from podium.sweep.runtime.layout import AttemptDirectory

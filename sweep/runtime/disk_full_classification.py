@@ -1,4 +1,4 @@
-"""Determines which file system was full when a trial ended with ENOSPC or EDQUOT; trial process, slot.
+"""Classifies a full disk that ended a trial (ENOSPC, EDQUOT) by failure cause; trial process, slot.
 
 A full disk of the data directory affects all trials: the attempt is interrupted and retried, and no trial starts until
 there is space. Any other full file system (/dev/shm, a quota), or a data disk filled by the trial's own files, affects
