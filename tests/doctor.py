@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podium.db.integrity.invariant_checks import Report, audit
+from podium.db.integrity.main import Report, audit
 from podium.sweep.runtime.layout import DataDirectory
 
 

@@ -3,7 +3,7 @@
 Runs in a process of its own.
 
 Modules:
-    file_checks       Invariants of files and processes against the database
-    invariant_checks  Checks the invariants of rows, files and processes
-    row_checks        Invariants of the database rows as SQL queries that find breaches
+    file_checks  Invariants of files and processes against the database
+    main         Entry point of `podium doctor`: checks the invariants of rows, files and processes
+    row_checks   Invariants of the database rows as SQL queries that find breaches
 """

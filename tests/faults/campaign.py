@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from podium.db.integrity.invariant_checks import audit
+from podium.db.integrity.main import audit
 from tests.faults.history import History
 from tests.faults.journal import Journal, JournalResult, compare, ends_of_killed, noticed_s
 from tests.faults.service_under_fire import FaultedService, NotHealthyError

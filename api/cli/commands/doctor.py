@@ -21,7 +21,7 @@ def doctor(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False, artifa
     arguments = [str(data_dir), *([] if artifacts else ["--no-artifacts"])]
     # A separate process loads SQLAlchemy and Alembic; its progress goes to this terminal.
     result = subprocess.run(
-        [sys.executable, "-P", "-m", "podium.db.integrity.invariant_checks", *arguments],
+        [sys.executable, "-P", "-m", "podium.db.integrity.main", *arguments],
         stdout=subprocess.PIPE,
         text=True,
         check=False,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import text
 
-from podium.db.integrity.invariant_checks import audit
+from podium.db.integrity.main import audit
 from podium.db.stores import warm_starts
 from podium.sweep.lifecycle.warm_start import WarmStart
 from podium.sweep.spec.sweep_spec import parse_spec

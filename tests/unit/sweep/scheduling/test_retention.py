@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from podium.db.integrity import invariant_checks
+from podium.db.integrity.main import Report, audit
 from podium.db.stores import candidates, ensemble_lifecycle, retention_plan
 from podium.sweep.lifecycle.database_changes import (
     ArtifactSaved,
@@ -53,7 +53,7 @@ def kept(service: ServiceRig, sweep_id: int = 1) -> list[int]:
     return found
 
 
-def wrong(report: invariant_checks.Report) -> list[str]:
+def wrong(report: Report) -> list[str]:
     """Findings of the audit about files and members. Other rows of this rig are incomplete."""
     about = ("the model is not retained", "a member", "a file of", "is missing", "is not there")
     return [breach.wrong for breach in report.breaches if any(words in breach.wrong for words in about)]
@@ -75,7 +75,7 @@ def test_weights_of_best_trials_are_kept(service: ServiceRig, retention: Retenti
     assert retention.apply(sweep_id)
     assert kept(service) == best
     assert predictions.read_bytes() == b"content"
-    assert wrong(invariant_checks.audit(service.data, settle_s=0)) == []
+    assert wrong(audit(service.data, settle_s=0)) == []
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -243,7 +243,7 @@ def test_interrupted_removal_leaves_consistent_directory_and_resumes(
     if removed:
         for each in left:
             model(service, each.number).unlink()
-    report = invariant_checks.audit(service.data, sleep=lambda _: None)
+    report = audit(service.data, sleep=lambda _: None)
     assert wrong(report) == []
     assert any("the model is not retained" in note for note in report.notes) is not removed
     assert retention.resume() == [sweep_id]
@@ -471,7 +471,7 @@ def test_artifacts_marked_for_removal_are_removed_at_next_start(service: Service
         left = retention_plan.surplus(connection, sweep_id, 1, retention_plan.FILES)
         retention_plan.mark_for_removal(connection, left, REASON, AT, retention_plan.FILES)
         assert [each.number for each in left] == [0] and retention_plan.marked_for_removal(connection) == []
-    notes = invariant_checks.audit(service.data, sleep=lambda _: None).notes
+    notes = audit(service.data, sleep=lambda _: None).notes
     assert any("the artifacts are not retained" in note for note in notes)
     retention.resume()
     assert not folder.exists() and kept(service) == [0, 1]

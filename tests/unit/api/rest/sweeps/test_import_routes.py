@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from podium.db.integrity.invariant_checks import audit
+from podium.db.integrity.main import audit
 from podium.db.schema.tables import metadata
 from podium.db.stores import restored_trials
 from podium.db.stores.trial_writer import IMPORTED_FROM

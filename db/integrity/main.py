@@ -1,8 +1,8 @@
-"""Checks the invariants of rows, files and processes; a separate process that `podium doctor` starts.
+"""Entry point of `podium doctor`: checks the invariants of rows, files and processes; a separate process.
 
-`python -P -m podium.db.integrity.invariant_checks DIRECTORY [--no-artifacts]` prints the report as JSON, or prints an
-error message and exits 3. It is read-only and works with or without a running service. See `docs/reference/doctor.md`
-for each invariant.
+`python -P -m podium.db.integrity.main DIRECTORY [--no-artifacts]` prints the report as JSON, or prints an error
+message and exits 3. It is read-only and works with or without a running service. See `docs/reference/doctor.md` for
+each invariant.
 """
 
 from __future__ import annotations

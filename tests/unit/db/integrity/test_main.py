@@ -18,7 +18,7 @@ import pytest
 from sqlalchemy import text
 
 from podium.db.integrity import file_checks
-from podium.db.integrity.invariant_checks import INVARIANTS, Report, audit
+from podium.db.integrity.main import INVARIANTS, Report, audit
 from podium.db.schema.engine import Database
 from podium.sweep.runtime.atomic_files import sha256_of
 from podium.sweep.runtime.disk_space import DiskSpace
@@ -360,7 +360,7 @@ def test_files_left_by_a_killed_backup_are_found(consistent: ServiceRig, name: s
 
 
 def test_pending_write_on_a_full_disk_is_a_note(in_use: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("podium.db.integrity.invariant_checks.disk_space", lambda path: DiskSpace(str(path), 0, 1))
+    monkeypatch.setattr("podium.db.integrity.main.disk_space", lambda path: DiskSpace(str(path), 0, 1))
     run_sql(in_use, "UPDATE attempts SET pid = 4194399")
     report = report_of(in_use)
     assert not report.breaches
