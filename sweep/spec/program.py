@@ -13,7 +13,7 @@ from pydantic.json_schema import SkipJsonSchema
 from podium.sweep.spec import builtin_catalog
 from podium.sweep.spec.command_line import DEFAULT_COMMAND, invalid_word_reason, missing_variables
 from podium.sweep.spec.data_source import Data
-from podium.sweep.spec.metric_patterns import invalid_pattern_reason
+from podium.sweep.spec.metric_extraction import invalid_pattern_reason
 from podium.sweep.spec.strict_model import Model, field_error, is_stored
 from podium.sweep.values.code_references import REFERENCE, RESERVED_MODULES
 from podium.sweep.values.errors import InvalidSpecError, Problem

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from podium.sweep.spec.metric_patterns import MAX_LINE, STEP
+from podium.sweep.spec.metric_extraction import MAX_LINE, STEP
 from podium.sweep.values.errors import BadReportError
 
 MAX_JSON_LINE = 64 << 10  # bytes

@@ -22,7 +22,7 @@ from types import FrameType
 from typing import Any
 
 from podium.sweep.spec.command_line import MacroValues, expand_command, expand_variables
-from podium.sweep.spec.metric_patterns import MetricExtractor
+from podium.sweep.spec.metric_extraction import MetricExtractor
 from podium.sweep.trial_process import artifacts
 from podium.sweep.trial_process.script_output import JsonLines, LineSplitter
 from podium.sweep.trial_process.trial_handle import Pruned, Trial

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.sweep.spec.metric_patterns import MetricExtractor, invalid_pattern_reason
+from podium.sweep.spec.metric_extraction import MetricExtractor, invalid_pattern_reason
 from podium.sweep.values.errors import BadReportError
 
 
