@@ -17,8 +17,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.sweep.data.array_conversion import prepare
 from podium.sweep.data.data_cache import get_or_build, save_arrays
+from podium.sweep.data.dataset_preparation import prepare
 from podium.sweep.data.mean_and_std import mean_and_std
 from podium.sweep.data.reader_interface import LIMITS, ReadLimits
 from podium.sweep.data.sources import Source, open_source, paths
