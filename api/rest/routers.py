@@ -25,7 +25,7 @@ from podium.api.rest.sweeps import (
     import_routes,
     importance_routes,
     package_routes,
-    sweep_file_routes,
+    sweep_file_editing_routes,
     sweep_routes,
 )
 from podium.api.rest.trials import trial_download_routes, trial_routes, trial_table_routes
@@ -37,7 +37,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     token_routes.router,
     sweep_routes.router,
     trial_table_routes.router,
-    sweep_file_routes.router,
+    sweep_file_editing_routes.router,
     package_routes.router,
     export_routes.router,
     import_routes.router,

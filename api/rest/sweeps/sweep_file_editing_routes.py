@@ -1,4 +1,4 @@
-"""Sweep files over REST, for editors and forms: check, change, submit, show; api."""
+"""Editing of sweep files over REST, for editors and forms: check, change, submit, show; api."""
 
 from __future__ import annotations
 
