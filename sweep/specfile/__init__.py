@@ -1,6 +1,6 @@
-"""From text to a sweep spec and back: YAML, TOML, JSON and W&B files, edits, checks of code and data.
+"""From text to a sweep spec and back: YAML, TOML, JSON and W&B files, scripts, edits, checks of code and data.
 
-Runs in the CLI and the api process.
+Runs in the CLI and the api process; what imports user code runs in a process of its own.
 
 Modules:
     code_bundles           User code as a zip file with a content hash: packed by the client, checked and unpacked by
@@ -13,6 +13,7 @@ Modules:
     optuna_class_check     Checks custom sampler and pruner classes of a sweep in a subprocess that imports Optuna
     random_configurations  Samples random configurations from a search space, without Optuna, for previews
     round_trip_numbers     Numbers that keep their source text, so that 1e-4 stays 1e-4 when a sweep file is edited
+    script_to_sweep_file   Converts a script for Ray Tune or Optuna, or a JSON search space, to a sweep file document
     slow_imports           Finds slow packages that user code imports, by parsing it without importing anything
     spec_file              Reads and checks a sweep file (YAML 1.2, TOML or JSON; Podium's or W&B's keys), with line
                            numbers in errors
@@ -22,6 +23,7 @@ Modules:
     sweep_text_check       Checks the text of a sweep file, as an editor holds it, with line and column of each problem
     text_files             Reads a user's text file and rejects large, binary and non-UTF-8 files
     toml_lines             Finds the line of each key in a TOML text, which tomllib does not report
+    tune_space             Converts Ray Tune's search space objects to parameters of a sweep file
     wandb_file             Converts a Weights & Biases sweep file to an equivalent Podium sweep file
     wandb_parameters       Converts the search space of a W&B sweep file: dotted names for nested parameters, W&B's
                            defaults
