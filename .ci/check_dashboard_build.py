@@ -37,7 +37,7 @@ def main() -> int:
 def check_types(folder: Path) -> list[str]:
     """Compare the committed types with those generated from the current routes."""
     document, types, committed = folder / "openapi.json", folder / "schema.d.ts", DASHBOARD / "src" / "schema.d.ts"
-    subprocess.run([sys.executable, "-P", "-m", "podium.api.rest.openapi_document", document], cwd=ROOT, check=True)
+    subprocess.run([sys.executable, "-P", "-m", "podium.api.rest.write_openapi", document], cwd=ROOT, check=True)
     run_here("openapi-typescript", str(document), "-o", str(types))
     same = types.read_bytes() == committed.read_bytes()
     return [] if same else [f"{committed.relative_to(ROOT)} does not match the current routes"]

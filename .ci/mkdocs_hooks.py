@@ -25,7 +25,7 @@ from mkdocs.structure.pages import Page
 log = logging.getLogger("mkdocs.hooks.mkdocs_hooks")
 
 ROOT = Path(__file__).parents[1]
-OPENAPI_MODULE = "podium.api.rest.openapi_document"  # prints the OpenAPI document of the API
+OPENAPI_MODULE = "podium.api.rest.write_openapi"  # prints the OpenAPI document of the API
 
 # Files outside docs/ that are pages of the site, and files that are only checked for broken links.
 ROOT_PAGES = {

@@ -9,31 +9,29 @@ from pathlib import Path
 
 import pytest
 
-from podium.api.rest import openapi_document
+from podium.api.rest import write_openapi
 
 
 def test_document_is_sorted_and_deterministic() -> None:
-    first = openapi_document.document()
+    first = write_openapi.document()
 
     found = json.loads(first)
-    assert (
-        first == openapi_document.document() == json.dumps(found, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
-    )
+    assert first == write_openapi.document() == json.dumps(found, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
     assert "/api/v1/sweeps" in found["paths"]
 
 
 def test_document_is_written_to_a_given_file_or_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = [sys.executable, "-P", "-m", "podium.api.rest.openapi_document"]
+    command = [sys.executable, "-P", "-m", "podium.api.rest.write_openapi"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True)
 
     monkeypatch.setattr(sys, "argv", ["openapi", str(tmp_path / "api.json")])
-    openapi_document.main()
+    write_openapi.main()
     monkeypatch.setattr(sys, "argv", ["openapi", "a", "b"])
     with pytest.raises(SystemExit) as caught:
-        openapi_document.main()
+        write_openapi.main()
 
-    assert (tmp_path / "api.json").read_text() == printed.stdout == openapi_document.document()
+    assert (tmp_path / "api.json").read_text() == printed.stdout == write_openapi.document()
     assert capsys.readouterr().out == ""
-    assert caught.value.code == "usage: python -m podium.api.rest.openapi_document [FILE]"
+    assert caught.value.code == "usage: python -m podium.api.rest.write_openapi [FILE]"

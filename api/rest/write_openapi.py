@@ -1,4 +1,4 @@
-"""Writes the OpenAPI document: `python -m podium.api.rest.openapi_document [FILE]`; a process of the build.
+"""Writes the OpenAPI document: `python -m podium.api.rest.write_openapi [FILE]`; a process of the build.
 
 The dashboard's types are generated from it. Needs neither a service nor a database; the output is deterministic.
 """
@@ -27,7 +27,7 @@ def document() -> str:
 def main() -> None:
     """Write the document atomically to the given file, or print it."""
     if len(sys.argv) > 2:
-        sys.exit("usage: python -m podium.api.rest.openapi_document [FILE]")
+        sys.exit("usage: python -m podium.api.rest.write_openapi [FILE]")
     if len(sys.argv) == 2:
         write_atomic(Path(sys.argv[1]), document().encode())
     else:
