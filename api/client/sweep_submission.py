@@ -20,7 +20,7 @@ from podium.sweep.specfile.code_check import Found, check_code, check_preload
 from podium.sweep.specfile.data_check import with_data_state
 from podium.sweep.specfile.optuna_class_check import check_classes
 from podium.sweep.specfile.spec_file import SweepFile, read_sweep_file
-from podium.sweep.specfile.spec_warnings import hints_for, search_hints
+from podium.sweep.specfile.spec_hints import hints_for, search_hints
 from podium.sweep.values.errors import BundleError, InvalidSpecError, NotFoundError, Problem, ServiceError
 
 _DATA_PATHS = ("root", "idx", "file")

@@ -17,9 +17,9 @@ Modules:
     slow_imports           Finds slow packages that user code imports, by parsing it without importing anything
     spec_file              Reads and checks a sweep file (YAML 1.2, TOML or JSON; Podium's or W&B's keys), with line
                            numbers in errors
-    spec_summary           Summarizes a sweep spec as text and tables: search space, grid size, limits
-    spec_warnings          Hints for valid sweep files that may not do what their author expects, for `podium sweep
+    spec_hints             Hints for valid sweep files that may not do what their author expects, for `podium sweep
                            validate`
+    spec_summary           Summarizes a sweep spec as text and tables: search space, grid size, limits
     sweep_text_check       Checks the text of a sweep file, as an editor holds it, with line and column of each problem
     text_files             Reads a user's text file and rejects large, binary and non-UTF-8 files
     toml_lines             Finds the line of each key in a TOML text, which tomllib does not report

@@ -18,7 +18,7 @@ from podium.sweep.search.sweep_search import Search
 from podium.sweep.spec import suggest_arguments
 from podium.sweep.spec.builtin_catalog import did_you_mean
 from podium.sweep.spec.search_space import Parameter
-from podium.sweep.specfile.spec_warnings import search_hints
+from podium.sweep.specfile.spec_hints import search_hints
 from podium.sweep.values.errors import InvalidSpecError, UserCodeError
 from podium.sweep.values.search_messages import PastTrial
 from podium.sweep.values.trial import AttemptKey, Cause, SuggestRequested, TrialState
