@@ -130,7 +130,7 @@ def end_attempt(state: SchedulerState, trial: LiveTrial, event: Ended, now: Inst
     if slot is not None:
         slot.release()
         state.shares.charge(sweep.sweep_id, now.monotonic_s - trial.placed_s, sweep.priority)
-        decision.changes.extend(state.health.record_outcome(slot, trial, event, now.wall_s))
+        decision.changes.extend(state.availability.record_outcome(slot, trial, event, now.wall_s))
     event = state.disk.apply(trial, event, now)
     repeat = not trial.stopping and _is_repeated(state, trial, event, sweep)
     if repeat and event.state is TrialState.CANCELLED and event.cause is Cause.CANCELLED:

@@ -17,8 +17,8 @@ from podium.sweep.values.trial import COUNTED_TRIAL_STATES, Cause, Ended, TrialS
 log = logging.getLogger("podium.scheduler")
 
 
-class DeviceHealth:
-    """The health of the devices in `ledger`. Each method returns the changes to write."""
+class DeviceAvailability:
+    """Which devices in `ledger` accept trials. Each method returns the changes to write."""
 
     def __init__(self, ledger: DeviceLedger) -> None:
         self._ledger = ledger

@@ -54,7 +54,7 @@ def _start(state: SchedulerState, slot: Slot, sweep: LiveSweep, trial: LiveTrial
     device = slot.device
     sweep.place(trial, device.device_id, now.monotonic_s)
     slot.run(trial, assignment_of(sweep, trial, state.data, state.threads))
-    decision = Decision(changes=state.health.begin(slot, now.wall_s))
+    decision = Decision(changes=state.availability.begin(slot, now.wall_s))
     if sweep.state is SweepState.QUEUED:
         decision.changes.append(sweep.set_state(SweepState.RUNNING, "", now.wall_s))
     elif sweep.state is SweepState.STOPPING:
@@ -70,7 +70,7 @@ def resend_attempt(state: SchedulerState, slot: Slot, trial: LiveTrial, now: Ins
     sweep = state.sweeps[trial.sweep_id]
     sweep.adopt(trial, slot.device.device_id, now.monotonic_s)
     slot.run(trial, assignment_of(sweep, trial, state.data, state.threads))
-    return Decision(changes=state.health.begin(slot, now.wall_s))
+    return Decision(changes=state.availability.begin(slot, now.wall_s))
 
 
 def plan_asks(state: SchedulerState) -> Decision:
@@ -93,5 +93,5 @@ def explain_waits(state: SchedulerState, now: Instant) -> Decision:
         wait = sweep_wait_reason(sweep, list(state.ledger), state.disk.reason) if waits else None
         if sweep.state in (SweepState.QUEUED, SweepState.RUNNING, SweepState.STOPPING):
             decision.changes.extend(sweep.explain(wait, now.wall_s))
-    decision.changes.extend(state.health.explain(sweeps, state.disk.reason, now.wall_s))
+    decision.changes.extend(state.availability.explain(sweeps, state.disk.reason, now.wall_s))
     return decision

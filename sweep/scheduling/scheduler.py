@@ -239,7 +239,7 @@ class Scheduler:
             return False
         if rejected := self._writer.accept():
             reason, since = rejected
-            changes = self._state.health.explain_rejected_writes(f"the database rejected writes: {reason}", since)
+            changes = self._state.availability.explain_rejected_writes(f"the database rejected writes: {reason}", since)
             self._writer.add(changes)
             for slot, trial in self._state.ledger.busy():  # placed in the meantime, and sent to its slot only now
                 if slot.is_unsent:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.scheduling.active_sweeps import ActiveSweeps
-from podium.sweep.scheduling.device_availability import DeviceHealth
+from podium.sweep.scheduling.device_availability import DeviceAvailability
 from podium.sweep.scheduling.device_ledger import DeviceLedger
 from podium.sweep.scheduling.disk_gate import DiskGate
 from podium.sweep.scheduling.fair_share import FairShare
@@ -22,7 +22,7 @@ class SchedulerState:
     def __init__(self, data: DataDirectory, threads: int, last_trial_id: int) -> None:
         self.sweeps = ActiveSweeps(last_trial_id)
         self.ledger = DeviceLedger()
-        self.health = DeviceHealth(self.ledger)
+        self.availability = DeviceAvailability(self.ledger)
         self.shares = FairShare()
         self.disk = DiskGate()
         self.data = data
