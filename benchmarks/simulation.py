@@ -20,12 +20,12 @@ from podium.db.schema.engine import Database
 from podium.db.schema.migrate import migrate
 from podium.db.stores import sweeps
 from podium.sweep.lifecycle.database_changes import Enqueued
-from podium.sweep.lifecycle.scheduler_interface import (
+from podium.sweep.lifecycle.scheduler_interface import SearchInputs
+from podium.sweep.lifecycle.scheduler_messages import (
     Device,
     Inbox,
     Message,
     PruneDecision,
-    SearchInputs,
     SlotEvents,
     SlotOpened,
     TrialProposed,

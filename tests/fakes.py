@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from podium.sweep.lifecycle.database_changes import Enqueued
-from podium.sweep.lifecycle.scheduler_interface import (
+from podium.sweep.lifecycle.scheduler_interface import SearchInputs
+from podium.sweep.lifecycle.scheduler_messages import (
     Device,
     Inbox,
     PruneDecision,
-    SearchInputs,
     SlotEvents,
     SlotLost,
     SlotOpened,

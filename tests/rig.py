@@ -6,7 +6,7 @@ import queue
 from pathlib import Path
 from typing import Any
 
-from podium.sweep.lifecycle.scheduler_interface import Inbox, Message, SearchFailed, Wake
+from podium.sweep.lifecycle.scheduler_messages import Inbox, Message, SearchFailed, Wake
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.scheduling.scheduler import Scheduler
 from podium.sweep.search.sweep_search import Search

@@ -2,7 +2,7 @@
 
 Runs in the api process and the scheduler.
 
-- Scheduler: `scheduler_interface` (its inbox and ports), `database_changes` (what it writes),
+- Scheduler: `scheduler_messages` (its inbox), `scheduler_interface` (its ports), `database_changes` (what it writes),
   `failure_limits`.
 - Clients: `allowed_commands`, `sweep_import`, `warm_start`.
 - Results: `budget_usage`, `pareto`.
@@ -14,7 +14,8 @@ Modules:
                          Scheduler process
     failure_limits       When a sweep fails: too many consecutive failures, or the same error from the start. Pure
     pareto               Pareto fronts: the results that no other result dominates. Pure
-    scheduler_interface  The messages in the scheduler's inbox, and the ports through which it acts. Scheduler process
+    scheduler_interface  The ports of the scheduler: the slots, the searches and the recorder that it calls
+    scheduler_messages   The messages in the scheduler's inbox, from slots, searches and the study thread
     sweep_import         Trials that ran elsewhere, as a client imports them as a finished sweep. Pure
     warm_start           Selects the trials of earlier sweeps for the warm start of a new sweep. Pure
 """

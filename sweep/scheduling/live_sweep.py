@@ -13,7 +13,7 @@ from podium.sweep.lifecycle.database_changes import (
     SweepWarned,
 )
 from podium.sweep.lifecycle.failure_limits import ConsecutiveFailures
-from podium.sweep.lifecycle.scheduler_interface import Device
+from podium.sweep.lifecycle.scheduler_messages import Device
 from podium.sweep.runtime.import_times import warning_of
 from podium.sweep.scheduling.ask_pacing import AskPacing
 from podium.sweep.scheduling.decisions import Instant

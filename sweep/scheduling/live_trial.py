@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from podium.sweep.lifecycle.database_changes import StoredTrial
-from podium.sweep.lifecycle.scheduler_interface import Device
+from podium.sweep.lifecycle.scheduler_messages import Device
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.search_messages import CLONED, ENQUEUED_VALUES
 from podium.sweep.values.trial import (

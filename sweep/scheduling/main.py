@@ -15,7 +15,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from podium.db.schema.engine import Database
-from podium.sweep.lifecycle.scheduler_interface import Inbox, Stop, Wake
+from podium.sweep.lifecycle.scheduler_messages import Inbox, Stop, Wake
 from podium.sweep.runtime.clock import SystemClock
 from podium.sweep.runtime.component_lifecycle import on_wake, report_ready, send_heartbeat, start_component
 from podium.sweep.runtime.disk_space import disk_space

@@ -14,15 +14,8 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from podium.sweep.lifecycle.scheduler_interface import (
-    Inbox,
-    Message,
-    Recorder,
-    Searchers,
-    SlotOpened,
-    SlotPool,
-    Wake,
-)
+from podium.sweep.lifecycle.scheduler_interface import Recorder, Searchers, SlotPool
+from podium.sweep.lifecycle.scheduler_messages import Inbox, Message, SlotOpened, Wake
 from podium.sweep.runtime.clock import Clock
 from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.layout import DataDirectory

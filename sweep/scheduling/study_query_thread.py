@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from podium.sweep.lifecycle.scheduler_interface import Inbox, StudyAnswered
+from podium.sweep.lifecycle.scheduler_messages import Inbox, StudyAnswered
 from podium.sweep.values.trial import StudyRequested
 
 log = logging.getLogger("podium.study")

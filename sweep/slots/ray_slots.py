@@ -15,7 +15,7 @@ from typing import Any
 import ray
 from ray.util import list_named_actors
 
-from podium.sweep.lifecycle.scheduler_interface import Device, Inbox, SlotEvents, SlotLost, SlotOpened
+from podium.sweep.lifecycle.scheduler_messages import Device, Inbox, SlotEvents, SlotLost, SlotOpened
 from podium.sweep.protocol.slot_commands import SlotCommand
 from podium.sweep.protocol.slot_messages import SlotDescription, decode_events, encode_commands
 from podium.sweep.runtime.service_settings import DevicePlan

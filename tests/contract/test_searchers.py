@@ -7,14 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from podium.sweep.lifecycle.scheduler_interface import (
-    Inbox,
-    PruneDecision,
-    Searchers,
-    SearchFailed,
-    SearchInputs,
-    TrialProposed,
-)
+from podium.sweep.lifecycle.scheduler_interface import Searchers, SearchInputs
+from podium.sweep.lifecycle.scheduler_messages import Inbox, PruneDecision, SearchFailed, TrialProposed
 from podium.sweep.search.search_threads import SearchThreads
 from podium.sweep.values.trial import AttemptKey, TrialState
 from tests.fakes import InlineSearchers

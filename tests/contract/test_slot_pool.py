@@ -8,7 +8,7 @@ from typing import Protocol
 
 import pytest
 
-from podium.sweep.lifecycle.scheduler_interface import Device, Inbox, SlotEvents, SlotOpened
+from podium.sweep.lifecycle.scheduler_messages import Device, Inbox, SlotEvents, SlotOpened
 from podium.sweep.protocol.slot_commands import PruneAnswer, SlotCommand, StartAttempt, StopAttempt
 from podium.sweep.values.trial import (
     Assignment,

@@ -17,7 +17,7 @@ from podium.sweep.lifecycle.database_changes import (
     StoredSweep,
     TrialPlanned,
 )
-from podium.sweep.lifecycle.scheduler_interface import (
+from podium.sweep.lifecycle.scheduler_messages import (
     Device,
     Message,
     SlotEvents,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.sweep.lifecycle.scheduler_interface import Device
+from podium.sweep.lifecycle.scheduler_messages import Device
 from podium.sweep.scheduling.device_ledger import Slot
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.values.device_state import USABLE_DEVICE_STATES, DeviceState

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from podium.sweep.lifecycle.database_changes import Change, DeviceChanged, StoredSweep
-from podium.sweep.lifecycle.scheduler_interface import SearchFailed, SlotLost, TrialProposed
+from podium.sweep.lifecycle.scheduler_messages import SearchFailed, SlotLost, TrialProposed
 from podium.sweep.scheduling.disk_gate import FULL_S
 from podium.sweep.scheduling.live_trial import AVOID_S, MAX_INTERRUPTIONS
 from podium.sweep.scheduling.placement import WAITS_S

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from podium.sweep.lifecycle.scheduler_interface import SearchFailed
+from podium.sweep.lifecycle.scheduler_messages import SearchFailed
 from podium.sweep.values.trial import AttemptKey, Cause, Ended, Limits, SweepState, TrialState
 from tests.rig import Rig
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.sweep.lifecycle.scheduler_interface import Stop
+from podium.sweep.lifecycle.scheduler_messages import Stop
 from podium.sweep.values.trial import AttemptKey, Cause, SweepState, TrialState
 from tests.rig import Rig
 

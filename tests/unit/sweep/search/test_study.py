@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 from collections.abc import Callable
 
-from podium.sweep.lifecycle.scheduler_interface import Inbox, StudyAnswered
+from podium.sweep.lifecycle.scheduler_messages import Inbox, StudyAnswered
 from podium.sweep.scheduling.study_query_thread import StudyThread
 from podium.sweep.values.errors import DatabaseError
 from podium.sweep.values.trial import AttemptKey, StudyRequested, SweepState, TrialState
