@@ -37,19 +37,9 @@ from torch import nn
 from benchmarks.results import Figure, Row, Target, at_most, ratio
 from benchmarks.run_settings import Plan
 from podium.ensemble.serving.aggregator import Aggregator
-from podium.ensemble.values.ensemble_spec import (
-    Combination,
-    EnsembleState,
-    Member,
-    MemberState,
-    Mode,
-    Precision,
-    Replica,
-    Rule,
-    Snapshot,
-    Task,
-    Traffic,
-)
+from podium.ensemble.values.ensemble_snapshot import Combination, Member, Replica, Snapshot, Traffic
+from podium.ensemble.values.ensemble_spec import Mode, Precision, Rule, Task
+from podium.ensemble.values.ensemble_states import EnsembleState, MemberState
 from podium.ensemble.values.prediction import Outcome
 from podium.ensemble.worker.in_graph_network import InGraphNetwork
 from podium.ensemble.worker.network_interface import ModelFile

@@ -34,7 +34,8 @@ from ray.serve.schema import LoggingConfig
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
-from podium.ensemble.values.ensemble_spec import Combination, Precision, Rule, Task
+from podium.ensemble.values.ensemble_snapshot import Combination
+from podium.ensemble.values.ensemble_spec import Precision, Rule, Task
 from podium.ensemble.worker.network_interface import ModelFile
 from podium.ensemble.worker.network_loading import load
 from podium.sweep.runtime.atomic_files import sha256_of

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from podium.ensemble.protocol.wire import Reply, Request
 from podium.ensemble.scoring.combine import combine
-from podium.ensemble.values.ensemble_spec import Mode, Snapshot
+from podium.ensemble.values.ensemble_snapshot import Snapshot
+from podium.ensemble.values.ensemble_spec import Mode
 from podium.ensemble.values.prediction import MemberStatus, Outcome
 from tests.aggregator_rig import FakeConnection
 

@@ -14,18 +14,9 @@ import zmq.asyncio
 from numpy.typing import NDArray
 
 from podium.ensemble.protocol.wire import Reply, Request, pack_reply, unpack_requests
-from podium.ensemble.values.ensemble_spec import (
-    Combination,
-    EnsembleState,
-    Member,
-    MemberState,
-    Mode,
-    Replica,
-    Rule,
-    Snapshot,
-    Task,
-    Traffic,
-)
+from podium.ensemble.values.ensemble_snapshot import Combination, Member, Replica, Snapshot, Traffic
+from podium.ensemble.values.ensemble_spec import Mode, Rule, Task
+from podium.ensemble.values.ensemble_states import EnsembleState, MemberState
 from podium.ensemble.worker.network_interface import NetworkOutputs
 
 CLASSES = ("cat", "dog")

@@ -11,7 +11,7 @@ from podium.db.stores.ensembles import EnsembleRow
 from podium.db.stores.replicas import ReplicaRow
 from podium.ensemble.host.host_loop import HostLoop
 from podium.ensemble.host.launcher_interface import OnChange, Phase, WorkerConfig, WorkerStatus
-from podium.ensemble.values.ensemble_spec import MemberState
+from podium.ensemble.values.ensemble_states import MemberState
 from podium.sweep.lifecycle.database_changes import DeviceChanged
 from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.errors import EnsembleError

@@ -19,18 +19,9 @@ from podium.ensemble.scoring import combine
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.replica_link import LinkHealth
 from podium.ensemble.serving.transport import Cancellable, Connection, Frames, Listener
-from podium.ensemble.values.ensemble_spec import (
-    Combination,
-    EnsembleState,
-    Member,
-    MemberState,
-    Mode,
-    Replica,
-    Rule,
-    Snapshot,
-    Task,
-    Traffic,
-)
+from podium.ensemble.values.ensemble_snapshot import Combination, Member, Replica, Snapshot, Traffic
+from podium.ensemble.values.ensemble_spec import Mode, Rule, Task
+from podium.ensemble.values.ensemble_states import EnsembleState, MemberState
 from podium.ensemble.values.prediction import MemberReport, MemberStatus, Outcome, Prediction
 from podium.sweep.values.errors import UnauthorizedError
 

@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from podium.ensemble.values.ensemble_spec import Combination, Rule, Task
+from podium.ensemble.values.ensemble_snapshot import Combination
+from podium.ensemble.values.ensemble_spec import Rule, Task
 from podium.ensemble.worker.architecture_groups import PlacedNetwork
 from podium.ensemble.worker.in_graph_network import InGraphNetwork
 from podium.ensemble.worker.network_interface import ModelFile

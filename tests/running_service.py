@@ -16,7 +16,7 @@ import psutil
 
 from podium.api.client.answers import ComponentInfo
 from podium.api.client.client import Client
-from podium.ensemble.values.ensemble_spec import EnsembleState
+from podium.ensemble.values.ensemble_states import EnsembleState
 from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
 from podium.sweep.values.errors import ServiceError
 from podium.sweep.values.trial import TERMINAL_SWEEP_STATES, SweepState

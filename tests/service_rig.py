@@ -24,17 +24,9 @@ from podium.db.schema.engine import Database
 from podium.db.schema.migrate import migrate
 from podium.db.stores import ensemble_lifecycle, ensembles, evaluations, replicas, sweeps
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
-from podium.ensemble.values.ensemble_spec import (
-    Combination,
-    EnsembleState,
-    MemberState,
-    Mode,
-    Placement,
-    Precision,
-    Rule,
-    Task,
-    majority,
-)
+from podium.ensemble.values.ensemble_snapshot import Combination
+from podium.ensemble.values.ensemble_spec import Mode, Placement, Precision, Rule, Task, majority
+from podium.ensemble.values.ensemble_states import EnsembleState, MemberState
 from podium.ensemble.values.new_version import NewVersion
 from podium.sweep.lifecycle.database_changes import (
     ArtifactSaved,

@@ -11,7 +11,8 @@ import orjson
 
 from podium.api.gateway.inference_request import InferenceRequest
 from podium.api.gateway.output_tensors import BYTES, FP32, Tensor
-from podium.ensemble.values.ensemble_spec import Snapshot, Task
+from podium.ensemble.values.ensemble_snapshot import Snapshot
+from podium.ensemble.values.ensemble_spec import Task
 from podium.ensemble.values.prediction import Outcome, Prediction
 
 # In the order of the response; shapes are those of one row.

@@ -30,7 +30,8 @@ from podium.api.http.request_decompression import ENCODINGS, decompress
 from podium.api.http.request_limits import INLINE_SIZE, MAX_ARRAY_ROWS_BYTES, MAX_JSON_ROWS_BYTES
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.replica_links import can_answer
-from podium.ensemble.values.ensemble_spec import EnsembleState, Snapshot, Traffic
+from podium.ensemble.values.ensemble_snapshot import Snapshot, Traffic
+from podium.ensemble.values.ensemble_states import EnsembleState
 from podium.ensemble.values.prediction import Prediction
 from podium.sweep.values.errors import BadRequestError, NotFoundError
 

@@ -27,7 +27,7 @@ from podium.db.schema.engine import Database
 from podium.db.stores import ensembles
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
-from podium.ensemble.values.ensemble_spec import Traffic
+from podium.ensemble.values.ensemble_snapshot import Traffic
 from podium.sweep.runtime.component_lifecycle import on_wake, start_component, wake_component
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import DatabaseError, PodiumError

@@ -31,7 +31,8 @@ from podium.api.http.service_context import ServiceContext
 from podium.db.access.tokens import Role
 from podium.db.stores import ensembles
 from podium.ensemble.serving.aggregator import Aggregator
-from podium.ensemble.values.ensemble_spec import Snapshot, Task, is_id
+from podium.ensemble.values.ensemble_snapshot import Snapshot
+from podium.ensemble.values.ensemble_spec import Task, is_id
 from podium.ensemble.values.prediction import MemberReport, MemberStatus, Outcome, Prediction
 from podium.sweep.values.errors import BadRequestError, EnsembleError, NotFoundError
 

@@ -23,7 +23,8 @@ from podium.ensemble.serving.aggregator_counts import EnsembleCounts, MemberCoun
 from podium.ensemble.serving.histogram import Histogram
 from podium.ensemble.serving.pending_request import workers_of
 from podium.ensemble.serving.replica_link import LinkHealth
-from podium.ensemble.values.ensemble_spec import MemberState, Replica, Snapshot
+from podium.ensemble.values.ensemble_snapshot import Replica, Snapshot
+from podium.ensemble.values.ensemble_states import MemberState
 
 _ENSEMBLE = ("ensemble", "version")
 _REPLICA = (*_ENSEMBLE, "member", "replica")

@@ -15,7 +15,8 @@ from podium.api.http.prediction_rows import check_rows, rows_of
 from podium.api.http.service_context import ServiceContext
 from podium.db.stores import ensembles, evaluations
 from podium.db.stores.ensembles import EnsembleRow, VersionRow
-from podium.ensemble.values.ensemble_spec import POSTED, SERVING_STATES, MemberState, Split, Task
+from podium.ensemble.values.ensemble_spec import POSTED, Split, Task
+from podium.ensemble.values.ensemble_states import SERVING_STATES, MemberState
 from podium.ensemble.values.new_version import used_splits
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.values.errors import ConflictError, EnsembleError, NotFoundError

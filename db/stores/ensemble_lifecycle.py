@@ -20,11 +20,7 @@ from podium.db.stores import events
 from podium.db.stores.ensembles import EnsembleRow, get
 from podium.db.stores.events import NewEvent
 from podium.db.stores.replicas import change as change_replica
-from podium.ensemble.values.ensemble_spec import (
-    RUNNING_STATES,
-    EnsembleState,
-    MemberState,
-)
+from podium.ensemble.values.ensemble_states import RUNNING_STATES, EnsembleState, MemberState
 from podium.ensemble.values.new_version import NewVersion
 from podium.sweep.values.errors import ConflictError
 

@@ -20,18 +20,9 @@ from podium.db.schema.tables import (
 from podium.db.stores import candidates
 from podium.db.stores.replicas import ReplicaRow
 from podium.db.stores.replicas import of_members as replicas_of
-from podium.ensemble.values.ensemble_spec import (
-    RUNNING_STATES,
-    Combination,
-    EnsembleState,
-    Member,
-    Mode,
-    Placement,
-    Precision,
-    Replica,
-    Snapshot,
-    Traffic,
-)
+from podium.ensemble.values.ensemble_snapshot import Combination, Member, Replica, Snapshot, Traffic
+from podium.ensemble.values.ensemble_spec import Mode, Placement, Precision
+from podium.ensemble.values.ensemble_states import RUNNING_STATES, EnsembleState
 from podium.ensemble.values.new_version import TrialFiles
 from podium.sweep.values.errors import NotFoundError
 from podium.sweep.values.trial import SweepState

@@ -9,7 +9,8 @@ from typing import Any
 from sqlalchemy import Connection, select, update
 
 from podium.db.schema.tables import ensemble_members, ensemble_versions, ensembles, replicas
-from podium.ensemble.values.ensemble_spec import HOLDING_STATES, RUNNING_STATES, MemberState, Placement
+from podium.ensemble.values.ensemble_spec import Placement
+from podium.ensemble.values.ensemble_states import HOLDING_STATES, RUNNING_STATES, MemberState
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,15 +20,8 @@ from podium.ensemble.building.version_building import MAX_CANDIDATES, Decision, 
 from podium.ensemble.scoring.combine import combine
 from podium.ensemble.scoring.degradation import Scores, scores_of
 from podium.ensemble.scoring.evaluation import Evaluation, evaluate
-from podium.ensemble.values.ensemble_spec import (
-    REGRESSION_RULES,
-    Combination,
-    EnsembleRequest,
-    Rule,
-    Select,
-    Split,
-    Task,
-)
+from podium.ensemble.values.ensemble_snapshot import Combination
+from podium.ensemble.values.ensemble_spec import REGRESSION_RULES, EnsembleRequest, Rule, Select, Split, Task
 from podium.ensemble.values.new_version import TrialFiles, used_splits
 from podium.sweep.values.errors import EnsembleError
 

@@ -14,9 +14,9 @@ from podium.ensemble.building import selection, trial_outputs
 from podium.ensemble.building.selection import Candidate, Selection
 from podium.ensemble.building.trial_outputs import Architecture
 from podium.ensemble.scoring import fitting
+from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import (
     REGRESSION_RULES,
-    Combination,
     EnsembleOptions,
     EnsembleRequest,
     Rule,

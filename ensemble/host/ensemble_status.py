@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from podium.db.stores.ensembles import EnsembleRow, MemberRow, VersionRow
-from podium.ensemble.values.ensemble_spec import EnsembleState, MemberState, Mode
+from podium.ensemble.values.ensemble_spec import Mode
+from podium.ensemble.values.ensemble_states import EnsembleState, MemberState
 
 _PENDING = frozenset({MemberState.STARTING, MemberState.WARMING, MemberState.RESTARTING})
 _INITIAL = frozenset({EnsembleState.BUILDING, EnsembleState.WARMING})

@@ -19,7 +19,7 @@ from podium.ensemble.host.ensemble_status import can_take_over, has_ready_member
 from podium.ensemble.host.launcher_interface import WorkerLauncher
 from podium.ensemble.host.replica_controller import ReplicaController
 from podium.ensemble.host.replica_spec import replica_specs
-from podium.ensemble.values.ensemble_spec import EnsembleState
+from podium.ensemble.values.ensemble_states import EnsembleState
 from podium.sweep.runtime.clock import Clock
 from podium.sweep.runtime.component_lifecycle import wake_component
 from podium.sweep.runtime.service_settings import ServiceSettings

@@ -18,7 +18,8 @@ from podium.ensemble.host.launcher_interface import Phase, WorkerConfig, WorkerH
 from podium.ensemble.host.placement import DeviceOccupancy
 from podium.ensemble.host.replica_runtime import STABLE_S, ReplicaRuntime, restart_delay_s
 from podium.ensemble.host.replica_spec import ReplicaKey, ReplicaSpec
-from podium.ensemble.values.ensemble_spec import HOLDING_STATES, MemberState, Mode, Placement
+from podium.ensemble.values.ensemble_spec import Mode, Placement
+from podium.ensemble.values.ensemble_states import HOLDING_STATES, MemberState
 from podium.ensemble.worker.network_interface import ModelFile
 from podium.sweep.runtime.clock import Clock
 from podium.sweep.runtime.component_lifecycle import wake_component

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from podium.db.stores.ensembles import EnsembleRow, MemberRow, VersionRow
 from podium.db.stores.replicas import ReplicaRow
-from podium.ensemble.values.ensemble_spec import MemberState, Mode
+from podium.ensemble.values.ensemble_spec import Mode
+from podium.ensemble.values.ensemble_states import MemberState
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.ensemble.values.ensemble_spec import Combination, Rule, Stacking, Task
+from podium.ensemble.values.ensemble_snapshot import Combination, Stacking
+from podium.ensemble.values.ensemble_spec import Rule, Task
 from podium.ensemble.values.prediction import Uncertainty
 
 Predictions = NDArray[np.float32]

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from podium.ensemble.scoring.combine import combine
 from podium.ensemble.scoring.scores import Predictions, hits, log_losses, squared_errors
-from podium.ensemble.values.ensemble_spec import Combination, Task
+from podium.ensemble.values.ensemble_snapshot import Combination
+from podium.ensemble.values.ensemble_spec import Task
 
 EVERY_SUBSET_UP_TO = 10  # members: 1,023 subsets
 SUBSETS_PER_SIZE = 64  # per size, if there are more members

@@ -24,7 +24,8 @@ from podium.ensemble.scoring.scores import (
     log_losses,
     regression_scores,
 )
-from podium.ensemble.values.ensemble_spec import Combination, Rule, Task
+from podium.ensemble.values.ensemble_snapshot import Combination
+from podium.ensemble.values.ensemble_spec import Rule, Task
 
 Calibration = tuple[Predictions, NDArray[Any]]
 Scores = ClassificationScores | RegressionScores

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.ensemble.scoring.combine import apply_temperature, combine
-from podium.ensemble.values.ensemble_spec import Combination, Rule, Stacking, Task
+from podium.ensemble.values.ensemble_snapshot import Combination, Stacking
+from podium.ensemble.values.ensemble_spec import Rule, Task
 from podium.sweep.values.errors import EnsembleError
 
 MIN_ROWS = 10

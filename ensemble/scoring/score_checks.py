@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.ensemble.values.ensemble_spec import Combination, Task
+from podium.ensemble.values.ensemble_snapshot import Combination
+from podium.ensemble.values.ensemble_spec import Task
 from podium.sweep.values.errors import EnsembleError
 
 OUTSIDE = 1e-3  # tolerance for probabilities outside 0 to 1: networks may compute in bfloat16

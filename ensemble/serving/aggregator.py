@@ -22,7 +22,7 @@ from podium.ensemble.serving.replica_link import LinkHealth, LinkReply, QueuedSe
 from podium.ensemble.serving.replica_links import ReplicaLinks, is_warming
 from podium.ensemble.serving.reply_join import check_reply, join
 from podium.ensemble.serving.transport import LoopTimer, Timer, Transport, ZmqTransport
-from podium.ensemble.values.ensemble_spec import Snapshot, Traffic
+from podium.ensemble.values.ensemble_snapshot import Snapshot, Traffic
 from podium.ensemble.values.prediction import MemberStatus, Outcome, Prediction
 from podium.sweep.values.errors import NotFoundError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from podium.ensemble.values.ensemble_spec import MemberState
+from podium.ensemble.values.ensemble_states import MemberState
 
 OPEN_AFTER = 5  # consecutive failures
 WINDOW = 20  # last requests

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from podium.ensemble.protocol.wire import Reply
 from podium.ensemble.serving.replica_link import ReplicaLink
 from podium.ensemble.serving.transport import Cancellable
-from podium.ensemble.values.ensemble_spec import Mode, Replica, Snapshot
+from podium.ensemble.values.ensemble_snapshot import Replica, Snapshot
+from podium.ensemble.values.ensemble_spec import Mode
 from podium.ensemble.values.prediction import MemberStatus, Prediction
 
 OnDone = Callable[[Prediction], None]

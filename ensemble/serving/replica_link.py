@@ -24,7 +24,8 @@ from podium.ensemble.serving.aggregator_limits import AggregatorLimits
 from podium.ensemble.serving.circuit_breaker import CircuitBreaker
 from podium.ensemble.serving.latency_statistics import LatencyStatistics
 from podium.ensemble.serving.transport import Timer, Transport
-from podium.ensemble.values.ensemble_spec import MemberState, Replica
+from podium.ensemble.values.ensemble_snapshot import Replica
+from podium.ensemble.values.ensemble_states import MemberState
 from podium.ensemble.values.prediction import MemberStatus
 
 ABANDON_AFTER_S = 120.0  # a request without a reply for this long is no longer counted as in flight

@@ -11,7 +11,8 @@ from podium.ensemble.serving.pending_request import PendingRequest, workers_of
 from podium.ensemble.serving.replica_link import LinkHealth, LinkReply, ReplicaLink, probe_rows
 from podium.ensemble.serving.reply_join import check_reply
 from podium.ensemble.serving.transport import Timer, Transport
-from podium.ensemble.values.ensemble_spec import MemberState, Replica, Snapshot
+from podium.ensemble.values.ensemble_snapshot import Replica, Snapshot
+from podium.ensemble.values.ensemble_states import MemberState
 from podium.ensemble.values.prediction import MemberStatus
 
 SLOW_FACTOR = 10  # a longer wait, in multiples of the replica's own p95, is a failure whatever the client's deadline

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from podium.ensemble.protocol.wire import Reply, concatenate
 from podium.ensemble.scoring import combine
 from podium.ensemble.serving.pending_request import MemberCall, PendingRequest
-from podium.ensemble.values.ensemble_spec import Combination, Mode, Rule, Snapshot
+from podium.ensemble.values.ensemble_snapshot import Combination, Snapshot
+from podium.ensemble.values.ensemble_spec import Mode, Rule
 from podium.ensemble.values.prediction import MemberReport, MemberStatus, Outcome, Prediction, Uncertainty
 
 

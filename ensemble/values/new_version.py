@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from podium.ensemble.values.ensemble_spec import Combination, Mode, Placement, Precision, Split
+from podium.ensemble.values.ensemble_snapshot import Combination
+from podium.ensemble.values.ensemble_spec import Mode, Placement, Precision, Split
 from podium.sweep.values.trial import TrialState
 
 

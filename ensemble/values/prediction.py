@@ -9,7 +9,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.ensemble.values.ensemble_spec import Snapshot
+from podium.ensemble.values.ensemble_snapshot import Snapshot
 
 
 class Outcome(StrEnum):

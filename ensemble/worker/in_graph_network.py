@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 
 from podium.ensemble.scoring import combine
-from podium.ensemble.values.ensemble_spec import Combination
+from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.worker import plan_selection
 from podium.ensemble.worker.architecture_groups import Group, PlacedNetwork, groups
 from podium.ensemble.worker.execution_plans import GroupPlans, Plan

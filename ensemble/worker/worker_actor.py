@@ -52,7 +52,8 @@ class WorkerActor:
 
 def _load(files: str, *, in_graph: bool, combination: str, precision: str, features: int) -> Any:
     """Load and warm the network."""
-    from podium.ensemble.values.ensemble_spec import Combination, Precision
+    from podium.ensemble.values.ensemble_snapshot import Combination
+    from podium.ensemble.values.ensemble_spec import Precision
     from podium.ensemble.worker.network_interface import ModelFile
     from podium.ensemble.worker.network_loading import InGraphNetwork, load
 

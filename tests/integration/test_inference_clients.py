@@ -25,7 +25,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from tritonclient.utils import InferenceServerException, triton_to_np_dtype
 
 from podium.db.stores import ensemble_lifecycle, ensembles, replicas
-from podium.ensemble.values.ensemble_spec import Combination, EnsembleState, MemberState, Rule, Task
+from podium.ensemble.values.ensemble_snapshot import Combination
+from podium.ensemble.values.ensemble_spec import Rule, Task
+from podium.ensemble.values.ensemble_states import EnsembleState, MemberState
 from podium.ensemble.worker.worker_server import WorkerServer
 from podium.sweep.runtime.service_settings import ServiceSettings
 from tests.ensemble_fakes import FakeNetwork

@@ -22,7 +22,8 @@ import pytest
 import uvloop
 
 from podium.ensemble.serving.aggregator import Aggregator
-from podium.ensemble.values.ensemble_spec import MemberState, Snapshot
+from podium.ensemble.values.ensemble_snapshot import Snapshot
+from podium.ensemble.values.ensemble_states import MemberState
 from podium.ensemble.values.prediction import MemberStatus, Outcome
 from tests.aggregator_rig import ended_count
 from tests.ensemble_fakes import CLASSES, FEATURES, member, snapshot, traffic

@@ -11,7 +11,8 @@ from podium.api.rest.schemas.base_schema import View, time_of
 from podium.db.stores.ensembles import EnsembleRow, MemberRow, VersionRow
 from podium.db.stores.evaluations import EvaluationRow
 from podium.db.stores.replicas import ReplicaRow
-from podium.ensemble.values.ensemble_spec import MemberState, Mode
+from podium.ensemble.values.ensemble_spec import Mode
+from podium.ensemble.values.ensemble_states import MemberState
 
 Health = Mapping[str, Mapping[str, Any]]  # by replica id, from the gateway
 

@@ -27,7 +27,8 @@ from podium.api.gateway.output_tensors import Tensor
 from podium.api.http import request_limits
 from podium.api.http.request_decompression import decompress
 from podium.ensemble.scoring import combine
-from podium.ensemble.values.ensemble_spec import EnsembleState, Mode, Task
+from podium.ensemble.values.ensemble_spec import Mode, Task
+from podium.ensemble.values.ensemble_states import EnsembleState
 from podium.ensemble.values.prediction import Outcome
 from podium.sweep.values.errors import BadRequestError, TooLargeError
 from tests.inference_fakes import FEATURES, TOKEN, ScriptedAggregator, serving, snapshot, traffic

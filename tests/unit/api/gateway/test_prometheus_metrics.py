@@ -12,7 +12,8 @@ from starlette.testclient import TestClient
 
 from podium.api.gateway.prometheus_metrics import DROPPED, Reading, exposition
 from podium.ensemble.serving.aggregator import Aggregator
-from podium.ensemble.values.ensemble_spec import MemberState, Mode
+from podium.ensemble.values.ensemble_spec import Mode
+from podium.ensemble.values.ensemble_states import MemberState
 from podium.ensemble.values.prediction import MemberStatus, Outcome
 from tests.inference_fakes import TOKEN, ScriptedAggregator, serving, snapshot, traffic
 

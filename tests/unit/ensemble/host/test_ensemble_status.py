@@ -8,16 +8,9 @@ from hypothesis import strategies as st
 from podium.db.stores.ensembles import EnsembleRow, MemberRow, VersionRow
 from podium.db.stores.replicas import ReplicaRow
 from podium.ensemble.host.ensemble_status import can_take_over, has_ready_member, status_of
-from podium.ensemble.values.ensemble_spec import (
-    Combination,
-    EnsembleState,
-    MemberState,
-    Mode,
-    Placement,
-    Precision,
-    Rule,
-    Task,
-)
+from podium.ensemble.values.ensemble_snapshot import Combination
+from podium.ensemble.values.ensemble_spec import Mode, Placement, Precision, Rule, Task
+from podium.ensemble.values.ensemble_states import EnsembleState, MemberState
 from podium.ensemble.values.new_version import TrialFiles
 from podium.sweep.values.trial import TrialState
 

@@ -16,7 +16,8 @@ from podium.db.stores import replicas as replica_store
 from podium.ensemble.host import replica_runtime
 from podium.ensemble.host.launcher_interface import Phase, WorkerStatus
 from podium.ensemble.host.replica_runtime import MAX_RESTART_DELAY_S, restart_delay_s
-from podium.ensemble.values.ensemble_spec import EnsembleState, MemberState, Mode, Placement
+from podium.ensemble.values.ensemble_spec import Mode, Placement
+from podium.ensemble.values.ensemble_states import EnsembleState, MemberState
 from tests.host_rig import HostRig
 
 MakeRig = Callable[..., HostRig]

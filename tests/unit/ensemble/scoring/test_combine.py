@@ -16,7 +16,8 @@ from scipy import stats
 from scipy.special import softmax
 
 from podium.ensemble.scoring.combine import apply_temperature, combine, effective_weights, uncertainty
-from podium.ensemble.values.ensemble_spec import REGRESSION_RULES, Combination, Rule, Stacking, Task
+from podium.ensemble.values.ensemble_snapshot import Combination, Stacking
+from podium.ensemble.values.ensemble_spec import REGRESSION_RULES, Rule, Task
 
 Array = NDArray[np.float32]
 TINY = float(np.finfo(np.float32).tiny)

@@ -20,7 +20,8 @@ from podium.ensemble.scoring.degradation import (
     subsets,
     subsets_of_size,
 )
-from podium.ensemble.values.ensemble_spec import Combination, Rule, Task
+from podium.ensemble.values.ensemble_snapshot import Combination
+from podium.ensemble.values.ensemble_spec import Rule, Task
 
 seeds = st.integers(0, 2**32)
 

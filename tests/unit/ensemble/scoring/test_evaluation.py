@@ -18,7 +18,8 @@ from podium.ensemble.scoring.calibration_error import calibration_error, equal_m
 from podium.ensemble.scoring.combine import combine
 from podium.ensemble.scoring.evaluation import MeanEntropy, MeanVariance, evaluate
 from podium.ensemble.scoring.scores import ClassificationScores, RegressionScores
-from podium.ensemble.values.ensemble_spec import Combination, Rule, Task
+from podium.ensemble.values.ensemble_snapshot import Combination
+from podium.ensemble.values.ensemble_spec import Rule, Task
 from podium.sweep.values.errors import EnsembleError
 
 seeds = st.integers(0, 2**32)

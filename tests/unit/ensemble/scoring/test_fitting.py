@@ -18,7 +18,8 @@ from threadpoolctl import threadpool_limits
 
 from podium.ensemble.scoring.combine import apply_temperature, combine
 from podium.ensemble.scoring.fitting import MIN_ROWS, fit, mixture_weights, simplex_least_squares, temperature
-from podium.ensemble.values.ensemble_spec import REGRESSION_RULES, Combination, Rule, Task
+from podium.ensemble.values.ensemble_snapshot import Combination
+from podium.ensemble.values.ensemble_spec import REGRESSION_RULES, Rule, Task
 from podium.sweep.values.errors import EnsembleError
 
 Array = NDArray[Any]

@@ -7,7 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from podium.ensemble.scoring.score_checks import check, check_answers, check_positions
-from podium.ensemble.values.ensemble_spec import Combination, Rule, Task
+from podium.ensemble.values.ensemble_snapshot import Combination
+from podium.ensemble.values.ensemble_spec import Rule, Task
 from podium.sweep.values.errors import EnsembleError
 
 Array = NDArray[np.float32]

@@ -17,7 +17,9 @@ from podium.ensemble.scoring.combine import combine
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
 from podium.ensemble.serving.replica_link import ReplicaLink
-from podium.ensemble.values.ensemble_spec import Member, MemberState, Mode, Rule
+from podium.ensemble.values.ensemble_snapshot import Member
+from podium.ensemble.values.ensemble_spec import Mode, Rule
+from podium.ensemble.values.ensemble_states import MemberState
 from podium.ensemble.values.prediction import MemberStatus, Outcome, Prediction
 from tests.aggregator_rig import statuses
 from tests.ensemble_fakes import (

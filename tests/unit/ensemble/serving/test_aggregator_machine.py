@@ -15,7 +15,9 @@ from podium.ensemble.protocol.wire import Reply, Request
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
 from podium.ensemble.serving.pending_request import PendingRequest
 from podium.ensemble.serving.replica_link import ReplicaLink
-from podium.ensemble.values.ensemble_spec import MemberState, Mode, Replica, Rule, Snapshot, Traffic
+from podium.ensemble.values.ensemble_snapshot import Replica, Snapshot, Traffic
+from podium.ensemble.values.ensemble_spec import Mode, Rule
+from podium.ensemble.values.ensemble_states import MemberState
 from podium.ensemble.values.prediction import MemberStatus, Prediction
 from tests.aggregator_model import Expected, Model, ModelConnection, ModelRequest, Slot
 from tests.aggregator_rig import AggregatorRig, ended_count, statuses

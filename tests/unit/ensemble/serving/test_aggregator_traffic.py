@@ -9,7 +9,8 @@ import pytest
 
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.circuit_breaker import OPEN_AFTER
-from podium.ensemble.values.ensemble_spec import Member, MemberState, Snapshot, Traffic
+from podium.ensemble.values.ensemble_snapshot import Member, Snapshot, Traffic
+from podium.ensemble.values.ensemble_states import MemberState
 from podium.ensemble.values.prediction import MemberStatus, Outcome, Prediction
 from podium.sweep.values.errors import NotFoundError
 from tests.aggregator_rig import FakeTimer, FakeTransport

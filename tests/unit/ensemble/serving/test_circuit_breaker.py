@@ -14,7 +14,9 @@ from podium.ensemble.serving.circuit_breaker import (
     CircuitBreaker,
 )
 from podium.ensemble.serving.latency_statistics import LatencyStatistics
-from podium.ensemble.values.ensemble_spec import MemberState, Mode, Snapshot
+from podium.ensemble.values.ensemble_snapshot import Snapshot
+from podium.ensemble.values.ensemble_spec import Mode
+from podium.ensemble.values.ensemble_states import MemberState
 from podium.ensemble.values.prediction import MemberStatus, Outcome, Prediction
 from tests.aggregator_rig import AggregatorRig, statuses
 from tests.ensemble_fakes import member, probabilities, replica, replicated, snapshot, traffic

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from podium.ensemble.protocol.wire import MAX_ITEMS, Request, pack_requests, unpack_requests
 from podium.ensemble.protocol.wire import ReplyBundle as Bundle
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
-from podium.ensemble.values.ensemble_spec import Rule, Snapshot
+from podium.ensemble.values.ensemble_snapshot import Snapshot
+from podium.ensemble.values.ensemble_spec import Rule
 from podium.ensemble.values.prediction import MemberStatus, Outcome, Prediction
 from tests.aggregator_rig import AggregatorRig, FakeConnection, statuses
 from tests.ensemble_fakes import FEATURES, member, replica, replicated, snapshot, traffic

@@ -22,7 +22,9 @@ from podium.ensemble.scoring.combine import combine
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
 from podium.ensemble.serving.circuit_breaker import FIRST_PROBE_S, OPEN_AFTER
 from podium.ensemble.serving.replica_link import ABANDON_AFTER_S, MIN_IN_FLIGHT_FOR_ESTIMATE
-from podium.ensemble.values.ensemble_spec import MemberState, Rule, Snapshot
+from podium.ensemble.values.ensemble_snapshot import Snapshot
+from podium.ensemble.values.ensemble_spec import Rule
+from podium.ensemble.values.ensemble_states import MemberState
 from podium.ensemble.values.prediction import MemberStatus, Outcome
 from podium.ensemble.worker.network_interface import Network, NetworkOutputs
 from podium.ensemble.worker.worker_server import WorkerServer

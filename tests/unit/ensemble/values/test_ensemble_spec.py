@@ -11,20 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from podium.ensemble.values.ensemble_spec import (
-    RUNNING_STATES,
-    SERVING_STATES,
-    Combination,
-    EnsembleRequest,
-    EnsembleState,
-    Mode,
-    Rule,
-    Select,
-    Split,
-    Stacking,
-    Task,
-    majority,
-)
+from podium.ensemble.values.ensemble_spec import EnsembleRequest, Mode, Select, Split, majority
 
 
 def test_defaults_are_between_graph_and_one_second() -> None:
@@ -115,27 +102,3 @@ def test_named_trials_determine_k() -> None:
 
 def test_forced_fits_are_allowed() -> None:
     assert EnsembleRequest(sweep_id=1, fit_on=Split.VALIDATION, force=True).fit_on is Split.VALIDATION
-
-
-numbers = st.floats(allow_nan=False, allow_infinity=False)
-
-
-@given(
-    st.builds(
-        Combination,
-        task=st.sampled_from(Task),
-        rule=st.sampled_from(Rule),
-        weights=st.lists(numbers).map(tuple),
-        temperature=numbers,
-        noise_variance=st.lists(numbers).map(tuple),
-        stacking=st.none()
-        | st.builds(Stacking, st.lists(st.lists(numbers).map(tuple)).map(tuple), st.lists(numbers).map(tuple)),
-    )
-)
-def test_combination_is_read_back_as_stored(combination: Combination) -> None:
-    assert Combination.from_json(combination.to_json()) == combination
-
-
-def test_answering_states_are_a_subset_of_the_running_states() -> None:
-    assert SERVING_STATES < RUNNING_STATES
-    assert {EnsembleState.STOPPED, EnsembleState.RETIRED}.isdisjoint(RUNNING_STATES)

@@ -19,7 +19,8 @@ from podium.api.client import local_service
 from podium.api.client.client import Client
 from podium.api.rest.ensembles.ensemble_schemas import EnsembleView, EvaluationView
 from podium.ensemble.scoring import evaluation
-from podium.ensemble.values.ensemble_spec import Combination, Mode, Placement, Precision, Rule, Select, Split, Task
+from podium.ensemble.values.ensemble_snapshot import Combination
+from podium.ensemble.values.ensemble_spec import Mode, Placement, Precision, Rule, Select, Split, Task
 from tests.commands import Podium
 from tests.specs import builtin_document
 

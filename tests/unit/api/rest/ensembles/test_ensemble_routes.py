@@ -13,7 +13,9 @@ from starlette.testclient import TestClient
 
 from podium.db.stores import ensemble_lifecycle, ensembles, replicas
 from podium.ensemble.scoring.evaluation import evaluate
-from podium.ensemble.values.ensemble_spec import Combination, EnsembleState, MemberState, Rule, Task
+from podium.ensemble.values.ensemble_snapshot import Combination
+from podium.ensemble.values.ensemble_spec import Rule, Task
+from podium.ensemble.values.ensemble_states import EnsembleState, MemberState
 from podium.sweep.runtime.atomic_files import display_path
 from podium.sweep.runtime.component_lifecycle import on_wake
 from podium.sweep.runtime.layout import AttemptDirectory
