@@ -33,7 +33,9 @@ from podium.sweep.scheduling.scheduler import TICK_S, Scheduler
 from podium.sweep.scheduling.study_query_thread import StudyThread
 from podium.sweep.search.search_threads import SearchThreads
 from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec
-from podium.sweep.values.trial import AttemptKey, Ended, TrialState
+from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.slot_events import Ended
+from podium.sweep.values.states import TrialState
 
 SLOTS = 16
 TRIAL_S = 1.0

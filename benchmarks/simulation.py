@@ -40,7 +40,9 @@ from podium.sweep.search.search_threads import answer_suggestion
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.slots.slot import FLUSH_S, POLL_S
 from podium.sweep.spec.sweep_spec import parse_spec
-from podium.sweep.values.trial import Assignment, AttemptKey, Ended, Event, Started, SuggestRequested, TrialState
+from podium.sweep.values.assignment import Assignment, AttemptKey
+from podium.sweep.values.slot_events import Ended, Event, Started, SuggestRequested
+from podium.sweep.values.states import TrialState
 
 
 class SimulatedClock:

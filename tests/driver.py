@@ -22,18 +22,9 @@ from podium.sweep.protocol.slot_commands import (
 from podium.sweep.protocol.slot_messages import NumberedEvents, SlotDescription, decode_events, encode_commands
 from podium.sweep.runtime.process_trees import children
 from podium.sweep.slots.slot import Slot
-from podium.sweep.values.trial import (
-    Assignment,
-    AttemptKey,
-    Cause,
-    Ended,
-    Event,
-    Reported,
-    Scalar,
-    Started,
-    StudyRequested,
-    SuggestRequested,
-)
+from podium.sweep.values.assignment import Assignment, AttemptKey, Scalar
+from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.slot_events import Ended, Event, Reported, Started, StudyRequested, SuggestRequested
 
 _PR_SET_CHILD_SUBREAPER = 36
 DIGITS = {"model": "mlp", "data": {"name": "digits"}}

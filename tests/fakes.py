@@ -29,21 +29,19 @@ from podium.sweep.protocol.slot_commands import (
 from podium.sweep.protocol.slot_messages import decode_commands, encode_commands
 from podium.sweep.search.search_threads import answer_suggestion
 from podium.sweep.search.sweep_search import Search
-from podium.sweep.values.trial import (
-    Assignment,
-    AttemptKey,
-    Cause,
+from podium.sweep.values.assignment import Assignment, AttemptKey, Scalar
+from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.slot_events import (
     Ended,
     Event,
     Logged,
     Reported,
-    Scalar,
     Started,
     StopRequested,
     StudyRequested,
     SuggestRequested,
-    TrialState,
 )
+from podium.sweep.values.states import TrialState
 
 
 class FakeClock:

@@ -34,18 +34,18 @@ from podium.sweep.lifecycle.database_changes import (
 )
 from podium.sweep.scheduling.change_buffer import trial_of
 from podium.sweep.spec.sweep_spec import SweepSpec
+from podium.sweep.values.assignment import Params
 from podium.sweep.values.errors import DatabaseError, FencedError
-from podium.sweep.values.sweep_wait_reason import Wait
-from podium.sweep.values.trial import (
+from podium.sweep.values.slot_events import Ended
+from podium.sweep.values.states import (
     TERMINAL_SWEEP_STATES,
     TERMINAL_TRIAL_STATES,
-    Ended,
-    Params,
     SweepState,
     TrialRequest,
     TrialState,
     check_sweep_transition,
 )
+from podium.sweep.values.sweep_wait_reason import Wait
 
 
 @dataclass

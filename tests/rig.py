@@ -10,13 +10,8 @@ from podium.sweep.lifecycle.scheduler_messages import Inbox, Message, SearchFail
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.scheduling.scheduler import Scheduler
 from podium.sweep.search.sweep_search import Search
-from podium.sweep.values.trial import (
-    COUNTED_TRIAL_STATES,
-    TERMINAL_TRIAL_STATES,
-    StudyRequested,
-    SweepState,
-    TrialState,
-)
+from podium.sweep.values.slot_events import StudyRequested
+from podium.sweep.values.states import COUNTED_TRIAL_STATES, TERMINAL_TRIAL_STATES, SweepState, TrialState
 from tests.fakes import FakeClock, FakePool, InlineSearchers, InlineStudyReader
 from tests.memory import MemoryRecorder, MemorySweep, MemoryTrial
 from tests.specs import spec

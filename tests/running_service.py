@@ -19,7 +19,7 @@ from podium.api.client.client import Client
 from podium.ensemble.values.ensemble_states import EnsembleState
 from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
 from podium.sweep.values.errors import ServiceError
-from podium.sweep.values.trial import TERMINAL_SWEEP_STATES, SweepState
+from podium.sweep.values.states import TERMINAL_SWEEP_STATES, SweepState
 from tests.doctor import assert_no_breaches
 from tests.subreaper import not_subreaper
 from tests.token_leaks import assert_no_token_left

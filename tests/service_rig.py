@@ -45,8 +45,11 @@ from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory, Runtime
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.spec.sweep_spec import parse_spec
+from podium.sweep.values.assignment import AttemptKey, Params
 from podium.sweep.values.device_state import DeviceState
-from podium.sweep.values.trial import AttemptKey, Cause, Ended, Params, Saved, Started, SweepState, TrialState
+from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.slot_events import Ended, Saved, Started
+from podium.sweep.values.states import SweepState, TrialState
 from tests.specs import builtin_document
 
 TRACEBACK = "Traceback …\nit broke\n"

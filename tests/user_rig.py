@@ -21,7 +21,8 @@ from podium.sweep.runtime.atomic_files import sha256_of
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
 from podium.sweep.trial_process.channel import Channel
 from podium.sweep.trial_process.trial_handle import Trial
-from podium.sweep.values.trial import Assignment, TrialState
+from podium.sweep.values.assignment import Assignment
+from podium.sweep.values.states import TrialState
 
 NETS = Path(__file__).parent / "user_nets"
 CPU = torch.device("cpu")

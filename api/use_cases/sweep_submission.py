@@ -20,9 +20,9 @@ from podium.sweep.specfile.data_check import check_data
 from podium.sweep.specfile.random_configurations import sample_configurations
 from podium.sweep.specfile.spec_hints import search_hints
 from podium.sweep.specfile.sweep_text_check import PlacedProblem, SweepText, read_sweep_text
+from podium.sweep.values.assignment import Params
 from podium.sweep.values.device_state import USABLE_DEVICE_STATES
 from podium.sweep.values.errors import InvalidSpecError, Problem
-from podium.sweep.values.trial import Params
 
 SAMPLES = 3  # random configurations in a preview
 

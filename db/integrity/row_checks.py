@@ -16,17 +16,17 @@ from sqlalchemy import Connection, text
 from podium.db.queries import trial_pages
 from podium.db.stores import restored_trials
 from podium.sweep.lifecycle.sweep_import import SAMPLER
+from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.search_messages import CLONED, ENQUEUED, RANDOM, FallbackReason
-from podium.sweep.values.sweep_wait_reason import WaitReason
-from podium.sweep.values.trial import (
+from podium.sweep.values.states import (
     COUNTED_TRIAL_STATES,
     TERMINAL_SWEEP_STATES,
     TERMINAL_TRIAL_STATES,
-    Cause,
     SweepState,
     TrialState,
-    is_infeasible,
 )
+from podium.sweep.values.sweep_wait_reason import WaitReason
+from podium.sweep.values.trial_attributes import is_infeasible
 
 # Conditions under which a finding is a note instead of a breach.
 WHILE_STOPPED = "at rest"  # no service runs, and the next start fixes it

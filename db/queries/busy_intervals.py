@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Integer, Subquery, case, cast, func, select
 
 from podium.db.schema.tables import attempts, sweeps, trials
-from podium.sweep.values.trial import TrialState
+from podium.sweep.values.states import TrialState
 
 _SHORT_OF_S = 1.0  # an attempt lost with the service ended at its last heartbeat, not when it was found
 

@@ -16,7 +16,7 @@ from podium.db.schema.tables import attempts, trial_params, trials
 from podium.db.stores.sweeps import SweepRow
 from podium.db.stores.trial_values_and_attributes import FEASIBLE
 from podium.sweep.lifecycle.pareto import fronts
-from podium.sweep.values.trial import TrialState
+from podium.sweep.values.states import TrialState
 
 BEST_IN_SAMPLE = 1_000  # best trials in every sample
 Columns = dict[str, list[Any]]

@@ -14,7 +14,7 @@ from podium.db.schema.tables import importances, trial_params, trial_values, tri
 from podium.db.stores.restored_trials import params_of
 from podium.db.stores.sweeps import SweepRow
 from podium.sweep.values.errors import BadRequestError
-from podium.sweep.values.trial import TrialState
+from podium.sweep.values.states import TrialState
 
 DURATION = "duration_s"  # usable like a metric
 MAX_TRIALS = 400  # trials: fANOVA's time grows with their square

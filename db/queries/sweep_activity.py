@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, and_, func, literal_column, select
 
 from podium.db.schema.tables import attempts, trials
-from podium.sweep.values.trial import COUNTED_TRIAL_STATES, TrialState
+from podium.sweep.values.states import COUNTED_TRIAL_STATES, TrialState
 
 _RECENT = 20  # counted trials, for the expected duration of the next ones
 _COUNTED = [state.value for state in COUNTED_TRIAL_STATES]

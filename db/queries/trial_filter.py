@@ -27,8 +27,9 @@ from podium.db.schema.tables import (
 )
 from podium.db.stores.sweeps import SweepRow, parameters_of
 from podium.db.stores.trial_values_and_attributes import FEASIBLE
+from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.search_messages import FallbackReason
-from podium.sweep.values.trial import Cause, TrialState
+from podium.sweep.values.states import TrialState
 
 MAX_FILTER = 2_000  # characters
 MAX_TOP = 100_000

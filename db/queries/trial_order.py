@@ -12,7 +12,7 @@ from podium.db.queries.trial_column_expressions import DURATION_S, number_in
 from podium.db.schema.tables import attempts, trial_attrs, trial_constraints, trial_params, trial_values, trials
 from podium.db.stores.sweeps import SweepRow, parameters_of
 from podium.sweep.values.errors import BadRequestError
-from podium.sweep.values.trial import TrialState
+from podium.sweep.values.states import TrialState
 
 Columns = tuple[ColumnElement[Any], ...]
 # Active trials first, failed before cancelled.

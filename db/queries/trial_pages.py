@@ -15,7 +15,7 @@ from podium.db.stores import trial_reader
 from podium.db.stores.trial_reader import TrialRow
 from podium.db.stores.trial_values_and_attributes import FEASIBLE
 from podium.sweep.lifecycle.pareto import fronts
-from podium.sweep.values.trial import TrialState
+from podium.sweep.values.states import TrialState
 
 
 @dataclass(frozen=True, slots=True)

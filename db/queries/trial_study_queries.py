@@ -14,7 +14,8 @@ from podium.db.stores import metrics, retention_plan
 from podium.db.stores.restored_trials import distributions_of
 from podium.db.stores.trial_reader import TrialRow
 from podium.sweep.spec.sweep_spec import spec_from_json
-from podium.sweep.values.trial import StudyRequested, TrialState
+from podium.sweep.values.slot_events import StudyRequested
+from podium.sweep.values.states import TrialState
 
 PAGE_TRIALS = 200  # read at once
 PAGE_BYTES = 256 << 10  # of one answer, unless a single trial takes more

@@ -17,7 +17,7 @@ from podium.db.stores.retention_plan import MODEL
 from podium.db.stores.trial_values_and_attributes import FEASIBLE
 from podium.ensemble.values.new_version import TrialFiles
 from podium.sweep.values.errors import NotFoundError
-from podium.sweep.values.trial import TrialState
+from podium.sweep.values.states import TrialState
 
 PREDICTIONS = "predictions.safetensors"
 

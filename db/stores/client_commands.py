@@ -30,13 +30,12 @@ from podium.sweep.lifecycle.database_changes import DeviceDrained, SweepChanged
 from podium.sweep.spec.program import ImportedProgram
 from podium.sweep.spec.sweep_spec import spec_from_json
 from podium.sweep.values.annotation_checks import check_count, checked_note, checked_tags
+from podium.sweep.values.assignment import Params, Scalar
 from podium.sweep.values.errors import ConflictError, NotFoundError, NotPossibleError
-from podium.sweep.values.trial import (
+from podium.sweep.values.states import (
     COUNTED_TRIAL_STATES,
     TERMINAL_SWEEP_STATES,
     TERMINAL_TRIAL_STATES,
-    Params,
-    Scalar,
     SweepState,
     TrialRequest,
 )

@@ -23,7 +23,7 @@ from podium.db.stores.device_history import DeviceStateRow
 from podium.db.stores.events import NewEvent
 from podium.sweep.lifecycle.database_changes import DeviceChanged, DeviceDrained
 from podium.sweep.values.device_state import DeviceState, RecordedState
-from podium.sweep.values.trial import TrialState
+from podium.sweep.values.states import TrialState
 
 # A literal, not a bound value: only then does SQLite use the partial index of running trials.
 _RUNS = trials.c.state == literal_column(f"'{TrialState.RUNNING}'")

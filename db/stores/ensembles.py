@@ -25,7 +25,7 @@ from podium.ensemble.values.ensemble_spec import Mode, Placement, Precision
 from podium.ensemble.values.ensemble_states import RUNNING_STATES, EnsembleState
 from podium.ensemble.values.new_version import TrialFiles
 from podium.sweep.values.errors import NotFoundError
-from podium.sweep.values.trial import SweepState
+from podium.sweep.values.states import SweepState
 
 log = logging.getLogger("podium.ensembles")
 _UNREADABLE = (ValueError, KeyError, TypeError)  # written by another version of the service

@@ -20,7 +20,7 @@ from podium.db.stores.events import NewEvent
 from podium.db.stores.trial_writer import IMPORTED_FROM, sortable
 from podium.sweep.lifecycle.sweep_import import SAMPLER, ImportedTrial, SweepImport
 from podium.sweep.spec.sweep_spec import SweepSpec
-from podium.sweep.values.trial import SweepState
+from podium.sweep.values.states import SweepState
 
 Row = tuple[object, ...]
 # The columns without the trial's id, which is the first of each row.

@@ -17,7 +17,9 @@ from podium.sweep.lifecycle.database_changes import (
     StoredTrial,
     TrialCommandRequest,
 )
-from podium.sweep.values.trial import Cause, Params, SweepState, TrialRequest, TrialState
+from podium.sweep.values.assignment import Params
+from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.states import SweepState, TrialRequest, TrialState
 
 
 def pending_requests(connection: Connection) -> tuple[TrialCommandRequest, ...]:

@@ -43,7 +43,7 @@ from podium.ensemble.values.ensemble_states import EnsembleState
 from podium.sweep.lifecycle.pareto import fronts
 from podium.sweep.runtime.layout import ARTIFACTS
 from podium.sweep.spec.sweep_spec import spec_from_json
-from podium.sweep.values.trial import TERMINAL_SWEEP_STATES, TERMINAL_TRIAL_STATES, TrialState
+from podium.sweep.values.states import TERMINAL_SWEEP_STATES, TERMINAL_TRIAL_STATES, TrialState
 
 MODEL = "model.safetensors"
 FILES = f"{ARTIFACTS}/*"  # files of `save_artifact`; an SQLite GLOB pattern, like MODEL

@@ -8,7 +8,7 @@ from podium.db.schema.tables import attempts, metrics, trials
 from podium.db.stores.sweeps import SweepRow
 from podium.db.stores.trial_values_and_attributes import FEASIBLE
 from podium.sweep.lifecycle.budget_usage import BestValueTracker, BudgetTerms, BudgetUsage, CountedTrial
-from podium.sweep.values.trial import COUNTED_TRIAL_STATES, TrialState
+from podium.sweep.values.states import COUNTED_TRIAL_STATES, TrialState
 
 _COUNTED = [state.value for state in COUNTED_TRIAL_STATES]
 

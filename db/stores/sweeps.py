@@ -17,8 +17,7 @@ from podium.sweep.lifecycle.budget_usage import BudgetTerms
 from podium.sweep.lifecycle.database_changes import SweepChanged, SweepUpdate
 from podium.sweep.spec.sweep_spec import SweepSpec, spec_from_json
 from podium.sweep.values.errors import ConflictError, NotFoundError
-from podium.sweep.values.sweep_wait_reason import WAITS_FOR_SCHEDULER, Wait, stored_wait
-from podium.sweep.values.trial import (
+from podium.sweep.values.states import (
     TERMINAL_SWEEP_STATES,
     TERMINAL_TRIAL_STATES,
     SweepState,
@@ -26,6 +25,7 @@ from podium.sweep.values.trial import (
     TrialState,
     check_sweep_transition,
 )
+from podium.sweep.values.sweep_wait_reason import WAITS_FOR_SCHEDULER, Wait, stored_wait
 
 _OPEN = [state.value for state in TrialState if state not in TERMINAL_TRIAL_STATES]
 

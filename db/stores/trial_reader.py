@@ -10,9 +10,10 @@ from sqlalchemy import ColumnElement, Connection, and_, select
 from podium.db.schema.tables import attempts, trial_params, trials
 from podium.db.stores import trial_annotations, trial_values_and_attributes
 from podium.db.stores.restored_trials import params_of
+from podium.sweep.values.assignment import Params
 from podium.sweep.values.errors import NotFoundError
 from podium.sweep.values.search_messages import FallbackReason
-from podium.sweep.values.trial import Params, TrialRequest, TrialState
+from podium.sweep.values.states import TrialRequest, TrialState
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, ScalarSelect, Table, bindparam, delete, exist
 
 from podium.db.schema.tables import trial_attrs, trial_constraints, trial_values, trials
 from podium.sweep.lifecycle.database_changes import AttemptEnded
-from podium.sweep.values.trial import TrialState
+from podium.sweep.values.states import TrialState
 
 TrialIds = Sequence[int] | ScalarSelect[int]
 

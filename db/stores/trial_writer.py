@@ -25,7 +25,8 @@ from podium.sweep.lifecycle.database_changes import (
     TrialPlanned,
     TrialRetried,
 )
-from podium.sweep.values.trial import TERMINAL_TRIAL_STATES, Scalar, TrialState
+from podium.sweep.values.assignment import Scalar
+from podium.sweep.values.states import TERMINAL_TRIAL_STATES, TrialState
 
 IMPORTED_FROM = 10**12  # first id of imported trials: the scheduler's ids start at 1
 _TERMINAL = [state.value for state in TERMINAL_TRIAL_STATES]

@@ -16,8 +16,9 @@ from podium.db.stores.trial_values_and_attributes import FEASIBLE
 from podium.sweep.lifecycle.database_changes import EarlierTrial
 from podium.sweep.lifecycle.warm_start import WarmStart, incompatible_objectives, select_trials
 from podium.sweep.spec.sweep_spec import SweepSpec
+from podium.sweep.values.assignment import Params
 from podium.sweep.values.errors import InvalidSpecError, NotFoundError, Problem
-from podium.sweep.values.trial import COUNTED_TRIAL_STATES, Params, TrialState
+from podium.sweep.values.states import COUNTED_TRIAL_STATES, TrialState
 
 MAX_TRIALS = 5_000  # trials: loading more into a sampler takes too long
 

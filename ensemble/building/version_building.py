@@ -28,7 +28,7 @@ from podium.ensemble.values.ensemble_spec import (
 from podium.ensemble.values.new_version import NewVersion, TrialFiles
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import EnsembleError
-from podium.sweep.values.trial import TrialState
+from podium.sweep.values.states import TrialState
 
 MIN_MEMBERS = 2  # minimum number of members if fewer than `k` are allowed
 MAX_CANDIDATES = 100  # candidates of greedy and diverse selection: more rarely help and are slow

@@ -7,7 +7,7 @@ from typing import Any
 
 from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import Mode, Placement, Precision, Split
-from podium.sweep.values.trial import TrialState
+from podium.sweep.values.states import TrialState
 
 
 @dataclass(frozen=True, slots=True)

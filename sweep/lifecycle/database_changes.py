@@ -5,21 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from podium.sweep.values.assignment import AttemptKey, Params, Scalar
 from podium.sweep.values.device_state import DeviceState
+from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.search_messages import FallbackReason
+from podium.sweep.values.slot_events import Ended, Saved, Started
+from podium.sweep.values.states import SweepState, TrialRequest, TrialState
 from podium.sweep.values.sweep_wait_reason import Wait
-from podium.sweep.values.trial import (
-    AttemptKey,
-    Cause,
-    Ended,
-    Params,
-    Saved,
-    Scalar,
-    Started,
-    SweepState,
-    TrialRequest,
-    TrialState,
-)
 from podium.sweep.values.warning_checks import WarningCode
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from podium.sweep.spec.trial_limits import Retries
-from podium.sweep.values.trial import Cause
+from podium.sweep.values.failure_causes import Cause
 
 # Causes that are likely to recur with any parameters. Divergence, memory and time limits depend on the parameters, so
 # other trials may succeed; a lost slot or machine is a device fault.

@@ -8,8 +8,10 @@ from typing import NamedTuple, Protocol
 from podium.sweep.lifecycle.database_changes import Change, Enqueued, PendingCommands, StoredSweep
 from podium.sweep.protocol.slot_commands import SlotCommand
 from podium.sweep.spec.sweep_spec import SweepSpec
+from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.search_messages import PastTrial
-from podium.sweep.values.trial import AttemptKey, SuggestRequested, TrialState
+from podium.sweep.values.slot_events import SuggestRequested
+from podium.sweep.values.states import TrialState
 
 ASK_DEADLINE_S = 2.0
 

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from podium.sweep.values.assignment import AttemptKey, Scalar
+from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.search_messages import PruneVerdict, TrialPlan
-from podium.sweep.values.trial import AttemptKey, Cause, Event, Scalar, StudyRequested, SuggestRequested
+from podium.sweep.values.slot_events import Event, StudyRequested, SuggestRequested
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Generic, TypeVar, get_type_hints
 
-from podium.sweep.values.trial import Assignment, AttemptKey, Cause, TrialState
+from podium.sweep.values.assignment import Assignment, AttemptKey
+from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.states import TrialState
 
 Message = TypeVar("Message")
 Convert = Callable[[Any], Any]

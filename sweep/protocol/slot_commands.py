@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from podium.sweep.values.trial import Assignment, AttemptKey, Cause, Scalar
+from podium.sweep.values.assignment import Assignment, AttemptKey, Scalar
+from podium.sweep.values.failure_causes import Cause
 
 
 @dataclass(frozen=True, slots=True)

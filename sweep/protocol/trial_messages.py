@@ -18,12 +18,11 @@ from podium.sweep.protocol.codec import Codec, DeviceView
 from podium.sweep.protocol.limits import MAX_IMPORTS, MAX_LINE_BYTES, MAX_METRICS, MAX_NAME, MAX_STEP
 from podium.sweep.protocol.slot_commands import ANSWER_KINDS, TrialAnswer
 from podium.sweep.protocol.slot_messages import EVENT_KINDS
+from podium.sweep.values.assignment import Assignment, AttemptKey
 from podium.sweep.values.attempt_outcomes import ReducedResult, ReportedOutcome
 from podium.sweep.values.errors import BadReportError
-from podium.sweep.values.trial import (
+from podium.sweep.values.slot_events import (
     STUDY_QUESTIONS,
-    Assignment,
-    AttemptKey,
     Ended,
     Event,
     Logged,

@@ -15,8 +15,9 @@ from podium.sweep.runtime.disk_space import DiskSpace, disk_space
 from podium.sweep.runtime.filesystem_type import writable_local
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.runtime.memory_and_disk_usage import folder_bytes
+from podium.sweep.values.assignment import Assignment
 from podium.sweep.values.attempt_outcomes import over_quota
-from podium.sweep.values.trial import Assignment, Cause
+from podium.sweep.values.failure_causes import Cause
 
 ON_DATA_DISK = "no space left on the disk of the data directory"
 _NEARLY_FULL_BYTES = 1 << 20

@@ -32,19 +32,12 @@ from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.search_inputs import earlier_trials, past_trials
 from podium.sweep.spec.define_by_run import check_definable
+from podium.sweep.values.assignment import AttemptKey, Scalar
 from podium.sweep.values.errors import UserCodeError
+from podium.sweep.values.failure_causes import MEMORY_CAUSES, Cause
 from podium.sweep.values.search_messages import ENQUEUED_VALUES
-from podium.sweep.values.trial import (
-    MEMORY_CAUSES,
-    TERMINAL_SWEEP_STATES,
-    AttemptKey,
-    Cause,
-    Ended,
-    Scalar,
-    SuggestRequested,
-    SweepState,
-    TrialState,
-)
+from podium.sweep.values.slot_events import Ended, SuggestRequested
+from podium.sweep.values.states import TERMINAL_SWEEP_STATES, SweepState, TrialState
 
 log = logging.getLogger("podium.scheduler")
 

@@ -8,7 +8,7 @@ from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.spec.program import OwnCode
-from podium.sweep.values.trial import Assignment, Limits
+from podium.sweep.values.assignment import Assignment, Limits
 
 
 def assignment_of(sweep: LiveSweep, trial: LiveTrial, data: DataDirectory, threads: int) -> Assignment:

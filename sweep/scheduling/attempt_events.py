@@ -21,10 +21,8 @@ from podium.sweep.scheduling.device_ledger import Slot
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.scheduler_state import SchedulerState
-from podium.sweep.values.trial import (
-    COUNTED_TRIAL_STATES,
-    SWEEP_TRANSITIONS,
-    Cause,
+from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.slot_events import (
     Ended,
     Event,
     Logged,
@@ -34,9 +32,8 @@ from podium.sweep.values.trial import (
     StopRequested,
     StudyRequested,
     SuggestRequested,
-    SweepState,
-    TrialState,
 )
+from podium.sweep.values.states import COUNTED_TRIAL_STATES, SWEEP_TRANSITIONS, SweepState, TrialState
 
 log = logging.getLogger("podium.scheduler")
 

@@ -17,7 +17,8 @@ from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.scheduling.sweep_endings import cancel_sweep
-from podium.sweep.values.trial import TERMINAL_SWEEP_STATES, Cause, SweepState, TrialRequest, TrialState
+from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.states import TERMINAL_SWEEP_STATES, SweepState, TrialRequest, TrialState
 
 log = logging.getLogger("podium.commands")
 

@@ -47,7 +47,7 @@ from podium.sweep.lifecycle.database_changes import (
 )
 from podium.sweep.runtime.clock import Clock, SystemClock
 from podium.sweep.values.errors import DamagedError, DatabaseError, FencedError
-from podium.sweep.values.trial import StudyRequested
+from podium.sweep.values.slot_events import StudyRequested
 
 HEARTBEAT_S = 10.0  # between two heartbeats of the scheduler
 _WRITERS: dict[type, Callable[[Connection, Any], None]] = {

@@ -29,8 +29,10 @@ from podium.sweep.scheduling.device_ledger import Slot
 from podium.sweep.scheduling.placement import resend_attempt
 from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.scheduling.sweep_endings import fail_sweep
+from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.device_state import DeviceState
-from podium.sweep.values.trial import AttemptKey, Cause, SweepState
+from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.states import SweepState
 
 
 def decide(state: SchedulerState, message: Message, now: Instant) -> Decision:

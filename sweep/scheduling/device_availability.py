@@ -12,7 +12,9 @@ from podium.sweep.scheduling.device_ledger import DeviceLedger, Slot
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.wait_and_idle_reasons import slot_idle_reason
-from podium.sweep.values.trial import COUNTED_TRIAL_STATES, Cause, Ended, TrialState
+from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.slot_events import Ended
+from podium.sweep.values.states import COUNTED_TRIAL_STATES, TrialState
 
 log = logging.getLogger("podium.scheduler")
 

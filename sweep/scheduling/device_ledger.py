@@ -18,8 +18,10 @@ from podium.sweep.protocol.slot_commands import (
     SuggestAnswer,
 )
 from podium.sweep.scheduling.live_trial import LiveTrial
+from podium.sweep.values.assignment import Assignment, AttemptKey, Scalar
 from podium.sweep.values.device_state import USABLE_DEVICE_STATES, DeviceState, check_device_transition, device_state
-from podium.sweep.values.trial import Assignment, AttemptKey, Cause, Event, Scalar, SuggestRequested
+from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.slot_events import Event, SuggestRequested
 
 FAILURES_IN_A_ROW = 3  # of different trials; then a device is drained
 

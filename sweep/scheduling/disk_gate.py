@@ -7,7 +7,9 @@ from dataclasses import replace
 from podium.sweep.lifecycle.scheduler_messages import Message, SlotEvents, SlotOpened
 from podium.sweep.scheduling.decisions import Instant
 from podium.sweep.scheduling.live_trial import LiveTrial
-from podium.sweep.values.trial import Cause, Ended, TrialState
+from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.slot_events import Ended
+from podium.sweep.values.states import TrialState
 
 FULL_S = 10.0  # without new trials after a trial found the data disk full
 JUST_FULL = "a trial found the data disk full; new trials start again shortly"

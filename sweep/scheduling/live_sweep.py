@@ -24,15 +24,15 @@ from podium.sweep.spec.program import FunctionProgram
 from podium.sweep.spec.search_methods import BRUTE_FORCE, CUSTOM
 from podium.sweep.spec.sweep_spec import spec_from_json
 from podium.sweep.spec.trial_stop_conditions import STEP, TRAINING_ITERATION
-from podium.sweep.values.sweep_wait_reason import Wait
-from podium.sweep.values.trial import (
+from podium.sweep.values.slot_events import Ended
+from podium.sweep.values.states import (
     COUNTED_TRIAL_STATES,
     TERMINAL_TRIAL_STATES,
-    Ended,
     SweepState,
     TrialState,
     check_sweep_transition,
 )
+from podium.sweep.values.sweep_wait_reason import Wait
 from podium.sweep.values.warning_checks import ResultCheck, StopCheck, WarningCode
 
 _EXHAUSTED = {  # why a sweep ends when its search is exhausted

@@ -7,17 +7,10 @@ from dataclasses import dataclass, field
 from podium.sweep.lifecycle.database_changes import StoredTrial
 from podium.sweep.lifecycle.scheduler_messages import Device
 from podium.sweep.spec.sweep_spec import SweepSpec
+from podium.sweep.values.assignment import AttemptKey, Params, Scalar
+from podium.sweep.values.failure_causes import INFRASTRUCTURE_CAUSES, MEMORY_CAUSES, Cause
 from podium.sweep.values.search_messages import CLONED, ENQUEUED_VALUES
-from podium.sweep.values.trial import (
-    INFRASTRUCTURE_CAUSES,
-    MEMORY_CAUSES,
-    AttemptKey,
-    Cause,
-    Ended,
-    Params,
-    Scalar,
-    Started,
-)
+from podium.sweep.values.slot_events import Ended, Started
 
 MAX_INTERRUPTIONS = 30  # of one trial, by kills and restarts of the service, which are not its failures
 AVOID_S = 60.0  # how long a trial waits for another device than the one on which it failed

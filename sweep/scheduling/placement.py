@@ -13,7 +13,7 @@ from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.scheduling.wait_and_idle_reasons import sweep_wait_reason
-from podium.sweep.values.trial import SweepState
+from podium.sweep.values.states import SweepState
 
 WAITS_S = 5.0  # a sweep without a running trial for longer is waiting, rather than between two trials
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from podium.sweep.lifecycle.database_changes import StoredSweep, StoredTrial
+from podium.sweep.values.failure_causes import MEMORY_CAUSES
 from podium.sweep.values.search_messages import PastTrial
-from podium.sweep.values.trial import MEMORY_CAUSES, TrialState
+from podium.sweep.values.states import TrialState
 
 
 def past_trials(stored: StoredSweep) -> list[PastTrial]:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from podium.sweep.lifecycle.scheduler_messages import Inbox, StudyAnswered
-from podium.sweep.values.trial import StudyRequested
+from podium.sweep.values.slot_events import StudyRequested
 
 log = logging.getLogger("podium.study")
 Answer = Callable[[int, StudyRequested], dict[str, Any]]  # raises if the study cannot be read

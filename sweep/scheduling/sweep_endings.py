@@ -6,7 +6,8 @@ from podium.sweep.scheduling.attempt_events import attempt_ended
 from podium.sweep.scheduling.decisions import ApplyRetention, Decision, Instant
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.scheduler_state import SchedulerState
-from podium.sweep.values.trial import Cause, SweepState
+from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.states import SweepState
 
 
 def end_due_sweeps(state: SchedulerState, now: Instant) -> Decision:

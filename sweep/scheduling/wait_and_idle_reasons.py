@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from podium.sweep.lifecycle.scheduler_messages import Device
 from podium.sweep.scheduling.device_ledger import Slot
 from podium.sweep.scheduling.live_sweep import LiveSweep
+from podium.sweep.values.states import SweepState
 from podium.sweep.values.sweep_wait_reason import Wait, WaitReason
-from podium.sweep.values.trial import SweepState
 
 _SHOWN = 3  # how many sweeps or devices a reason names
 _ENDS = "a stopped trial is ending"

@@ -16,8 +16,9 @@ from podium.sweep.search.optuna_states import CONSTRAINT, constraint_attributes,
 from podium.sweep.spec.search_methods import BRUTE_FORCE
 from podium.sweep.spec.search_space import Parameter
 from podium.sweep.spec.sweep_spec import SweepSpec
+from podium.sweep.values.assignment import Params
 from podium.sweep.values.search_messages import PastTrial
-from podium.sweep.values.trial import Params, TrialState
+from podium.sweep.values.states import TrialState
 
 log = logging.getLogger("podium.search")
 

@@ -11,8 +11,8 @@ from typing import cast
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
 from podium.sweep.spec.search_space import Parameter
+from podium.sweep.values.assignment import Scalar
 from podium.sweep.values.decimal_steps import on_step, steps_within
-from podium.sweep.values.trial import Scalar
 
 
 def searched_distribution(parameter: Parameter) -> BaseDistribution | None:

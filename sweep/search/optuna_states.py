@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from optuna.trial import FrozenTrial
 from optuna.trial import TrialState as OptunaState
 
-from podium.sweep.values.trial import TrialState
+from podium.sweep.values.states import TrialState
 
 TO_OPTUNA: Mapping[TrialState, OptunaState] = {
     TrialState.WAITING: OptunaState.WAITING,

@@ -28,7 +28,7 @@ from podium.sweep.search.optuna_private import (
 )
 from podium.sweep.spec.search_methods import CUSTOM, METHODS, Independent, Method
 from podium.sweep.spec.sweep_spec import SweepSpec
-from podium.sweep.values.trial import is_infeasible
+from podium.sweep.values.trial_attributes import is_infeasible
 
 GP_STARTS_AT = 10  # finished trials; with fewer, GP samples at random
 SLOW_FROM = 1000  # trials; from here on an ask of TPE takes 20 ms or more, and 100 ms at 10,000

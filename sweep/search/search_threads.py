@@ -22,9 +22,11 @@ from podium.sweep.lifecycle.scheduler_messages import Inbox, PruneDecision, Sear
 from podium.sweep.search.search_client import OnMessage, OpenProcess, Proposer, SearchProcess
 from podium.sweep.search.sweep_search import NO_DEFINITIONS, Definitions, Search
 from podium.sweep.spec.search_methods import BRUTE_FORCE, CUSTOM
+from podium.sweep.values.assignment import AttemptKey, Params
 from podium.sweep.values.errors import UnusableClassError, UserCodeError
 from podium.sweep.values.search_messages import FallbackReason, TrialPlan
-from podium.sweep.values.trial import AttemptKey, Params, SuggestRequested, TrialState
+from podium.sweep.values.slot_events import SuggestRequested
+from podium.sweep.values.states import TrialState
 
 log = logging.getLogger("podium.search")
 

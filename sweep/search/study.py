@@ -18,7 +18,7 @@ from optuna.trial import TrialState as OptunaState
 
 from podium.sweep.search.optuna_private import MutableStorage, is_compatible, study_id
 from podium.sweep.spec.builtin_catalog import Goal
-from podium.sweep.values.trial import Params
+from podium.sweep.values.assignment import Params
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 

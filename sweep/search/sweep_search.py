@@ -44,6 +44,7 @@ from podium.sweep.spec.define_by_run import check_definable, enqueued_value
 from podium.sweep.spec.grid import Grid
 from podium.sweep.spec.search_methods import BRUTE_FORCE, CUSTOM
 from podium.sweep.spec.sweep_spec import SweepSpec
+from podium.sweep.values.assignment import Params, Scalar
 from podium.sweep.values.errors import UserCodeError
 from podium.sweep.values.search_messages import (
     CLONED,
@@ -56,7 +57,8 @@ from podium.sweep.values.search_messages import (
     PruneVerdict,
     TrialPlan,
 )
-from podium.sweep.values.trial import TERMINAL_TRIAL_STATES, Params, Scalar, SuggestRequested, TrialState
+from podium.sweep.values.slot_events import SuggestRequested
+from podium.sweep.values.states import TERMINAL_TRIAL_STATES, TrialState
 
 log = logging.getLogger("podium.search")
 Definitions = Mapping[str, dict[str, Any]]  # by name, in the form of the sweep file

@@ -13,7 +13,7 @@ from podium.sweep.protocol.limits import (
     MAX_EVENTS_PER_CALL,
 )
 from podium.sweep.protocol.slot_messages import encode_event, join_events
-from podium.sweep.values.trial import Event
+from podium.sweep.values.slot_events import Event
 
 
 class EventQueue:

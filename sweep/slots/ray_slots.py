@@ -21,7 +21,7 @@ from podium.sweep.protocol.slot_messages import SlotDescription, decode_events, 
 from podium.sweep.runtime.service_settings import DevicePlan
 from podium.sweep.slots.slot_actor import RaySlot
 from podium.sweep.values.errors import NoDeviceError
-from podium.sweep.values.trial import Cause
+from podium.sweep.values.failure_causes import Cause
 
 NAMESPACE = "podium"
 ATTACH_S = 10.0

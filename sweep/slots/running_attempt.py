@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from podium.sweep.protocol.fork_server_messages import AttemptExited
 from podium.sweep.protocol.trial_messages import AttrsReported
 from podium.sweep.slots.trial_log import LogPipe
+from podium.sweep.values.assignment import Assignment, AttemptKey
 from podium.sweep.values.attempt_outcomes import Kill, ReducedResult, ReportedOutcome
+from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.objective_reduction import ReportedValues
-from podium.sweep.values.trial import Assignment, AttemptKey, Cause
 from podium.sweep.values.trial_attributes import TrialAttributes
 
 

@@ -45,6 +45,7 @@ from podium.sweep.slots.fork_server_client import AttemptReply
 from podium.sweep.slots.fork_server_pool import ForkServerPool
 from podium.sweep.slots.running_attempt import RunningAttempt
 from podium.sweep.slots.trial_log import LogPipe, TrialLog
+from podium.sweep.values.assignment import Assignment, AttemptKey
 from podium.sweep.values.attempt_outcomes import (
     MAX_MESSAGE,
     Kill,
@@ -56,21 +57,10 @@ from podium.sweep.values.attempt_outcomes import (
     storable,
 )
 from podium.sweep.values.errors import BadReportError, UserCodeError
+from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.failure_classification import disk_is_full
-from podium.sweep.values.trial import (
-    COUNTED_TRIAL_STATES,
-    Assignment,
-    AttemptKey,
-    Cause,
-    Ended,
-    Event,
-    Logged,
-    Reported,
-    Started,
-    StudyRequested,
-    SuggestRequested,
-    TrialState,
-)
+from podium.sweep.values.slot_events import Ended, Event, Logged, Reported, Started, StudyRequested, SuggestRequested
+from podium.sweep.values.states import COUNTED_TRIAL_STATES, TrialState
 
 POLL_S = 10.0
 FLUSH_S = 0.1  # how long an event that is not urgent may stay in the slot

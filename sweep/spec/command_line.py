@@ -19,8 +19,8 @@ from typing import Any
 
 from podium.sweep.runtime.thread_variables import THREAD_VARIABLES
 from podium.sweep.spec import builtin_catalog
+from podium.sweep.values.assignment import Params, Scalar
 from podium.sweep.values.errors import UserCodeError
-from podium.sweep.values.trial import Params, Scalar
 
 DEFAULT_COMMAND = ("${env}", "${interpreter}", "${program}", "${args}")
 _MACRO = re.compile(r"\$\{([^{}]*)\}")

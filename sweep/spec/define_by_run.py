@@ -10,9 +10,10 @@ from podium.sweep.spec.pydantic_errors import problems_of
 from podium.sweep.spec.search_methods import BRUTE_FORCE, not_enumerable_reason
 from podium.sweep.spec.search_space import Parameter
 from podium.sweep.spec.sweep_spec import SweepSpec
+from podium.sweep.values.assignment import Scalar
 from podium.sweep.values.errors import UserCodeError
 from podium.sweep.values.search_messages import GRID
-from podium.sweep.values.trial import Scalar, SuggestRequested
+from podium.sweep.values.slot_events import SuggestRequested
 
 MAX_PARAMS = 1000  # of a trial
 MAX_DISTRIBUTION = 16 << 10  # characters of one, as JSON

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from podium.sweep.spec.search_space import Parameter
+from podium.sweep.values.assignment import Params, Scalar
 from podium.sweep.values.decimal_steps import on_step
-from podium.sweep.values.trial import Params, Scalar
 
 MAX_POINTS = 10**18
 _MAX_STATES = 10_000  # of the conditions: bounds the memory and time of counting

@@ -7,10 +7,10 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
+from podium.sweep.values.assignment import Scalar
 from podium.sweep.values.decimal_steps import on_step, steps_within
 from podium.sweep.values.errors import UserCodeError
 from podium.sweep.values.range_sampling import sample_range
-from podium.sweep.values.trial import Scalar
 
 Distribution = dict[str, Any]
 _ON_STEP = 1e-8

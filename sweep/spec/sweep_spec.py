@@ -41,9 +41,9 @@ from podium.sweep.spec.trial_stop_conditions import (
     conditions,
 )
 from podium.sweep.spec.validation_splits import Validation
+from podium.sweep.values.assignment import Params, Scalar
 from podium.sweep.values.code_references import REFERENCE
 from podium.sweep.values.errors import InvalidSpecError
-from podium.sweep.values.trial import Params, Scalar
 
 MAX_PARAMETERS, MAX_ENQUEUED = 1000, 10_000
 MAX_RUN_CAP = 1_000_000

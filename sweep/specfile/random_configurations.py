@@ -7,8 +7,8 @@ import random
 from podium.sweep.search.distribution_sampling import draw
 from podium.sweep.spec.search_space import Parameter
 from podium.sweep.spec.sweep_spec import SweepSpec
+from podium.sweep.values.assignment import Params, Scalar
 from podium.sweep.values.range_sampling import sample_range
-from podium.sweep.values.trial import Params, Scalar
 
 
 def sample_configurations(spec: SweepSpec, count: int) -> list[Params]:

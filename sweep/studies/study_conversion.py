@@ -31,7 +31,7 @@ from podium.sweep.search.optuna_private import contains
 from podium.sweep.search.optuna_states import FROM_OPTUNA, TO_OPTUNA, constraint_attributes, constraints_of
 from podium.sweep.spec.search_space import Parameter
 from podium.sweep.values.errors import ConversionError, StudyError
-from podium.sweep.values.trial import TrialState
+from podium.sweep.values.states import TrialState
 
 MAX_NAME = 120
 Json = dict[str, Any]

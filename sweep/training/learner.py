@@ -13,7 +13,7 @@ from podium.sweep.networks import models
 from podium.sweep.networks.dataset_batches import TrainingRows, evaluation_batches
 from podium.sweep.spec import builtin_catalog
 from podium.sweep.training.criterion import Criterion, criterion_of
-from podium.sweep.values.trial import Scalar
+from podium.sweep.values.assignment import Scalar
 
 
 class Learner:

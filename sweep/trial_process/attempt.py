@@ -38,11 +38,13 @@ from podium.sweep.trial_process.tracebacks import format_traceback
 from podium.sweep.trial_process.trial_handle import Trial
 from podium.sweep.trial_process.wandb_environment import wandb_variables
 from podium.sweep.trial_process.wandb_sink import WandbSink
+from podium.sweep.values.assignment import Assignment
 from podium.sweep.values.attempt_outcomes import MAX_MESSAGE, MAX_TRACEBACK, ReportedOutcome
 from podium.sweep.values.errors import BadReportError, PinningError, ScriptFailedError
 from podium.sweep.values.failure_classification import cause_of, disk_is_full, exception_text
 from podium.sweep.values.returned_values import returned_values
-from podium.sweep.values.trial import COUNTED_TRIAL_STATES, Assignment, Started, TrialState
+from podium.sweep.values.slot_events import Started
+from podium.sweep.values.states import COUNTED_TRIAL_STATES, TrialState
 
 if TYPE_CHECKING:
     import torch

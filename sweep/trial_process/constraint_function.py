@@ -12,7 +12,7 @@ from podium.sweep.trial_process import user_code
 from podium.sweep.trial_process.optuna_frozen_trial import FrozenTrial, state_of
 from podium.sweep.trial_process.trial_handle import Trial
 from podium.sweep.values.errors import BadReportError
-from podium.sweep.values.trial import TrialState
+from podium.sweep.values.states import TrialState
 
 _LARGEST = sys.float_info.max
 Evaluate = Callable[[Trial, TrialState, Sequence[float] | None], None]

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 
 from podium.sweep.protocol.limits import MAX_METRICS, MAX_NAME
 from podium.sweep.protocol.trial_messages import Heartbeat, TrialMessage
+from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.errors import BadReportError
-from podium.sweep.values.trial import AttemptKey, Logged, Reported
+from podium.sweep.values.slot_events import Logged, Reported
 
 FULL = 1000  # points of a curve that are all sent
 _HEARTBEAT_S = 1.0

@@ -16,6 +16,7 @@ from torch import nn
 from podium.sweep.data import datasets
 from podium.sweep.networks import weight_files
 from podium.sweep.networks.flat_input_adapter import Build, FlatInputAdapter, build_network, dtype_of, forward_float32
+from podium.sweep.values.assignment import Assignment
 from podium.sweep.values.errors import UserCodeError
 from podium.sweep.values.network_manifest import (
     ANSWERS,
@@ -28,7 +29,6 @@ from podium.sweep.values.network_manifest import (
     code_digest,
     read_header,
 )
-from podium.sweep.values.trial import Assignment
 
 # Relative to the largest output, or to 1 if that is larger: kernels for other numbers of rows round differently.
 TOLERANCE = 1e-3

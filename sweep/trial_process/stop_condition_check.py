@@ -8,10 +8,11 @@ from typing import Any
 
 from podium.sweep.protocol.trial_messages import TrialMessage
 from podium.sweep.spec.trial_stop_conditions import STEP, TRAINING_ITERATION
+from podium.sweep.values.assignment import Assignment
 from podium.sweep.values.attempt_outcomes import ReducedResult, ReportedOutcome
 from podium.sweep.values.errors import BadReportError
 from podium.sweep.values.objective_reduction import ReportedValues
-from podium.sweep.values.trial import Assignment, TrialState
+from podium.sweep.values.states import TrialState
 
 MARGIN_S = 1.0  # for the work of the built-in loop after its last epoch
 

@@ -13,8 +13,9 @@ from podium.sweep.spec import suggest_arguments
 from podium.sweep.spec.suggest_arguments import Distribution
 from podium.sweep.trial_process.channel import Channel
 from podium.sweep.trial_process.slot_answers import SlotAnswers
+from podium.sweep.values.assignment import Assignment, Params, Scalar
 from podium.sweep.values.errors import UserCodeError
-from podium.sweep.values.trial import Assignment, Params, Scalar, SuggestRequested
+from podium.sweep.values.slot_events import SuggestRequested
 
 SUGGEST_ANSWER_S = 10.0
 

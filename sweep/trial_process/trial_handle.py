@@ -22,9 +22,10 @@ from podium.sweep.trial_process.slot_answers import SlotAnswers
 from podium.sweep.trial_process.stop_condition_check import EarlyFinish
 from podium.sweep.trial_process.study_handle import Storage, Study
 from podium.sweep.trial_process.suggestions import Suggestions
+from podium.sweep.values.assignment import Assignment
 from podium.sweep.values.errors import BadReportError, UserCodeError
 from podium.sweep.values.returned_values import finite_number
-from podium.sweep.values.trial import Assignment, Saved
+from podium.sweep.values.slot_events import Saved
 from podium.sweep.values.trial_attributes import TrialAttributes
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from podium.sweep.values.assignment import Params, Scalar
 from podium.sweep.values.nested_parameters import flat_and_nested
-from podium.sweep.values.trial import Params, Scalar
 
 HOOK_FOLDER = Path(__file__).with_name("wandb_hook")
 MODE = "WANDB_MODE"

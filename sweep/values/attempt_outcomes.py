@@ -7,7 +7,8 @@ import signal
 from dataclasses import dataclass, replace
 from typing import Any
 
-from podium.sweep.values.trial import Cause, TrialState
+from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.states import TrialState
 
 MAX_MESSAGE = 2000
 MAX_TRACEBACK = 20_000

@@ -6,7 +6,7 @@ import errno
 from collections.abc import Iterator
 
 from podium.sweep.values.errors import BadReportError, NonFiniteError, PinningError, ScriptFailedError
-from podium.sweep.values.trial import Cause
+from podium.sweep.values.failure_causes import Cause
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _FULL_WORDS = ("No space left on device", "Disk quota exceeded")  # in errors of other libraries that lack errno

@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from podium.sweep.values.trial import Params, TrialState
+from podium.sweep.values.assignment import Params
+from podium.sweep.values.states import TrialState
 
 ENQUEUED = "enqueue"  # the sampler name of a trial that the sweep file enqueues
 CLONED = "clone"  # the sampler name of a trial that a client added

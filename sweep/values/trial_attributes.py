@@ -1,8 +1,9 @@
-"""Constraints and user attributes that a trial sets; trial process and slot."""
+"""Constraints and user attributes of a trial: what it may set, and whether it is infeasible; every process."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,6 +46,11 @@ class TrialAttributes:
             )
         self.user_attrs[name] = plain
         return plain
+
+
+def is_infeasible(constraints: Mapping[str, float]) -> bool:
+    """Whether a constraint is violated (above 0); such a trial is infeasible and never the best."""
+    return any(amount > 0 for amount in constraints.values())
 
 
 def _check_name(name: Any, what: str) -> None:

@@ -39,10 +39,13 @@ from podium.sweep.lifecycle.database_changes import (
 from podium.sweep.lifecycle.scheduler_interface import Recorder
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.spec.sweep_spec import SweepSpec
+from podium.sweep.values.assignment import AttemptKey, Params
 from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.errors import DatabaseError, FencedError
+from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.slot_events import Ended, Started
+from podium.sweep.values.states import SweepState, TrialRequest, TrialState
 from podium.sweep.values.sweep_wait_reason import Wait, WaitReason
-from podium.sweep.values.trial import AttemptKey, Cause, Ended, Params, Started, SweepState, TrialRequest, TrialState
 from podium.sweep.values.warning_checks import WarningCode
 from tests.memory import MemoryRecorder
 from tests.specs import spec

@@ -10,7 +10,8 @@ import pytest
 from podium.sweep.lifecycle.scheduler_interface import Searchers, SearchInputs
 from podium.sweep.lifecycle.scheduler_messages import Inbox, PruneDecision, SearchFailed, TrialProposed
 from podium.sweep.search.search_threads import SearchThreads
-from podium.sweep.values.trial import AttemptKey, TrialState
+from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.states import TrialState
 from tests.fakes import InlineSearchers
 from tests.specs import spec
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from podium.sweep.runtime.layout import AttemptDirectory
-from podium.sweep.values.trial import Assignment, Cause, Ended, Event, Saved, TrialState
+from podium.sweep.values.assignment import Assignment
+from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.slot_events import Ended, Event, Saved
+from podium.sweep.values.states import TrialState
 from tests.driver import SlotDriver, run
 
 

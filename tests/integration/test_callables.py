@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from podium.sweep.values.trial import Cause, TrialState
+from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.states import TrialState
 from tests.driver import SlotDriver
 
 

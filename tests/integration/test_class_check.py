@@ -15,7 +15,7 @@ from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.specfile.optuna_class_check import check_classes
 from podium.sweep.values.errors import InvalidSpecError
 from podium.sweep.values.search_messages import FallbackReason
-from podium.sweep.values.trial import TrialState
+from podium.sweep.values.states import TrialState
 from tests.specs import spec
 
 ANSWER_S = 120.0

@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 
 from podium.sweep.runtime.layout import AttemptDirectory
-from podium.sweep.values.trial import Cause, Ended, Limits, Reported, TrialState
+from podium.sweep.values.assignment import Limits
+from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.slot_events import Ended, Reported
+from podium.sweep.values.states import TrialState
 from tests.driver import SlotDriver, prune_answer, run
 
 FINISHED, FAILED, PRUNED = TrialState.FINISHED, TrialState.FAILED, TrialState.PRUNED

@@ -15,7 +15,9 @@ from safetensors.numpy import load_file
 
 from podium.sweep.data import datasets
 from podium.sweep.runtime.layout import AttemptDirectory
-from podium.sweep.values.trial import Assignment, Ended, Event, Logged, Reported, Started, TrialState
+from podium.sweep.values.assignment import Assignment
+from podium.sweep.values.slot_events import Ended, Event, Logged, Reported, Started
+from podium.sweep.values.states import TrialState
 from tests.driver import SlotDriver, run
 from tests.running_service import wait_for
 

@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 
 from podium.sweep.runtime.layout import AttemptDirectory
-from podium.sweep.values.trial import Assignment, Cause, Ended, Limits, Logged, Reported, TrialState
+from podium.sweep.values.assignment import Assignment, Limits
+from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.slot_events import Ended, Logged, Reported
+from podium.sweep.values.states import TrialState
 from tests.driver import SlotDriver, key_of, run, stop_command
 
 FINISHED, FAILED, CANCELLED = TrialState.FINISHED, TrialState.FAILED, TrialState.CANCELLED

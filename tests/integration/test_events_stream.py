@@ -27,7 +27,7 @@ from podium.api.rest.stream import feed as feed_module
 from podium.db.access.tokens import Role
 from podium.db.stores import events
 from podium.db.stores.events import NewEvent
-from podium.sweep.values.trial import SweepState
+from podium.sweep.values.states import SweepState
 from tests.repository import ROOT
 from tests.running_service import wait_for
 from tests.service_rig import ServiceRig

@@ -15,7 +15,10 @@ from podium.sweep.runtime.incremental_removal import finish
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.runtime.process_trees import children, descendants
 from podium.sweep.slots.trial_log import TrialLog
-from podium.sweep.values.trial import Cause, Ended, Limits, Logged, Reported, TrialState
+from podium.sweep.values.assignment import Limits
+from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.slot_events import Ended, Logged, Reported
+from podium.sweep.values.states import TrialState
 from tests.driver import SlotDriver, key_of, run, stop_command
 
 MB = 1 << 20

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from podium.sweep.values.trial import Cause, Ended, Logged, Reported, TrialState
+from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.slot_events import Ended, Logged, Reported
+from podium.sweep.values.states import TrialState
 from tests.driver import SlotDriver, prune_answer, run
 
 pytest.importorskip("lightning")

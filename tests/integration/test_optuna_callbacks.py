@@ -9,16 +9,10 @@ import pytest
 
 from podium.sweep.protocol.slot_commands import SlotCommand
 from podium.sweep.runtime.layout import AttemptDirectory
-from podium.sweep.values.trial import (
-    Assignment,
-    Cause,
-    Ended,
-    Event,
-    Reported,
-    StopRequested,
-    StudyRequested,
-    TrialState,
-)
+from podium.sweep.values.assignment import Assignment
+from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.slot_events import Ended, Event, Reported, StopRequested, StudyRequested
+from podium.sweep.values.states import TrialState
 from tests.driver import SlotDriver, prune_answer, run, study_answer
 
 FINISHED, PRUNED, FAILED = TrialState.FINISHED, TrialState.PRUNED, TrialState.FAILED

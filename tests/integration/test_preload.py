@@ -11,7 +11,10 @@ from typing import Any
 import pytest
 
 from podium.sweep.slots import fork_server_client, fork_server_pool
-from podium.sweep.values.trial import Assignment, Cause, Started, TrialState
+from podium.sweep.values.assignment import Assignment
+from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.slot_events import Started
+from podium.sweep.values.states import TrialState
 from tests.driver import SlotDriver, key_of, run, stop_command
 
 PACKAGES = Path(__file__).parent / "packages"

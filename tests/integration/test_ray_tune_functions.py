@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from podium.sweep.runtime.layout import AttemptDirectory
-from podium.sweep.values.trial import Cause, Ended, Logged, Reported, TrialState
+from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.slot_events import Ended, Logged, Reported
+from podium.sweep.values.states import TrialState
 from tests.driver import SlotDriver, prune_answer, run
 
 pytest.importorskip("ray.tune", exc_type=ImportError, reason="ray[tune] is not installed")

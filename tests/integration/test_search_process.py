@@ -18,7 +18,7 @@ from podium.sweep.search.search_threads import SearchThreads
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.search_messages import PastTrial, TrialPlan
-from podium.sweep.values.trial import TrialState
+from podium.sweep.values.states import TrialState
 from tests.repository import ROOT
 from tests.running_service import wait_for
 from tests.specs import spec

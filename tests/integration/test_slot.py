@@ -10,7 +10,10 @@ import pytest
 
 from podium.sweep.runtime.atomic_files import sha256_of
 from podium.sweep.runtime.layout import AttemptDirectory
-from podium.sweep.values.trial import Cause, Ended, Limits, Logged, Reported, Saved, Started, TrialState
+from podium.sweep.values.assignment import Limits
+from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.slot_events import Ended, Logged, Reported, Saved, Started
+from podium.sweep.values.states import TrialState
 from tests.driver import DIGITS, SlotDriver, key_of, prune_answer, run, stop_command
 
 FINISHED, FAILED, CANCELLED = TrialState.FINISHED, TrialState.FAILED, TrialState.CANCELLED

@@ -12,7 +12,10 @@ import pytest
 
 from podium.sweep.protocol.slot_commands import SlotCommand
 from podium.sweep.protocol.slot_messages import SUPERSEDED, SlotDescription, decode_events, encode_commands
-from podium.sweep.values.trial import Assignment, Cause, Ended, Limits, Started, TrialState
+from podium.sweep.values.assignment import Assignment, Limits
+from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.slot_events import Ended, Started
+from podium.sweep.values.states import TrialState
 from tests.driver import SlotDriver, key_of, run, stop_command
 
 FINISHED, FAILED, CANCELLED = TrialState.FINISHED, TrialState.FAILED, TrialState.CANCELLED

@@ -18,7 +18,10 @@ from safetensors.numpy import load_file
 from podium.sweep.data import datasets
 from podium.sweep.networks import models, weight_files
 from podium.sweep.runtime.layout import AttemptDirectory
-from podium.sweep.values.trial import Assignment, Cause, Ended, Event, Logged, Reported, Started, TrialState
+from podium.sweep.values.assignment import Assignment
+from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.slot_events import Ended, Event, Logged, Reported, Started
+from podium.sweep.values.states import TrialState
 from tests.driver import SlotDriver, run
 
 SPLIT = {"split": [0.7, 0.1, 0.1, 0.1], "seed": 0}

@@ -10,17 +10,10 @@ import pytest
 
 from podium.sweep.protocol.slot_commands import SlotCommand
 from podium.sweep.runtime.layout import AttemptDirectory
-from podium.sweep.values.trial import (
-    Assignment,
-    Cause,
-    Ended,
-    Event,
-    Limits,
-    Logged,
-    Reported,
-    SuggestRequested,
-    TrialState,
-)
+from podium.sweep.values.assignment import Assignment, Limits
+from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.slot_events import Ended, Event, Logged, Reported, SuggestRequested
+from podium.sweep.values.states import TrialState
 from tests.driver import SlotDriver, prune_answer, run, suggest_answer
 
 FINISHED, FAILED, PRUNED = TrialState.FINISHED, TrialState.FAILED, TrialState.PRUNED

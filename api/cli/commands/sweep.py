@@ -15,7 +15,7 @@ from podium.api.cli.terminal.batch_commands import run_each
 from podium.api.cli.terminal.lazy_groups import group
 from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir, Devices, SpecFile, SweepId, SweepIds
 from podium.api.client import shell_quoting
-from podium.sweep.values.trial import SweepState
+from podium.sweep.values.states import SweepState
 
 if TYPE_CHECKING:
     from podium.api.client.answers import SweepInfo

@@ -17,7 +17,7 @@ from podium.api.cli.terminal.batch_commands import run_each
 from podium.api.cli.terminal.lazy_groups import group
 from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir, SweepId, TrialId, TrialIds
 from podium.api.client import shell_quoting
-from podium.sweep.values.trial import TrialState
+from podium.sweep.values.states import TrialState
 
 if TYPE_CHECKING:
     from podium.api.client.answers import TrialDetails, TrialInfo

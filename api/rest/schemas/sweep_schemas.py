@@ -11,8 +11,8 @@ from podium.api.rest.schemas.base_schema import View, time_of
 from podium.db.stores.sweeps import SweepRow
 from podium.db.stores.trial_reader import TrialRow
 from podium.sweep.lifecycle.budget_usage import BudgetTerms, BudgetUsage
+from podium.sweep.values.assignment import Scalar
 from podium.sweep.values.sweep_wait_reason import WaitReason
-from podium.sweep.values.trial import Scalar
 
 
 class BestView(View):

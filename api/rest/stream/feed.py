@@ -20,7 +20,7 @@ from podium.db.stores import events, metrics
 from podium.db.stores.events import EventSummary
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.values.errors import PodiumError, ServiceError
-from podium.sweep.values.trial import TrialState
+from podium.sweep.values.states import TrialState
 
 POLL_S = 0.25
 HEALTH_S = 1.0

@@ -11,7 +11,7 @@ from fastapi.sse import ServerSentEvent
 from pydantic import BaseModel
 
 from podium.db.stores.events import EventSummary
-from podium.sweep.values.trial import TrialState
+from podium.sweep.values.states import TrialState
 
 MAX_TRIALS = 2_000  # per message; beyond that, the client reloads everything
 RETRY_MS = 1_000  # delay before a browser reconnects

@@ -19,7 +19,7 @@ from podium.db.queries.trial_filter import WITHIN_S, filter_condition
 from podium.db.stores import metrics, sweeps
 from podium.sweep.spec.metric import Metric
 from podium.sweep.spec.sweep_spec import spec_from_json
-from podium.sweep.values.trial import Scalar
+from podium.sweep.values.assignment import Scalar
 
 router = APIRouter(prefix="/api/v1/sweeps/{sweep_id}", tags=["charts"])
 MAX_POINTS = 20_000

@@ -15,7 +15,7 @@ from podium.api.rest.sweeps.importance_process import ImportanceQueue
 from podium.db.queries import importances
 from podium.db.queries.importances import StoredImportances
 from podium.db.stores import sweeps
-from podium.sweep.values.trial import TERMINAL_SWEEP_STATES
+from podium.sweep.values.states import TERMINAL_SWEEP_STATES
 
 router = APIRouter(prefix="/api/v1/sweeps/{sweep_id}", tags=["charts"])
 MIN_TRIALS = 10

@@ -32,7 +32,7 @@ from podium.sweep.runtime.submission_provenance import MAX_HEADER, Provenance
 from podium.sweep.spec.budget import Budget
 from podium.sweep.spec.sweep_spec import MAX_PRIORITY, MAX_RUN_CAP, MIN_PRIORITY
 from podium.sweep.specfile import code_bundles
-from podium.sweep.values.trial import SweepState, TrialState
+from podium.sweep.values.states import SweepState, TrialState
 
 router = APIRouter(prefix="/api/v1", tags=["sweeps"])
 

@@ -18,7 +18,7 @@ from podium.db.stores import devices, spending, sweeps
 from podium.db.stores.sweeps import SweepRow
 from podium.db.stores.trial_reader import TrialRow
 from podium.sweep.lifecycle.budget_usage import BudgetTerms
-from podium.sweep.values.trial import TERMINAL_SWEEP_STATES
+from podium.sweep.values.states import TERMINAL_SWEEP_STATES
 
 
 def view_of(service: ServiceContext, sweep_id: int) -> SweepView:

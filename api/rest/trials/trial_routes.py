@@ -24,8 +24,8 @@ from podium.ensemble.building import trial_outputs
 from podium.sweep.lifecycle.allowed_commands import TrialCommand
 from podium.sweep.runtime.atomic_files import open_regular
 from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.values.assignment import Scalar
 from podium.sweep.values.errors import NotFoundError
-from podium.sweep.values.trial import Scalar
 
 router = APIRouter(prefix="/api/v1/trials", tags=["trials"])
 MAX_LOG_BYTES = 1 << 20

@@ -10,7 +10,7 @@ import pytest
 from tensorboardX.proto.event_pb2 import Event
 
 from podium.api.client.client import Client
-from podium.sweep.values.trial import Cause
+from podium.sweep.values.failure_causes import Cause
 from tests.commands import Podium
 from tests.service_rig import ServiceRig
 

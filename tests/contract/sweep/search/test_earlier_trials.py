@@ -12,7 +12,7 @@ from podium.sweep.search.sweep_search import Search
 from podium.sweep.spec.search_methods import METHODS
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.search_messages import PastTrial, TrialPlan
-from podium.sweep.values.trial import TrialState
+from podium.sweep.values.states import TrialState
 from tests.specs import spec
 
 BEST = 0.8

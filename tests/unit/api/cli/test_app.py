@@ -23,7 +23,10 @@ from podium.api.serve import supervisor
 from podium.sweep.lifecycle.database_changes import ArtifactSaved, SweepWarned
 from podium.sweep.runtime.atomic_files import sha256_of
 from podium.sweep.runtime.layout import AttemptDirectory
-from podium.sweep.values.trial import AttemptKey, Cause, Saved, SweepState
+from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.slot_events import Saved
+from podium.sweep.values.states import SweepState
 from podium.sweep.values.warning_checks import WarningCode
 from tests.commands import Podium
 from tests.service_rig import AT, ServiceRig

@@ -16,7 +16,7 @@ from podium.api.client import sweep_html
 from podium.api.client.client import Client
 from podium.api.client.notebook_objects import Sweep
 from podium.sweep.values.errors import InvalidSpecError, MissingExtraError, NotFoundError, ServiceError
-from podium.sweep.values.trial import Cause
+from podium.sweep.values.failure_causes import Cause
 from tests.service_rig import ServiceRig
 from tests.specs import builtin_document
 

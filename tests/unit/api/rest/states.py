@@ -11,7 +11,10 @@ from podium.sweep.lifecycle.database_changes import (
     SweepChanged,
     TrialPlanned,
 )
-from podium.sweep.values.trial import AttemptKey, Cause, Ended, SweepState, TrialState
+from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.slot_events import Ended
+from podium.sweep.values.states import SweepState, TrialState
 from tests.service_rig import AT, ServiceRig
 
 V1 = "/api/v1"

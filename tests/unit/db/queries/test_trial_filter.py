@@ -11,9 +11,10 @@ from podium.db.queries.filter_parser import parse_terms
 from podium.db.queries.trial_filter import filter_condition
 from podium.db.schema.tables import trials
 from podium.db.stores import client_commands, sweeps
+from podium.sweep.values.assignment import Params
 from podium.sweep.values.errors import FilterError
+from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.search_messages import FallbackReason
-from podium.sweep.values.trial import Cause, Params
 from tests.service_rig import AT, ServiceRig
 
 SPACE = {

@@ -11,7 +11,7 @@ from podium.db.stores import client_commands, restored_trials, sweeps, trial_rea
 from podium.sweep.lifecycle.allowed_commands import SweepCommand, TrialCommand
 from podium.sweep.lifecycle.database_changes import SweepChanged
 from podium.sweep.values.errors import ConflictError, InvalidSpecError, NotPossibleError
-from podium.sweep.values.trial import SweepState, TrialRequest
+from podium.sweep.values.states import SweepState, TrialRequest
 from tests.service_rig import AT, ServiceRig
 
 

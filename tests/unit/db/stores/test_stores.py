@@ -29,10 +29,13 @@ from podium.sweep.lifecycle.database_changes import (
     TrialPlanned,
 )
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
+from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.errors import ConflictError, IllegalTransitionError, InvalidSpecError, NotFoundError
+from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.slot_events import Ended, Saved
+from podium.sweep.values.states import SweepState, TrialState
 from podium.sweep.values.sweep_wait_reason import WAITS_FOR_SCHEDULER, Wait, WaitReason
-from podium.sweep.values.trial import AttemptKey, Cause, Ended, Saved, SweepState, TrialState
 from tests.specs import spec
 
 FINISHED, FAILED, WAITING = TrialState.FINISHED, TrialState.FAILED, TrialState.WAITING

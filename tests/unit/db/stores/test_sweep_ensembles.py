@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from podium.db.schema.engine import Database
 from podium.db.stores import ensemble_lifecycle, ensembles, events, sweeps
-from podium.sweep.values.trial import SweepState
+from podium.sweep.values.states import SweepState
 from tests.service_rig import AT, ServiceRig, new_version
 
 

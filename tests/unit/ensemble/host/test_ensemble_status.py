@@ -12,7 +12,7 @@ from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import Mode, Placement, Precision, Rule, Task
 from podium.ensemble.values.ensemble_states import EnsembleState, MemberState
 from podium.ensemble.values.new_version import TrialFiles
-from podium.sweep.values.trial import TrialState
+from podium.sweep.values.states import TrialState
 
 HOST_STATES = [  # the states that the host writes; the gateway writes the others
     MemberState.STARTING, MemberState.WARMING, MemberState.READY, MemberState.RESTARTING, MemberState.FAILED,

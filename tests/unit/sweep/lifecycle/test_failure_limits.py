@@ -6,7 +6,8 @@ import pytest
 
 from podium.sweep.lifecycle.failure_limits import ConsecutiveFailures, normalized_error
 from podium.sweep.spec.trial_limits import Retries
-from podium.sweep.values.trial import Cause, SweepState, TrialState
+from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.states import SweepState, TrialState
 from tests.rig import Rig
 
 

@@ -27,13 +27,11 @@ from podium.sweep.protocol.slot_messages import (
     encode_event,
     join_events,
 )
-from podium.sweep.values.trial import (
-    Assignment,
-    AttemptKey,
-    Cause,
+from podium.sweep.values.assignment import Assignment, AttemptKey, Limits
+from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.slot_events import (
     Ended,
     Event,
-    Limits,
     Logged,
     Reported,
     Saved,

@@ -17,10 +17,10 @@ from podium.sweep.protocol.trial_messages import (
     encode_from_trial,
     parse_from_trial,
 )
+from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.attempt_outcomes import ReducedResult, ReportedOutcome
 from podium.sweep.values.errors import BadReportError
-from podium.sweep.values.trial import (
-    AttemptKey,
+from podium.sweep.values.slot_events import (
     Logged,
     Reported,
     Saved,
@@ -28,8 +28,8 @@ from podium.sweep.values.trial import (
     StopRequested,
     StudyRequested,
     SuggestRequested,
-    TrialState,
 )
+from podium.sweep.values.states import TrialState
 
 KEY = AttemptKey(3, 1)
 REPORTED: dict[str, Any] = {"kind": "reported", "step": 1, "value": 0.5, "at": 9.0}

@@ -12,8 +12,10 @@ import pytest
 from podium.sweep.runtime import disk_full_classification
 from podium.sweep.runtime.disk_space import DiskSpace
 from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.values.assignment import Assignment, Limits
 from podium.sweep.values.attempt_outcomes import ReportedOutcome, attempt_outcome
-from podium.sweep.values.trial import Assignment, Cause, Limits, TrialState
+from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.states import TrialState
 
 MB = 1 << 20
 FULL = OSError(errno.ENOSPC, "No space left on device", "/dev/shm/torch_1")

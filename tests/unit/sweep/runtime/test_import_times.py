@@ -12,7 +12,9 @@ from podium.sweep.lifecycle.scheduler_messages import SlotEvents
 from podium.sweep.protocol.trial_messages import parse_from_trial
 from podium.sweep.runtime.import_times import ImportTimes, warning_of
 from podium.sweep.specfile.slow_imports import slow_imports
-from podium.sweep.values.trial import AttemptKey, Ended, Started, TrialState
+from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.slot_events import Ended, Started
+from podium.sweep.values.states import TrialState
 from tests.rig import Rig
 
 FUNCTION = {"function": "train:objective", "preload": ["lightning"]}

@@ -18,7 +18,7 @@ from podium.sweep.scheduling.decisions import (
     RetryTrial,
     TellTrial,
 )
-from podium.sweep.values.trial import TrialState
+from podium.sweep.values.states import TrialState
 from tests.fakes import InlineSearchers, InlineStudyReader
 from tests.rig import Rig
 from tests.specs import spec

@@ -9,7 +9,7 @@ import pytest
 
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
 from podium.sweep.scheduling.cleanup import clean_up_attempt, clean_up_before
-from podium.sweep.values.trial import Cause
+from podium.sweep.values.failure_causes import Cause
 from tests.rig import Rig
 
 BEFORE, START, AFTER = 1000.0, 2000.0, 3000.0

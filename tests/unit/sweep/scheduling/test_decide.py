@@ -44,8 +44,11 @@ from podium.sweep.scheduling.decisions import (
 from podium.sweep.scheduling.disk_gate import FULL_S, JUST_FULL, reports_full_disk
 from podium.sweep.scheduling.placement import place_trials, plan_asks
 from podium.sweep.scheduling.scheduler_state import SchedulerState
+from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.search_messages import TrialPlan
-from podium.sweep.values.trial import AttemptKey, Cause, Ended, Event, Reported, SweepState, TrialState
+from podium.sweep.values.slot_events import Ended, Event, Reported
+from podium.sweep.values.states import SweepState, TrialState
 from tests.repository import ROOT
 from tests.specs import spec
 

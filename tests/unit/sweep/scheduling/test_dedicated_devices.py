@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from podium.sweep.lifecycle.scheduler_messages import SlotLost
 from podium.sweep.scheduling.placement import WAITS_S
+from podium.sweep.values.states import SweepState, TrialState
 from podium.sweep.values.sweep_wait_reason import Wait, WaitReason
-from podium.sweep.values.trial import SweepState, TrialState
 from tests.rig import Rig
 
 MakeRig = Callable[..., Rig]

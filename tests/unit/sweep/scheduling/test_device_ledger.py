@@ -7,9 +7,9 @@ import pytest
 from podium.sweep.lifecycle.scheduler_messages import Device
 from podium.sweep.scheduling.device_ledger import Slot
 from podium.sweep.scheduling.live_trial import LiveTrial
+from podium.sweep.values.assignment import Assignment, AttemptKey
 from podium.sweep.values.device_state import USABLE_DEVICE_STATES, DeviceState
 from podium.sweep.values.errors import IllegalTransitionError
-from podium.sweep.values.trial import Assignment, AttemptKey
 
 KEY = AttemptKey(7, 1)
 

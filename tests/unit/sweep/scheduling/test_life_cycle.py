@@ -15,9 +15,10 @@ from podium.sweep.scheduling.placement import WAITS_S
 from podium.sweep.scheduling.scheduler import TICK_S
 from podium.sweep.scheduling.slot_watchdog import HEARTBEAT_TIMEOUT_S, MARGIN_S
 from podium.sweep.values.errors import DatabaseError, FencedError
+from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.search_messages import TrialPlan
+from podium.sweep.values.states import SweepState, TrialRequest, TrialState
 from podium.sweep.values.sweep_wait_reason import Wait, WaitReason
-from podium.sweep.values.trial import Cause, SweepState, TrialRequest, TrialState
 from tests.rig import Rig
 from tests.specs import spec
 

@@ -26,8 +26,11 @@ from podium.sweep.runtime.weights_lock import hold_weights, try_lock_weights
 from podium.sweep.scheduling.cleanup import CleanupThread
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.scheduling.retention import Retention
+from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.errors import DatabaseError, FencedError
-from podium.sweep.values.trial import AttemptKey, Cause, Ended, Saved, TrialState
+from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.slot_events import Ended, Saved
+from podium.sweep.values.states import TrialState
 from tests.rig import Rig
 from tests.service_rig import AT, ServiceRig, assert_problem
 

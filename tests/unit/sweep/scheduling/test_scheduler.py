@@ -7,7 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from podium.sweep.lifecycle.scheduler_messages import SearchFailed
-from podium.sweep.values.trial import AttemptKey, Cause, Ended, Limits, SweepState, TrialState
+from podium.sweep.values.assignment import AttemptKey, Limits
+from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.slot_events import Ended
+from podium.sweep.values.states import SweepState, TrialState
 from tests.rig import Rig
 
 MakeRig = Callable[..., Rig]

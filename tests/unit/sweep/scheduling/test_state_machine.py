@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from podium.sweep.scheduling.scheduler import TICK_S
-from podium.sweep.values.trial import (
+from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.states import (
     COUNTED_TRIAL_STATES,
     SWEEP_TRANSITIONS,
     TERMINAL_SWEEP_STATES,
     TERMINAL_TRIAL_STATES,
-    Cause,
     SweepState,
     TrialRequest,
     TrialState,

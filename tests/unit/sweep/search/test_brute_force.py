@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from podium.sweep.search.sweep_search import Search
+from podium.sweep.values.assignment import AttemptKey, Params
 from podium.sweep.values.errors import UserCodeError
 from podium.sweep.values.search_messages import PastTrial
-from podium.sweep.values.trial import AttemptKey, Params, SuggestRequested, SweepState, TrialState
+from podium.sweep.values.slot_events import SuggestRequested
+from podium.sweep.values.states import SweepState, TrialState
 from tests.rig import Rig
 from tests.specs import spec
 

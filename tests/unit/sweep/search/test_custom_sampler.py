@@ -22,7 +22,7 @@ from podium.sweep.spec.search_methods import CUSTOM
 from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec, spec_from_json
 from podium.sweep.values.errors import InvalidSpecError, UnusableClassError
 from podium.sweep.values.search_messages import FallbackReason, PastTrial, TrialPlan
-from podium.sweep.values.trial import TrialState
+from podium.sweep.values.states import TrialState
 from tests.specs import document, spec
 from tests.unit.sweep.search.test_sweep_search import CONDITIONAL, RESTARTS, Sweep
 

@@ -19,9 +19,12 @@ from podium.sweep.spec import suggest_arguments
 from podium.sweep.spec.builtin_catalog import did_you_mean
 from podium.sweep.spec.search_space import Parameter
 from podium.sweep.specfile.spec_hints import search_hints
+from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.errors import InvalidSpecError, UserCodeError
+from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.search_messages import PastTrial
-from podium.sweep.values.trial import AttemptKey, Cause, SuggestRequested, TrialState
+from podium.sweep.values.slot_events import SuggestRequested
+from podium.sweep.values.states import TrialState
 from tests.rig import Rig
 from tests.specs import spec
 

@@ -18,7 +18,7 @@ from podium.sweep.spec.search_space import Parameter
 from podium.sweep.spec.sweep_spec import parse_spec, spec_from_json
 from podium.sweep.spec.wandb_distributions import KEYS
 from podium.sweep.values.errors import InvalidSpecError
-from podium.sweep.values.trial import TrialState
+from podium.sweep.values.states import TrialState
 from tests.specs import document, spec
 
 

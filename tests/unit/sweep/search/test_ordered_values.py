@@ -13,9 +13,11 @@ from podium.sweep.search.sweep_search import Search
 from podium.sweep.spec.search_space import Parameter
 from podium.sweep.studies.parameter_importance import compute_importances
 from podium.sweep.studies.study_conversion import to_study
+from podium.sweep.values.assignment import AttemptKey, Params
 from podium.sweep.values.errors import InvalidSpecError
 from podium.sweep.values.search_messages import PastTrial, TrialPlan
-from podium.sweep.values.trial import AttemptKey, Params, SuggestRequested, TrialState
+from podium.sweep.values.slot_events import SuggestRequested
+from podium.sweep.values.states import TrialState
 from tests.specs import document, spec
 from tests.unit.sweep.search.test_sweep_search import RESTARTS, Sweep
 

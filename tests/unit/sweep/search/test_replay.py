@@ -10,8 +10,9 @@ import pytest
 from podium.sweep.lifecycle.database_changes import StoredSweep
 from podium.sweep.scheduling.search_inputs import past_trials
 from podium.sweep.search.sweep_search import TRIALS_TOLD, Search
+from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.search_messages import PastTrial
-from podium.sweep.values.trial import TERMINAL_TRIAL_STATES, Cause, SweepState, TrialState
+from podium.sweep.values.states import TERMINAL_TRIAL_STATES, SweepState, TrialState
 from tests.memory import MemoryRecorder
 from tests.rig import Rig
 from tests.specs import spec

@@ -18,7 +18,7 @@ from podium.sweep.search.search_threads import MAX_SHOWN, SearchThread
 from podium.sweep.search.sweep_search import TRIALS_TOLD, Search
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.search_messages import FallbackReason, PastTrial, TrialPlan
-from podium.sweep.values.trial import TrialState
+from podium.sweep.values.states import TrialState
 from tests.specs import spec
 
 ANSWER_S = 20

@@ -7,8 +7,10 @@ from collections.abc import Callable
 
 from podium.sweep.lifecycle.scheduler_messages import Inbox, StudyAnswered
 from podium.sweep.scheduling.study_query_thread import StudyThread
+from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.errors import DatabaseError
-from podium.sweep.values.trial import AttemptKey, StudyRequested, SweepState, TrialState
+from podium.sweep.values.slot_events import StudyRequested
+from podium.sweep.values.states import SweepState, TrialState
 from tests.rig import Rig
 
 MakeRig = Callable[..., Rig]

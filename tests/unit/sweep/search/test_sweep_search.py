@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from podium.sweep.search.sweep_search import TRIALS_TOLD, Search
 from podium.sweep.spec import search_methods
 from podium.sweep.spec.sweep_spec import SweepSpec
+from podium.sweep.values.assignment import Params
 from podium.sweep.values.search_messages import PastTrial, PruneVerdict, TrialPlan
-from podium.sweep.values.trial import Params, TrialState
+from podium.sweep.values.states import TrialState
 from tests.specs import spec
 
 CONDITIONAL: dict[str, Any] = {

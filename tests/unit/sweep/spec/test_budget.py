@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from podium.sweep.values.trial import Cause, SweepState, TrialRequest, TrialState
+from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.states import SweepState, TrialRequest, TrialState
 from tests.rig import Rig
 
 MakeRig = Callable[..., Rig]

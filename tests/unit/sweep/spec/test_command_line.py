@@ -17,8 +17,8 @@ from podium.sweep.spec.command_line import (
 )
 from podium.sweep.spec.program import CommandProgram
 from podium.sweep.spec.sweep_spec import parse_spec
+from podium.sweep.values.assignment import Params
 from podium.sweep.values.errors import InvalidSpecError, UserCodeError
-from podium.sweep.values.trial import Params
 from tests.specs import document
 
 PARAMS: Params = {"lr": 0.01, "name": "a b", "nesterov": True, "amp": False, "clip": None}

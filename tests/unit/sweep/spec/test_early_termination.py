@@ -11,7 +11,7 @@ import pytest
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.values.errors import InvalidSpecError
 from podium.sweep.values.search_messages import PastTrial
-from podium.sweep.values.trial import TrialState
+from podium.sweep.values.states import TrialState
 from tests.specs import builtin_document, document, spec
 
 TWO = [{"name": "score", "goal": "maximize"}, {"name": "size", "goal": "minimize"}]

@@ -10,8 +10,8 @@ import pytest
 from podium.sweep.specfile.document import read_document
 from podium.sweep.specfile.spec_file import SweepFile, read_sweep_file
 from podium.sweep.specfile.wandb_file import ConvertedFile, convert, is_wandb
+from podium.sweep.values.assignment import Params
 from podium.sweep.values.errors import InvalidSpecError
-from podium.sweep.values.trial import Params
 
 FILES = Path(__file__).parent / "wandb_files"
 

@@ -12,7 +12,8 @@ import pytest
 from podium.sweep.protocol.trial_messages import parse_from_trial
 from podium.sweep.trial_process.channel import Channel
 from podium.sweep.trial_process.trial_handle import Trial
-from podium.sweep.values.trial import Assignment, Logged, Reported
+from podium.sweep.values.assignment import Assignment
+from podium.sweep.values.slot_events import Logged, Reported
 
 
 class ReportingTrial:

@@ -14,8 +14,9 @@ from podium.sweep.trial_process.channel import Channel
 from podium.sweep.trial_process.optuna_frozen_trial import FrozenTrial, State, StudyDirection
 from podium.sweep.trial_process.slot_answers import SlotAnswers
 from podium.sweep.trial_process.study_handle import Study
+from podium.sweep.values.assignment import Assignment, AttemptKey
 from podium.sweep.values.errors import NotInTrialError, StudyUnavailableError
-from podium.sweep.values.trial import Assignment, AttemptKey, StopRequested, StudyRequested
+from podium.sweep.values.slot_events import StopRequested, StudyRequested
 
 Respond = Callable[[StudyRequested], dict[str, Any]]  # the answer, and perhaps `error`
 

@@ -8,7 +8,8 @@ import signal
 import pytest
 
 from podium.sweep.values.attempt_outcomes import Kill, ReducedResult, ReportedOutcome, attempt_outcome, storable
-from podium.sweep.values.trial import Cause, TrialState
+from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.states import TrialState
 
 FINISHED, PRUNED, FAILED, CANCELLED = TrialState.FINISHED, TrialState.PRUNED, TrialState.FAILED, TrialState.CANCELLED
 DONE = ReportedOutcome(TrialState.FINISHED, 0.5)

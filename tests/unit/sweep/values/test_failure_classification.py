@@ -7,8 +7,8 @@ import errno
 import pytest
 
 from podium.sweep.values.errors import NonFiniteError, PinningError
+from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.failure_classification import cause_of
-from podium.sweep.values.trial import Cause
 
 OUT = "CUDA error: out of memory\nCUDA kernel errors might be asynchronously reported"
 

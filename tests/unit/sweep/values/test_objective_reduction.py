@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from podium.sweep.protocol.trial_messages import TrialMessage, parse_from_trial
 from podium.sweep.spec.sweep_spec import spec_from_json
 from podium.sweep.trial_process.stop_condition_check import EarlyFinish, TrialStopped
+from podium.sweep.values.assignment import Assignment, AttemptKey
 from podium.sweep.values.attempt_outcomes import ReducedResult
 from podium.sweep.values.errors import InvalidSpecError
 from podium.sweep.values.objective_reduction import ReportedValues
-from podium.sweep.values.trial import Assignment, AttemptKey
 from tests.specs import builtin_document, document, spec
 
 ASSIGNMENT: dict[str, Any] = {

@@ -22,8 +22,11 @@ from podium.db.stores import device_history, restored_trials
 from podium.db.stores.device_history import DeviceStateRow
 from podium.sweep.lifecycle.database_changes import AttemptEnded, AttemptPlaced, Change, DeviceChanged, TrialPlanned
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
+from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.device_state import DeviceState, RecordedState
-from podium.sweep.values.trial import AttemptKey, Cause, Ended, TrialState
+from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.slot_events import Ended
+from podium.sweep.values.states import TrialState
 from tests.fakes import FakeClock
 from tests.service_rig import ServiceRig, assert_problem
 

@@ -23,7 +23,8 @@ from podium.sweep.data import datasets
 from podium.sweep.data.datasets import Dataset
 from podium.sweep.lifecycle.database_changes import ArtifactSaved
 from podium.sweep.runtime.layout import AttemptDirectory
-from podium.sweep.values.trial import AttemptKey, Saved
+from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.slot_events import Saved
 from tests.service_rig import ARCHITECTURE, ServiceRig, assert_problem
 
 URL = "/api/v1/ensembles/preview"

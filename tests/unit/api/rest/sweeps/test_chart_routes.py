@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from podium.api.rest.sweeps.importance_process import AnalysisError, ImportanceQueue
-from podium.sweep.values.trial import Cause
+from podium.sweep.values.failure_causes import Cause
 from tests.service_rig import AT, ServiceRig, assert_problem
 
 TWO = [{"name": "val_accuracy", "goal": "maximize"}, {"name": "val_loss", "goal": "minimize"}]

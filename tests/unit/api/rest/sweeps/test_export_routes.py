@@ -17,8 +17,9 @@ from starlette.testclient import TestClient
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.sweeps import export_formats, export_routes
 from podium.db.queries.exports import Kind, export_schema, kind_of
+from podium.sweep.values.assignment import Params
+from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.search_messages import FallbackReason
-from podium.sweep.values.trial import Cause, Params
 from tests.service_rig import AT, ServiceRig, assert_problem
 
 PARAMETERS = {

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from podium.api.cli.terminal import terminal_output
 from podium.api.client.client import Client
 from podium.db.stores import candidates
-from podium.sweep.values.trial import TrialState
+from podium.sweep.values.states import TrialState
 from tests.commands import Podium
 from tests.service_rig import ServiceRig, assert_problem
 from tests.specs import builtin_document

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 from podium.db.access.tokens import Role
 from podium.sweep.lifecycle.allowed_commands import POSSIBLE_FOR_SWEEP
-from podium.sweep.values.trial import SWEEP_TRANSITIONS, SweepState
+from podium.sweep.values.states import SWEEP_TRANSITIONS, SweepState
 from tests.service_rig import ServiceRig, assert_problem
 from tests.unit.api.rest.states import (
     CANCELLED,

@@ -15,7 +15,7 @@ from podium.sweep.lifecycle.database_changes import SweepChanged
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.spec.sweep_spec import parse_spec
 from podium.sweep.values.network_manifest import NotExportable
-from podium.sweep.values.trial import SweepState
+from podium.sweep.values.states import SweepState
 from tests.service_rig import AT, MODEL, ServiceRig, assert_problem
 from tests.specs import builtin_document
 

@@ -9,7 +9,9 @@ from starlette.testclient import TestClient
 
 from podium.api.cli.terminal import terminal_output
 from podium.sweep.lifecycle.database_changes import AttemptEnded, EarlierTrial
-from podium.sweep.values.trial import AttemptKey, Ended, TrialState
+from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.slot_events import Ended
+from podium.sweep.values.states import TrialState
 from tests.service_rig import AT, ServiceRig, assert_problem
 from tests.specs import builtin_document
 

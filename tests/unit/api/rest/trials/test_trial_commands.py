@@ -17,7 +17,8 @@ from podium.sweep.lifecycle.database_changes import (
     TrialPlanned,
     TrialRetried,
 )
-from podium.sweep.values.trial import AttemptKey, SweepState, TrialState
+from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.states import SweepState, TrialState
 from tests.service_rig import AT, ServiceRig, assert_problem
 from tests.unit.api.rest.states import (
     CANCELLED,

@@ -14,8 +14,9 @@ from podium.db.queries.trial_column_expressions import NOW
 from podium.db.queries.trial_order import order_of
 from podium.db.schema.tables import trials
 from podium.db.stores import sweeps
+from podium.sweep.values.assignment import Params
+from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.search_messages import FallbackReason
-from podium.sweep.values.trial import Cause, Params
 from tests.commands import Podium
 from tests.service_rig import ServiceRig, assert_problem
 

@@ -1,27 +1,19 @@
-"""Trials: final states, checked transitions, and assignments that are the same after JSON."""
+"""The states of sweeps and trials: final states, and checked transitions."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from podium.sweep.values.errors import IllegalTransitionError
-from podium.sweep.values.trial import (
+from podium.sweep.values.states import (
     COUNTED_TRIAL_STATES,
-    INFRASTRUCTURE_CAUSES,
     SWEEP_TRANSITIONS,
     TERMINAL_SWEEP_STATES,
     TERMINAL_TRIAL_STATES,
     TRIAL_TRANSITIONS,
-    Assignment,
-    Cause,
-    Limits,
     SweepState,
     TrialState,
     check_sweep_transition,
@@ -80,26 +72,8 @@ def test_illegal_transition_error_lists_possible_ones() -> None:
         check_trial_transition(TrialState.FINISHED, TrialState.RUNNING)
 
 
-def test_counted_states_are_terminal_and_infrastructure_causes_are_causes() -> None:
+def test_counted_states_are_terminal() -> None:
     assert COUNTED_TRIAL_STATES < TERMINAL_TRIAL_STATES
-    assert set(Cause) > INFRASTRUCTURE_CAUSES
-    assert Cause.USER_ERROR not in INFRASTRUCTURE_CAUSES
-
-
-_FINITE = st.floats(allow_nan=False, allow_infinity=False)
-
-
-@given(
-    st.builds(
-        Assignment,
-        params=st.dictionaries(st.text(), st.none() | st.booleans() | st.integers() | _FINITE | st.text()),
-        program=st.just({"function": "a:b"}),
-        split=st.just({"split": [0.7, 0.1, 0.1, 0.1], "seed": 0}),
-        limits=st.builds(Limits, *[_FINITE] * len(fields(Limits))),
-    )
-)
-def test_assignment_is_unchanged_after_json_round_trip(assignment: Assignment) -> None:
-    assert Assignment.from_dict(json.loads(json.dumps(assignment.to_dict()))) == assignment
 
 
 def test_counted_state_is_final() -> None:

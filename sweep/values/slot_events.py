@@ -1,0 +1,115 @@
+"""The events of an attempt, from its start to its end, as its slot reports them; every process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from podium.sweep.values.assignment import AttemptKey, Scalar
+from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.states import TrialState
+
+STUDY_QUESTIONS = ("best", "trials", "curve")
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The trial process has started, sees its device, and is about to run user code."""
+
+    key: AttemptKey
+    pid: int
+    at: float  # seconds since the epoch
+    visible_devices: str  # CUDA_VISIBLE_DEVICES as the process saw it
+    torch_device: str
+    import_s: float = 0.0  # time to load the program
+    imports: dict[str, float] = field(default_factory=dict)  # seconds by installed module that user code imported
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """A value of the metric that pruning uses."""
+
+    key: AttemptKey
+    step: int
+    value: float
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """Values of other metrics."""
+
+    key: AttemptKey
+    step: int
+    values: dict[str, float]
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A complete file in the attempt's folder that is kept: the model or its predictions."""
+
+    key: AttemptKey
+    name: str  # relative to the attempt's folder
+    sha256: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class SuggestRequested:
+    """A request for a value of a parameter that is not in the sweep file, or a notice that the trial sampled one."""
+
+    key: AttemptKey
+    name: str
+    distribution: dict[str, Any]  # in the form of a parameter of the sweep file
+    drawn: bool = False  # no answer in time: the trial continues with `value`
+    value: Scalar = None
+
+
+@dataclass(frozen=True, slots=True)
+class StudyRequested:
+    """A trial reads study data through `trial.study`; its process waits for the answer."""
+
+    key: AttemptKey
+    request: int  # request number within the attempt, repeated in the answer
+    what: str  # one of `STUDY_QUESTIONS`
+    number: int = 0  # `trials`: the first trial to return; `curve`: the trial
+
+
+@dataclass(frozen=True, slots=True)
+class StopRequested:
+    """A trial called `study.stop()`: no further trial of the sweep starts."""
+
+    key: AttemptKey
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The last event of an attempt: its process tree has ended and its slot is free."""
+
+    key: AttemptKey
+    state: TrialState  # finished, pruned, failed or cancelled, as determined by the slot
+    started_at: float
+    ended_at: float
+    value: float | None = None
+    cause: Cause | None = None
+    message: str = ""
+    traceback: str = ""
+    exit: str = ""  # "0", "3", "SIGKILL", …
+    pid: int | None = None
+    late_prune_answers: int = 0
+    orphans_killed: int = 0
+    log_tail: str = ""  # the end of the output of a failed attempt
+    values: tuple[float, ...] | None = None  # one for each objective; the first is `value`
+    constraints: dict[str, float] = field(default_factory=dict)  # above 0 is violated
+    user_attrs: dict[str, Any] = field(default_factory=dict)  # JSON values
+
+    def __post_init__(self) -> None:
+        if self.values is None and self.value is not None:
+            object.__setattr__(self, "values", (self.value,))
+        elif self.values is not None:
+            object.__setattr__(self, "values", tuple(self.values))
+            object.__setattr__(self, "value", self.values[0])
+
+
+Event = Started | Reported | Logged | Saved | SuggestRequested | StudyRequested | StopRequested | Ended
