@@ -6,7 +6,7 @@ import time
 
 from podium.api.http.service_context import ServiceContext
 from podium.api.use_cases.sweep_submission import Submitted
-from podium.db.stores import client_commands, imports
+from podium.db.stores import imports, sweep_commands
 from podium.sweep.lifecycle.allowed_commands import SweepCommand
 from podium.sweep.lifecycle.budget_usage import BudgetTerms
 from podium.sweep.lifecycle.sweep_import import parse_import
@@ -15,7 +15,7 @@ from podium.sweep.lifecycle.sweep_import import parse_import
 def command_sweep(service: ServiceContext, sweep_id: int, command: SweepCommand) -> None:
     """Raises `NotFoundError`, and `NotPossibleError` in a state that does not allow the command."""
     with service.database.write() as connection:
-        client_commands.command_sweep(connection, sweep_id, command, time.time())
+        sweep_commands.command_sweep(connection, sweep_id, command, time.time())
     service.wake("scheduler")
 
 
@@ -27,7 +27,7 @@ def extend_sweep(
     Raises `NotFoundError`, `NotPossibleError`, and `ConflictError` for a lower cap or an exhausted budget.
     """
     with service.database.write() as connection:
-        client_commands.extend(connection, sweep_id, run_cap, priority, at=time.time(), terms=terms)
+        sweep_commands.extend(connection, sweep_id, run_cap, priority, at=time.time(), terms=terms)
     service.wake("scheduler")
 
 

@@ -4,8 +4,8 @@ Runs in the api process, the scheduler and the ensemble host.
 
 Modules:
     candidates                   Trials that can be ensemble members, with their saved files
-    client_commands              Requests of clients for sweeps, trials and devices, validated and written in one
-                                 transaction
+    device_commands              Commands of clients for devices, validated and written in one transaction: drain,
+                                 return
     device_history               The history of device states with reasons: written by the scheduler, read by the
                                  timeline
     devices                      Devices with their running trials and ensemble members
@@ -22,9 +22,13 @@ Modules:
     retention_plan               Which files a sweep's retention policy removes, and the record of removed files
     scheduler_lease              The scheduler's lease: one row with an epoch that fences out a replaced scheduler
     spending                     The used budget of sweeps and the history of their best values
+    sweep_commands               Commands of clients for sweeps, validated and written in one transaction: pause, stop,
+                                 extend
     sweep_warnings               Warnings of sweeps: at most one per code, deleted when it no longer holds
     sweeps                       Sweeps: accept, read, change state
     trial_annotations            Notes and tags of trials
+    trial_commands               Commands of clients for trials, validated and written in one transaction: stop, retry,
+                                 clone, annotate
     trial_reader                 Reads trials with parameters, values, tags and the current attempt
     trial_values_and_attributes  Further values, constraints and attributes of ended trials
     trial_writer                 Writes trials and attempts

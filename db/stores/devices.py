@@ -23,6 +23,7 @@ from podium.db.stores.device_history import DeviceStateRow
 from podium.db.stores.events import NewEvent
 from podium.sweep.lifecycle.database_changes import DeviceChanged, DeviceDrained
 from podium.sweep.values.device_state import DeviceState, RecordedState
+from podium.sweep.values.errors import NotFoundError
 from podium.sweep.values.states import TrialState
 
 # A literal, not a bound value: only then does SQLite use the partial index of running trials.
@@ -140,6 +141,14 @@ def all_of(connection: Connection) -> list[DeviceRow]:
         )
         for row in connection.execute(statement)
     ]
+
+
+def get(connection: Connection, device_id: str) -> DeviceRow:
+    """One device. Raises `NotFoundError` with the known ids."""
+    found = {row.id: row for row in all_of(connection)}
+    if device_id not in found:
+        raise NotFoundError(f"there is no device {device_id!r}; known: {', '.join(found) or 'none yet'}")
+    return found[device_id]
 
 
 def _state(stored: str, *, runs: bool) -> DeviceState:

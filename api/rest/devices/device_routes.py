@@ -12,7 +12,7 @@ from podium.api.http.route_dependencies import context
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.device_schemas import DeviceView
 from podium.api.use_cases import device_commands
-from podium.db.stores import client_commands, devices
+from podium.db.stores import devices
 
 router = APIRouter(prefix="/api/v1/devices", tags=["devices"])
 DeviceId = Annotated[str, Path(max_length=200, description="for example `gpu-0`")]
@@ -50,4 +50,4 @@ def return_device(device_id: DeviceId, service: ServiceContext = context) -> Dev
 
 def _view(service: ServiceContext, device_id: str) -> DeviceView:
     with service.database.read() as connection:
-        return DeviceView.of(client_commands.device(connection, device_id), devices.drained(connection).get(device_id))
+        return DeviceView.of(devices.get(connection, device_id), devices.drained(connection).get(device_id))

@@ -1,0 +1,24 @@
+"""Commands of clients for devices, validated and written in one transaction: drain, return; api."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, delete
+
+from podium.db.schema.tables import devices_aside
+from podium.db.stores import devices, events
+from podium.db.stores.events import NewEvent
+from podium.sweep.lifecycle.database_changes import DeviceDrained
+
+
+def drain(connection: Connection, device_id: str, reason: str, at: float) -> None:
+    """Drain a device; its running trial completes. Raises `NotFoundError`."""
+    devices.get(connection, device_id)
+    devices.drain(connection, [DeviceDrained(device_id, reason, at)])
+
+
+def return_device(connection: Connection, device_id: str, at: float) -> None:
+    """Return a drained device. Raises `NotFoundError`."""
+    devices.get(connection, device_id)
+    result = connection.execute(delete(devices_aside).where(devices_aside.c.device_id == device_id))
+    if result.rowcount:
+        events.add(connection, [NewEvent(at, "device.returned", payload={"device": device_id})])
