@@ -3,6 +3,7 @@
 Runs in the api process, the scheduler and the ensemble host.
 
 Modules:
+    budget_usage                 Reads how much of its budget a sweep has used, and the history of its best value
     candidates                   Trials that can be ensemble members, with their saved files
     device_commands              Commands of clients for devices, validated and written in one transaction: drain,
                                  return
@@ -21,7 +22,6 @@ Modules:
     restored_trials              Reads trials for the scheduler after a restart, and pending requests of clients
     retention_plan               Which files a sweep's retention policy removes, and the record of removed files
     scheduler_lease              The scheduler's lease: one row with an epoch that fences out a replaced scheduler
-    spending                     The used budget of sweeps and the history of their best values
     sweep_commands               Commands of clients for sweeps, validated and written in one transaction: pause, stop,
                                  extend
     sweep_warnings               Warnings of sweeps: at most one per code, deleted when it no longer holds

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, ScalarSelect, func, select
 from podium.db.schema.tables import attempts, sweeps, trial_params, trials
 from podium.db.schema.tables import enqueued as enqueued_table
 from podium.db.schema.tables import metrics as metric_table
-from podium.db.stores import spending, trial_values_and_attributes
+from podium.db.stores import trial_values_and_attributes
 from podium.db.stores.trial_writer import IMPORTED_FROM
 from podium.sweep.lifecycle.database_changes import (
     Enqueued,
@@ -97,7 +97,7 @@ def stored_trials(connection: Connection, sweep_id: int, trial_id: int | None = 
         causes.setdefault(trial_id, []).append((number, Cause(cause)))
         messages[trial_id] = message or ""
     rows = connection.execute(select(trials).where(which).order_by(trials.c.number)).all()
-    placed = spending.open_attempts(connection, which)
+    placed = _open_attempts(connection, which)
     return tuple(
         StoredTrial(
             trial_id=row.id,
@@ -123,6 +123,27 @@ def stored_trials(connection: Connection, sweep_id: int, trial_id: int | None = 
         )
         for row in rows
     )
+
+
+def _open_attempts(connection: Connection, which: ColumnElement[bool]) -> dict[int, tuple[float, float, str]]:
+    """For each trial with an open attempt: when it was placed, its last report, and its device."""
+    running = which & (trials.c.state == TrialState.RUNNING.value)
+    heard = (
+        select(func.max(metric_table.c.at))
+        .where(metric_table.c.trial_id == attempts.c.trial_id, metric_table.c.attempt == attempts.c.number)
+        .scalar_subquery()
+    )
+    statement = (
+        select(
+            attempts.c.trial_id,
+            attempts.c.started_at,
+            func.coalesce(heard, attempts.c.started_at).label("heard"),
+            attempts.c.device_id,
+        )
+        .join(trials, (trials.c.id == attempts.c.trial_id) & (trials.c.attempt == attempts.c.number))
+        .where(running, attempts.c.ended_at.is_(None))
+    )
+    return {row.trial_id: (row.started_at, row.heard, row.device_id) for row in connection.execute(statement)}
 
 
 def params_of(connection: Connection, where: ColumnElement[bool]) -> dict[int, Params]:

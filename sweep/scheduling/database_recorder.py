@@ -12,13 +12,13 @@ from sqlalchemy import Connection
 from podium.db.queries import trial_study_queries
 from podium.db.schema.engine import Database
 from podium.db.stores import (
+    budget_usage,
     device_history,
     devices,
     metrics,
     replicas,
     restored_trials,
     scheduler_lease,
-    spending,
     sweep_warnings,
     sweeps,
     trial_writer,
@@ -106,7 +106,7 @@ class DatabaseRecorder:
                     sweep.id, sweep.state, sweep.spec_json, sweep.created_at,
                     restored_trials.stored_trials(connection, sweep.id), sweep.reason, sweep.run_cap, sweep.priority,
                     sweep.terms, sweep.started_at, sweep.ended_at, sweep.over_s,
-                    spending.device_s(connection, sweep.id),
+                    budget_usage.device_s(connection, sweep.id),
                     () if sweep.warm_start is None else warm_starts.earlier_trials(connection, sweep.id),
                     {warning.code: warning.message for warning in warnings.get(sweep.id, ())}, sweep.wait,
                 )

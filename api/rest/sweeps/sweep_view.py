@@ -14,7 +14,7 @@ from podium.api.rest.sweeps.time_left import eta_s
 from podium.api.use_cases.sweep_submission import Submitted
 from podium.db.queries import sweep_activity, trial_pages
 from podium.db.queries.sweep_activity import SweepActivity
-from podium.db.stores import devices, spending, sweeps
+from podium.db.stores import budget_usage, devices, sweeps
 from podium.db.stores.sweeps import SweepRow
 from podium.db.stores.trial_reader import TrialRow
 from podium.sweep.lifecycle.budget_usage import BudgetTerms
@@ -60,7 +60,7 @@ def list_of(connection: Connection, rows: Sequence[SweepRow]) -> list[SweepView]
 
 def _budget(connection: Connection, row: SweepRow) -> BudgetView:
     terms = BudgetTerms.read(row.terms)
-    return BudgetView.of(terms, spending.used(connection, row, terms, time.time()))
+    return BudgetView.of(terms, budget_usage.used(connection, row, terms, time.time()))
 
 
 def _best(connection: Connection, row: SweepRow) -> TrialRow | None:

@@ -1,10 +1,10 @@
-"""The used budget of sweeps and the history of their best values; api and scheduler."""
+"""Reads how much of its budget a sweep has used, and the history of its best value; api and scheduler."""
 
 from __future__ import annotations
 
-from sqlalchemy import ColumnElement, Connection, func, select, tuple_
+from sqlalchemy import Connection, func, select, tuple_
 
-from podium.db.schema.tables import attempts, metrics, trials
+from podium.db.schema.tables import attempts, trials
 from podium.db.stores.sweeps import SweepRow
 from podium.db.stores.trial_values_and_attributes import FEASIBLE
 from podium.sweep.lifecycle.budget_usage import BestValueTracker, BudgetTerms, BudgetUsage, CountedTrial
@@ -55,24 +55,3 @@ def _counted_since(connection: Connection, sweep_id: int, ended_at: float, mark:
     counted = (trials.c.sweep_id == sweep_id) & trials.c.state.in_(_COUNTED)
     statement = select(func.count()).select_from(trials).where(counted, later)
     return int(connection.execute(statement).scalar_one())
-
-
-def open_attempts(connection: Connection, which: ColumnElement[bool]) -> dict[int, tuple[float, float, str]]:
-    """For each trial with an open attempt: when it was placed, its last report, and its device."""
-    running = which & (trials.c.state == TrialState.RUNNING.value)
-    heard = (
-        select(func.max(metrics.c.at))
-        .where(metrics.c.trial_id == attempts.c.trial_id, metrics.c.attempt == attempts.c.number)
-        .scalar_subquery()
-    )
-    statement = (
-        select(
-            attempts.c.trial_id,
-            attempts.c.started_at,
-            func.coalesce(heard, attempts.c.started_at).label("heard"),
-            attempts.c.device_id,
-        )
-        .join(trials, (trials.c.id == attempts.c.trial_id) & (trials.c.attempt == attempts.c.number))
-        .where(running, attempts.c.ended_at.is_(None))
-    )
-    return {row.trial_id: (row.started_at, row.heard, row.device_id) for row in connection.execute(statement)}
