@@ -4,7 +4,7 @@ import { type ReactNode, useEffect, useRef, useState } from "react";
 const AHEAD = "300px";
 const LATEST_MS = 3_000;
 
-export function Visible({ height, children }: { height: number; children: ReactNode }) {
+export function LazyChart({ height, children }: { height: number; children: ReactNode }) {
   const box = useRef<HTMLDivElement>(null);
   const [isSeen, setSeen] = useState(typeof IntersectionObserver === "undefined");
   useEffect(() => {

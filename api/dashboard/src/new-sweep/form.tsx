@@ -11,7 +11,7 @@ import { ParametersForm } from "./parameters";
 import { ProgramForm } from "./program";
 import { blockSpec, detailOf, optionsOf, useSweepSchema } from "./schema";
 import { SeedConfigurationsForm } from "./seed-configurations";
-import { StopFields } from "./stop-conditions";
+import { TrialStopConditions } from "./trial-stop-conditions";
 import { WarmStartForm } from "./warm-start";
 import { KeyChoice, KeyField } from "./yaml-field";
 import { keysAt, shownAt, valueAt } from "./yaml-values";
@@ -59,7 +59,7 @@ const BLOCKS: { block: string; title: string; only?: string[]; also?: string; af
         />
       ),
     },
-    { block: "limits", title: "Trial limits", also: "stop", after: draft => <StopFields draft={draft} /> },
+    { block: "limits", title: "Trial limits", also: "stop", after: draft => <TrialStopConditions draft={draft} /> },
     { block: "retries", title: "Retries" },
     { block: "keep", title: "Retention" },
   ];

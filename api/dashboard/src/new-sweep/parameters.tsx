@@ -1,6 +1,6 @@
 // The search space as rows: each parameter with its type and bounds, with buttons to add and remove.
 import { Fragment } from "react";
-import { asBlock } from "../sweep/summary";
+import { asBlock } from "../sweep/sweep";
 import { Button } from "../widgets/button";
 import { Icon } from "../widgets/icon";
 import { AddName } from "./add-name";

@@ -1,6 +1,6 @@
 // The result of parsing the sweep file: its problems by line, notes, and a preview of the sweep.
 import { formatCount, formatValue } from "../format";
-import { trialsText } from "../sweep/summary";
+import { trialsText } from "../sweep/sweep";
 import { Panel } from "../widgets/panel";
 import { Failure, Loading } from "../widgets/query-states";
 import type { Draft, Problem, Read } from "./draft";

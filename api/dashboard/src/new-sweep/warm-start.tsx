@@ -4,7 +4,7 @@ import { useState } from "react";
 import { api, done } from "../api";
 import { formatCount } from "../format";
 import { keys } from "../query-keys";
-import { countedOf, objectivesOf, type Sweep, trialsText } from "../sweep/summary";
+import { countedOf, objectivesOf, type Sweep, trialsText } from "../sweep/sweep";
 import { useDebounced } from "../use-debounced";
 import { QueryResult } from "../widgets/query-states";
 import { Collapsible } from "./collapsible";

@@ -3,11 +3,11 @@ import { useEffect } from "react";
 import { Link } from "wouter";
 import { ApiError } from "../api";
 import { EnsembleActions } from "../ensembles/actions";
-import { Evaluations } from "../ensembles/evaluations";
+import { EvaluationPanel } from "../ensembles/evaluation-panel";
+import { MemberSelection } from "../ensembles/member-selection";
 import { MembersTable } from "../ensembles/members";
 import { useEnsemble } from "../ensembles/queries";
 import { type Ensemble, MODES, RULES } from "../ensembles/score-metrics";
-import { MemberSelection } from "../ensembles/selection-details";
 import { TryPanel } from "../ensembles/try-prediction";
 import { Versions } from "../ensembles/versions";
 import { formatCount, formatMs, formatNumber } from "../format";
@@ -75,7 +75,7 @@ function EnsembleView({ ensemble }: { ensemble: Ensemble }) {
         <MembersTable ensemble={ensemble} />
       </Panel>
       <TryPanel ensemble={ensemble} />
-      <Evaluations ensemble={ensemble} />
+      <EvaluationPanel ensemble={ensemble} />
       <MemberSelection ensemble={ensemble} />
       <Versions ensemble={ensemble} />
     </>

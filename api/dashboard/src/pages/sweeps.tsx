@@ -5,7 +5,7 @@ import { api, done, type Schemas } from "../api";
 import { useKeys } from "../keyboard";
 import { keys } from "../query-keys";
 import { useIsViewer } from "../session";
-import { ACTIVE_STATES, type Sweep } from "../sweep/summary";
+import { ACTIVE_STATES, type Sweep } from "../sweep/sweep";
 import { SweepsTable } from "../sweep/table";
 import { setQuery, useQueryState } from "../url";
 import { Button, ButtonLink } from "../widgets/button";

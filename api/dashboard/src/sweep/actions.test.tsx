@@ -5,7 +5,7 @@ import userEvent from "@testing-library/user-event";
 import { keys } from "../query-keys";
 import { SweepActions } from "./actions";
 import { sweepFixture } from "./fixture";
-import type { Sweep } from "./summary";
+import type { Sweep } from "./sweep";
 
 let asked: string[] = [];
 

@@ -11,7 +11,7 @@ import { Icon } from "../widgets/icon";
 import { Menu } from "../widgets/menu";
 import { attempt } from "../widgets/toast";
 import { ExtendDialog } from "./extend";
-import { type Command, can, type Sweep } from "./summary";
+import { type Command, can, type Sweep } from "./sweep";
 
 type SweepCommand = "pause" | "resume" | "stop" | "cancel";
 type OpenDialog = "stop" | "cancel" | "extend" | null;

@@ -1,6 +1,6 @@
 // The best value of a sweep so far, with its metric and goal; one per objective.
 import { formatNumber } from "../format";
-import { objectivesOf, type Sweep } from "./summary";
+import { objectivesOf, type Sweep } from "./sweep";
 import "./best.css";
 
 export function goalSign(goal: string): string {

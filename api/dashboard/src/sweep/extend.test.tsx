@@ -1,10 +1,13 @@
-// The dialog that extends a sweep: its effect, its fields, and refusals.
+// The dialog that extends a sweep: its request, its effect, its fields, and refusals.
 import { screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { showWithService } from "../testing/service";
-import { ExtendDialog } from "./extend";
+import { ExtendDialog, extensionOf } from "./extend";
 import { sweepFixture } from "./fixture";
-import type { Sweep } from "./summary";
+import type { Sweep } from "./sweep";
+
+const NONE = { used: 0, allowed: null };
+const FORM = { cap: "24", priority: "1", wall: "", device: "", target: "" };
 
 function show(changes: Partial<Sweep> = {}, answer: unknown = {}) {
   HTMLDialogElement.prototype.showModal ??= vi.fn();
@@ -90,4 +93,22 @@ test("a finished sweep that has trials left can continue unchanged", () => {
   show({ state: "finished" });
   expect(screen.getByText("Up to 12 more trials. The search continues with all previous trials.")).toBeTruthy();
   expect(extend()).toBeEnabled();
+});
+
+test("an extension contains only what was changed", () => {
+  expect(extensionOf(sweepFixture(), FORM)).toEqual({ body: {}, problems: {} });
+  expect(extensionOf(sweepFixture(), { ...FORM, cap: "30", wall: "60" }).body).toEqual({
+    run_cap: 30,
+    budget: { wall_s: 60 },
+  });
+  const bounded = sweepFixture({
+    budget: { wall_s: { used: 1, allowed: 9 }, device_s: NONE, plateau: null, target: null },
+  });
+  expect(extensionOf(bounded, FORM).body).toEqual({ budget: { wall_s: null } });
+});
+
+test("invalid fields of an extension are reported by name", () => {
+  const { problems } = extensionOf(sweepFixture(), { cap: "20", priority: "0", wall: "-1", device: "x", target: "y" });
+  expect(Object.keys(problems)).toEqual(["cap", "priority", "wall", "device", "target"]);
+  expect(problems.cap).toContain("at least 24");
 });

@@ -5,7 +5,7 @@ import { formatCount, formatDuration } from "../format";
 import { Button } from "../widgets/button";
 import { Dialog } from "../widgets/dialog";
 import { Field } from "../widgets/field";
-import { countedOf, ENDED_STATES, objectivesOf, type Sweep } from "./summary";
+import { countedOf, ENDED_STATES, objectivesOf, type Sweep } from "./sweep";
 import "./extend.css";
 
 type Body = Schemas["Extension"];

@@ -1,5 +1,5 @@
 // A sweep as the service returns it, for tests.
-import type { Sweep } from "./summary";
+import type { Sweep } from "./sweep";
 
 export function sweepFixture(changes: Partial<Sweep> = {}): Sweep {
   return {

@@ -1,6 +1,6 @@
 // The progress of a sweep: a bar of completed, running and failed trials, with figures.
 import { formatCount } from "../format";
-import { countedOf, countsText, type Sweep } from "./summary";
+import { countedOf, countsText, type Sweep } from "./sweep";
 import "./progress.css";
 
 export function SweepProgress({ sweep, wide }: { sweep: Sweep; wide?: boolean }) {

@@ -1,6 +1,6 @@
 // The search space of a sweep as text.
 import { formatValue } from "../format";
-import { asBlock } from "./summary";
+import { asBlock } from "./sweep";
 
 export type SpaceRow = { name: string; kind: string; range: string; note: string };
 

@@ -9,7 +9,7 @@ import { StateBadge } from "../widgets/state-badge";
 import { BestValue } from "./best-value";
 import { SweepProgress } from "./progress";
 import { reasonText } from "./reason";
-import { budgetLines, durationS, ENDED_STATES, formatEstimate, type Sweep } from "./summary";
+import { budgetLines, durationS, ENDED_STATES, formatEstimate, type Sweep } from "./sweep";
 import "./table.css";
 
 export function SweepsTable({ sweeps }: { sweeps: Sweep[] }) {

@@ -2,7 +2,7 @@
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { formatDuration, formatNumber, formatTime, formatValue } from "../format";
-import { type Objective, objectivesOf, type Sweep } from "../sweep/summary";
+import { type Objective, objectivesOf, type Sweep } from "../sweep/sweep";
 import { StateBadge } from "../widgets/state-badge";
 import { type Choice, samplerText } from "./sampler";
 import { constantsOf, isNumeric } from "./sweep-parameters";

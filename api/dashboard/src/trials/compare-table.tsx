@@ -4,7 +4,7 @@ import { Link } from "wouter";
 import type { Schemas } from "../api";
 import { formatDuration, formatNumber, formatValue } from "../format";
 import { difference, isLog, parametersOf } from "../pages/trial/parameter-difference";
-import { type Objective, objectivesOf, type Sweep } from "../sweep/summary";
+import { type Objective, objectivesOf, type Sweep } from "../sweep/sweep";
 import { Button } from "../widgets/button";
 import { Icon } from "../widgets/icon";
 import { StateBadge } from "../widgets/state-badge";

@@ -8,7 +8,7 @@ import { useKeys } from "../keyboard";
 import { keys } from "../query-keys";
 import { select, useSelection } from "../selection";
 import { useCanEdit } from "../session";
-import { restartWarning } from "../sweep/summary";
+import { restartWarning } from "../sweep/sweep";
 import { useSweep } from "../sweep/use-sweep";
 import { withQuery } from "../url";
 import { Button } from "../widgets/button";

@@ -1,5 +1,5 @@
 // Objectives and parameters of a sweep file, as the trial views need them.
-import { objectivesOf, type Sweep } from "../sweep/summary";
+import { objectivesOf, type Sweep } from "../sweep/sweep";
 import type { Known } from "./filter-suggestions";
 
 type Spec = {

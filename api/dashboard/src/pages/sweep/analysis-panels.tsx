@@ -6,12 +6,12 @@ import { Contour } from "../../charts/contour";
 import { Choice, Switch } from "../../charts/controls";
 import { History } from "../../charts/history";
 import { Importance, type ImportanceView } from "../../charts/importance";
-import { Visible } from "../../charts/lazy-chart";
+import { LazyChart } from "../../charts/lazy-chart";
 import { Parallel } from "../../charts/parallel-coordinates";
 import { Pareto } from "../../charts/pareto";
 import { Slice } from "../../charts/slice";
 import { bestRow, columnOf, goodness, type Points } from "../../charts/trial-columns";
-import type { Brushing } from "../../charts/use-brushing";
+import type { Brushing } from "../../charts/use-debounced-brushes";
 import { useValueAxis } from "../../charts/use-value-axis";
 import { useQueryState } from "../../url";
 import { Button } from "../../widgets/button";
@@ -191,7 +191,7 @@ export function ContourPanel({
   if (!x || !y) return null;
   return (
     <Framed size={size} title="Contour" hint={`${nameOf(metric)} over two parameters`} actions={pick}>
-      <Visible height={360}>
+      <LazyChart height={360}>
         <Contour
           points={points}
           x={x}
@@ -203,7 +203,7 @@ export function ContourPanel({
           onActive={onActive}
           onOpen={onOpen}
         />
-      </Visible>
+      </LazyChart>
     </Framed>
   );
 }
@@ -244,9 +244,9 @@ export function SlicePanels({ parameters, points, metric, ...linked }: Charted &
   const { count: _, ...drawn } = linked;
   return parameters.slice(0, MOST_SLICES).map(parameter => (
     <Framed key={parameter.key} size="third" title={parameter.name} hint={`${nameOf(metric)} by ${parameter.name}`}>
-      <Visible height={220}>
+      <LazyChart height={220}>
         <Slice {...drawn} points={points} parameter={parameter} metric={values} shares={shares} marked={marked} />
-      </Visible>
+      </LazyChart>
     </Framed>
   ));
 }

@@ -4,7 +4,7 @@ import type { Axis } from "../../charts/axis";
 import { Choice, Switch } from "../../charts/controls";
 import { useChartPoints, useImportance, usePoints } from "../../charts/queries";
 import type { Points } from "../../charts/trial-columns";
-import { type Brushing, useBrushing } from "../../charts/use-brushing";
+import { type Brushing, useDebouncedBrushes } from "../../charts/use-debounced-brushes";
 import { formatCount } from "../../format";
 import { setQuery, useQueryState } from "../../url";
 import { Button } from "../../widgets/button";
@@ -22,7 +22,7 @@ import "./analysis-tab.css";
 
 export function AnalysisTab({ sweepId }: { sweepId: number }) {
   const [filter] = useQueryState("filter");
-  const charts = useBrushing(useChartPoints(sweepId, filter), filter);
+  const charts = useDebouncedBrushes(useChartPoints(sweepId, filter), filter);
   return (
     <QueryResult query={charts.query} rows={8}>
       {points => <Analysis sweepId={sweepId} filter={filter} charts={charts} points={points} />}

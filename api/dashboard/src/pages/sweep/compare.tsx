@@ -5,7 +5,7 @@ import { Link } from "wouter";
 import { api, done } from "../../api";
 import { useFocus } from "../../live";
 import { keys } from "../../query-keys";
-import type { Sweep } from "../../sweep/summary";
+import type { Sweep } from "../../sweep/sweep";
 import { useSweep } from "../../sweep/use-sweep";
 import { CompareCurves } from "../../trials/compare-curves";
 import { CompareTable } from "../../trials/compare-table";

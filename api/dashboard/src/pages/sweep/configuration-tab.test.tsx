@@ -1,7 +1,7 @@
 // The configuration of a sweep: what reproduces it, its limits, its search space, and its file.
 import { screen, within } from "@testing-library/react";
 import { sweepFixture } from "../../sweep/fixture";
-import type { Sweep } from "../../sweep/summary";
+import type { Sweep } from "../../sweep/sweep";
 import { showWithService } from "../../testing/service";
 import { ConfigurationTab } from "./configuration-tab";
 

@@ -6,7 +6,7 @@ import { api, done } from "../../api";
 import { formatCount, formatDuration, formatNumber, formatTime } from "../../format";
 import { keys } from "../../query-keys";
 import { spaceOf } from "../../sweep/space-rows";
-import { asBlock, type Sweep, trialsText } from "../../sweep/summary";
+import { asBlock, type Sweep, trialsText } from "../../sweep/sweep";
 import { useSweep } from "../../sweep/use-sweep";
 import { ButtonLink } from "../../widgets/button";
 import { CopyButton } from "../../widgets/copy-button";

@@ -11,7 +11,7 @@ import { formatCount } from "../../format";
 import { type LivePoints, useLive } from "../../live";
 import { keys } from "../../query-keys";
 import { hover, useSelection } from "../../selection";
-import { ENDED_STATES } from "../../sweep/summary";
+import { ENDED_STATES } from "../../sweep/sweep";
 import { useSweep } from "../../sweep/use-sweep";
 import { setQuery, useQueryState } from "../../url";
 import { Button } from "../../widgets/button";

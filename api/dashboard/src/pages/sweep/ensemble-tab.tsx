@@ -1,7 +1,7 @@
 // The ensemble tab of a sweep: its ensembles, and the builder.
 import { Builder } from "../../ensembles/builder";
 import { EnsemblesOfSweep } from "../../ensembles/sweep-ensembles";
-import { objectivesOf } from "../../sweep/summary";
+import { objectivesOf } from "../../sweep/sweep";
 import { useSweep } from "../../sweep/use-sweep";
 import { QueryResult } from "../../widgets/query-states";
 

@@ -1,7 +1,7 @@
 // The header of a sweep's page: figures by state, budget, warnings, and the document title.
 import { screen } from "@testing-library/react";
 import { sweepFixture } from "../../sweep/fixture";
-import type { Sweep } from "../../sweep/summary";
+import type { Sweep } from "../../sweep/sweep";
 import { showWithService } from "../../testing/service";
 import { SweepHeader } from "./header";
 

@@ -7,7 +7,7 @@ import { SweepActions } from "../../sweep/actions";
 import { goalSign } from "../../sweep/best-value";
 import { SweepProgress } from "../../sweep/progress";
 import { reasonText } from "../../sweep/reason";
-import { budgetLines, durationS, ENDED_STATES, formatEstimate, objectivesOf, type Sweep } from "../../sweep/summary";
+import { budgetLines, durationS, ENDED_STATES, formatEstimate, objectivesOf, type Sweep } from "../../sweep/sweep";
 import { useSweep } from "../../sweep/use-sweep";
 import { useNow } from "../../use-now";
 import { PageHead, Stat, Stats } from "../../widgets/panel";

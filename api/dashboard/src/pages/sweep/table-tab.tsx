@@ -5,7 +5,7 @@ import { useLocation } from "wouter";
 import { useKeys } from "../../keyboard";
 import { select, toggle, useSelection } from "../../selection";
 import { reasonText } from "../../sweep/reason";
-import type { Sweep } from "../../sweep/summary";
+import type { Sweep } from "../../sweep/sweep";
 import { useSweep } from "../../sweep/use-sweep";
 import { type Column, columnsOf, defaultColumns } from "../../trials/columns";
 import { fetchIds, type Order, rangeOf } from "../../trials/range-selection";

@@ -2,7 +2,7 @@
 import { useState } from "react";
 import { ApiError, api, done } from "../../api";
 import { formatNumber } from "../../format";
-import { restartWarning } from "../../sweep/summary";
+import { restartWarning } from "../../sweep/sweep";
 import { Button } from "../../widgets/button";
 import { Dialog } from "../../widgets/dialog";
 import { Field } from "../../widgets/field";

@@ -4,7 +4,7 @@ import { useState } from "react";
 import { Link, useLocation } from "wouter";
 import { useKeys } from "../../keyboard";
 import { useCanEdit } from "../../session";
-import { restartWarning } from "../../sweep/summary";
+import { restartWarning } from "../../sweep/sweep";
 import { Button, ButtonLink } from "../../widgets/button";
 import { Confirm } from "../../widgets/dialog";
 import { Icon } from "../../widgets/icon";

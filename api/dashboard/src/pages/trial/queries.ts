@@ -2,7 +2,7 @@
 import { type QueryClient, useQuery } from "@tanstack/react-query";
 import { api, done, type Schemas } from "../../api";
 import { keys } from "../../query-keys";
-import { objectivesOf, type Sweep } from "../../sweep/summary";
+import { objectivesOf, type Sweep } from "../../sweep/sweep";
 
 export type Trial = Schemas["TrialDetail"];
 export type Attempt = Schemas["AttemptView"];

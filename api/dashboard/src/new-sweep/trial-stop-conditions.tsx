@@ -3,7 +3,7 @@ import type { Draft } from "./draft";
 import { KeyField } from "./yaml-field";
 import { keysAt, valueAt } from "./yaml-values";
 
-export function StopFields({ draft }: { draft: Draft }) {
+export function TrialStopConditions({ draft }: { draft: Draft }) {
   const written = valueAt(draft.document, ["stop"]);
   const isSimple = keysAt(draft.document, ["stop"]).every(key => key === "metric" || key === "at");
   if (Array.isArray(written) || !isSimple) {

@@ -2,7 +2,7 @@
 import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { showWithService, stubSize } from "../testing/service";
-import { Evaluations } from "./evaluations";
+import { EvaluationPanel } from "./evaluation-panel";
 import { ENSEMBLE, FIGURES } from "./fixture";
 import type { Ensemble, Evaluation } from "./score-metrics";
 
@@ -16,7 +16,7 @@ const evaluation = (id: number, changes: Partial<Evaluation> = {}): Evaluation =
 function show(found: Evaluation[], ensemble: Partial<Ensemble> = {}) {
   window.history.replaceState(null, "", "/ensembles/3");
   stubSize(400);
-  return showWithService(<Evaluations ensemble={{ ...ENSEMBLE, ...ensemble }} />, {
+  return showWithService(<EvaluationPanel ensemble={{ ...ENSEMBLE, ...ensemble }} />, {
     "GET /ensembles/3/evaluations": found,
     "POST /ensembles/3/evaluate": evaluation(9, { state: "queued", result: null }),
   });

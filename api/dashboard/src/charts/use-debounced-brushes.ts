@@ -12,7 +12,7 @@ export type Brushing = ChartPoints & {
   onCommit: () => void; // writes pending changes
 };
 
-export function useBrushing(charts: ChartPoints, filter: string): Brushing {
+export function useDebouncedBrushes(charts: ChartPoints, filter: string): Brushing {
   const [draft, setDraft] = useState<{ of: string; brushes: Brushes } | null>(null);
   const pending = useRef<{ text: string; timer: ReturnType<typeof setTimeout> } | null>(null);
   const { base, parameters, outcomes } = charts;

@@ -5,7 +5,7 @@ import { numberAxis } from "./axis";
 import { readBrushes } from "./brush-filter";
 import { pointsOf } from "./fixture";
 import type { ChartPoints } from "./queries";
-import { useBrushing } from "./use-brushing";
+import { useDebouncedBrushes } from "./use-debounced-brushes";
 import { useRowsIn } from "./use-rows-in";
 
 const LR = numberAxis("params.lr", "lr", [0, 1]);
@@ -22,7 +22,7 @@ function show(first = "") {
     ({ filter }) => {
       const found = readBrushes(filter, [LR]);
       const charts = { ...found, parameters: [LR], outcomes: [] } as unknown as ChartPoints;
-      return useBrushing(charts, filter);
+      return useDebouncedBrushes(charts, filter);
     },
     { initialProps: { filter: first } },
   );

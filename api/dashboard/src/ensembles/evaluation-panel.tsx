@@ -9,7 +9,7 @@ import { ReportGrid, ReportSummary, rowsText } from "./report";
 import type { Ensemble, Evaluation, Figures } from "./score-metrics";
 import type { NamedMember } from "./scores";
 
-export function Evaluations({ ensemble }: { ensemble: Ensemble }) {
+export function EvaluationPanel({ ensemble }: { ensemble: Ensemble }) {
   const query = useEvaluations(ensemble.id);
   const [selectedId, setSelectedId] = useQueryState("evaluation");
   const found = query.data ?? [];

@@ -4,8 +4,8 @@ import userEvent from "@testing-library/user-event";
 import { showWithService, stubSize } from "../testing/service";
 import { Candidates } from "./candidates";
 import { ENSEMBLE } from "./fixture";
+import { MemberSelection } from "./member-selection";
 import type { Ensemble, Step } from "./score-metrics";
-import { MemberSelection } from "./selection-details";
 import { PathChart } from "./selection-path";
 import { EnsemblesOfSweep } from "./sweep-ensembles";
 

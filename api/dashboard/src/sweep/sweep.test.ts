@@ -1,11 +1,8 @@
-// The summary of a sweep, and the request that extends it.
-
-import { extensionOf } from "./extend";
+// Facts about a sweep: its counts, its budget, the commands it accepts, its duration.
 import { sweepFixture } from "./fixture";
-import { budgetLines, can, countedOf, countsText, durationS, formatEstimate } from "./summary";
+import { budgetLines, can, countedOf, countsText, durationS, formatEstimate } from "./sweep";
 
 const NONE = { used: 0, allowed: null };
-const FORM = { cap: "24", priority: "1", wall: "", device: "", target: "" };
 
 test("counts are listed in order of interest", () => {
   expect(countsText(sweepFixture())).toBe("2 running, 10 finished, 2 pruned, 1 failed");
@@ -46,22 +43,4 @@ test("an estimate is rounded", () => {
 test("the duration of a finished sweep ends with the sweep", () => {
   expect(durationS(sweepFixture({ ended_at: "2026-01-02T03:05:06Z" }))).toBe(60);
   expect(durationS(sweepFixture({ started_at: null }))).toBeNull();
-});
-
-test("an extension contains only what was changed", () => {
-  expect(extensionOf(sweepFixture(), FORM)).toEqual({ body: {}, problems: {} });
-  expect(extensionOf(sweepFixture(), { ...FORM, cap: "30", wall: "60" }).body).toEqual({
-    run_cap: 30,
-    budget: { wall_s: 60 },
-  });
-  const bounded = sweepFixture({
-    budget: { wall_s: { used: 1, allowed: 9 }, device_s: NONE, plateau: null, target: null },
-  });
-  expect(extensionOf(bounded, FORM).body).toEqual({ budget: { wall_s: null } });
-});
-
-test("invalid fields of an extension are reported by name", () => {
-  const { problems } = extensionOf(sweepFixture(), { cap: "20", priority: "0", wall: "-1", device: "x", target: "y" });
-  expect(Object.keys(problems)).toEqual(["cap", "priority", "wall", "device", "target"]);
-  expect(problems.cap).toContain("at least 24");
 });
