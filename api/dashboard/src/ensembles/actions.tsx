@@ -6,8 +6,8 @@ import { useCanEdit } from "../session";
 import { Button } from "../widgets/button";
 import { Confirm } from "../widgets/dialog";
 import { attempt, toast } from "../widgets/toast";
+import type { Ensemble } from "./ensemble";
 import { type Action, runAction } from "./queries";
-import type { Ensemble } from "./score-metrics";
 
 export function useRunAction(ensemble: Ensemble) {
   const queries = useQueryClient();

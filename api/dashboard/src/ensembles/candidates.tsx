@@ -1,7 +1,8 @@
 // The trials that can become members, best first, with their validation scores; check them to select manually.
 import { Link } from "wouter";
 import { formatNumber, formatShare } from "../format";
-import { figure, formatScore, metricOf, type Preview } from "./score-metrics";
+import type { Preview } from "./ensemble";
+import { figure, formatScore, metricOf } from "./score-metrics";
 import "./candidates.css";
 
 type Contender = Preview["contenders"][number];

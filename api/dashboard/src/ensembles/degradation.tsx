@@ -1,8 +1,9 @@
 // The quality of the prediction when members are missing, and the safe quorum.
 
 import { formatCount } from "../format";
+import type { Figures } from "./ensemble";
 import { Chart, type Series } from "./line-chart";
-import { type Figures, figure, formatScore, metricOf } from "./score-metrics";
+import { figure, formatScore, metricOf } from "./score-metrics";
 import { ScrollX } from "./scroll-x";
 
 export function DegradationView({ figures }: { figures: Figures }) {

@@ -1,7 +1,7 @@
 // The pairwise disagreement of members.
 
 import { formatNumber, formatShare } from "../format";
-import type { Figures } from "./score-metrics";
+import type { Figures } from "./ensemble";
 import { ScrollX } from "./scroll-x";
 import "./disagreement-matrix.css";
 

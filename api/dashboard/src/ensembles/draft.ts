@@ -3,7 +3,7 @@ import { useMemo } from "react";
 import { useSearch } from "wouter";
 import type { Schemas } from "../api";
 import { setQuery } from "../url";
-import type { Ensemble } from "./score-metrics";
+import type { Ensemble } from "./ensemble";
 
 export type Request = Partial<Schemas["EnsembleRequest"]>;
 

@@ -7,9 +7,9 @@ import { Button } from "../widgets/button";
 import { Confirm } from "../widgets/dialog";
 import { Field } from "../widgets/field";
 import { toast } from "../widgets/toast";
+import type { Ensemble } from "./ensemble";
 import { parseEvaluationCsv } from "./parse-evaluation-csv";
 import { type EvaluationRequest, evaluate } from "./queries";
-import type { Ensemble } from "./score-metrics";
 
 const ROWS = { test: "test", calibration: "calibration", validation: "validation", posted: "custom rows" };
 type Rows = keyof typeof ROWS;

@@ -2,9 +2,9 @@
 import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { showWithService, stubSize } from "../testing/service";
+import type { Ensemble, Evaluation } from "./ensemble";
 import { EvaluationPanel } from "./evaluation-panel";
 import { ENSEMBLE, FIGURES } from "./fixture";
-import type { Ensemble, Evaluation } from "./score-metrics";
 
 const evaluation = (id: number, changes: Partial<Evaluation> = {}): Evaluation =>
   ({

@@ -3,10 +3,10 @@ import { formatAgo } from "../format";
 import { useQueryState } from "../url";
 import { Panel } from "../widgets/panel";
 import { Empty, Failure, Loading, QueryResult } from "../widgets/query-states";
+import type { Ensemble, Evaluation, Figures } from "./ensemble";
 import { EvaluateForm } from "./evaluate";
 import { isPending, useEvaluations } from "./queries";
 import { ReportGrid, ReportSummary, rowsText } from "./report";
-import type { Ensemble, Evaluation, Figures } from "./score-metrics";
 import type { NamedMember } from "./scores";
 
 export function EvaluationPanel({ ensemble }: { ensemble: Ensemble }) {

@@ -3,9 +3,9 @@ import { render, screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { showWithService, stubSize } from "../testing/service";
 import { Candidates } from "./candidates";
+import type { Ensemble, Step } from "./ensemble";
 import { ENSEMBLE } from "./fixture";
 import { MemberSelection } from "./member-selection";
-import type { Ensemble, Step } from "./score-metrics";
 import { PathChart } from "./selection-path";
 import { EnsemblesOfSweep } from "./sweep-ensembles";
 

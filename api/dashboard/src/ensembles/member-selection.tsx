@@ -1,8 +1,9 @@
 // How the members of the active version were selected, and their weights.
 import { useMemo } from "react";
 import { Panel } from "../widgets/panel";
+import { type Ensemble, SELECTIONS } from "./ensemble";
 import { Chart, type Series } from "./line-chart";
-import { type Ensemble, formatScore, SELECTIONS } from "./score-metrics";
+import { formatScore } from "./score-metrics";
 import { Weights } from "./weights";
 import "./member-selection.css";
 

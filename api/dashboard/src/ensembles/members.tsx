@@ -3,7 +3,7 @@
 import { Link } from "wouter";
 import { formatCount, formatMs, formatShare } from "../format";
 import { StateBadge } from "../widgets/state-badge";
-import type { Ensemble, Member } from "./score-metrics";
+import type { Ensemble, Member } from "./ensemble";
 import { ScrollX } from "./scroll-x";
 import "./members.css";
 

@@ -3,9 +3,9 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { ApiError } from "../api";
 import { Button } from "../widgets/button";
 import { Failure, Loading } from "../widgets/query-states";
+import type { Ensemble } from "./ensemble";
 import { PredictionTable } from "./prediction-table";
 import { predict } from "./queries";
-import type { Ensemble } from "./score-metrics";
 
 type PredictionForRowProps = {
   ensemble: Ensemble;

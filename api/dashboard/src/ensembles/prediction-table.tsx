@@ -4,8 +4,8 @@ import type { CSSProperties } from "react";
 import { Link } from "wouter";
 import { formatMs, formatNumber, formatShare } from "../format";
 import { StateBadge } from "../widgets/state-badge";
+import type { Ensemble, Prediction } from "./ensemble";
 import { columnsOf, likeliest } from "./row-input";
-import type { Ensemble, Prediction } from "./score-metrics";
 import { ScrollX } from "./scroll-x";
 import "./prediction-table.css";
 

@@ -1,8 +1,9 @@
 // Reliability diagram: are 80 % of the rows with confidence 0.8 predicted correctly?
 import { useMemo } from "react";
 import { formatCount } from "../format";
+import type { Figures } from "./ensemble";
 import { Chart, type Series } from "./line-chart";
-import { type Figures, figure, formatScore } from "./score-metrics";
+import { figure, formatScore } from "./score-metrics";
 
 export function Reliability({ figures }: { figures: Figures }) {
   const series = useMemo<Series[]>(

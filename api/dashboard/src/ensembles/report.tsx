@@ -3,8 +3,9 @@ import { formatCount } from "../format";
 import { Panel } from "../widgets/panel";
 import { DegradationView, quorumText } from "./degradation";
 import { DisagreementMatrix } from "./disagreement-matrix";
+import type { Figures } from "./ensemble";
 import { Reliability } from "./reliability";
-import { type Figures, formatScore } from "./score-metrics";
+import { formatScore } from "./score-metrics";
 import { Against, type NamedMember, ScoresTable } from "./scores";
 import "./report.css";
 

@@ -1,8 +1,8 @@
 // Rows of the test split: as a table or as images, chosen and paged.
 import { render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
+import type { Samples } from "./ensemble";
 import { RowPicker, trueLabelOf } from "./row-picker";
-import type { Samples } from "./score-metrics";
 
 const SAMPLES = {
   ...{ split: "test", start: 12, there: 1_500, columns: ["age", "bmi"], labels: ["cat", "dog"], targets: null },

@@ -3,9 +3,9 @@
 import { formatCount, formatNumber } from "../format";
 import { Button } from "../widgets/button";
 import { Icon } from "../widgets/icon";
+import type { Samples } from "./ensemble";
 import { Pixels } from "./image-canvas";
 import type { Image } from "./row-input";
-import type { Samples } from "./score-metrics";
 import { ScrollX } from "./scroll-x";
 import "./row-picker.css";
 

@@ -2,7 +2,8 @@
 
 import { Link } from "wouter";
 import { formatCount, formatNumber } from "../format";
-import { type Figures, figure, formatChange, formatScore, metricOf, metricsOf } from "./score-metrics";
+import type { Figures } from "./ensemble";
+import { figure, formatChange, formatScore, metricOf, metricsOf } from "./score-metrics";
 import { ScrollX } from "./scroll-x";
 import "./scores.css";
 

@@ -1,8 +1,9 @@
 // The selection path: which trial was added at each step, and the ensemble's score after it.
 
 import { useMemo } from "react";
+import type { Step } from "./ensemble";
 import { Chart, type Series } from "./line-chart";
-import { figure, formatScore, metricOf, type Step } from "./score-metrics";
+import { figure, formatScore, metricOf } from "./score-metrics";
 import { ScrollX } from "./scroll-x";
 
 export function PathChart({ steps, task, method }: { steps: readonly Step[]; task: string; method: string }) {

@@ -2,8 +2,8 @@
 import { screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { type Answers, showWithService } from "../testing/service";
+import type { Ensemble } from "./ensemble";
 import { ANSWER, ENSEMBLE } from "./fixture";
-import type { Ensemble } from "./score-metrics";
 import { TryPanel } from "./try-prediction";
 
 const SAMPLES = {

@@ -8,12 +8,12 @@ import { Button } from "../widgets/button";
 import { Field } from "../widgets/field";
 import { Panel } from "../widgets/panel";
 import { Empty, Loading } from "../widgets/query-states";
+import type { Ensemble, Samples } from "./ensemble";
 import { DrawingPad, Pixels } from "./image-canvas";
 import { PredictionForRow } from "./prediction-for-row";
 import { samples } from "./queries";
 import { type Image, parseRow } from "./row-input";
 import { RowPicker, trueLabelOf } from "./row-picker";
-import type { Ensemble, Samples } from "./score-metrics";
 import "./try-prediction.css";
 
 const ROWS = 12;

@@ -5,10 +5,10 @@ import userEvent from "@testing-library/user-event";
 import type { ReactNode } from "react";
 import { keys } from "../query-keys";
 import { draftOf, versionHref } from "./draft";
+import type { Ensemble } from "./ensemble";
 import { EvaluateForm } from "./evaluate";
 import { ENSEMBLE } from "./fixture";
 import { parseEvaluationCsv } from "./parse-evaluation-csv";
-import type { Ensemble } from "./score-metrics";
 import { BuildVersion } from "./submit-draft";
 import { Versions } from "./versions";
 

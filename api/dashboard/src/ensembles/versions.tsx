@@ -10,8 +10,8 @@ import { Panel } from "../widgets/panel";
 import { toast } from "../widgets/toast";
 import { useRunAction } from "./actions";
 import { versionHref } from "./draft";
+import { type Ensemble, RULES } from "./ensemble";
 import type { Action } from "./queries";
-import { type Ensemble, RULES } from "./score-metrics";
 import { ScrollX } from "./scroll-x";
 
 const OVER = new Set(["stopped", "retired"]);

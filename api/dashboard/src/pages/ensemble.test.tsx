@@ -1,7 +1,7 @@
 // The page of one ensemble: its figures, its reason, unknown ensembles, and live health.
 import { screen } from "@testing-library/react";
+import type { Ensemble } from "../ensembles/ensemble";
 import { ENSEMBLE, memberOf } from "../ensembles/fixture";
-import type { Ensemble } from "../ensembles/score-metrics";
 import { showWithService, stubSize } from "../testing/service";
 import { EnsemblePage } from "./ensemble";
 

@@ -4,7 +4,7 @@ import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { Link } from "wouter";
 import { api, done } from "../api";
-import { type Ensemble, MODES, RULES } from "../ensembles/score-metrics";
+import { type Ensemble, MODES, RULES } from "../ensembles/ensemble";
 import { ScrollX } from "../ensembles/scroll-x";
 import { formatMs } from "../format";
 import { keys } from "../query-keys";
