@@ -4,7 +4,7 @@ import { formatCount, formatNumber } from "../format";
 import { Button } from "../widgets/button";
 import { Icon } from "../widgets/icon";
 import type { Samples } from "./ensemble";
-import { Pixels } from "./image-canvas";
+import { Pixels } from "./pixels";
 import type { Image } from "./row-input";
 import { ScrollX } from "./scroll-x";
 import "./row-picker.css";

@@ -1,42 +1,8 @@
-// A row of image data as a picture, and a drawing pad for pointer and keyboard.
-import { type KeyboardEvent, type PointerEvent, useEffect, useRef, useState } from "react";
-import { type Image, paint, pixelsOf } from "./row-input";
-import "./image-canvas.css";
-
-function usePixels(row: readonly number[], image: Image) {
-  const canvas = useRef<HTMLCanvasElement>(null);
-  useEffect(() => {
-    const context = canvas.current?.getContext("2d");
-    if (context) context.putImageData(new ImageData(pixelsOf(row, image), image.width, image.height), 0, 0);
-  }, [row, image]);
-  return canvas;
-}
-
-export function Pixels({
-  row,
-  image,
-  size,
-  label,
-}: {
-  row: readonly number[];
-  image: Image;
-  size: number;
-  label?: string;
-}) {
-  const canvas = usePixels(row, image);
-  return (
-    <canvas
-      ref={canvas}
-      width={image.width}
-      height={image.height}
-      className="pixels"
-      style={{ width: size, height: (size * image.height) / image.width }}
-      role={label ? "img" : undefined}
-      aria-label={label}
-      aria-hidden={label ? undefined : true}
-    />
-  );
-}
+// A drawing pad for rows of image data, by pointer and keyboard.
+import { type KeyboardEvent, type PointerEvent, useRef, useState } from "react";
+import { usePixels } from "./pixels";
+import { type Image, paint } from "./row-input";
+import "./drawing-pad.css";
 
 type PadProps = { row: readonly number[]; image: Image; onChange: (row: number[]) => void };
 

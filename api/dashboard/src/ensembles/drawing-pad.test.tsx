@@ -1,8 +1,8 @@
-// The drawing canvas: keyboard and pointer.
+// The drawing pad: keyboard and pointer.
 import { fireEvent, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { useState } from "react";
-import { DrawingPad, Pixels } from "./image-canvas";
+import { DrawingPad } from "./drawing-pad";
 
 const IMAGE = { channels: 1, height: 4, width: 4, low: 0, high: 16 };
 
@@ -75,15 +75,4 @@ test("the pointer paints while it is pressed", () => {
   fireEvent.pointerDown(canvas, { clientX: 5, clientY: 5, pointerId: 1 });
   fireEvent.pointerMove(canvas, { clientX: 35, clientY: 5, buttons: 1 });
   expect(inked(rows.at(-1))).toEqual([0, 3]);
-});
-
-test("a picture keeps its aspect ratio and is hidden unless it has a label", () => {
-  const wide = { ...IMAGE, height: 2, width: 4 };
-  const row = new Array(8).fill(0);
-  const { container, rerender } = render(<Pixels row={row} image={wide} size={80} />);
-  const canvas = container.querySelector("canvas") as HTMLCanvasElement;
-  expect([canvas.style.width, canvas.style.height]).toEqual(["80px", "40px"]);
-  expect(canvas).toHaveAttribute("aria-hidden", "true");
-  rerender(<Pixels row={row} image={wide} size={80} label="The values as a picture" />);
-  expect(screen.getByRole("img", { name: "The values as a picture" })).toBe(canvas);
 });
