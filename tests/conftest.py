@@ -13,7 +13,7 @@ import pytest
 from hypothesis import settings
 
 from podium.db.schema.engine import Database
-from podium.db.schema.migrate import migrate
+from tests.databases import migrated
 from tests.rig import Rig
 
 SHARING = ("tests/browser/", "tests/integration/third_party/")  # folders whose tests share one service
@@ -71,7 +71,7 @@ def rig() -> Rig:
 def database(tmp_path: Path) -> Iterator[Database]:
     """A migrated SQLite database."""
     path = tmp_path / "podium.sqlite3"
-    migrate(path)
+    path.write_bytes(migrated())
     opened = Database(path)
     yield opened
     opened.close()

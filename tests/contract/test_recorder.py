@@ -14,7 +14,6 @@ from sqlalchemy import insert, update
 
 from podium.db.schema import tables
 from podium.db.schema.engine import Database
-from podium.db.schema.migrate import migrate
 from podium.db.stores import sweeps
 from podium.sweep.lifecycle.database_changes import (
     AttemptEnded,
@@ -47,6 +46,7 @@ from podium.sweep.values.slot_events import Ended, Started
 from podium.sweep.values.states import SweepState, TrialRequest, TrialState
 from podium.sweep.values.sweep_wait_reason import Wait, WaitReason
 from podium.sweep.values.warning_checks import WarningCode
+from tests.databases import migrated
 from tests.memory import MemoryRecorder
 from tests.specs import spec
 
@@ -99,7 +99,7 @@ def _memory(_: Path) -> Store:
 
 
 def _database(folder: Path) -> Store:
-    migrate(folder / "podium.sqlite3")
+    (folder / "podium.sqlite3").write_bytes(migrated())
     database = Database(folder / "podium.sqlite3")
 
     def accept(accepted: SweepSpec) -> int:

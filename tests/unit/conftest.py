@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from anyio.from_thread import BlockingPortal, start_blocking_portal
 from starlette.testclient import TestClient
 
 from podium.api.cli import app
@@ -14,10 +15,17 @@ from tests.commands import Podium
 from tests.service_rig import ServiceRig
 
 
+@pytest.fixture(scope="session")
+def portal() -> Iterator[BlockingPortal]:
+    """A thread with an event loop, in which the apps of all tests run."""
+    with start_blocking_portal() as started:
+        yield started
+
+
 @pytest.fixture
-def service(tmp_path: Path) -> Iterator[ServiceRig]:
+def service(tmp_path: Path, portal: BlockingPortal) -> Iterator[ServiceRig]:
     """A migrated data directory with a token for each role."""
-    opened = ServiceRig(tmp_path)
+    opened = ServiceRig(tmp_path, portal)
     yield opened
     opened.close()
 

@@ -14,9 +14,9 @@ from filelock import FileLock
 from sqlalchemy import text
 
 from podium.db.schema.engine import Database, connect
-from podium.db.schema.migrate import migrate
 from podium.sweep.runtime.layout import DataDirectory
 from tests.commands import Podium
+from tests.databases import migrated
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def data(tmp_path: Path) -> DataDirectory:
     """A data directory with a migrated database."""
     made = DataDirectory(tmp_path / "data")
     made.prepare()
-    migrate(made.database)
+    made.database.write_bytes(migrated())
     return made
 
 
