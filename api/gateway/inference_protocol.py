@@ -16,18 +16,20 @@ from typing import Any
 
 import orjson
 from fastapi import APIRouter, HTTPException, Request, Response
+from starlette.routing import Route
 
 from podium.api.gateway import inference_answer, inference_request
 from podium.api.gateway.inference_answer import outputs_of
 from podium.api.gateway.output_tensors import BYTES, FP32, INPUT
 from podium.api.gateway.predictions import REFUSALS, is_large
 from podium.api.http import reject_duplicate_keys
-from podium.api.http.authentication import public, viewer
+from podium.api.http.authentication import authorize, authorizes_itself, public, viewer
 from podium.api.http.cancel_on_disconnect import cancel_on_disconnect
-from podium.api.http.inference_errors import InferenceRoute, inference_error
+from podium.api.http.inference_errors import InferenceRoute, answers_inference_errors, inference_error
 from podium.api.http.request_body import check_row_count, read_body, run_in_thread_if
 from podium.api.http.request_decompression import ENCODINGS, decompress
 from podium.api.http.request_limits import INLINE_SIZE, MAX_ARRAY_ROWS_BYTES, MAX_JSON_ROWS_BYTES
+from podium.db.access.tokens import Role
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.replica_links import can_answer
 from podium.ensemble.values.ensemble_snapshot import Snapshot, Traffic
@@ -129,15 +131,17 @@ async def model_config(request: Request, name: str, version: str | None = None) 
     )
 
 
-@router.post("/models/{name:path}/infer", dependencies=[viewer])
-@router.post("/models/{name:path}/versions/{version}/infer", dependencies=[viewer])
-async def infer(request: Request, name: str, version: str | None = None) -> Response:
+@authorizes_itself
+@answers_inference_errors
+async def infer(request: Request) -> Response:
     """Predict the rows in `INPUT`.
 
     The request parameter `timeout` (microseconds) is a deadline if it is earlier than the ensemble's. The response
     parameters report outcome and quorum, with the status of each member as JSON in `members`; so do errors.
     """
-    aggregator, number = _aggregator(request), _number(name, version)
+    await authorize(request, Role.VIEWER)
+    name = request.path_params["name"]
+    aggregator, number = _aggregator(request), _number(name, request.path_params.get("version"))
     aggregator.named(name, number)  # fail before the body is read
     content, json_bytes = await _content(request)
     snapshot = aggregator.named(name, number)  # again: the body may have taken long to arrive
@@ -154,6 +158,13 @@ async def infer(request: Request, name: str, version: str | None = None) -> Resp
         return Response(body, media_type="application/json")
     headers = {"Inference-Header-Content-Length": str(head_bytes)}
     return Response(body, headers=headers, media_type="application/octet-stream")
+
+
+INFER = (
+    Route("/v2/models/{name:path}/versions/{version}/infer", infer, methods=["POST"]),
+    Route("/v2/models/{name:path}/infer", infer, methods=["POST"]),
+)
+router.routes.extend(INFER)
 
 
 @router.get("/models/{name:path}", dependencies=[viewer])

@@ -58,6 +58,7 @@ def create_app(settings: ServiceSettings, database: Database, limits: Aggregator
     for module in (predictions, inference_protocol, prometheus_metrics):
         app.include_router(module.router)
     route_role_check.check(app.routes)
+    app.direct_routes = (predictions.PREDICT, *inference_protocol.INFER)
     return app
 
 

@@ -12,6 +12,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.exceptions import RequestValidationError
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field, ValidationError
+from starlette.routing import Route
 
 from podium.api.http import npy_answer, problem_details, reject_duplicate_keys
 from podium.api.http.authentication import authorize, authorizes_itself, viewer
@@ -62,8 +63,11 @@ class _Parameters(BaseModel):
         named = request.path_params["ensemble"]
         if is_id(named) and not 1 <= int(named[:_ID_DIGITS]) <= MAX_ID:
             raise NotFoundError(f"there is no ensemble {named[:_ID_DIGITS]}")
+        ensemble = int(named) if is_id(named) else named
+        if not request.scope["query_string"]:
+            return cls(ensemble=ensemble)
         try:
-            return cls.model_validate({**request.query_params, "ensemble": int(named) if is_id(named) else named})
+            return cls.model_validate({**request.query_params, "ensemble": ensemble})
         except ValidationError as error:
             raise RequestValidationError(error.errors(include_url=False, include_input=False)) from error
 
@@ -111,8 +115,8 @@ async def predict(request: Request) -> Response:
     return Response(text, media_type="application/json")
 
 
-# A plain Starlette route: FastAPI's parameters and dependencies would double the cost of a prediction.
-router.add_route("/api/v1/ensembles/{ensemble:path}/predict", predict, methods=["POST"])
+PREDICT = Route("/api/v1/ensembles/{ensemble:path}/predict", predict, methods=["POST"])
+router.routes.append(PREDICT)
 
 
 def is_large(prediction: Prediction) -> bool:

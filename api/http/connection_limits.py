@@ -18,6 +18,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
+from podium.api.http.cancel_on_disconnect import EXTENSION, DisconnectSignal
 from podium.api.http.problem_details import ProblemType, problem
 from podium.api.http.request_guard import HEADERS
 from podium.api.http.slow_connections import Awaited, SlowConnections
@@ -67,6 +68,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._chunk_bytes = 0  # of the chunk that is being parsed
         self._unused_bytes = 0  # received without completing the headers or any part of a body
         self._head_is_too_large = False
+        self._disconnect = DisconnectSignal()
 
     # The connection.
 
@@ -86,6 +88,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._state.clients -= 1
             self._state.waiting.forget(self)
         super().connection_lost(exc)
+        self._disconnect.set()
 
     def end_overdue(self, awaited: Awaited) -> None:
         """The time limit for `awaited` is exceeded."""
@@ -127,6 +130,10 @@ class BoundedProtocol(HttpToolsProtocol):
                 self._refuse_head()
             else:
                 self.transport.abort()  # endless trailers, or chunk extensions
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self.scope["extensions"] = {EXTENSION: self._disconnect}  # type: ignore[dict-item]  # ASGI's type has dicts
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._in_head:  # trailers are ignored

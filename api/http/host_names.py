@@ -5,10 +5,12 @@ If `evil.example` resolves to 127.0.0.1, a browser that opens it sends `evil.exa
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Sequence
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")  # at any port: a tunnel has its own; these cannot be rebound
+_REMEMBERED = 64  # results; a header has at most 64 KB
 _HOST = re.compile(r"(?P<name>[a-z0-9_-]+(?:\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{1,5}))?")
 
 
@@ -17,12 +19,14 @@ class HostNames:
 
     def __init__(self, names: Iterable[str]) -> None:
         self._names = frozenset(name.lower() for name in (*LOOPBACK, *names))
+        self._allow = functools.lru_cache(_REMEMBERED)(self._check)
 
     def allow(self, hosts: Sequence[bytes]) -> bool:
         """Whether these raw values of Host are exactly one allowed name."""
-        if len(hosts) != 1:
-            return False
-        host = hosts[0].decode("latin-1").lower()
+        return len(hosts) == 1 and self._allow(hosts[0])
+
+    def _check(self, raw: bytes) -> bool:
+        host = raw.decode("latin-1").lower()
         match = _HOST.fullmatch(host)
         return match is not None and (match["name"] in self._names or host in self._names)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -18,23 +19,28 @@ Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class InferenceRoute(APIRoute):
-    """Answers errors with the members of problem+json, as every route does, and with the protocol's `error`."""
+    """A route that answers errors in the format of the protocol."""
 
     def get_route_handler(self) -> Handler:
-        answer = super().get_route_handler()
+        return answers_inference_errors(super().get_route_handler())
 
-        async def handle(request: Request) -> Response:
-            try:
-                return await answer(request)
-            except PodiumError as error:
-                return inference_error(type_of(error), str(error))
-            except RequestValidationError as error:
-                message = "; ".join(each["msg"] for each in error.errors())
-                return inference_error(ProblemType.INVALID_REQUEST, message)
-            except HTTPException as error:
-                return inference_error(type_of_status(error.status_code), str(error.detail))
 
-        return handle
+def answers_inference_errors(handler: Handler) -> Handler:
+    """Answers errors with the members of problem+json, as every route does, and with the protocol's `error`."""
+
+    @functools.wraps(handler)
+    async def handle(request: Request) -> Response:
+        try:
+            return await handler(request)
+        except PodiumError as error:
+            return inference_error(type_of(error), str(error))
+        except RequestValidationError as error:
+            message = "; ".join(each["msg"] for each in error.errors())
+            return inference_error(ProblemType.INVALID_REQUEST, message)
+        except HTTPException as error:
+            return inference_error(type_of_status(error.status_code), str(error.detail))
+
+    return handle
 
 
 def inference_error(kind: ProblemType, detail: str, **more: Any) -> JSONResponse:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import Enum, unique
 from typing import Any, cast
 
@@ -154,12 +154,13 @@ def type_of_status(status: int) -> ProblemType:
 
 def install(app: FastAPI) -> None:
     """Answer every error of `app` as problem+json."""
-    app.add_exception_handler(PodiumError, answer_to)
-    app.add_exception_handler(RequestValidationError, _invalid_request)
-    app.add_exception_handler(HTTPException, _http_error)
-    app.add_exception_handler(ClientDisconnect, _client_disconnected)
-    app.add_exception_handler(OSError, _system_error)
-    app.add_exception_handler(Exception, _unexpected)
+    for cls, handler in _HANDLERS.items():
+        app.add_exception_handler(cls, handler)
+
+
+def response_to(request: Request, error: Exception) -> Response:
+    """The response of the handler for the nearest class of `error`."""
+    return next(_HANDLERS[cls] for cls in type(error).__mro__ if cls in _HANDLERS)(request, error)
 
 
 def answer_to(_: Request, error: Exception) -> JSONResponse:
@@ -235,3 +236,13 @@ def _unexpected(_: Request, error: Exception) -> JSONResponse:
     return problem(
         ProblemType.INTERNAL_ERROR, f"unexpected error; the service log has the traceback as error {error_id}"
     )
+
+
+_HANDLERS: dict[type[Exception], Callable[[Request, Exception], Response]] = {
+    PodiumError: answer_to,
+    RequestValidationError: _invalid_request,
+    HTTPException: _http_error,
+    ClientDisconnect: _client_disconnected,
+    OSError: _system_error,
+    Exception: _unexpected,
+}

@@ -5,10 +5,14 @@ The outermost middleware: it also covers unknown paths and errors. It reads the 
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Sequence
+
 from fastapi import FastAPI
 from fastapi.responses import JSONResponse
+from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from podium.api.http.direct_routes import DirectRoutes
 from podium.api.http.host_names import HostNames, is_loopback
 from podium.api.http.problem_details import ProblemType, problem
 
@@ -45,12 +49,20 @@ Headers = list[tuple[bytes, bytes]]
 
 
 class GuardedApp(FastAPI):
-    """An app behind `RequestGuard`; `host_names` must be set before the first request."""
+    """An app behind `RequestGuard`. The attributes must be set before the first request.
+
+    `direct_routes` are those of its routes that are answered without middleware and router.
+    """
 
     host_names: HostNames
+    direct_routes: Sequence[Route] = ()
+    _guard: RequestGuard | None = None
 
-    def build_middleware_stack(self) -> ASGIApp:
-        return RequestGuard(super().build_middleware_stack(), self.host_names)
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["app"] = self
+        if self._guard is None:
+            self._guard = RequestGuard(DirectRoutes(super().__call__, self.direct_routes), self.host_names)
+        await self._guard(scope, receive, send)
 
 
 class RequestGuard:
@@ -65,18 +77,17 @@ class RequestGuard:
             await self._app(scope, receive, send)
             return
 
-        async def send_guarded(message: Message) -> None:
+        def send_guarded(message: Message) -> Awaitable[None]:
             if message["type"] == "http.response.start":
                 message["headers"] = _with_security_headers(message.get("headers", ())) + _transport_headers(scope)
-            await send(message)
+            return send(message)
 
         answer = self._refusal(scope) or self._app
         await answer(scope, receive, send_guarded)
 
     def _refusal(self, scope: Scope) -> JSONResponse | None:
         headers: Headers = scope["headers"]
-        hosts = _values(headers, b"host")
-        if not _is_local(scope) and not self._host_names.allow(hosts):
+        if not _is_local(scope) and not self._host_names.allow(_values(headers, b"host")):
             return problem(
                 ProblemType.UNKNOWN_HOST,
                 "use the address that `podium serve` prints, or allow this host name with --allowed-host",
@@ -108,7 +119,7 @@ def _is_link(method: str, headers: Headers) -> bool:
 
 
 def _values(headers: Headers, name: bytes) -> list[bytes]:
-    return [value for key, value in headers if key == name]
+    return [header[1] for header in headers if header[0] == name]
 
 
 def _transport_headers(scope: Scope) -> Headers:
@@ -116,9 +127,10 @@ def _transport_headers(scope: Scope) -> Headers:
 
     Not for loopback names: browsers would apply it to every port, where other services may not use TLS.
     """
+    if scope.get("scheme") != "https":
+        return []
     hosts = _values(scope["headers"], b"host")
-    is_tls = scope.get("scheme") == "https" and len(hosts) == 1 and not is_loopback(hosts[0])
-    return [_TLS_ONLY] if is_tls else []
+    return [_TLS_ONLY] if len(hosts) == 1 and not is_loopback(hosts[0]) else []
 
 
 def _is_local(scope: Scope) -> bool:
@@ -129,7 +141,7 @@ def _is_local(scope: Scope) -> bool:
 
 def _with_security_headers(headers: Headers) -> Headers:
     """Replaces the route's headers, except its content security policy: a browser enforces all of them."""
-    kept = [(name, value) for name, value in headers if name not in _REPLACED]
-    if not any(name == b"cache-control" for name, _ in kept):
+    kept = [header for header in headers if header[0] not in _REPLACED]
+    if all(name != b"cache-control" for name, _ in kept):
         kept.append(_NO_STORE)
     return kept + _RAW

@@ -10,7 +10,7 @@ import asyncio
 import itertools
 import random
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -161,12 +161,14 @@ class Aggregator:
             on_done=on_done,
         )
         self._track(pending)
-        if self._should_shed(pending):
+        calls = [MemberCall(positions, replicas) for positions, replicas in workers_of(snapshot)]
+        available = [self._links.available(call.replicas) for call in calls]
+        if self._should_shed(pending, calls, available):
             self._complete(pending, Outcome.SHED)
             return pending
-        pending.calls = [MemberCall(positions, replicas) for positions, replicas in workers_of(snapshot)]
-        for call in pending.calls:
-            self._call(pending, call)
+        pending.calls = calls
+        for call, links in zip(calls, available, strict=True):
+            self._call(pending, call, links)
         self._note_if_answered(pending)
         self._join_answered()
         if not pending.completed:
@@ -214,22 +216,25 @@ class Aggregator:
         self._in_flight += 1
         self._in_flight_bytes += pending.inputs.nbytes
 
-    def _should_shed(self, pending: PendingRequest) -> bool:
-        """Whether a limit is reached, or the members' queues are too long for a quorum by the deadline."""
+    def _should_shed(
+        self, pending: PendingRequest, calls: Sequence[MemberCall], available: Sequence[Sequence[ReplicaLink]]
+    ) -> bool:
+        """Whether a limit is reached, or the members' queues are too long for a quorum by the deadline.
+
+        `available` are the links that can take each of the calls.
+        """
         if self._in_flight > self._limits.requests or self._in_flight_bytes > self._limits.request_bytes:
             return True
         able = slow = 0
-        for positions, replicas in workers_of(pending.snapshot):
-            waits = [link.wait_s() for link in self._links.available(replicas)]
-            if waits and min(waits) <= pending.deadline_ms / 1000:
-                able += len(positions)
-            elif waits:
-                slow += len(positions)
+        for call, links in zip(calls, available, strict=True):
+            if links and min([link.wait_s() for link in links]) <= pending.deadline_ms / 1000:
+                able += len(call.positions)
+            elif links:
+                slow += len(call.positions)
         return able < pending.snapshot.quorum <= able + slow
 
-    def _call(self, pending: PendingRequest, call: MemberCall) -> None:
+    def _call(self, pending: PendingRequest, call: MemberCall, available: Sequence[ReplicaLink]) -> None:
         """Send to the least busy replica; if none is available, complete the call with the reason."""
-        available = self._links.available(call.replicas)
         link = min(available, key=lambda each: each.in_flight, default=None)
         if link is None:
             call.complete(*self._links.unavailable_status(call.replicas, pending.snapshot))
