@@ -6,7 +6,7 @@ its own weights. Podium: `InGraphNetwork` after its warm-up, which selects the f
 the notes. The loop: each module called in turn under `torch.inference_mode`, softmax, `stack`, `mean`; with one thread
 and with one per core, of which the faster counts.
 
-Then the overhead of the service: the same ensemble of three MLPs in a worker process behind ZeroMQ, called by the
+Then the overhead of the service: the same ensemble of three MLPs in a worker process behind its socket, called by the
 gateway's aggregator in another process, one request at a time: p50 of a request minus p50 of the program itself in that
 worker.
 
@@ -201,14 +201,14 @@ def warm_ensemble(files: list[ModelFile], features: int) -> InGraphNetwork:
 
 
 def added_ms(plan: Plan) -> float:
-    """p50 of a request through aggregator, ZeroMQ and worker, minus p50 of the worker's program itself."""
+    """p50 of a request through aggregator, socket and worker, minus p50 of the worker's program itself."""
     kind = KINDS[0]
     inputs = np.random.default_rng(0).random((1, kind.features), dtype=np.float32)
     spawn = multiprocessing.get_context("spawn")
     mine, its = spawn.Pipe()
     with tempfile.TemporaryDirectory(prefix="podium-bench-") as folder:
         files = saved(Path(folder), kind, MEMBERS[0])
-        endpoint = f"ipc://{folder}/worker"
+        endpoint = f"unix:{folder}/worker"
         worker = spawn.Process(target=serve, args=(files, endpoint, inputs, plan, its))
         worker.start()
         its.close()  # if the worker ends, the wait for it ends

@@ -9,15 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import zmq
-import zmq.asyncio
 from numpy.typing import NDArray
 
+from podium.ensemble.protocol.framing import unix_endpoint
 from podium.ensemble.protocol.wire import Reply, Request, pack_reply, unpack_requests
 from podium.ensemble.values.ensemble_snapshot import Combination, Member, Replica, Snapshot, Traffic
 from podium.ensemble.values.ensemble_spec import Mode, Rule, Task
 from podium.ensemble.values.ensemble_states import EnsembleState, MemberState
 from podium.ensemble.worker.network_interface import NetworkOutputs
+from tests.message_listener import MessageListener
 
 CLASSES = ("cat", "dog")
 FEATURES = 3
@@ -82,34 +82,29 @@ class FakeWorker:
     """A worker whose answers the test controls: immediately by `script`, or at any time by `send`."""
 
     def __init__(self, folder: Path, number: int = 0, script: Script | None = None, *, epoch: int = 1) -> None:
-        self.endpoint = f"ipc://{folder / f'w{number}-{epoch}'}"
+        path = folder / f"w{number}-{epoch}"
+        self.endpoint = unix_endpoint(path)
         self.number = number
         self.epoch = epoch
-        self.requests: asyncio.Queue[tuple[bytes, Request]] = asyncio.Queue()
+        self.requests: asyncio.Queue[tuple[int, Request]] = asyncio.Queue()
         self._script = script
-        self._context = zmq.asyncio.Context()
-        self._socket = self._context.socket(zmq.ROUTER)
-        self._socket.bind(self.endpoint)
-        self._task = asyncio.create_task(self._serve())
+        self._listener = MessageListener(path, self._receive)
 
     def member(self) -> Member:
         """This worker as a member of a snapshot."""
         return member(self.endpoint, self.number, epoch=self.epoch)
 
-    async def _serve(self) -> None:
-        while True:
-            sender, *frames = await self._socket.recv_multipart()
-            for request in unpack_requests(frames):
-                self.requests.put_nowait((sender, request))
-                for reply in self._script(request) if self._script else ():
-                    await self.send(sender, reply)
+    def _receive(self, sender: int, frames: list[bytes]) -> None:
+        for request in unpack_requests(frames):
+            self.requests.put_nowait((sender, request))
+            for reply in self._script(request) if self._script else ():
+                self.send(sender, reply)
 
-    async def send(self, sender: bytes, reply: Reply | list[bytes]) -> None:
-        await self._socket.send_multipart([sender, *(pack_reply(reply) if isinstance(reply, Reply) else reply)])
+    def send(self, sender: int, reply: Reply | list[bytes]) -> None:
+        self._listener.send(sender, pack_reply(reply) if isinstance(reply, Reply) else reply)
 
     def close(self) -> None:
-        self._task.cancel()
-        self._context.destroy(linger=0)
+        self._listener.close()
 
 
 def answers(first: float = 0.5) -> Script:

@@ -10,6 +10,8 @@ Modules:
                            before any route
     cancel_on_disconnect   Cancels the work for a request when its client disconnects
     connection_limits      Limits on connections: their number, the time a client may take, the size of request headers
+    direct_routes          Answers selected routes in front of FastAPI's middleware and router, which cost more than a
+                           prediction
     failed_logins          Rate limit on failed logins by client address
     float32_conversion     Converts input rows to float32 and finds integers that float32 cannot represent
     host_names             Allowed host names, against DNS rebinding

@@ -18,6 +18,7 @@ from podium.ensemble.host.launcher_interface import Phase, WorkerConfig, WorkerH
 from podium.ensemble.host.placement import DeviceOccupancy
 from podium.ensemble.host.replica_runtime import STABLE_S, ReplicaRuntime, restart_delay_s
 from podium.ensemble.host.replica_spec import ReplicaKey, ReplicaSpec
+from podium.ensemble.protocol.framing import unix_endpoint
 from podium.ensemble.values.ensemble_spec import Mode, Placement
 from podium.ensemble.values.ensemble_states import HOLDING_STATES, MemberState
 from podium.ensemble.worker.network_interface import ModelFile
@@ -183,7 +184,7 @@ class ReplicaController:
             node=chosen[0].node,
             visible=",".join(visible),
             in_graph=version.mode is Mode.IN_GRAPH,
-            endpoint=f"ipc://{self._settings.runtime.replica_socket(spec.replicas[0].id, epoch)}",
+            endpoint=unix_endpoint(self._settings.runtime.replica_socket(spec.replicas[0].id, epoch)),
             epoch=epoch,
             features=version.features,
             combination=version.combination.to_json(),

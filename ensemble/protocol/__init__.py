@@ -3,6 +3,7 @@
 Runs in the gateway, the workers, the host and the api process.
 
 Modules:
-    no_tls  The TLS context without certificates, for HTTP clients on a Unix socket
-    wire    The messages between gateway and workers: a JSON header and raw arrays in ZeroMQ frames, no pickles
+    framing  Messages of several frames on a byte stream, such as a Unix socket
+    no_tls   The TLS context without certificates, for HTTP clients on a Unix socket
+    wire     The messages between gateway and workers: frames with a JSON header and raw arrays, no pickles
 """

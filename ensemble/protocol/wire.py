@@ -1,4 +1,4 @@
-"""The messages between gateway and workers: a JSON header and raw arrays in ZeroMQ frames, no pickles.
+"""The messages between gateway and workers: frames with a JSON header and raw arrays, no pickles.
 
 Runs in the gateway and worker processes. A message carries several items: the requests that the gateway sends in one
 turn of its event loop, with their rows in one array, or the replies to the requests that a worker computed together. A

@@ -14,5 +14,5 @@ Modules:
     replica_link        The gateway's link to one replica: its requests in flight, latency and circuit breaker
     replica_links       The gateway's links to all replicas: opened, closed and probed as replicas come and go
     reply_join          Validates the members' replies and combines them into one prediction
-    transport           The connection to a worker over ZeroMQ, and the ports that tests fake
+    transport           The gateway's connections to workers through Unix sockets, and the ports that tests fake
 """

@@ -21,7 +21,7 @@ from podium.ensemble.serving.pending_request import MemberCall, OnDone, PendingR
 from podium.ensemble.serving.replica_link import LinkHealth, LinkReply, QueuedSend, ReplicaLink, SharedMessages
 from podium.ensemble.serving.replica_links import ReplicaLinks, is_warming
 from podium.ensemble.serving.reply_join import check_reply, join
-from podium.ensemble.serving.transport import LoopTimer, Timer, Transport, ZmqTransport
+from podium.ensemble.serving.transport import LoopTimer, SocketTransport, Timer, Transport
 from podium.ensemble.values.ensemble_snapshot import Snapshot, Traffic
 from podium.ensemble.values.prediction import MemberStatus, Outcome, Prediction
 from podium.sweep.values.errors import NotFoundError
@@ -40,7 +40,7 @@ class Aggregator:
         limits: AggregatorLimits | None = None, rng: random.Random | None = None,
     ) -> None:  # fmt: skip
         self.counts = AggregatorCounts()
-        self._transport = transport or ZmqTransport()
+        self._transport = transport or SocketTransport()
         self._timer = timer or LoopTimer()
         self._limits = limits or AggregatorLimits()
         # A random first id: a reply to a request of an earlier gateway process must not match.

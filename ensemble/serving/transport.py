@@ -1,19 +1,19 @@
-"""The connection to a worker over ZeroMQ, and the ports that tests fake; gateway process."""
+"""The gateway's connections to workers through Unix sockets, and the ports that tests fake; gateway process."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Protocol, cast
 
-import zmq
-from zmq.utils.monitor import parse_monitor_message
+from podium.ensemble.protocol.framing import FrameReader, FramingError, framed, unix_path
 
 Frames = Sequence[bytes | memoryview]
-_SEND_QUEUE = 1024  # the link's own limit is lower
-_COPY_BELOW_BYTES = 65536
+MAX_UNSENT_BYTES = 256 << 20  # per connection; the link's own limits are lower
+MAX_WAITING_MESSAGES = 1024  # while a connection is being established
+RECONNECT_S = 0.05  # doubled after each attempt
+MAX_RECONNECT_S = 1.0
 
 
 class Cancellable(Protocol):
@@ -42,7 +42,7 @@ class Listener(Protocol):
         """The worker has closed the connection."""
 
     def on_reconnect(self) -> None:
-        """The connection is established again."""
+        """The connection is established, for the first time or again."""
 
 
 class Connection(Protocol):
@@ -62,78 +62,97 @@ class Transport(Protocol):
     def close(self) -> None: ...
 
 
-class ZmqTransport:
-    """ZeroMQ sockets of one context, read in the running event loop."""
+class SocketTransport:
+    """Connections in the running event loop."""
 
     def __init__(self) -> None:
-        self._context = zmq.Context()
-        # Each worker needs three sockets, and the default limit of 1023 is too low for 350 workers.
-        self._context.set(zmq.MAX_SOCKETS, int(self._context.get(zmq.SOCKET_LIMIT)))
+        self._open: set[SocketConnection] = set()
 
-    def open(self, endpoint: str, listener: Listener) -> ZmqConnection:
-        return ZmqConnection(self._context, endpoint, listener)
+    def open(self, endpoint: str, listener: Listener) -> SocketConnection:
+        connection = SocketConnection(unix_path(endpoint), listener, self._open.discard)
+        self._open.add(connection)
+        return connection
 
     def close(self) -> None:
-        self._context.destroy(linger=0)
+        for connection in tuple(self._open):
+            connection.close()
 
 
-class ZmqConnection:
-    """A DEALER socket and its monitor, which reports immediately when the worker's process is gone.
+class SocketConnection(asyncio.Protocol):
+    """A connection that is established again when it is lost: its loss reports that the worker's process is gone."""
 
-    It is read without zmq.asyncio, which creates a future for each message. ZeroMQ signals edges, not levels: after any
-    use of the socket, check for new messages and drain it.
-    """
-
-    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], endpoint: str, listener: Listener) -> None:
+    def __init__(self, path: str, listener: Listener, on_close: Callable[[SocketConnection], None]) -> None:
+        self._path = path
         self._listener = listener
+        self._on_close = on_close
         self._loop = asyncio.get_running_loop()
-        self._socket = context.socket(zmq.DEALER)
-        self._socket.setsockopt(zmq.LINGER, 0)
-        self._socket.setsockopt(zmq.SNDHWM, _SEND_QUEUE)
-        self._socket.setsockopt(zmq.RECONNECT_IVL, 50)
-        self._monitor = self._socket.get_monitor_socket(zmq.EVENT_DISCONNECTED | zmq.EVENT_HANDSHAKE_SUCCEEDED)
-        self._socket.connect(endpoint)
+        self._reader = FrameReader()
+        self._transport: asyncio.Transport | None = None
+        self._waiting: list[Frames] = []  # until the connection is established
         self._closed = False
-        self._loop.add_reader(self._socket.fileno(), self._drain)
-        self._loop.add_reader(self._monitor.fileno(), self._drain_monitor)
-        self._loop.call_soon(self._drain_monitor)
-
-    def fileno(self) -> int:
-        """The descriptor that becomes readable when a message has arrived."""
-        return int(self._socket.fileno())
+        self._connecting = self._loop.create_task(self._connect())
 
     def send(self, frames: Frames) -> bool:
-        try:
-            self._socket.send_multipart(frames, zmq.NOBLOCK, copy=memoryview(frames[-1]).nbytes < _COPY_BELOW_BYTES)
-        except zmq.ZMQError:
+        if self._transport is None:
+            if self._closed or len(self._waiting) >= MAX_WAITING_MESSAGES:
+                return False
+            self._waiting.append(frames)
+            return True
+        if self._transport.get_write_buffer_size() > MAX_UNSENT_BYTES:
             return False
-        if int(self._socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN:
-            self._loop.call_soon(self._drain)
+        self._transport.writelines(framed(frames))
         return True
 
     def close(self) -> None:
         if self._closed:
             return
         self._closed = True
-        self._loop.remove_reader(self._socket.fileno())
-        self._loop.remove_reader(self._monitor.fileno())
-        self._socket.disable_monitor()
-        self._monitor.close(linger=0)
-        self._socket.close(linger=0)
+        self._connecting.cancel()
+        self._waiting.clear()
+        if self._transport is not None:
+            self._transport.abort()
+        self._on_close(self)
 
-    def _drain(self) -> None:
-        with contextlib.suppress(zmq.ZMQError):
-            while not self._closed:
-                self._listener.on_message(self._socket.recv_multipart(zmq.NOBLOCK))
+    async def _connect(self) -> None:
+        delay_s = RECONNECT_S
+        while True:
+            try:
+                await self._loop.create_unix_connection(lambda: self, self._path)
+                return
+            except OSError:
+                await asyncio.sleep(delay_s)
+                delay_s = min(2 * delay_s, MAX_RECONNECT_S)
 
-    def _drain_monitor(self) -> None:
-        with contextlib.suppress(zmq.ZMQError):
-            while not self._closed:
-                event = parse_monitor_message(self._monitor.recv_multipart(zmq.NOBLOCK))["event"]
-                if event == zmq.EVENT_DISCONNECTED:
-                    self._listener.on_disconnect()
-                else:
-                    self._listener.on_reconnect()
+    # `asyncio.Protocol`
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's own class is not a subclass
+        if self._closed:
+            self._transport.abort()
+            return
+        waiting, self._waiting = self._waiting, []
+        for frames in waiting:
+            self.send(frames)
+        self._listener.on_reconnect()
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            messages = self._reader.feed(data)
+        except FramingError:
+            assert self._transport is not None
+            self._transport.abort()
+            return
+        for frames in messages:
+            if self._closed:
+                return
+            self._listener.on_message(frames)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        self._reader = FrameReader()
+        if not self._closed:
+            self._connecting = self._loop.create_task(self._connect())
+            self._listener.on_disconnect()
 
 
 class LoopTimer:

@@ -11,6 +11,7 @@ Modules:
     fx_tracing           Records a computation as a graph of tensor operations, without its Python overhead
     in_graph_network     All networks of an ensemble and their combination as one program, each network on its device
     input_queue          A worker's input queue, bounded in requests and bytes, and its counters
+    message_server       The worker's Unix socket: accepts connections, receives their messages and sends replies
     network_interface    The interface of the networks that a worker runs
     network_loading      Loads model files as networks that output probabilities or values
     persistent_failures  Detects networks that fail on every input, so that only a new process helps

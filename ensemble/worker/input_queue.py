@@ -17,7 +17,7 @@ QueueResult = Literal["answered", "errors", "expired"]
 class QueuedRequest:
     """A request in the queue: its sender, arrival and deadline (monotonic seconds)."""
 
-    sender: bytes
+    sender: int
     request: Request
     arrived_s: float
     due_s: float

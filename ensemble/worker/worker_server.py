@@ -1,37 +1,33 @@
 """A worker's server: receives requests, batches them, computes them and sends the replies; worker process.
 
-It has two threads. The I/O thread owns the socket: it queues requests, also while the network computes. The compute
-thread owns the network: it takes the next batch as soon as it is free. Requests that wait together are computed
-together; a request that can no longer meet its deadline is dropped before it is computed. If a thread ends by anything
-but `close`, or the network fails on every input, the process exits: otherwise it would queue requests that are never
-computed.
+It has two threads. The I/O thread receives: it queues requests, also while the network computes. The compute thread
+owns the network: it takes the next batch as soon as it is free, and sends the replies. Requests that wait together are
+computed together; a request that can no longer meet its deadline is dropped before it is computed. If a thread ends by
+anything but `close`, or the network fails on every input, the process exits: otherwise it would queue requests that are
+never computed.
 """
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
-import socket
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import accumulate
 
 import numpy as np
-import zmq
 from numpy.typing import NDArray
 
 from podium.ensemble.protocol.wire import Frames, ReplyBundle, Request, WireError, concatenate, unpack_requests
 from podium.ensemble.worker.batching import DynamicBatcher
 from podium.ensemble.worker.compute_statistics import ComputeStatistics
 from podium.ensemble.worker.input_queue import InputQueue, QueueCounts, QueuedRequest
+from podium.ensemble.worker.message_server import MessageServer
 from podium.ensemble.worker.network_interface import Network, NetworkOutputs
 from podium.ensemble.worker.persistent_failures import FailureTracker
 
-_COPY_BELOW_BYTES = 65536  # for small buffers, zero-copy costs more than a copy
 _MESSAGE_CHARACTERS = 500
 CRASH_EXIT_CODE = 70
 log = logging.getLogger("podium.worker")
@@ -71,7 +67,7 @@ class WorkerServer:
         failures: FailureTracker | None = None, clock: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
         limits = limits or WorkerLimits()
-        self._endpoint = endpoint
+        self._messages = MessageServer(endpoint)
         self._epoch = epoch
         self._network = network
         self._end_process = end_process or _end_process
@@ -83,11 +79,6 @@ class WorkerServer:
         self._clock = clock
         self._known_row = known_row  # (1, features) that the network accepts; None: zeros
         self._width: int | None = None  # of the last rows that were computed successfully
-        self._outbox: deque[Frames] = deque()
-        self._wake_receiver, self._wake_sender = socket.socketpair()
-        for end in (self._wake_receiver, self._wake_sender):
-            end.setblocking(False)
-        self._context = zmq.Context()
         self._closing = threading.Event()
         self._threads = [
             threading.Thread(target=self._guard, args=(target,), name=name, daemon=True)
@@ -96,13 +87,7 @@ class WorkerServer:
 
     def start(self) -> None:
         """Bind and serve, replacing a socket file left by a dead worker."""
-        self._socket = self._context.socket(zmq.ROUTER)
-        self._socket.setsockopt(zmq.LINGER, 0)
-        self._socket.setsockopt(
-            zmq.SNDHWM, 1024
-        )  # a ROUTER socket drops messages above it: room for a full queue and for refusals
-        self._socket.setsockopt(zmq.RCVHWM, 256)
-        self._socket.bind(self._endpoint)
+        self._messages.bind()
         for thread in self._threads:
             thread.start()
 
@@ -110,16 +95,12 @@ class WorkerServer:
         """Stop serving immediately; queued requests are not answered. Waits up to 2 s for the current computation."""
         self._closing.set()
         self._queue.close()
-        self._wake_io()
-        io, compute = self._threads
+        self._messages.wake()
         for thread in self._threads:
             if thread.ident is not None:
                 thread.join(timeout=2)
-        if not io.is_alive():
-            self._context.destroy(linger=0)
-        if not io.is_alive() and not compute.is_alive():
-            self._wake_receiver.close()
-            self._wake_sender.close()
+        if not any(thread.is_alive() for thread in self._threads):
+            self._messages.close()
 
     @property
     def counts(self) -> QueueCounts:
@@ -137,28 +118,16 @@ class WorkerServer:
             log.critical("thread %s failed; exiting", threading.current_thread().name, exc_info=True)
             self._end_process()
 
-    # The thread that owns the socket.
+    # The thread that receives.
 
     def _io(self) -> None:
-        poller = zmq.Poller()
-        poller.register(self._socket, zmq.POLLIN)
-        poller.register(self._wake_receiver, zmq.POLLIN)
         while not self._closing.is_set():
-            ready = dict(poller.poll())
-            if self._wake_receiver.fileno() in ready:
-                self._wake_receiver.recv(4096)
-            while self._outbox:
-                self._send(self._outbox.popleft())
-            if (
-                self._socket in ready
-            ):  # one at a time: replies have priority, and a failed receive costs more than a poll
-                self._accept(self._socket.recv_multipart())
-        self._socket.close()
+            for sender, frames in self._messages.receive():
+                self._accept(sender, frames)
 
-    def _accept(self, frames: list[bytes]) -> None:
-        sender, *rest = frames
+    def _accept(self, sender: int, frames: list[bytes]) -> None:
         try:
-            requests = unpack_requests(rest)
+            requests = unpack_requests(frames)
         except WireError as error:
             self._queue.count_malformed()
             log.warning("garbled request: %s", error)
@@ -174,12 +143,8 @@ class WorkerServer:
         if refused:
             self._refuse(sender, [each.request for each in refused], "queue full")
 
-    def _refuse(self, sender: bytes, requests: Sequence[Request], message: str) -> None:
-        self._send([sender, *_ended(requests, self._epoch, "refused", message)])
-
-    def _send(self, frames: Frames) -> None:
-        with contextlib.suppress(zmq.Again):  # a gateway that does not read loses its replies
-            self._socket.send_multipart(frames, zmq.NOBLOCK, copy=memoryview(frames[-1]).nbytes < _COPY_BELOW_BYTES)
+    def _refuse(self, sender: int, requests: Sequence[Request], message: str) -> None:
+        self._messages.send(sender, _ended(requests, self._epoch, "refused", message))
 
     # The thread that owns the network.
 
@@ -194,7 +159,6 @@ class WorkerServer:
                 self._queue.expire(expired)
             if batch.expired:
                 self._reply(batch.expired, "expired")
-                self._wake_io()
             if batch.chosen:
                 self._serve(batch.chosen)
             waiting = batch.left
@@ -246,7 +210,6 @@ class WorkerServer:
             failed.append(computed.failed)
             succeeded |= not computed.error
             self._send_results([request], computed)
-        self._wake_io()
         self._known_failed = frozenset.intersection(*failed) if failed else frozenset()
         return succeeded
 
@@ -269,9 +232,8 @@ class WorkerServer:
         else:
             self._queue.finish("answered", len(batch))
             for sender, requests, rows in _by_sender(batch):
-                self._outbox.append([sender, *self._answer(requests, computed, computed.outputs, rows).frames()])
-        self._wake_io()
-        if computed.outputs is not None:  # while the replies are being sent
+                self._messages.send(sender, self._answer(requests, computed, computed.outputs, rows).frames())
+        if computed.outputs is not None:  # after the replies are sent
             rows_computed = sum(request.rows for request in batch)
             self._batcher.computed(rows_computed, computed.seconds, computed.started_s + computed.seconds)
 
@@ -301,16 +263,11 @@ class WorkerServer:
 
     def _reply(self, ended: Sequence[QueuedRequest], status: str, message: str = "") -> None:
         """Send a status without predictions."""
-        by_sender: dict[bytes, list[Request]] = {}
+        by_sender: dict[int, list[Request]] = {}
         for each in ended:
             by_sender.setdefault(each.sender, []).append(each.request)
         for sender, requests in by_sender.items():
-            self._outbox.append([sender, *_ended(requests, self._epoch, status, message)])
-
-    def _wake_io(self) -> None:
-        """Wake the I/O thread to send the queued replies."""
-        with contextlib.suppress(BlockingIOError):  # enough wake-ups are queued already
-            self._wake_sender.send(b"\0")
+            self._messages.send(sender, _ended(requests, self._epoch, status, message))
 
 
 def _ended(requests: Sequence[Request], epoch: int, status: str, message: str) -> Frames:
@@ -321,13 +278,13 @@ def _ended(requests: Sequence[Request], epoch: int, status: str, message: str) -
 
 def _by_sender(
     batch: Sequence[QueuedRequest],
-) -> Iterator[tuple[bytes, Sequence[QueuedRequest], NDArray[np.intp] | None]]:
+) -> Iterator[tuple[int, Sequence[QueuedRequest], NDArray[np.intp] | None]]:
     """Each sender, its requests, and their rows in the batch; None if all rows are its own."""
     if all(each.sender == batch[0].sender for each in batch):
         yield batch[0].sender, batch, None
         return
     starts = accumulate((each.rows for each in batch), initial=0)
-    found: dict[bytes, tuple[list[QueuedRequest], list[NDArray[np.intp]]]] = {}
+    found: dict[int, tuple[list[QueuedRequest], list[NDArray[np.intp]]]] = {}
     for each, start in zip(batch, starts, strict=False):
         requests, rows = found.setdefault(each.sender, ([], []))
         requests.append(each)

@@ -168,7 +168,7 @@ def test_stream_sends_members_of_focused_ensemble(rig: ServiceRig) -> None:
         health = next(stream)
         assert (health.event, health.data["ensemble_id"]) == ("health", ensemble_id)
         assert [member["state"] for member in health.data["members"]] == ["starting"]
-        rig.ready(ensemble_id, ["ipc://nowhere"])
+        rig.ready(ensemble_id, ["unix:nowhere"])
         later = [next(stream), next(stream)]
         assert {message.event for message in later} == {"changes", "health"}
     with serving(rig) as (url, _), following(url, ensemble=99) as stream:

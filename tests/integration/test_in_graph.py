@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-import zmq
 from safetensors.torch import save_file
 from torch import nn
 
@@ -29,6 +28,7 @@ from podium.ensemble.worker.worker_actor import WorkerActor
 from podium.sweep.networks import models, weight_files
 from podium.sweep.runtime.atomic_files import sha256_of
 from podium.sweep.values.errors import EnsembleError
+from tests.message_client import MessageClient
 from tests.networks import (
     MLP,
     ROWS,
@@ -284,7 +284,7 @@ def test_actor_serves_after_warm_up_and_is_deterministic(
     monkeypatch.setattr(in_graph_network, "WARM_S", 0.5)
     assert actor.health() == "{}"
     files = [saved(tmp_path, seed) for seed in range(2 if whole_ensemble else 1)]
-    endpoint = f"ipc://{tmp_path / 'm'}"
+    endpoint = f"unix:{tmp_path / 'm'}"
 
     def start() -> Any:
         return json.loads(
@@ -299,10 +299,10 @@ def test_actor_serves_after_warm_up_and_is_deterministic(
     assert [group["members"] for group in started["plan"].get("groups", [])] == ([[0, 1]] if whole_ensemble else [])
     assert start() == started
     assert json.loads(actor.health())["answered"] == 0
-    with zmq.Context() as context, context.socket(zmq.DEALER) as client:
-        client.connect(endpoint)
-        client.send_multipart(pack_requests([Request(7, 3, 5000.0, ROWS)]))
-        (reply,) = unpack_replies(client.recv_multipart()).replies()
+    client = MessageClient(endpoint)
+    client.send(pack_requests([Request(7, 3, 5000.0, ROWS)]))
+    (reply,) = unpack_replies(client.receive()).replies()
+    client.close()
     assert (reply.request_id, reply.status, reply.combined is not None) == (7, "ok", whole_ensemble)
     assert reply.predictions is not None and reply.predictions.shape == (len(files), 17, 4)
     assert actor.server is not None
@@ -313,7 +313,7 @@ def test_actor_names_file_that_cannot_be_loaded(tmp_path: Path, actor: WorkerAct
     file = replace(saved(tmp_path, 0), sha256="0" * 64)
     with pytest.raises(EnsembleError, match=r"mlp-0\.safetensors is damaged"):
         actor.start(
-            json.dumps([asdict(file)]), in_graph=False, endpoint="ipc://unused", epoch=1, features=64,
+            json.dumps([asdict(file)]), in_graph=False, endpoint="unix:unused", epoch=1, features=64,
             combination=combination([1.0]).to_json(), precision="float32",
         )  # fmt: skip
     assert actor.health() == "{}"

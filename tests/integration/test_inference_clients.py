@@ -72,7 +72,7 @@ class Serving:
 
     def _worker(self, replica_id: int) -> FakeNetwork:
         network = FakeNetwork()
-        endpoint = f"ipc://{self.settings.runtime.replica_socket(replica_id, 1)}"
+        endpoint = f"unix:{self.settings.runtime.replica_socket(replica_id, 1)}"
         server = WorkerServer(endpoint, 1, network)
         server.start()
         self._exits.callback(server.close)

@@ -119,7 +119,7 @@ def test_raylet_without_agent_option_is_refused() -> None:
 
 
 def test_socket_files_are_in_private_folders(service: RunningService, processes: list[psutil.Process]) -> None:
-    """Including ZeroMQ's, which do not authenticate clients."""
+    """Including those of the members, which do not authenticate clients."""
     own = RuntimeDirectory.of(service.data).root
     status = own.lstat()
     assert (stat.S_IMODE(status.st_mode), status.st_uid) == (0o700, os.getuid())

@@ -49,7 +49,7 @@ class Worker:
 
     @property
     def endpoint(self) -> str:
-        return f"ipc://{self._folder / f'{self.number}-{self.epoch}'}"
+        return f"unix:{self._folder / f'{self.number}-{self.epoch}'}"
 
     @property
     def process(self) -> psutil.Process:
@@ -210,7 +210,7 @@ class Soak:
         pytest.fail(f"no answer of every member: {found.reports}")
 
     async def _sizes(self) -> Sizes:
-        """The sizes once closed sockets are gone: ZeroMQ closes them in its own thread."""
+        """The sizes once closed connections are gone: the event loop closes them in a later turn."""
         await asyncio.sleep(0.5)
         me, first = psutil.Process(), self.workers[0].process
         return Sizes(me.memory_info().rss, me.num_fds(), first.memory_info().rss, first.num_fds())

@@ -26,7 +26,7 @@ from podium.api.http.request_body import IncomingBodies, read_body
 from podium.db.access.tokens import Role
 from podium.ensemble.serving import aggregator
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
-from podium.ensemble.serving.transport import ZmqTransport
+from podium.ensemble.serving.transport import SocketTransport
 from podium.ensemble.worker.worker_server import WorkerServer
 from tests.ensemble_fakes import FakeNetwork
 from tests.service_rig import ServiceRig, assert_problem
@@ -43,7 +43,7 @@ def networks(service: ServiceRig) -> Iterator[list[FakeNetwork]]:
     trials = [service.trial(sweep_id, number, 0.5) for number in range(3)]
     ensemble_id = service.ensemble(sweep_id, trials, deadline_ms=20_000)
     made = [FakeNetwork() for _ in trials]
-    endpoints = [f"ipc://{service.settings.runtime.replica_socket(number, 1)}" for number in range(3)]
+    endpoints = [f"unix:{service.settings.runtime.replica_socket(number, 1)}" for number in range(3)]
     servers = [WorkerServer(endpoint, 1, network) for endpoint, network in zip(endpoints, made, strict=True)]
     for server in servers:
         server.start()
@@ -447,10 +447,10 @@ class IgnoringReceiver:
 @pytest.mark.skipif(resource.getrlimit(resource.RLIMIT_NOFILE)[0] < 4096, reason="too few files may be open")
 def test_hundreds_of_workers_have_a_connection_each(service: ServiceRig) -> None:
     async def open_all() -> None:
-        transport = ZmqTransport()
+        transport = SocketTransport()
         try:
             wires = [
-                transport.open(f"ipc://{service.settings.runtime.replica_socket(n, 1)}", IgnoringReceiver())
+                transport.open(f"unix:{service.settings.runtime.replica_socket(n, 1)}", IgnoringReceiver())
                 for n in range(350)
             ]
             for wire in wires:

@@ -90,7 +90,7 @@ def test_duplicate_key_is_refused_in_rows_and_imports(service: ServiceRig, path:
     sweep_id = service.sweep()
     trials = [service.trial(sweep_id, number, 0.5) for number in range(2)]
     ensemble_id = service.ensemble(sweep_id, trials, "rows")
-    service.ready(ensemble_id, ["ipc://nowhere"] * 2)
+    service.ready(ensemble_id, ["unix:nowhere"] * 2)
     of_gateway = path.startswith("/") or path.endswith("predict")
     with service.client(app=service.gateway() if of_gateway else None) as client:
         address = path if path.startswith("/") else f"/api/v1/{path}"

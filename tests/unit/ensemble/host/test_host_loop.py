@@ -75,7 +75,7 @@ def test_stored_replica_matches_the_configuration_of_its_worker(rig: HostRig) ->
         assert (replica.device_id,) == worker.config.device_ids
         assert (replica.pid, replica.epoch, replica.node) == (worker.pid, 1, "node")
         assert replica.endpoint == worker.config.endpoint
-        assert worker.config.endpoint == f"ipc://{rig.service.settings.runtime.replica_socket(replica.id, 1)}"
+        assert worker.config.endpoint == f"unix:{rig.service.settings.runtime.replica_socket(replica.id, 1)}"
         assert worker.config.files[0].sha256 == member.files.model_sha256
 
 

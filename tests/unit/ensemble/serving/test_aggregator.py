@@ -69,6 +69,8 @@ async def joined(
         aggregator.close()
         for worker in workers:
             worker.close()
+        for _ in range(5):  # turns in which connections of the last moment are closed
+            await asyncio.sleep(0)
 
 
 async def ask(aggregator: Aggregator, deadline_ms: float | None = None) -> Prediction:
@@ -106,7 +108,7 @@ async def test_result_is_bitwise_equal_in_any_order_of_replies(tmp_path: Path) -
             waiting = [await worker.requests.get() for worker in workers]
             for number in order:
                 sender, request = waiting[number]
-                await workers[number].send(sender, ok(request, shares[number]))
+                workers[number].send(sender, ok(request, shares[number]))
             outputs = (await asked).outputs
             assert outputs is not None
             found.append(outputs.tobytes())
@@ -205,8 +207,8 @@ async def test_late_reply_never_affects_the_next_request(tmp_path: Path) -> None
         following = asyncio.create_task(ask(aggregator))
         _, second = await worker.requests.get()
         assert second.request_id != first.request_id
-        await worker.send(sender, ok(first, 0.1))
-        await worker.send(sender, ok(second, 0.9))
+        worker.send(sender, ok(first, 0.1))
+        worker.send(sender, ok(second, 0.9))
         found = await following
         assert found.outputs is not None and found.outputs[0, 0] == np.float32(0.9)
         assert aggregator.counts.dropped == {"late": 1}
@@ -220,7 +222,7 @@ async def test_replies_in_another_order_are_matched_to_their_requests(tmp_path: 
         assert len({request.request_id for _, request in waiting}) == 5
         for index in (3, 0, 4, 2, 1):
             sender, request = waiting[index]
-            await worker.send(sender, ok(request, index / 8))
+            worker.send(sender, ok(request, index / 8))
         found = [await task for task in asked]
         assert [f.outputs is not None and float(f.outputs[0, 0]) for f in found] == [n / 8 for n in range(5)]
 
@@ -268,7 +270,7 @@ async def test_deadline_is_capped_at_that_of_the_ensemble(tmp_path: Path) -> Non
 @in_loop
 async def test_member_that_is_not_ready_is_not_waited_for(tmp_path: Path, state: MemberState) -> None:
     async with joined(tmp_path, answers()) as (aggregator, (worker,)):
-        away = member("ipc:///nowhere", 1, state=state)
+        away = member("unix:/nowhere", 1, state=state)
         aggregator.update([traffic(snapshot(worker.member(), away))])
         found = await ask(aggregator)
         assert statuses(found) == [MemberStatus.OK, MemberStatus.UNAVAILABLE]
@@ -307,7 +309,7 @@ async def test_death_completes_pending_requests_before_the_deadline(
 @in_loop
 async def test_absent_worker_is_late_until_the_host_reports_its_death(tmp_path: Path) -> None:
     aggregator = Aggregator()
-    aggregator.update([traffic(snapshot(member(f"ipc://{tmp_path / 'nobody'}"), deadline_ms=30.0))])
+    aggregator.update([traffic(snapshot(member(f"unix:{tmp_path / 'nobody'}"), deadline_ms=30.0))])
     found = await ask(aggregator)
     aggregator.close()
     assert (found.outcome, statuses(found)) == (Outcome.DEADLINE, [MemberStatus.LATE])

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import select
-import threading
+import socket
 from collections import Counter
 from pathlib import Path
 from random import Random
 
 import numpy as np
 import pytest
-import zmq
 
-from podium.ensemble.protocol.wire import Request, pack_reply, unpack_requests
+from podium.ensemble.protocol.framing import unix_endpoint
+from podium.ensemble.protocol.wire import Request
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
 from podium.ensemble.serving.pending_request import PendingRequest
-from podium.ensemble.serving.transport import Listener, ZmqConnection, ZmqTransport
 from podium.ensemble.values.ensemble_spec import Mode
 from podium.ensemble.values.prediction import MemberStatus, Outcome, Prediction
 from tests.aggregator_rig import AggregatorRig, statuses
@@ -70,7 +68,7 @@ async def test_request_above_the_in_flight_limit_is_shed(
         assert (shed.outcome, shed.reports, shed.outputs) == (Outcome.SHED, (), None)
         assert worker.requests.empty()
         for sender, request in waiting:
-            await worker.send(sender, ok(request))
+            worker.send(sender, ok(request))
         assert [(await task).outcome for task in asked] == [Outcome.OK, Outcome.OK]
         assert outcomes(aggregator) == {Outcome.SHED: 1, Outcome.OK: 2}
 
@@ -103,7 +101,7 @@ async def test_request_in_flight_keeps_its_members(tmp_path: Path) -> None:
         asked = asyncio.create_task(ask(aggregator))
         sender, request = await first.requests.get()
         aggregator.update([traffic(snapshot(first.member(), second.member(), weights=(0.9, 0.1)))])
-        await first.send(sender, ok(request, 0.75))
+        first.send(sender, ok(request, 0.75))
         found = await asked
         assert statuses(found) == [MemberStatus.OK]
         assert found.outcome is Outcome.OK
@@ -155,63 +153,17 @@ async def test_request_ids_differ_between_aggregators(tmp_path: Path) -> None:
 @in_loop
 async def test_full_queue_is_reported_for_its_member_and_blocks_no_other(tmp_path: Path) -> None:
     """A worker that reads nothing: its queue fills with large requests, and the other worker still replies."""
-    with zmq.Context() as context, context.socket(zmq.ROUTER) as stuck:
-        stuck.setsockopt(zmq.LINGER, 0)
-        stuck.setsockopt(zmq.RCVHWM, 1)
-        stuck.bind(f"ipc://{tmp_path / 'stuck'}")
+    with socket.socket(socket.AF_UNIX) as stuck:
+        stuck.bind(str(tmp_path / "stuck"))
+        stuck.listen()
         async with joined(tmp_path, answers()) as (aggregator, (worker,)):
-            now = snapshot(worker.member(), member(f"ipc://{tmp_path / 'stuck'}", 1))
+            now = snapshot(worker.member(), member(unix_endpoint(tmp_path / "stuck"), 1))
             aggregator.update([traffic(now)])
             large = np.zeros((4096, 3), np.float32)
             asked = [aggregator.predict(now, large, 1000.0) for _ in range(300)]
             found = await asyncio.gather(*asked)
             assert {statuses(f)[1] for f in found} == {MemberStatus.LATE, MemberStatus.QUEUE_FULL}
             assert MemberStatus.OK in {statuses(f)[0] for f in found}
-
-
-class RecordingTransport(ZmqTransport):
-    """Keeps the connections that it opens."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.opened: list[ZmqConnection] = []
-
-    def open(self, endpoint: str, listener: Listener) -> ZmqConnection:
-        self.opened.append(super().open(endpoint, listener))
-        return self.opened[-1]
-
-
-@in_loop
-async def test_reply_that_arrives_during_a_send_is_received(tmp_path: Path) -> None:
-    """ZeroMQ signals a reply once; sending may consume that signal, and must pass it to the reader."""
-    endpoint, over = f"ipc://{tmp_path / 'w'}", threading.Event()
-
-    def serve() -> None:
-        with zmq.Context() as context, context.socket(zmq.ROUTER) as socket:
-            socket.setsockopt(zmq.LINGER, 0)
-            socket.bind(endpoint)
-            while not over.is_set():
-                if socket.poll(50):
-                    sender, *frames = socket.recv_multipart()
-                    for request in unpack_requests(frames):
-                        socket.send_multipart([sender, *pack_reply(ok(request))])
-
-    thread = threading.Thread(target=serve)
-    thread.start()
-    transport = RecordingTransport()
-    aggregator = Aggregator(transport)
-    aggregator.update([traffic(snapshot(member(endpoint)))])
-    (connection,) = transport.opened
-    for _ in range(20):
-        first = asyncio.create_task(ask(aggregator))
-        await asyncio.sleep(0)
-        # The loop blocks until the reply is signaled, and sends the next request before it handles the signal.
-        select.select([connection], [], [], 0.02)
-        second = await ask(aggregator)
-        assert [(await first).outcome, second.outcome] == [Outcome.OK, Outcome.OK]
-    over.set()
-    thread.join()
-    aggregator.close()
 
 
 @in_loop

@@ -21,7 +21,7 @@ REQUESTS = 2000
 
 def version(number: int, state: MemberState = MemberState.READY) -> Snapshot:
     """Three members, 10 replica ids apart from another version's."""
-    members = [member(f"ipc://{number}{i}", 10 * number + i, state=state) for i in range(3)]
+    members = [member(f"unix:{number}{i}", 10 * number + i, state=state) for i in range(3)]
     return replace(snapshot(*members, quorum=2), version=number)
 
 
@@ -62,7 +62,7 @@ def test_canary_whose_members_all_fail_gets_no_more_requests() -> None:
     item = traffic(version(1), version(2), 0.9)
     found.update([item])
     for position in range(3):
-        link = next(link for link in found.links.by_replica.values() if link.endpoint == f"ipc://2{position}")
+        link = next(link for link in found.links.by_replica.values() if link.endpoint == f"unix:2{position}")
         for _ in range(OPEN_AFTER):
             link.breaker.record_failure("boom", 1000.0)
     assert share_of(found, item, 2) == 0

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import zmq
 from numpy.typing import NDArray
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -41,6 +40,7 @@ from tests.ensemble_fakes import (
     snapshot,
     traffic,
 )
+from tests.message_client import MessageClient
 
 OK, LATE, ERROR, INVALID, DIED = (
     MemberStatus.OK, MemberStatus.LATE, MemberStatus.ERROR, MemberStatus.INVALID, MemberStatus.DIED
@@ -364,18 +364,15 @@ class Worker:
     """The real worker with a network of the test, and a gateway's socket."""
 
     def __init__(self, folder: Path, network: Network) -> None:
-        endpoint = f"ipc://{folder / 'worker'}"
+        endpoint = f"unix:{folder / 'worker'}"
         self._server = WorkerServer(endpoint, 1, network)
         self._server.start()
-        self._context = zmq.Context()
-        self._socket = self._context.socket(zmq.DEALER)
-        self._socket.setsockopt(zmq.RCVTIMEO, 30_000)
-        self._socket.connect(endpoint)
+        self._messages = MessageClient(endpoint)
         self._received: deque[Reply] = deque()
 
     def send(self, request_id: int, first: float = 0.5, left_ms: float = 60_000.0, epoch: int = 1) -> None:
         inputs = np.full((1, 2), first, np.float32)
-        self._socket.send_multipart(pack_requests([Request(request_id, epoch, left_ms, inputs)]))
+        self._messages.send(pack_requests([Request(request_id, epoch, left_ms, inputs)]))
 
     def replies(self, count: int) -> dict[int, Reply]:
         return {reply.request_id: reply for reply in (self._reply() for _ in range(count))}
@@ -387,11 +384,11 @@ class Worker:
 
     def _reply(self) -> Reply:
         if not self._received:
-            self._received += unpack_replies(self._socket.recv_multipart()).replies()
+            self._received += unpack_replies(self._messages.receive()).replies()
         return self._received.popleft()
 
     def close(self) -> None:
-        self._context.destroy(linger=0)
+        self._messages.close()
         self._server.close()
 
 

@@ -16,7 +16,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import zmq
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -29,20 +28,16 @@ from podium.ensemble.worker.persistent_failures import FailureTracker
 from podium.ensemble.worker.worker_server import CRASH_EXIT_CODE, WorkerLimits, WorkerServer
 from tests.ensemble_fakes import FakeNetwork, probabilities
 from tests.fakes import FakeClock
+from tests.message_client import PATIENCE_S, MessageClient
 
 EPOCH = 3
-PATIENCE_MS = 30_000  # a reply that has not arrived by then never will
 
 
 class Client:
     """A gateway, as the worker sees it."""
 
     def __init__(self, endpoint: str) -> None:
-        self._context = zmq.Context()
-        self._socket = self._context.socket(zmq.DEALER)
-        self._socket.setsockopt(zmq.LINGER, 0)
-        self._socket.setsockopt(zmq.RCVTIMEO, PATIENCE_MS)
-        self._socket.connect(endpoint)
+        self._messages = MessageClient(endpoint)
         self._next_id = 0
         self._received: deque[Reply] = deque()
 
@@ -60,10 +55,10 @@ class Client:
         return [request.request_id for request in made]
 
     def send_all(self, requests: Sequence[Request]) -> None:
-        self._socket.send_multipart(pack_requests(requests))
+        self._messages.send(pack_requests(requests))
 
     def send_frames(self, *frames: bytes) -> None:
-        self._socket.send_multipart(frames)
+        self._messages.send(frames)
 
     def reply(self) -> Reply:
         if not self._received:
@@ -72,7 +67,7 @@ class Client:
 
     def message(self) -> list[Reply]:
         """The replies of the next message."""
-        return unpack_replies(self._socket.recv_multipart()).replies()
+        return unpack_replies(self._messages.receive()).replies()
 
     def replies(self, count: int) -> dict[int, Reply]:
         """The next replies by request id."""
@@ -86,7 +81,7 @@ class Client:
         assert self.reply().request_id == stale
 
     def close(self) -> None:
-        self._context.destroy(linger=0)
+        self._messages.close()
 
     def _request(self, first: float, rows: int, width: int, left_ms: float, epoch: int) -> Request:
         self._next_id += 1
@@ -100,7 +95,7 @@ def network() -> FakeNetwork:
 
 @pytest.fixture
 def server(tmp_path: Path, network: FakeNetwork) -> Iterator[WorkerServer]:
-    started = WorkerServer(f"ipc://{tmp_path / 'm'}", EPOCH, network)
+    started = WorkerServer(f"unix:{tmp_path / 'm'}", EPOCH, network)
     started.start()
     yield started
     network.gate.set()
@@ -112,9 +107,9 @@ def serving(
     tmp_path: Path, network: FakeNetwork, limits: WorkerLimits, clock: Callable[[], float] = time.monotonic
 ) -> Iterator[tuple[WorkerServer, Client]]:
     """A server with these limits, and a client."""
-    server = WorkerServer(f"ipc://{tmp_path / 'own'}", EPOCH, network, limits, clock=clock)
+    server = WorkerServer(f"unix:{tmp_path / 'own'}", EPOCH, network, limits, clock=clock)
     server.start()
-    client = Client(f"ipc://{tmp_path / 'own'}")
+    client = Client(f"unix:{tmp_path / 'own'}")
     yield server, client
     client.close()
     network.gate.set()
@@ -123,7 +118,7 @@ def serving(
 
 @pytest.fixture
 def client(tmp_path: Path, server: WorkerServer) -> Iterator[Client]:
-    opened = Client(f"ipc://{tmp_path / 'm'}")
+    opened = Client(f"unix:{tmp_path / 'm'}")
     yield opened
     opened.close()
 
@@ -223,7 +218,7 @@ def test_batch_of_two_gateways_is_answered_to_each(client: Client, tmp_path: Pat
     network.gate.clear()
     first = client.send()
     network.entered.acquire()
-    other = Client(f"ipc://{tmp_path / 'm'}")
+    other = Client(f"unix:{tmp_path / 'm'}")
     mine, theirs = client.send_bundle((0.25, 1, 60_000.0), (0.5, 2, 60_000.0)), other.send(0.75)
     client.catch_up()
     other.catch_up()
@@ -482,7 +477,7 @@ def test_garbled_message_is_counted_and_the_next_is_answered(
 
 
 def test_two_gateways_get_their_own_answers(client: Client, tmp_path: Path) -> None:
-    other = Client(f"ipc://{tmp_path / 'm'}")
+    other = Client(f"unix:{tmp_path / 'm'}")
     client.send(0.25)
     other.send(0.75)
     mine, theirs = client.reply().predictions, other.reply().predictions
@@ -494,7 +489,7 @@ def test_two_gateways_get_their_own_answers(client: Client, tmp_path: Path) -> N
 def test_disconnected_gateway_does_not_affect_another(
     client: Client, tmp_path: Path, network: FakeNetwork, busy: int
 ) -> None:
-    other = Client(f"ipc://{tmp_path / 'm'}")
+    other = Client(f"unix:{tmp_path / 'm'}")
     other.send()
     other.catch_up()
     other.close()
@@ -566,7 +561,7 @@ def test_server_replaces_a_socket_file_left_by_a_dead_worker(tmp_path: Path) -> 
 
 
 def test_close_does_not_wait_for_queued_requests(tmp_path: Path, network: FakeNetwork) -> None:
-    server = WorkerServer(f"ipc://{tmp_path / 'm'}", EPOCH, network)
+    server = WorkerServer(f"unix:{tmp_path / 'm'}", EPOCH, network)
     server.close()  # it was never started
     with serving(tmp_path, network, WorkerLimits(batch_wait_ms=1e9)) as (server, client):
         client.send(left_ms=1e9)
@@ -584,11 +579,11 @@ def test_end_of_a_thread_ends_the_process(
 
     monkeypatch.setattr(network, "predict", predict)
     ended = threading.Event()
-    server = WorkerServer(f"ipc://{tmp_path / 'm'}", EPOCH, network, end_process=ended.set)
+    server = WorkerServer(f"unix:{tmp_path / 'm'}", EPOCH, network, end_process=ended.set)
     server.start()
-    client = Client(f"ipc://{tmp_path / 'm'}")
+    client = Client(f"unix:{tmp_path / 'm'}")
     client.send()
-    assert ended.wait(PATIENCE_MS / 1000)
+    assert ended.wait(PATIENCE_S)
     client.close()
     server.close()
 
@@ -608,16 +603,14 @@ def test_network_that_fails_on_every_input_ends_the_process(
 
     monkeypatch.setattr(network, "predict", predict)
     ended = threading.Event()
-    server = WorkerServer(
-        f"ipc://{tmp_path / 'm'}", EPOCH, network, end_process=ended.set, failures=FailureTracker(0.0)
-    )
+    server = WorkerServer(f"unix:{tmp_path / 'm'}", EPOCH, network, end_process=ended.set, failures=FailureTracker(0.0))
     server.start()
-    client = Client(f"ipc://{tmp_path / 'm'}")
+    client = Client(f"unix:{tmp_path / 'm'}")
     for _ in range(persistent_failures.MIN_FAILURES):
         assert not tried.is_set()
         client.send()
         assert client.reply().status == "error"
-    assert tried.wait(PATIENCE_MS / 1000)
+    assert tried.wait(PATIENCE_S)
     client.send()
     client.reply()  # the network is checked before it computes again
     assert ended.is_set() == zeros_fail
@@ -639,10 +632,10 @@ def test_network_is_checked_with_a_known_row(
     monkeypatch.setattr(network, "predict", predict)
     ended = threading.Event()
     server = WorkerServer(
-        f"ipc://{tmp_path / 'm'}", EPOCH, network, end_process=ended.set, known_row=known, failures=FailureTracker(0.0)
+        f"unix:{tmp_path / 'm'}", EPOCH, network, end_process=ended.set, known_row=known, failures=FailureTracker(0.0)
     )
     server.start()
-    client = Client(f"ipc://{tmp_path / 'm'}")
+    client = Client(f"unix:{tmp_path / 'm'}")
     for _ in range(persistent_failures.MIN_FAILURES + 1):
         client.send()
         assert client.reply().status == "error"
@@ -675,13 +668,13 @@ def test_process_exits(tmp_path: Path) -> None:
         "from podium.ensemble.worker.worker_server import WorkerServer\n"
         "class Network:\n"
         "    def predict(self, inputs): sys.exit(0)\n"
-        f"WorkerServer({f'ipc://{tmp_path}/m'!r}, {EPOCH}, Network()).start()\n"
+        f"WorkerServer({f'unix:{tmp_path}/m'!r}, {EPOCH}, Network()).start()\n"
         "threading.Event().wait()\n"
     )
     worker = subprocess.Popen([sys.executable, "-c", program])
-    client = Client(f"ipc://{tmp_path / 'm'}")
+    client = Client(f"unix:{tmp_path / 'm'}")
     client.send()
-    assert worker.wait(PATIENCE_MS / 1000) == CRASH_EXIT_CODE
+    assert worker.wait(PATIENCE_S) == CRASH_EXIT_CODE
     client.close()
 
 

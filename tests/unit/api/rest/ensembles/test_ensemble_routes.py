@@ -55,7 +55,7 @@ def ensemble_id(client: TestClient, sweep_id: int) -> int:
 @pytest.fixture
 def ready_id(service: ServiceRig, ensemble_id: int) -> int:
     """The same ensemble, in state `ready`."""
-    service.ready(ensemble_id, ["ipc:///nowhere"] * 3)
+    service.ready(ensemble_id, ["unix:/nowhere"] * 3)
     return ensemble_id
 
 

@@ -1,0 +1,90 @@
+"""Messages of several frames on a byte stream, such as a Unix socket; gateway and worker processes.
+
+A message is the number of its frames and the length of each, as unsigned 32-bit integers in network order, and then the
+frames. An endpoint is `unix:` and the path of a socket.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+
+from podium.ensemble.protocol.wire import MAX_ELEMENTS, Frames
+
+MAX_FRAMES = 8
+MAX_MESSAGE_BYTES = 2 * 4 * MAX_ELEMENTS + (64 << 20)  # two arrays and a header
+_COUNT = struct.Struct("!I")
+_LENGTHS = [struct.Struct(f"!{count}I") for count in range(MAX_FRAMES + 1)]
+_UNIX = "unix:"
+
+
+class FramingError(ValueError):
+    """The stream holds no valid message: what follows cannot be read either."""
+
+
+def unix_endpoint(path: object) -> str:
+    """The endpoint of a Unix socket."""
+    return f"{_UNIX}{path}"
+
+
+def unix_path(endpoint: str) -> str:
+    """The path of the socket. Raises `ValueError` for another kind of endpoint."""
+    if not endpoint.startswith(_UNIX):
+        raise ValueError(f"{endpoint}: an endpoint must start with {_UNIX}")
+    return endpoint.removeprefix(_UNIX)
+
+
+def framed(frames: Sequence[bytes | memoryview]) -> Frames:
+    """The buffers to write for a message; the frames are not copied."""
+    flat = [frame if isinstance(frame, bytes) else _flat(frame) for frame in frames]
+    return [_COUNT.pack(len(flat)) + _LENGTHS[len(flat)].pack(*map(len, flat)), *flat]
+
+
+def _flat(frame: memoryview) -> memoryview | bytes:
+    """The bytes of an array, one item each; an array without elements cannot be cast."""
+    return frame.cast("B") if frame.nbytes else b""
+
+
+class FrameReader:
+    """Splits a stream into messages."""
+
+    def __init__(self) -> None:
+        self._partial = bytearray()  # the beginning of a message
+        self._needed = 0  # bytes that `_partial` must have before it is worth another look
+
+    def feed(self, data: bytes) -> list[list[bytes]]:
+        """The frames of each message that `data` completes. Raises `FramingError`."""
+        if self._partial:
+            self._partial += data
+            if len(self._partial) < self._needed:
+                return []
+            data, self._partial = bytes(self._partial), bytearray()
+        found, start = [], 0
+        while start < len(data):
+            lengths, body = _head(data, start)
+            end = body + sum(lengths)
+            if end - start > MAX_MESSAGE_BYTES:
+                raise FramingError(f"a message of {end - start:,} bytes")
+            if body > len(data) or end > len(data):
+                self._partial += data[start:]
+                self._needed = end - start
+                break
+            frames = []
+            for length in lengths:
+                frames.append(data[body : body + length])
+                body += length
+            found.append(frames)
+            start = end
+        return found
+
+
+def _head(data: bytes, start: int) -> tuple[tuple[int, ...], int]:
+    """The lengths of the frames, none if they have not arrived, and the position at which the frames start."""
+    lengths_at = start + _COUNT.size
+    if lengths_at > len(data):
+        return (), lengths_at
+    (count,) = _COUNT.unpack_from(data, start)
+    if not 0 < count <= MAX_FRAMES:
+        raise FramingError(f"a message of {count:,} frames")
+    body = lengths_at + _LENGTHS[count].size
+    return ((), body) if body > len(data) else (_LENGTHS[count].unpack_from(data, lengths_at), body)

@@ -1,0 +1,138 @@
+"""The worker's socket: several gateways, replies from other threads, and gateways that do not read or send garbage."""
+
+from __future__ import annotations
+
+import struct
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from podium.ensemble.protocol.framing import unix_endpoint
+from podium.ensemble.worker import message_server
+from podium.ensemble.worker.message_server import MessageServer
+from tests.message_client import MessageClient
+
+
+class Echo:
+    """A server that sends each message back from another thread, and records them."""
+
+    def __init__(self, endpoint: str) -> None:
+        self.server = MessageServer(endpoint)
+        self.server.bind()
+        self.received: list[tuple[int, list[bytes]]] = []
+        self.answers = True
+        self._over = False
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._over:
+            for sender, frames in self.server.receive():
+                self.received.append((sender, frames))
+                if self.answers and frames:
+                    threading.Thread(target=self.server.send, args=(sender, frames)).start()
+
+    def close(self) -> None:
+        self._over = True
+        self.server.wake()
+        self._thread.join(30)
+        self.server.close()
+
+
+@pytest.fixture
+def endpoint(tmp_path: Path) -> str:
+    return unix_endpoint(tmp_path / "s")
+
+
+@pytest.fixture
+def echo(endpoint: str) -> Iterator[Echo]:
+    started = Echo(endpoint)
+    yield started
+    started.close()
+
+
+def test_each_sender_gets_its_own_replies(echo: Echo, endpoint: str) -> None:
+    clients = [MessageClient(endpoint) for _ in range(3)]
+    for number, client in enumerate(clients):
+        client.send([b"from", str(number).encode()])
+    assert [client.receive() for client in clients] == [[b"from", b"0"], [b"from", b"1"], [b"from", b"2"]]
+    assert len({sender for sender, _ in echo.received}) == 3
+    for client in clients:
+        client.close()
+
+
+def test_reply_that_does_not_fit_the_socket_is_sent_when_the_gateway_reads(echo: Echo, endpoint: str) -> None:
+    client = MessageClient(endpoint)
+    large = bytes(range(256)) * 40_000
+    threading.Thread(target=client.send, args=([large],)).start()
+    assert client.receive() == [large]
+    client.send([b"small"])
+    assert client.receive() == [b"small"]
+    client.close()
+
+
+def test_gateway_that_does_not_read_loses_further_replies_only(
+    echo: Echo, endpoint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(message_server, "MAX_UNSENT_BYTES", 1 << 20)
+    echo.answers = False
+    client, other = MessageClient(endpoint), MessageClient(endpoint)
+    client.send([b"hello"])
+    other.send([b"hello"])
+    other.send([b"done"])
+    while len(echo.received) < 3:
+        pass
+    senders = {sender for sender, _ in echo.received}
+    for number in range(64):
+        for sender in senders:
+            echo.server.send(sender, [str(number).encode(), bytes(1 << 17)])
+        assert other.receive() == [str(number).encode(), bytes(1 << 17)]
+    echo.answers = True
+    client.send([b"end"])
+    found = []
+    while (frames := client.receive()) != [b"end"]:
+        found.append(int(frames[0]))
+        client.send([b"end"])
+    assert found == list(range(len(found)))
+    assert 8 <= len(found) < 64
+    client.close()
+    other.close()
+
+
+def test_garbage_disconnects_its_sender_only(echo: Echo, endpoint: str) -> None:
+    client, other = MessageClient(endpoint), MessageClient(endpoint)
+    client.socket.sendall(struct.pack("!I", 0))
+    with pytest.raises(ConnectionError):
+        client.receive()
+    assert [frames for _, frames in echo.received] == [[]]
+    other.send([b"sound"])
+    assert other.receive() == [b"sound"]
+    client.close()
+    other.close()
+
+
+def test_reply_to_a_gateway_that_is_gone_is_dropped(echo: Echo, endpoint: str) -> None:
+    echo.answers = False
+    client = MessageClient(endpoint)
+    client.send([b"hello"])
+    while not echo.received:
+        pass
+    client.close()
+    for _ in range(100):
+        echo.server.send(echo.received[0][0], [b"late"])
+    echo.answers = True
+    other = MessageClient(endpoint)
+    other.send([b"sound"])
+    assert other.receive() == [b"sound"]
+    other.close()
+
+
+def test_socket_file_of_a_dead_worker_is_replaced(endpoint: str) -> None:
+    for _ in range(2):
+        server = MessageServer(endpoint)
+        server.bind()
+        client = MessageClient(endpoint)
+        client.close()
+        server.close()
