@@ -3,16 +3,14 @@
 Only this room and the ensemble host import Ray. Runs in slot actors; the slot pool runs in the scheduler.
 
 Modules:
-    event_queue                  The events of a slot that the scheduler has not acknowledged, encoded and bounded
-    fork_server_client           A slot's client of one fork server: start it, send requests, receive replies
-    fork_server_pool             The fork servers of one slot: one without packages, and one for each recent
-                                 `program.preload`
-    ray_guardian                 Runs Ray's head node under a guardian that leaves no process behind
-    ray_slots                    The slots on Ray: attach to existing ones, create missing ones, exchange messages
-    ray_start_without_dashboard  `ray start` without Ray's dashboard, dashboard agent and client server
-    running_attempt              The attempt that a slot runs, and its time limits, which hold while the scheduler is
-                                 away
-    slot                         One slot: a reserved device, its fork servers, and the attempt that runs on it
-    slot_actor                   The slot as a Ray actor: Ray reserves a device, and this class determines which one
-    trial_log                    The log of one attempt: the beginning and the end of its output, limited in size
+    event_queue         The events of a slot that the scheduler has not acknowledged, encoded and bounded
+    fork_server_client  A slot's client of one fork server: start it, send requests, receive replies
+    fork_server_pool    The fork servers of one slot: one without packages, and one for each recent `program.preload`
+    ray_guardian        Runs Ray's head node under a guardian that leaves no process behind
+    ray_slots           The slots on Ray: attach to existing ones, create missing ones, exchange messages
+    ray_start_command   `ray start` without Ray's dashboard, dashboard agent and client server
+    running_attempt     The attempt that a slot runs, and its time limits, which hold while the scheduler is away
+    slot                One slot: a reserved device, its fork servers, and the attempt that runs on it
+    slot_actor          The slot as a Ray actor: Ray reserves a device, and this class determines which one
+    trial_log           The log of one attempt: the beginning and the end of its output, limited in size
 """

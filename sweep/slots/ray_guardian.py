@@ -74,7 +74,7 @@ def _command(settings: ServiceSettings) -> list[str]:
     plan = settings.devices
     gpus = {"cpu": ["--num-gpus=0"], "pretend-gpu": [f"--num-gpus={plan.count or 2}"]}.get(plan.kind, [])
     return [
-        sys.executable, "-P", "-m", "podium.sweep.slots.ray_start_without_dashboard",
+        sys.executable, "-P", "-m", "podium.sweep.slots.ray_start_command",
         "start", "--head", "--block", "--port=0",
         # The monitor is for autoscaling; it would only slow down the start.
         "--include-log-monitor=false", "--no-monitor", "--disable-usage-stats", "--log-color=false",

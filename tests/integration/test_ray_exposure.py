@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from podium.sweep.runtime.layout import RuntimeDirectory
-from podium.sweep.slots.ray_start_without_dashboard import IDLE_AGENT, with_idle_agent
+from podium.sweep.slots.ray_start_command import IDLE_AGENT, with_idle_agent
 from tests.bare_grpc import UNAUTHENTICATED, UNIMPLEMENTED, status_without_token
 from tests.running_service import RunningService
 from tests.specs import builtin_document
@@ -99,15 +99,14 @@ def test_ray_runs_no_dashboard_agent_or_client_server(processes: list[psutil.Pro
     """Whichever extras of Ray are installed: the complete list of processes below `ray start`."""
     raylet = only(processes, "raylet")
     start = raylet.parent()
-    assert start is not None and "podium.sweep.slots.ray_start_without_dashboard" in start.cmdline()
+    assert start is not None and "podium.sweep.slots.ray_start_command" in start.cmdline()
     assert sorted(child.name() for child in start.children()) == ["gcs_server", "raylet"]
-    plain = [child.cmdline() for child in raylet.children() if not child.cmdline()[0].startswith("ray::")]
-    assert plain == [["sleep", "infinity"]], "in place of the dashboard agent"
+    others = [child.cmdline() for child in raylet.children() if not child.cmdline()[0].startswith("ray::")]
+    assert others == [["sleep", "infinity"]], "in place of the dashboard agent"
     titles = {child.cmdline()[0] for child in raylet.children()}
     assert RUNTIME_ENVIRONMENTS in titles
     assert "ray::DashboardAgent" not in titles
-    others = [process for process in processes if process.pid != start.pid]  # its module's name has the word
-    programs = [" ".join(process.cmdline()[:4]) for process in others]  # later arguments are commands for others
+    programs = [" ".join(process.cmdline()[:4]) for process in processes]  # later arguments are commands for others
     assert [program for program in programs if "dashboard" in program or "ray.util.client" in program] == []
 
 

@@ -1,6 +1,6 @@
 """`ray start` without Ray's dashboard, dashboard agent and client server; started by the guardian in `ray_guardian`.
 
-`python -P -m podium.sweep.slots.ray_start_without_dashboard start --head …`, with the arguments of Ray's own command.
+`python -P -m podium.sweep.slots.ray_start_command start --head …`, with the arguments of Ray's own command.
 With `ray[default]`, `ray[tune]` or `ray[serve]` installed, Ray starts all three processes. There is no option to
 disable them, and their metrics ports require no token. Podium uses none of them.
 """
