@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections import deque
 from collections.abc import Sequence
 
@@ -12,12 +13,10 @@ PATIENCE_S = 30.0  # a message that has not arrived by then never will
 
 
 class MessageClient:
-    """Sends and receives messages."""
+    """Sends and receives messages; waits until the worker listens."""
 
     def __init__(self, endpoint: str) -> None:
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.socket.settimeout(PATIENCE_S)
-        self.socket.connect(unix_path(endpoint))
+        self.socket = _connected(unix_path(endpoint))
         self._reader = FrameReader()
         self._received: deque[list[bytes]] = deque()
 
@@ -35,3 +34,18 @@ class MessageClient:
 
     def close(self) -> None:
         self.socket.close()
+
+
+def _connected(path: str) -> socket.socket:
+    end_s = time.monotonic() + PATIENCE_S
+    while True:
+        connecting = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connecting.settimeout(PATIENCE_S)
+        try:
+            connecting.connect(path)
+            return connecting
+        except (FileNotFoundError, ConnectionRefusedError):
+            connecting.close()
+            if time.monotonic() > end_s:
+                raise
+            time.sleep(0.01)

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.unit.conftest import podium, service
+from tests.unit.conftest import podium, portal, service
 
-__all__ = ["podium", "service"]
+__all__ = ["podium", "portal", "service"]

@@ -106,6 +106,8 @@ def test_garbage_disconnects_its_sender_only(echo: Echo, endpoint: str) -> None:
     client.socket.sendall(struct.pack("!I", 0))
     with pytest.raises(ConnectionError):
         client.receive()
+    while not echo.received:
+        pass
     assert [frames for _, frames in echo.received] == [[]]
     other.send([b"sound"])
     assert other.receive() == [b"sound"]
