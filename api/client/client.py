@@ -14,21 +14,18 @@ from urllib.parse import quote
 import httpx2
 
 from podium.api.client import shell_quoting
-from podium.api.client.answers import (
-    BestTrialInfo,
-    DeviceInfo,
-    EnqueuedInfo,
-    LoginLink,
-    NewTokenInfo,
-    Readiness,
-    SweepInfo,
-    TokenInfo,
-    TrialDetails,
-    TrialInfo,
-)
 from podium.api.client.connection import RETRY_S, TIMEOUT_S
 from podium.api.client.ensemble_calls import EnsembleCalls, EnsembleName, Rows, serves, settled
 from podium.api.client.import_export_calls import ExportCalls
+from podium.api.client.service_responses import LoginLink, NewTokenInfo, Readiness, TokenInfo
+from podium.api.client.sweep_responses import (
+    BestTrialInfo,
+    DeviceInfo,
+    EnqueuedInfo,
+    SweepInfo,
+    TrialDetails,
+    TrialInfo,
+)
 from podium.sweep.runtime.component_states import is_running
 from podium.sweep.runtime.layout import DataDirectory, default_data_directory
 from podium.sweep.specfile import code_bundles

@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.api.client.answers import EnsembleInfo, EvaluationInfo, Prediction
 from podium.api.client.connection import Connection
+from podium.api.client.ensemble_responses import EnsembleInfo, EvaluationInfo, Prediction
 from podium.sweep.values.errors import EnsembleError, NotFoundError, ServiceError
 
 SERVING = ("ready", "degraded")

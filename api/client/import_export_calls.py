@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, get_args
 from urllib.parse import quote
 
-from podium.api.client.answers import ExportedTrial, SweepInfo
 from podium.api.client.connection import Connection
+from podium.api.client.sweep_responses import ExportedTrial, SweepInfo
 from podium.sweep.runtime.atomic_files import open_atomic
 from podium.sweep.values.errors import PodiumError
 

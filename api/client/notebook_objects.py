@@ -18,9 +18,10 @@ from podium.sweep.values.trial_attributes import is_infeasible
 if TYPE_CHECKING:
     import pandas
 
-    from podium.api.client.answers import BestTrialInfo, EvaluationInfo, Prediction, TrialInfo
     from podium.api.client.client import Client, EnsembleName, Rows
+    from podium.api.client.ensemble_responses import EvaluationInfo, Prediction
     from podium.api.client.optuna_studies import Study
+    from podium.api.client.sweep_responses import BestTrialInfo, TrialInfo
 
 TERMINAL = ("finished", "failed", "cancelled")
 SHOWN_TRIALS = 5

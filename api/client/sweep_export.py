@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from podium.api.client.answers import ExportedTrial, SweepInfo
 from podium.api.client.client import Client
 from podium.api.client.import_export_calls import TableFormat
+from podium.api.client.sweep_responses import ExportedTrial, SweepInfo
 from podium.sweep.values.errors import InvalidSpecError, Problem
 
 

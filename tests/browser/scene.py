@@ -9,8 +9,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from podium.api.client.answers import SweepInfo
 from podium.api.client.client import Client
+from podium.api.client.sweep_responses import SweepInfo
 from podium.sweep.values.errors import PodiumError
 from tests.repository import ROOT
 from tests.running_service import RunningService, wait_for

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from podium.api.client.answers import SweepInfo
 from podium.api.client.client import Client
+from podium.api.client.sweep_responses import SweepInfo
 from podium.sweep.runtime.fail_points import AFTER_COMMIT, BEFORE_COMMIT, POINTS, VARIABLE
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import ServiceError

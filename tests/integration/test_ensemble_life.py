@@ -10,8 +10,9 @@ import time
 import numpy as np
 import pytest
 
-from podium.api.client.answers import Prediction, ReplicaInfo, TrialInfo
 from podium.api.client.client import Client
+from podium.api.client.ensemble_responses import Prediction, ReplicaInfo
+from podium.api.client.sweep_responses import TrialInfo
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.values.errors import PodiumError
 from tests.running_service import RunningService, wait_for

@@ -11,7 +11,8 @@ import numpy as np
 import psutil
 import pytest
 
-from podium.api.client.answers import EnsembleInfo, ReplicaInfo, SweepInfo
+from podium.api.client.ensemble_responses import EnsembleInfo, ReplicaInfo
+from podium.api.client.sweep_responses import SweepInfo
 from podium.sweep.data import datasets
 from podium.sweep.values.errors import PodiumError
 from tests.running_service import RunningService, wait_for

@@ -12,7 +12,7 @@ from podium.api.cli.terminal.lazy_groups import group
 from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir, DeviceIds
 
 if TYPE_CHECKING:
-    from podium.api.client.answers import DeviceInfo
+    from podium.api.client.sweep_responses import DeviceInfo
 
 app = group(invoke_without_command=True, no_args_is_help=False)
 

@@ -16,8 +16,8 @@ from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir
 from podium.api.client import shell_quoting
 
 if TYPE_CHECKING:
-    from podium.api.client.answers import EnsembleInfo
     from podium.api.client.client import Client
+    from podium.api.client.ensemble_responses import EnsembleInfo
 
 app = group()
 version_app = group("Add and list versions of an ensemble.")

@@ -18,7 +18,7 @@ from podium.api.client import shell_quoting
 from podium.sweep.values.states import SweepState
 
 if TYPE_CHECKING:
-    from podium.api.client.answers import SweepInfo
+    from podium.api.client.sweep_responses import SweepInfo
 
 app = group()
 app.command("validate")(validate.validate)

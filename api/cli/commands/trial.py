@@ -20,7 +20,7 @@ from podium.api.client import shell_quoting
 from podium.sweep.values.states import TrialState
 
 if TYPE_CHECKING:
-    from podium.api.client.answers import TrialDetails, TrialInfo
+    from podium.api.client.sweep_responses import TrialDetails, TrialInfo
 
 app = group()
 INTERRUPTED = 130

@@ -14,8 +14,9 @@ from rich.console import Group
 
 from podium.api.cli.terminal import sweep_progress, terminal_output
 from podium.api.client import local_service, shell_quoting
-from podium.api.client.answers import EvaluationResult, SweepInfo
 from podium.api.client.client import Client
+from podium.api.client.ensemble_responses import EvaluationResult
+from podium.api.client.sweep_responses import SweepInfo
 from podium.sweep.data import datasets
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.layout import DataDirectory

@@ -13,7 +13,8 @@ from rich.table import Table
 
 from podium.api.cli.terminal.sweep_progress import REFRESH_S
 from podium.api.cli.terminal.terminal_output import console, number, state, table
-from podium.api.client.answers import (
+from podium.api.client.client import Client, EnsembleName, settled
+from podium.api.client.ensemble_responses import (
     EnsembleInfo,
     EvaluationInfo,
     EvaluationResult,
@@ -21,10 +22,9 @@ from podium.api.client.answers import (
     Prediction,
     SelectionInfo,
     SelectionStep,
-    SweepInfo,
     VersionInfo,
 )
-from podium.api.client.client import Client, EnsembleName, settled
+from podium.api.client.sweep_responses import SweepInfo
 from podium.sweep.values.errors import ServiceError
 
 ROWS_SHOWN = 50

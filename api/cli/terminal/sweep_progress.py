@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from podium.api.cli.terminal import terminal_output
-from podium.api.client.answers import SweepInfo
 from podium.api.client.client import Client
+from podium.api.client.sweep_responses import SweepInfo
 
 REFRESH_S = 0.25
 NAME_COLUMNS = 24

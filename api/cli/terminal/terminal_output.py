@@ -17,8 +17,8 @@ from podium.sweep.values.search_messages import FallbackReason
 PIPED_COLUMNS = 200  # width of output to a file or pipe: folded lines are hard to search
 MAX_ROWS = 20  # of a Pareto front
 if TYPE_CHECKING:
-    from podium.api.client.answers import BestTrialInfo, SweepInfo, TrialInfo, WarmStartInfo
     from podium.api.client.client import Client
+    from podium.api.client.sweep_responses import BestTrialInfo, SweepInfo, TrialInfo, WarmStartInfo
 
 TERMINAL = ("finished", "failed", "cancelled")
 _COLORS = {

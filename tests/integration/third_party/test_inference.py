@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 from tritonclient.utils import triton_to_np_dtype
 
-from podium.api.client.answers import Prediction
+from podium.api.client.ensemble_responses import Prediction
 from tests.program_sweeps import PROGRAMS, WAIT_S, run_program
 from tests.running_service import RunningService
 

@@ -17,8 +17,8 @@ from podium.api.cli.commands.serve import serve
 from podium.api.cli.terminal import sweep_progress, terminal_output
 from podium.api.cli.terminal.lazy_groups import CommandSource, LazyCommand
 from podium.api.client import local_service
-from podium.api.client.answers import SweepInfo
 from podium.api.client.client import Client
+from podium.api.client.sweep_responses import SweepInfo
 from podium.api.serve import supervisor
 from podium.sweep.lifecycle.database_changes import ArtifactSaved, SweepWarned
 from podium.sweep.runtime.atomic_files import sha256_of

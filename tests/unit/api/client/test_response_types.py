@@ -1,0 +1,68 @@
+"""The response types of the client have the fields of the documented models of the REST API."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from podium.api.client import ensemble_responses, service_responses, sweep_responses
+from podium.api.rest.access.session_routes import LoginLinkView
+from podium.api.rest.access.token_routes import NewTokenView, TokenView
+from podium.api.rest.ensembles import ensemble_schemas as ensembles
+from podium.api.rest.ensembles.prediction_schemas import MemberPartView, PredictionView
+from podium.api.rest.ensembles.score_schemas import ResultView
+from podium.api.rest.schemas import device_schemas, sweep_schemas, trial_schemas
+from podium.ensemble.scoring.calibration_error import ReliabilityBin
+from podium.ensemble.scoring.comparison import McNemar
+from podium.ensemble.scoring.degradation import Degradation, SizeScores, SubsetScores
+
+PAIRS: list[tuple[Any, Any]] = [
+    (sweep_responses.BestTrialInfo, sweep_schemas.BestView),
+    (sweep_responses.WarmStartInfo, sweep_schemas.WarmStartView),
+    (sweep_responses.SpendingInfo, sweep_schemas.SpendingView),
+    (sweep_responses.PlateauInfo, sweep_schemas.PlateauView),
+    (sweep_responses.TargetInfo, sweep_schemas.TargetView),
+    (sweep_responses.BudgetInfo, sweep_schemas.BudgetView),
+    (sweep_responses.WarningInfo, sweep_schemas.WarningView),
+    (sweep_responses.ProvenanceInfo, sweep_schemas.ProvenanceView),
+    (sweep_responses.SweepInfo, sweep_schemas.SweepView),
+    (sweep_responses.TrialInfo, trial_schemas.TrialView),
+    (sweep_responses.TrialDetails, trial_schemas.TrialDetail),
+    (sweep_responses.AttemptInfo, trial_schemas.AttemptView),
+    (sweep_responses.ArtifactInfo, trial_schemas.ArtifactView),
+    (sweep_responses.EnqueuedInfo, trial_schemas.EnqueuedView),
+    (sweep_responses.RunningTrialInfo, device_schemas.RunningView),
+    (sweep_responses.PlacedMemberInfo, device_schemas.PlacedMemberView),
+    (sweep_responses.DeviceInfo, device_schemas.DeviceView),
+    (ensemble_responses.ReplicaInfo, ensembles.ReplicaView),
+    (ensemble_responses.MemberInfo, ensembles.MemberView),
+    (ensemble_responses.VersionInfo, ensembles.VersionView),
+    (ensemble_responses.SelectionStep, ensembles.ChoiceView),
+    (ensemble_responses.SelectionInfo, ensembles.SelectionView),
+    (ensemble_responses.EnsembleInfo, ensembles.EnsembleView),
+    (ensemble_responses.EvaluationInfo, ensembles.EvaluationView),
+    (ensemble_responses.EvaluationResult, ResultView),
+    (ensemble_responses.ReliabilityBin, ReliabilityBin),
+    (ensemble_responses.McNemarTest, McNemar),
+    (ensemble_responses.DegradationInfo, Degradation),
+    (ensemble_responses.SizeScores, SizeScores),
+    (ensemble_responses.SubsetScores, SubsetScores),
+    (ensemble_responses.Prediction, PredictionView),
+    (ensemble_responses.MemberAnswer, MemberPartView),
+    (service_responses.TokenInfo, TokenView),
+    (service_responses.NewTokenInfo, NewTokenView),
+    (service_responses.LoginLink, LoginLinkView),
+]
+
+
+@pytest.mark.parametrize(("response", "model"), PAIRS, ids=[response.__name__ for response, _ in PAIRS])
+def test_response_has_the_fields_of_its_model(response: Any, model: Any) -> None:
+    if isinstance(model, type) and issubclass(model, BaseModel):
+        fields, required = set(model.model_fields), {n for n, f in model.model_fields.items() if f.is_required()}
+    else:
+        fields = required = {field.name for field in dataclasses.fields(model)}
+    assert response.__required_keys__ | response.__optional_keys__ == fields
+    assert response.__required_keys__ >= required
