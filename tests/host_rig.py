@@ -6,8 +6,8 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from podium.db.stores import ensemble_lifecycle, ensembles
-from podium.db.stores.ensembles import EnsembleRow
+from podium.db.stores import ensemble_reader, ensemble_writer
+from podium.db.stores.ensemble_reader import EnsembleRow
 from podium.db.stores.replicas import ReplicaRow
 from podium.ensemble.host.host_loop import HostLoop
 from podium.ensemble.host.launcher_interface import OnChange, Phase, WorkerConfig, WorkerStatus
@@ -108,14 +108,12 @@ class HostRig:
 
     def add_version(self, canary_share: float | None = None, **options: Any) -> int:
         with self.service.database.write() as connection:
-            return ensemble_lifecycle.add_version(
-                connection, 1, new_version(self.trial_ids, **options), canary_share, AT
-            )
+            return ensemble_writer.add_version(connection, 1, new_version(self.trial_ids, **options), canary_share, AT)
 
     def change(self, what: str) -> None:
         """A client command on the ensemble: stop, start, retire, roll_back, promote."""
         with self.service.database.write() as connection:
-            getattr(ensemble_lifecycle, what)(connection, 1, AT)
+            getattr(ensemble_writer, what)(connection, 1, AT)
 
     def step(self, seconds: float = 0.0) -> None:
         """Advance the time and run one step of the host."""
@@ -136,7 +134,7 @@ class HostRig:
 
     def row(self, ensemble_id: int = 1) -> EnsembleRow:
         with self.service.database.read() as connection:
-            return ensembles.get(connection, ensemble_id)
+            return ensemble_reader.get(connection, ensemble_id)
 
     def replicas(self, version: int = 1, ensemble_id: int = 1) -> list[ReplicaRow]:
         """By member, then by number."""

@@ -23,7 +23,7 @@ from podium.api.rest.app import create_app
 from podium.db.access import tokens
 from podium.db.access.tokens import Role
 from podium.db.schema.engine import Database
-from podium.db.stores import ensemble_lifecycle, ensembles, evaluations, replicas, sweeps
+from podium.db.stores import ensemble_reader, ensemble_writer, evaluations, replicas, sweeps
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
 from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import Mode, Placement, Precision, Rule, Task, majority
@@ -235,18 +235,18 @@ class ServiceRig:
         """An ensemble of these trials, `building`; `options` are fields of its version."""
         version = new_version(trial_ids, **options)
         with self.database.write() as connection:
-            return ensemble_lifecycle.create(connection, name, sweep_id, version, AT, requested=requested)
+            return ensemble_writer.create(connection, name, sweep_id, version, AT, requested=requested)
 
     def ready(self, ensemble_id: int, endpoints: list[str]) -> None:
         """Write what the host writes when all members of the active version are ready: an endpoint each, epoch 1."""
         with self.database.write() as connection:
-            members = ensembles.get(connection, ensemble_id).active.members
+            members = ensemble_reader.get(connection, ensemble_id).active.members
             for member, endpoint in zip(members, endpoints, strict=True):
                 for replica in member.replicas:
                     replicas.change(
                         connection, replica.id, MemberState.READY, device_id="cpu-0", pid=77, epoch=1, endpoint=endpoint
                     )
-            ensemble_lifecycle.change(connection, ensemble_id, EnsembleState.READY, "", AT)
+            ensemble_writer.change(connection, ensemble_id, EnsembleState.READY, "", AT)
 
     def finish_evaluation(self, evaluation_id: int, result: dict[str, Any] | None, reason: str = "") -> None:
         """Write what the host writes when an evaluation has finished or failed."""

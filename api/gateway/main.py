@@ -24,7 +24,7 @@ from podium.api.http.base_app import service_app
 from podium.api.http.connection_limits import allow_many_files
 from podium.api.http.uvicorn_server import ReadyServer
 from podium.db.schema.engine import Database
-from podium.db.stores import ensembles
+from podium.db.stores import ensemble_reader
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
 from podium.ensemble.values.ensemble_snapshot import Traffic
@@ -72,7 +72,7 @@ async def _healthz() -> dict[str, str]:
 
 def _traffic(database: Database) -> list[Traffic]:
     with database.read() as connection:
-        return ensembles.traffic(connection)
+        return ensemble_reader.traffic(connection)
 
 
 async def follow_database(

@@ -30,7 +30,7 @@ from podium.api.http.request_limits import (
 )
 from podium.api.http.service_context import ServiceContext
 from podium.db.access.tokens import Role
-from podium.db.stores import ensembles
+from podium.db.stores import ensemble_reader
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.values.ensemble_snapshot import Snapshot
 from podium.ensemble.values.ensemble_spec import Task, is_id
@@ -156,7 +156,11 @@ async def _version_for(aggregator: Aggregator, service: ServiceContext, paramete
 
 def _state_of(service: ServiceContext, named: int | str) -> str:
     with service.database.read() as connection:
-        row = ensembles.get(connection, named) if isinstance(named, int) else ensembles.named(connection, named)
+        row = (
+            ensemble_reader.get(connection, named)
+            if isinstance(named, int)
+            else ensemble_reader.named(connection, named)
+        )
     return str(row.state)
 
 

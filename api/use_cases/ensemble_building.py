@@ -8,8 +8,8 @@ from collections.abc import Callable
 from sqlalchemy import Connection
 
 from podium.api.http.service_context import ServiceContext
-from podium.db.stores import candidates, ensemble_lifecycle, ensembles, sweeps
-from podium.db.stores.ensembles import EnsembleRow, VersionRow
+from podium.db.stores import candidates, ensemble_reader, ensemble_writer, sweeps
+from podium.db.stores.ensemble_reader import EnsembleRow, VersionRow
 from podium.ensemble.building.ensemble_preview import Preview, preview
 from podium.ensemble.building.version_building import VersionBuilder
 from podium.ensemble.values.ensemble_spec import EnsembleRequest, VersionRequest
@@ -27,8 +27,8 @@ def build_ensemble(service: ServiceContext, request: EnsembleRequest) -> Ensembl
         version = _decide(service, request)
         with service.database.write() as connection:
             sweep_id = _sweep_of(connection, request)
-            ensemble_id = ensemble_lifecycle.create(connection, request.name, sweep_id, version, at=time.time())
-            row = ensembles.get(connection, ensemble_id)
+            ensemble_id = ensemble_writer.create(connection, request.name, sweep_id, version, at=time.time())
+            row = ensemble_reader.get(connection, ensemble_id)
     service.wake("host")
     return row
 
@@ -41,14 +41,14 @@ def preview_ensemble(service: ServiceContext, request: EnsembleRequest) -> Previ
 def add_version(service: ServiceContext, ensemble_id: int, request: VersionRequest) -> EnsembleRow:
     """Build another version of an ensemble. Raises as `build_ensemble` does."""
     with service.database.read() as connection:
-        active = ensembles.get(connection, ensemble_id).active
+        active = ensemble_reader.get(connection, ensemble_id).active
     with hold_weights(service.settings.data):
         version = _decide(service, request)
         _check_compatible(active, version)
         return change_ensemble(
             service,
             ensemble_id,
-            lambda connection, at: ensemble_lifecycle.add_version(
+            lambda connection, at: ensemble_writer.add_version(
                 connection, ensemble_id, version, request.canary_share, at=at
             ),
         )
@@ -60,7 +60,7 @@ def change_ensemble(
     """Apply `change(connection, now)` and notify host and gateway. Raises what `change` raises."""
     with service.database.write() as connection:
         change(connection, time.time())
-        row = ensembles.get(connection, ensemble_id)
+        row = ensemble_reader.get(connection, ensemble_id)
     service.wake("host")
     service.wake("gateway")
     return row

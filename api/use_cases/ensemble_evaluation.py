@@ -13,8 +13,8 @@ from safetensors.numpy import save
 
 from podium.api.http.prediction_rows import check_rows, rows_of
 from podium.api.http.service_context import ServiceContext
-from podium.db.stores import ensembles, evaluations
-from podium.db.stores.ensembles import EnsembleRow, VersionRow
+from podium.db.stores import ensemble_reader, evaluations
+from podium.db.stores.ensemble_reader import EnsembleRow, VersionRow
 from podium.ensemble.values.ensemble_spec import POSTED, Split, Task
 from podium.ensemble.values.ensemble_states import SERVING_STATES, MemberState
 from podium.ensemble.values.new_version import used_splits
@@ -40,7 +40,7 @@ def queue_evaluation(service: ServiceContext, ensemble_id: int, request: Evaluat
     invalid rows, or for a split that was used to make the version, unless forced.
     """
     with service.database.read() as connection:
-        row = ensembles.get(connection, ensemble_id)
+        row = ensemble_reader.get(connection, ensemble_id)
     version = _active_version(row, request.version)
     _check_members_ready(version)
     split = POSTED if request.inputs is not None else (request.split or Split.TEST).value

@@ -10,8 +10,8 @@ Modules:
     device_history               The history of device states with reasons: written by the scheduler, read by the
                                  timeline
     devices                      Devices with their running trials and ensemble members
-    ensemble_lifecycle           Changes of ensembles: create, add version, promote, roll back, stop, start, retire
-    ensembles                    Reads ensembles, versions and members
+    ensemble_reader              Reads ensembles, versions and members
+    ensemble_writer              Writes ensembles: create, add version, promote, roll back, stop, start, retire
     evaluations                  Evaluations of ensembles: queued by the api, run by the ensemble host
     events                       The event outbox: a change and its event are one transaction, and clients follow events
                                  by id

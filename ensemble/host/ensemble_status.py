@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from podium.db.stores.ensembles import EnsembleRow, MemberRow, VersionRow
+from podium.db.stores.ensemble_reader import EnsembleRow, MemberRow, VersionRow
 from podium.ensemble.values.ensemble_spec import Mode
 from podium.ensemble.values.ensemble_states import EnsembleState, MemberState
 

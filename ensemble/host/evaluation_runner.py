@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from podium.db.schema.engine import Database
-from podium.db.stores import ensembles, evaluations
+from podium.db.stores import ensemble_reader, evaluations
 from podium.db.stores.evaluations import EvaluationRow
 from podium.ensemble.host.evaluator import Evaluator
 from podium.sweep.runtime.clock import Clock
@@ -47,7 +47,7 @@ class EvaluationQueue:
             evaluations.begin(connection, evaluation.id, self._clock.wall_s())
         try:
             with self._database.read() as connection:
-                row = ensembles.get(connection, evaluation.ensemble_id)
+                row = ensemble_reader.get(connection, evaluation.ensemble_id)
             result = self._evaluator.evaluate(row, evaluation, self._settings.data.probabilities(evaluation.id))
         except PodiumError as error:
             reason = str(error)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
-from podium.db.stores.ensembles import EnsembleRow, MemberRow, VersionRow
+from podium.db.stores.ensemble_reader import EnsembleRow, MemberRow, VersionRow
 from podium.db.stores.evaluations import EvaluationRow
 from podium.ensemble.building import trial_outputs
 from podium.ensemble.building.trial_outputs import Architecture

@@ -13,8 +13,8 @@ import threading
 from sqlalchemy import Connection
 
 from podium.db.schema.engine import Database
-from podium.db.stores import ensemble_lifecycle, ensembles, replicas
-from podium.db.stores.ensembles import EnsembleRow
+from podium.db.stores import ensemble_reader, ensemble_writer, replicas
+from podium.db.stores.ensemble_reader import EnsembleRow
 from podium.ensemble.host.ensemble_status import can_take_over, has_ready_member, status_of
 from podium.ensemble.host.launcher_interface import WorkerLauncher
 from podium.ensemble.host.replica_controller import ReplicaController
@@ -65,7 +65,7 @@ class HostLoop:
     def step(self) -> None:
         """Reconcile the replicas, update the states, and notify the gateway of changes."""
         with self._database.read() as connection:
-            rows = ensembles.wanted(connection)
+            rows = ensemble_reader.wanted(connection)
             running = replicas.running(connection)
         changed = self._controller.reconcile([spec for row in rows for spec in replica_specs(row)], running)
         changed |= self._update_states()
@@ -76,7 +76,7 @@ class HostLoop:
     def _update_states(self) -> bool:
         """Activate target versions that are ready and write each ensemble's state. Returns whether any changed."""
         with self._database.read() as connection:
-            rows = ensembles.wanted(connection)
+            rows = ensemble_reader.wanted(connection)
         due = [row for row in rows if self._can_take_over(row) or self._status_of(row) != (row.state, row.reason)]
         for row in due:
             try:
@@ -92,11 +92,11 @@ class HostLoop:
         at = self._clock.wall_s()
         if row.target is not None and self._can_take_over(row):
             log.info("version %d of ensemble %s takes over from version %d", row.target, row.name, row.version)
-            ensemble_lifecycle.activate(connection, row.id, row.target, at)
-            row = ensembles.get(connection, row.id)
+            ensemble_writer.activate(connection, row.id, row.target, at)
+            row = ensemble_reader.get(connection, row.id)
         state, reason = self._status_of(row)
         if (state, reason) != (row.state, row.reason):
-            ensemble_lifecycle.change(connection, row.id, state, reason, at=at)
+            ensemble_writer.change(connection, row.id, state, reason, at=at)
 
     def _status_of(self, row: EnsembleRow) -> tuple[EnsembleState, str]:
         """The current status. At the host's first step, an ensemble without a ready member is warming up again."""

@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable, Collection, Sequence
 
 from podium.db.schema.engine import Database
-from podium.db.stores import devices, ensemble_lifecycle, ensembles, replicas
+from podium.db.stores import devices, ensemble_reader, ensemble_writer, replicas
 from podium.ensemble.building.trial_outputs import model_path
 from podium.ensemble.host import placement
 from podium.ensemble.host.launcher_interface import Phase, WorkerConfig, WorkerHandle, WorkerLauncher, WorkerStatus
@@ -199,7 +199,7 @@ class ReplicaController:
         with self._database.read() as connection:
             found = devices.all_of(connection)
             dedicated = replicas.dedicated(connection)
-            for row in ensembles.wanted(connection):
+            for row in ensemble_reader.wanted(connection):
                 for member in [member for version in row.versions.values() for member in version.members]:
                     for replica in member.replicas:
                         if replica.state in HOLDING_STATES and replica.id not in own:
@@ -254,7 +254,7 @@ class ReplicaController:
             for replica, sharing in zip(spec.replicas, runtime.sharing, strict=True):
                 replicas.change(connection, replica.id, MemberState.READY, sharing, pid=status.pid)
             if status.plan and status.plan != spec.version.plan:
-                ensemble_lifecycle.set_plan(connection, spec.key.ensemble_id, spec.version.number, dict(status.plan))
+                ensemble_writer.set_plan(connection, spec.key.ensemble_id, spec.version.number, dict(status.plan))
         return True
 
     def _schedule_restart(self, runtime: ReplicaRuntime, reason: str) -> bool:

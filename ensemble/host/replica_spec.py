@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from podium.db.stores.ensembles import EnsembleRow, MemberRow, VersionRow
+from podium.db.stores.ensemble_reader import EnsembleRow, MemberRow, VersionRow
 from podium.db.stores.replicas import ReplicaRow
 from podium.ensemble.values.ensemble_spec import Mode
 from podium.ensemble.values.ensemble_states import MemberState

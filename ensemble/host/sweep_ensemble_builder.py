@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from podium.db.schema.engine import Database
-from podium.db.stores import candidates, ensemble_lifecycle, ensembles, sweeps
+from podium.db.stores import candidates, ensemble_reader, ensemble_writer, sweeps
 from podium.ensemble.building.version_building import VersionBuilder
 from podium.ensemble.values.ensemble_spec import EnsembleOptions
 from podium.sweep.runtime.clock import Clock
@@ -29,7 +29,7 @@ class SweepEnsembleBuilder:
     def step(self) -> None:
         """Build all requested ensembles."""
         with self._database.read() as connection:
-            requested = ensembles.requested(connection)
+            requested = ensemble_reader.requested(connection)
         for sweep_id, spec in requested:
             options = spec_from_json(spec).ensemble
             if options is not None:
@@ -56,7 +56,7 @@ class SweepEnsembleBuilder:
         if version.selection["note"]:
             log.warning("ensemble of sweep %d: %s", sweep_id, version.selection["note"])
         with self._database.write() as connection:
-            ensemble_lifecycle.create(connection, options.name, sweep_id, version, at=at, requested=True)
+            ensemble_writer.create(connection, options.name, sweep_id, version, at=at, requested=True)
 
     def _record_error(self, sweep_id: int, reason: str, at: float) -> None:
         with self._database.write() as connection:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from prometheus_client.parser import text_string_to_metric_families
 from tritonclient.utils import InferenceServerException, triton_to_np_dtype
 
-from podium.db.stores import ensemble_lifecycle, ensembles, replicas
+from podium.db.stores import ensemble_reader, ensemble_writer, replicas
 from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import Rule, Task
 from podium.ensemble.values.ensemble_states import EnsembleState, MemberState
@@ -59,15 +59,15 @@ class Serving:
         ensemble_id = self.rig.ensemble(self._sweep_id, self._trials, name, deadline_ms=20_000.0, **options)
         if canary:
             with self.rig.database.write() as connection:
-                ensemble_lifecycle.add_version(
+                ensemble_writer.add_version(
                     connection, ensemble_id, new_version(self._trials, deadline_ms=10_000.0), 1e-12, AT
                 )
         with self.rig.database.read() as connection:
-            row = ensembles.get(connection, ensemble_id)
+            row = ensemble_reader.get(connection, ensemble_id)
         members = [member for version in row.versions.values() for member in version.members]
         networks = [self._worker(member.replicas[0].id) for member in members]
         with self.rig.database.write() as connection:
-            ensemble_lifecycle.change(connection, ensemble_id, EnsembleState.READY, "", AT)
+            ensemble_writer.change(connection, ensemble_id, EnsembleState.READY, "", AT)
         return networks[:3]
 
     def _worker(self, replica_id: int) -> FakeNetwork:

@@ -15,7 +15,7 @@ from podium.api.rest.ensembles.ensemble_schemas import EnsembleView
 from podium.api.rest.ensembles.replica_health import ensemble_view, replica_health
 from podium.api.rest.schemas.base_schema import Page
 from podium.api.use_cases import ensemble_building
-from podium.db.stores import ensemble_lifecycle, ensembles
+from podium.db.stores import ensemble_reader, ensemble_writer
 from podium.ensemble.values.ensemble_spec import EnsembleRequest, VersionRequest
 
 router = APIRouter(prefix="/api/v1/ensembles", tags=["ensembles"])
@@ -35,7 +35,7 @@ def list_ensembles(
 ) -> Page[EnsembleView]:
     """List ensembles, newest first."""
     with service.database.read() as connection:
-        rows = ensembles.page(connection, after=after, limit=limit + 1)
+        rows = ensemble_reader.page(connection, after=after, limit=limit + 1)
     health = replica_health(service)
     items = [EnsembleView.of(row, health) for row in rows[:limit]]
     return Page(items=items, next=items[-1].id if len(rows) > limit else None)
@@ -59,31 +59,31 @@ def add_version(ensemble_id: RowId, body: VersionRequest, service: ServiceContex
 @router.post("/{ensemble_id}/promote", dependencies=[submitter])
 def promote_canary(ensemble_id: RowId, service: ServiceContext = context) -> EnsembleView:
     """Make the canary the active version."""
-    return _change(service, ensemble_id, ensemble_lifecycle.promote)
+    return _change(service, ensemble_id, ensemble_writer.promote)
 
 
 @router.post("/{ensemble_id}/rollback", dependencies=[submitter])
 def roll_back(ensemble_id: RowId, service: ServiceContext = context) -> EnsembleView:
     """Discard the version being built or the canary; otherwise return to the previous version when it is ready."""
-    return _change(service, ensemble_id, ensemble_lifecycle.roll_back)
+    return _change(service, ensemble_id, ensemble_writer.roll_back)
 
 
 @router.post("/{ensemble_id}/stop", dependencies=[submitter])
 def stop_ensemble(ensemble_id: RowId, service: ServiceContext = context) -> EnsembleView:
     """Stop the members and release their devices. Without effect on a stopped ensemble."""
-    return _change(service, ensemble_id, ensemble_lifecycle.stop)
+    return _change(service, ensemble_id, ensemble_writer.stop)
 
 
 @router.post("/{ensemble_id}/start", dependencies=[submitter])
 def start_ensemble(ensemble_id: RowId, service: ServiceContext = context) -> EnsembleView:
     """Start the members of a stopped ensemble; in a running one, restart failed replicas."""
-    return _change(service, ensemble_id, ensemble_lifecycle.start)
+    return _change(service, ensemble_id, ensemble_writer.start)
 
 
 @router.post("/{ensemble_id}/retire", dependencies=[submitter])
 def retire_ensemble(ensemble_id: RowId, service: ServiceContext = context) -> EnsembleView:
     """Stop the ensemble permanently; its evaluations are kept."""
-    return _change(service, ensemble_id, ensemble_lifecycle.retire)
+    return _change(service, ensemble_id, ensemble_writer.retire)
 
 
 def _change(

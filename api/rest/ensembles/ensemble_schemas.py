@@ -8,7 +8,7 @@ from typing import Any
 
 from podium.api.rest.ensembles.score_schemas import ResultView
 from podium.api.rest.schemas.base_schema import View, time_of
-from podium.db.stores.ensembles import EnsembleRow, MemberRow, VersionRow
+from podium.db.stores.ensemble_reader import EnsembleRow, MemberRow, VersionRow
 from podium.db.stores.evaluations import EvaluationRow
 from podium.db.stores.replicas import ReplicaRow
 from podium.ensemble.values.ensemble_spec import Mode

@@ -19,7 +19,7 @@ from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.ensembles.ensemble_schemas import EvaluationView
 from podium.api.use_cases.ensemble_evaluation import EvaluationRequest, queue_evaluation
-from podium.db.stores import ensembles, evaluations
+from podium.db.stores import ensemble_reader, evaluations
 from podium.ensemble.values.ensemble_spec import Split
 from podium.sweep.values.errors import BadRequestError, EnsembleError, NotFoundError
 
@@ -80,7 +80,7 @@ async def evaluate_ensemble(
 def list_evaluations(ensemble_id: RowId, service: ServiceContext = context) -> list[EvaluationView]:
     """The latest evaluations of an ensemble, newest first."""
     with service.database.read() as connection:
-        ensembles.get(connection, ensemble_id)
+        ensemble_reader.get(connection, ensemble_id)
         return [EvaluationView.of(row) for row in evaluations.of_ensemble(connection, ensemble_id)]
 
 

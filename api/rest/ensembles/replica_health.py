@@ -6,7 +6,7 @@ import httpx2
 
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.ensembles.ensemble_schemas import EnsembleView, Health
-from podium.db.stores import ensembles
+from podium.db.stores import ensemble_reader
 from podium.ensemble.protocol.no_tls import NO_TLS
 
 TIMEOUT_S = 0.5
@@ -30,5 +30,5 @@ def replica_health(service: ServiceContext) -> Health:
 def ensemble_view(service: ServiceContext, ensemble_id: int) -> EnsembleView:
     """One ensemble with the health of its replicas. Raises `NotFoundError`."""
     with service.database.read() as connection:
-        row = ensembles.get(connection, ensemble_id)
+        row = ensemble_reader.get(connection, ensemble_id)
     return EnsembleView.of(row, replica_health(service))

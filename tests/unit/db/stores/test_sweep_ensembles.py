@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from podium.db.schema.engine import Database
-from podium.db.stores import ensemble_lifecycle, ensembles, events, sweeps
+from podium.db.stores import ensemble_reader, ensemble_writer, events, sweeps
 from podium.sweep.values.states import SweepState
 from tests.service_rig import AT, ServiceRig, new_version
 
 
 def waiting(database: Database) -> list[int]:
     with database.read() as connection:
-        return [sweep_id for sweep_id, _ in ensembles.requested(connection)]
+        return [sweep_id for sweep_id, _ in ensemble_reader.requested(connection)]
 
 
 def test_only_a_finished_sweep_with_a_block_waits_for_its_ensemble(service: ServiceRig) -> None:
@@ -35,7 +35,7 @@ def test_sweep_stops_waiting_when_its_ensemble_is_built(service: ServiceRig) -> 
     of_a_client = service.ensemble(sweep_id, [trial_id])
     assert waiting(service.database) == [sweep_id]
     with service.database.write() as connection:
-        built = ensemble_lifecycle.create(connection, None, sweep_id, new_version([trial_id]), AT, requested=True)
+        built = ensemble_writer.create(connection, None, sweep_id, new_version([trial_id]), AT, requested=True)
     assert waiting(service.database) == []
     shown = service.client().get(f"/api/v1/sweeps/{sweep_id}").json()
     assert shown["ensembles"] == [of_a_client, built]

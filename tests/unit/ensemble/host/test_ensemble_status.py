@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.db.stores.ensembles import EnsembleRow, MemberRow, VersionRow
+from podium.db.stores.ensemble_reader import EnsembleRow, MemberRow, VersionRow
 from podium.db.stores.replicas import ReplicaRow
 from podium.ensemble.host.ensemble_status import can_take_over, has_ready_member, status_of
 from podium.ensemble.values.ensemble_snapshot import Combination

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from podium.db.stores import ensembles, sweeps
+from podium.db.stores import ensemble_reader, sweeps
 from podium.ensemble.building.version_building import VersionBuilder
 from podium.ensemble.host.sweep_ensemble_builder import SweepEnsembleBuilder
 from podium.sweep.values.errors import DatabaseError, EnsembleError
@@ -59,15 +59,15 @@ def test_build_is_retried_after_a_database_error(service: ServiceRig) -> None:
         requested(service, DatabaseError("locked")).step()
     assert errors_of(service, found) == [None, None]
     with service.database.read() as connection:
-        assert [sweep_id for sweep_id, _ in ensembles.requested(connection)] == found
+        assert [sweep_id for sweep_id, _ in ensemble_reader.requested(connection)] == found
 
 
-def built(service: ServiceRig, sweep_id: int) -> ensembles.VersionRow | None:
+def built(service: ServiceRig, sweep_id: int) -> ensemble_reader.VersionRow | None:
     """Finish the sweep; the version built from its `ensemble:` block."""
     service.end_sweep(sweep_id)
     SweepEnsembleBuilder(service.database, VersionBuilder(service.data), service.data, FakeClock()).step()
     with service.database.read() as connection:
-        found = ensembles.page(connection)
+        found = ensemble_reader.page(connection)
     return found[0].active if found else None
 
 

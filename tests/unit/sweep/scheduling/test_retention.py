@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from podium.db.integrity.main import Report, audit
-from podium.db.stores import candidates, ensemble_lifecycle, retention_plan
+from podium.db.stores import candidates, ensemble_writer, retention_plan
 from podium.sweep.lifecycle.database_changes import (
     ArtifactSaved,
     AttemptEnded,
@@ -199,12 +199,12 @@ def test_members_keep_weights_until_their_ensemble_is_retired(service: ServiceRi
     retention.apply(sweep_id)
     assert kept(service) == [0, 1, 2, 3, 4]
     with service.database.write() as connection:
-        ensemble_lifecycle.stop(connection, first, AT)
-        ensemble_lifecycle.retire(connection, second, AT)
+        ensemble_writer.stop(connection, first, AT)
+        ensemble_writer.retire(connection, second, AT)
     retention.apply(sweep_id)
     assert kept(service) == [0, 1, 2, 3]
     with service.database.write() as connection:
-        ensemble_lifecycle.retire(connection, first, AT)
+        ensemble_writer.retire(connection, first, AT)
     retention.apply(sweep_id)
     assert kept(service) == [1, 3]
 

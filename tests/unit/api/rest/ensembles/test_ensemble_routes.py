@@ -11,7 +11,7 @@ import pytest
 from safetensors.numpy import load_file
 from starlette.testclient import TestClient
 
-from podium.db.stores import ensemble_lifecycle, ensembles, replicas
+from podium.db.stores import ensemble_reader, ensemble_writer, replicas
 from podium.ensemble.scoring.evaluation import evaluate
 from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import Rule, Task
@@ -220,9 +220,9 @@ def test_degraded_ensemble_cannot_be_evaluated_and_the_member_is_named(
     client: TestClient, service: ServiceRig, ready_id: int
 ) -> None:
     with service.database.write() as connection:
-        (replica,) = ensembles.get(connection, ready_id).active.members[1].replicas
+        (replica,) = ensemble_reader.get(connection, ready_id).active.members[1].replicas
         replicas.change(connection, replica.id, MemberState.FAILED, "its weights are gone")
-        ensemble_lifecycle.change(connection, ready_id, EnsembleState.DEGRADED, "", AT)
+        ensemble_writer.change(connection, ready_id, EnsembleState.DEGRADED, "", AT)
     answer = client.post(f"{URL}/{ready_id}/evaluate", json={})
     assert_problem(answer, 409, "needs all members", "member 1 is failed (its weights are gone)")
 

@@ -1,4 +1,4 @@
-"""Changes of ensembles: create, add version, promote, roll back, stop, start, retire; api and ensemble host."""
+"""Writes ensembles: create, add version, promote, roll back, stop, start, retire; api and ensemble host."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from podium.db.schema.tables import (
 )
 from podium.db.schema.tables import events as events_table
 from podium.db.stores import events
-from podium.db.stores.ensembles import EnsembleRow, get
+from podium.db.stores.ensemble_reader import EnsembleRow, get
 from podium.db.stores.events import NewEvent
 from podium.db.stores.replicas import change as change_replica
 from podium.ensemble.values.ensemble_states import RUNNING_STATES, EnsembleState, MemberState
