@@ -31,7 +31,7 @@ from podium.sweep.scheduling.decisions import (
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.search_inputs import earlier_trials, past_trials
-from podium.sweep.spec.define_by_run import check_definable
+from podium.sweep.spec.define_by_run_checks import check_definable
 from podium.sweep.values.assignment import AttemptKey, Scalar
 from podium.sweep.values.errors import UserCodeError
 from podium.sweep.values.failure_causes import MEMORY_CAUSES, Cause

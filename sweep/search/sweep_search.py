@@ -40,7 +40,7 @@ from podium.sweep.search.samplers import (
     sampler_of,
 )
 from podium.sweep.search.study import Study
-from podium.sweep.spec.define_by_run import check_definable, enqueued_value
+from podium.sweep.spec.define_by_run_checks import check_definable, enqueued_value
 from podium.sweep.spec.grid import Grid
 from podium.sweep.spec.search_methods import BRUTE_FORCE, CUSTOM
 from podium.sweep.spec.sweep_spec import SweepSpec

@@ -8,7 +8,7 @@ Modules:
     command_line           Expands the macros of a script's command, with the syntax of W&B sweeps
     custom_optuna_classes  A custom Optuna sampler or pruner class in a sweep file, `module:Class` with arguments
     data_source            The `program.data` block of the sweep file: the data set that trials train on
-    define_by_run          Checks parameters that user code suggests in addition to those of the sweep file (define-by-
+    define_by_run_checks   Checks parameters that user code suggests in addition to those of the sweep file (define-by-
                            run)
     early_termination      The `early_terminate` block of the sweep file: the pruner
     grid                   A grid over conditional parameters: its size, and its points by index in a seeded order
