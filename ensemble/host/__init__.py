@@ -6,7 +6,7 @@ Modules:
     background_thread       Runs slow work in a thread next to the host's loop: evaluations, ensembles of finished
                             sweeps
     ensemble_status         The status of an ensemble, derived from the states of its replicas
-    evaluation_runner       Runs queued evaluations, oldest first
+    evaluation_queue        Runs queued evaluations, oldest first
     evaluator               Evaluates a running ensemble: requests its predictions on a split and scores them
     host_loop               The host's loop: reconciles replicas with the database and updates the state of each
                             ensemble

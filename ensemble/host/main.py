@@ -11,7 +11,7 @@ import sys
 from podium.db.schema.engine import Database
 from podium.ensemble.building.version_building import VersionBuilder
 from podium.ensemble.host.background_thread import BackgroundThread
-from podium.ensemble.host.evaluation_runner import EvaluationQueue
+from podium.ensemble.host.evaluation_queue import EvaluationQueue
 from podium.ensemble.host.evaluator import Evaluator
 from podium.ensemble.host.host_loop import HostLoop
 from podium.ensemble.host.ray_launcher import RayWorkerLauncher

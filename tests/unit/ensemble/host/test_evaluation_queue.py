@@ -14,7 +14,7 @@ import pytest
 from podium.db.stores import evaluations
 from podium.db.stores.ensemble_reader import EnsembleRow
 from podium.db.stores.evaluations import MAX_QUEUED, EvaluationRow
-from podium.ensemble.host.evaluation_runner import EvaluationQueue
+from podium.ensemble.host.evaluation_queue import EvaluationQueue
 from podium.ensemble.host.evaluator import PAUSE_S, RETRY_S, Evaluator, gateway_client
 from podium.sweep.values.errors import ConflictError, EnsembleError
 from tests.fakes import FakeClock
