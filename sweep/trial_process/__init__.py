@@ -14,11 +14,12 @@ Modules:
     lightning_callback     A callback for Lightning's Trainer that reports a metric to the trial, and stops a pruned
                            trial
     metric_downsampling    Downsamples long metric curves before they are sent, so that a million points cost little
+    metrics_file           Reads the metrics file that a script appends to, in lines of bounded length
     model_export           Saves the network of a user's trial for ensembles, and verifies that it can be rebuilt
     number_conversion      Converts reported numbers and steps of any library to Python's types
     optuna_frozen_trial    Optuna's enums and `FrozenTrial`, as callbacks and `constraints_func` read them
+    output_lines           Splits the output of a script into lines of bounded length
     ray_tune               Implements `tune.report`, `tune.get_checkpoint` and `tune.get_context` of Ray Tune in a trial
-    script_output          Splits the output of a script into lines, and reads its metrics file, both bounded
     script_program         Runs an unchanged script as the program of a trial, and collects its metrics
     slot_answers           Waits for the slot's answer to a request of the trial
     split_predictions      Saves the predictions of a user's trial on the rows that select and fit ensembles

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from podium.sweep.trial_process.script_output import JsonLines
+from podium.sweep.trial_process.metrics_file import JsonLines
 from podium.sweep.trial_process.wandb_environment import HOOK_FOLDER
 
 # The names that the hook relies on, which wandb has had since 0.13.

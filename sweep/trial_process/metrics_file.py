@@ -1,4 +1,4 @@
-"""Splits the output of a script into lines, and reads its metrics file, both bounded; trial process."""
+"""Reads the metrics file that a script appends to, in lines of bounded length; trial process."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from podium.sweep.spec.metric_extraction import MAX_LINE, STEP
+from podium.sweep.spec.metric_extraction import STEP
 from podium.sweep.values.errors import BadReportError
 
 MAX_JSON_LINE = 64 << 10  # bytes
@@ -15,35 +15,6 @@ _READ_BYTES = 1 << 20  # of the file at a time
 SUMMARY = "summary"  # the key of final values
 METRICS = "metrics"  # the key of further metrics, of any name: one may be called step
 _NON_FINITE = re.compile(r"[-+]?(?:nan|inf|infinity)", re.IGNORECASE)
-_ENDS = re.compile(rb"[\r\n]+")  # a progress bar returns to the start of its line
-_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-
-
-class LineSplitter:
-    """Assembles lines from chunks; truncates lines longer than 4,096 bytes."""
-
-    def __init__(self) -> None:
-        self._partial = b""
-
-    def feed(self, content: bytes) -> Iterator[str]:
-        """The lines that a chunk completes."""
-        *lines, partial = _ENDS.split(content)
-        for line in lines:
-            whole, self._partial = self._partial + line, b""
-            if whole:
-                yield _text(whole)
-        self._partial = (self._partial + partial)[:MAX_LINE]
-
-    def flush(self) -> Iterator[str]:
-        """The last line, if it is unterminated; to be called at the end."""
-        whole, self._partial = self._partial, b""
-        if whole:
-            yield _text(whole)
-
-
-def _text(line: bytes) -> str:
-    text = line[:MAX_LINE].decode(errors="replace")
-    return _ESCAPES.sub("", text) if "\x1b" in text else text
 
 
 class JsonLines:
