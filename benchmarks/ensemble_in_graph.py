@@ -46,7 +46,7 @@ from podium.ensemble.worker.network_interface import ModelFile
 from podium.ensemble.worker.network_loading import load
 from podium.ensemble.worker.worker_server import WorkerServer
 from podium.sweep.networks import models, weight_files
-from podium.sweep.runtime.atomic_files import sha256_of
+from podium.sweep.runtime.regular_files import sha256_of
 from podium.sweep.runtime.service_settings import available_cores
 
 MEMBERS = (3, 10)

@@ -38,7 +38,7 @@ from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import Precision, Rule, Task
 from podium.ensemble.worker.network_interface import ModelFile
 from podium.ensemble.worker.network_loading import load
-from podium.sweep.runtime.atomic_files import sha256_of
+from podium.sweep.runtime.regular_files import sha256_of
 
 ONGOING = 100
 READY = "ready"

@@ -41,8 +41,8 @@ from podium.sweep.lifecycle.database_changes import (
     SweepChanged,
     TrialPlanned,
 )
-from podium.sweep.runtime.atomic_files import sha256_of
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory, RuntimeDirectory
+from podium.sweep.runtime.regular_files import sha256_of
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.spec.sweep_spec import parse_spec

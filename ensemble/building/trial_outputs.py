@@ -16,8 +16,8 @@ from podium.ensemble.values.ensemble_spec import Split, Task
 from podium.ensemble.values.new_version import TrialFiles
 from podium.sweep.data import datasets
 from podium.sweep.data.datasets import Dataset
-from podium.sweep.runtime.atomic_files import check_regular, display_path, sha256_of
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
+from podium.sweep.runtime.regular_files import check_regular, display_path, sha256_of
 from podium.sweep.values.errors import ChangedDataError, EnsembleError
 from podium.sweep.values.network_manifest import (
     TARGETS,

@@ -20,7 +20,7 @@ from podium.ensemble.worker.network_interface import ModelFile, NetworkOutputs
 from podium.ensemble.worker.user_networks import LoadedModel, RebuiltNetwork
 from podium.sweep.networks import models, weight_files
 from podium.sweep.networks.flat_input_adapter import check_rows
-from podium.sweep.runtime.atomic_files import display_path
+from podium.sweep.runtime.regular_files import display_path
 from podium.sweep.values.errors import EnsembleError
 
 __all__ = ["InGraphNetwork", "ModelFile", "ServingModule", "SingleNetwork", "load"]

@@ -16,8 +16,8 @@ from podium.ensemble.worker import bundle_code
 from podium.ensemble.worker.network_interface import ModelFile
 from podium.sweep.networks import weight_files
 from podium.sweep.networks.flat_input_adapter import FlatInputAdapter, build_network
-from podium.sweep.runtime.atomic_files import display_path
 from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.runtime.regular_files import display_path
 from podium.sweep.values.errors import EnsembleError, UserCodeError
 from podium.sweep.values.network_manifest import ANSWERS, EXAMPLE, NetworkManifest, NotExportable, read_header
 

@@ -3,7 +3,7 @@
 Imported in every process.
 
 Modules:
-    atomic_files              Atomic writes, and safe reads of files in folders that trials can write to
+    atomic_files              Atomic writes of files: readers see either the old file or the new one
     clock                     A clock interface that tests can replace
     component_lifecycle       Startup, readiness, heartbeats and wake-ups, common to all components of the service
     component_states          Reads the state of the service's components from the file that `serve` writes
@@ -24,6 +24,7 @@ Modules:
                               OOM kills
     package_versions          The versions of installed packages, recorded with each sweep
     process_trees             Ends process trees completely: subreapers, death with the parent, killing all descendants
+    regular_files             Safe reads of files in folders that trials can write to: regular files only
     service_settings          The settings of a service, passed by `podium serve` to its components
     submission_provenance     The provenance of a submission: git commit of its code, and command line without secrets
     thread_variables          The environment variables that set the number of threads or worker processes of libraries

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from podium.sweep.protocol.limits import MAX_STEP
 from podium.sweep.protocol.slot_commands import PruneAnswer
 from podium.sweep.protocol.trial_messages import AttrsReported
-from podium.sweep.runtime.atomic_files import sha256_of
 from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.runtime.regular_files import sha256_of
 from podium.sweep.trial_process import artifacts, directory_checkpoints
 from podium.sweep.trial_process.channel import Channel
 from podium.sweep.trial_process.directory_checkpoints import CheckpointFolder

@@ -26,7 +26,7 @@ from podium.ensemble.worker.network_interface import ModelFile
 from podium.ensemble.worker.network_loading import SingleNetwork, load
 from podium.ensemble.worker.worker_actor import WorkerActor
 from podium.sweep.networks import models, weight_files
-from podium.sweep.runtime.atomic_files import sha256_of
+from podium.sweep.runtime.regular_files import sha256_of
 from podium.sweep.values.errors import EnsembleError
 from tests.message_client import MessageClient
 from tests.networks import (

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from podium.sweep.runtime.atomic_files import sha256_of
 from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.runtime.regular_files import sha256_of
 from podium.sweep.values.assignment import Limits
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Ended, Logged, Reported, Saved, Started

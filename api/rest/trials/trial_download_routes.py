@@ -16,8 +16,8 @@ from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext
 from podium.db.queries import trial_pages
 from podium.db.stores import trial_reader
-from podium.sweep.runtime.atomic_files import open_regular_in
 from podium.sweep.runtime.layout import ARTIFACTS, AttemptDirectory
+from podium.sweep.runtime.regular_files import open_regular_in
 from podium.sweep.values.errors import NotFoundError
 
 router = APIRouter(prefix="/api/v1/trials", tags=["trials"])

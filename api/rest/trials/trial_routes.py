@@ -22,8 +22,8 @@ from podium.db.stores import metrics, trial_reader
 from podium.db.stores.trial_reader import TrialRow
 from podium.ensemble.building import trial_outputs
 from podium.sweep.lifecycle.allowed_commands import TrialCommand
-from podium.sweep.runtime.atomic_files import open_regular
 from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.runtime.regular_files import open_regular
 from podium.sweep.values.assignment import Scalar
 from podium.sweep.values.errors import NotFoundError
 

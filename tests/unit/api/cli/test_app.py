@@ -21,8 +21,8 @@ from podium.api.client.client import Client
 from podium.api.client.sweep_responses import SweepInfo
 from podium.api.serve import supervisor
 from podium.sweep.lifecycle.database_changes import ArtifactSaved, SweepWarned
-from podium.sweep.runtime.atomic_files import sha256_of
 from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.runtime.regular_files import sha256_of
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Saved

@@ -20,9 +20,9 @@ from sqlalchemy import text
 from podium.db.integrity import file_checks
 from podium.db.integrity.main import INVARIANTS, Report, audit
 from podium.db.schema.engine import Database
-from podium.sweep.runtime.atomic_files import sha256_of
 from podium.sweep.runtime.disk_space import DiskSpace
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
+from podium.sweep.runtime.regular_files import sha256_of
 from podium.sweep.values.errors import DatabaseError
 from tests.doctor import assert_no_breaches
 from tests.service_rig import AT, ServiceRig

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from podium.sweep.runtime.atomic_files import sha256_of, write_atomic
+from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory, RuntimeDirectory, default_data_directory
+from podium.sweep.runtime.regular_files import sha256_of
 from podium.sweep.values.errors import DataDirectoryError
 
 _SOCKET_PATH_BYTES = 107

@@ -20,8 +20,8 @@ from podium.sweep.lifecycle.database_changes import (
     TrialPlanned,
     TrialRetried,
 )
-from podium.sweep.runtime.atomic_files import sha256_of
 from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.runtime.regular_files import sha256_of
 from podium.sweep.runtime.weights_lock import hold_weights, try_lock_weights
 from podium.sweep.scheduling.cleanup import CleanupThread
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder

@@ -16,9 +16,9 @@ from podium.ensemble.scoring.evaluation import evaluate
 from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import Rule, Task
 from podium.ensemble.values.ensemble_states import EnsembleState, MemberState
-from podium.sweep.runtime.atomic_files import display_path
 from podium.sweep.runtime.component_lifecycle import on_wake
 from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.runtime.regular_files import display_path
 from tests.service_rig import AT, ServiceRig, assert_problem
 
 URL = "/api/v1/ensembles"
