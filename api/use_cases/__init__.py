@@ -7,7 +7,8 @@ Modules:
     ensemble_building    Builds, previews and changes ensembles
     ensemble_evaluation  Queues the evaluation of an ensemble version, on a split or on posted rows; the host runs it
     sweep_checks         Checks of a sweep that need the service: uploaded code, data files, packages, earlier sweeps
-    sweep_commands       Changes a sweep: pause, resume, stop, cancel, extend; imports a study
-    sweep_submission     Submits a sweep, as a document or as the text of a sweep file, and previews a sweep file
+    sweep_commands       Changes a sweep: pause, resume, stop, cancel, extend
+    sweep_submission     Submits a sweep as a document or as the text of a sweep file, previews a sweep file, and
+                         imports a study
     trial_commands       Changes a trial: stop, retry, clone, annotate
 """

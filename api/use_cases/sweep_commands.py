@@ -1,15 +1,13 @@
-"""Changes a sweep: pause, resume, stop, cancel, extend; imports a study; api."""
+"""Changes a sweep: pause, resume, stop, cancel, extend; api."""
 
 from __future__ import annotations
 
 import time
 
 from podium.api.http.service_context import ServiceContext
-from podium.api.use_cases.sweep_submission import Submitted
-from podium.db.stores import imports, sweep_commands
+from podium.db.stores import sweep_commands
 from podium.sweep.lifecycle.allowed_commands import SweepCommand
 from podium.sweep.lifecycle.budget_usage import BudgetTerms
-from podium.sweep.lifecycle.sweep_import import parse_import
 
 
 def command_sweep(service: ServiceContext, sweep_id: int, command: SweepCommand) -> None:
@@ -29,11 +27,3 @@ def extend_sweep(
     with service.database.write() as connection:
         sweep_commands.extend(connection, sweep_id, run_cap, priority, at=time.time(), terms=terms)
     service.wake("scheduler")
-
-
-def import_study(service: ServiceContext, content: bytes, idempotency_key: str | None) -> Submitted:
-    """Store the trials of a study that ran elsewhere as a finished sweep. Raises `InvalidSpecError`."""
-    at = time.time()
-    prepared = imports.prepare(parse_import(content), at)
-    with service.database.write() as connection:
-        return Submitted(*imports.accept(connection, prepared, at, idempotency_key))

@@ -1,6 +1,6 @@
-"""Submits a sweep, as a document or as the text of a sweep file, and previews a sweep file; api.
+"""Submits a sweep as a document or as the text of a sweep file, previews a sweep file, and imports a study; api.
 
-Every way to submit runs the same checks, once: `check_sweep`.
+Every way to submit a sweep that runs has the same checks, once: `check_sweep`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import Any
 
 from podium.api.http.service_context import ServiceContext
 from podium.api.use_cases.sweep_checks import CheckedSweep, check_sweep
-from podium.db.stores import devices, installed_packages, sweeps, warm_starts
+from podium.db.stores import devices, imports, installed_packages, sweeps, warm_starts
+from podium.sweep.lifecycle.sweep_import import parse_import
 from podium.sweep.runtime.package_versions import environment, versions
 from podium.sweep.runtime.submission_provenance import Provenance
 from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec
@@ -100,6 +101,14 @@ def preview_text(service: ServiceContext, text: str) -> SweepFilePreview:
         return SweepFilePreview(read, read.problems, _plan(service, check_sweep(service, read.spec)))
     except InvalidSpecError as error:
         return SweepFilePreview(read, read.placed(error.problems), None)
+
+
+def import_study(service: ServiceContext, content: bytes, idempotency_key: str | None) -> Submitted:
+    """Store the trials of a study that ran elsewhere as a finished sweep. Raises `InvalidSpecError`."""
+    at = time.time()
+    prepared = imports.prepare(parse_import(content), at)
+    with service.database.write() as connection:
+        return Submitted(*imports.accept(connection, prepared, at, idempotency_key))
 
 
 def unreadable(read: SweepText) -> InvalidSpecError:
