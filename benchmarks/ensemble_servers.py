@@ -19,7 +19,7 @@ from benchmarks import load, processor_time
 from benchmarks.load import LoadProcess, LoadResult
 from podium.api.client.ensemble_responses import EnsembleInfo
 from podium.api.client.local_service import service
-from podium.api.serve.supervisor import free_port
+from podium.api.serve.ports import free_port
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
 
 MEMBERS = 3

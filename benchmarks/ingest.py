@@ -46,6 +46,7 @@ from benchmarks.run_settings import Plan
 from benchmarks.service import document, timed_sweep
 from podium.api.client.local_service import service
 from podium.api.rest.app import create_app
+from podium.api.serve.ports import free_port
 from podium.db.access import tokens
 from podium.db.access.tokens import Role
 from podium.db.schema.engine import Database
@@ -128,7 +129,7 @@ def _figures(name: str, found: list[Measurement]) -> list[Figure]:
 
 def of_recorder(folder: Path, trials: int, seconds: float) -> Measurement:
     """Measure the recorder in this process, with the API in another."""
-    settings = ServiceSettings(str(folder), str(folder / "run"), port=_free_port())
+    settings = ServiceSettings(str(folder), str(folder / "run"), port=free_port())
     database, recorder = _filled(settings, trials)
     try:
         with _api(settings):
@@ -219,13 +220,6 @@ def _reads(readers: list[load.LoadProcess]) -> tuple[float, ...]:
     if bad := [answer.status for answer in answers if answer.status not in (200, 404)]:
         raise RuntimeError(f"{len(bad)} of {len(answers)} reads failed, with HTTP status {sorted(set(bad))}")
     return tuple(answer.took_ms for answer in answers if answer.status == 200)
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
 
 
 def _wait_for(port: int) -> None:

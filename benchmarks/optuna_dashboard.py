@@ -22,7 +22,7 @@ import httpx2
 import optuna
 
 from benchmarks.generated_sweep import CURVE_POINTS, PARAMETERS, curve_of, params_of, state_of, value_of
-from podium.api.serve.supervisor import free_port
+from podium.api.serve.ports import free_port
 
 VERSION = "0.21.0"
 FOLDER = "PODIUM_OPTUNA_DASHBOARD"  # the installation folder; by default a temporary one

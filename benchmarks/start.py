@@ -29,7 +29,7 @@ from benchmarks.results import Figure, Row, at_most
 from benchmarks.run_settings import Plan
 from benchmarks.service import document
 from podium.api.client.client import Client
-from podium.api.serve.supervisor import free_port
+from podium.api.serve.ports import free_port
 from podium.db.schema.engine import Database
 from podium.sweep.lifecycle.database_changes import (
     AttemptEnded,

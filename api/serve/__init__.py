@@ -7,6 +7,7 @@ Modules:
     heartbeats          Detects components that missed heartbeats
     listen_policy       The addresses a service may listen on: loopback, or any with TLS of its own or of a proxy
     login_link_request  Requests a login link from the running service without loading an HTTP client
+    ports               Ports to listen on: whether one is free, and one that is
     service_lock        The lock of a data directory: one service, or one database upgrade, at a time
     supervisor          The supervisor: starts the components, restarts those that die, and stops all
     unfinished_files    Removes temporary files left by writers that were killed

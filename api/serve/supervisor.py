@@ -12,7 +12,6 @@ import secrets
 import selectors
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -23,6 +22,7 @@ from pathlib import Path
 from podium.api.client import service_certificate, shell_quoting
 from podium.api.serve import database_programs, login_link_request, unfinished_files
 from podium.api.serve.heartbeats import Heartbeats
+from podium.api.serve.ports import check_port
 from podium.api.serve.service_lock import service_locked
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.component_lifecycle import PARENT_PID, READY_FD
@@ -360,7 +360,7 @@ def serve(settings: ServiceSettings, log: Callable[[str], None]) -> None:
             settings.runtime.prepare()
             unfinished_files.remove(data)
             for option, port in (("--port", settings.port), ("--gateway-port", settings.gateway_port)):
-                _check_port(settings.host, port, option)
+                check_port(settings.host, port, option)
             if not data.admin_token.exists():
                 check_disk_space(data.root)  # the first start writes; later ones can serve reads from a full disk
             database_programs.run("migrate", data.database)
@@ -372,20 +372,6 @@ def serve(settings: ServiceSettings, log: Callable[[str], None]) -> None:
             Supervisor(settings, log).run()
         finally:
             shutil.rmtree(settings.runtime.root, ignore_errors=True)
-
-
-def free_port() -> int:
-    """A port that is free now."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def _check_port(host: str, port: int, option: str) -> None:
-    try:
-        socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
-    except OSError as error:
-        raise ServiceError(f"cannot listen on {host}:{port}: {error.strerror}; choose another with {option}") from error
 
 
 def _identity(file: Path) -> tuple[int, int] | None:

@@ -13,7 +13,7 @@ from typing import Self
 import psutil
 
 from podium.api.client.client import Client
-from podium.api.serve.supervisor import free_port
+from podium.api.serve.ports import free_port
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import PodiumError
 from tests.faults.victims import ON_RAY, PARTS, Census, ReportedComponent, reported_components

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from prometheus_client.parser import text_string_to_metric_families
 from tritonclient.utils import InferenceServerException, triton_to_np_dtype
 
+from podium.api.serve.ports import free_port
 from podium.db.stores import ensemble_reader, ensemble_writer, replicas
 from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import Rule, Task
@@ -52,7 +53,7 @@ class Serving:
         sweep_id = self.rig.sweep()
         self._trials = [self.rig.trial(sweep_id, number, 0.5) for number in range(3)]
         self._sweep_id = sweep_id
-        self.settings = replace(self.rig.settings, port=_free_port(), gateway_port=_free_port())
+        self.settings = replace(self.rig.settings, port=free_port(), gateway_port=free_port())
 
     def ensemble(self, name: str, *, canary: bool = False, **options: Any) -> list[FakeNetwork]:
         """An ensemble of three, ready, and a canary if there is to be one; returns the networks of the first."""
@@ -87,12 +88,6 @@ class Serving:
 
     def port(self, door: str) -> int:
         return self.settings.gateway_port if door == "gateway" else self.settings.port
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
 
 
 def _process(part: str, settings: ServiceSettings) -> subprocess.Popen[bytes]:

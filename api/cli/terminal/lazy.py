@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from podium.api.client.client import Client as Client
     from podium.api.client.client import serves as serves
     from podium.api.serve import listen_policy as listen_policy
+    from podium.api.serve import ports as ports
     from podium.api.serve import supervisor as supervisor
     from podium.api.serve.service_lock import service_locked as service_locked
     from podium.sweep.data import datasets as datasets
@@ -50,6 +51,7 @@ _MODULES = {
     "sweep_submission": "podium.api.client",
     "database_programs": "podium.api.serve",
     "listen_policy": "podium.api.serve",
+    "ports": "podium.api.serve",
     "supervisor": "podium.api.serve",
     "datasets": "podium.sweep.data",
     "service_settings": "podium.sweep.runtime",

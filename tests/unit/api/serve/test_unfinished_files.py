@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.api.serve import supervisor, unfinished_files
+from podium.api.serve import ports, supervisor, unfinished_files
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.service_settings import ServiceSettings
 
@@ -59,7 +59,7 @@ def test_serve_removes_them_before_it_starts_the_components(
     seen: list[bool] = []
     monkeypatch.setattr(supervisor.Supervisor, "run", lambda _: seen.append(left.exists()))
     settings = ServiceSettings(
-        str(data.root), str(data.root.parent / "run"), port=supervisor.free_port(), gateway_port=supervisor.free_port()
+        str(data.root), str(data.root.parent / "run"), port=ports.free_port(), gateway_port=ports.free_port()
     )
     mask = os.umask(0o077)
     os.umask(mask)
