@@ -71,7 +71,7 @@ def _name(process: psutil.Process) -> str:
     command = " ".join(process.cmdline())
     if "podium.api.gateway" in command:
         return "gateway"
-    if "WorkerActor" in command or ":Member" in command:
+    if process.name() == "podium-member" or ":Member" in command:
         return "members"
     if "Ensemble" in command:
         return "ingress"

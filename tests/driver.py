@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import os
 import signal
 from collections.abc import Callable
@@ -25,15 +24,15 @@ from podium.sweep.slots.slot import Slot
 from podium.sweep.values.assignment import Assignment, AttemptKey, Scalar
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Ended, Event, Reported, Started, StudyRequested, SuggestRequested
+from tests.process_templates import shared_template
 
-_PR_SET_CHILD_SUBREAPER = 36
 DIGITS = {"model": "mlp", "data": {"name": "digits"}}
 
 
 class SlotDriver:
     """One slot, its session, and the numbers of its calls and events.
 
-    A slot kills everything that its process has forked, and this is the test process: one slot at a time.
+    The process template is shared, and its children are the fork servers of this slot: one slot at a time.
     """
 
     def __init__(self, folder: Path, code: Path) -> None:
@@ -41,7 +40,8 @@ class SlotDriver:
         self._folder = folder
         self._runner = asyncio.Runner()
         self._trial_id = 0
-        self.slot = Slot("cpu-0", DeviceView("", None))
+        self._template = shared_template()
+        self.slot = Slot("cpu-0", DeviceView("", None), lambda: self._template.requests)
         self.open()
 
     def open(self) -> SlotDescription:
@@ -55,9 +55,8 @@ class SlotDriver:
         """End the fork server and its attempts."""
         self.kill_fork_server()
         while self.fork_servers():
-            self.wait(asyncio.sleep(0.01))  # the slot reaps it
+            self.wait(asyncio.sleep(0.01))  # the template reaps it
         self._runner.close()
-        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)  # the test process no longer adopts orphans
 
     def kill_fork_server(self) -> None:
         for pid in self.fork_servers():
@@ -72,7 +71,7 @@ class SlotDriver:
         return self._runner.run(awaited())
 
     def fork_servers(self) -> list[int]:
-        return children(os.getpid())
+        return children(self._template.process.pid)
 
     def assignment(self, program: str | dict[str, Any], **changes: Any) -> Assignment:
         """A new trial of `train:<program>`, or of a whole program; `changes` replace fields."""

@@ -10,8 +10,9 @@ from podium.db.stores import ensemble_reader, ensemble_writer
 from podium.db.stores.ensemble_reader import EnsembleRow
 from podium.db.stores.replicas import ReplicaRow
 from podium.ensemble.host.host_loop import HostLoop
-from podium.ensemble.host.launcher_interface import OnChange, Phase, WorkerConfig, WorkerStatus
+from podium.ensemble.host.launcher_interface import OnChange, WorkerConfig, WorkerStatus
 from podium.ensemble.values.ensemble_states import MemberState
+from podium.ensemble.worker.worker_messages import Phase
 from podium.sweep.lifecycle.database_changes import DeviceChanged
 from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.errors import EnsembleError
@@ -50,18 +51,22 @@ class FakeWorkerLauncher:
         self.refuses = ""
 
     def launch(self, config: WorkerConfig, on_change: OnChange) -> FakeWorkerHandle:
-        assert config.name not in {worker.config.name for worker in self.placed}, "a name is never used twice"
+        assert config.assignment.name not in {worker.config.assignment.name for worker in self.placed}, (
+            "a name is never used twice"
+        )
         if self.refuses:
             raise EnsembleError(self.refuses)
         self.placed.append(FakeWorkerHandle(config, 1000 + len(self.placed)))
         return self.placed[-1]
 
     def find(self, config: WorkerConfig, on_change: OnChange) -> FakeWorkerHandle | None:
-        return next((worker for worker in self.running if worker.config.name == config.name), None)
+        return next(
+            (worker for worker in self.running if worker.config.assignment.name == config.assignment.name), None
+        )
 
     def kill_all_except(self, names: Collection[str]) -> None:
         for worker in self.running:
-            worker.killed = worker.config.name not in names
+            worker.killed = worker.config.assignment.name not in names
 
     @property
     def running(self) -> list[FakeWorkerHandle]:
@@ -70,10 +75,10 @@ class FakeWorkerLauncher:
 
     @property
     def names(self) -> list[str]:
-        return [worker.config.name for worker in self.running]
+        return [worker.config.assignment.name for worker in self.running]
 
     def __getitem__(self, name: str) -> FakeWorkerHandle:
-        return next(worker for worker in self.placed if worker.config.name == name)
+        return next(worker for worker in self.placed if worker.config.assignment.name == name)
 
 
 class HostRig:

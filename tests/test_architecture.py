@@ -24,7 +24,8 @@ VAGUE = {"utils", "util", "common", "helpers", "helper", "manager", "core", "bas
 NOT_FOR_TRIALS = ("podium.api", "podium.db", "optuna", "sqlalchemy", "fastapi")
 LIGHT = {
     "podium": ("podium.api", "podium.db", "podium.sweep", "podium.ensemble", "numpy", "pydantic", "httpx2"),
-    "podium.ensemble.worker.worker_actor": (*NOT_FOR_TRIALS, "torch"),
+    "podium.ensemble.worker.worker_messages": (*NOT_FOR_TRIALS, "torch"),
+    "podium.sweep.process_template.template": (*NOT_FOR_TRIALS, "torch", "ray"),
     "podium.sweep.slots.slot_actor": (*NOT_FOR_TRIALS, "torch"),
     "podium.sweep.trial_process.attempt": (*NOT_FOR_TRIALS, "torch", "ray"),
     "podium.ensemble.worker.worker_server": (*NOT_FOR_TRIALS, "ray"),

@@ -1,7 +1,7 @@
 """The supervisor: starts the components, restarts those that die, and stops all; the `podium serve` process.
 
 Components communicate only through the database and sockets, so each can be restarted alone; only Ray takes the
-scheduler and the host with it. When this process dies, all processes that it started die too.
+scheduler with it. When this process dies, all processes that it started die too.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _MODULES = {
     "scheduler": "podium.sweep.scheduling.main",
     "host": "podium.ensemble.host.main",
 }
-_ON_RAY = ("scheduler", "host")
+_ON_RAY = ("scheduler",)
 _STOP_ORDER = ("gateway", "api", "host", "scheduler")
 
 

@@ -4,38 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any, Protocol
 
-from podium.ensemble.worker.network_interface import ModelFile
+from podium.ensemble.worker.worker_messages import Phase, WorkerAssignment
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerConfig:
-    """The configuration of one worker process: its members, their devices, and how they run."""
+    """What one worker process runs, and on which devices."""
 
-    name: str
-    files: tuple[ModelFile, ...]  # by member
+    assignment: WorkerAssignment
     device_ids: tuple[str, ...]  # by member
     node: str
     visible: str
-    in_graph: bool
-    endpoint: str
-    epoch: int
-    features: int
-    combination: str  # JSON
-    precision: str
-    threads: int
-
-
-class Phase(StrEnum):
-    """The phase of a worker process."""
-
-    STARTING = "starting"  # the process does not exist yet
-    WARMING = "warming"  # loading and warming its networks
-    READY = "ready"
-    LOAD_FAILED = "load_failed"  # its networks cannot be loaded; a restart would not help
-    EXITED = "exited"  # the process no longer exists
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
-"""Entry point of the ensemble host: connects Ray, the database and the gateway, and runs the loop; host process.
+"""Entry point of the ensemble host: connects the database, and runs the loop; host process.
 
-Started by `serve` as `python -P -m podium.ensemble.host.main SETTINGS RAY_ADDRESS`.
+Started by `serve` as `python -P -m podium.ensemble.host.main SETTINGS`.
 """
 
 from __future__ import annotations
@@ -14,19 +14,20 @@ from podium.ensemble.host.background_thread import BackgroundThread
 from podium.ensemble.host.evaluation_queue import EvaluationQueue
 from podium.ensemble.host.evaluator import Evaluator
 from podium.ensemble.host.host_loop import HostLoop
-from podium.ensemble.host.ray_launcher import RayWorkerLauncher
 from podium.ensemble.host.sweep_ensemble_builder import SweepEnsembleBuilder
+from podium.ensemble.host.worker_launcher import TemplateWorkerLauncher
 from podium.sweep.runtime.clock import SystemClock
 from podium.sweep.runtime.component_lifecycle import on_wake, report_ready, start_component
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import PodiumError
 
 
-def run(settings: ServiceSettings, ray_address: str) -> None:
+def run(settings: ServiceSettings) -> None:
     """Run until SIGTERM; the workers keep running for the next host. Raises `PodiumError`."""
     database = Database(settings.data.database)
     clock = SystemClock()
-    host = HostLoop(settings, database, RayWorkerLauncher(ray_address), clock)
+    launcher = TemplateWorkerLauncher(settings.runtime, settings.data.logs / "members.log")
+    host = HostLoop(settings, database, launcher, clock)
     evaluation_queue = EvaluationQueue(settings, database, Evaluator(settings), clock)
     sweep_ensembles = SweepEnsembleBuilder(database, VersionBuilder(settings.data), settings.data, clock)
     background = BackgroundThread([sweep_ensembles.step, evaluation_queue.step])
@@ -47,7 +48,7 @@ def run(settings: ServiceSettings, ray_address: str) -> None:
 def main() -> None:
     """Run the host; exit with the message of a `PodiumError`."""
     try:
-        run(start_component(), sys.argv[2])
+        run(start_component())
     except PodiumError as error:
         sys.exit(str(error))
 

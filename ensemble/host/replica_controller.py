@@ -14,7 +14,7 @@ from podium.db.schema.engine import Database
 from podium.db.stores import devices, ensemble_reader, ensemble_writer, replicas
 from podium.ensemble.building.trial_outputs import model_path
 from podium.ensemble.host import placement
-from podium.ensemble.host.launcher_interface import Phase, WorkerConfig, WorkerHandle, WorkerLauncher, WorkerStatus
+from podium.ensemble.host.launcher_interface import WorkerConfig, WorkerHandle, WorkerLauncher, WorkerStatus
 from podium.ensemble.host.placement import DeviceOccupancy
 from podium.ensemble.host.replica_runtime import STABLE_S, ReplicaRuntime, restart_delay_s
 from podium.ensemble.host.replica_spec import ReplicaKey, ReplicaSpec
@@ -22,6 +22,7 @@ from podium.ensemble.protocol.framing import unix_endpoint
 from podium.ensemble.values.ensemble_spec import Mode, Placement
 from podium.ensemble.values.ensemble_states import HOLDING_STATES, MemberState
 from podium.ensemble.worker.network_interface import ModelFile
+from podium.ensemble.worker.worker_messages import Phase, WorkerAssignment
 from podium.sweep.runtime.clock import Clock
 from podium.sweep.runtime.component_lifecycle import wake_component
 from podium.sweep.runtime.service_settings import ServiceSettings, available_cores
@@ -155,7 +156,7 @@ class ReplicaController:
             for replica, device_id in zip(spec.replicas, config.device_ids, strict=True):
                 replicas.change(
                     connection, replica.id, MemberState.STARTING, reason, device_id=device_id, node=config.node,
-                    pid=None, epoch=config.epoch, endpoint=config.endpoint,
+                    pid=None, epoch=config.assignment.epoch, endpoint=config.assignment.endpoint,
                 )  # fmt: skip
         runtime.enter(Phase.STARTING, self._clock.monotonic_s())
         runtime.sharing = placement.sharing_notes(chosen, [member.id for member in spec.version.members])
@@ -177,12 +178,9 @@ class ReplicaController:
             for member, device in zip(spec.members, chosen, strict=True)
         )
         processes = sum(len(member.replicas) for member in version.members) // len(spec.members)
-        return WorkerConfig(
+        assignment = WorkerAssignment(
             name=spec.name(epoch),
             files=files,
-            device_ids=tuple(device.device_id for device in chosen),
-            node=chosen[0].node,
-            visible=",".join(visible),
             in_graph=version.mode is Mode.IN_GRAPH,
             endpoint=unix_endpoint(self._settings.runtime.replica_socket(spec.replicas[0].id, epoch)),
             epoch=epoch,
@@ -190,6 +188,9 @@ class ReplicaController:
             combination=version.combination.to_json(),
             precision=version.precision.value,
             threads=max(1, available_cores() // processes),
+        )
+        return WorkerConfig(
+            assignment, tuple(device.device_id for device in chosen), node=chosen[0].node, visible=",".join(visible)
         )
 
     def _occupancy(self, spec: ReplicaSpec) -> list[DeviceOccupancy]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from podium.ensemble.host.launcher_interface import Phase, WorkerHandle, WorkerStatus
+from podium.ensemble.host.launcher_interface import WorkerHandle, WorkerStatus
 from podium.ensemble.host.replica_spec import ReplicaSpec
+from podium.ensemble.worker.worker_messages import Phase
 
 START_TIMEOUT_S = 60.0  # until the process exists
 LOAD_TIMEOUT_S = 120.0  # from then until its networks are loaded and warm

@@ -16,7 +16,9 @@ Modules:
     network_loading      Loads model files as networks that output probabilities or values
     persistent_failures  Detects networks that fail on every input, so that only a new process helps
     plan_selection       Selects the fastest execution plan of a group by benchmarking before the first request
+    report_server        Reports the state of a worker process to the host, over a Unix socket
     user_networks        Rebuilds users' networks from code and weights, and verifies their outputs
-    worker_actor         The worker as a Ray actor, which Ray places and kills; predictions use the worker's own socket
+    worker_messages      What the host assigns to a worker process, and what the process reports
+    worker_process       The worker process: loads its networks, and serves them on a socket of its own
     worker_server        A worker's server: receives requests, batches them, computes them and sends the replies
 """

@@ -86,8 +86,12 @@ class WorkerServer:
         ]
 
     def start(self) -> None:
-        """Bind and serve, replacing a socket file left by a dead worker."""
-        self._messages.bind()
+        """Bind and serve, replacing a socket file left by a dead worker. Raises `OSError` if it cannot bind."""
+        try:
+            self._messages.bind()
+        except OSError:
+            self._messages.close()
+            raise
         for thread in self._threads:
             thread.start()
 

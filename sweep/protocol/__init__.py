@@ -9,5 +9,6 @@ Modules:
     slot_commands         Commands of the scheduler to a slot
     slot_messages         The exchange between scheduler and slot: commands in one direction, numbered events in the
                           other
+    template_messages     The messages between the process template and its clients, over a Unix socket
     trial_messages        The messages between trial process and slot: one JSON object per line, over a socket
 """

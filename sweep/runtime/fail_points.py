@@ -67,14 +67,9 @@ def fail_point(name: str) -> None:
         _pass(Path(_FOLDER, name))
 
 
-def for_fork_server() -> dict[str, str]:
-    """The variable for a process that is started without it; that process must `hide` it from user code."""
+def variable() -> dict[str, str]:
+    """The variable that enables fail points in a process; empty if they are disabled."""
     return {} if _FOLDER is None else {VARIABLE: _FOLDER}
-
-
-def hide() -> None:
-    """Remove the variable from the environment, so that child processes do not inherit it."""
-    os.environ.pop(VARIABLE, None)
 
 
 def _pass(armed: Path) -> None:

@@ -194,12 +194,26 @@ class RuntimeDirectory:
     def gateway_socket(self) -> Path:
         return self.root / "gateway.sock"
 
+    @property
+    def template_socket(self) -> Path:
+        """Takes requests for processes; see `podium.sweep.process_template`."""
+        return self.root / "template.sock"
+
+    @property
+    def ray_workers_socket(self) -> Path:
+        """Takes the raylet's requests for workers; see `podium.sweep.slots.ray_worker_template`."""
+        return self.root / "ray-workers.sock"
+
     def wake_socket(self, part: str) -> Path:
         """A datagram socket that notifies the component `part` of changes in the database."""
         return self.root / f"{part}.wake"
 
     def replica_socket(self, replica_id: int, epoch: int) -> Path:
         return self.root / f"r{replica_id}-{epoch}.sock"
+
+    def worker_socket(self, name: str) -> Path:
+        """The socket on which a worker process reports its state to the host."""
+        return self.root / f"{name}.sock"
 
     @classmethod
     def of(cls, data: DataDirectory) -> RuntimeDirectory:

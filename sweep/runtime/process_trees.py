@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
+_PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -17,6 +18,11 @@ def become_subreaper() -> None:
     """Make this process the parent of orphaned descendants, including daemonized ones, instead of init."""
     if _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
+
+
+def name_process(name: str) -> None:
+    """Set the name of this process as `ps -o comm` and `top` show it; at most 15 characters."""
+    _libc.prctl(_PR_SET_NAME, name.encode(), 0, 0, 0)
 
 
 def die_with_parent(parent_pid: int, signal_number: int = signal.SIGKILL) -> None:

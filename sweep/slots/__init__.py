@@ -1,16 +1,19 @@
 """Slots: one device each, its fork servers, and the attempt that runs on it; the slot pool on Ray.
 
-Only this room and the ensemble host import Ray. Runs in slot actors; the slot pool runs in the scheduler.
+Only this room imports Ray. Runs in slot actors; the slot pool runs in the scheduler.
 
 Modules:
-    event_queue         The events of a slot that the scheduler has not acknowledged, encoded and bounded
-    fork_server_client  A slot's client of one fork server: start it, send requests, receive replies
-    fork_server_pool    The fork servers of one slot: one without packages, and one for each recent `program.preload`
-    ray_guardian        Runs Ray's head node under a guardian that leaves no process behind
-    ray_slots           The slots on Ray: attach to existing ones, create missing ones, exchange messages
-    ray_start_command   `ray start` without Ray's dashboard, dashboard agent and client server
-    running_attempt     The attempt that a slot runs, and its time limits, which hold while the scheduler is away
-    slot                One slot: a reserved device, its fork servers, and the attempt that runs on it
-    slot_actor          The slot as a Ray actor: Ray reserves a device, and this class determines which one
-    trial_log           The log of one attempt: the beginning and the end of its output, limited in size
+    event_queue          The events of a slot that the scheduler has not acknowledged, encoded and bounded
+    fork_server_client   A slot's client of one fork server: start it, send requests, receive replies
+    fork_server_pool     The fork servers of one slot: one without packages, and one for each recent `program.preload`
+    ray_guardian         Runs Ray's head node and the process template under a guardian that leaves no process behind
+    ray_slots            The slots on Ray: attach to existing ones, create missing ones, exchange messages
+    ray_start_command    `ray start` without Ray's dashboard, dashboard agent and client server, and with workers forked
+                         from a template
+    ray_worker_launcher  The command by which the raylet starts a Python worker: has it forked from the process template
+    ray_worker_template  Forks Ray's Python workers from a process that has imported Ray, and torch before
+    running_attempt      The attempt that a slot runs, and its time limits, which hold while the scheduler is away
+    slot                 One slot: a reserved device, its fork servers, and the attempt that runs on it
+    slot_actor           The slot as a Ray actor: Ray reserves a device, and this class determines which one
+    trial_log            The log of one attempt: the beginning and the end of its output, limited in size
 """

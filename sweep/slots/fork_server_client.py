@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from podium.sweep.process_template.forked_process import ForkedProcess
 from podium.sweep.protocol.fork_server_messages import (
     AttemptExited,
     AttemptForked,
@@ -21,12 +21,12 @@ from podium.sweep.protocol.fork_server_messages import (
     encode_request,
 )
 from podium.sweep.protocol.limits import MAX_PACKET_BYTES
-from podium.sweep.runtime import fail_points
-from podium.sweep.runtime.process_trees import kill_orphans
+from podium.sweep.protocol.template_messages import ForkProcess
 from podium.sweep.runtime.thread_variables import thread_variables
 from podium.sweep.runtime.user_environment import user_environment
 from podium.sweep.values.errors import UserCodeError
 
+FORK_SERVER = "podium.sweep.trial_process.fork_server"
 PRELOAD_S = 20.0  # a slot that is unresponsive for longer is considered lost
 
 
@@ -41,48 +41,45 @@ AttemptReply = AttemptForked | AttemptExited | ForkServerExited
 
 
 class ForkServerClient:
-    """One fork server, restarted on the next attempt after it has exited.
+    """One fork server, requested again on the next attempt after it has exited.
 
     Args:
         visible: CUDA_VISIBLE_DEVICES of the fork server and its children.
-        on_reply: Called with each reply about the attempt. When the fork server exits, the kernel kills the attempt.
-            The slot then adopts and kills the processes that the attempt left behind, and calls `on_reply` with
+        on_reply: Called with each reply about the attempt. When the fork server exits, the kernel kills the attempt,
+            and the process template kills the processes that the attempt left behind. Then `on_reply` is called with
             `ForkServerExited`.
+        template: The socket of the process template.
         preload: Packages that the fork server imports before it forks.
-        protected: The pids of other children of this process, which are not orphans of the fork server.
     """
 
     def __init__(
         self,
         visible: str,
         on_reply: Callable[[AttemptReply], None],
+        template: Callable[[], Path],
         preload: Sequence[str] = (),
-        protected: Callable[[], set[int]] = set,
     ) -> None:
         self._visible = visible
         self._preload = tuple(preload)
-        self._protected = protected
         self._on_reply = on_reply
-        self._process: subprocess.Popen[bytes] | None = None
+        self._template = template
         self._control: socket.socket | None = None
         self._reader: asyncio.Task[None] | None = None
+        self._process: ForkedProcess | None = None
         self._warm: asyncio.Future[None] | None = None
 
     @property
     def pid(self) -> int:
-        assert self._process is not None
+        assert self._process is not None and self._process.pid is not None
         return self._process.pid
 
-    @property
-    def is_alive(self) -> bool:
-        return self._process is not None and self._process.poll() is None
-
     async def ready(self) -> None:
-        """Start the fork server unless it is alive, and wait until its imports are done.
+        """Request the fork server unless it is alive, and wait until its imports are done.
 
-        Raises `UserCodeError` when a package of `preload` cannot be imported, exits the process, or takes too long.
+        Raises `UserCodeError` when a package of `preload` cannot be imported, exits the process, or takes too long, and
+        `OSError` when there is no process template.
         """
-        if self._warm is None or not self.is_alive:
+        if self._warm is None or self._process is None or self._process.has_exited:
             self._warm = self._start()
         try:
             await asyncio.wait_for(asyncio.shield(self._warm), PRELOAD_S if self._preload else None)
@@ -98,34 +95,26 @@ class ForkServerClient:
         return ", ".join(self._preload)
 
     def _start(self) -> asyncio.Future[None]:
-        kill_orphans(self._protected())
-        if self._process is not None:
-            self._process.poll()  # reap the previous one
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)  # one request, one packet
-        environment = {
-            **user_environment(),
-            # A single thread while packages are imported: fork() copies only the calling thread.
-            **thread_variables(1),
-            "CUDA_VISIBLE_DEVICES": self._visible,
-            **fail_points.for_fork_server(),
-        }
-        module = "podium.sweep.trial_process.fork_server"
+        environment = {**user_environment(), **thread_variables(1), "CUDA_VISIBLE_DEVICES": self._visible}
+        request = ForkProcess(FORK_SERVER, self._preload, environment)
         with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", module, str(theirs.fileno()), *self._preload],
-                pass_fds=[theirs.fileno()],
-                env=environment,
-                start_new_session=True,
-            )
+            try:
+                self._process = ForkedProcess.request(self._template(), request, [theirs.fileno()])
+            except BaseException:
+                ours.close()
+                raise
         ours.setblocking(False)
+        loop = asyncio.get_running_loop()
         self._control = ours
-        ready = asyncio.get_running_loop().create_future()
-        self._reader = asyncio.get_running_loop().create_task(self._read_replies(ours, ready))
+        ready = loop.create_future()
+        self._reader = loop.create_task(self._run(ours, self._process, ready))
         return ready
 
     def fork(self, descriptors: list[int]) -> None:
         """Request a process that inherits these descriptors. Raises `OSError` when the fork server has exited."""
-        assert self._control is not None
+        if self._control is None:
+            raise ConnectionResetError("the fork server has exited")
         socket.send_fds(self._control, [encode_request(ForkAttempt())], descriptors)
 
     def signal(self, number: int) -> None:
@@ -139,6 +128,18 @@ class ForkServerClient:
         self._warm = None  # even before the process is gone
         if self._process is not None:
             self._process.kill()
+
+    async def _run(self, control: socket.socket, process: ForkedProcess, ready: asyncio.Future[None]) -> None:
+        """Read the replies of the fork server and of the template until the fork server has exited."""
+        template = asyncio.get_running_loop().create_task(_until_exit(process))
+        await self._read_replies(control, ready)
+        control.close()
+        orphans = await template
+        if control is self._control:  # not replaced by a newer fork server
+            self._control = self._warm = None
+            if not ready.done():
+                self._fail(ready, self._exited_before_ready())
+            self._on_reply(ForkServerExited(orphans))
 
     async def _read_replies(self, control: socket.socket, ready: asyncio.Future[None]) -> None:
         loop = asyncio.get_running_loop()
@@ -159,24 +160,11 @@ class ForkServerClient:
                     self._fail(ready, UserCodeError(reply.message))
                 else:
                     self._on_reply(reply)
-        control.close()
-        if control is self._control:  # not replaced by a newer fork server
-            self._on_exit(ready)
-
-    def _on_exit(self, ready: asyncio.Future[None]) -> None:
-        was_alive = self.is_alive  # then it is counted among the orphans
-        killed = kill_orphans(self._protected())
-        orphans = len(killed) - (was_alive and self.pid in killed)
-        if self._process is not None:
-            self._process.poll()  # `kill_orphans` may have reaped it
-        if not ready.done():
-            self._fail(ready, self._exited_before_ready())
-        self._on_reply(ForkServerExited(orphans))
 
     def _exited_before_ready(self) -> Exception:
         """The error for waiting callers; it names the packages to preload, if there are any."""
         if not self._preload:
-            return RuntimeError("the fork server exited before it was ready; see the log of Ray's worker")
+            return RuntimeError("the fork server exited before it was ready; see ray.log")
         return UserCodeError(
             f"program.preload: the process exited while it imported {self._names}; remove the package that cannot be "
             "imported"
@@ -185,3 +173,18 @@ class ForkServerClient:
     def _fail(self, ready: asyncio.Future[None], error: Exception) -> None:
         ready.set_exception(error)
         ready.exception()  # mark as retrieved: nobody may be waiting
+
+
+async def _until_exit(process: ForkedProcess) -> int:
+    """Read the replies of the template; returns the number of orphans once the process has exited."""
+    loop = asyncio.get_running_loop()
+    readable = asyncio.Event()
+    loop.add_reader(process.connection, readable.set)
+    try:
+        while process.read():
+            readable.clear()
+            await readable.wait()
+    finally:
+        loop.remove_reader(process.connection)
+        process.close()
+    return process.orphans

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from podium.sweep.slots.fork_server_client import AttemptReply, ForkServerClient
 
@@ -16,9 +17,10 @@ class ForkServerPool:
     `on_reply` gets the replies of the current fork server only.
     """
 
-    def __init__(self, visible: str, on_reply: Callable[[AttemptReply], None]) -> None:
+    def __init__(self, visible: str, on_reply: Callable[[AttemptReply], None], template: Callable[[], Path]) -> None:
         self._visible = visible
         self._on_reply = on_reply
+        self._template = template
         self._preloaded: OrderedDict[tuple[str, ...], ForkServerClient] = OrderedDict()  # by packages, newest last
         self._plain = self.current = self._new(())
 
@@ -44,9 +46,5 @@ class ForkServerPool:
             if server is self.current:
                 self._on_reply(reply)
 
-        def protected() -> set[int]:
-            others = (self._plain, *self._preloaded.values())
-            return {other.pid for other in others if other is not server and other.is_alive}
-
-        server = ForkServerClient(self._visible, on_reply, names, protected)
+        server = ForkServerClient(self._visible, on_reply, self._template, names)
         return server

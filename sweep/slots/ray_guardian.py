@@ -1,12 +1,14 @@
-"""Runs Ray's head node under a guardian that leaves no process behind; a process of its own, started by `serve`.
+"""Runs Ray's head node and the process template under a guardian that leaves no process behind; started by `serve`.
 
 `python -P -m podium.sweep.slots.ray_guardian SETTINGS`. Not all of Ray's processes exit with their parent. The guardian
 is a subreaper, and all processes of Ray, slots, trials and members are below it. On SIGTERM, when `serve` exits
-(end-of-file on standard input), or when Ray exits, it kills everything below it.
+(end-of-file on standard input), or when Ray exits, it kills everything below it. A process template that is killed is
+started again; the processes that it has forked keep running.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import secrets
@@ -20,11 +22,16 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from podium.sweep.process_template.forked_process import REQUESTS
+from podium.sweep.process_template.template_process import TemplateProcess
+from podium.sweep.runtime import fail_points
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.component_lifecycle import report_ready
 from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
-from podium.sweep.runtime.process_trees import become_subreaper, die_with_parent, kill_descendants
+from podium.sweep.runtime.process_trees import become_subreaper, children, die_with_parent, kill_descendants
 from podium.sweep.runtime.service_settings import ServiceSettings
+from podium.sweep.runtime.user_environment import user_environment
+from podium.sweep.slots import ray_worker_launcher
 
 # Variables of a Ray cluster of the user: its token would replace this service's, and be in every process.
 OTHER_RAY_VARIABLES = ("RAY_AUTH_TOKEN", "RAY_ADDRESS")
@@ -110,6 +117,12 @@ def guard(settings: ServiceSettings) -> int:
     signal.signal(signal.SIGCHLD, lambda *_: None)
     # If this process is killed together with `serve`, no other process would stop Ray.
     exit_with_guardian = functools.partial(die_with_parent, os.getpid(), signal.SIGTERM)
+    template = TemplateProcess(
+        settings.runtime.template_socket, settings.runtime.ray_workers_socket, _template_environment()
+    )
+    template.start_if_exited()
+    os.environ[REQUESTS] = str(settings.runtime.template_socket)
+    os.environ[ray_worker_launcher.SOCKET] = str(settings.runtime.ray_workers_socket)
     ray = subprocess.Popen(_command(settings), stdin=subprocess.DEVNULL, preexec_fn=exit_with_guardian)
     announced = False
     while not stopping and ray.poll() is None:
@@ -121,9 +134,27 @@ def guard(settings: ServiceSettings) -> int:
         if not announced and address_of(settings.runtime):
             announced = True
             report_ready()
+        if template.has_failed:
+            print("the process template failed", file=sys.stderr)  # after its traceback
+            break
+        template.start_if_exited()
+        _reap_adopted({ray.pid, template.pid})
     _stop(ray)
+    template.close()
     shutil.rmtree(settings.runtime.ray, ignore_errors=True)
     return 0 if stopping else 1
+
+
+def _template_environment() -> dict[str, str]:
+    """The environment of the template, which the kernel shows for all processes that it forks: without tokens."""
+    return {**user_environment(), **fail_points.variable()}
+
+
+def _reap_adopted(own: set[int]) -> None:
+    """Reap the exited processes that this process has adopted, such as those of a template that was killed."""
+    for pid in set(children(os.getpid())) - own:
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(pid, os.WNOHANG)
 
 
 def _stop(ray: subprocess.Popen[bytes]) -> None:

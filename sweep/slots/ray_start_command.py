@@ -1,4 +1,6 @@
-"""`ray start` without Ray's dashboard, dashboard agent and client server; started by the guardian in `ray_guardian`.
+"""`ray start` without Ray's dashboard, dashboard agent and client server, and with workers forked from a template.
+
+Started by the guardian in `ray_guardian`.
 
 `python -P -m podium.sweep.slots.ray_start_command start --head …`, with the arguments of Ray's own command.
 With `ray[default]`, `ray[tune]` or `ray[serve]` installed, Ray starts all three processes. There is no option to
@@ -7,6 +9,8 @@ disable them, and their metrics ports require no token. Podium uses none of them
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -20,9 +24,12 @@ from ray._raylet import (  # type: ignore[attr-defined]  # a module in Cython, w
 )
 from ray.scripts import scripts
 
+from podium.sweep.slots import ray_worker_launcher
+
 AGENT_OPTION = "--dashboard_agent_command="
 # The raylet requires a running agent. This one does nothing.
 IDLE_AGENT = f"{AGENT_OPTION}sleep infinity"
+WORKER_OPTION = "--python_worker_command="
 NO_PORT = -1  # the value that Ray's own agent reports for a server that is not running
 
 
@@ -36,13 +43,13 @@ class HeadNode(node.Node):  # type: ignore[misc]
         """Start no server for `ray://` addresses."""
 
     def start_raylet(self, *args: Any, **kwargs: Any) -> None:
-        """Start the raylet with an idle process for its dashboard agent.
+        """Start the raylet with an idle process for its dashboard agent, and with the launcher for its workers.
 
         The raylet waits for a file with each port of its agent, so these files are written before it starts.
         """
         for name in (METRICS_AGENT_PORT_NAME, METRICS_EXPORT_PORT_NAME, DASHBOARD_AGENT_LISTEN_PORT_NAME):
             persist_port(self.get_session_dir_path(), self.node_id, name, NO_PORT)
-        with _idle_dashboard_agent():
+        with _changed_raylet_command():
             super().start_raylet(*args, **kwargs)
 
 
@@ -61,15 +68,36 @@ def with_idle_agent(command: Sequence[str]) -> list[str]:
     return changed
 
 
+def with_worker_launcher(command: Sequence[str]) -> list[str]:
+    """The raylet's command with `ray_worker_launcher` before Ray's command for Python workers.
+
+    Raises:
+        RuntimeError: The command has no such command: this version of Ray starts workers in another way.
+    """
+    interpreter = subprocess.list2cmdline([sys.executable])
+    launcher = subprocess.list2cmdline([sys.executable, "-I", "-S", ray_worker_launcher.__file__])
+    before = f"{WORKER_OPTION}{interpreter} "
+    changed = [
+        f"{WORKER_OPTION}{launcher} {word.removeprefix(before)}" if word.startswith(before) else word
+        for word in command
+    ]
+    if changed == list(command):
+        raise RuntimeError(
+            f"the raylet of this version of Ray has no option {WORKER_OPTION} with this interpreter, so its workers "
+            "cannot be forked; install the version of Ray in constraints.txt"
+        )
+    return changed
+
+
 @contextmanager
-def _idle_dashboard_agent() -> Iterator[None]:
-    """While active, `ray._private.services` starts raylets with an idle agent."""
+def _changed_raylet_command() -> Iterator[None]:
+    """While active, `ray._private.services` starts raylets with an idle agent and with the launcher."""
     start = services.start_ray_process
 
-    def start_with_idle_agent(command: Sequence[str], *args: Any, **kwargs: Any) -> Any:
-        return start(with_idle_agent(command), *args, **kwargs)
+    def start_changed(command: Sequence[str], *args: Any, **kwargs: Any) -> Any:
+        return start(with_worker_launcher(with_idle_agent(command)), *args, **kwargs)
 
-    services.start_ray_process = start_with_idle_agent
+    services.start_ray_process = start_changed
     try:
         yield
     finally:

@@ -39,7 +39,6 @@ from podium.sweep.runtime.disk_full_classification import ON_DATA_DISK
 from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.incremental_removal import advance, finish, removal_steps, unfinished
 from podium.sweep.runtime.layout import AttemptDirectory
-from podium.sweep.runtime.process_trees import become_subreaper
 from podium.sweep.slots.event_queue import EventQueue
 from podium.sweep.slots.fork_server_client import AttemptReply
 from podium.sweep.slots.fork_server_pool import ForkServerPool
@@ -74,7 +73,8 @@ log = logging.getLogger("podium.slot")
 class Slot:
     """Runs one attempt at a time, each in a new process, and keeps its events until they are acknowledged."""
 
-    def __init__(self, name: str, device: DeviceView) -> None:
+    def __init__(self, name: str, device: DeviceView, template: Callable[[], Path]) -> None:
+        """`template` returns the socket of the process template."""
         self._name = name
         self._device = device
         self._counted: dict[int, Assignment] = {}  # by the number of the event that ended it
@@ -85,19 +85,18 @@ class Slot:
         self._running: RunningAttempt | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self.events = EventQueue()
-        self.fork_servers = ForkServerPool(device.visible, self._on_reply)
+        self.fork_servers = ForkServerPool(device.visible, self._on_reply, template)
         self.oom_counter = memory_and_disk_usage.oom_counter()
 
     # Called by the scheduler.
 
     async def open(self) -> bytes:
-        """Start the fork server unless it is alive, wait until it is ready, and return a `SlotDescription`.
+        """Request the fork server unless it is alive, wait until it is ready, and return a `SlotDescription`.
 
         Opens a session: calls of earlier sessions return `SUPERSEDED` from now on.
         """
         self._session += 1
         self._call = 0
-        become_subreaper()  # if the fork server is killed, its children are adopted here and not by init
         async with self._command_lock:  # the effect of commands of an earlier session is part of the description
             if self._running is None:
                 await self.fork_servers.select()

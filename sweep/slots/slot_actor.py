@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import ray
 
+from podium.sweep.process_template.forked_process import template_socket
 from podium.sweep.protocol.codec import DeviceView
 from podium.sweep.protocol.slot_messages import SlotDescription
 from podium.sweep.slots.slot import Slot
@@ -25,6 +26,7 @@ class RaySlot(Slot):
         super().__init__(
             f"{kind}-{self._position}",
             DeviceView(visible, None if kind == "cpu" or pretend else gpu_uuid(visible)),
+            template_socket,
         )
 
     def describe(self) -> SlotDescription:

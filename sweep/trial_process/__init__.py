@@ -9,7 +9,7 @@ Modules:
     constraint_function    `program.constraints`: evaluates the constraints of a trial, as Optuna's `constraints_func`
     directory_checkpoints  Checkpoints that are folders, as in Ray: written atomically, loaded by the trial's next
                            attempt
-    fork_server            Imports what trials need, then forks one process per attempt
+    fork_server            Forks one process per attempt, with the imports of the process template
     import_hooks           Calls a function immediately after a module is imported
     lightning_callback     A callback for Lightning's Trainer that reports a metric to the trial, and stops a pruned
                            trial

@@ -1,28 +1,26 @@
-"""Imports what trials need, then forks one process per attempt; the fork server, a child of the slot.
+"""Forks one process per attempt, with the imports of the process template; the fork server, one or more per slot.
 
-Started by a slot as `python -P -m podium.sweep.trial_process.fork_server`, with a socket on a descriptor; the messages
-are in `podium.sweep.protocol.fork_server_messages`. The fork server is a subreaper: it adopts and kills the processes
+The process template forks it at the request of a slot, and passes a socket; the messages are in
+`podium.sweep.protocol.fork_server_messages`. The fork server is a subreaper: it adopts and kills the processes
 that an attempt leaves behind before it reports the exit, so that a free slot has no processes. When the slot exits, the
 socket closes, and every process below this one is killed.
 
 The fork server of multiprocessing is no alternative: started from a Ray worker, it imports Ray's main module again in
-every child. Nothing may run before the fork: the threads of a parallel operation do not survive it, and the next
-operation in the child would wait for them forever.
+every child. No parallel operation may run before the fork: its threads do not survive, and the next operation in the
+child would wait for them forever.
 """
 
 from __future__ import annotations
 
-import gc
 import importlib
 import os
 import selectors
 import signal
 import socket
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NoReturn
 
+from podium.sweep.process_template.template import count_threads, share_memory
 from podium.sweep.protocol.fork_server_messages import (
     AttemptExited,
     AttemptForked,
@@ -34,12 +32,12 @@ from podium.sweep.protocol.fork_server_messages import (
     encode_reply,
 )
 from podium.sweep.protocol.limits import MAX_PACKET_BYTES
-from podium.sweep.runtime import fail_points, huge_pages
 from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.process_trees import (
     become_subreaper,
     die_with_parent,
     kill_descendants,
+    name_process,
     reap,
 )
 from podium.sweep.trial_process import attempt
@@ -116,6 +114,7 @@ class ForkServer:
             signal.signal(signal.SIGINT, signal.default_int_handler)
             os.setsid()
             die_with_parent(parent)
+            name_process("podium-trial")
             self._control.close()
             os.set_inheritable(connection, False)
             status = attempt.run(socket.socket(fileno=connection), log)
@@ -158,27 +157,13 @@ class ForkServer:
             os._exit(0)
 
 
-def warm_up(preload: Sequence[str] = ()) -> None:
-    """Do once what every attempt would do again: imports, and torch's initialization at its first operation.
-
-    Measured per trial: `numpy.random` 7 ms, the first torch operation 5 ms. A tensor of one number is below the size at
-    which torch starts threads; this is checked, since a child would wait for them forever.
-
-    Args:
-        preload: Installed packages that a sweep wants imported, too. Raises `UserCodeError` if one cannot be.
-    """
+def _import_packages(names: Sequence[str]) -> None:
+    """Import the packages of `program.preload`. Raises `UserCodeError` if one cannot be."""
     torch = importlib.import_module("torch")
-    for name in ("numpy.random", "podium.sweep.training.fit"):
-        importlib.import_module(name)
-    torch.manual_seed(0)
-    torch.zeros(1).add_(1)
-    if (threads := _threads()) > 1:
-        raise RuntimeError(f"the fork server has {threads} threads after its imports; fork() would lose them")
-    for name in preload:
+    for name in names:
         _import(name, torch)
-    gc.collect()
-    huge_pages.collapse_memory()
-    gc.freeze()  # children share these pages; garbage collection there must not copy them
+    if names:
+        share_memory()
 
 
 def _import(name: str, torch: Any) -> None:
@@ -190,7 +175,7 @@ def _import(name: str, torch: Any) -> None:
         raise UserCodeError(f"program.preload: {name} {missing}") from None
     except BaseException as error:  # noqa: BLE001 - third-party code may raise anything
         raise UserCodeError(f"program.preload: {name} cannot be imported: {type(error).__name__}: {error}") from None
-    if (threads := _threads()) > 1:
+    if (threads := count_threads()) > 1:
         raise UserCodeError(
             f"program.preload: {name} starts {threads - 1} threads when it is imported, which are lost in fork(); "
             "remove it"
@@ -199,26 +184,17 @@ def _import(name: str, torch: Any) -> None:
         raise UserCodeError(f"program.preload: {name} uses the GPU when it is imported; remove it")
 
 
-def _threads() -> int:
-    """The number of threads, without jemalloc's own: that library restarts it after a fork."""
-    names = [(task / "comm").read_text().strip() for task in Path("/proc/self/task").iterdir()]
-    return len([name for name in names if name != "jemalloc_bg_thd"])
-
-
-def main() -> None:
-    """`python -P -m podium.sweep.trial_process.fork_server DESCRIPTOR PACKAGE...`."""
-    fail_points.hide()
+def run_forked(preload: Sequence[str], descriptors: Sequence[int], owner: int) -> int:
+    """Serve the slot at the other end of the socket `descriptors[0]`, with these packages imported."""
+    os.close(owner)  # this process exits with its slot
+    name_process("podium-fork-srv")
     become_subreaper()
     os.nice(TRIAL_NICENESS)
-    control = socket.socket(fileno=int(sys.argv[1]))
-    server = ForkServer(control)
+    server = ForkServer(socket.socket(fileno=descriptors[0]))
     try:
-        warm_up(sys.argv[2:])
+        _import_packages(preload)
     except UserCodeError as error:
         server.fail(str(error))
     else:
         server.serve()
-
-
-if __name__ == "__main__":
-    main()
+    return 0

@@ -16,7 +16,7 @@ from podium.api.client.client import Client
 from podium.api.serve.ports import free_port
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import PodiumError
-from tests.faults.victims import ON_RAY, PARTS, Census, ReportedComponent, reported_components
+from tests.faults.victims import ON_RAY, ON_SLOT, PARTS, TEMPLATES, Census, ReportedComponent, reported_components
 from tests.running_service import PODIUM, mentions, service_marks
 
 POLL_S = 0.02
@@ -70,8 +70,7 @@ class FaultedService:
         conditions: dict[str, Callable[[], bool]] = {
             **dict.fromkeys(PARTS, lambda: self._is_back(kind, pid)),
             **dict.fromkeys(ON_RAY, self._ray_is_new),
-            "slot": lambda: self._slots_work(but=pid),
-            "fork server": lambda: self._slots_work(but=pid),
+            **dict.fromkeys((*ON_SLOT, *TEMPLATES), lambda: self._slots_work(but=pid)),
             "serve": self.all_ready,
         }
         self._until(conditions[kind], kind)
@@ -129,10 +128,12 @@ class FaultedService:
         return shown is not None and before is not None and shown.pid != before.pid and self.all_ready()
 
     def _slots_work(self, *, but: int) -> bool:
-        """Whether every slot runs a trial; one below the process `but` does not count."""
+        """Whether every slot runs a trial, and the process `but` has been replaced."""
         census = self.census()
-        above = {census.slot_of(trial) for trial in census.trials() if but not in (trial.parent, census.slot_of(trial))}
-        return len(above) >= self.slots
+        working = {trial.parent for trial in census.trials()} - {but}
+        slots = [slot for slot in census.slots() if slot.pid != but]
+        templates = [pid for pid in census.of("template", self.data) if pid != but]
+        return len(working) >= self.slots and len(slots) >= self.slots and bool(templates)
 
     def _until(self, condition: Callable[[], bool], what: str) -> None:
         end = time.monotonic() + HEALTHY_S

@@ -12,7 +12,14 @@ from podium.sweep.runtime.process_trees import children
 PARTS = ("scheduler", "api", "gateway", "host")
 ON_RAY = ("raylet", "gcs", "guardian")
 ON_SLOT = ("slot", "fork server")
-KINDS = (*PARTS, *ON_SLOT, *ON_RAY, "serve")
+TEMPLATES = ("template", "worker template")
+KINDS = (*PARTS, *ON_SLOT, *TEMPLATES, *ON_RAY, "serve")
+_NAMES = {  # as `name_process` sets them
+    "fork server": "podium-fork-srv",
+    "trial": "podium-trial",
+    "template": "podium-template",
+    "worker template": "podium-ray-tmpl",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +28,7 @@ class Process:
 
     pid: int
     parent: int
+    name: str
     command: str
 
 
@@ -40,12 +48,12 @@ class Census:
         self._found = {process.pid: process for process in _below(serve_pid)}
 
     def trials(self) -> list[Process]:
-        """The processes of attempts."""
-        return [p for p in self._found.values() if _is_fork_server(p) and self._parent_is(p, _is_fork_server)]
+        """The processes of attempts, without their own children."""
+        return [p for p in self._named("trial") if self._parent_is(p, _is_fork_server)]
 
     def fork_servers(self) -> list[Process]:
-        """One for each slot, including those that are still warming up."""
-        return [p for p in self._found.values() if _is_fork_server(p) and not self._parent_is(p, _is_fork_server)]
+        """One for each slot, and one for each of its sets of preloaded packages."""
+        return self._named("fork server")
 
     def slots(self) -> list[Process]:
         """The slot actors."""
@@ -60,14 +68,13 @@ class Census:
             return [shown.pid] if shown is not None and shown.pid in self._found else []
         if kind == "slot":
             return [process.pid for process in self.slots()]
-        if kind == "fork server":
-            return [process.pid for process in self.fork_servers()]
+        if kind == "fork server" or kind in TEMPLATES:
+            return [process.pid for process in self._named(kind)]
         name = {"raylet": "/raylet/raylet ", "gcs": "/gcs/gcs_server "}[kind]
         return [process.pid for process in self._found.values() if name in process.command.replace("\0", " ")]
 
-    def slot_of(self, trial: Process) -> int:
-        """The slot actor above a trial's process."""
-        return self._found[trial.parent].parent
+    def _named(self, kind: str) -> list[Process]:
+        return [process for process in self._found.values() if process.name == _NAMES[kind]]
 
     def _parent_is(self, process: Process, kind: object) -> bool:
         parent = self._found.get(process.parent)
@@ -89,16 +96,17 @@ def _below(root: int) -> list[Process]:
     while queue:
         pid, parent = queue.pop()
         try:
+            name = Path(f"/proc/{pid}/comm").read_text().strip()
             command = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
         except OSError:
             continue
-        found.append(Process(pid, parent, command))
+        found.append(Process(pid, parent, name, command))
         queue += [(child, pid) for child in children(pid)]
     return found
 
 
 def _is_fork_server(process: Process) -> bool:
-    return "\0podium.sweep.trial_process.fork_server\0" in process.command
+    return process.name == _NAMES["fork server"]
 
 
 def _is_slot(process: Process) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -16,15 +16,16 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
-from podium.ensemble.protocol.wire import Request, pack_requests, unpack_replies
+from podium.ensemble.protocol.wire import Reply, Request, pack_requests, unpack_replies
 from podium.ensemble.scoring import combine
 from podium.ensemble.values.ensemble_spec import Precision, Rule, Task
-from podium.ensemble.worker import in_graph_network, plan_selection
+from podium.ensemble.worker import in_graph_network, plan_selection, worker_process
 from podium.ensemble.worker.execution_plans import Plan
 from podium.ensemble.worker.in_graph_network import GroupRunner, InGraphNetwork
 from podium.ensemble.worker.network_interface import ModelFile
 from podium.ensemble.worker.network_loading import SingleNetwork, load
-from podium.ensemble.worker.worker_actor import WorkerActor
+from podium.ensemble.worker.worker_messages import Phase, WorkerAssignment, WorkerReport
+from podium.ensemble.worker.worker_server import WorkerServer
 from podium.sweep.networks import models, weight_files
 from podium.sweep.runtime.regular_files import sha256_of
 from podium.sweep.values.errors import EnsembleError
@@ -263,60 +264,59 @@ def test_ensemble_does_not_start_when_no_member_computes() -> None:
         traced_network([placed(network(0)), placed(network(1))]).warm(63)
 
 
-# The worker's actor, without Ray.
+# The worker process, in the test process.
 
 
-@pytest.fixture
-def actor(monkeypatch: pytest.MonkeyPatch) -> WorkerActor:
-    for name in (
-        "CUDA_VISIBLE_DEVICES",
-        "OMP_NUM_THREADS",
-        "OMP_WAIT_POLICY",
-    ):  # it sets them for its process, which is the test process here
-        monkeypatch.setenv(name, "")
-    return WorkerActor("", 1)
+def assignment(files: list[ModelFile], endpoint: str, *, in_graph: bool = False) -> WorkerAssignment:
+    return WorkerAssignment(
+        name="worker-1-1-0-0-3", files=tuple(files), in_graph=in_graph, endpoint=endpoint, epoch=3, features=64,
+        combination=combination(WEIGHTS[: len(files)]).to_json(), precision="float32", threads=1,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("whole_ensemble", [False, True], ids=["between graph", "in graph"])
-def test_actor_serves_after_warm_up_and_is_deterministic(
-    tmp_path: Path, actor: WorkerActor, whole_ensemble: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_worker_serves_after_warm_up(tmp_path: Path, whole_ensemble: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(in_graph_network, "WARM_S", 0.5)
-    assert actor.health() == "{}"
     files = [saved(tmp_path, seed) for seed in range(2 if whole_ensemble else 1)]
     endpoint = f"unix:{tmp_path / 'm'}"
+    reports: list[WorkerReport] = []
+    answered: list[Reply] = []
 
-    def start() -> Any:
-        return json.loads(
-            actor.start(
-                json.dumps([asdict(file) for file in files]), in_graph=whole_ensemble, endpoint=endpoint, epoch=3,
-                features=64, combination=combination(WEIGHTS[: len(files)]).to_json(), precision="float32",
-            )
-        )  # fmt: skip
+    def ask(server: WorkerServer | None) -> None:
+        assert server is not None
+        client = MessageClient(endpoint)
+        client.send(pack_requests([Request(7, 3, 5000.0, ROWS)]))
+        answered.extend(unpack_replies(client.receive()).replies())
+        client.close()
+        server.close()
 
-    started = start()
-    assert started["pid"] == os.getpid()
-    assert [group["members"] for group in started["plan"].get("groups", [])] == ([[0, 1]] if whole_ensemble else [])
-    assert start() == started
-    assert json.loads(actor.health())["answered"] == 0
-    client = MessageClient(endpoint)
-    client.send(pack_requests([Request(7, 3, 5000.0, ROWS)]))
-    (reply,) = unpack_replies(client.receive()).replies()
-    client.close()
+    assert worker_process.serve(assignment(files, endpoint, in_graph=whole_ensemble), reports.append, ask) == 0
+    (report,) = reports
+    assert (report.phase, report.pid) == (Phase.READY, os.getpid())
+    assert [group["members"] for group in report.plan.get("groups", [])] == ([[0, 1]] if whole_ensemble else [])
+    (reply,) = answered
     assert (reply.request_id, reply.status, reply.combined is not None) == (7, "ok", whole_ensemble)
     assert reply.predictions is not None and reply.predictions.shape == (len(files), 17, 4)
-    assert actor.server is not None
-    actor.server.close()
 
 
-def test_actor_names_file_that_cannot_be_loaded(tmp_path: Path, actor: WorkerActor) -> None:
+def test_worker_reports_file_that_cannot_be_loaded(tmp_path: Path) -> None:
     file = replace(saved(tmp_path, 0), sha256="0" * 64)
-    with pytest.raises(EnsembleError, match=r"mlp-0\.safetensors is damaged"):
-        actor.start(
-            json.dumps([asdict(file)]), in_graph=False, endpoint="unix:unused", epoch=1, features=64,
-            combination=combination([1.0]).to_json(), precision="float32",
-        )  # fmt: skip
-    assert actor.health() == "{}"
+    reports: list[WorkerReport] = []
+    waited: list[WorkerServer | None] = []
+    assert worker_process.serve(assignment([file], "unix:unused"), reports.append, waited.append) == 0
+    assert waited == [None], "it waits until the host has read the report"
+    (report,) = reports
+    assert report.phase is Phase.LOAD_FAILED
+    assert "mlp-0.safetensors is damaged" in report.reason
+
+
+def test_worker_that_cannot_listen_exits_with_the_reason(tmp_path: Path) -> None:
+    reports: list[WorkerReport] = []
+    endpoint = f"unix:{tmp_path / 'missing' / 'socket'}"
+    assert worker_process.serve(assignment([saved(tmp_path, 0)], endpoint), reports.append, lambda _: None) == 1
+    (report,) = reports
+    assert report.phase is Phase.EXITED
+    assert report.reason.startswith("FileNotFoundError: ")
 
 
 def test_plan_is_serializable_and_lists_choice_for_each_size() -> None:

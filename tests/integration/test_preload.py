@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,15 +13,6 @@ from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Started
 from podium.sweep.values.states import TrialState
 from tests.driver import SlotDriver, key_of, run, stop_command
-
-PACKAGES = Path(__file__).parent / "packages"
-
-
-@pytest.fixture(autouse=True)
-def _packages(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Makes packages importable for fork servers that start from now on."""
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(PACKAGES), os.environ.get("PYTHONPATH", "")]))
-    yield
 
 
 def _program(*names: str, function: str = "imported") -> dict[str, Any]:
@@ -79,7 +67,7 @@ def test_template_that_cannot_start_fails_only_its_attempt(slot: SlotDriver, mon
     assert slot.result("good").state is TrialState.FINISHED
 
 
-def test_number_of_templates_is_limited_without_affecting_running_attempts(slot: SlotDriver) -> None:
+def test_number_of_fork_servers_is_limited_without_affecting_running_attempts(slot: SlotDriver) -> None:
     for name in ("wave", "colorsys", "cmd"):
         slot.result(_program(name))
     running: Assignment = slot.begin(_program("cmd", function="sleeps"))
@@ -88,11 +76,11 @@ def test_number_of_templates_is_limited_without_affecting_running_attempts(slot:
     assert ended.state is TrialState.CANCELLED
 
 
-def test_killed_template_is_restarted(slot: SlotDriver) -> None:
+def test_killed_fork_server_is_restarted(slot: SlotDriver) -> None:
     slot.result(_program("optuna"))
     slot.kill_fork_server()
     while slot.fork_servers():
-        slot.wait(asyncio.sleep(0.01))  # the slot reaps it
+        slot.wait(asyncio.sleep(0.01))  # the template reaps it
     assert slot.end(run(slot.assignment(_program("optuna")))).value == 1.0
     assert slot.result("good").state is TrialState.FINISHED
 
@@ -102,9 +90,6 @@ def test_import_time_of_user_code_is_measured_unless_preloaded(slot: SlotDriver)
         program = {"function": "slow_to_import:objective", "preload": list(names)}
         return next(event for event in slot.events(program) if isinstance(event, Started))
 
-    slot.kill_fork_server()  # a template started before these packages existed does not find them
-    while slot.fork_servers():
-        slot.wait(asyncio.sleep(0.01))
     imports = started().imports
     assert list(imports) == ["sleepy.part"] and 0.5 <= imports["sleepy.part"] <= started().import_s
     assert started("sleepy.part").imports == {}

@@ -246,5 +246,5 @@ def test_no_process_exposes_secret(scene: Scene) -> None:
         for process in (service, *service.children(recursive=True))
     ]
     assert {"gcs_server", "raylet"} <= {name for name, _ in shown}
-    assert wait_for("members are there", lambda: any("ray::Worker" in name for name, _ in shown))
+    assert wait_for("members are there", lambda: "podium-member" in {name for name, _ in shown})
     assert scene.found_in(shown) == []

@@ -14,10 +14,11 @@ from sqlalchemy import update
 from podium.db.schema.tables import ensemble_versions
 from podium.db.stores import replicas as replica_store
 from podium.ensemble.host import replica_runtime
-from podium.ensemble.host.launcher_interface import Phase, WorkerStatus
+from podium.ensemble.host.launcher_interface import WorkerStatus
 from podium.ensemble.host.replica_runtime import MAX_RESTART_DELAY_S, restart_delay_s
 from podium.ensemble.values.ensemble_spec import Mode, Placement
 from podium.ensemble.values.ensemble_states import EnsembleState, MemberState
+from podium.ensemble.worker.worker_messages import Phase
 from tests.host_rig import HostRig
 
 MakeRig = Callable[..., HostRig]
@@ -74,9 +75,9 @@ def test_stored_replica_matches_the_configuration_of_its_worker(rig: HostRig) ->
         (replica,) = member.replicas
         assert (replica.device_id,) == worker.config.device_ids
         assert (replica.pid, replica.epoch, replica.node) == (worker.pid, 1, "node")
-        assert replica.endpoint == worker.config.endpoint
-        assert worker.config.endpoint == f"unix:{rig.service.settings.runtime.replica_socket(replica.id, 1)}"
-        assert worker.config.files[0].sha256 == member.files.model_sha256
+        assert replica.endpoint == worker.config.assignment.endpoint
+        assert worker.config.assignment.endpoint == f"unix:{rig.service.settings.runtime.replica_socket(replica.id, 1)}"
+        assert worker.config.assignment.files[0].sha256 == member.files.model_sha256
 
 
 def test_members_share_devices_with_a_reason_when_devices_are_fewer(rig: HostRig) -> None:
@@ -107,8 +108,8 @@ def test_in_graph_members_share_one_worker_and_its_status(make_host: MakeRig) ->
     rig.step()
     assert rig.workers.names == ["worker-1-1-0-0-1", "worker-1-1-0-1-1"]
     plan = rig.workers.placed[0].config
-    assert (plan.in_graph, plan.visible) == (True, "0,1")
-    assert [file.device_index for file in plan.files] == [0, 1, 0]
+    assert (plan.assignment.in_graph, plan.visible) == (True, "0,1")
+    assert [file.device_index for file in plan.assignment.files] == [0, 1, 0]
     for worker in rig.workers.placed:
         worker.become_ready(plan={"groups": [3]})
     rig.step()
@@ -116,7 +117,7 @@ def test_in_graph_members_share_one_worker_and_its_status(make_host: MakeRig) ->
     assert rig.row().active.plan == {"groups": [3]}
     for number, worker in enumerate(rig.workers.placed):
         mine = [member.replicas[number] for member in rig.row().active.members]
-        assert {(r.endpoint, r.pid, r.epoch) for r in mine} == {(worker.config.endpoint, worker.pid, 1)}
+        assert {(r.endpoint, r.pid, r.epoch) for r in mine} == {(worker.config.assignment.endpoint, worker.pid, 1)}
     for name in ("worker-1-1-0-0-1", "worker-1-1-0-1-1"):
         rig.die(name)
     assert rig.states() == [RESTARTING] * 6

@@ -1,0 +1,66 @@
+"""What the host assigns to a worker process, and what the process reports; host and worker process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from podium.ensemble.worker.network_interface import ModelFile
+
+
+class Phase(StrEnum):
+    """The phase of a worker process."""
+
+    STARTING = "starting"  # the process does not exist yet
+    WARMING = "warming"  # loading and warming its networks
+    READY = "ready"
+    LOAD_FAILED = "load_failed"  # its networks cannot be loaded; a restart would not help
+    EXITED = "exited"  # the process no longer exists
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerAssignment:
+    """The networks of a worker process, and how it runs them."""
+
+    name: str
+    files: tuple[ModelFile, ...]  # by member
+    in_graph: bool
+    endpoint: str
+    epoch: int
+    features: int
+    combination: str  # JSON
+    precision: str
+    threads: int
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> WorkerAssignment:
+        values = json.loads(text)
+        values["files"] = tuple(ModelFile(**file) for file in values["files"])
+        return cls(**values)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerReport:
+    """The state of a worker process. It sends a report when its phase changes, and on each `PING`."""
+
+    phase: Phase
+    pid: int
+    reason: str = ""  # of `load_failed` and `exited`
+    plan: Mapping[str, Any] = field(default_factory=dict)  # once it is ready: the execution plans of an in-graph worker
+
+    def to_line(self) -> bytes:
+        return json.dumps(asdict(self)).encode() + b"\n"
+
+    @classmethod
+    def from_line(cls, line: bytes) -> WorkerReport:
+        values = json.loads(line)
+        return cls(**{**values, "phase": Phase(values["phase"])})
+
+
+PING = b"?"  # the host asks for a report

@@ -1,0 +1,76 @@
+"""The messages between the process template and its clients, over a Unix socket; template, slots, ensemble host.
+
+A client opens one connection for each process. It sends one request, which passes file descriptors to the process, and
+keeps the connection open: the template ends the process when the connection closes, unless the process is detached.
+Requests and replies are lines.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from podium.sweep.protocol.codec import Codec
+
+
+@dataclass(frozen=True, slots=True)
+class ForkProcess:
+    """Fork a process that calls `run_forked(arguments, descriptors, owner)` of the module `entry`.
+
+    It exits with the result. `descriptors` are those that the request passes, in order; `owner` is a descriptor that is
+    at end-of-file when the owner of the template has exited.
+    """
+
+    entry: str
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str]  # of the process, complete
+    detached: bool = False  # keeps running when its client exits
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessForked:
+    """The process exists."""
+
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessExited:
+    """The process has exited, and no process that it started is left."""
+
+    exit_code: int  # the exit status, or the negative number of the signal, as `subprocess.Popen.returncode`
+    orphans: int  # processes that outlived it, and were killed
+
+
+TemplateReply = ProcessForked | ProcessExited
+
+_REPLIES: Codec[TemplateReply] = Codec({"process_forked": ProcessForked, "process_exited": ProcessExited})
+
+
+def encode_request(request: ForkProcess) -> bytes:
+    """A request as a line."""
+    fields: dict[str, Any] = {
+        "entry": request.entry,
+        "arguments": list(request.arguments),
+        "environment": dict(request.environment),
+        "detached": request.detached,
+    }
+    return json.dumps(fields).encode() + b"\n"
+
+
+def decode_request(line: bytes) -> ForkProcess:
+    """The inverse of `encode_request`. Raises `ValueError` and `KeyError` for other lines."""
+    fields = json.loads(line)
+    return ForkProcess(fields["entry"], tuple(fields["arguments"]), fields["environment"], fields["detached"])
+
+
+def encode_reply(reply: TemplateReply) -> bytes:
+    """A reply as a line."""
+    return json.dumps(_REPLIES.to_json(reply)).encode() + b"\n"
+
+
+def decode_reply(line: bytes) -> TemplateReply:
+    """The inverse of `encode_reply`."""
+    return _REPLIES.from_json(json.loads(line))

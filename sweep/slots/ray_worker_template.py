@@ -1,0 +1,123 @@
+"""Forks Ray's Python workers from a process that has imported Ray, and torch before; a child of the process template.
+
+The process template forks this process on the first request. Ray reads some variables only when it is imported, among
+them the pid of the raylet, so it is imported with the environment of that request. Slots are such workers.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import runpy
+import signal
+import socket
+import struct
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, NoReturn
+
+from podium.sweep.process_template.template import MAX_DESCRIPTORS, REQUEST_S, count_threads, share_memory
+from podium.sweep.runtime.process_trees import name_process
+from podium.sweep.slots.ray_worker_launcher import FORKED
+
+# What Ray's worker program and the slot import.
+_IMPORTS = (
+    "ray",
+    "ray._private.node",
+    "ray._private.async_compat",
+    "ray._private.runtime_env.setup_hook",
+    "podium.sweep.slots.slot_actor",
+)
+_JOB = "RAY_JOB_ID"
+_NO_JOB = "ffffffff"  # as for a worker that the raylet starts ahead, and assigns to a job later
+_WORKER_PROGRAM = "default_worker.py"
+_DROPPED = ("--serialized-runtime-env-context=", "--language=")
+
+
+def run_forked(_: Sequence[str], descriptors: Sequence[int], owner: int) -> int:
+    """Serve requests until the process template exits, which ends this process.
+
+    Args:
+        descriptors: The listening socket, and the pipe to which each worker writes its pid.
+        owner: Closed; workers exit with the raylet.
+    """
+    os.close(owner)
+    name_process("podium-ray-tmpl")
+    requests = socket.socket(fileno=descriptors[0])
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps workers
+    imported = False
+    while True:
+        client, _ = requests.accept()
+        try:
+            arguments, environment, standard = _receive(client)
+        except (OSError, ValueError, KeyError):
+            client.close()
+            continue
+        if not imported:
+            _import_ray(environment)
+            imported = True
+        if os.fork() == 0:
+            requests.close()
+            _become_worker(client, arguments, environment, standard, descriptors[1])
+        client.close()
+        for descriptor in standard:
+            os.close(descriptor)
+
+
+def _import_ray(environment: dict[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update({**environment, _JOB: _NO_JOB})
+    for name in _IMPORTS:
+        importlib.import_module(name)
+    if (threads := count_threads()) > 1:
+        raise RuntimeError(f"{threads} threads after the import of Ray; fork() would lose them")
+    share_memory()
+
+
+def _receive(client: socket.socket) -> tuple[list[str], dict[str, str], list[int]]:
+    client.settimeout(REQUEST_S)
+    line, standard = b"", []
+    while not line.endswith(b"\n"):
+        content, descriptors, _, _ = socket.recv_fds(client, 1 << 20, MAX_DESCRIPTORS)
+        standard += descriptors
+        if not content:
+            raise ConnectionResetError("the launcher exited")
+        line += content
+    request: dict[str, Any] = json.loads(line)
+    return request["arguments"], request["environment"], standard
+
+
+def _become_worker(
+    client: socket.socket, arguments: list[str], environment: dict[str, str], standard: list[int], pids: int
+) -> NoReturn:
+    """Run Ray's worker program as `__main__`, as the raylet's own command would."""
+    status = 70
+    try:
+        os.write(pids, struct.pack("=i", os.getpid()))
+        os.close(pids)
+        client.sendall(FORKED)  # raises if the launcher no longer waits, and starts the worker itself
+        client.close()
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for number, descriptor in enumerate(standard):
+            os.dup2(descriptor, number)
+            os.close(descriptor)
+        os.environ.clear()
+        os.environ.update(environment)
+        sys.argv = worker_arguments(arguments)
+        with suppress(SystemExit):
+            runpy.run_path(sys.argv[0], run_name="__main__")
+        status = 0
+    except BrokenPipeError:
+        status = 0
+    except Exception:  # noqa: BLE001 - the last handler of this process
+        sys.excepthook(*sys.exc_info())
+    finally:
+        os._exit(status)
+
+
+def worker_arguments(arguments: Sequence[str]) -> list[str]:
+    """The worker program and its arguments, without those of the setup program that comes before it."""
+    program = next(i for i, argument in enumerate(arguments) if argument.endswith(_WORKER_PROGRAM))
+    return [argument for argument in arguments[program:] if not argument.startswith(_DROPPED)]
