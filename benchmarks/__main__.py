@@ -21,6 +21,7 @@ from benchmarks import (
     shared_data,
     slot_efficiency,
     start,
+    start_against_ray,
     stopped_member,
 )
 from benchmarks.machine import describe
@@ -40,6 +41,7 @@ BENCHMARKS: tuple[tuple[frozenset[int], Benchmark], ...] = (
     (frozenset({10}), ingest.run),
     (frozenset({11}), start.run),
     (frozenset({12}), shared_data.run),
+    (frozenset({13}), start_against_ray.run),
 )
 NUMBERS = frozenset().union(*(numbers for numbers, _ in BENCHMARKS))
 

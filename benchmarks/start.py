@@ -61,6 +61,7 @@ class Service:
 
     data_dir: Path
     port: int
+    slots: int = 2
     process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> float:
@@ -69,7 +70,7 @@ class Service:
         self.process = subprocess.Popen(
             [
                 sys.executable, "-P", "-m", "podium.api.cli.app", "serve", "--data-dir", str(self.data_dir),
-                "--devices", "cpu:2", "--port", str(self.port), "--gateway-port", "0",
+                "--devices", f"cpu:{self.slots}", "--port", str(self.port), "--gateway-port", "0",
             ],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
             env={**os.environ, "PODIUM_PARENT": str(os.getpid())},

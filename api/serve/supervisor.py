@@ -6,6 +6,7 @@ scheduler with it. When this process dies, all processes that it started die too
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import secrets
@@ -29,10 +30,11 @@ from podium.sweep.runtime.component_lifecycle import PARENT_PID, READY_FD
 from podium.sweep.runtime.disk_space import check_disk_space, disk_space
 from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.filesystem_type import refuse_network
+from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.process_trees import become_subreaper, kill_orphans
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.slots import ray_guardian
-from podium.sweep.values.errors import DatabaseError, ServiceError
+from podium.sweep.values.errors import DatabaseError, PodiumError, ServiceError
 
 STOP_S = 7.0  # of the components; Ray's guardian has its own, shorter, limit
 TICK_S = 1.0
@@ -47,7 +49,7 @@ _MODULES = {
     "scheduler": "podium.sweep.scheduling.main",
     "host": "podium.ensemble.host.main",
 }
-_ON_RAY = ("scheduler",)
+_ON_RAY = ("scheduler",)  # read Ray's address from standard input, and end with Ray
 _STOP_ORDER = ("gateway", "api", "host", "scheduler")
 
 
@@ -64,7 +66,7 @@ class _Component:
     restarts: int = 0
     started_s: float = 0.0
     backoff_s: float = FIRST_BACKOFF_S
-    due_s: float | None = field(default=0.0)  # start time; None while it runs or waits for Ray
+    due_s: float | None = field(default=0.0)  # start time; None while it runs
 
     @property
     def state(self) -> str:
@@ -82,8 +84,6 @@ class Supervisor:
         self._settings = settings
         self._log = log
         self._components = {name: _Component(name) for name in _MODULES}
-        for name in _ON_RAY:
-            self._components[name].due_s = None
         self._selector = selectors.DefaultSelector()
         self._stopping = False
         self._announced = False
@@ -91,12 +91,16 @@ class Supervisor:
         self._write_error = ""  # why the service file could not be written
         self._ray_address = ""
         self._certificate = service_certificate.read_certificate(Path(settings.tls_cert)) if settings.tls_cert else None
-        self._database = _identity(settings.data.database)
+        self._database: tuple[int, int] | None = None
         ours = {name: value for name, value in os.environ.items() if name not in ray_guardian.OTHER_RAY_VARIABLES}
         self._environment = {**ours, **ray_guardian.environment(settings.data), PARENT_PID: str(os.getpid())}
 
-    def run(self) -> None:
-        """Serve until SIGTERM or SIGINT. Raises `PodiumError` if it cannot start; then no process is left running."""
+    def run(self, prepare: Callable[[], None] = lambda: None) -> None:
+        """Serve until SIGTERM or SIGINT. Raises `PodiumError` if it cannot start; then no process is left running.
+
+        Args:
+            prepare: Prepares the database and the tokens while Ray starts, which does not use them.
+        """
         become_subreaper()
         wake_read, wake_write = os.pipe()
         os.set_blocking(wake_write, False)
@@ -107,10 +111,20 @@ class Supervisor:
         signal.signal(signal.SIGCHLD, lambda *_: None)
         self._selector.register(wake_read, selectors.EVENT_READ)
         try:
+            self._start(self._components["ray"])
+            self._prepare(prepare)
+            self._database = _identity(self._settings.data.database)
             while not self._stopping:
                 self._step(wake_read)
         finally:
             self._stop_all()
+
+    def _prepare(self, prepare: Callable[[], None]) -> None:
+        try:
+            prepare()
+        except PodiumError:
+            if not self._stopping:  # otherwise Ctrl-C has ended its program as well
+                raise
 
     def _on_stop(self, *_: object) -> None:
         self._stopping = True
@@ -163,16 +177,13 @@ class Supervisor:
     def _start(self, component: _Component) -> None:
         fail_point(f"serve.before-{component.name}")
         read_fd, write_fd = os.pipe()
-        arguments = [self._settings.to_json()]
-        if component.name in _ON_RAY:
-            arguments.append(self._ray_address)
         environment = {**self._environment, READY_FD: str(write_fd)}
         if component.name != "ray":
             environment["CUDA_VISIBLE_DEVICES"] = ""  # no component computes: devices are for slots and members
         with (self._settings.data.logs / f"{component.name}.log").open("ab") as log:
             component.process = subprocess.Popen(
-                [sys.executable, "-P", "-m", _MODULES[component.name], *arguments],
-                stdin=subprocess.PIPE if component.name == "ray" else subprocess.DEVNULL,
+                [sys.executable, "-P", "-m", _MODULES[component.name], self._settings.to_json()],
+                stdin=subprocess.PIPE if component.name in ("ray", *_ON_RAY) else subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 env=environment,
@@ -187,7 +198,16 @@ class Supervisor:
             time.monotonic(),
         )
         self._selector.register(read_fd, selectors.EVENT_READ, component.name)
+        if component.name in _ON_RAY and self._components["ray"].ready:
+            self._send_ray_address(component)
         self.publish()
+
+    def _send_ray_address(self, component: _Component) -> None:
+        """Let a component that has started connect to Ray."""
+        assert component.process is not None and component.process.stdin is not None
+        with contextlib.suppress(OSError):  # it has ended; SIGCHLD follows
+            component.process.stdin.write(f"{self._ray_address}\n".encode())
+            component.process.stdin.flush()
 
     def _read_pipe(self, component: _Component) -> None:
         assert component.ready_fd is not None
@@ -205,8 +225,9 @@ class Supervisor:
             return  # it is ending and has removed its files; SIGCHLD follows
         component.ready = component.ever_ready = True
         if component.name == "ray":
-            for name in _ON_RAY:
-                self._components[name].due_s = time.monotonic()
+            for each in (self._components[name] for name in _ON_RAY):
+                if each.process is not None:
+                    self._send_ray_address(each)
         self.publish()
         if not self._announced and all(each.ready for each in self._components.values()):
             self._announced = True
@@ -248,10 +269,8 @@ class Supervisor:
         if component.name == "ray":
             for name in _ON_RAY:
                 self._kill(self._components[name])
-                self._components[name].due_s = None
+                self._components[name].due_s = time.monotonic()
                 self._components[name].restarts += 1
-        elif component.name in _ON_RAY and not self._components["ray"].ready:
-            component.due_s = None
         self.publish()
 
     def _is_disk_full(self) -> bool:
@@ -349,7 +368,8 @@ class Supervisor:
 def serve(settings: ServiceSettings, log: Callable[[str], None]) -> None:
     """Check the data directory, the database and the ports, then run the service.
 
-    Raises `PodiumError` before anything is started or written if one of them cannot be used.
+    Raises `PodiumError` if one of them cannot be used; then no component has been started, except Ray while the
+    database is checked.
     """
     data = settings.data
     os.umask(0o077)  # also of the components: the data directory is private to its user
@@ -363,15 +383,19 @@ def serve(settings: ServiceSettings, log: Callable[[str], None]) -> None:
                 check_port(settings.host, port, option)
             if not data.admin_token.exists():
                 check_disk_space(data.root)  # the first start writes; later ones can serve reads from a full disk
-            database_programs.run("migrate", data.database)
             ray_guardian.ensure_token(data)
-            if not data.admin_token.exists():
-                token = "podium_" + secrets.token_urlsafe(32)
-                write_atomic(data.admin_token, token.encode() + b"\n", mode=0o600)
-                log(f"Admin token, shown only once: {token} (stored in {data.admin_token})")
-            Supervisor(settings, log).run()
+            Supervisor(settings, log).run(lambda: _prepare(data, log))
         finally:
             shutil.rmtree(settings.runtime.root, ignore_errors=True)
+
+
+def _prepare(data: DataDirectory, log: Callable[[str], None]) -> None:
+    """Migrate the database, and create the first token."""
+    database_programs.run("migrate", data.database)
+    if not data.admin_token.exists():
+        token = "podium_" + secrets.token_urlsafe(32)
+        write_atomic(data.admin_token, token.encode() + b"\n", mode=0o600)
+        log(f"Admin token, shown only once: {token} (stored in {data.admin_token})")
 
 
 def _identity(file: Path) -> tuple[int, int] | None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import logging
 import os
 import random
 import selectors
@@ -58,6 +59,7 @@ MAX_DESCRIPTORS = 8
 REQUEST_S = 5.0  # in which a client must have sent its request
 EXIT_GRACE_S = 2.0  # in which a process may exit by itself when its client has
 _PID = struct.Struct("=i")
+log = logging.getLogger("podium.template")
 
 
 @dataclass(slots=True)
@@ -126,12 +128,19 @@ class Template:
             self._fork(request, descriptors, client)
 
     def _fork(self, request: ForkProcess, descriptors: list[int], client: socket.socket) -> None:
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError:  # no memory, or too many processes; the client sees the end of its connection
+            log.exception("cannot fork a process for %s", request.entry)
+            pid = -1
         if pid == 0:
             client.close()
             self._become(request.entry, list(request.arguments), descriptors, request.environment)
         for descriptor in descriptors:
             os.close(descriptor)
+        if pid < 0:
+            client.close()
+            return
         self._children[pid] = child = _Child(pid, client, request.detached)
         self._selector.register(client, selectors.EVENT_READ, child)
         _send(client, ProcessForked(pid))
@@ -269,7 +278,7 @@ def warm_up() -> None:
     which torch starts threads; this is checked, since a child would wait for them forever.
 
     Raises:
-        RuntimeError: A library has started a thread.
+        RuntimeError: A library has started a thread, or uses a GPU.
     """
     torch = importlib.import_module("torch")
     for name in SHARED_IMPORTS:
@@ -278,6 +287,8 @@ def warm_up() -> None:
     torch.zeros(1).add_(1)
     if (threads := count_threads()) > 1:
         raise RuntimeError(f"the process template has {threads} threads after its imports; fork() would lose them")
+    if torch.cuda.is_initialized():
+        raise RuntimeError("the process template has a CUDA context after its imports; a forked process cannot use it")
     share_memory()
 
 

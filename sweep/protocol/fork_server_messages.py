@@ -13,7 +13,7 @@ from podium.sweep.protocol.codec import Codec
 
 @dataclass(frozen=True, slots=True)
 class ForkAttempt:
-    """Fork a process for an attempt; the packet passes the descriptors of its connection to the slot and of its log."""
+    """Start the process of an attempt; the packet passes the descriptors of its connection and of its log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,15 @@ class ForkServerFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class SpareForked:
+    """The process of the next attempt exists, and waits; it does not belong to the current attempt."""
+
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
 class AttemptForked:
-    """The process of the attempt exists."""
+    """The attempt has a process, forked ahead or now."""
 
     pid: int
 
@@ -54,13 +61,14 @@ class AttemptExited:
 
 
 ForkServerRequest = ForkAttempt | SignalAttempt
-ForkServerReply = ForkServerReady | ForkServerFailed | AttemptForked | AttemptExited
+ForkServerReply = ForkServerReady | ForkServerFailed | SpareForked | AttemptForked | AttemptExited
 
 _REQUESTS: Codec[ForkServerRequest] = Codec({"fork_attempt": ForkAttempt, "signal_attempt": SignalAttempt})
 _REPLIES: Codec[ForkServerReply] = Codec(
     {
         "ready": ForkServerReady,
         "failed": ForkServerFailed,
+        "spare_forked": SpareForked,
         "attempt_forked": AttemptForked,
         "attempt_exited": AttemptExited,
     }

@@ -6,7 +6,7 @@ import asyncio
 import os
 import stat
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from podium.sweep.runtime.process_trees import descendants
@@ -22,11 +22,17 @@ _ENTRY_BYTES = 4096  # minimum size of an entry: empty files use an inode, too
 _WALK_SHARE = 0.05  # maximum share of one core for measuring folders
 
 
-async def poll_memory(root: int, allowed: int) -> int:
-    """Wait until the descendants of `root` use more than `allowed` bytes; returns the usage."""
+async def poll_memory(root: int, allowed: int, ignored: Callable[[], int | None] = lambda: None) -> int:
+    """Wait until the descendants of `root` use more than `allowed` bytes; returns the usage.
+
+    Args:
+        root: A process id.
+        allowed: Bytes.
+        ignored: Returns a descendant that does not count, if there is one.
+    """
     while True:
         began_s = time.monotonic()
-        used = memory_of_descendants(root, allowed)
+        used = memory_of_descendants(root, allowed, ignored())
         if used > allowed:
             return used
         took_s = time.monotonic() - began_s
@@ -46,13 +52,13 @@ async def poll_folders(folders: tuple[Path, ...], allowed: int) -> int:
         wait_s = max(took_s / _WALK_SHARE, min(_FOLDERS_CALM_S, max(_TIGHT_S, (allowed - used) / _FOLDER_BYTES_S)))
 
 
-def memory_of_descendants(root: int, allowed: int) -> int:
+def memory_of_descendants(root: int, allowed: int, ignored: int | None = None) -> int:
     """Memory of the descendants of `root` in bytes: anonymous and shared memory, resident or swapped, without files.
 
     Shared memory (the fork server's template, forked children) counts proportionally (PSS). Since the kernel walks all
     pages for PSS, it is read only if the sum of resident sizes exceeds `allowed`.
     """
-    pids = descendants(root)
+    pids = [pid for pid in descendants(root) if pid != ignored]
     roughly = sum(_resident(pid) for pid in pids)
     return roughly if roughly <= allowed else sum(_proportional(pid) for pid in pids)
 

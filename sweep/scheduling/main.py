@@ -1,6 +1,7 @@
 """Entry point of the scheduler process: connects Ray, Optuna and the database, and runs the loop.
 
-`python -P -m podium.sweep.scheduling.main SETTINGS RAY_ADDRESS`, started by `serve`.
+`python -P -m podium.sweep.scheduling.main SETTINGS`, started by `serve`, which writes the address to standard input as
+soon as Ray is ready: imports and the database take as long as Ray.
 """
 
 from __future__ import annotations
@@ -30,11 +31,14 @@ from podium.sweep.slots import ray_slots
 from podium.sweep.values.errors import PodiumError
 
 
-def run(settings: ServiceSettings, ray_address: str) -> None:
+def run(settings: ServiceSettings) -> None:
     """Run until SIGTERM. Raises `PodiumError` if the devices or the database cannot be used."""
     began_at = time.time()
     database = Database(settings.data.database)
     recorder = DatabaseRecorder(database, f"process {os.getpid()}")
+    ray_address = sys.stdin.readline().strip()
+    if not ray_address:
+        return  # `serve` has ended
     ray_slots.connect(ray_address)
     inbox: Inbox = Inbox()
     pool = ray_slots.RaySlots(inbox, settings.devices)
@@ -97,7 +101,7 @@ def main() -> None:
     lock = FileLock(settings.data.scheduler_lock)
     try:
         with lock.acquire(timeout=5):
-            run(settings, sys.argv[2])
+            run(settings)
     except Timeout:
         sys.exit(f"another scheduler uses the data directory {settings.data_dir}")
     except PodiumError as error:

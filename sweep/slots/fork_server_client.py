@@ -17,6 +17,7 @@ from podium.sweep.protocol.fork_server_messages import (
     ForkServerFailed,
     ForkServerReady,
     SignalAttempt,
+    SpareForked,
     decode_reply,
     encode_request,
 )
@@ -67,6 +68,7 @@ class ForkServerClient:
         self._reader: asyncio.Task[None] | None = None
         self._process: ForkedProcess | None = None
         self._warm: asyncio.Future[None] | None = None
+        self.spare: int | None = None  # the process of the next attempt
 
     @property
     def pid(self) -> int:
@@ -158,6 +160,8 @@ class ForkServerClient:
                     ready.set_result(None)
                 elif isinstance(reply, ForkServerFailed):
                     self._fail(ready, UserCodeError(reply.message))
+                elif isinstance(reply, SpareForked):
+                    self.spare = reply.pid
                 else:
                     self._on_reply(reply)
 

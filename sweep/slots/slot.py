@@ -402,7 +402,8 @@ class Slot:
         return watches
 
     async def _enforce_memory(self, running: RunningAttempt, allowed_mb: float) -> None:
-        used = await memory_and_disk_usage.poll_memory(self.fork_servers.current.pid, int(allowed_mb * _MB))
+        server = self.fork_servers.current
+        used = await memory_and_disk_usage.poll_memory(server.pid, int(allowed_mb * _MB), lambda: server.spare)
         message = f"the trial used {used / _MB:.0f} MB of host memory; limits.memory_mb allows {allowed_mb:g}"
         self._kill(running, Kill(Cause.HOST_MEMORY, message))
 

@@ -18,7 +18,7 @@ import selectors
 import signal
 import socket
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from podium.sweep.process_template.template import count_threads, share_memory
 from podium.sweep.protocol.fork_server_messages import (
@@ -28,6 +28,7 @@ from podium.sweep.protocol.fork_server_messages import (
     ForkServerFailed,
     ForkServerReady,
     ForkServerReply,
+    SpareForked,
     decode_request,
     encode_reply,
 )
@@ -37,6 +38,7 @@ from podium.sweep.runtime.process_trees import (
     become_subreaper,
     die_with_parent,
     kill_descendants,
+    kill_orphans,
     name_process,
     reap,
 )
@@ -46,12 +48,23 @@ from podium.sweep.values.errors import UserCodeError
 TRIAL_NICENESS = 15  # ensemble members on the same cores have priority: they serve requests
 
 
+class _Spare(NamedTuple):
+    """A process forked ahead, and the socket on which it waits for the descriptors of its attempt."""
+
+    pid: int
+    assignments: socket.socket
+
+
 class ForkServer:
-    """The event loop: handle requests; reap the child, kill what it left, and report its exit."""
+    """The event loop: handle requests; reap the child, kill what it left, and report its exit.
+
+    While an attempt runs, the process of the next one is forked.
+    """
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control
         self._child: int | None = None
+        self._spare: _Spare | None = None
         wake_read, wake_write = os.pipe()
         os.set_blocking(wake_write, False)
         os.set_blocking(wake_read, False)
@@ -66,6 +79,7 @@ class ForkServer:
         selector.register(self._control, selectors.EVENT_READ)
         selector.register(self._wake_read, selectors.EVENT_READ)
         self._reply(ForkServerReady(os.getpid()))
+        self._fork_spare()
         while True:
             for key, _ in selector.select():
                 if key.fileobj is self._control:
@@ -75,6 +89,8 @@ class ForkServer:
                 else:
                     self._drain_wakeups()
             self._collect()
+            if self._spare is None:
+                self._fork_spare()
 
     def fail(self, message: str) -> None:
         """Report that this fork server cannot be used."""
@@ -89,24 +105,43 @@ class ForkServer:
             return False
         request = decode_request(content)
         if isinstance(request, ForkAttempt):
-            self._fork(*descriptors)
+            self._start_attempt(*descriptors)
         elif self._child is not None:
             self._signal(request.number)
         return True
 
-    def _fork(self, connection: int, log: int) -> None:
-        parent = os.getpid()
+    def _start_attempt(self, connection: int, log: int) -> None:
+        """Hand the descriptors to the spare process."""
         fail_point("fork-server.before-fork")
-        pid = os.fork()
-        if pid == 0:
-            self._become_attempt(parent, connection, log)
-        fail_point("fork-server.after-fork")
+        while True:
+            spare = self._spare or self._fork_spare()
+            self._spare = None
+            with spare.assignments:
+                try:
+                    socket.send_fds(spare.assignments, [b"!"], [connection, log])
+                    break
+                except OSError:  # it was killed
+                    continue
         os.close(connection)
         os.close(log)
-        self._child = pid
-        self._reply(AttemptForked(pid))
+        fail_point("fork-server.after-fork")
+        self._child = spare.pid
+        self._reply(AttemptForked(spare.pid))
 
-    def _become_attempt(self, parent: int, connection: int, log: int) -> NoReturn:
+    def _fork_spare(self) -> _Spare:
+        """Fork the process of the next attempt, so that the fork is over when the attempt starts."""
+        parent = os.getpid()
+        ours, theirs = socket.socketpair()
+        pid = os.fork()
+        if pid == 0:
+            ours.close()
+            self._become_attempt(parent, theirs)
+        theirs.close()
+        self._spare = _Spare(pid, ours)
+        self._reply(SpareForked(pid))
+        return self._spare
+
+    def _become_attempt(self, parent: int, assignments: socket.socket) -> NoReturn:
         status = 70
         try:
             signal.set_wakeup_fd(-1)
@@ -114,8 +149,14 @@ class ForkServer:
             signal.signal(signal.SIGINT, signal.default_int_handler)
             os.setsid()
             die_with_parent(parent)
-            name_process("podium-trial")
+            name_process("podium-spare")
             self._control.close()
+            content, descriptors, _, _ = socket.recv_fds(assignments, 1, 2)
+            if not content:
+                os._exit(0)
+            assignments.close()
+            name_process("podium-trial")
+            connection, log = descriptors
             os.set_inheritable(connection, False)
             status = attempt.run(socket.socket(fileno=connection), log)
         finally:
@@ -125,7 +166,7 @@ class ForkServer:
     def _signal(self, number: int) -> None:
         """Send SIGTERM to the session of the attempt, or SIGKILL to its leader, whose orphans are killed here.
 
-        A child that has just been forked has no session of its own yet: then the signal goes to the child alone.
+        A child that has just been forked may have no session of its own yet: then the signal goes to the child alone.
         """
         assert self._child is not None
         targets = (self._child,) if number == signal.SIGKILL else (-self._child, self._child)
@@ -138,9 +179,12 @@ class ForkServer:
 
     def _collect(self) -> None:
         for pid, status in reap():
+            if self._spare is not None and pid == self._spare.pid:
+                self._spare.assignments.close()
+                self._spare = None
             if pid == self._child:
                 self._child = None
-                orphans = kill_descendants()
+                orphans = kill_orphans(set() if self._spare is None else {self._spare.pid})
                 self._reply(AttemptExited(pid, os.waitstatus_to_exitcode(status), len(orphans)))
 
     def _drain_wakeups(self) -> None:

@@ -13,7 +13,6 @@ import pytest
 
 from podium.sweep.runtime.incremental_removal import finish
 from podium.sweep.runtime.layout import AttemptDirectory
-from podium.sweep.runtime.process_trees import children, descendants
 from podium.sweep.slots.trial_log import TrialLog
 from podium.sweep.values.assignment import Limits
 from podium.sweep.values.failure_causes import Cause
@@ -35,8 +34,7 @@ def _ended(slot: SlotDriver, name: str, limits: Limits = QUICK, **changes: Any) 
 
 
 def _nothing_left(slot: SlotDriver, directory: AttemptDirectory) -> None:
-    (fork_server,) = slot.fork_servers()
-    assert descendants(fork_server) == []
+    assert slot.attempt_processes() == []
     for folder in (directory.work, directory.temporary):
         slot.wait(_gone(folder))  # the last of many files are removed a moment later
     assert not list(directory.root.glob(".*"))
@@ -175,8 +173,8 @@ def test_out_of_memory_kill_is_distinguished_from_other_kills(
     monkeypatch.setattr(slot.slot, "oom_counter", counter)
     slot.begin(_program("train:sleeps"))
     counter.write_text("low 0\noom 4\noom_kill 3\n")
-    (fork_server,) = slot.fork_servers()
-    os.kill(children(fork_server)[0], 9)
+    (process,) = slot.attempt_processes()
+    os.kill(process, 9)
     assert slot.end().cause is Cause.HOST_MEMORY
     assert _ended(slot, "kills_itself_hard")[0].cause is Cause.SIGNAL
 
@@ -191,10 +189,9 @@ def test_stop_is_applied_when_sent_with_start(slot: SlotDriver) -> None:
 
 def test_time_limit_is_enforced_without_calls(slot: SlotDriver) -> None:
     assignment = slot.begin(_program("train:never_ends"), limits=Limits(trial_s=0.5, grace_s=0.1))
-    (fork_server,) = slot.fork_servers()
 
     async def until_gone() -> None:
-        while children(fork_server):
+        while slot.attempt_processes():
             await asyncio.sleep(0.01)
 
     slot.wait(asyncio.wait_for(until_gone(), 30))

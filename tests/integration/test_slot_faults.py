@@ -12,11 +12,12 @@ import pytest
 
 from podium.sweep.protocol.slot_commands import SlotCommand
 from podium.sweep.protocol.slot_messages import SUPERSEDED, SlotDescription, decode_events, encode_commands
+from podium.sweep.runtime.process_trees import children
 from podium.sweep.values.assignment import Assignment, Limits
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Ended, Started
 from podium.sweep.values.states import TrialState
-from tests.driver import SlotDriver, key_of, run, stop_command
+from tests.driver import SlotDriver, key_of, process_name, run, stop_command
 
 FINISHED, FAILED, CANCELLED = TrialState.FINISHED, TrialState.FAILED, TrialState.CANCELLED
 
@@ -39,6 +40,45 @@ def test_unserializable_end_is_reported_without_details(slot: SlotDriver, monkey
         ended = slot.result("good")
     assert (ended.state, ended.cause) == (FAILED, Cause.INFRASTRUCTURE)
     assert "RuntimeError: as planned" in ended.message
+    assert slot.result("good").state is FINISHED
+
+
+# The process of the next attempt is forked ahead.
+
+
+def _spare(slot: SlotDriver) -> int:
+    (fork_server,) = slot.fork_servers()
+    spares: list[int] = []
+    while not spares:  # the fork server replaces it right after an attempt has started
+        spares = [pid for pid in children(fork_server) if process_name(pid) == "podium-spare"]
+    return spares[0]
+
+
+def _start(slot: SlotDriver) -> int:
+    """Start an attempt that only sleeps; its process."""
+    events = slot.until(lambda event: isinstance(event, Started), run(slot.assignment("sleeps")))
+    started = events[-1]
+    assert isinstance(started, Started)
+    return started.pid
+
+
+def test_next_attempt_runs_in_the_process_forked_ahead(slot: SlotDriver) -> None:
+    assert slot.result("good").state is FINISHED
+    waiting = _spare(slot)
+    assert _start(slot) == waiting
+    following = _spare(slot)
+    assert following != waiting
+    os.kill(waiting, signal.SIGKILL)
+    assert slot.end().cause is Cause.SIGNAL
+    assert _spare(slot) == following, "it is no orphan of the attempt"
+
+
+def test_killed_spare_is_replaced(slot: SlotDriver) -> None:
+    assert slot.result("good").state is FINISHED
+    killed = _spare(slot)
+    os.kill(killed, signal.SIGKILL)
+    while _spare(slot) == killed:
+        pass
     assert slot.result("good").state is FINISHED
 
 
