@@ -49,6 +49,7 @@ _MODULES = {
     "scheduler": "podium.sweep.scheduling.main",
     "host": "podium.ensemble.host.main",
 }
+_AFTER_RAY = ("gateway", "host")  # first started when Ray is ready: until then, Ray and its template need the cores
 _ON_RAY = ("scheduler",)  # read Ray's address from standard input, and end with Ray
 _STOP_ORDER = ("gateway", "api", "host", "scheduler")
 
@@ -66,7 +67,7 @@ class _Component:
     restarts: int = 0
     started_s: float = 0.0
     backoff_s: float = FIRST_BACKOFF_S
-    due_s: float | None = field(default=0.0)  # start time; None while it runs
+    due_s: float | None = field(default=0.0)  # start time; None while it runs or waits for Ray
 
     @property
     def state(self) -> str:
@@ -84,6 +85,8 @@ class Supervisor:
         self._settings = settings
         self._log = log
         self._components = {name: _Component(name) for name in _MODULES}
+        for name in _AFTER_RAY:
+            self._components[name].due_s = None
         self._selector = selectors.DefaultSelector()
         self._stopping = False
         self._announced = False
@@ -228,6 +231,9 @@ class Supervisor:
             for each in (self._components[name] for name in _ON_RAY):
                 if each.process is not None:
                     self._send_ray_address(each)
+            for each in (self._components[name] for name in _AFTER_RAY):
+                if each.process is None:
+                    each.due_s = time.monotonic()
         self.publish()
         if not self._announced and all(each.ready for each in self._components.values()):
             self._announced = True

@@ -1,10 +1,11 @@
-"""`ray start` without Ray's dashboard, dashboard agent and client server, and with workers forked from a template.
+"""`ray start` without Ray's dashboard, its agents and its client server, and with workers forked from a template.
 
 Started by the guardian in `ray_guardian`.
 
 `python -P -m podium.sweep.slots.ray_start_command start --head …`, with the arguments of Ray's own command.
-With `ray[default]`, `ray[tune]` or `ray[serve]` installed, Ray starts all three processes. There is no option to
-disable them, and their metrics ports require no token. Podium uses none of them.
+With `ray[default]`, `ray[tune]` or `ray[serve]` installed, Ray starts a dashboard, a dashboard agent and a client
+server; it always starts an agent for runtime environments. There is no option to disable them, and the metrics ports
+require no token. Podium uses none of them.
 """
 
 from __future__ import annotations
@@ -20,15 +21,22 @@ from ray._raylet import (  # type: ignore[attr-defined]  # a module in Cython, w
     DASHBOARD_AGENT_LISTEN_PORT_NAME,
     METRICS_AGENT_PORT_NAME,
     METRICS_EXPORT_PORT_NAME,
+    RUNTIME_ENV_AGENT_PORT_NAME,
     persist_port,
 )
 from ray.scripts import scripts
 
 from podium.sweep.slots import ray_worker_launcher
 
-AGENT_OPTION = "--dashboard_agent_command="
-# The raylet requires a running agent. This one does nothing.
-IDLE_AGENT = f"{AGENT_OPTION}sleep infinity"
+AGENT_OPTIONS = ("--dashboard_agent_command=", "--runtime_env_agent_command=")
+# The raylet requires running agents. These do nothing.
+IDLE_AGENT = "sleep infinity"
+PORTS_OF_AGENTS = (
+    METRICS_AGENT_PORT_NAME,
+    METRICS_EXPORT_PORT_NAME,
+    DASHBOARD_AGENT_LISTEN_PORT_NAME,
+    RUNTIME_ENV_AGENT_PORT_NAME,
+)
 WORKER_OPTION = "--python_worker_command="
 NO_PORT = -1  # the value that Ray's own agent reports for a server that is not running
 
@@ -43,28 +51,31 @@ class HeadNode(node.Node):  # type: ignore[misc]
         """Start no server for `ray://` addresses."""
 
     def start_raylet(self, *args: Any, **kwargs: Any) -> None:
-        """Start the raylet with an idle process for its dashboard agent, and with the launcher for its workers.
+        """Start the raylet with idle processes for its agents, and with the launcher for its workers.
 
         The raylet waits for a file with each port of its agent, so these files are written before it starts.
         """
-        for name in (METRICS_AGENT_PORT_NAME, METRICS_EXPORT_PORT_NAME, DASHBOARD_AGENT_LISTEN_PORT_NAME):
+        for name in PORTS_OF_AGENTS:
             persist_port(self.get_session_dir_path(), self.node_id, name, NO_PORT)
         with _changed_raylet_command():
             super().start_raylet(*args, **kwargs)
 
 
-def with_idle_agent(command: Sequence[str]) -> list[str]:
-    """The raylet's command with `IDLE_AGENT` for Ray's dashboard agent.
+def with_idle_agents(command: Sequence[str]) -> list[str]:
+    """The raylet's command with `IDLE_AGENT` for Ray's dashboard agent and for its agent for runtime environments.
 
     Raises:
-        RuntimeError: The command has no dashboard agent: this version of Ray starts it in another way.
+        RuntimeError: The command lacks an agent: this version of Ray starts it in another way.
     """
-    changed = [IDLE_AGENT if word.startswith(AGENT_OPTION) else word for word in command]
-    if IDLE_AGENT not in changed:
-        raise RuntimeError(
-            f"the raylet of this version of Ray has no option {AGENT_OPTION}, so its dashboard agent cannot be "
-            "disabled; install the version of Ray in constraints.txt"
-        )
+    changed = list(command)
+    for option in AGENT_OPTIONS:
+        positions = [i for i, word in enumerate(command) if word.startswith(option)]
+        if not positions:
+            raise RuntimeError(
+                f"the raylet of this version of Ray has no option {option}, so this agent cannot be disabled; install "
+                "the version of Ray in constraints.txt"
+            )
+        changed[positions[-1]] = f"{option}{IDLE_AGENT}"
     return changed
 
 
@@ -95,7 +106,7 @@ def _changed_raylet_command() -> Iterator[None]:
     start = services.start_ray_process
 
     def start_changed(command: Sequence[str], *args: Any, **kwargs: Any) -> Any:
-        return start(with_worker_launcher(with_idle_agent(command)), *args, **kwargs)
+        return start(with_worker_launcher(with_idle_agents(command)), *args, **kwargs)
 
     services.start_ray_process = start_changed
     try:

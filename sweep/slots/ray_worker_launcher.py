@@ -56,7 +56,8 @@ def _is_forked() -> bool:
             connection.shutdown(socket.SHUT_RD)
             connection.setblocking(False)
             return connection.recv(len(FORKED)) == FORKED
-        except OSError:
+        except OSError as error:
+            print(f"no worker was forked from {path}: {error}", file=sys.stderr)  # the log of the raylet
             return False
 
 

@@ -8,12 +8,11 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx2
 import psutil
 import pytest
 
 from podium.sweep.runtime.layout import RuntimeDirectory
-from podium.sweep.slots.ray_start_command import IDLE_AGENT, with_idle_agent
+from podium.sweep.slots.ray_start_command import AGENT_OPTIONS, IDLE_AGENT, with_idle_agents
 from tests.bare_grpc import UNAUTHENTICATED, UNIMPLEMENTED, status_without_token
 from tests.running_service import RunningService
 from tests.specs import builtin_document
@@ -29,7 +28,6 @@ METHODS = (
 PARTS = {"api", "gateway"}
 # The user may have another Ray cluster.
 OF_ANOTHER_RAY = {"RAY_AUTH_TOKEN": "0f" * 32, "RAY_ADDRESS": "127.0.0.1:1", "RAY_AUTH_MODE": "disabled"}
-RUNTIME_ENVIRONMENTS = "ray::RuntimeEnvAgent"  # the one that speaks HTTP
 
 Listening = list[tuple[psutil.Process, str, int]]
 
@@ -77,7 +75,7 @@ def only(processes: list[psutil.Process], name: str) -> psutil.Process:
 
 
 def test_service_listens_only_on_loopback(listening: Listening, of_ray: Listening) -> None:
-    assert len(of_ray) >= 8, "the store, two of the node, its agent for environments, scheduler, host, slots, members"
+    assert len(of_ray) >= 6, "the store, two of the node, scheduler, two slots"
     for process, address, port in listening:
         # A dual-stack socket shows IPv4 addresses as mapped.
         shown = ipaddress.ip_address(address.removeprefix("::ffff:"))
@@ -86,35 +84,28 @@ def test_service_listens_only_on_loopback(listening: Listening, of_ray: Listenin
 
 def test_ray_ports_require_token(of_ray: Listening) -> None:
     for process, _, port in of_ray:
-        if process.cmdline()[:1] == [RUNTIME_ENVIRONMENTS]:
-            answer = httpx2.post(f"http://127.0.0.1:{port}/get_runtime_envs_info", content=b"")
-            assert answer.status_code == 401, answer.text
-            continue
         said = {method: status_without_token(("127.0.0.1", port), method) for method in METHODS}
         known = {method: status for method, status in said.items() if status != UNIMPLEMENTED}
         assert set(known.values()) == {UNAUTHENTICATED}, f"{process.name()} at {port}: {said}"
 
 
-def test_ray_runs_no_dashboard_agent_or_client_server(processes: list[psutil.Process]) -> None:
+def test_ray_runs_no_dashboard_agents_or_client_server(processes: list[psutil.Process]) -> None:
     """Whichever extras of Ray are installed: the complete list of processes below `ray start`."""
     raylet = only(processes, "raylet")
     start = raylet.parent()
     assert start is not None and "podium.sweep.slots.ray_start_command" in start.cmdline()
     assert sorted(child.name() for child in start.children()) == ["gcs_server", "raylet"]
-    others = [child.cmdline() for child in raylet.children() if not child.cmdline()[0].startswith("ray::")]
-    assert others == [["sleep", "infinity"]], "in place of the dashboard agent"
-    titles = {child.cmdline()[0] for child in raylet.children()}
-    assert RUNTIME_ENVIRONMENTS in titles
-    assert "ray::DashboardAgent" not in titles
+    assert [child.cmdline() for child in raylet.children()] == [["sleep", "infinity"]] * 2, "in place of its agents"
     programs = [" ".join(process.cmdline()[:4]) for process in processes]  # later arguments are commands for others
     assert [program for program in programs if "dashboard" in program or "ray.util.client" in program] == []
 
 
-def test_raylet_without_agent_option_is_refused() -> None:
-    kept = ["raylet", "--head", "--runtime_env_agent_command=python agent.py"]
-    assert with_idle_agent([*kept, "--dashboard_agent_command=python agent.py --port=0"]) == [*kept, IDLE_AGENT]
-    with pytest.raises(RuntimeError, match=r"has no option --dashboard_agent_command=.*constraints\.txt"):
-        with_idle_agent(kept)
+@pytest.mark.parametrize("missing", AGENT_OPTIONS)
+def test_raylet_without_agent_option_is_refused(missing: str) -> None:
+    given = ["raylet", "--head", *(f"{option}python agent.py --port=0" for option in AGENT_OPTIONS)]
+    assert with_idle_agents(given) == ["raylet", "--head", *(f"{option}{IDLE_AGENT}" for option in AGENT_OPTIONS)]
+    with pytest.raises(RuntimeError, match=rf"has no option {missing}.*constraints\.txt"):
+        with_idle_agents([word for word in given if not word.startswith(missing)])
 
 
 def test_socket_files_are_in_private_folders(service: RunningService, processes: list[psutil.Process]) -> None:
