@@ -19,7 +19,7 @@ from podium.sweep.protocol.slot_commands import (
     SuggestAnswer,
 )
 from podium.sweep.protocol.slot_messages import NumberedEvents, SlotDescription, decode_events, encode_commands
-from podium.sweep.runtime.process_trees import children, descendants
+from podium.sweep.runtime.process_trees import children, descendants, process_name
 from podium.sweep.slots.slot import Slot
 from podium.sweep.values.assignment import Assignment, AttemptKey, Scalar
 from podium.sweep.values.failure_causes import Cause
@@ -27,14 +27,6 @@ from podium.sweep.values.slot_events import Ended, Event, Reported, Started, Stu
 from tests.process_templates import shared_template
 
 DIGITS = {"model": "mlp", "data": {"name": "digits"}}
-
-
-def process_name(pid: int) -> str:
-    """As `podium.sweep.runtime.process_trees.name_process` has set it; "" if the process has ended."""
-    try:
-        return Path(f"/proc/{pid}/comm").read_text().strip()
-    except OSError:
-        return ""
 
 
 class SlotDriver:

@@ -190,6 +190,7 @@ class Supervisor:
                 stdout=log,
                 stderr=log,
                 env=environment,
+                bufsize=0,  # of standard input: what a component has not read is not written again
                 pass_fds=[write_fd],
                 start_new_session=True,  # Ctrl-C reaches only the supervisor
             )
@@ -210,7 +211,6 @@ class Supervisor:
         assert component.process is not None and component.process.stdin is not None
         with contextlib.suppress(OSError):  # it has ended; SIGCHLD follows
             component.process.stdin.write(f"{self._ray_address}\n".encode())
-            component.process.stdin.flush()
 
     def _read_pipe(self, component: _Component) -> None:
         assert component.ready_fd is not None

@@ -19,7 +19,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from podium.ensemble.host.launcher_interface import OnChange, WorkerConfig, WorkerStatus
-from podium.ensemble.worker.worker_messages import PING, Phase, WorkerReport
+from podium.ensemble.worker.worker_messages import EXIT, PING, Phase, WorkerReport
 from podium.sweep.process_template.forked_process import ForkedProcess
 from podium.sweep.protocol.template_messages import ForkProcess
 from podium.sweep.runtime.layout import RuntimeDirectory
@@ -92,9 +92,11 @@ class ForkedWorkerHandle:
         return WorkerStatus(report.phase, report.reason, report.pid, report.plan, unresponsive_s)
 
     def kill(self) -> None:
-        """Kill the process. One that does not exist yet exits as soon as it notices that its host has left."""
+        """Kill the process. One that has not reported its pid exits as soon as it reads the request to."""
         self._read()
         self._watcher.remove(self._connection)
+        with contextlib.suppress(OSError):  # it has exited
+            self._connection.send(EXIT)
         if self._pidfd is not None:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
@@ -177,7 +179,8 @@ class TemplateWorkerLauncher:
             if connection is not None:
                 log.info("killing %s, which is no longer needed", path.stem)
                 _kill(connection)
-            path.unlink(missing_ok=True)
+            else:
+                path.unlink(missing_ok=True)
 
 
 def _connect(path: Path) -> socket.socket | None:
@@ -191,17 +194,18 @@ def _connect(path: Path) -> socket.socket | None:
 
 
 def _kill(connection: socket.socket) -> None:
-    """Kill the worker at the other end. One that is not ready exits when the connection closes."""
-    with connection, contextlib.suppress(OSError, ValueError, ProcessLookupError):
+    """Kill the worker at the other end; one that does not answer in time exits when it does."""
+    with connection, contextlib.suppress(OSError, ValueError):
         connection.settimeout(_ANSWER_S)
         with connection.makefile("rb") as reports:
-            report = WorkerReport.from_line(reports.readline())
-            pidfd = os.pidfd_open(report.pid)
-            connection.send(PING)
-            still_alive = bool(reports.readline())  # then the pid is still that of the worker
-        if still_alive:
-            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-        os.close(pidfd)
+            pidfd = os.pidfd_open(WorkerReport.from_line(reports.readline()).pid)
+            try:
+                connection.send(PING)
+                if reports.readline():  # the pid is still that of the worker
+                    signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+            finally:
+                os.close(pidfd)
+                connection.send(EXIT)
 
 
 def _ignore() -> None:

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-from podium.ensemble.worker.worker_messages import Phase, WorkerReport
+from podium.ensemble.worker.worker_messages import EXIT, Phase, WorkerReport
 
 
 class ReportServer:
@@ -21,13 +21,13 @@ class ReportServer:
     Args:
         listening: The socket that the host created.
         report: The first report.
-        on_abandoned: Called when the process is not ready and no host is connected any longer.
+        on_unwanted: Called when a host sends `EXIT`, or has left before the process is ready.
     """
 
-    def __init__(self, listening: socket.socket, report: WorkerReport, on_abandoned: Callable[[], None]) -> None:
+    def __init__(self, listening: socket.socket, report: WorkerReport, on_unwanted: Callable[[], None]) -> None:
         self._listening = listening
         self._report = report
-        self._on_abandoned = on_abandoned
+        self._on_unwanted = on_unwanted
         self._hosts: set[socket.socket] = set()
         self._lock = threading.Lock()  # of the report and the connections
         self._selector = selectors.DefaultSelector()
@@ -69,6 +69,8 @@ class ReportServer:
             return
         except OSError:
             content = b""
+        if EXIT in content:
+            self._on_unwanted()
         with self._lock:
             if content:
                 self._send(host)
@@ -78,7 +80,7 @@ class ReportServer:
         self._selector.unregister(host)
         host.close()
         if abandoned:
-            self._on_abandoned()
+            self._on_unwanted()
 
     def _send(self, host: socket.socket) -> None:
         with suppress(OSError):  # the host has exited, or reads no reports

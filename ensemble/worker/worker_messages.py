@@ -64,3 +64,4 @@ class WorkerReport:
 
 
 PING = b"?"  # the host asks for a report
+EXIT = b"!"  # the host needs the worker no longer; also a process that is stopped reads it when it continues

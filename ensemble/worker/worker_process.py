@@ -45,7 +45,7 @@ def run_forked(arguments: Sequence[str], descriptors: Sequence[int], owner: int)
         level=logging.INFO, format=f"%(asctime)s %(levelname)s {assignment.name} %(name)s: %(message)s", force=True
     )
     reports = ReportServer(
-        socket.socket(fileno=listening), WorkerReport(Phase.WARMING, os.getpid()), on_abandoned=lambda: os._exit(0)
+        socket.socket(fileno=listening), WorkerReport(Phase.WARMING, os.getpid()), on_unwanted=lambda: os._exit(0)
     )
     reports.start()
     return serve(assignment, reports.publish, wait=_wait_for_signal)

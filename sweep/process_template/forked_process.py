@@ -62,10 +62,15 @@ class ForkedProcess:
         for line in lines:
             reply = decode_reply(line)
             if isinstance(reply, ProcessForked):
-                self._on_forked(reply.pid)
+                self.identify(reply.pid)
             else:
                 self.exit_code, self.orphans = reply.exit_code, reply.orphans
         return self.exit_code is None
+
+    @property
+    def pidfd(self) -> int | None:
+        """Readable when the process has exited; None while it is not yet forked."""
+        return self._pidfd
 
     @property
     def has_exited(self) -> bool:
@@ -88,7 +93,10 @@ class ForkedProcess:
             os.close(self._pidfd)
             self._pidfd = None
 
-    def _on_forked(self, pid: int) -> None:
+    def identify(self, pid: int) -> None:
+        """The process exists; called by `read`, or with what the process itself has sent."""
+        if self.pid is not None:
+            return
         self.pid = pid
         with contextlib.suppress(ProcessLookupError):  # it has exited already
             self._pidfd = os.pidfd_open(pid)

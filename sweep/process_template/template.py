@@ -23,7 +23,7 @@ import socket
 import struct
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -57,6 +57,7 @@ SHARED_IMPORTS = (
 )
 MAX_DESCRIPTORS = 8
 REQUEST_S = 5.0  # in which a client must have sent its request
+PAUSE_S = 0.05  # after a failed accept
 EXIT_GRACE_S = 2.0  # in which a process may exit by itself when its client has
 _PID = struct.Struct("=i")
 log = logging.getLogger("podium.template")
@@ -118,14 +119,17 @@ class Template:
     # Requests.
 
     def _accept(self) -> None:
-        with suppress(OSError):  # the client has gone
+        try:
             client, _ = self._requests.accept()
-            try:
-                request, descriptors = _receive(client)
-            except (OSError, ValueError, KeyError):
-                client.close()
-                return
-            self._fork(request, descriptors, client)
+        except OSError:  # the client has gone, or there are too many open files: requests wait
+            time.sleep(PAUSE_S)
+            return
+        try:
+            request, descriptors = _receive(client)
+        except (OSError, ValueError, KeyError, TypeError):
+            client.close()
+            return
+        self._fork(request, descriptors, client)
 
     def _fork(self, request: ForkProcess, descriptors: list[int], client: socket.socket) -> None:
         try:
@@ -136,8 +140,7 @@ class Template:
         if pid == 0:
             client.close()
             self._become(request.entry, list(request.arguments), descriptors, request.environment)
-        for descriptor in descriptors:
-            os.close(descriptor)
+        close_all(descriptors)
         if pid < 0:
             client.close()
             return
@@ -164,13 +167,19 @@ class Template:
 
         It imports Ray, which no trial may inherit, and exits with this process.
         """
-        self._selector.unregister(self._workers)
         parent = os.getpid()
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError:  # the launcher of the worker sees the end of its connection, and runs Ray's own command
+            log.exception("cannot fork the template of Ray's workers")
+            with suppress(OSError):
+                self._workers.accept()[0].close()
+            return
         if pid == 0:
             workers = self._workers.detach()
             die_with_parent(parent)
             self._become(RAY_WORKERS, [], [workers, os.dup(self._worker_pids_write)], dict(os.environ))
+        self._selector.unregister(self._workers)
         self._worker_template = pid
 
     def _read_worker_pids(self) -> None:
@@ -219,6 +228,7 @@ class Template:
     ) -> NoReturn:
         status = 70
         try:
+            os.setsid()  # a signal to the group of one process must not reach the others
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -246,7 +256,19 @@ class Template:
 
 
 def _receive(client: socket.socket) -> tuple[ForkProcess, list[int]]:
-    """The request of a client, with its descriptors. Raises `OSError`, `ValueError` and `KeyError`."""
+    """The request of a client, with its descriptors. Raises `OSError`, `ValueError`, `KeyError` and `TypeError`."""
+    line, descriptors = receive_line(client)
+    try:
+        request = decode_request(line)
+    except BaseException:
+        close_all(descriptors)
+        raise
+    client.setblocking(False)
+    return request, descriptors
+
+
+def receive_line(client: socket.socket) -> tuple[bytes, list[int]]:
+    """One line, and the descriptors that come with it. Raises `OSError` if it does not arrive in time."""
     client.settimeout(REQUEST_S)
     received: list[int] = []
     line = b""
@@ -257,13 +279,16 @@ def _receive(client: socket.socket) -> tuple[ForkProcess, list[int]]:
             if not content:
                 raise ConnectionResetError("the client closed its connection")
             line += content
-        request = decode_request(line)
     except BaseException:
-        for descriptor in received:
-            os.close(descriptor)
+        close_all(received)
         raise
-    client.setblocking(False)
-    return request, received
+    return line, received
+
+
+def close_all(descriptors: Sequence[int]) -> None:
+    """Close the descriptors of a request."""
+    for descriptor in descriptors:
+        os.close(descriptor)
 
 
 def _send(client: socket.socket, reply: TemplateReply) -> None:

@@ -6,11 +6,14 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
 from podium.sweep.runtime.thread_variables import thread_variables
 
+EARLY_S = 10.0
+MAX_EARLY_DEATHS = 10
 _BACKLOG = 1024
 
 
@@ -36,6 +39,8 @@ class TemplateProcess:
             "CUDA_VISIBLE_DEVICES": "",
         }
         self._process: subprocess.Popen[bytes] | None = None
+        self._started_s = 0.0
+        self._early_deaths = 0  # consecutive
 
     @property
     def pid(self) -> int:
@@ -44,13 +49,17 @@ class TemplateProcess:
 
     @property
     def has_failed(self) -> bool:
-        """Whether it has exited by itself, with an error: it would again. One that was killed has not failed."""
-        return self._process is not None and (self._process.poll() or 0) > 0
+        """Whether it cannot run: it has exited by itself, with an error, or is always killed soon after its start."""
+        return self._early_deaths >= MAX_EARLY_DEATHS or (self._process is not None and (self._process.poll() or 0) > 0)
 
     def start_if_exited(self) -> bool:
         """Start the process unless it is alive; whether it was started."""
-        if self._process is not None and self._process.poll() is None:
-            return False
+        if self._process is not None:
+            if self._process.poll() is None:
+                return False
+            is_early = time.monotonic() - self._started_s < EARLY_S
+            self._early_deaths = self._early_deaths + 1 if is_early else 0
+        self._started_s = time.monotonic()
         descriptors = [*(each.fileno() for each in self._sockets), self._owner_read]
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "podium.sweep.process_template.template", *map(str, descriptors)],

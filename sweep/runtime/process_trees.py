@@ -25,6 +25,14 @@ def name_process(name: str) -> None:
     _libc.prctl(_PR_SET_NAME, name.encode(), 0, 0, 0)
 
 
+def process_name(pid: int) -> str:
+    """The name of a process, see `name_process`; "" if it has ended."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
 def die_with_parent(parent_pid: int, signal_number: int = signal.SIGKILL) -> None:
     """Ask the kernel to signal this process when the *thread* that forked it ends; exit if it already has."""
     if _libc.prctl(_PR_SET_PDEATHSIG, signal_number, 0, 0, 0) != 0:
@@ -62,35 +70,40 @@ def descendants(pid: int) -> list[int]:
 def kill_descendants(*, deadline_s: float = 5.0) -> list[int]:
     """Kill and reap all descendants of this process; returns the killed pids.
 
-    Complete only in a subreaper, which adopts orphaned processes and kills them in the next iteration.
+    Complete only in a subreaper, which adopts orphaned processes and kills them in the next iteration. Processes of
+    other users, which this one may not kill, are left.
     """
-    killed: list[int] = []
+    killed: set[int] = set()
+    refused: set[int] = set()
     end = time.monotonic() + deadline_s
-    while (pids := descendants(os.getpid())) and time.monotonic() < end:
-        killed += [pid for pid in pids if _signal(pid, signal.SIGKILL)]
+    while (pids := set(descendants(os.getpid())) - refused) and time.monotonic() < end:
+        for pid in pids:
+            _kill(pid, killed, refused)
         reap()
         if children(os.getpid()):
             time.sleep(0.002)
-    return sorted(set(killed))
+    return sorted(killed)
 
 
 def kill_orphans(keep: set[int], *, deadline_s: float = 3.0) -> list[int]:
     """Kill the children of this process that are not in `keep`, with their descendants; returns the killed pids.
 
     They are processes left behind by children that have ended. Processes in `keep` and their descendants are not
-    affected.
+    affected. Processes of other users, which this one may not kill, are left.
     """
-    killed: list[int] = []
+    killed: set[int] = set()
+    refused: set[int] = set()
     end = time.monotonic() + deadline_s
-    while (orphans := set(children(os.getpid())) - keep) and time.monotonic() < end:
+    while (orphans := set(children(os.getpid())) - keep - refused) and time.monotonic() < end:
         for orphan in orphans:
-            killed += [pid for pid in (*descendants(orphan), orphan) if _signal(pid, signal.SIGKILL)]
+            for pid in (*descendants(orphan), orphan):
+                _kill(pid, killed, refused)
             try:
                 os.waitpid(orphan, os.WNOHANG)
             except ChildProcessError:
                 pass
         time.sleep(0.002)
-    return sorted(set(killed))
+    return sorted(killed)
 
 
 def reap() -> list[tuple[int, int]]:
@@ -106,9 +119,13 @@ def reap() -> list[tuple[int, int]]:
         ended.append((pid, status))
 
 
-def _signal(pid: int, number: int) -> bool:
+def _kill(pid: int, killed: set[int], refused: set[int]) -> None:
+    """Send SIGKILL, and add the pid to one of the sets if the process exists."""
     try:
-        os.kill(pid, number)
+        os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
-        return False
-    return True
+        return
+    except PermissionError:
+        refused.add(pid)
+        return
+    killed.add(pid)

@@ -134,8 +134,9 @@ class ForkServerClient:
     async def _run(self, control: socket.socket, process: ForkedProcess, ready: asyncio.Future[None]) -> None:
         """Read the replies of the fork server and of the template until the fork server has exited."""
         template = asyncio.get_running_loop().create_task(_until_exit(process))
-        await self._read_replies(control, ready)
+        await self._read_replies(control, process, ready)
         control.close()
+        process.kill()  # it has exited, unless it is stopped
         orphans = await template
         if control is self._control:  # not replaced by a newer fork server
             self._control = self._warm = None
@@ -143,7 +144,7 @@ class ForkServerClient:
                 self._fail(ready, self._exited_before_ready())
             self._on_reply(ForkServerExited(orphans))
 
-    async def _read_replies(self, control: socket.socket, ready: asyncio.Future[None]) -> None:
+    async def _read_replies(self, control: socket.socket, process: ForkedProcess, ready: asyncio.Future[None]) -> None:
         loop = asyncio.get_running_loop()
         buffer = b""
         while True:
@@ -157,6 +158,7 @@ class ForkServerClient:
             for line in lines:
                 reply = decode_reply(line)
                 if isinstance(reply, ForkServerReady):
+                    process.identify(reply.pid)
                     ready.set_result(None)
                 elif isinstance(reply, ForkServerFailed):
                     self._fail(ready, UserCodeError(reply.message))
@@ -180,15 +182,24 @@ class ForkServerClient:
 
 
 async def _until_exit(process: ForkedProcess) -> int:
-    """Read the replies of the template; returns the number of orphans once the process has exited."""
+    """Wait until the process has exited; returns the number of orphans, 0 if the template has exited before it."""
+    try:
+        await _until(process.connection, lambda: not process.read())
+        if process.exit_code is None and process.pidfd is not None:
+            await _until(process.pidfd, lambda: process.has_exited)
+    finally:
+        process.close()
+    return process.orphans
+
+
+async def _until(source: socket.socket | int, condition: Callable[[], bool]) -> None:
+    """Wait until the condition holds, evaluated whenever `source` is readable."""
     loop = asyncio.get_running_loop()
     readable = asyncio.Event()
-    loop.add_reader(process.connection, readable.set)
+    loop.add_reader(source, readable.set)
     try:
-        while process.read():
+        while not condition():
             readable.clear()
             await readable.wait()
     finally:
-        loop.remove_reader(process.connection)
-        process.close()
-    return process.orphans
+        loop.remove_reader(source)

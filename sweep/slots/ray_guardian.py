@@ -28,10 +28,18 @@ from podium.sweep.runtime import fail_points
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.component_lifecycle import report_ready
 from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
-from podium.sweep.runtime.process_trees import become_subreaper, children, die_with_parent, kill_descendants
+from podium.sweep.runtime.process_trees import (
+    become_subreaper,
+    children,
+    die_with_parent,
+    kill_descendants,
+    kill_orphans,
+    process_name,
+)
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.runtime.user_environment import user_environment
 from podium.sweep.slots import ray_worker_launcher
+from podium.sweep.slots.ray_worker_template import WORKER_TEMPLATE
 
 # Variables of a Ray cluster of the user: its token would replace this service's, and be in every process.
 OTHER_RAY_VARIABLES = ("RAY_AUTH_TOKEN", "RAY_ADDRESS")
@@ -125,6 +133,7 @@ def guard(settings: ServiceSettings) -> int:
     os.environ[ray_worker_launcher.SOCKET] = str(settings.runtime.ray_workers_socket)
     ray = subprocess.Popen(_command(settings), stdin=subprocess.DEVNULL, preexec_fn=exit_with_guardian)
     announced = False
+    adopted: set[int] = set()
     while not stopping and ray.poll() is None:
         readable, _, _ = select.select([0, wake_read], [], [], 0.5 if announced else 0.05)
         if wake_read in readable:
@@ -137,8 +146,7 @@ def guard(settings: ServiceSettings) -> int:
         if template.has_failed:
             print("the process template failed", file=sys.stderr)  # after its traceback
             break
-        template.start_if_exited()
-        _reap_adopted({ray.pid, template.pid})
+        adopted = _watch_template(template, ray.pid, adopted)
     _stop(ray)
     template.close()
     shutil.rmtree(settings.runtime.ray, ignore_errors=True)
@@ -150,11 +158,47 @@ def _template_environment() -> dict[str, str]:
     return {**user_environment(), **fail_points.variable()}
 
 
-def _reap_adopted(own: set[int]) -> None:
-    """Reap the exited processes that this process has adopted, such as those of a template that was killed."""
-    for pid in set(children(os.getpid())) - own:
-        with contextlib.suppress(ChildProcessError):
-            os.waitpid(pid, os.WNOHANG)
+def _watch_template(template: TemplateProcess, ray: int, adopted: set[int]) -> set[int]:
+    """Restart the template if it was killed, and watch the processes that it has left to this one.
+
+    These keep running: fork servers, members and Ray workers. When one of them exits, the processes that it has left
+    behind are killed.
+
+    Args:
+        template: The template.
+        ray: The pid of Ray.
+        adopted: The processes left by earlier templates.
+
+    Returns:
+        `adopted` without those that have exited, and with those that are new.
+    """
+    killed = template.pid
+    with contextlib.suppress(OSError):  # too many processes: tried again
+        template.start_if_exited()
+    if template.pid != killed:
+        _wait_for_exit(WORKER_TEMPLATE)  # it ends with the template; then Ray's workers are children of this process
+        adopted = set(children(os.getpid())) - {ray, template.pid}
+    running = {pid for pid in adopted if not _reaped(pid)}
+    if running != adopted:
+        kill_orphans({ray, template.pid, *running})
+    return running
+
+
+def _wait_for_exit(name: str) -> None:
+    """Wait until no child of this process has this name."""
+    end = time.monotonic() + STOP_S
+    while time.monotonic() < end:
+        if not [pid for pid in children(os.getpid()) if process_name(pid) == name and not _reaped(pid)]:
+            return
+        time.sleep(0.01)
+
+
+def _reaped(pid: int) -> bool:
+    """Whether a child has exited; then it is reaped."""
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] != 0
+    except ChildProcessError:
+        return True
 
 
 def _stop(ray: subprocess.Popen[bytes]) -> None:

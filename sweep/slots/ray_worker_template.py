@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from podium.sweep.process_template.template import MAX_DESCRIPTORS, REQUEST_S, count_threads, share_memory
+from podium.sweep.process_template.template import close_all, count_threads, receive_line, share_memory
 from podium.sweep.runtime.process_trees import name_process
 from podium.sweep.slots.ray_worker_launcher import FORKED
 
@@ -30,6 +30,7 @@ _IMPORTS = (
     "ray._private.runtime_env.setup_hook",
     "podium.sweep.slots.slot_actor",
 )
+WORKER_TEMPLATE = "podium-ray-tmpl"  # the name of this process
 _JOB = "RAY_JOB_ID"
 _NO_JOB = "ffffffff"  # as for a worker that the raylet starts ahead, and assigns to a job later
 _WORKER_PROGRAM = "default_worker.py"
@@ -44,7 +45,7 @@ def run_forked(_: Sequence[str], descriptors: Sequence[int], owner: int) -> int:
         owner: Closed; workers exit with the raylet.
     """
     os.close(owner)
-    name_process("podium-ray-tmpl")
+    name_process(WORKER_TEMPLATE)
     requests = socket.socket(fileno=descriptors[0])
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps workers
     imported = False
@@ -52,18 +53,18 @@ def run_forked(_: Sequence[str], descriptors: Sequence[int], owner: int) -> int:
         client, _ = requests.accept()
         try:
             arguments, environment, standard = _receive(client)
-        except (OSError, ValueError, KeyError):
+        except (OSError, ValueError, KeyError, TypeError):
             client.close()
             continue
         if not imported:
             _import_ray(environment)
             imported = True
-        if os.fork() == 0:
-            requests.close()
-            _become_worker(client, arguments, environment, standard, descriptors[1])
+        with suppress(OSError):  # too many processes: the launcher runs Ray's own command
+            if os.fork() == 0:
+                requests.close()
+                _become_worker(client, arguments, environment, standard, descriptors[1])
         client.close()
-        for descriptor in standard:
-            os.close(descriptor)
+        close_all(standard)
 
 
 def _import_ray(environment: dict[str, str]) -> None:
@@ -77,16 +78,13 @@ def _import_ray(environment: dict[str, str]) -> None:
 
 
 def _receive(client: socket.socket) -> tuple[list[str], dict[str, str], list[int]]:
-    client.settimeout(REQUEST_S)
-    line, standard = b"", []
-    while not line.endswith(b"\n"):
-        content, descriptors, _, _ = socket.recv_fds(client, 1 << 20, MAX_DESCRIPTORS)
-        standard += descriptors
-        if not content:
-            raise ConnectionResetError("the launcher exited")
-        line += content
-    request: dict[str, Any] = json.loads(line)
-    return request["arguments"], request["environment"], standard
+    line, standard = receive_line(client)
+    try:
+        request: dict[str, Any] = json.loads(line)
+        return request["arguments"], request["environment"], standard
+    except BaseException:
+        close_all(standard)
+        raise
 
 
 def _become_worker(
@@ -95,6 +93,8 @@ def _become_worker(
     """Run Ray's worker program as `__main__`, as the raylet's own command would."""
     status = 70
     try:
+        name_process("ray-worker")
+        os.setsid()  # when a worker exits, the raylet kills its process group
         os.write(pids, struct.pack("=i", os.getpid()))
         os.close(pids)
         client.sendall(FORKED)  # raises if the launcher no longer waits, and starts the worker itself

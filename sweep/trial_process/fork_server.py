@@ -12,6 +12,7 @@ child would wait for them forever.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import selectors
@@ -45,6 +46,7 @@ from podium.sweep.runtime.process_trees import (
 from podium.sweep.trial_process import attempt
 from podium.sweep.values.errors import UserCodeError
 
+RETRY_S = 1.0  # after a failed fork
 TRIAL_NICENESS = 15  # ensemble members on the same cores have priority: they serve requests
 
 
@@ -79,9 +81,8 @@ class ForkServer:
         selector.register(self._control, selectors.EVENT_READ)
         selector.register(self._wake_read, selectors.EVENT_READ)
         self._reply(ForkServerReady(os.getpid()))
-        self._fork_spare()
         while True:
-            for key, _ in selector.select():
+            for key, _ in selector.select(None if self._spare is not None else RETRY_S):
                 if key.fileobj is self._control:
                     if not self._handle_request():
                         kill_descendants()
@@ -90,7 +91,8 @@ class ForkServer:
                     self._drain_wakeups()
             self._collect()
             if self._spare is None:
-                self._fork_spare()
+                with contextlib.suppress(OSError):  # too many processes, or no memory: tried again
+                    self._fork_spare()
 
     def fail(self, message: str) -> None:
         """Report that this fork server cannot be used."""
@@ -114,7 +116,7 @@ class ForkServer:
         """Hand the descriptors to the spare process."""
         fail_point("fork-server.before-fork")
         while True:
-            spare = self._spare or self._fork_spare()
+            spare = self._spare or self._fork_spare(connection, log)
             self._spare = None
             with spare.assignments:
                 try:
@@ -128,15 +130,25 @@ class ForkServer:
         self._child = spare.pid
         self._reply(AttemptForked(spare.pid))
 
-    def _fork_spare(self) -> _Spare:
-        """Fork the process of the next attempt, so that the fork is over when the attempt starts."""
+    def _fork_spare(self, *inherited: int) -> _Spare:
+        """Fork the process of the next attempt, so that the fork is over when the attempt starts. Raises `OSError`.
+
+        Args:
+            inherited: Descriptors that the process must close, since it will receive its own.
+        """
         parent = os.getpid()
         ours, theirs = socket.socketpair()
-        pid = os.fork()
-        if pid == 0:
-            ours.close()
-            self._become_attempt(parent, theirs)
-        theirs.close()
+        with theirs:
+            try:
+                pid = os.fork()
+            except OSError:
+                ours.close()
+                raise
+            if pid == 0:
+                ours.close()
+                for descriptor in inherited:
+                    os.close(descriptor)
+                self._become_attempt(parent, theirs)
         self._spare = _Spare(pid, ours)
         self._reply(SpareForked(pid))
         return self._spare

@@ -16,7 +16,7 @@ from podium.api.client.client import Client
 from podium.api.serve.ports import free_port
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import PodiumError
-from tests.faults.victims import ON_RAY, ON_SLOT, PARTS, TEMPLATES, Census, ReportedComponent, reported_components
+from tests.faults.victims import ON_RAY, ON_SLOT, PARTS, Census, ReportedComponent, reported_components
 from tests.running_service import PODIUM, mentions, service_marks
 
 POLL_S = 0.02
@@ -70,7 +70,7 @@ class FaultedService:
         conditions: dict[str, Callable[[], bool]] = {
             **dict.fromkeys(PARTS, lambda: self._is_back(kind, pid)),
             **dict.fromkeys(ON_RAY, self._ray_is_new),
-            **dict.fromkeys((*ON_SLOT, *TEMPLATES), lambda: self._slots_work(but=pid)),
+            **dict.fromkeys((*ON_SLOT, "template"), lambda: self._slots_work(but=pid)),
             "serve": self.all_ready,
         }
         self._until(conditions[kind], kind)

@@ -12,13 +12,13 @@ from podium.sweep.runtime.process_trees import children
 PARTS = ("scheduler", "api", "gateway", "host")
 ON_RAY = ("raylet", "gcs", "guardian")
 ON_SLOT = ("slot", "fork server")
-TEMPLATES = ("template", "worker template")
-KINDS = (*PARTS, *ON_SLOT, *TEMPLATES, *ON_RAY, "serve")
+KINDS = (*PARTS, *ON_SLOT, "template", *ON_RAY, "serve")
 _NAMES = {  # as `name_process` sets them
     "fork server": "podium-fork-srv",
     "trial": "podium-trial",
     "template": "podium-template",
     "worker template": "podium-ray-tmpl",
+    "member": "podium-member",
 }
 
 
@@ -59,6 +59,10 @@ class Census:
         """The slot actors."""
         return [p for p in self._found.values() if _is_slot(p) and not self._parent_is(p, _is_slot)]
 
+    def members(self) -> list[Process]:
+        """The members of ensembles."""
+        return self._named("member")
+
     def of(self, kind: str, data: DataDirectory) -> list[int]:
         """The process ids of one of `KINDS`; a component that does not run has none."""
         if kind == "serve":
@@ -68,7 +72,7 @@ class Census:
             return [shown.pid] if shown is not None and shown.pid in self._found else []
         if kind == "slot":
             return [process.pid for process in self.slots()]
-        if kind == "fork server" or kind in TEMPLATES:
+        if kind in ("fork server", "template", "worker template"):
             return [process.pid for process in self._named(kind)]
         name = {"raylet": "/raylet/raylet ", "gcs": "/gcs/gcs_server "}[kind]
         return [process.pid for process in self._found.values() if name in process.command.replace("\0", " ")]

@@ -169,7 +169,7 @@ def test_process_has_no_kind_when_it_ends_during_inspection() -> None:
     def name(process: psutil.Process) -> str:
         if process.pid == ended.pid:
             raise psutil.NoSuchProcess(process.pid)
-        return "member"
+        return "member" if process.pid == member.pid else "other"
 
     with subprocess.Popen(["sleep", "60"]) as ended, subprocess.Popen(["sleep", "60"]) as member:
         try:

@@ -7,11 +7,12 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from podium.sweep.runtime.process_trees import children, descendants
+from podium.sweep.runtime.process_trees import children, descendants, kill_orphans
 from podium.sweep.values.attempt_outcomes import exit_name
 
 GONE_S = 10
@@ -114,3 +115,23 @@ class _Exit:
     """Ends a forked child without unwinding the test runner in it."""
 
     exit = staticmethod(os._exit)
+
+
+def test_process_of_another_user_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Simulated: a test that runs as root may kill every process."""
+    left = subprocess.Popen(["sleep", "60"])
+    kill = os.kill
+
+    def refuse(pid: int, number: int) -> None:
+        if pid == left.pid:
+            raise PermissionError(1, "Operation not permitted")
+        kill(pid, number)
+
+    others = set(children(os.getpid())) - {left.pid}
+    monkeypatch.setattr(os, "kill", refuse)
+    began = time.monotonic()
+    assert kill_orphans(others, deadline_s=30) == []
+    assert time.monotonic() - began < 10, "it is not tried again"
+    monkeypatch.undo()
+    left.kill()
+    left.wait()

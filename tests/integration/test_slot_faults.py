@@ -12,12 +12,12 @@ import pytest
 
 from podium.sweep.protocol.slot_commands import SlotCommand
 from podium.sweep.protocol.slot_messages import SUPERSEDED, SlotDescription, decode_events, encode_commands
-from podium.sweep.runtime.process_trees import children
+from podium.sweep.runtime.process_trees import children, process_name
 from podium.sweep.values.assignment import Assignment, Limits
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Ended, Started
 from podium.sweep.values.states import TrialState
-from tests.driver import SlotDriver, key_of, process_name, run, stop_command
+from tests.driver import SlotDriver, key_of, run, stop_command
 
 FINISHED, FAILED, CANCELLED = TrialState.FINISHED, TrialState.FAILED, TrialState.CANCELLED
 

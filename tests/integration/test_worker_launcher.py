@@ -165,6 +165,18 @@ def test_worker_keeps_running_without_the_template(rig: Rig) -> None:
     following.kill()
 
 
+def test_stopped_worker_that_is_not_needed_exits_when_it_continues(rig: Rig) -> None:
+    worker = rig.launch(rig.config("worker-8-1-0-0-1"))
+    pid = until(worker, Phase.READY).pid
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+    rig.host().kill_all_except(set())
+    assert worker.poll().phase is Phase.READY, "it has not answered in time"
+    os.kill(pid, signal.SIGCONT)
+    until(worker, Phase.EXITED)
+    worker.kill()
+
+
 def test_launch_without_a_template_is_refused(tmp_path: Path, rig: Rig) -> None:
     launcher = TemplateWorkerLauncher(RuntimeDirectory(tmp_path), rig.log)
     with pytest.raises(EnsembleError, match=r"cannot start worker-7-1-0-0-1: "):

@@ -1,0 +1,103 @@
+"""A killed slot, fork server, member or template takes nobody along, and is replaced."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from podium.sweep.runtime.process_trees import process_name
+from tests.faults.victims import Census
+from tests.running_service import RunningService, function_sweep, wait_for
+from tests.specs import builtin_document
+
+SLEEPS = "import time\n\n\ndef objective(trial):\n    time.sleep(600)\n    return 1.0\n"
+
+
+class Scene:
+    """A service with a trial on each of two slots, and an ensemble of two members."""
+
+    def __init__(self, service: RunningService) -> None:
+        self.service = service
+
+    def census(self) -> Census:
+        return Census(self.service.process.pid)
+
+    def by_kind(self) -> dict[str, set[int]]:
+        """The processes that must not be affected by others."""
+        census = self.census()
+        return {
+            "slot": {process.pid for process in census.slots()},
+            "fork server": {process.pid for process in census.fork_servers()},
+            "trial": {process.pid for process in census.trials()},
+            "member": {process.pid for process in census.members()},
+            "template": set(census.of("template", self.service.data)),
+        }
+
+    def is_complete(self) -> bool:
+        counts = {kind: len(pids) for kind, pids in self.by_kind().items()}
+        return counts == {"slot": 2, "fork server": 2, "trial": 2, "member": 2, "template": 1}
+
+    def kill(self, pid: int) -> dict[str, set[int]]:
+        """Kill a process, wait until everything is there again, and return which processes were replaced."""
+        before = self.by_kind()
+        os.kill(pid, signal.SIGKILL)
+        wait_for("the process has ended", lambda: pid not in set().union(*self.by_kind().values()))
+        wait_for("everything is there again", self.is_complete, 60)
+        after = self.by_kind()
+        return {kind: before[kind] - after[kind] for kind in before if before[kind] - after[kind]}
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    folder: Path = tmp_path_factory.mktemp("service")
+    (folder / "code").mkdir()
+    (folder / "code" / "train.py").write_text(SLEEPS)
+    with RunningService(folder / "data") as service:
+        sweep = service.client.submit(builtin_document(run_cap=2, parameters={"epochs": {"value": 1}}))
+        assert service.client.wait(sweep["id"], 120)["state"] == "finished"
+        built = service.client.build_ensemble(trial_ids=[1, 2], name="digits")
+        service.client.wait_ensemble(built["id"], 120)
+        service.client.submit(function_sweep(folder / "code", "train:objective", run_cap=1000))
+        scene = Scene(service)
+        wait_for("everything runs", scene.is_complete, 60)
+        yield scene
+
+
+def test_killed_slot_takes_only_its_own_attempt_along(scene: Scene) -> None:
+    slot = min(scene.by_kind()["slot"])
+    ended = scene.kill(slot)
+    assert ended.pop("slot") == {slot}
+    assert {kind: len(pids) for kind, pids in ended.items()} == {"fork server": 1, "trial": 1}
+
+
+def test_killed_fork_server_takes_only_its_own_attempt_along(scene: Scene) -> None:
+    fork_server = min(scene.by_kind()["fork server"])
+    ended = scene.kill(fork_server)
+    assert ended.pop("fork server") == {fork_server}
+    assert {kind: len(pids) for kind, pids in ended.items()} == {"trial": 1}
+
+
+def test_killed_member_takes_nobody_along(scene: Scene) -> None:
+    member = min(scene.by_kind()["member"])
+    assert scene.kill(member) == {"member": {member}}
+
+
+def test_killed_worker_template_takes_nobody_along(scene: Scene) -> None:
+    before = scene.by_kind()
+    (worker_template,) = scene.census().of("worker template", scene.service.data)
+    os.kill(worker_template, signal.SIGKILL)
+    wait_for("it has ended", lambda: process_name(worker_template) == "")
+    assert scene.by_kind() == before
+    slot = min(before["slot"])
+    assert scene.kill(slot).pop("slot") == {slot}, "a new worker template forks the next slot"
+
+
+def test_killed_template_takes_nobody_along(scene: Scene) -> None:
+    (template,) = scene.by_kind()["template"]
+    assert scene.kill(template) == {"template": {template}}
+    fork_server = min(scene.by_kind()["fork server"])
+    assert set(scene.kill(fork_server)) == {"fork server", "trial"}, "the guardian's adopted fork server is replaced"
