@@ -194,18 +194,20 @@ def _connect(path: Path) -> socket.socket | None:
 
 
 def _kill(connection: socket.socket) -> None:
-    """Kill the worker at the other end; one that does not answer in time exits when it does."""
+    """Kill the worker at the other end; one that does not answer in time exits when it continues."""
     with connection, contextlib.suppress(OSError, ValueError):
         connection.settimeout(_ANSWER_S)
-        with connection.makefile("rb") as reports:
-            pidfd = os.pidfd_open(WorkerReport.from_line(reports.readline()).pid)
-            try:
-                connection.send(PING)
-                if reports.readline():  # the pid is still that of the worker
-                    signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-            finally:
-                os.close(pidfd)
-                connection.send(EXIT)
+        try:
+            with connection.makefile("rb") as reports:
+                pidfd = os.pidfd_open(WorkerReport.from_line(reports.readline()).pid)
+                try:
+                    connection.send(PING)
+                    if reports.readline():  # the pid is still that of the worker
+                        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+                finally:
+                    os.close(pidfd)
+        finally:
+            connection.send(EXIT)
 
 
 def _ignore() -> None:
