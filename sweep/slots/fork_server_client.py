@@ -134,8 +134,8 @@ class ForkServerClient:
     async def _run(self, control: socket.socket, process: ForkedProcess, ready: asyncio.Future[None]) -> None:
         """Read the replies of the fork server and of the template until the fork server has exited."""
         template = asyncio.get_running_loop().create_task(_until_exit(process))
-        await self._read_replies(control, process, ready)
-        control.close()
+        with control:
+            await self._read_replies(control, process, ready)
         process.kill()  # it has exited, unless it is stopped
         orphans = await template
         if control is self._control:  # not replaced by a newer fork server

@@ -108,7 +108,7 @@ def test_service_on_full_disk_refuses_new_work_and_recovers_by_itself(tmp_path: 
     (code / "naps.py").write_text(NAP)
     with _small_disk(tmp_path / "disk", "200m") as disk, AuditedService(disk / "data") as service:
         client = service.client
-        sweep_id = client.submit(function_sweep(code, "naps:nap", run_cap=16))["id"]
+        sweep_id = client.submit(function_sweep(code, "naps:nap", run_cap=60))["id"]
         wait_for("three are finished", lambda: _finished(client, sweep_id) >= 3)
         before = client.ready()["parts"]
         _fill(disk / "filler")
@@ -120,8 +120,8 @@ def test_service_on_full_disk_refuses_new_work_and_recovers_by_itself(tmp_path: 
         held = wait_for("running trials have ended", lambda: _held(client, sweep_id), 20.0)
         (disk / "filler").unlink()
         wait_for("the sweep has ended", lambda: client.sweep(sweep_id)["state"] not in ("queued", "running"))
-        assert client.sweep(sweep_id)["counts"] == {"finished": 16}
-        assert held < 16
+        assert client.sweep(sweep_id)["counts"] == {"finished": 60}
+        assert held < 60
         assert client.ready()["parts"] == before  # no component was restarted
         service.stop()
 

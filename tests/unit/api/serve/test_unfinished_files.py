@@ -57,7 +57,7 @@ def test_serve_removes_them_before_it_starts_the_components(
     left = data.root / f".service.json.{DEAD}.tmp"
     left.touch()
     seen: list[bool] = []
-    monkeypatch.setattr(supervisor.Supervisor, "run", lambda _: seen.append(left.exists()))
+    monkeypatch.setattr(supervisor.Supervisor, "run", lambda *_: seen.append(left.exists()))
     settings = ServiceSettings(
         str(data.root), str(data.root.parent / "run"), port=ports.free_port(), gateway_port=ports.free_port()
     )
