@@ -58,7 +58,7 @@ class _Spare(NamedTuple):
 
 
 class ForkServer:
-    """The event loop: handle requests; reap the child, kill what it left, and report its exit.
+    """The event loop: handle requests; reap the child, kill its orphans, and report its exit.
 
     While an attempt runs, the process of the next one is forked.
     """
