@@ -15,6 +15,7 @@ from benchmarks import (
     ensemble_between_graph,
     ensemble_in_graph,
     ingest,
+    proposals,
     real_sweep,
     results,
     search_and_storage,
@@ -42,6 +43,7 @@ BENCHMARKS: tuple[tuple[frozenset[int], Benchmark], ...] = (
     (frozenset({11}), start.run),
     (frozenset({12}), shared_data.run),
     (frozenset({13}), start_against_ray.run),
+    (frozenset({15}), proposals.run),
 )
 NUMBERS = frozenset().union(*(numbers for numbers, _ in BENCHMARKS))
 

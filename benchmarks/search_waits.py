@@ -1,10 +1,11 @@
-"""Measures whether devices wait for the search: `python -m benchmarks.search_waits` prints the busy share of 16 slots.
+"""Measures whether devices wait for the search: `python -m benchmarks.search_waits` prints the busy share of the slots.
 
 Measured: the scheduler's own loop, its searches in their threads and processes, and SQLite, in real time, over
-simulated slots on which a trial takes about one second (0.9 to 1.1). The share is the shortest possible time of these
-trials on 16 slots, each starting as soon as its slot is free, divided by the actual time from the first placement on.
-Cases: GP over 8 float parameters; TPE after 10,000 finished trials; random search for comparison. The output also
-counts the trials by sampler: a late proposal is used for the next trial.
+simulated slots on which a trial takes about one second (0.9 to 1.1), or ten. The share is the shortest possible time of
+these trials on the slots, each starting as soon as its slot is free, divided by the actual time from the first
+placement on. Cases: GP over 8 float parameters on 16 slots; TPE on 100 and 1,000 slots, which need 100 proposals per
+second, after up to 50,000 finished trials; random search for comparison. The output also counts the trials by sampler:
+a late proposal is used for the next trial.
 
 Not measured: Ray, the network and the trial processes; training, which would compete with GP and TPE for the processor:
 on a machine that trains on its CPU, they propose a smaller share of the trials.
@@ -18,7 +19,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.simulation import Agenda, SimulatedSlots, least_s
@@ -33,13 +34,33 @@ from podium.sweep.scheduling.scheduler import TICK_S, Scheduler
 from podium.sweep.scheduling.study_query_thread import StudyThread
 from podium.sweep.search.search_threads import SearchThreads
 from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.assignment import AttemptKey, Params
 from podium.sweep.values.slot_events import Ended
 from podium.sweep.values.states import TrialState
 
-SLOTS = 16
-TRIAL_S = 1.0
-CASES = (("random", 0, 320), ("gp", 0, 320), ("tpe", 10_000, 320))  # method, trials before, trials
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """`trials` of about `trial_s` on `slots`, after `before` finished ones."""
+
+    method: str
+    before: int
+    trials: int
+    slots: int
+    trial_s: float
+
+    def __str__(self) -> str:
+        return f"{self.method} after {self.before:,} trials, {self.slots:,} slots, {self.trial_s:g} s"
+
+
+CASES = (
+    Case("random", 0, 320, 16, 1.0),
+    Case("gp", 0, 320, 16, 1.0),
+    Case("tpe", 0, 2_000, 100, 1.0),
+    Case("tpe", 10_000, 2_000, 100, 1.0),
+    Case("tpe", 50_000, 2_000, 100, 1.0),
+    Case("tpe", 50_000, 3_000, 1_000, 10.0),
+)
 
 
 class RealClock:
@@ -89,8 +110,9 @@ class Outcome:
     chosen: Counter[str]
 
 
-def measure(folder: Path, method: str, before: int, trials: int) -> Outcome:
-    """Run a sweep of `trials` trials in real time, after `before` finished trials."""
+def measure(folder: Path, case: Case) -> Outcome:
+    """Run a sweep in real time."""
+    method, before, trials = case.method, case.before, case.trials
     path = folder / "podium.sqlite3"
     migrate(path)
     database = Database(path)
@@ -99,7 +121,7 @@ def measure(folder: Path, method: str, before: int, trials: int) -> Outcome:
         sweep_id, _ = sweeps.accept(connection, _spec(method, before + trials), clock.wall_s())
     for batch in _history(sweep_id, method, before):
         recorder.commit(batch)
-    pool = WatchedSlots(SLOTS, inbox, clock, agenda, TRIAL_S)  # type: ignore[arg-type]
+    pool = WatchedSlots(case.slots, inbox, clock, agenda, case.trial_s)  # type: ignore[arg-type]
     pool.watch()
     scheduler = Scheduler(
         inbox=inbox, pool=pool, searchers=SearchThreads(inbox), recorder=recorder,
@@ -120,7 +142,7 @@ def measure(folder: Path, method: str, before: int, trials: int) -> Outcome:
     database.close()
     waits_ms = [1e3 * wait_s for wait_s in pool.waits_s]
     return Outcome(
-        least_s(pool.durations_s, SLOTS) / took_s, sum(waits_ms) / len(waits_ms), max(waits_ms), chosen
+        least_s(pool.durations_s, case.slots) / took_s, sum(waits_ms) / len(waits_ms), max(waits_ms), chosen
     )  # fmt: skip
 
 
@@ -147,7 +169,7 @@ def _history(sweep_id: int, method: str, count: int) -> Iterator[list[Change]]:
         batch: list[Change] = []
         for number in range(first, min(first + 500, count)):
             key, x = AttemptKey(number + 1, 1), (number * 0.6180339887) % 1.0
-            params = {name: (x * (index + 1)) % 1.0 for index, name in enumerate("abcdefgx")}
+            params: Params = {name: (x * (index + 1)) % 1.0 for index, name in enumerate("abcdefgx")}
             ended = Ended(key, TrialState.FINISHED, 1.0, 2.0, value=x, exit="0", pid=1, values=(x,))
             batch.append(TrialPlanned(key.trial_id, sweep_id, number, params, method, {}, 1.0))
             batch.append(AttemptPlaced(key, sweep_id, number, "cpu-0", "node", 1.0))
@@ -170,17 +192,17 @@ def _spec(method: str, run_cap: int) -> SweepSpec:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Does a device wait for the search?")
-    parser.add_argument("--trials", type=int, help="trials in each case; default: 320")
-    parser.add_argument("--method", choices=[case[0] for case in CASES], help="only this case")
+    parser.add_argument("--trials", type=int, help="trials in each case")
+    parser.add_argument("--method", choices=sorted({case.method for case in CASES}), help="only its cases")
     given = parser.parse_args()
-    for method, before, trials in CASES:
-        if given.method not in (None, method):
+    for case in CASES:
+        if given.method not in (None, case.method):
             continue
         with tempfile.TemporaryDirectory(prefix="podium-bench-") as folder:
-            found = measure(Path(folder), method, before, given.trials or trials)
+            found = measure(Path(folder), replace(case, trials=given.trials or case.trials))
         who = ", ".join(f"{count} {name!r}" for name, count in found.chosen.most_common())
         print(
-            f"{method:6} after {before:6,} trials: busy {100 * found.busy:.1f} %; a slot waits "
+            f"{case}: busy {100 * found.busy:.1f} %; a slot waits "
             f"{found.mean_wait_ms:.0f} ms between trials, {found.longest_wait_ms:.0f} ms at most; chosen by {who}",
             flush=True,
         )

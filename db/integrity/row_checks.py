@@ -17,7 +17,7 @@ from podium.db.queries import trial_pages
 from podium.db.stores import restored_trials
 from podium.sweep.lifecycle.sweep_import import SAMPLER
 from podium.sweep.values.failure_causes import Cause
-from podium.sweep.values.search_messages import CLONED, ENQUEUED, RANDOM, FallbackReason
+from podium.sweep.values.search_messages import CLONED, ENQUEUED, RANDOM, TPE, FallbackReason
 from podium.sweep.values.states import (
     COUNTED_TRIAL_STATES,
     TERMINAL_SWEEP_STATES,
@@ -159,7 +159,8 @@ RULES = (
     Rule(
         "results",
         "SELECT id AS trial_id, 'its sampler is ' || sampler || ', with fallback_reason ' || fallback_reason AS wrong"
-        f" FROM trials WHERE fallback_reason IS NOT NULL AND sampler <> '{RANDOM}'",
+        " FROM trials WHERE fallback_reason IS NOT NULL AND sampler <>"
+        f" CASE fallback_reason WHEN '{FallbackReason.MANY_TRIALS.value}' THEN '{TPE}' ELSE '{RANDOM}' END",
     ),
     Rule(
         "results",

@@ -99,7 +99,7 @@ trials = Table(
     Column("value", Float),
     Column("attempt", Integer, nullable=False, server_default="0"),  # the current attempt; 0 before the first
     Column("sampler", String, nullable=False),  # a method, a sampler class, or enqueue, clone, imported
-    Column("fallback_reason", String),  # why it was sampled at random instead: slow, failed, process_ended
+    Column("fallback_reason", String),  # why the method did not propose it: see `FallbackReason`
     Column("fallback_error", Text),  # of the sampler that failed
     Column("proposed_for", Integer),  # number of the earlier trial that a late proposal was requested for
     Column("search_attributes", Text, nullable=False, server_default="{}"),  # JSON: state of sampler and pruner

@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 from filelock import FileLock, Timeout
+from threadpoolctl import threadpool_limits
 
 from podium.db.schema.engine import Database
 from podium.sweep.lifecycle.scheduler_messages import Inbox, Stop, Wake
@@ -34,6 +35,7 @@ from podium.sweep.values.errors import PodiumError
 def run(settings: ServiceSettings) -> None:
     """Run until SIGTERM. Raises `PodiumError` if the devices or the database cannot be used."""
     began_at = time.time()
+    threadpool_limits(1, user_api="blas")  # the products of a search are small: more threads make them slower
     database = Database(settings.data.database)
     recorder = DatabaseRecorder(database, f"process {os.getpid()}")
     ray_address = sys.stdin.readline().strip()

@@ -63,6 +63,25 @@ def is_compatible(value: Any, source: BaseDistribution, target: BaseDistribution
 class MutableStorage(InMemoryStorage):
     """An in-memory storage whose trials can be replaced; Optuna does not change a finished trial."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._changed: set[int] = set()
+
+    def take_changed(self) -> set[int]:
+        """The ids of the trials that were created or changed since the last call. One reader."""
+        with self._lock:
+            changed, self._changed = self._changed, set()
+        return changed
+
+    def create_new_trial(self, study_id: int, template_trial: FrozenTrial | None = None) -> int:
+        trial_id = super().create_new_trial(study_id, template_trial)
+        self._changed.add(trial_id)
+        return trial_id
+
+    def _set_trial(self, trial_id: int, trial: FrozenTrial) -> None:
+        super()._set_trial(trial_id, trial)
+        self._changed.add(trial_id)
+
     def replace(self, trial_id: int, frozen: FrozenTrial) -> None:
         with self._lock:
             frozen = copy.copy(frozen)

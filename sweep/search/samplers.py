@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,8 +32,16 @@ from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.trial_attributes import is_infeasible
 
 GP_STARTS_AT = 10  # finished trials; with fewer, GP samples at random
-SLOW_FROM = 1000  # trials; from here on an ask of TPE takes 20 ms or more, and 100 ms at 10,000
+GP_ENDS_AT = 500  # finished trials; with more, a proposal takes seconds
+SLOW_FROM = 1000  # trials; from here on an ask of most samplers takes 20 ms or more
 _POPULATION = range(10, 51)  # a fifth of `run_cap`, within these bounds
+
+
+BuildTpe = Callable[[int], BaseSampler]  # from a seed
+
+
+def _optuna_tpe(seed: int) -> BaseSampler:
+    return TPESampler(seed=seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +53,7 @@ class AskContext:
     position: int = 0  # the number of trials that this method has chosen so far
     finished: int = 0  # trials that finished
     earlier: Sequence[FrozenTrial] = ()  # trials of other sweeps in the study
+    build_tpe: BuildTpe = _optuna_tpe  # for the study
 
     @property
     def seed(self) -> int:
@@ -56,6 +66,7 @@ class SamplerBuilder:
 
     build: Callable[[AskContext], BaseSampler]
     slow_from_trials: int | None = None
+    slow_with_one_objective: bool = True
     slow_from_finished: int | None = None
     modules: tuple[str, ...] = ()  # heavy modules, imported before the first ask
     mark_earlier: Callable[[], dict[str, Any]] = dict  # attributes that make a trial of another sweep visible to it
@@ -76,9 +87,9 @@ def register(method: Method, **traits: Any) -> Callable[[Callable[[AskContext], 
     return add
 
 
-@register("tpe", slow_from_trials=SLOW_FROM)
+@register("tpe", slow_from_trials=SLOW_FROM, slow_with_one_objective=False)
 def _tpe(context: AskContext) -> BaseSampler:
-    return TPESampler(seed=context.seed)
+    return context.build_tpe(context.seed)
 
 
 @register("random")
@@ -135,10 +146,10 @@ def _brute_force(context: AskContext) -> BaseSampler:
     return BruteForce(context.seed)
 
 
-_INDEPENDENT: Mapping[Independent, Callable[[int], BaseSampler]] = {
-    "random": lambda seed: RandomSampler(seed=seed),
-    "tpe": lambda seed: TPESampler(seed=seed),
-    "brute_force": BruteForce,
+_INDEPENDENT: Mapping[Independent, Callable[[int, BuildTpe], BaseSampler]] = {
+    "random": lambda seed, _: RandomSampler(seed=seed),
+    "tpe": lambda seed, build_tpe: build_tpe(seed),
+    "brute_force": lambda seed, _: BruteForce(seed),
 }
 
 
@@ -167,13 +178,15 @@ def sampler_of(context: AskContext, method: Method) -> BaseSampler:
     return builder_of(method).build(context)
 
 
-def independent_sampler(spec: SweepSpec, method: Method, number: int, name: str) -> BaseSampler:
+def independent_sampler(
+    spec: SweepSpec, method: Method, number: int, name: str, build_tpe: BuildTpe = _optuna_tpe
+) -> BaseSampler:
     """The sampler for a define-by-run parameter, which is sampled independently. Raises `LookupError`."""
     seed = int.from_bytes(hashlib.sha256(f"{spec.seed}:{number}:{name}".encode()).digest()[:4], "big")
     if method == CUSTOM:
-        return TPESampler(seed=seed)
+        return build_tpe(seed)
     builder_of(method)
-    return _INDEPENDENT[METHODS[method].independent](seed)
+    return _INDEPENDENT[METHODS[method].independent](seed, build_tpe)
 
 
 def random_sampler(spec: SweepSpec, number: int) -> BaseSampler:
@@ -187,22 +200,33 @@ def seed_of(spec: SweepSpec, number: int) -> int:
     return int.from_bytes(digest[:4], "big")
 
 
-def is_slow(method: Method, trials: int, finished: int) -> bool:
+def is_slow(method: Method, trials: int, finished: int, objectives: int = 1) -> bool:
     """Whether to ask in a search process: asks that take long, or that need torch."""
     if method == CUSTOM:
         return True  # it may be slow, import anything, or crash
     builder = builder_of(method)
     by_finished = builder.slow_from_finished is not None and finished >= builder.slow_from_finished
-    return by_finished or (builder.slow_from_trials is not None and trials >= builder.slow_from_trials)
+    return by_finished or trials >= _slow_from(builder, objectives)
 
 
-def is_slow_soon(method: Method, trials: int) -> bool:
+def is_slow_soon(method: Method, trials: int, objectives: int = 1) -> bool:
     """Whether to start the search process, which takes some seconds."""
     if method == CUSTOM:
         return True
     builder = builder_of(method)
-    near = builder.slow_from_trials is not None and trials >= builder.slow_from_trials * 9 // 10
-    return near or builder.slow_from_finished is not None
+    return builder.slow_from_finished is not None or trials >= 0.9 * _slow_from(builder, objectives)
+
+
+def _slow_from(builder: SamplerBuilder, objectives: int) -> float:
+    """Trials."""
+    if builder.slow_from_trials is None or (objectives == 1 and not builder.slow_with_one_objective):
+        return math.inf
+    return builder.slow_from_trials
+
+
+def is_beyond_range(method: Method, finished: int) -> bool:
+    """Whether TPE proposes instead: the time of a Gaussian process grows with the third power of the trials."""
+    return method == "gp" and finished >= GP_ENDS_AT
 
 
 def import_modules(method: Method) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import optuna
 from optuna.distributions import BaseDistribution
@@ -19,6 +19,9 @@ from optuna.trial import TrialState as OptunaState
 from podium.sweep.search.optuna_private import MutableStorage, is_compatible, study_id
 from podium.sweep.spec.builtin_catalog import Goal
 from podium.sweep.values.assignment import Params
+
+if TYPE_CHECKING:
+    from podium.sweep.search.tpe.trial_history import TrialHistory
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
@@ -32,6 +35,7 @@ class Study:
         self.optuna = optuna.create_study(
             storage=self._storage, study_name="podium", directions=directions, pruner=optuna.pruners.NopPruner()
         )
+        self._history: TrialHistory | None = None  # for TPE
         self._earlier = len(earlier)
         self._count = 0
         for frozen in earlier:
@@ -46,6 +50,17 @@ class Study:
     def trials(self) -> list[FrozenTrial]:
         """The trials of the sweep itself, by number."""
         return self._storage.get_all_trials(study_id(self.optuna), deepcopy=False)[self._earlier :]
+
+    def build_tpe(self, seed: int) -> BaseSampler:
+        """TPE for one trial. With several objectives it is Optuna's own, whose asks take longer with each trial."""
+        if len(self.optuna.directions) > 1:
+            return optuna.samplers.TPESampler(seed=seed)
+        # Imported by the first sweep that needs it: SciPy takes 0.1 s, which would delay the start of the service.
+        from podium.sweep.search.tpe import tpe_sampler
+
+        if self._history is None:
+            self._history = tpe_sampler.TrialHistory(self._storage, self.optuna.direction)
+        return tpe_sampler.TpeSampler(seed, self._history)
 
     def ask(self, sampler: BaseSampler, fixed: Params) -> Trial:
         """The next trial, running; `fixed`: its predetermined values."""

@@ -33,11 +33,13 @@ from podium.sweep.search.samplers import (
     import_modules,
     independent_sampler,
     intersection_space,
+    is_beyond_range,
     is_slow,
     is_slow_soon,
     marks_of_earlier,
     random_sampler,
     sampler_of,
+    seed_of,
 )
 from podium.sweep.search.study import Study
 from podium.sweep.spec.define_by_run_checks import check_definable, enqueued_value
@@ -52,6 +54,7 @@ from podium.sweep.values.search_messages import (
     ENQUEUED_VALUES,
     GRID,
     RANDOM,
+    TPE,
     FallbackReason,
     PastTrial,
     PruneVerdict,
@@ -129,12 +132,15 @@ class Search:
     @property
     def is_slow(self) -> bool:
         """Whether the next proposal should be computed in a search process; see `podium.sweep.search.search_client`."""
-        return is_slow(self.method, len(self.earlier_frozen) + len(self), self._finished_count)
+        trials, finished = len(self.earlier_frozen) + len(self), self._finished_count
+        beyond = is_beyond_range(self.method, finished)
+        return not beyond and is_slow(self.method, trials, finished, len(self.spec.objectives))
 
     @property
     def is_slow_soon(self) -> bool:
         """Whether to start the search process now."""
-        return is_slow_soon(self.method, len(self.earlier_frozen) + len(self))
+        trials, beyond = len(self.earlier_frozen) + len(self), is_beyond_range(self.method, self._finished_count)
+        return not beyond and is_slow_soon(self.method, trials, len(self.spec.objectives))
 
     def load(self) -> None:
         """Import and construct what the sampler needs, before the first ask. Raises `UnusableClassError`."""
@@ -177,6 +183,9 @@ class Search:
             return self._propose_by_class(number)
         if self.method == BRUTE_FORCE and all_enumerated(self.study.trials()):
             return None
+        if is_beyond_range(self.method, self._finished_count):
+            planned = self._plan({}, TPE, self.study.build_tpe(seed_of(self.spec, number)))
+            return replace(planned, fallback_reason=FallbackReason.MANY_TRIALS)
         return self._plan({}, self.label, self._sampler(number))
 
     def _propose_by_class(self, number: int) -> TrialPlan | None:
@@ -259,7 +268,9 @@ class Search:
 
     def _sampler(self, number: int) -> BaseSampler:
         position = self._chosen[self.label]
-        context = AskContext(self.spec, number, position, self._finished_count, self.earlier_frozen)
+        context = AskContext(
+            self.spec, number, position, self._finished_count, self.earlier_frozen, self.study.build_tpe
+        )
         return share_search_space(self._space, sampler_of(context, self.method))
 
     @property
@@ -312,7 +323,7 @@ class Search:
         if distribution.single():
             sampler: BaseSampler = random_sampler(self.spec, number)
         else:
-            sampler = independent_sampler(self.spec, self.method, number, name)
+            sampler = independent_sampler(self.spec, self.method, number, name, self.study.build_tpe)
         try:
             return cast(Scalar, sampler.sample_independent(study, trial, name, distribution))
         except Exception as error:  # noqa: BLE001 - one parameter that cannot be sampled must not end the sweep

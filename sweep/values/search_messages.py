@@ -14,15 +14,17 @@ ENQUEUED = "enqueue"  # the sampler name of a trial that the sweep file enqueues
 CLONED = "clone"  # the sampler name of a trial that a client added
 GRID = "grid"
 RANDOM = "random"
+TPE = "tpe"
 ENQUEUED_VALUES = "podium:enqueued"  # trial attribute: enqueued values of parameters that are not in the sweep file
 
 
 class FallbackReason(StrEnum):
-    """Why a trial was sampled at random although its sweep has another method."""
+    """Why the method of a sweep did not propose a trial: it was sampled at random or, after many trials, by TPE."""
 
     SLOW = "slow"  # no proposal arrived by the deadline
     FAILED = "failed"  # the sampler raised, or its process could not be started
     PROCESS_ENDED = "process_ended"  # its process ended too often, and is not started again
+    MANY_TRIALS = "many_trials"  # more trials than the method supports; TPE proposed this one
 
 
 @dataclass(frozen=True, slots=True)

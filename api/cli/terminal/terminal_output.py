@@ -31,6 +31,7 @@ _FALLBACKS: dict[str, str] = {
     FallbackReason.SLOW: "the method had proposed nothing by the deadline",
     FallbackReason.FAILED: "the method failed",
     FallbackReason.PROCESS_ENDED: "the process of the method ended too often",
+    FallbackReason.MANY_TRIALS: "the sweep has more trials than its method supports",
 }
 _NUMBER = re.compile(r"[-+–]?[\d.,]*(e[-+]\d+)?( %)?")
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}

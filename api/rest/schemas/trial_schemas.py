@@ -70,7 +70,7 @@ class TrialView(View):
     tags: list[str]  # set by users
     params: dict[str, Scalar]
     sampler: str  # a method, a sampler class, or enqueue, clone, imported
-    fallback_reason: FallbackReason | None  # why it was sampled at random instead of by the method
+    fallback_reason: FallbackReason | None  # why the method did not propose it
     fallback_error: str | None  # of the sampler, if it failed
     proposed_for: int | None  # number of the earlier trial that a late proposal was requested for
     attempt: int

@@ -20,7 +20,10 @@ export const FIELDS: Record<string, Field> = {
   number: { hint: "number in the sweep; short form #17" },
   attempt: { hint: "number of attempts" },
   sampler: { hint: "sampler", text: true },
-  fallback_reason: { hint: "why it was sampled at random instead", values: ["slow", "failed", "process_ended"] },
+  fallback_reason: {
+    hint: "why the method did not propose it",
+    values: ["slow", "failed", "process_ended", "many_trials"],
+  },
   proposed_for: { hint: "number of the trial that a late proposal was for" },
   feasible: { hint: "whether all constraints are satisfied", values: ["yes", "no"] },
   id: { hint: "trial id" },

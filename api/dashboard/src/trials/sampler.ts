@@ -7,6 +7,7 @@ const FALLBACKS: Record<Schemas["FallbackReason"], string> = {
   slow: "the method had proposed nothing by the deadline",
   failed: "the method failed",
   process_ended: "the process of the method ended too often",
+  many_trials: "the sweep has more trials than its method supports",
 };
 
 /** Why another sampler than the sweep's method chose, or that a proposal came late; undefined otherwise. */

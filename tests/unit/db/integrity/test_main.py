@@ -164,6 +164,7 @@ VALID = (
     "UPDATE trials SET fallback_reason = 'slow' WHERE id = 2",
     "UPDATE trials SET fallback_reason = 'failed', fallback_error = 'ValueError: no' WHERE id = 2",
     "UPDATE trials SET fallback_reason = 'process_ended' WHERE id = 2",
+    "UPDATE trials SET fallback_reason = 'many_trials', sampler = 'tpe' WHERE id = 2",
     "UPDATE trials SET proposed_for = 0, sampler = 'gp' WHERE id = 2",
 )
 

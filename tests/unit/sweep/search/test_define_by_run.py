@@ -154,7 +154,7 @@ def test_failing_sampler_falls_back_to_random_value(monkeypatch: pytest.MonkeyPa
 
     search = _search(method="tpe")
     search.ask()
-    monkeypatch.setattr("optuna.samplers.TPESampler.sample_independent", fails)
+    monkeypatch.setattr("podium.sweep.search.tpe.tpe_sampler.TpeSampler.sample_independent", fails)
     names = ["a", "b"]
     a, b = (_suggested(search, 0, name, {"min": 0.0, "max": 1.0}) for name in names)
     assert 0 <= a <= 1 and 0 <= b <= 1 and a != b

@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from podium.sweep.search import samplers
 from podium.sweep.search.sweep_search import TRIALS_TOLD, Search
 from podium.sweep.spec import search_methods
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.assignment import Params
-from podium.sweep.values.search_messages import PastTrial, PruneVerdict, TrialPlan
+from podium.sweep.values.search_messages import FallbackReason, PastTrial, PruneVerdict, TrialPlan
 from podium.sweep.values.states import TrialState
 from tests.specs import spec
 
@@ -330,3 +331,24 @@ def test_search_rebuilt_at_any_time_continues_identically(
 ) -> None:
     searched = spec(method=method, seed=seed, parameters=SPACES.get(method, CONDITIONAL), early_terminate=RULES[kind])
     assert Sweep(searched, restarts).play(25) == Sweep(searched).play(25)
+
+
+def test_tpe_proposes_when_gp_has_too_many_trials(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the same process, which then no longer needs the search process; each trial records it."""
+    monkeypatch.setattr(samplers, "GP_ENDS_AT", 12)
+    search = Search(spec(method="gp", parameters=NUMBERS, run_cap=30))
+    for number in range(12):
+        planned = search.ask_at_random(FallbackReason.SLOW)
+        search.tell(number, TrialState.FINISHED, [float(number)])
+    assert not search.is_slow and not search.is_slow_soon
+    planned = search.ask()
+    assert planned is not None
+    assert (planned.sampler, planned.fallback_reason) == ("tpe", FallbackReason.MANY_TRIALS)
+    own = Search(spec(method="tpe", parameters=NUMBERS, run_cap=30), list(search.past_trials())[:12]).ask()
+    assert own is not None and planned.params == own.params
+
+
+def test_only_several_objectives_make_tpe_slow() -> None:
+    assert not samplers.is_slow("tpe", 100_000, 100_000, 1) and not samplers.is_slow_soon("tpe", 100_000, 1)
+    assert samplers.is_slow("tpe", samplers.SLOW_FROM, 0, 2) and samplers.is_slow_soon("tpe", samplers.SLOW_FROM, 2)
+    assert samplers.is_slow("cmaes", samplers.SLOW_FROM, 0, 1)

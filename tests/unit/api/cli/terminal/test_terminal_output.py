@@ -23,6 +23,10 @@ NONE: dict[str, Any] = {"sampler": "random", "fallback_reason": None, "fallback_
             "random, because the method failed: ValueError: no",
         ),
         ({"fallback_reason": "process_ended"}, "random, because the process of the method ended too often"),
+        (
+            {"sampler": "tpe", "fallback_reason": "many_trials"},
+            "tpe, because the sweep has more trials than its method supports",
+        ),
         ({"fallback_reason": "from a newer service"}, "random, because from a newer service"),
     ],
 )

@@ -1,0 +1,107 @@
+"""A mixture that was changed step by step equals one that was built at once."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+from podium.sweep.search.tpe.parzen_mixture import ParzenMixture
+
+SPACE = {
+    "rate": FloatDistribution(1e-5, 1e-1, log=True),
+    "width": IntDistribution(1, 64),
+    "kind": CategoricalDistribution(["a", "b", "c"]),
+    "share": FloatDistribution(0.0, 1.0),
+    "nodes": IntDistribution(1, 1000, log=True),
+    "step": FloatDistribution(0.0, 1.0, step=0.25),
+}
+
+
+def _values(rng: random.Random) -> list[float]:
+    return [
+        10 ** rng.uniform(-5, -1), float(rng.randint(1, 64)), float(rng.randrange(3)), rng.random(),
+        float(rng.randint(1, 1000)), rng.randrange(5) / 4,
+    ]  # fmt: skip
+
+
+def _points(count: int, seed: int = 1) -> np.ndarray[Any, Any]:
+    rng = random.Random(seed)
+    return np.array([_values(rng) for _ in range(count)])
+
+
+def _built(values: dict[int, list[float]]) -> ParzenMixture:
+    mixture = ParzenMixture(SPACE)
+    mixture.change([], values)
+    return mixture
+
+
+@pytest.mark.parametrize("count", [3, 98, 130, 400])
+def test_changes_lead_to_the_same_densities(count: int) -> None:
+    rng, mixture = random.Random(count), ParzenMixture(SPACE)
+    values: dict[int, list[float]] = {}
+    for trial in range(count):
+        removed = [rng.choice(list(values))] if values and rng.random() < 0.3 else []
+        added = {trial: _values(rng)}
+        mixture.change(removed, added)
+        for each in removed:
+            del values[each]
+        values |= added
+        if trial % 20 == 0:
+            mixture.log_density(_points(2))  # in between: no value of an earlier state may remain
+    points = _points(30)
+    assert mixture.log_density(points) == pytest.approx(_built(values).log_density(points), rel=1e-12)
+    one, other = (each.sample(np.random.RandomState(3), 50) for each in (mixture, _built(values)))
+    assert one == pytest.approx(other, rel=1e-12)
+
+
+def test_sliding_window_reuses_its_slots() -> None:
+    rng, mixture = random.Random(0), ParzenMixture(SPACE)
+    values: dict[int, list[float]] = {}
+    for trial in range(1000):
+        added = {trial: _values(rng)}
+        removed = [trial - 150] if trial >= 150 else []
+        mixture.change(removed, added)
+        values |= added
+    kept = {trial: values[trial] for trial in range(850, 1000)}
+    points = _points(10)
+    assert len(mixture) == 150
+    assert mixture.log_density(points) == pytest.approx(_built(kept).log_density(points), rel=1e-12)
+
+
+def test_density_integrates_to_one() -> None:
+    space = {"x": FloatDistribution(-2.0, 3.0)}
+    for count in (0, 1, 5, 200):
+        mixture = ParzenMixture(space)
+        rng = random.Random(count)
+        mixture.change([], {trial: [rng.uniform(-2.0, 3.0)] for trial in range(count)})
+        grid = np.linspace(-2.0, 3.0, 20_001)[:, np.newaxis]
+        densities = np.exp(mixture.log_density(grid))
+        assert np.trapezoid(densities, dx=1 / 20_000) == pytest.approx(1.0, rel=1e-4)  # in units of the range
+
+
+@pytest.mark.parametrize("count", [0, 4, 300])
+def test_probabilities_of_a_grid_and_of_choices_sum_to_one(count: int) -> None:
+    space = {"width": IntDistribution(1, 8), "kind": CategoricalDistribution(["a", "b", "c"])}
+    mixture, rng = ParzenMixture(space), random.Random(count)
+    mixture.change([], {trial: [float(rng.randint(1, 8)), float(rng.randrange(3))] for trial in range(count)})
+    points = np.array([[width, kind] for width in range(1, 9) for kind in range(3)], dtype=float)
+    assert np.exp(mixture.log_density(points)).sum() == pytest.approx(1.0, rel=1e-9)
+
+
+def test_samples_lie_in_the_space() -> None:
+    rng = random.Random(5)
+    mixture = _built({trial: _values(rng) for trial in range(40)})
+    for value in mixture.sample(np.random.RandomState(0), 500):
+        for number, distribution in zip(value.tolist(), SPACE.values(), strict=True):
+            external = distribution.to_external_repr(number)
+            assert distribution.to_internal_repr(external) == pytest.approx(number, rel=1e-12)
+
+
+def test_far_values_have_a_finite_density() -> None:
+    mixture = ParzenMixture({"x": FloatDistribution(0.0, 1.0)})
+    mixture.change([], {trial: [0.5] for trial in range(500)})
+    assert np.isfinite(mixture.log_density(np.array([[0.0], [1.0]]))).all()
