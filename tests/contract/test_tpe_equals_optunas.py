@@ -34,7 +34,7 @@ METRIC = {"name": "score", "goal": "minimize"}
 
 def _value(params: Any) -> float:
     found = (float(params["a"]) - 0.3) ** 2 + (math.log(float(params["b"])) + 5) ** 2 / 40 + abs(float(params["c"]) - 1)
-    return found + (params.get("kind") == "y") + float(params.get("d") or 0.0)
+    return float(found + (params.get("kind") == "y") + float(params.get("d") or 0.0))
 
 
 @pytest.fixture

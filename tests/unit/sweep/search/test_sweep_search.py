@@ -338,7 +338,7 @@ def test_tpe_proposes_when_gp_has_too_many_trials(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(samplers, "GP_ENDS_AT", 12)
     search = Search(spec(method="gp", parameters=NUMBERS, run_cap=30))
     for number in range(12):
-        planned = search.ask_at_random(FallbackReason.SLOW)
+        search.ask_at_random(FallbackReason.SLOW)
         search.tell(number, TrialState.FINISHED, [float(number)])
     assert not search.is_slow and not search.is_slow_soon
     planned = search.ask()
