@@ -1839,10 +1839,10 @@ export interface components {
         };
         /**
          * FallbackReason
-         * @description Why a trial was sampled at random although its sweep has another method.
+         * @description Why the method of a sweep did not propose a trial: it was sampled at random or, after many trials, by TPE.
          * @enum {string}
          */
-        FallbackReason: "slow" | "failed" | "process_ended";
+        FallbackReason: "slow" | "failed" | "process_ended" | "many_trials";
         /**
          * FiguresView
          * @description Scores of an ensemble and its members on the same rows. Differences are ensemble minus best single member.
