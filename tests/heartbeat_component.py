@@ -12,7 +12,7 @@ from podium.sweep.runtime import component_lifecycle
 def main() -> None:
     """Send heartbeats until SIGTERM."""
     component_lifecycle.HEARTBEAT_S = 0.1
-    component_lifecycle.start_component()
+    component_lifecycle.start_component("test")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     component_lifecycle.report_ready()
     while True:

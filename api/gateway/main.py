@@ -104,7 +104,7 @@ async def follow_database(
 
 def main() -> None:
     """Serve predictions until SIGTERM."""
-    settings = start_component()
+    settings = start_component("gateway")
     try:
         database = Database(settings.data.database)
         app = create_app(settings, database)

@@ -17,7 +17,7 @@ from podium.sweep.values.errors import PodiumError
 
 def main() -> None:
     """Serve the REST API and the dashboard until SIGTERM."""
-    settings = start_component()
+    settings = start_component("api")
     try:
         database = Database(settings.data.database)
         with database.write() as connection:

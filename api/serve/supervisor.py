@@ -9,29 +9,23 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import secrets
 import selectors
-import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from podium.api.client import service_certificate, shell_quoting
-from podium.api.serve import database_programs, login_link_request, unfinished_files
+from podium.api.serve import login_link_request
+from podium.api.serve.component_process import ComponentProcess, start_process
 from podium.api.serve.heartbeats import Heartbeats
-from podium.api.serve.ports import check_port
-from podium.api.serve.service_lock import service_locked
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.component_lifecycle import PARENT_PID, READY_FD
-from podium.sweep.runtime.disk_space import check_disk_space, disk_space
+from podium.sweep.runtime.disk_space import disk_space
 from podium.sweep.runtime.fail_points import fail_point
-from podium.sweep.runtime.filesystem_type import refuse_network
-from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.runtime.process_trees import become_subreaper, kill_orphans
+from podium.sweep.runtime.process_trees import become_subreaper, count_threads, kill_orphans
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.slots import ray_guardian
 from podium.sweep.values.errors import DatabaseError, PodiumError, ServiceError
@@ -59,7 +53,8 @@ class _Component:
     """A component of the service and its process."""
 
     name: str
-    process: subprocess.Popen[bytes] | None = None
+    process: ComponentProcess | subprocess.Popen[bytes] | None = None
+    stdin_fd: int | None = None  # writes to its standard input
     ready_fd: int | None = None
     ready: bool = False
     silent: bool = False
@@ -98,11 +93,12 @@ class Supervisor:
         ours = {name: value for name, value in os.environ.items() if name not in ray_guardian.OTHER_RAY_VARIABLES}
         self._environment = {**ours, **ray_guardian.environment(settings.data), PARENT_PID: str(os.getpid())}
 
-    def run(self, prepare: Callable[[], None] = lambda: None) -> None:
+    def run(self, prepare: Callable[[Callable[[], bool]], None] = lambda _: None) -> None:
         """Serve until SIGTERM or SIGINT. Raises `PodiumError` if it cannot start; then no process is left running.
 
         Args:
-            prepare: Prepares the database and the tokens while Ray starts, which does not use them.
+            prepare: Prepares the database, the tokens and this process while Ray starts, which does not use them. It is
+                called with a function that returns whether the service is stopping.
         """
         become_subreaper()
         wake_read, wake_write = os.pipe()
@@ -122,12 +118,14 @@ class Supervisor:
         finally:
             self._stop_all()
 
-    def _prepare(self, prepare: Callable[[], None]) -> None:
+    def _prepare(self, prepare: Callable[[Callable[[], bool]], None]) -> None:
         try:
-            prepare()
+            prepare(lambda: self._stopping)
         except PodiumError:
-            if not self._stopping:  # otherwise Ctrl-C has ended its program as well
+            if not self._stopping:  # otherwise it was interrupted
                 raise
+        if (threads := count_threads()) > 1:
+            self._log(f"podium serve has {threads} threads, so each component starts in a new interpreter")
 
     def _on_stop(self, *_: object) -> None:
         self._stopping = True
@@ -183,18 +181,17 @@ class Supervisor:
         environment = {**self._environment, READY_FD: str(write_fd)}
         if component.name != "ray":
             environment["CUDA_VISIBLE_DEVICES"] = ""  # no component computes: devices are for slots and members
+        stdin, component.stdin_fd = os.pipe() if component.name in ("ray", *_ON_RAY) else (_open_null(), None)
         with (self._settings.data.logs / f"{component.name}.log").open("ab") as log:
-            component.process = subprocess.Popen(
-                [sys.executable, "-P", "-m", _MODULES[component.name], self._settings.to_json()],
-                stdin=subprocess.PIPE if component.name in ("ray", *_ON_RAY) else subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env=environment,
-                bufsize=0,  # of standard input: what a component has not read is not written again
-                pass_fds=[write_fd],
-                start_new_session=True,  # Ctrl-C reaches only the supervisor
+            component.process = start_process(
+                _MODULES[component.name],
+                [self._settings.to_json()],
+                environment,
+                (stdin, log.fileno(), log.fileno()),
+                [write_fd],
             )
         os.close(write_fd)
+        os.close(stdin)
         component.ready_fd, component.ready, component.due_s, component.started_s = (
             read_fd,
             False,
@@ -208,9 +205,9 @@ class Supervisor:
 
     def _send_ray_address(self, component: _Component) -> None:
         """Let a component that has started connect to Ray."""
-        assert component.process is not None and component.process.stdin is not None
+        assert component.stdin_fd is not None
         with contextlib.suppress(OSError):  # it has ended; SIGCHLD follows
-            component.process.stdin.write(f"{self._ray_address}\n".encode())
+            os.write(component.stdin_fd, f"{self._ray_address}\n".encode())
 
     def _read_pipe(self, component: _Component) -> None:
         assert component.ready_fd is not None
@@ -255,7 +252,7 @@ class Supervisor:
 
     def _on_exit(self, component: _Component) -> None:
         assert component.process is not None
-        status = component.process.returncode
+        status = component.process.wait()
         if _identity(self._settings.data.database) != self._database:
             raise DatabaseError(
                 f"{self._settings.data.database} was removed or replaced while the service was running; put it "
@@ -296,9 +293,9 @@ class Supervisor:
         )
 
     def _forget(self, component: _Component) -> None:
-        if component.process is not None and component.process.stdin is not None:
-            component.process.stdin.close()
-        component.process = None
+        if component.stdin_fd is not None:
+            os.close(component.stdin_fd)
+        component.process = component.stdin_fd = None
         component.ready = component.silent = False
         self._heartbeats.forget(component.name)
         self._close_pipe(component)
@@ -371,37 +368,8 @@ class Supervisor:
             self._write_error = ""
 
 
-def serve(settings: ServiceSettings, log: Callable[[str], None]) -> None:
-    """Check the data directory, the database and the ports, then run the service.
-
-    Raises `PodiumError` if one of them cannot be used; then no component has been started, except Ray while the
-    database is checked.
-    """
-    data = settings.data
-    os.umask(0o077)  # also of the components: the data directory is private to its user
-    refuse_network(data.root)
-    data.prepare()
-    with service_locked(data, "use it, or another --data-dir"):
-        try:
-            settings.runtime.prepare()
-            unfinished_files.remove(data)
-            for option, port in (("--port", settings.port), ("--gateway-port", settings.gateway_port)):
-                check_port(settings.host, port, option)
-            if not data.admin_token.exists():
-                check_disk_space(data.root)  # the first start writes; later ones can serve reads from a full disk
-            ray_guardian.ensure_token(data)
-            Supervisor(settings, log).run(lambda: _prepare(data, log))
-        finally:
-            shutil.rmtree(settings.runtime.root, ignore_errors=True)
-
-
-def _prepare(data: DataDirectory, log: Callable[[str], None]) -> None:
-    """Migrate the database, and create the first token."""
-    database_programs.run("migrate", data.database)
-    if not data.admin_token.exists():
-        token = "podium_" + secrets.token_urlsafe(32)
-        write_atomic(data.admin_token, token.encode() + b"\n", mode=0o600)
-        log(f"Admin token, shown only once: {token} (stored in {data.admin_token})")
+def _open_null() -> int:
+    return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
 
 def _identity(file: Path) -> tuple[int, int] | None:

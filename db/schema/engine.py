@@ -25,7 +25,7 @@ from sqlalchemy.pool import QueuePool, StaticPool
 
 from podium.db.schema.file_watch import FileWatch
 from podium.db.schema.sqlite_errors import UNCERTAIN, code_of, refusal
-from podium.sweep.runtime.fail_points import AFTER_COMMIT, BEFORE_COMMIT, fail_point
+from podium.sweep.runtime.fail_points import commit_point, fail_point
 from podium.sweep.values.errors import DatabaseError
 
 # Earlier versions can corrupt a WAL database with several writers.
@@ -119,8 +119,8 @@ class Database:
             with self._explained("write to"), engine.begin() as connection:
                 self._watch.check()
                 yield connection
-                fail_point(BEFORE_COMMIT)
-            fail_point(AFTER_COMMIT)
+                fail_point(commit_point("before"))
+            fail_point(commit_point("after"))
         finally:
             self._write_lock.release()
 

@@ -25,6 +25,7 @@ from podium.db.schema.backup import backup
 from podium.db.schema.engine import Database, connect_read_only, sqlite_module
 from podium.db.schema.error_exit import exit_with_message
 from podium.db.schema.sqlite_errors import INACCESSIBLE, code_of, refusal
+from podium.sweep.runtime import fail_points
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import DatabaseError
 
@@ -173,6 +174,7 @@ def _known(path: Path, schema: str) -> str:
 
 def main() -> None:
     """Migrate the file named on the command line."""
+    fail_points.name_component("migrate")
     logging.basicConfig(level=logging.WARNING)
     with exit_with_message():
         print(json.dumps(asdict(migrate(Path(sys.argv[1])))))

@@ -48,7 +48,7 @@ def run(settings: ServiceSettings) -> None:
 def main() -> None:
     """Run the host; exit with the message of a `PodiumError`."""
     try:
-        run(start_component())
+        run(start_component("host"))
     except PodiumError as error:
         sys.exit(str(error))
 

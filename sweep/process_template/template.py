@@ -40,6 +40,7 @@ from podium.sweep.protocol.template_messages import (
 from podium.sweep.runtime import huge_pages
 from podium.sweep.runtime.process_trees import (
     become_subreaper,
+    count_threads,
     die_with_parent,
     kill_descendants,
     kill_orphans,
@@ -322,12 +323,6 @@ def share_memory() -> None:
     gc.collect()
     huge_pages.collapse_memory()
     gc.freeze()  # garbage collection in a child must not copy them
-
-
-def count_threads() -> int:
-    """The number of threads, without jemalloc's own: that library restarts it after a fork."""
-    names = [(task / "comm").read_text().strip() for task in Path("/proc/self/task").iterdir()]
-    return len([name for name in names if name != "jemalloc_bg_thd"])
 
 
 def main() -> None:

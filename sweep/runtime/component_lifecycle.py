@@ -14,7 +14,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from podium.sweep.runtime.process_trees import die_with_parent
+from podium.sweep.runtime import fail_points
+from podium.sweep.runtime.process_trees import die_with_parent, name_process
 from podium.sweep.runtime.service_settings import ServiceSettings
 
 READY_FD = "PODIUM_READY_FD"
@@ -22,8 +23,10 @@ PARENT_PID = "PODIUM_SERVE_PID"
 HEARTBEAT_S = 1.0
 
 
-def start_component() -> ServiceSettings:
+def start_component(name: str) -> ServiceSettings:
     """Initializes a component, which from now on dies with `serve`; returns the settings from the command line."""
+    name_process(f"podium-{name}")
+    fail_points.name_component(name)
     parent = os.environ.pop(PARENT_PID, None)
     if parent is not None:
         die_with_parent(int(parent))

@@ -10,29 +10,13 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from pathlib import Path
+from typing import Literal
 
 VARIABLE = "PODIUM_FAIL_POINTS"
 
-
-PROCESSES = {  # by the module that `python -m` started
-    "podium.api.rest.main": "api",
-    "podium.sweep.scheduling.main": "scheduler",
-    "podium.ensemble.host.main": "host",
-    "podium.db.schema.migrate": "migrate",
-}
-
-
-def _process() -> str:
-    """The prefix of this process's fail points; "" if it has none."""
-    spec = getattr(sys.modules["__main__"], "__spec__", None)
-    return "" if spec is None else PROCESSES.get(str(spec.name), "")
-
-
 _FOLDER = os.environ.get(VARIABLE)
-BEFORE_COMMIT = f"{_process()}.before-commit"
-AFTER_COMMIT = f"{_process()}.after-commit"
+_component = ""  # the name of this process, which its fail points around a commit have as a prefix
 
 POINTS = (
     "api.before-commit",
@@ -65,6 +49,17 @@ def fail_point(name: str) -> None:
     """A fail point: kills this process if a test has armed `name`."""
     if _FOLDER is not None:
         _pass(Path(_FOLDER, name))
+
+
+def commit_point(moment: Literal["before", "after"]) -> str:
+    """The fail point before or after a commit of this process."""
+    return f"{_component}.{moment}-commit"
+
+
+def name_component(name: str) -> None:
+    """Set the name of this process. A forked process replaces the name of its parent."""
+    global _component
+    _component = name
 
 
 def variable() -> dict[str, str]:

@@ -11,6 +11,9 @@ from pathlib import Path
 _PR_SET_PDEATHSIG = 1
 _PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
+# In /proc/PID/stat, counted from the field after the name.
+_ARG_START = 45
+_ENV_END = 48
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -25,12 +28,35 @@ def name_process(name: str) -> None:
     _libc.prctl(_PR_SET_NAME, name.encode(), 0, 0, 0)
 
 
+def show_command(command: str) -> None:
+    """Replace the command line of this process as `ps` shows it, and remove the environment that `ps e` shows.
+
+    For a forked process, which otherwise shows those of its parent. The kernel reads both from the memory of the
+    process, and continues a command line that is longer than the original one in the environment (proc(5)). The
+    variables must have been set by `os.environ` since the start of the process; then they are kept elsewhere.
+    """
+    fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+    start, end, environment, environment_end = (int(field) for field in fields[_ARG_START : _ENV_END + 1])
+    ctypes.memset(start, 0, end - start)
+    ctypes.memset(environment, 0, environment_end - environment)
+    if environment == end:
+        end = environment_end
+    content = os.fsencode(command)[: end - start - 1]
+    ctypes.memmove(start, content, len(content))
+
+
 def process_name(pid: int) -> str:
     """The name of a process, see `name_process`; "" if it has ended."""
     try:
         return Path(f"/proc/{pid}/comm").read_text().strip()
     except OSError:
         return ""
+
+
+def count_threads() -> int:
+    """The number of threads of this process, without jemalloc's own: that library restarts it after a fork."""
+    names = [(task / "comm").read_text().strip() for task in Path("/proc/self/task").iterdir()]
+    return len([name for name in names if name != "jemalloc_bg_thd"])
 
 
 def die_with_parent(parent_pid: int, signal_number: int = signal.SIGKILL) -> None:

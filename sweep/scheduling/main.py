@@ -99,7 +99,7 @@ def _announce(scheduler: Scheduler, recorder: DatabaseRecorder, count: int) -> N
 
 def main() -> None:
     """Take the lock of the data directory, which allows one scheduler, and run."""
-    settings = start_component()
+    settings = start_component("scheduler")
     lock = FileLock(settings.data.scheduler_lock)
     try:
         with lock.acquire(timeout=5):

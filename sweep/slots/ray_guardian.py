@@ -34,6 +34,7 @@ from podium.sweep.runtime.process_trees import (
     die_with_parent,
     kill_descendants,
     kill_orphans,
+    name_process,
     process_name,
 )
 from podium.sweep.runtime.service_settings import ServiceSettings
@@ -104,6 +105,7 @@ def main() -> None:
     When `serve` is killed and restarted immediately, the earlier guardian is still killing trials and removing Ray's
     files, which are also the files of this one.
     """
+    name_process("podium-guardian")
     settings = ServiceSettings.from_json(sys.argv[1])
     try:
         with FileLock(settings.data.ray_lock).acquire(timeout=PREDECESSOR_S):

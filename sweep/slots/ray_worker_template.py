@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from podium.sweep.process_template.template import close_all, count_threads, receive_line, share_memory
-from podium.sweep.runtime.process_trees import name_process
+from podium.sweep.process_template.template import close_all, receive_line, share_memory
+from podium.sweep.runtime.process_trees import count_threads, name_process
 from podium.sweep.slots.ray_worker_launcher import FORKED
 
 # What Ray's worker program and the slot import.

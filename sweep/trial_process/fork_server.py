@@ -21,7 +21,7 @@ import socket
 from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
 
-from podium.sweep.process_template.template import count_threads, share_memory
+from podium.sweep.process_template.template import share_memory
 from podium.sweep.protocol.fork_server_messages import (
     AttemptExited,
     AttemptForked,
@@ -37,6 +37,7 @@ from podium.sweep.protocol.limits import MAX_PACKET_BYTES
 from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.process_trees import (
     become_subreaper,
+    count_threads,
     die_with_parent,
     kill_descendants,
     kill_orphans,

@@ -16,7 +16,7 @@ import pytest
 
 from podium.api.client.client import Client
 from podium.api.client.sweep_responses import SweepInfo
-from podium.sweep.runtime.fail_points import AFTER_COMMIT, BEFORE_COMMIT, POINTS, VARIABLE
+from podium.sweep.runtime.fail_points import POINTS, VARIABLE, commit_point
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import ServiceError
 from tests.doctor import assert_no_breaches
@@ -179,8 +179,8 @@ def test_fail_points_in_code_and_registry_match() -> None:
                 found.add(ast.unparse(node.args[0]))
     plain = {name for name in POINTS if not name.endswith("-commit") and not name.startswith("serve.")}
     assert found == {repr(name) for name in plain} | {
-        "BEFORE_COMMIT",
-        "AFTER_COMMIT",
+        "commit_point('before')",
+        "commit_point('after')",
         "f'serve.before-{component.name}'",
     }
-    assert BEFORE_COMMIT.endswith(".before-commit") and AFTER_COMMIT.endswith(".after-commit")
+    assert commit_point("before").endswith(".before-commit") and commit_point("after").endswith(".after-commit")

@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -116,7 +117,9 @@ def test_resumed_scheduler_writes_nothing_after_another_took_over(service: Runni
 
 
 def test_second_scheduler_on_same_data_is_refused(service: RunningService) -> None:
-    command = psutil.Process(_pid_of(service, "scheduler")).cmdline()
+    shown = " ".join(psutil.Process(_pid_of(service, "scheduler")).cmdline())
+    settings = shown[shown.index("{") :]
+    command = [sys.executable, "-P", "-m", "podium.sweep.scheduling.main", settings]
     second = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert second.returncode == 1
     assert f"another scheduler uses the data directory {service.data.root}" in second.stderr

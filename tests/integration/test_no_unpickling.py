@@ -32,13 +32,18 @@ PARTS = {
     "podium.sweep.scheduling.main": "scheduler",
     "podium.ensemble.host.main": "host",
 }
-part = next((PARTS[word] for word in sys.orig_argv if word in PARTS), "other")
+def part():
+    with open("/proc/self/cmdline") as command:  # set when `serve` has forked a component
+        words = command.read().replace("\\0", " ").split()
+    return next((PARTS[word] for word in words if word in PARTS), "other")
 file = os.open(os.environ["CANARY_LOG"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 def hear(event, values):
     if event == "pickle.find_class":
-        os.write(file, f"{part} {values[0]} {values[1]}\\n".encode())
+        os.write(file, f"{part()} {values[0]} {values[1]}\\n".encode())
+    if event == "socket.bind":  # each component listens
+        os.write(file, f"{part()} begins here\\n".encode())
 sys.addaudithook(hear)
-os.write(file, f"{part} begins here\\n".encode())
+os.write(file, f"{part()} begins here\\n".encode())
 """
 CANARY = "def sing(word):\n    return word\n"
 PARTS = {"api", "gateway", "scheduler", "host"}

@@ -50,7 +50,7 @@ def serve(
     if sys.stderr.isatty():
         _print(f"Starting Podium (data in {data.root}, devices: {devices}); prints a login link when it is ready")
     with _interrupts_held():
-        supervisor = lazy.supervisor
+        service = lazy.service
 
     parent = os.environ.pop(PARENT, None)
     if parent is not None:
@@ -67,7 +67,7 @@ def serve(
         tls_key="" if tls_key is None else str(tls_key.absolute()),
         proxies=proxies,
     )
-    supervisor.serve(settings, _print)
+    service.serve(settings, _print)
 
 
 @contextlib.contextmanager

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from podium.api.client.client import serves as serves
     from podium.api.serve import listen_policy as listen_policy
     from podium.api.serve import ports as ports
-    from podium.api.serve import supervisor as supervisor
+    from podium.api.serve import service as service
     from podium.api.serve.service_lock import service_locked as service_locked
     from podium.sweep.data import datasets as datasets
     from podium.sweep.runtime import service_settings as service_settings
@@ -52,7 +52,7 @@ _MODULES = {
     "database_programs": "podium.api.serve",
     "listen_policy": "podium.api.serve",
     "ports": "podium.api.serve",
-    "supervisor": "podium.api.serve",
+    "service": "podium.api.serve",
     "datasets": "podium.sweep.data",
     "service_settings": "podium.sweep.runtime",
     "random_configurations": "podium.sweep.specfile",

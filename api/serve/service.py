@@ -1,0 +1,59 @@
+"""`podium serve`: checks the data directory, the database and the ports, then runs the supervisor."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import sys
+from collections.abc import Callable
+
+from podium.api.serve import shared_imports, unfinished_files
+from podium.api.serve.database_programs import BackgroundProgram
+from podium.api.serve.ports import check_port
+from podium.api.serve.service_lock import service_locked
+from podium.api.serve.supervisor import Supervisor
+from podium.sweep.runtime.atomic_files import write_atomic
+from podium.sweep.runtime.disk_space import check_disk_space
+from podium.sweep.runtime.filesystem_type import refuse_network
+from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.runtime.service_settings import ServiceSettings
+from podium.sweep.slots import ray_guardian
+
+
+def serve(settings: ServiceSettings, log: Callable[[str], None]) -> None:
+    """Check the data directory, the database and the ports, then run the service.
+
+    Raises `PodiumError` if one of them cannot be used; then no component has been started, except Ray while the
+    database is checked.
+    """
+    data = settings.data
+    if not sys.flags.safe_path:
+        del sys.path[0]  # the folder of the script, or the current one: components import nothing from it
+    os.umask(0o077)  # also of the components: the data directory is private to its user
+    refuse_network(data.root)
+    data.prepare()
+    with service_locked(data, "use it, or another --data-dir"):
+        try:
+            settings.runtime.prepare()
+            unfinished_files.remove(data)
+            for option, port in (("--port", settings.port), ("--gateway-port", settings.gateway_port)):
+                check_port(settings.host, port, option)
+            if not data.admin_token.exists():
+                check_disk_space(data.root)  # the first start writes; later ones can serve reads from a full disk
+            ray_guardian.ensure_token(data)
+            Supervisor(settings, log).run(lambda is_stopping: _prepare(data, log, is_stopping))
+        finally:
+            shutil.rmtree(settings.runtime.root, ignore_errors=True)
+
+
+def _prepare(data: DataDirectory, log: Callable[[str], None], is_stopping: Callable[[], bool]) -> None:
+    """Migrate the database, import what the components share, and create the first token."""
+    shared_imports.import_shared(shared_imports.DATABASE)
+    migration = BackgroundProgram("migrate", data.database)
+    shared_imports.import_shared(shared_imports.COMPONENTS, is_stopping)
+    migration.answer(is_stopping)
+    if not data.admin_token.exists():
+        token = "podium_" + secrets.token_urlsafe(32)
+        write_atomic(data.admin_token, token.encode() + b"\n", mode=0o600)
+        log(f"Admin token, shown only once: {token} (stored in {data.admin_token})")
