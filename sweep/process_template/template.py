@@ -95,8 +95,11 @@ class Template:
         signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        for source in (self._requests, self._workers, self._owner, self._wake_read):
+        for source in (self._requests, self._owner, self._wake_read):
             self._selector.register(source, selectors.EVENT_READ)
+        if self._worker_template is None:
+            self._selector.register(self._workers, selectors.EVENT_READ)
+        self._collect()
         while True:
             for key, _ in self._selector.select(self._wait_s()):
                 if key.fileobj == self._owner:
@@ -110,7 +113,7 @@ class Template:
         if key.fileobj is self._requests:
             self._accept()
         elif key.fileobj is self._workers:
-            self._start_worker_template()
+            self._restart_worker_template()
         elif key.fileobj == self._wake_read:
             with suppress(BlockingIOError):
                 os.read(self._wake_read, 4096)
@@ -163,25 +166,31 @@ class Template:
 
     # Ray workers.
 
-    def _start_worker_template(self) -> None:
-        """The first worker is requested: fork the process that accepts these requests from now on.
+    def start_worker_template(self) -> bool:
+        """Fork the process that accepts requests of workers from now on; whether that succeeded.
 
         It imports Ray, which no trial may inherit, and exits with this process.
         """
         parent = os.getpid()
         try:
             pid = os.fork()
-        except OSError:  # the launcher of the worker sees the end of its connection, and runs Ray's own command
+        except OSError:
             log.exception("cannot fork the template of Ray's workers")
-            with suppress(OSError):
-                self._workers.accept()[0].close()
-            return
+            return False
         if pid == 0:
             workers = self._workers.detach()
             die_with_parent(parent)
             self._become(RAY_WORKERS, [], [workers, os.dup(self._worker_pids_write)], dict(os.environ))
-        self._selector.unregister(self._workers)
         self._worker_template = pid
+        return True
+
+    def _restart_worker_template(self) -> None:
+        """A worker is requested, and there is no template of workers."""
+        if self.start_worker_template():
+            self._selector.unregister(self._workers)
+        else:  # the launcher of the worker sees the end of its connection, and runs Ray's own command
+            with suppress(OSError):
+                self._workers.accept()[0].close()
 
     def _read_worker_pids(self) -> None:
         with suppress(BlockingIOError):
@@ -331,6 +340,7 @@ def main() -> None:
     name_process("podium-template")
     requests, workers = (socket.socket(fileno=int(argument)) for argument in sys.argv[1:3])
     template = Template(requests, workers, int(sys.argv[3]))
+    template.start_worker_template()  # which imports Ray while this process imports torch
     warm_up()
     template.serve()
 

@@ -46,8 +46,6 @@ from podium.sweep.slots.ray_worker_template import WORKER_TEMPLATE
 OTHER_RAY_VARIABLES = ("RAY_AUTH_TOKEN", "RAY_ADDRESS")
 STOP_S = 3.0
 PREDECESSOR_S = 20.0  # an earlier guardian may still be killing its processes
-# Ray's minimum; its object store is not used for data.
-_OBJECT_STORE_BYTES = 100 * 2**20
 
 
 def environment(data: DataDirectory) -> dict[str, str]:
@@ -86,19 +84,6 @@ def ensure_token(data: DataDirectory) -> None:
         write_atomic(data.ray_token, secrets.token_hex(32).encode(), mode=0o600)
 
 
-def _command(settings: ServiceSettings) -> list[str]:
-    plan = settings.devices
-    gpus = {"cpu": ["--num-gpus=0"], "pretend-gpu": [f"--num-gpus={plan.count or 2}"]}.get(plan.kind, [])
-    return [
-        sys.executable, "-P", "-m", "podium.sweep.slots.ray_start_command",
-        "start", "--head", "--block", "--port=0",
-        # The monitor is for autoscaling; it would only slow down the start.
-        "--include-log-monitor=false", "--no-monitor", "--disable-usage-stats", "--log-color=false",
-        "--node-ip-address=127.0.0.1", f"--temp-dir={settings.runtime.ray}",
-        f"--num-cpus={plan.cpu_slots}", f"--object-store-memory={_OBJECT_STORE_BYTES}", *gpus,
-    ]  # fmt: skip
-
-
 def main() -> None:
     """Wait until no other Ray of this service is running, then start one.
 
@@ -133,7 +118,11 @@ def guard(settings: ServiceSettings) -> int:
     template.start_if_exited()
     os.environ[REQUESTS] = str(settings.runtime.template_socket)
     os.environ[ray_worker_launcher.SOCKET] = str(settings.runtime.ray_workers_socket)
-    ray = subprocess.Popen(_command(settings), stdin=subprocess.DEVNULL, preexec_fn=exit_with_guardian)
+    ray = subprocess.Popen(
+        [sys.executable, "-P", "-m", "podium.sweep.slots.ray_head", settings.to_json()],
+        stdin=subprocess.DEVNULL,
+        preexec_fn=exit_with_guardian,
+    )
     announced = False
     adopted: set[int] = set()
     while not stopping and ray.poll() is None:

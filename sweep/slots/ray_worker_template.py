@@ -1,7 +1,8 @@
-"""Forks Ray's Python workers from a process that has imported Ray, and torch before; a child of the process template.
+"""Forks Ray's Python workers from a process that has imported Ray; a child of the process template.
 
-The process template forks this process on the first request. Ray reads some variables only when it is imported, among
-them the pid of the raylet, so it is imported with the environment of that request. Slots are such workers.
+The process template forks this process before it imports torch, which no worker needs. Ray reads some variables only
+when it is imported, among them the pid of the raylet, so it is imported with the environment of the first request. What
+Ray itself imports is imported before, while Ray starts: two thirds of the time. Slots are such workers.
 """
 
 from __future__ import annotations
@@ -22,6 +23,17 @@ from podium.sweep.process_template.template import close_all, receive_line, shar
 from podium.sweep.runtime.process_trees import count_threads, name_process
 from podium.sweep.slots.ray_worker_launcher import FORKED
 
+# Imported before the first request. Most are dependencies of Ray, and another version may not have them.
+_AHEAD = (
+    "numpy",
+    "asyncio",
+    "google.protobuf.json_format",
+    "jsonschema",
+    "psutil",
+    "requests",
+    "yaml",
+    "podium.sweep.slots.slot",
+)
 # What Ray's worker program and the slot import.
 _IMPORTS = (
     "ray",
@@ -48,6 +60,9 @@ def run_forked(_: Sequence[str], descriptors: Sequence[int], owner: int) -> int:
     name_process(WORKER_TEMPLATE)
     requests = socket.socket(fileno=descriptors[0])
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps workers
+    for name in _AHEAD:
+        with suppress(ImportError):
+            importlib.import_module(name)
     imported = False
     while True:
         client, _ = requests.accept()

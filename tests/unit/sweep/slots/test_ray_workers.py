@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from podium.sweep.slots import ray_worker_launcher
-from podium.sweep.slots.ray_start_command import with_worker_launcher
+from podium.sweep.slots.ray_head import with_worker_launcher
 from podium.sweep.slots.ray_worker_launcher import FORKED, SOCKET
 from podium.sweep.slots.ray_worker_template import worker_arguments
 
