@@ -12,7 +12,7 @@ from pathlib import Path
 
 from podium.sweep.protocol.template_messages import ForkProcess, ProcessForked, decode_reply, encode_request
 
-REQUESTS = "PODIUM_TEMPLATE"  # the path of the socket of requests, in the environment of all processes below Ray
+TEMPLATE_SOCKET = "PODIUM_TEMPLATE"  # the path of the socket of requests, in the environment of all processes below Ray
 _SEND_S = 10.0
 
 
@@ -106,7 +106,7 @@ class ForkedProcess:
 
 def template_socket() -> Path:
     """The socket of the process template of this node. Raises `OSError` outside of a service."""
-    path = os.environ.get(REQUESTS)
+    path = os.environ.get(TEMPLATE_SOCKET)
     if path is None:
-        raise OSError(f"there is no process template: {REQUESTS} is not set")
+        raise OSError(f"there is no process template: {TEMPLATE_SOCKET} is not set")
     return Path(path)

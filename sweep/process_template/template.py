@@ -60,7 +60,7 @@ MAX_DESCRIPTORS = 8
 REQUEST_S = 5.0  # in which a client must have sent its request
 PAUSE_S = 0.05  # after a failed accept
 EXIT_GRACE_S = 2.0  # in which a process may exit by itself when its client has
-_PID = struct.Struct("=i")
+WORKER_PID = struct.Struct("=i")  # as the template of Ray's workers reports the processes that it has forked
 log = logging.getLogger("podium.template")
 
 
@@ -194,8 +194,8 @@ class Template:
 
     def _read_worker_pids(self) -> None:
         with suppress(BlockingIOError):
-            while content := os.read(self._worker_pids_read, 4096 * _PID.size):
-                self._worker_pids.update(pid for (pid,) in _PID.iter_unpack(content))
+            while content := os.read(self._worker_pids_read, 4096 * WORKER_PID.size):
+                self._worker_pids.update(pid for (pid,) in WORKER_PID.iter_unpack(content))
 
     # Exits.
 

@@ -12,7 +12,7 @@ import os
 import socket
 import sys
 
-SOCKET = "PODIUM_RAY_WORKER_TEMPLATE"
+TEMPLATE_SOCKET = "PODIUM_RAY_WORKER_TEMPLATE"  # its path, in the environment of all processes below Ray
 FORKED = b"forked\n"  # sent by the forked worker before it does anything else
 TIMEOUT_S = 20.0  # the template imports torch and Ray before it forks the first worker
 _CONTEXT = "--serialized-runtime-env-context="
@@ -41,7 +41,7 @@ def _is_forked() -> bool:
 
     After the timeout no worker is forked: it exits when it cannot confirm its start.
     """
-    path = os.environ.get(SOCKET)
+    path = os.environ.get(TEMPLATE_SOCKET)
     if path is None:
         return False
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:

@@ -13,13 +13,12 @@ import os
 import runpy
 import signal
 import socket
-import struct
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from podium.sweep.process_template.template import close_all, receive_line, share_memory
+from podium.sweep.process_template.template import WORKER_PID, close_all, receive_line, share_memory
 from podium.sweep.runtime.process_trees import count_threads, name_process
 from podium.sweep.slots.ray_worker_launcher import FORKED
 
@@ -110,7 +109,7 @@ def _become_worker(
     try:
         name_process("ray-worker")
         os.setsid()  # when a worker exits, the raylet kills its process group
-        os.write(pids, struct.pack("=i", os.getpid()))
+        os.write(pids, WORKER_PID.pack(os.getpid()))
         os.close(pids)
         client.sendall(FORKED)  # raises if the launcher no longer waits, and starts the worker itself
         client.close()

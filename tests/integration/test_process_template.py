@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.sweep.process_template.forked_process import REQUESTS, ForkedProcess, template_socket
+from podium.sweep.process_template.forked_process import TEMPLATE_SOCKET, ForkedProcess, template_socket
 from podium.sweep.process_template.template_process import TemplateProcess
 from podium.sweep.protocol.template_messages import ForkProcess
 from podium.sweep.runtime.process_trees import become_subreaper, children
@@ -184,7 +184,7 @@ def test_all_processes_end_with_the_owner() -> None:
 
 
 def test_process_without_a_template_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.delenv(REQUESTS, raising=False)
+    monkeypatch.delenv(TEMPLATE_SOCKET, raising=False)
     with pytest.raises(OSError, match="PODIUM_TEMPLATE is not set"):
         template_socket()
     with pytest.raises(FileNotFoundError):

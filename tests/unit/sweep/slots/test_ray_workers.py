@@ -15,7 +15,7 @@ import pytest
 
 from podium.sweep.slots import ray_worker_launcher
 from podium.sweep.slots.ray_head import with_worker_launcher
-from podium.sweep.slots.ray_worker_launcher import FORKED, SOCKET
+from podium.sweep.slots.ray_worker_launcher import FORKED, TEMPLATE_SOCKET
 from podium.sweep.slots.ray_worker_template import worker_arguments
 
 PYTHON = "--language=PYTHON"
@@ -38,7 +38,7 @@ def template(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> socket.socket:
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listening.bind(str(path))
     listening.listen()
-    monkeypatch.setenv(SOCKET, str(path))
+    monkeypatch.setenv(TEMPLATE_SOCKET, str(path))
     return listening
 
 
@@ -101,9 +101,9 @@ def test_worker_with_its_own_environment_is_started_by_ray(
 def test_worker_is_started_by_ray_when_there_is_no_template(
     executed: Executed, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.delenv(SOCKET, raising=False)
+    monkeypatch.delenv(TEMPLATE_SOCKET, raising=False)
     launch(monkeypatch, PYTHON)
-    monkeypatch.setenv(SOCKET, str(tmp_path / "none.sock"))
+    monkeypatch.setenv(TEMPLATE_SOCKET, str(tmp_path / "none.sock"))
     launch(monkeypatch, PYTHON)
     assert executed == [[sys.executable, PYTHON]] * 2
 
