@@ -19,7 +19,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from podium.ensemble.host.launcher_interface import OnChange, WorkerConfig, WorkerStatus
-from podium.ensemble.worker.worker_messages import EXIT, PING, Phase, WorkerReport
+from podium.ensemble.worker.worker_messages import COMPILE, EXIT, PING, Phase, WorkerReport
 from podium.sweep.process_template.forked_process import ForkedProcess
 from podium.sweep.protocol.template_messages import ForkProcess
 from podium.sweep.runtime.layout import RuntimeDirectory
@@ -27,7 +27,7 @@ from podium.sweep.runtime.user_environment import user_environment
 from podium.sweep.values.errors import EnsembleError
 
 ENTRY = "podium.ensemble.worker.worker_process"
-PASSED_ON = ("PODIUM_COMPILE",)  # variables of the service for workers
+PASSED_ON = (COMPILE,)  # variables of the service for workers
 _PREFIX = "worker-"
 _PING_S = 1.0
 _ANSWER_S = 2.0  # in which an unknown worker must report its pid

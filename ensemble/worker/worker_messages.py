@@ -10,6 +10,8 @@ from typing import Any
 
 from podium.ensemble.worker.network_interface import ModelFile
 
+COMPILE = "PODIUM_COMPILE"  # set to 1 to also try compiled plans in-graph; each takes many seconds to prepare
+
 
 class Phase(StrEnum):
     """The phase of a worker process."""
