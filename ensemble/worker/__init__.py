@@ -6,7 +6,6 @@ Modules:
     architecture_groups  Groups members that can be computed together: same architecture, same device
     batching             Dynamic batching: selects the waiting requests that are computed together
     bundle_code          Imports functions from users' code bundles, isolated from each other
-    compute_statistics   Statistics of a worker's computations
     execution_plans      The execution plans of a group: loop, stacked, recorded, compiled
     fx_tracing           Records a computation as a graph of tensor operations, without its Python overhead
     in_graph_network     All networks of an ensemble and their combination as one program, each network on its device

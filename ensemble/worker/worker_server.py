@@ -14,7 +14,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 
 from podium.ensemble.protocol.wire import Frames, ReplyBundle, Request, WireError, concatenate, unpack_requests
 from podium.ensemble.worker.batching import DynamicBatcher
-from podium.ensemble.worker.compute_statistics import ComputeStatistics
 from podium.ensemble.worker.input_queue import InputQueue, QueueCounts, QueuedRequest
 from podium.ensemble.worker.message_server import MessageServer
 from podium.ensemble.worker.network_interface import Network, NetworkOutputs
@@ -73,7 +72,6 @@ class WorkerServer:
         self._end_process = end_process or _end_process
         self._queue = InputQueue(limits.queue_requests, limits.queue_bytes)
         self._batcher = DynamicBatcher(limits.batch_rows, limits.batch_wait_ms / 1000)
-        self._statistics = ComputeStatistics()
         self._known_failed: frozenset[int] = frozenset()
         self._failures = failures or FailureTracker()
         self._clock = clock
@@ -110,10 +108,6 @@ class WorkerServer:
     def counts(self) -> QueueCounts:
         """The counters of the input queue."""
         return self._queue.counts
-
-    def health(self) -> dict[str, int | float | None]:
-        """Counters and compute times for a health check; times in milliseconds."""
-        return {**asdict(self.counts), "batch_limit_rows": self._batcher.limit_rows, **self._statistics.summary()}
 
     def _guard(self, run: Callable[[], None]) -> None:
         try:
@@ -224,9 +218,8 @@ class WorkerServer:
             predicted = _check_prediction(self._network.predict(inputs), len(inputs))
         except Exception as error:  # noqa: BLE001 - any error of the network is sent to the client
             return _Computed(None, f"{type(error).__name__}: {error}"[:_MESSAGE_CHARACTERS], started_s, 0.0)
-        now_s = self._clock()
-        self._statistics.count(len(inputs), now_s - started_s)
-        return _Computed(predicted, _all_failed(predicted), started_s, now_s - started_s)
+        seconds = self._clock() - started_s
+        return _Computed(predicted, _all_failed(predicted), started_s, seconds)
 
     def _send_results(self, batch: Sequence[QueuedRequest], computed: _Computed) -> None:
         """Send each sender one message with the results of its requests."""

@@ -11,7 +11,6 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -532,23 +531,6 @@ def test_every_request_is_counted_once_under_any_load(
 
 def _ended(counts: QueueCounts) -> int:
     return counts.answered + counts.errors + counts.expired + counts.refused
-
-
-def test_health_reports_batches_and_latencies(
-    client: Client, server: WorkerServer, busy: int, network: FakeNetwork
-) -> None:
-    assert server.health() == {
-        **asdict(server.counts), "batch_limit_rows": 64, "batches": 0, "rows_per_batch": None,
-        "compute_p50_ms": None, "compute_p95_ms": None,
-    }  # fmt: skip
-    client.send(rows=3)
-    client.catch_up()
-    network.gate.set()
-    client.replies(2)
-    health = server.health()
-    assert (health["batches"], health["rows_per_batch"], health["answered"]) == (2, 2.0, 2)
-    p50_ms, p95_ms = health["compute_p50_ms"], health["compute_p95_ms"]
-    assert p50_ms is not None and p95_ms is not None and 0 <= p50_ms <= p95_ms
 
 
 def test_server_replaces_a_socket_file_left_by_a_dead_worker(tmp_path: Path) -> None:
