@@ -41,7 +41,8 @@ class ForkedProcess:
             connection.connect(str(template))
             line = encode_request(request)
             sent = socket.send_fds(connection, [line], list(descriptors))
-            connection.sendall(line[sent:])
+            if sent < len(line):  # otherwise it raises when the process has already exited
+                connection.sendall(line[sent:])
             connection.setblocking(False)
         except BaseException:
             connection.close()

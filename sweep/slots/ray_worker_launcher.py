@@ -50,7 +50,8 @@ def _is_forked() -> bool:
             connection.connect(path)
             body = json.dumps({"arguments": sys.argv[1:], "environment": dict(os.environ)}).encode() + b"\n"
             sent = socket.send_fds(connection, [body], [0, 1, 2])
-            connection.sendall(body[sent:])
+            if sent < len(body):  # otherwise it raises when the worker has already answered and closed
+                connection.sendall(body[sent:])
             return connection.recv(len(FORKED)) == FORKED
         except TimeoutError:
             connection.shutdown(socket.SHUT_RD)
