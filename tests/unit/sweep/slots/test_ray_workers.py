@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -78,6 +79,28 @@ def test_worker_is_requested_with_arguments_environment_and_streams(
     assert request["arguments"] == ["setup_worker.py", "default_worker.py", PYTHON, f"{CONTEXT}{{}}"]
     assert request["environment"] == dict(os.environ)
     assert streams == 3
+    assert executed == []
+
+
+def test_worker_that_is_forked_at_once_is_not_started_again(
+    executed: Executed, template: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(client: socket.socket) -> None:
+        _, descriptors, _, _ = socket.recv_fds(client, 1 << 20, 8)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        client.sendall(FORKED)
+
+    thread = serve_one(template, answer)
+    send_fds = socket.send_fds
+
+    def send_and_wait(*arguments: Any) -> int:
+        sent = send_fds(*arguments)
+        thread.join()  # the template has answered and closed
+        return sent
+
+    monkeypatch.setattr(socket, "send_fds", send_and_wait)
+    launch(monkeypatch, "default_worker.py", PYTHON)
     assert executed == []
 
 
