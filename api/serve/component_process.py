@@ -164,14 +164,20 @@ def _reset_signals(mask: set[int | signal.Signals]) -> None:
 
 
 def _keep_descriptors(streams: tuple[int, int, int], passed: Sequence[int]) -> None:
-    """Close all others. Objects of the parent hold them: they are never finalized, since this process never returns."""
+    """Replace all others by the null device.
+
+    Closed, their numbers would be used again, for a database or a socket. Objects of the parent still hold these
+    numbers, and a library that it has imported may write to one.
+    """
     for number, descriptor in enumerate(streams):
         os.dup2(descriptor, number)
     sys.stdin = open(0, closefd=False)  # noqa: SIM115 - the parent's may have a buffer
     kept = {0, 1, 2, *passed}
-    for descriptor in {int(path.name) for path in Path("/proc/self/fd").iterdir()} - kept:
-        with suppress(OSError):  # that of the listing
-            os.close(descriptor)
+    others = {int(path.name) for path in Path("/proc/self/fd").iterdir() if path.exists()} - kept
+    null = os.open(os.devnull, os.O_RDWR)
+    for descriptor in others:
+        os.dup2(null, descriptor, inheritable=False)
+    os.close(null)
 
 
 def _exit_status(error: SystemExit) -> int:

@@ -26,6 +26,7 @@ from tests.running_service import RunningService, function_sweep, wait_for
 HERE = Path(__file__).parent
 HOOK = """
 import os, sys
+LOG = os.environ["CANARY_LOG"]
 PARTS = {
     "podium.api.rest.main": "api",
     "podium.api.gateway.main": "gateway",
@@ -36,14 +37,17 @@ def part():
     with open("/proc/self/cmdline") as command:  # set when `serve` has forked a component
         words = command.read().replace("\\0", " ").split()
     return next((PARTS[word] for word in words if word in PARTS), "other")
-file = os.open(os.environ["CANARY_LOG"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+def write(line):
+    file = os.open(LOG, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    os.write(file, f"{line}\\n".encode())
+    os.close(file)
 def hear(event, values):
     if event == "pickle.find_class":
-        os.write(file, f"{part()} {values[0]} {values[1]}\\n".encode())
+        write(f"{part()} {values[0]} {values[1]}")
     if event == "socket.bind":  # each component listens
-        os.write(file, f"{part()} begins here\\n".encode())
+        write(f"{part()} begins here")
 sys.addaudithook(hear)
-os.write(file, f"{part()} begins here\\n".encode())
+write(f"{part()} begins here")
 """
 CANARY = "def sing(word):\n    return word\n"
 PARTS = {"api", "gateway", "scheduler", "host"}
