@@ -1,0 +1,32 @@
+"""The parameters of Ray's head: loopback, and the resources of the plan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from podium.sweep.runtime.service_settings import DevicePlan, ServiceSettings
+from podium.sweep.slots.ray_head import parameters
+
+
+@pytest.mark.parametrize(("plan", "cpus", "gpus"), [
+    (DevicePlan("cpu", 3), 3, 0),
+    (DevicePlan("pretend-gpu", 3), 3, 3),
+    (DevicePlan("pretend-gpu"), None, 2),
+    (DevicePlan("gpu"), None, None),
+    (DevicePlan("auto"), None, None),
+])  # fmt: skip
+def test_ray_has_the_resources_of_the_plan(
+    tmp_path: Path, plan: DevicePlan, cpus: int | None, gpus: int | None
+) -> None:
+    found = parameters(ServiceSettings(str(tmp_path / "data"), str(tmp_path / "run"), devices=plan))
+    assert (found.num_cpus, found.num_gpus) == (cpus or plan.cpu_slots, gpus)
+    assert found.temp_dir == str(tmp_path / "run" / "ray")
+
+
+def test_ray_listens_on_loopback_only_and_on_any_port(tmp_path: Path) -> None:
+    found = parameters(ServiceSettings(str(tmp_path / "data"), str(tmp_path / "run"), host="192.0.2.1"))
+    assert (found.node_ip_address, found.gcs_server_port) == ("127.0.0.1", 0)
+    assert not (found.include_dashboard or found.include_log_monitor)
+    assert found.no_monitor
