@@ -108,7 +108,11 @@ class ScriptedAggregator(Aggregator):
         return {key: replace(each, state=self.states.get(key, each.state)) for key, each in super().health().items()}
 
     def predict(
-        self, snapshot: Snapshot, inputs: NDArray[np.float32], deadline_ms: float | None = None
+        self,
+        snapshot: Snapshot,
+        inputs: NDArray[np.float32],
+        deadline_ms: float | None = None,
+        arrived_s: float | None = None,
     ) -> asyncio.Future[Prediction]:
         answer: asyncio.Future[Prediction] = asyncio.get_running_loop().create_future()
         answer.set_result(self._scripted(snapshot, inputs, deadline_ms))

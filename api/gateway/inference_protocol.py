@@ -22,7 +22,7 @@ from podium.api.gateway import inference_answer, inference_request
 from podium.api.gateway.inference_answer import outputs_of
 from podium.api.gateway.output_tensors import BYTES, FP32, INPUT
 from podium.api.gateway.predictions import REFUSALS, is_large
-from podium.api.http import reject_duplicate_keys
+from podium.api.http import arrival_time, reject_duplicate_keys
 from podium.api.http.authentication import authorize, authorizes_itself, public, viewer
 from podium.api.http.cancel_on_disconnect import cancel_on_disconnect
 from podium.api.http.inference_errors import InferenceRoute, answers_inference_errors, inference_error
@@ -150,7 +150,8 @@ async def infer(request: Request) -> Response:
         len(content) > INLINE_SIZE, lambda: inference_request.parse(content, json_bytes, snapshot.features, names)
     )
     check_row_count(len(parsed.inputs))
-    prediction = await cancel_on_disconnect(request, aggregator.predict(snapshot, parsed.inputs, parsed.deadline_ms))
+    work = aggregator.predict(snapshot, parsed.inputs, parsed.deadline_ms, arrival_time.arrived_s(request))
+    prediction = await cancel_on_disconnect(request, work)
     if prediction.outputs is None:
         return _no_answer(prediction)
     body, head_bytes = await run_in_thread_if(is_large(prediction), lambda: inference_answer.write(prediction, parsed))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field, ValidationError
 from starlette.routing import Route
 
-from podium.api.http import npy_answer, problem_details, reject_duplicate_keys
+from podium.api.http import arrival_time, npy_answer, problem_details, reject_duplicate_keys
 from podium.api.http.authentication import authorize, authorizes_itself, viewer
 from podium.api.http.cancel_on_disconnect import cancel_on_disconnect
 from podium.api.http.prediction_rows import check_rows, rows_of, rows_of_npy
@@ -104,7 +104,7 @@ async def predict(request: Request) -> Response:
         raise EnsembleError(f"members: at most {MAX_ROWS_WITH_MEMBERS} rows, not {len(inputs):,}")
     if parameters.whole:
         snapshot = replace(snapshot, quorum=len(snapshot.members), deadline_ms=EVALUATION_MS)
-    work = aggregator.predict(snapshot, inputs, parameters.deadline_ms or deadline_ms)
+    work = aggregator.predict(snapshot, inputs, parameters.deadline_ms or deadline_ms, arrival_time.arrived_s(request))
     prediction = await cancel_on_disconnect(request, work)
     if prediction.outcome in REFUSALS:
         body = _answer(prediction, parameters)

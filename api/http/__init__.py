@@ -3,6 +3,7 @@
 Runs in the api process and the gateway.
 
 Modules:
+    arrival_time           The time at which a request had arrived completely, from which its deadline counts
     authenticate_first     Rejects a request with a body from an unauthenticated client before the body is read
     authentication         Authenticates requests by bearer token or session cookie, and declares the role that a route
                            requires

@@ -18,6 +18,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
+from podium.api.http import arrival_time
 from podium.api.http.cancel_on_disconnect import EXTENSION, DisconnectSignal
 from podium.api.http.problem_details import ProblemType, problem
 from podium.api.http.request_guard import HEADERS
@@ -69,6 +70,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._unused_bytes = 0  # received without completing the headers or any part of a body
         self._head_is_too_large = False
         self._disconnect = DisconnectSignal()
+        self._received_s = 0.0  # when the chunk that is being parsed was received
 
     # The connection.
 
@@ -123,6 +125,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         self._chunk_bytes = len(data)
+        self._received_s = time.monotonic()
         super().data_received(data)
         self._unused_bytes += self._chunk_bytes
         if self._unused_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
@@ -158,6 +161,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
+        if not self.pipeline:  # otherwise an earlier request is being answered
+            arrival_time.note(self.scope, self._received_s)
         self._in_head, self._in_body = True, False
         self._reset_unused()
         self._arrived(Awaited.BODY)

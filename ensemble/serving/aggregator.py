@@ -27,6 +27,9 @@ from podium.ensemble.values.prediction import MemberStatus, Outcome, Prediction
 from podium.sweep.values.errors import NotFoundError
 
 _MAX_HEDGE_CREDIT = 10.0
+# A request whose deadline is this close expires together with one that is due: a share of the deadline, and a limit.
+EXPIRE_AHEAD_SHARE = 0.01
+MAX_EXPIRE_AHEAD_S = 0.005
 
 
 class Aggregator:
@@ -52,7 +55,7 @@ class Aggregator:
         self._to_flush: dict[ReplicaLink, None] = {}  # links with queued requests
         self._answered: list[PendingRequest] = []  # every call is complete; joined together
         self._traffic: dict[int, Traffic] = {}
-        self._in_flight = 0
+        self._in_flight: dict[int, PendingRequest] = {}  # admitted requests without an outcome, by request id
         self._in_flight_bytes = 0
         self._hedge_credit = 0.0  # hedges that may be sent
         self._rng = rng or random.Random(secrets.randbits(64))  # noqa: S311 - the choice of a canary is not a secret
@@ -113,7 +116,7 @@ class Aggregator:
     @property
     def in_flight(self) -> int:
         """Number of admitted requests that have no outcome yet."""
-        return self._in_flight
+        return len(self._in_flight)
 
     @property
     def in_flight_bytes(self) -> int:
@@ -128,9 +131,15 @@ class Aggregator:
     # A request, from its admission to its outcome.
 
     def predict(
-        self, snapshot: Snapshot, inputs: NDArray[np.float32], deadline_ms: float | None = None
+        self,
+        snapshot: Snapshot,
+        inputs: NDArray[np.float32],
+        deadline_ms: float | None = None,
+        arrived_s: float | None = None,
     ) -> asyncio.Future[Prediction]:
         """Send `inputs` (rows, features) to every member; the future completes by the deadline.
+
+        `arrived_s` is the monotonic time from which the deadline counts; None: now.
 
         The calls are sent immediately, not when the future is first awaited: by then the replicas in `snapshot` may
         have been replaced. Failures of members never raise. Canceling the future releases all its resources.
@@ -141,12 +150,17 @@ class Aggregator:
             if not answer.done():  # a disconnected client cancels the future one step before the callback runs
                 answer.set_result(prediction)
 
-        pending = self.admit(snapshot, inputs, deadline_ms, on_done)
+        pending = self.admit(snapshot, inputs, deadline_ms, on_done, arrived_s)
         answer.add_done_callback(lambda _: self.cancel(pending))
         return answer
 
     def admit(
-        self, snapshot: Snapshot, inputs: NDArray[np.float32], deadline_ms: float | None, on_done: OnDone
+        self,
+        snapshot: Snapshot,
+        inputs: NDArray[np.float32],
+        deadline_ms: float | None,
+        on_done: OnDone,
+        arrived_s: float | None = None,
     ) -> PendingRequest:
         """Admit a request and queue it for the members, or shed it; `on_done` is called once with the outcome.
 
@@ -157,7 +171,7 @@ class Aggregator:
             snapshot=snapshot,
             inputs=inputs,
             deadline_ms=min(deadline_ms or snapshot.deadline_ms, snapshot.deadline_ms),
-            admitted_s=self._timer.now_s(),
+            arrived_s=self._timer.now_s() if arrived_s is None else arrived_s,
             on_done=on_done,
         )
         self._track(pending)
@@ -177,9 +191,21 @@ class Aggregator:
         return pending
 
     def expire(self, pending: PendingRequest) -> None:
-        """The deadline has passed: members that have not answered are late."""
+        """The deadline has passed: members that have not answered are late.
+
+        Other requests that are due expire in the same pass, and are joined and answered together: one at a time, each
+        would wait for the answers to those before it, and for the next requests of their clients.
+        """
         if pending.completed:
             return
+        now_s = self._timer.now_s()
+        self._expire(pending)
+        for other in [each for each in self._in_flight.values() if _is_due(each, now_s)]:
+            if other is not pending:
+                self._expire(other)
+        self._join_answered()
+
+    def _expire(self, pending: PendingRequest) -> None:
         self._links.record_late(pending)
         for call in [call for call in pending.calls if call.status is None]:
             for link in call.links:
@@ -187,7 +213,6 @@ class Aggregator:
             call.links.clear()
             call.complete(MemberStatus.LATE, f"no answer within {pending.deadline_ms:g} ms")
         self._note_if_answered(pending)
-        self._join_answered()
 
     def flush(self) -> None:
         """Send the queued requests; called by the timer at the end of the turn that queued them."""
@@ -213,7 +238,7 @@ class Aggregator:
         counts = self.counts.ensemble(pending.snapshot.ensemble_id, pending.snapshot.version)
         counts.admitted += 1
         counts.in_flight += 1
-        self._in_flight += 1
+        self._in_flight[pending.request_id] = pending
         self._in_flight_bytes += pending.inputs.nbytes
 
     def _should_shed(
@@ -223,7 +248,7 @@ class Aggregator:
 
         `available` are the links that can take each of the calls.
         """
-        if self._in_flight > self._limits.requests or self._in_flight_bytes > self._limits.request_bytes:
+        if len(self._in_flight) > self._limits.requests or self._in_flight_bytes > self._limits.request_bytes:
             return True
         able = slow = 0
         for call, links in zip(calls, available, strict=True):
@@ -343,8 +368,8 @@ class Aggregator:
         pending.completed = True
         for timer in pending.timers:
             timer.cancel()
-        total_ms = (self._timer.now_s() - pending.admitted_s) * 1000
-        self._in_flight -= 1
+        total_ms = (self._timer.now_s() - pending.arrived_s) * 1000
+        del self._in_flight[pending.request_id]
         self._in_flight_bytes -= pending.inputs.nbytes
         counts = self.counts.ensemble(pending.snapshot.ensemble_id, pending.snapshot.version)
         counts.in_flight -= 1
@@ -352,6 +377,12 @@ class Aggregator:
         counts.total_ms.observe(total_ms)
         if outcome is not Outcome.CANCELLED:
             pending.on_done(prediction or _without_reports(pending, outcome, total_ms))
+
+
+def _is_due(pending: PendingRequest, now_s: float) -> bool:
+    """Whether the deadline has passed, or is so close that the request expires with others."""
+    ahead_s = min(EXPIRE_AHEAD_SHARE * pending.deadline_ms / 1000, MAX_EXPIRE_AHEAD_S)
+    return pending.due_s - ahead_s <= now_s
 
 
 def _checked(answer: LinkReply, pending: PendingRequest, call: MemberCall) -> LinkReply:

@@ -47,7 +47,7 @@ class PendingRequest:
     snapshot: Snapshot
     inputs: NDArray[np.float32]
     deadline_ms: float
-    admitted_s: float
+    arrived_s: float  # the deadline counts from here
     on_done: OnDone
     calls: list[MemberCall] = field(default_factory=list)
     timers: list[Cancellable] = field(default_factory=list)
@@ -55,7 +55,7 @@ class PendingRequest:
 
     @property
     def due_s(self) -> float:
-        return self.admitted_s + self.deadline_ms / 1000
+        return self.arrived_s + self.deadline_ms / 1000
 
     def abandon_calls(self) -> None:
         """Drop all calls in flight: their replies are no longer needed."""

@@ -94,7 +94,7 @@ def _without_outputs(each: _Answered, now_s: float) -> Prediction:
         snapshot=each.pending.snapshot,
         reports=each.reports,
         deadline_ms=each.pending.deadline_ms,
-        total_ms=(now_s - each.pending.admitted_s) * 1000,
+        total_ms=(now_s - each.pending.arrived_s) * 1000,
         answered_positions=each.positions,
     )
 
@@ -124,7 +124,7 @@ def _join_group(group: Sequence[_Answered], now_s: float) -> Iterator[Prediction
             snapshot=snapshot,
             reports=each.reports,
             deadline_ms=each.pending.deadline_ms,
-            total_ms=(now_s - each.pending.admitted_s) * 1000,
+            total_ms=(now_s - each.pending.arrived_s) * 1000,
             outputs=combined[span],
             member_outputs=stacked[:, span],
             answered_positions=positions,

@@ -346,6 +346,41 @@ def test_guarantee_05_deadline_is_never_longer_than_that_of_the_ensemble() -> No
     assert (rig.done[0].outcome, rig.done[0].deadline_ms) == (Outcome.DEADLINE, 100.0)
 
 
+def test_guarantee_05_requests_that_are_almost_due_expire_in_the_same_pass() -> None:
+    rig, now, _ = three(deadline_ms=1000.0)
+    for _ in range(3):
+        rig.admit(now)
+        rig.timer.stall(0.004)
+    rig.timer.advance(0.988)
+    assert [prediction.total_ms for prediction in rig.done] == pytest.approx([1000.0, 996.0])
+    rig.timer.advance(1.0)
+    assert len(rig.done) == 3
+    rig.assert_idle()
+
+
+def test_guarantee_05_short_deadline_is_not_shortened_by_more_than_its_share() -> None:
+    rig, now, _ = three(deadline_ms=1000.0)
+    rig.admit(now, 10.0)
+    rig.timer.stall(0.004)
+    rig.admit(now, 10.0)
+    rig.timer.advance(0.006)
+    assert len(rig.done) == 1
+    rig.timer.advance(0.004)
+    assert len(rig.done) == 2
+
+
+def test_guarantee_05_deadline_counts_from_the_arrival_of_the_request() -> None:
+    rig, now, (a, _, _) = three(deadline_ms=100.0)
+    arrived_s = rig.timer.now_s() - 0.03
+    rig.aggregator.admit(now, ROWS, None, rig.done.append, arrived_s)
+    rig.timer.end_turn()
+    assert a.sent[0].left_ms == pytest.approx(70.0)
+    rig.timer.advance(0.0699)
+    assert rig.done == []
+    rig.timer.advance(0.0002)
+    assert rig.done[0].total_ms == pytest.approx(100.0)
+
+
 # 6. The remaining time is sent with the request.
 
 
