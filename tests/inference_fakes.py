@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,17 +13,21 @@ from fastapi import FastAPI
 from numpy.typing import NDArray
 
 from podium.api.gateway import inference_protocol, prometheus_metrics
+from podium.api.gateway.figures_exchange import FiguresExchange, GatewayShare, summed
+from podium.api.gateway.prometheus_metrics import ProcessReading, Reading, exposition, served_versions
 from podium.api.http import problem_details
 from podium.api.http.request_body import IncomingBodies
 from podium.db.access.tokens import Holder, Role
 from podium.ensemble.scoring import combine
 from podium.ensemble.serving.aggregator import Aggregator
+from podium.ensemble.serving.gateway_figures import GatewayFigures
 from podium.ensemble.serving.replica_link import LinkHealth
 from podium.ensemble.serving.transport import Cancellable, Connection, Frames, Listener
 from podium.ensemble.values.ensemble_snapshot import Combination, Member, Replica, Snapshot, Traffic
 from podium.ensemble.values.ensemble_spec import Mode, Rule, Task
 from podium.ensemble.values.ensemble_states import EnsembleState, MemberState
 from podium.ensemble.values.prediction import MemberReport, MemberStatus, Outcome, Prediction
+from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import UnauthorizedError
 
 FEATURES = 3
@@ -154,12 +159,21 @@ class SingleTokenAuthenticator:
         return Holder(1, "viewer", Role.VIEWER)
 
 
+def metrics_text(aggregator: Aggregator) -> bytes:
+    """What `/metrics` shows of the only gateway process."""
+    shares = [GatewayShare("gateway", os.getpid(), True, GatewayFigures.of(aggregator))]
+    return exposition(Reading(list(served_versions(aggregator)), summed(shares)), ProcessReading(shares))
+
+
 def serving(aggregator: Aggregator) -> FastAPI:
     """The routes as the gateway has them."""
     app = FastAPI()
     app.state.aggregator = aggregator
     app.state.authenticator = SingleTokenAuthenticator()
     app.state.incoming_bodies = IncomingBodies()
+    app.state.figures_exchange = FiguresExchange(
+        ServiceSettings("/nowhere", "/nowhere"), "gateway", lambda: GatewayFigures.of(aggregator)
+    )
     problem_details.install(app)
     app.include_router(inference_protocol.router)
     app.include_router(prometheus_metrics.router)

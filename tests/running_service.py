@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -80,14 +80,18 @@ class RunningService:
         *,
         environment: Mapping[str, str] | None = None,
         ports: tuple[int, int] = (0, 0),
+        options: Sequence[str] = (),
         detached: bool = False,
     ) -> None:
-        """`ports`: of the API and the gateway; 0: any free port. `detached`: see `DetachedProcess`."""
+        """`ports`: of the API and the gateway; 0: any free port. `options`: others of `serve`.
+
+        `detached`: see `DetachedProcess`.
+        """
         self.data = DataDirectory(data_dir)
         self._log = data_dir.with_name(f"{data_dir.name}.log").open("ab")
         command = [
             *PODIUM, "serve", "--data-dir", str(data_dir), "--devices", devices,
-            "--port", str(ports[0]), "--gateway-port", str(ports[1]),
+            "--port", str(ports[0]), "--gateway-port", str(ports[1]), *options,
         ]  # fmt: skip
         variables = {**os.environ, **(environment or {})}
         self.process: subprocess.Popen[bytes] | DetachedProcess

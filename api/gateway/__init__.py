@@ -3,6 +3,7 @@
 Runs in the gateway process; `main` is its entry point.
 
 Modules:
+    figures_exchange    Adds up the figures of all gateway processes, whichever of them is asked
     inference_answer    Serializes a prediction as a response of the Open Inference Protocol
     inference_protocol  The Open Inference Protocol, version 2: ensembles are models, with their versions
     inference_request   Parses requests of the Open Inference Protocol: JSON, optionally followed by raw tensors
@@ -11,5 +12,6 @@ Modules:
                         delays them
     output_tensors      Serializes output tensors of the Open Inference Protocol as JSON or raw bytes
     predictions         Predictions in Podium's own format, with the part of each member
-    prometheus_metrics  `/metrics` in Prometheus' text format: the aggregator's counters and the process
+    prometheus_metrics  `/metrics` in Prometheus' text format: the counters of all gateway processes together, and each
+                        process
 """

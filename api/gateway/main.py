@@ -1,8 +1,8 @@
 """Entry point of the gateway process, which serves predictions only, so that no other request delays them.
 
-`python -P -m podium.api.gateway.main SETTINGS`, started by the supervisor. It listens on its own port and on a Unix
-socket, through which the api process forwards predictions. It loads no model: it parses rows, sends them to the
-ensemble workers, and combines their replies.
+`python -P -m podium.api.gateway.main SETTINGS NAME`, started by the supervisor. It listens on the gateway's port, which
+several gateway processes share, and on a Unix socket of its own, through which the api process forwards predictions. It
+loads no model: it parses rows, sends them to the ensemble workers, and combines their replies.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 from podium.api.gateway import inference_protocol, predictions, prometheus_metrics
+from podium.api.gateway.figures_exchange import FiguresExchange
 from podium.api.http import route_role_check, uvicorn_server
 from podium.api.http.authentication import Authenticator, public
 from podium.api.http.base_app import service_app
@@ -27,8 +28,9 @@ from podium.db.schema.engine import Database
 from podium.db.stores import ensemble_reader
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
+from podium.ensemble.serving.gateway_figures import GatewayFigures
 from podium.ensemble.values.ensemble_snapshot import Traffic
-from podium.sweep.runtime.component_lifecycle import on_wake, start_component, wake_component
+from podium.sweep.runtime.component_lifecycle import on_wake, send_heartbeat, start_component, wake_component
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import DatabaseError, PodiumError
 
@@ -36,21 +38,31 @@ REFRESH_S = 1.0
 log = logging.getLogger("podium.gateway")
 
 
-def create_app(settings: ServiceSettings, database: Database, limits: AggregatorLimits | None = None) -> FastAPI:
-    """The prediction routes of one service."""
+def create_app(
+    settings: ServiceSettings, database: Database, limits: AggregatorLimits | None = None, name: str | None = None
+) -> FastAPI:
+    """The prediction routes of one service, in the gateway process `name`; None: in the first or only one."""
+    own_name = name or settings.gateway_names[0]
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         aggregator = app.state.aggregator = Aggregator(
-            on_death=lambda: wake_component(settings.runtime.wake_socket("host")), limits=limits
+            on_death=lambda: wake_component(settings.runtime.wake_socket("host")),
+            limits=limits or AggregatorLimits().divided(settings.gateways),
         )
+        exchange = app.state.figures_exchange = FiguresExchange(
+            settings, own_name, lambda: GatewayFigures.of(aggregator)
+        )
+        exchange.adopt(aggregator.counts)
         changed = asyncio.Event()
         loop = asyncio.get_running_loop()
-        on_wake(settings.runtime.wake_socket("gateway"), lambda: _set(loop, changed))
+        on_wake(settings.runtime.wake_socket(own_name), lambda: _set(loop, changed))
         aggregator.update(_traffic(database))
+        await exchange.start()
         follower = asyncio.create_task(follow_database(database, aggregator, changed, app.state.authenticator))
         yield
         follower.cancel()
+        await exchange.stop()
         aggregator.close()
 
     app = service_app(settings, database, title="Podium gateway", lifespan=lifespan, openapi_url=None)
@@ -107,24 +119,28 @@ def main() -> None:
     settings = start_component("gateway")
     try:
         database = Database(settings.data.database)
-        app = create_app(settings, database)
+        name = sys.argv[2] if len(sys.argv) > 2 else settings.gateway_names[0]
+        app = create_app(settings, database, name=name)
         allow_many_files()
         gc.collect()
         gc.freeze()  # a full collection over all imported code would stop the process for 70 ms
-        ReadyServer(uvicorn_server.config(app, settings)).run(sockets=_sockets(settings))
+        # One of several that hangs would keep its share of the connections; the only one has always been waited for.
+        beat = send_heartbeat if settings.gateways > 1 else None
+        ReadyServer(uvicorn_server.config(app, settings), send_heartbeat=beat).run(sockets=_sockets(settings, name))
         database.close()
     except PodiumError as error:
         sys.exit(str(error))
 
 
-def _sockets(settings: ServiceSettings) -> list[socket.socket]:
+def _sockets(settings: ServiceSettings, name: str) -> list[socket.socket]:
     """The gateway's port, and the Unix socket for the api process."""
-    path = settings.runtime.gateway_socket
+    path = settings.runtime.gateway_socket(name)
     path.unlink(missing_ok=True)
     unix = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     unix.bind(str(path))
     unix.listen(uvicorn_server.BACKLOG)
-    return [uvicorn_server.tcp(settings.host, settings.gateway_port), unix]
+    listen = uvicorn_server.tcp if settings.gateways == 1 else uvicorn_server.shared_tcp
+    return [listen(settings.host, settings.gateway_port), unix]
 
 
 if __name__ == "__main__":

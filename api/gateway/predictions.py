@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field, ValidationError
 from starlette.routing import Route
 
+from podium.api.gateway.figures_exchange import FiguresExchange, summed
 from podium.api.http import arrival_time, npy_answer, problem_details, reject_duplicate_keys
 from podium.api.http.authentication import authorize, authorizes_itself, viewer
 from podium.api.http.cancel_on_disconnect import cancel_on_disconnect
@@ -166,9 +167,10 @@ def _state_of(service: ServiceContext, named: int | str) -> str:
 
 @router.get("/replicas", dependencies=[viewer])
 async def replicas(request: Request) -> Response:
-    """Health of each replica by id, for the api process."""
-    aggregator: Aggregator = request.app.state.aggregator
-    found = {str(replica_id): asdict(health) for replica_id, health in aggregator.health().items()}
+    """Health of each replica by id, as all gateway processes together see it, for the api process."""
+    exchange: FiguresExchange = request.app.state.figures_exchange
+    figures = summed(await exchange.shares())
+    found = {str(replica_id): asdict(health) for replica_id, health in figures.health.items()}
     return Response(orjson.dumps(found), media_type="application/json")
 
 

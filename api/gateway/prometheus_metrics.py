@@ -1,4 +1,4 @@
-"""`/metrics` in Prometheus' text format: the aggregator's counters and the process; gateway.
+"""`/metrics` in Prometheus' text format: the counters of all gateway processes together, and each process; gateway.
 
 Two identities hold in every scrape, summed over the labels: admitted = requests by outcome + in flight, and for each
 replica sent = replies by status + pending. Only versions that answer now are listed.
@@ -7,8 +7,7 @@ replica sent = replies by status + pending. Only versions that answer now are li
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
 from fastapi import APIRouter, Request, Response
@@ -17,9 +16,11 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from podium.api.gateway.figures_exchange import FiguresExchange, GatewayShare, summed
 from podium.api.http.authentication import viewer
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.aggregator_counts import EnsembleCounts, MemberCounts
+from podium.ensemble.serving.gateway_figures import GatewayFigures
 from podium.ensemble.serving.histogram import Histogram
 from podium.ensemble.serving.pending_request import workers_of
 from podium.ensemble.serving.replica_link import LinkHealth
@@ -40,38 +41,34 @@ router = APIRouter(tags=["metrics"])
 @router.get("/metrics", dependencies=[viewer])
 async def metrics(request: Request) -> Response:
     """Metrics for Prometheus, which sends the token with `authorization: {credentials_file: ...}`."""
-    text = await asyncio.to_thread(exposition, Reading(request.app.state.aggregator))
+    exchange: FiguresExchange = request.app.state.figures_exchange
+    shares = await exchange.shares()
+    snapshots = list(served_versions(request.app.state.aggregator))
+    text = await asyncio.to_thread(lambda: exposition(Reading(snapshots, summed(shares)), ProcessReading(shares)))
     return Response(text, media_type=CONTENT_TYPE_LATEST)
 
 
-def exposition(reading: Reading) -> bytes:
+def exposition(*collectors: Collector) -> bytes:
     """The whole text. Slow with hundreds of replicas: run it in a thread."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(reading)
-    ProcessCollector(registry=registry)
+    for each in collectors:
+        registry.register(each)
     return generate_latest(registry)
 
 
 class Reading(Collector):
-    """A consistent copy of an aggregator's counters, so that the identities hold."""
+    """The figures of the versions that answer now."""
 
-    def __init__(self, aggregator: Aggregator) -> None:
-        counts, health = aggregator.counts, aggregator.health()
-        snapshots = list(_snapshots(aggregator))
+    def __init__(self, snapshots: Sequence[Snapshot], figures: GatewayFigures) -> None:
         self._ensembles = [
-            (_labels(each), each, _ensemble_copy(counts.ensembles.get(_key(each), EnsembleCounts())))
-            for each in snapshots
+            (_labels(each), each, figures.ensembles.get(_key(each), EnsembleCounts())) for each in snapshots
         ]
         self._replicas = [
-            (
-                labels,
-                _member_copy(counts.members.get(replica.replica_id, MemberCounts())),
-                health.get(replica.replica_id),
-            )
+            (labels, figures.members.get(replica.replica_id, MemberCounts()), figures.health.get(replica.replica_id))
             for each in snapshots
             for labels, replica in _replicas(each)
         ]
-        self._dropped = counts.dropped.copy()
+        self._dropped = figures.dropped
 
     def collect(self) -> Iterator[Metric]:
         yield from _of_ensembles(self._ensembles)
@@ -84,22 +81,39 @@ class Reading(Collector):
         yield dropped
 
 
-# Not `deepcopy`, which is several times slower and blocks the event loop.
+class ProcessReading(Collector):
+    """Processor time, memory and open files of each gateway process; several have the label `gateway`.
+
+    A label, not a sum: a process that starts again would decrease it.
+    """
+
+    def __init__(self, shares: Sequence[GatewayShare]) -> None:
+        self._shares = shares
+
+    def collect(self) -> Iterator[Metric]:
+        if len(self._shares) == 1:
+            yield from _of_process(self._shares[0])
+            return
+        up = GaugeMetricFamily("podium_gateway_up", "1 if the gateway process told its figures.", labels=["gateway"])
+        found: dict[str, Metric] = {}
+        for share in self._shares:
+            up.add_metric([share.name], share.answered)
+            for metric in _of_process(share):
+                labeled = found.setdefault(metric.name, Metric(metric.name, metric.documentation, metric.type))
+                for sample in metric.samples:
+                    labeled.add_sample(sample.name, {"gateway": share.name}, sample.value)
+        yield up
+        yield from found.values()
 
 
-def _ensemble_copy(counts: EnsembleCounts) -> EnsembleCounts:
-    return replace(counts, outcomes=counts.outcomes.copy(), total_ms=_histogram_copy(counts.total_ms))
+def _of_process(share: GatewayShare) -> Iterable[Metric]:
+    """Nothing for a process that did not answer."""
+    pid = share.pid
+    return [] if pid is None else ProcessCollector(pid=lambda: pid, registry=None).collect()
 
 
-def _member_copy(counts: MemberCounts) -> MemberCounts:
-    return replace(counts, latency_ms=_histogram_copy(counts.latency_ms))
-
-
-def _histogram_copy(histogram: Histogram) -> Histogram:
-    return replace(histogram, counts=histogram.counts.copy())
-
-
-def _snapshots(aggregator: Aggregator) -> Iterator[Snapshot]:
+def served_versions(aggregator: Aggregator) -> Iterator[Snapshot]:
+    """The active and the canary versions."""
     for traffic in aggregator.traffic():
         yield traffic.active
         if traffic.canary is not None:
@@ -154,8 +168,10 @@ def _of_replicas(found: list[tuple[list[str], MemberCounts, LinkHealth | None]])
         "podium_member_probes", "Probes sent while the circuit breaker is open.", labels=_REPLICA
     )
     latency = HistogramMetricFamily("podium_member_latency_seconds", "From request to reply.", labels=_REPLICA)
-    up = GaugeMetricFamily("podium_member_up", "1 if the replica receives requests.", labels=_REPLICA)
-    opened = GaugeMetricFamily("podium_member_breaker_open", "1 if the circuit breaker is open.", labels=_REPLICA)
+    up = GaugeMetricFamily("podium_member_up", "1 if the replica receives requests, of every gateway.", labels=_REPLICA)
+    opened = GaugeMetricFamily(
+        "podium_member_breaker_open", "1 if the circuit breaker is open in any gateway.", labels=_REPLICA
+    )
     for labels, counts, health in found:
         sent.add_metric(labels, counts.sent)
         for status in _STATUSES:

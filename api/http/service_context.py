@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from podium.db.schema.engine import Database
-from podium.sweep.runtime.component_lifecycle import wake_component
+from podium.sweep.runtime.component_lifecycle import wake_component, wake_gateways
 from podium.sweep.runtime.service_settings import ServiceSettings
 
 
@@ -17,5 +17,9 @@ class ServiceContext:
     database: Database
 
     def wake(self, component: str) -> None:
-        """Notify `scheduler`, `host` or `gateway` that the database holds something new for it."""
+        """Notify `scheduler` or `host` that the database holds something new for it."""
         wake_component(self.settings.runtime.wake_socket(component))
+
+    def wake_gateways(self) -> None:
+        """Notify every gateway process that the database holds something new for it."""
+        wake_gateways(self.settings)

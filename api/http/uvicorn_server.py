@@ -30,13 +30,20 @@ def config(app: ASGIApp, settings: ServiceSettings) -> uvicorn.Config:
 class ReadyServer(uvicorn.Server):
     """Reports readiness as soon as its sockets accept connections.
 
-    `on_stop` is called before the server waits for pending responses: it must end streams.
+    `on_stop` is called before the server waits for pending responses: it must end streams. `send_heartbeat` is called
+    ten times a second.
     """
 
-    def __init__(self, config: uvicorn.Config, on_stop: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        on_stop: Callable[[], None] | None = None,
+        send_heartbeat: Callable[[], None] | None = None,
+    ) -> None:
         super().__init__(config)
         self.bounds = self.server_state = BoundedState()
         self._on_stop = on_stop
+        self._send_heartbeat = send_heartbeat
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(None if sockets is None else [])
@@ -62,6 +69,8 @@ class ReadyServer(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         self.bounds.end_overdue()
+        if self._send_heartbeat is not None:
+            self._send_heartbeat()
         return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -72,5 +81,26 @@ class ReadyServer(uvicorn.Server):
 
 def tcp(host: str, port: int) -> socket.socket:
     """A listening socket."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return socket.create_server((host, port), family=family, backlog=BACKLOG)
+    return socket.create_server((host, port), family=_family(host), backlog=BACKLOG)
+
+
+def shared_tcp(host: str, port: int) -> socket.socket:
+    """A socket on a port that processes of this user share: the kernel gives each connection to one of them.
+
+    It does not listen before the server starts on it: until then, the others get the connections.
+    """
+    shared = socket.socket(_family(host), socket.SOCK_STREAM)
+    try:
+        for option in (socket.SO_REUSEADDR, socket.SO_REUSEPORT):
+            shared.setsockopt(socket.SOL_SOCKET, option, 1)
+        if shared.family == socket.AF_INET6:
+            shared.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)  # as `create_server` does
+        shared.bind((host, port))
+    except OSError:
+        shared.close()
+        raise
+    return shared
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET

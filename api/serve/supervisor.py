@@ -13,7 +13,7 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -53,6 +53,7 @@ class _Component:
     """A component of the service and its process."""
 
     name: str
+    kind: str  # key of `_MODULES`; several gateways have different names
     process: ComponentProcess | subprocess.Popen[bytes] | None = None
     stdin_fd: int | None = None  # writes to its standard input
     ready_fd: int | None = None
@@ -79,9 +80,9 @@ class Supervisor:
     def __init__(self, settings: ServiceSettings, log: Callable[[str], None]) -> None:
         self._settings = settings
         self._log = log
-        self._components = {name: _Component(name) for name in _MODULES}
-        for name in _AFTER_RAY:
-            self._components[name].due_s = None
+        self._components = {component.name: component for component in _components(settings)}
+        for component in self._of_kinds(_AFTER_RAY):
+            component.due_s = None
         self._selector = selectors.DefaultSelector()
         self._stopping = False
         self._announced = False
@@ -173,19 +174,23 @@ class Supervisor:
             if component.due_s is not None and time.monotonic() >= component.due_s:
                 self._start(component)
 
+    def _of_kinds(self, kinds: Sequence[str]) -> list[_Component]:
+        """The components of these kinds, in the order of the kinds."""
+        return [component for kind in kinds for component in self._components.values() if component.kind == kind]
+
     # One component.
 
     def _start(self, component: _Component) -> None:
-        fail_point(f"serve.before-{component.name}")
+        fail_point(f"serve.before-{component.kind}")
         read_fd, write_fd = os.pipe()
         environment = {**self._environment, READY_FD: str(write_fd)}
         if component.name != "ray":
             environment["CUDA_VISIBLE_DEVICES"] = ""  # no component computes: devices are for slots and members
-        stdin, component.stdin_fd = os.pipe() if component.name in ("ray", *_ON_RAY) else (_open_null(), None)
+        stdin, component.stdin_fd = os.pipe() if component.kind in ("ray", *_ON_RAY) else (_open_null(), None)
         with (self._settings.data.logs / f"{component.name}.log").open("ab") as log:
             component.process = start_process(
-                _MODULES[component.name],
-                [self._settings.to_json()],
+                _MODULES[component.kind],
+                [self._settings.to_json(), component.name],
                 environment,
                 (stdin, log.fileno(), log.fileno()),
                 [write_fd],
@@ -199,7 +204,7 @@ class Supervisor:
             time.monotonic(),
         )
         self._selector.register(read_fd, selectors.EVENT_READ, component.name)
-        if component.name in _ON_RAY and self._components["ray"].ready:
+        if component.kind in _ON_RAY and self._components["ray"].ready:
             self._send_ray_address(component)
         self.publish()
 
@@ -225,10 +230,10 @@ class Supervisor:
             return  # it is ending and has removed its files; SIGCHLD follows
         component.ready = component.ever_ready = True
         if component.name == "ray":
-            for each in (self._components[name] for name in _ON_RAY):
+            for each in self._of_kinds(_ON_RAY):
                 if each.process is not None:
                     self._send_ray_address(each)
-            for each in (self._components[name] for name in _AFTER_RAY):
+            for each in self._of_kinds(_AFTER_RAY):
                 if each.process is None:
                     each.due_s = time.monotonic()
         self.publish()
@@ -270,10 +275,10 @@ class Supervisor:
         component.due_s = time.monotonic() + component.backoff_s
         component.backoff_s = min(component.backoff_s * 2, MAX_BACKOFF_S)
         if component.name == "ray":
-            for name in _ON_RAY:
-                self._kill(self._components[name])
-                self._components[name].due_s = time.monotonic()
-                self._components[name].restarts += 1
+            for each in self._of_kinds(_ON_RAY):
+                self._kill(each)
+                each.due_s = time.monotonic()
+                each.restarts += 1
         self.publish()
 
     def _is_disk_full(self) -> bool:
@@ -315,12 +320,11 @@ class Supervisor:
     def _stop_all(self) -> None:
         """Stop the components in order: the scheduler kills its trials through Ray; Ray is last."""
         end = time.monotonic() + STOP_S
-        for name in _STOP_ORDER:
-            process = self._components[name].process
-            if process is not None and process.poll() is None:
-                process.terminate()
-        for name in _STOP_ORDER:
-            self._wait(self._components[name], end)
+        for component in self._of_kinds(_STOP_ORDER):
+            if component.process is not None and component.process.poll() is None:
+                component.process.terminate()
+        for component in self._of_kinds(_STOP_ORDER):
+            self._wait(component, end)
         ray = self._components["ray"].process
         if ray is not None and ray.poll() is None:
             ray.terminate()
@@ -366,6 +370,12 @@ class Supervisor:
             self._write_error = reason
         else:
             self._write_error = ""
+
+
+def _components(settings: ServiceSettings) -> Iterator[_Component]:
+    for kind in _MODULES:
+        for name in settings.gateway_names if kind == "gateway" else (kind,):
+            yield _Component(name, kind)
 
 
 def _open_null() -> int:

@@ -62,7 +62,7 @@ def change_ensemble(
         change(connection, time.time())
         row = ensemble_reader.get(connection, ensemble_id)
     service.wake("host")
-    service.wake("gateway")
+    service.wake_gateways()
     return row
 
 

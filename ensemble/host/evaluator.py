@@ -20,7 +20,7 @@ from podium.db.stores.ensemble_reader import EnsembleRow, MemberRow, VersionRow
 from podium.db.stores.evaluations import EvaluationRow
 from podium.ensemble.building import trial_outputs
 from podium.ensemble.building.trial_outputs import Architecture
-from podium.ensemble.protocol.no_tls import NO_TLS
+from podium.ensemble.protocol.gateway_transport import BASE_URL, GatewayTransport
 from podium.ensemble.scoring.evaluation import evaluate
 from podium.ensemble.values.ensemble_spec import POSTED, Split
 from podium.ensemble.values.new_version import used_splits
@@ -162,9 +162,9 @@ class Evaluator:
 
 
 def gateway_client(settings: ServiceSettings) -> httpx2.Client:
-    """An HTTP client of the gateway, through its Unix socket; reads no certificate authorities."""
-    transport = httpx2.HTTPTransport(uds=str(settings.runtime.gateway_socket), verify=NO_TLS)
-    return httpx2.Client(transport=transport, base_url="http://gateway", timeout=REQUEST_S, trust_env=False)
+    """An HTTP client of the gateways, through their Unix sockets; reads no certificate authorities."""
+    transport = GatewayTransport(settings.gateway_sockets)
+    return httpx2.Client(transport=transport, base_url=BASE_URL, timeout=REQUEST_S, trust_env=False)
 
 
 def _same_rows(architectures: Sequence[Architecture]) -> bool:

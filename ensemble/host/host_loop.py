@@ -21,7 +21,7 @@ from podium.ensemble.host.replica_controller import ReplicaController
 from podium.ensemble.host.replica_spec import replica_specs
 from podium.ensemble.values.ensemble_states import EnsembleState
 from podium.sweep.runtime.clock import Clock
-from podium.sweep.runtime.component_lifecycle import wake_component
+from podium.sweep.runtime.component_lifecycle import wake_gateways
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import DatabaseError, PodiumError
 
@@ -63,7 +63,7 @@ class HostLoop:
             self._wake_event.clear()
 
     def step(self) -> None:
-        """Reconcile the replicas, update the states, and notify the gateway of changes."""
+        """Reconcile the replicas, update the states, and notify the gateways of changes."""
         with self._database.read() as connection:
             rows = ensemble_reader.wanted(connection)
             running = replicas.running(connection)
@@ -71,7 +71,7 @@ class HostLoop:
         changed |= self._update_states()
         self._first_step = False
         if changed:
-            wake_component(self._settings.runtime.wake_socket("gateway"))
+            wake_gateways(self._settings)
 
     def _update_states(self) -> bool:
         """Activate target versions that are ready and write each ensemble's state. Returns whether any changed."""

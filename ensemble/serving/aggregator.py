@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from podium.ensemble.serving.aggregator_counts import AggregatorCounts
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
+from podium.ensemble.serving.latency_statistics import LatencyWindow
 from podium.ensemble.serving.pending_request import MemberCall, OnDone, PendingRequest, workers_of
 from podium.ensemble.serving.replica_link import LinkHealth, LinkReply, QueuedSend, ReplicaLink, SharedMessages
 from podium.ensemble.serving.replica_links import ReplicaLinks, is_warming
@@ -107,6 +108,10 @@ class Aggregator:
     def health(self) -> dict[int, LinkHealth]:
         """The state and latency of each replica, by its id."""
         return self._links.health()
+
+    def latencies(self) -> dict[int, LatencyWindow]:
+        """The latencies of the last replies of each replica, by its id."""
+        return self._links.latencies()
 
     @property
     def links(self) -> ReplicaLinks:

@@ -3,8 +3,35 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 _WINDOW = 512  # replies
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyWindow:
+    """The latencies of the last replies of a replica, and how many of its last requests were late."""
+
+    times_ms: list[float]
+    late: int
+    requests: int
+
+    @classmethod
+    def merged(cls, windows: Sequence[LatencyWindow]) -> LatencyWindow:
+        """The windows of several gateways together."""
+        times_ms = [time_ms for each in windows for time_ms in each.times_ms]
+        return cls(times_ms, sum([each.late for each in windows]), sum([each.requests for each in windows]))
+
+    @property
+    def late_share(self) -> float:
+        return self.late / self.requests if self.requests else 0.0
+
+
+def quantiles(times_ms: Iterable[float], *shares: float) -> list[float | None]:
+    """The latency at each rank (0 to 1), rounded down; None without a reply."""
+    ranked = sorted(times_ms)  # without numpy, which is slower for this few values
+    return [ranked[int(share * (len(ranked) - 1))] if ranked else None for share in shares]
 
 
 class LatencyStatistics:
@@ -31,10 +58,14 @@ class LatencyStatistics:
         """Add a request whose deadline passed without a reply."""
         self._late.append(True)
 
+    @property
+    def window(self) -> LatencyWindow:
+        """A copy of the latencies."""
+        return LatencyWindow(list(self._times_ms), sum(self._late), len(self._late))
+
     def late_share(self) -> float:
         return sum(self._late) / len(self._late) if self._late else 0.0
 
     def quantiles(self, *shares: float) -> list[float | None]:
         """The latency at each rank (0 to 1), rounded down; None without a reply."""
-        times_ms = sorted(self._times_ms)  # without numpy, which is slower for this few values
-        return [times_ms[int(share * (len(times_ms) - 1))] if times_ms else None for share in shares]
+        return quantiles(self._times_ms, *shares)

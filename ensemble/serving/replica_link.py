@@ -22,7 +22,7 @@ from podium.ensemble.protocol.wire import (
 from podium.ensemble.serving.aggregator_counts import AggregatorCounts
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
 from podium.ensemble.serving.circuit_breaker import CircuitBreaker
-from podium.ensemble.serving.latency_statistics import LatencyStatistics
+from podium.ensemble.serving.latency_statistics import LatencyStatistics, LatencyWindow
 from podium.ensemble.serving.transport import Timer, Transport
 from podium.ensemble.values.ensemble_snapshot import Replica
 from podium.ensemble.values.ensemble_states import MemberState
@@ -311,6 +311,11 @@ class ReplicaLink:
             late_share=self._latency.late_share(),
             waiting=self.in_flight,
         )
+
+    @property
+    def latencies(self) -> LatencyWindow:
+        """The latencies of the last replies."""
+        return self._latency.window
 
     def _is_full(self) -> bool:
         limits = self._limits

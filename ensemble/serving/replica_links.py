@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from podium.ensemble.protocol.wire import Reply, Request
 from podium.ensemble.serving.aggregator_counts import AggregatorCounts
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
+from podium.ensemble.serving.latency_statistics import LatencyWindow
 from podium.ensemble.serving.pending_request import PendingRequest, workers_of
 from podium.ensemble.serving.replica_link import LinkHealth, LinkReply, ReplicaLink, probe_rows
 from podium.ensemble.serving.reply_join import check_reply
@@ -100,6 +101,10 @@ class ReplicaLinks:
     def health(self) -> dict[int, LinkHealth]:
         """The state and latency of each replica, by its id."""
         return {replica_id: link.health() for replica_id, link in self._links.items()}
+
+    def latencies(self) -> dict[int, LatencyWindow]:
+        """The latencies of the last replies of each replica, by its id."""
+        return {replica_id: link.latencies for replica_id, link in self._links.items()}
 
     def close(self) -> None:
         """Close all links; pending calls complete with status `died`."""

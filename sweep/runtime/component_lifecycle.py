@@ -100,6 +100,12 @@ def wake_component(socket_path: Path) -> None:
         sender.sendto(b"!", str(socket_path))
 
 
+def wake_gateways(settings: ServiceSettings) -> None:
+    """Notify every gateway process."""
+    for name in settings.gateway_names:
+        wake_component(settings.runtime.wake_socket(name))
+
+
 def on_wake(socket_path: Path, callback: Callable[[], None]) -> None:
     """Call `callback`, in a thread, on each wake-up of this component."""
     socket_path.unlink(missing_ok=True)

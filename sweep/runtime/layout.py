@@ -15,6 +15,7 @@ from pathlib import Path
 
 from podium.sweep.values.errors import DataDirectoryError
 
+_FIGURES = ".figures.json"
 ARTIFACTS = "artifacts"  # folder of an attempt, and prefix of the names of its files
 
 
@@ -190,9 +191,17 @@ class RuntimeDirectory:
     def ray(self) -> Path:
         return self.root / "ray"
 
-    @property
-    def gateway_socket(self) -> Path:
-        return self.root / "gateway.sock"
+    def gateway_socket(self, name: str) -> Path:
+        """The socket on which the gateway process `name` answers the other components."""
+        return self.root / f"{name}.sock"
+
+    def figures_socket(self, name: str) -> Path:
+        """The socket on which the gateway process `name` tells the others its figures."""
+        return self.root / f"{name}.figures.sock"
+
+    def saved_figures(self, name: str) -> Path:
+        """The figures that the gateway process `name` last saved or told, for its successor."""
+        return self.root / f"{name}{_FIGURES}"
 
     @property
     def template_socket(self) -> Path:
@@ -223,7 +232,10 @@ class RuntimeDirectory:
         return cls(base / f"podium-{os.getuid()}-{digest}")
 
     def prepare(self) -> None:
-        """Create it with mode 0700. Raises `DataDirectoryError` if it belongs to another user."""
+        """Create it with mode 0700, or empty it of counters that an earlier service saved.
+
+        Raises `DataDirectoryError` if it belongs to another user.
+        """
         try:
             self.root.mkdir(mode=0o700, exist_ok=True)
             status = self.root.lstat()
@@ -234,6 +246,8 @@ class RuntimeDirectory:
                 f"the runtime directory {self.root} is owned by or accessible to other users; remove it or set "
                 "XDG_RUNTIME_DIR"
             )
+        for leftover in self.root.glob(f"*{_FIGURES}"):
+            leftover.unlink(missing_ok=True)
 
 
 def default_data_directory() -> Path:

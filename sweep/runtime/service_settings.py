@@ -12,6 +12,7 @@ from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
 from podium.sweep.values.errors import ServiceError
 
 MAX_DEFAULT_CPU_SLOTS = 8
+MAX_GATEWAYS = 64
 _REACHED = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # listen address -> address to connect to
 _DEVICES = re.compile(r"(?P<kind>auto|gpu|cpu|pretend-gpu)(:(?P<count>[1-9][0-9]{0,3}))?")
 
@@ -50,6 +51,7 @@ class ServiceSettings:
     host: str = "127.0.0.1"
     port: int = 8300
     gateway_port: int = 8301
+    gateways: int = 1  # processes that share the gateway's port
     devices: DevicePlan = DevicePlan()
     allowed_hosts: tuple[str, ...] = ()  # host names of the service in addition to loopback
     tls_cert: str = ""  # file; without certificate and key the service uses plain HTTP
@@ -73,6 +75,18 @@ class ServiceSettings:
     @property
     def gateway_url(self) -> str:
         return f"{self._base}:{self.gateway_port}"
+
+    @property
+    def gateway_names(self) -> tuple[str, ...]:
+        """The gateway processes, as the supervisor names them: `gateway`, or several: `gateway-1`, `gateway-2`, …"""
+        if self.gateways == 1:
+            return ("gateway",)
+        return tuple(f"gateway-{number}" for number in range(1, self.gateways + 1))
+
+    @property
+    def gateway_sockets(self) -> list[Path]:
+        """The Unix socket of each gateway process, any of which answers predictions."""
+        return [self.runtime.gateway_socket(name) for name in self.gateway_names]
 
     @property
     def own_host(self) -> str:

@@ -43,14 +43,14 @@ def data(tmp_path: Path) -> DataDirectory:
 
 
 @pytest.fixture
-def supervisor(tmp_path: Path, data: DataDirectory) -> Iterator[subprocess.Popen[str]]:
-    """A running `serve` with components that send heartbeats."""
+def supervisor(tmp_path: Path, data: DataDirectory, request: pytest.FixtureRequest) -> Iterator[subprocess.Popen[str]]:
+    """A running `serve` with components that send heartbeats; the parameter is the number of gateways."""
     runtime = RuntimeDirectory(tmp_path / "run")
     runtime.prepare()
     address = ray_guardian.address_file(runtime)
     address.parent.mkdir(parents=True)
     address.write_text("127.0.0.1:1")
-    settings = ServiceSettings(str(data.root), str(runtime.root))
+    settings = ServiceSettings(str(data.root), str(runtime.root), gateways=getattr(request, "param", 1))
     with subprocess.Popen(
         [sys.executable, "-c", SUPERVISE, settings.to_json()],
         cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True,
@@ -102,6 +102,18 @@ def test_component_that_dies_while_serve_is_suspended_is_not_ready(
     os.kill(_part(data, "host")["pid"], signal.SIGKILL)
     wait_for("it is shown as dead", lambda: _part(data, "host")["state"] == "dead")
     assert json.loads(data.service_file.read_text())["parts"][0]["state"] == "ready"
+
+
+@pytest.mark.parametrize("supervisor", [2], indirect=True)
+def test_each_gateway_is_restarted_alone(supervisor: subprocess.Popen[str], data: DataDirectory) -> None:
+    before = {part["name"]: part for part in component_states.read_components(data)}
+    assert {"gateway-1", "gateway-2"} <= before.keys() and "gateway" not in before
+    os.kill(before["gateway-2"]["pid"], signal.SIGKILL)
+    assert "gateway-2 exited with status -9; restarting it" in _said(supervisor, "gateway")
+    wait_for("another is ready", lambda: _part(data, "gateway-2")["state"] == "ready")
+    after = {part["name"]: part for part in component_states.read_components(data)}
+    assert after["gateway-2"]["restarts"] == 1
+    assert {name for name in before if after[name] != before[name]} == {"gateway-2"}
 
 
 def test_unwritable_file_is_reported_once(tmp_path: Path, data: DataDirectory) -> None:

@@ -15,6 +15,7 @@ import typer
 from podium.api.cli.terminal import lazy
 from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, DataDir, Devices
 from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
+from podium.sweep.runtime.service_settings import MAX_GATEWAYS
 from podium.sweep.values.errors import ServiceError
 
 PARENT = "PODIUM_PARENT"
@@ -27,6 +28,9 @@ def serve(
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="port of the API; 0: any free port")] = 8300,
     gateway_port: Annotated[int, typer.Option(min=0, max=65535, help="port of the gateway; 0: any free port")] = 8301,
+    gateways: Annotated[
+        int, typer.Option(min=1, max=MAX_GATEWAYS, help="gateway processes on that port, at most one for each core")
+    ] = 1,
     devices: Devices = "auto",
     allowed_host: Annotated[
         list[str] | None,
@@ -39,7 +43,7 @@ def serve(
         typer.Option(metavar="ADDRESS", help="a trusted TLS proxy that sends X-Forwarded-For; repeatable"),
     ] = None,
 ) -> None:
-    """Run the service until Ctrl-C. Its components: Ray, the API, the scheduler, the ensemble host and the gateway."""
+    """Run the service until Ctrl-C. Its components: Ray, the API, the scheduler, the ensemble host and the gateways."""
     names, proxies = tuple(allowed_host or ()), tuple(behind_proxy or ())
     try:
         lazy.listen_policy.check(host, tls_cert, tls_key, proxies=proxies, names=names)
@@ -61,6 +65,7 @@ def serve(
         host=host,
         port=port or lazy.ports.free_port(),
         gateway_port=gateway_port or lazy.ports.free_port(),
+        gateways=gateways,
         devices=plan,
         allowed_hosts=lazy.listen_policy.names_of(host, names),
         tls_cert="" if tls_cert is None else str(tls_cert.absolute()),

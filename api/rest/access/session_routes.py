@@ -118,7 +118,7 @@ def log_out(request: Request, response: Response, service: ServiceContext = cont
         with service.database.write() as connection:
             login_sessions.delete_session(connection, secret)
         authenticator_of(request).clear_cache()
-        service.wake("gateway")  # which caches sessions, too
+        service.wake_gateways()  # which caches sessions, too
     response.delete_cookie(
         service.settings.session_cookie, httponly=True, samesite="strict", secure=request.scope["scheme"] == "https"
     )

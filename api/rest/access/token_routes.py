@@ -89,7 +89,7 @@ def revoke_token(
         tokens.revoke(connection, token_id, holder.name, time.time())
         row = tokens.get(connection, token_id)
     authenticator_of(request).clear_cache()
-    service.wake("gateway")  # which caches tokens, too
+    service.wake_gateways()  # which caches tokens, too
     return _view(row)
 
 

@@ -1,4 +1,4 @@
-"""Forwards predictions unchanged to the gateway, through its Unix socket; api.
+"""Forwards predictions unchanged to the gateways in turn, through their Unix sockets; api.
 
 The gateway's own port is faster.
 """
@@ -20,7 +20,7 @@ from podium.api.http.request_limits import MAX_ARRAY_ROWS_BYTES, MAX_DEADLINE_MS
 from podium.api.http.route_dependencies import context
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.ensembles.prediction_schemas import PredictBody, PredictionView
-from podium.ensemble.protocol.no_tls import NO_TLS
+from podium.ensemble.protocol.gateway_transport import BASE_URL, AsyncGatewayTransport
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import NotFoundError, ServiceError
 
@@ -89,7 +89,7 @@ async def protocol(rest: str, request: Request, service: ServiceContext = contex
 
 
 async def forward(request: Request, settings: ServiceSettings) -> Response:
-    """Send the request to the gateway and return its response. Raises `ServiceError` if the gateway is down.
+    """Send the request to a gateway and return its response. Raises `ServiceError` if none accepts or answers it.
 
     The raw path is forwarded: an encoded slash in an ensemble's name is not a path separator.
     """
@@ -118,7 +118,7 @@ def _session(request: Request) -> list[tuple[bytes, bytes]]:
 def gateway_url(path: bytes, query: bytes) -> httpx2.URL:
     """The URL at the gateway. Raises `NotFoundError` for a path that normalization would change, such as `..`."""
     whole = path + b"?" + query if query else path
-    url = httpx2.URL("http://gateway", raw_path=whole)
+    url = httpx2.URL(BASE_URL, raw_path=whole)
     if url.raw_path != whole:
         raise NotFoundError(
             f"{path.decode(errors='replace')}: a path must be percent-encoded, without . and .. segments"
@@ -133,7 +133,7 @@ def _gateway(app: FastAPI, settings: ServiceSettings) -> httpx2.AsyncClient:
         limits = httpx2.Limits(
             max_connections=MAX_CONNECTIONS, max_keepalive_connections=MAX_CONNECTIONS, keepalive_expiry=KEEPALIVE_S
         )
-        transport = httpx2.AsyncHTTPTransport(uds=str(settings.runtime.gateway_socket), limits=limits, verify=NO_TLS)
+        transport = AsyncGatewayTransport(settings.gateway_sockets, limits)
         timeout = httpx2.Timeout(5.0, read=READ_TIMEOUT_S)
         app.state.gateway = httpx2.AsyncClient(transport=transport, timeout=timeout, trust_env=False)
     client: httpx2.AsyncClient = app.state.gateway

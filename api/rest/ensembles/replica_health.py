@@ -1,4 +1,4 @@
-"""Reads the health of replicas from the gateway; api."""
+"""Reads the health of replicas from any gateway process, which answers for all of them; api."""
 
 from __future__ import annotations
 
@@ -7,18 +7,16 @@ import httpx2
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.ensembles.ensemble_schemas import EnsembleView, Health
 from podium.db.stores import ensemble_reader
-from podium.ensemble.protocol.no_tls import NO_TLS
+from podium.ensemble.protocol.gateway_transport import BASE_URL, GatewayTransport
 
-TIMEOUT_S = 0.5
+TIMEOUT_S = 0.5  # the gateway waits for the others for half of it
 
 
 def replica_health(service: ServiceContext) -> Health:
-    """The health of each replica by id; empty while the gateway does not answer."""
+    """The health of each replica by id; empty while no gateway answers."""
     try:
-        transport = httpx2.HTTPTransport(uds=str(service.settings.runtime.gateway_socket), verify=NO_TLS)
-        with httpx2.Client(
-            transport=transport, base_url="http://gateway", timeout=TIMEOUT_S, trust_env=False
-        ) as client:
+        transport = GatewayTransport(service.settings.gateway_sockets)
+        with httpx2.Client(transport=transport, base_url=BASE_URL, timeout=TIMEOUT_S, trust_env=False) as client:
             token = service.settings.data.admin_token.read_text().strip()
             answer = client.get("/api/v1/replicas", headers={"Authorization": f"Bearer {token}"})
         found: Health = answer.json() if answer.status_code == 200 else {}

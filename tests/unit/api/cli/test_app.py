@@ -163,6 +163,8 @@ def test_unusable_data_directory_exits_3(podium: Podium, good: Path, tmp_path: P
         (("trial", "list", "1", "--state", "gone"), 2, "waiting"),
         (("sweep", "validate"), 2, "Missing argument"),
         (("serve", "--port", "70000"), 2, "65535"),
+        (("serve", "--gateways", "0"), 2, "greater than or equal to 1"),
+        (("serve", "--gateways", "65"), 2, "less than or equal to 64"),
         (("serve", "--host", "0.0.0.0"), 2, "must not be sent unencrypted"),
         (("serve", "--devices", "tpu"), 2, "must be auto, gpu, cpu, cpu:N or pretend-gpu:N"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 
 import pytest
@@ -10,12 +11,14 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 
-from podium.api.gateway.prometheus_metrics import DROPPED, Reading, exposition
+from podium.api.gateway.figures_exchange import GatewayShare, summed
+from podium.api.gateway.prometheus_metrics import DROPPED, ProcessReading, Reading, exposition, served_versions
 from podium.ensemble.serving.aggregator import Aggregator
+from podium.ensemble.serving.gateway_figures import GatewayFigures
 from podium.ensemble.values.ensemble_spec import Mode
 from podium.ensemble.values.ensemble_states import MemberState
 from podium.ensemble.values.prediction import MemberStatus, Outcome
-from tests.inference_fakes import TOKEN, ScriptedAggregator, serving, snapshot, traffic
+from tests.inference_fakes import TOKEN, ScriptedAggregator, metrics_text, serving, snapshot, traffic
 
 Labels = frozenset[tuple[str, str]]
 Samples = dict[tuple[str, Labels], float]
@@ -23,8 +26,11 @@ Samples = dict[tuple[str, Labels], float]
 
 def read(aggregator: Aggregator) -> Samples:
     """Every sample by its name and labels."""
-    text = exposition(Reading(aggregator)).decode()
-    families = text_string_to_metric_families(text)
+    return samples_of(metrics_text(aggregator))
+
+
+def samples_of(text: bytes) -> Samples:
+    families = text_string_to_metric_families(text.decode())
     return {(s.name, frozenset(s.labels.items())): s.value for family in families for s in family.samples}
 
 
@@ -118,12 +124,12 @@ def test_dropped_replies_are_counted_by_reason(aggregator: ScriptedAggregator) -
 
 
 def test_scrape_does_not_change_the_metrics(aggregator: ScriptedAggregator) -> None:
-    reading = Reading(aggregator)
-    before = exposition(reading).decode().split("# HELP process_")[0]
+    reading = Reading(list(served_versions(aggregator)), GatewayFigures.of(aggregator))
+    before = exposition(reading).decode()
     request(aggregator, Outcome.OK)
     sent(aggregator, 110, MemberStatus.OK)
     aggregator.counts.dropped["late"] += 1
-    assert exposition(reading).decode().split("# HELP process_")[0] == before
+    assert exposition(reading).decode() == before
     assert len(aggregator.counts.ensembles) == 1
 
 
@@ -149,6 +155,32 @@ def test_open_breaker_is_reported(aggregator: ScriptedAggregator) -> None:
     assert total(samples, "podium_member_breaker_open", replica="110") == 1
     assert total(samples, "podium_member_up", replica="110") == 0
     assert total(samples, "podium_member_up") == 1
+
+
+def test_several_gateways_are_summed_and_their_processes_labeled(aggregator: ScriptedAggregator) -> None:
+    other = ScriptedAggregator(traffic(snapshot('a "b"\n\\', members=3, up=2)))
+    for gateway in (aggregator, other):
+        request(gateway, Outcome.OK)
+        sent(gateway, 110, MemberStatus.OK)
+        gateway.counts.dropped["late"] += 2
+    other.states = {110: MemberState.OPEN}
+    shares = [
+        GatewayShare("gateway-1", os.getpid(), True, GatewayFigures.of(aggregator)),
+        GatewayShare("gateway-2", None, False, GatewayFigures.of(other)),
+    ]
+    text = exposition(Reading(list(served_versions(aggregator)), summed(shares)), ProcessReading(shares))
+    samples = samples_of(text)
+    assert total(samples, "podium_ensemble_admitted_total") == 2
+    assert total(samples, "podium_ensemble_request_duration_seconds_count") == 2
+    assert total(samples, "podium_member_sent_total", replica="110") == 2
+    assert total(samples, "podium_dropped_replies_total", reason="late") == 4
+    assert (total(samples, "podium_ensemble_members"), total(samples, "podium_ensemble_quorum")) == (3, 2)
+    assert total(samples, "podium_member_breaker_open", replica="110") == 1
+    assert total(samples, "podium_member_up", replica="110") == 0
+    assert total(samples, "podium_gateway_up", gateway="gateway-1") == 1
+    assert total(samples, "podium_gateway_up") == 1
+    assert values(samples, "gateway", "process_resident_memory_bytes") == {"gateway-1"}
+    assert total(samples, "process_resident_memory_bytes", gateway="gateway-1") > 0
 
 
 def test_route_requires_viewer_and_has_its_content_type(aggregator: ScriptedAggregator) -> None:

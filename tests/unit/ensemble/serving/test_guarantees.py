@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from prometheus_client.parser import text_string_to_metric_families
 
 from podium.api.gateway.predictions import REFUSALS
-from podium.api.gateway.prometheus_metrics import Reading, exposition
 from podium.ensemble.protocol.wire import Reply, Request, pack_reply, pack_requests, unpack_replies
 from podium.ensemble.scoring.combine import combine
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
@@ -40,6 +39,7 @@ from tests.ensemble_fakes import (
     snapshot,
     traffic,
 )
+from tests.inference_fakes import metrics_text
 from tests.message_client import MessageClient
 
 OK, LATE, ERROR, INVALID, DIED = (
@@ -854,7 +854,7 @@ def test_guarantee_15_identities_hold_at_every_moment_and_in_the_metrics() -> No
 
 
 def _assert_identities_on_the_page(rig: AggregatorRig) -> None:
-    text = exposition(Reading(rig.aggregator)).decode()
+    text = metrics_text(rig.aggregator).decode()
     totals: Counter[str] = Counter()
     for family in text_string_to_metric_families(text):
         for sample in family.samples:

@@ -66,7 +66,11 @@ def test_data_directory_has_one_runtime_directory(runtime: RuntimeDirectory, tmp
 def test_socket_paths_are_short_for_long_data_directory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", f"/run/user/{2**31}")
     runtime = RuntimeDirectory.of(DataDirectory(Path("/" + "long/" * 60)))
-    for path in (runtime.gateway_socket, runtime.wake_socket("scheduler"), runtime.replica_socket(10**9, 10**9)):
+    for path in (
+        runtime.figures_socket("gateway-64"),
+        runtime.wake_socket("scheduler"),
+        runtime.replica_socket(10**9, 10**9),
+    ):
         assert len(os.fsencode(path)) <= _SOCKET_PATH_BYTES
 
 

@@ -48,6 +48,13 @@ def test_settings_survive_json_round_trip() -> None:
     assert settings.data.database.parent == settings.data.root
 
 
+def test_several_gateways_are_numbered_and_have_a_socket_each() -> None:
+    one, two = ServiceSettings("data", "run"), ServiceSettings("data", "run", gateways=2)
+    assert (one.gateway_names, [path.name for path in one.gateway_sockets]) == (("gateway",), ["gateway.sock"])
+    assert two.gateway_names == ("gateway-1", "gateway-2")
+    assert [path.name for path in two.gateway_sockets] == ["gateway-1.sock", "gateway-2.sock"]
+
+
 def test_ipv6_address_is_bracketed_and_cookie_contains_port() -> None:
     settings = ServiceSettings("data", "run", host="::1", port=9)
     assert (settings.url, settings.session_cookie) == ("http://[::1]:9", "podium_session_9")
