@@ -109,7 +109,7 @@ def test_each_gateway_is_restarted_alone(supervisor: subprocess.Popen[str], data
     before = {part["name"]: part for part in component_states.read_components(data)}
     assert {"gateway-1", "gateway-2"} <= before.keys() and "gateway" not in before
     os.kill(before["gateway-2"]["pid"], signal.SIGKILL)
-    assert "gateway-2 exited with status -9; restarting it" in _said(supervisor, "gateway")
+    _said(supervisor, "gateway-2 exited with status -9; restarting it")
     wait_for("another is ready", lambda: _part(data, "gateway-2")["state"] == "ready")
     after = {part["name"]: part for part in component_states.read_components(data)}
     assert after["gateway-2"]["restarts"] == 1
