@@ -48,12 +48,12 @@ class QueueCounts:
 
 
 class InputQueue:
-    """A queue with one producer and one consumer thread; requests are queued until they are computed or expire."""
+    """A queue with one consumer thread at a time; requests are queued until they are computed or expire."""
 
     def __init__(self, max_requests: int, max_bytes: int) -> None:
         self._max_requests = max_requests
         self._max_bytes = max_bytes
-        self._queue: queue.SimpleQueue[list[QueuedRequest] | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[list[QueuedRequest] | None] = queue.SimpleQueue()  # None: closed
         self._counts = QueueCounts()
         self._lock = threading.Lock()
 
@@ -63,7 +63,12 @@ class InputQueue:
         with self._lock:
             return replace(self._counts)
 
-    # The thread that owns the socket.
+    @property
+    def empty(self) -> bool:
+        """Whether `take` would find nothing."""
+        return self._queue.empty()
+
+    # The thread that has received.
 
     def put(self, requests: Sequence[QueuedRequest]) -> list[QueuedRequest]:
         """Queue the requests of one message without blocking. Returns those for which the queue is too full."""
@@ -101,9 +106,9 @@ class InputQueue:
         """Close the queue and wake the consumer."""
         self._queue.put(None)
 
-    # The thread that owns the network.
+    # The thread that computes.
 
-    def take(self, *, timeout_s: float | None) -> list[QueuedRequest] | None:
+    def take(self, *, timeout_s: float) -> list[QueuedRequest] | None:
         """Return all queued requests in order, after waiting up to `timeout_s` for the first. None: closed."""
         taken: list[QueuedRequest] = []
         try:

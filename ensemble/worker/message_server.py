@@ -1,13 +1,14 @@
 """The worker's Unix socket: accepts connections, receives their messages and sends replies; worker process.
 
-One thread receives. Any thread sends: a reply is written by the thread that computed it, without a switch of threads.
+Any thread receives, and any thread sends: a request is computed by the thread that received it, and its reply is
+written by that thread, without a switch of threads.
 """
 
 from __future__ import annotations
 
 import contextlib
 import itertools
-import selectors
+import select
 import socket
 import threading
 from collections import deque
@@ -23,40 +24,63 @@ _BACKLOG = 128
 
 
 class _Connection:
-    """A gateway. Its unsent bytes are guarded by a lock."""
+    """A gateway. It is watched for one event at a time, so that one thread handles it; a lock guards what is unsent."""
 
-    def __init__(self, accepted: socket.socket) -> None:
+    def __init__(self, accepted: socket.socket, number: int, epoll: select.epoll) -> None:
+        self.number = number
         self.socket = accepted
         self.reader = FrameReader()
+        self._epoll = epoll
         self._lock = threading.Lock()
         self._unsent: deque[memoryview] = deque()
         self._unsent_bytes = 0
+        self._watched = False
 
-    def send(self, frames: Frames) -> bool:
-        """Write as much as possible without blocking. Returns whether bytes are left for `flush`."""
+    def watch(self) -> None:
+        """Report the first event; the caller can find the connection by its descriptor."""
+        with self._lock:
+            self._watched = True
+            self._epoll.register(self.socket, select.EPOLLIN | select.EPOLLONESHOT)
+
+    def send(self, frames: Frames) -> None:
+        """Write as much as possible without blocking; the rest is written when the gateway has read."""
         with self._lock:
             if self._unsent_bytes > MAX_UNSENT_BYTES:
-                return False
+                return
             buffers = [memoryview(each) for each in framed(frames)]
             if not self._unsent:
                 buffers = self._write(buffers)
             self._unsent.extend(buffers)
             self._unsent_bytes += sum(map(len, buffers))
-            return bool(buffers)
+            if buffers and self._watched:
+                self._watch()
 
-    def flush(self) -> bool:
-        """Write unsent bytes. Returns whether bytes are left."""
+    def begin(self) -> None:
+        """The calling thread handles an event, and no other one is reported until `end`. Writes unsent bytes."""
         with self._lock:
-            self._unsent = deque(self._write(list(self._unsent)))
-            self._unsent_bytes = sum(map(len, self._unsent))
-            return bool(self._unsent)
+            self._watched = False
+            if self._unsent:
+                self._unsent = deque(self._write(list(self._unsent)))
+                self._unsent_bytes = sum(map(len, self._unsent))
+
+    def end(self) -> None:
+        """The event has been handled."""
+        with self._lock:
+            self._watched = True
+            self._watch()
 
     def close(self) -> None:
         with self._lock:  # not while another thread writes: the descriptor may be another socket's by then
+            self._watched = False
+            self._epoll.unregister(self.socket)
             self.socket.close()
 
+    def _watch(self) -> None:
+        events = select.EPOLLIN | select.EPOLLOUT if self._unsent else select.EPOLLIN
+        self._epoll.modify(self.socket, events | select.EPOLLONESHOT)
+
     def _write(self, buffers: list[memoryview]) -> list[memoryview]:
-        """The rest of the buffers; none if the connection is lost, which the receiving thread notices."""
+        """The rest of the buffers; none if the connection is lost, which the thread that receives notices."""
         try:
             sent = self.socket.sendmsg(buffers)
         except BlockingIOError:
@@ -75,14 +99,14 @@ class MessageServer:
 
     def __init__(self, endpoint: str) -> None:
         self._path = unix_path(endpoint)
-        self._selector = selectors.DefaultSelector()
+        self._epoll = select.epoll()
         self._listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._wake_receiver, self._wake_sender = socket.socketpair()
         for each in (self._listening, self._wake_receiver, self._wake_sender):
             each.setblocking(False)
-        self._connections: dict[int, _Connection] = {}
+        self._connections: dict[int, _Connection] = {}  # by number
+        self._by_descriptor: dict[int, _Connection] = {}
         self._numbers = itertools.count(1)
-        self._to_flush: deque[int] = deque()
 
     def bind(self) -> None:
         """Listen, replacing a socket file left by a dead worker."""
@@ -90,39 +114,35 @@ class MessageServer:
         self._listening.bind(self._path)
         self._listening.listen(_BACKLOG)
         for each in (self._listening, self._wake_receiver):
-            self._selector.register(each, selectors.EVENT_READ)
+            self._epoll.register(each, select.EPOLLIN)
 
     def send(self, sender: int, frames: Frames) -> None:
         """Send a message without blocking; it is lost if the connection is. Any thread may call it."""
         connection = self._connections.get(sender)
-        if connection is not None and connection.send(frames):
-            self._to_flush.append(sender)
-            self.wake()
+        if connection is not None:
+            connection.send(frames)
 
-    def wake(self) -> None:
-        """Let `receive` return. Any thread may call it."""
-        with contextlib.suppress(BlockingIOError):  # enough wake-ups are queued already
+    def stop_receiving(self) -> None:
+        """Let `receive` return in every thread, now and later."""
+        with contextlib.suppress(BlockingIOError):
             self._wake_sender.send(b"\0")
 
     def receive(self) -> Iterator[tuple[int, list[bytes]]]:
-        """Wait; then each message that has arrived, with its sender. A message without frames is invalid."""
-        for key, events in self._selector.select():
-            if key.fileobj is self._listening:
+        """Wait; then each message that has arrived, with its sender. A message without frames is invalid.
+
+        Several threads may wait: one of them gets the messages of a connection, in their order.
+        """
+        for descriptor, _ in self._epoll.poll():
+            if descriptor == self._listening.fileno():
                 self._accept()
-            elif key.fileobj is self._wake_receiver:
-                self._wake_receiver.recv(4096)
-                self._watch_unsent()
-            else:
-                if events & selectors.EVENT_WRITE and not self._connections[key.data].flush():
-                    self._selector.modify(key.fileobj, selectors.EVENT_READ, key.data)
-                if events & selectors.EVENT_READ:
-                    yield from self._receive(key.data)
+            elif descriptor != self._wake_receiver.fileno():
+                yield from self._receive(self._by_descriptor[descriptor])
 
     def close(self) -> None:
-        """Close all sockets. The thread that receives must have ended."""
-        for sender in list(self._connections):
-            self._drop(sender)
-        self._selector.close()
+        """Close all sockets. The threads that receive must have ended."""
+        for connection in list(self._connections.values()):
+            self._drop(connection)
+        self._epoll.close()
         for each in (self._listening, self._wake_receiver, self._wake_sender):
             each.close()
 
@@ -130,38 +150,32 @@ class MessageServer:
         with contextlib.suppress(BlockingIOError, ConnectionError):
             accepted, _ = self._listening.accept()
             accepted.setblocking(False)
-            number = next(self._numbers)
-            self._connections[number] = _Connection(accepted)
-            self._selector.register(accepted, selectors.EVENT_READ, number)
+            connection = _Connection(accepted, next(self._numbers), self._epoll)
+            self._connections[connection.number] = self._by_descriptor[accepted.fileno()] = connection
+            connection.watch()
 
-    def _watch_unsent(self) -> None:
-        """Wait until connections with unsent bytes can be written."""
-        while self._to_flush:
-            sender = self._to_flush.popleft()
-            if (connection := self._connections.get(sender)) is not None:
-                self._selector.modify(connection.socket, selectors.EVENT_READ | selectors.EVENT_WRITE, sender)
-
-    def _receive(self, sender: int) -> Iterator[tuple[int, list[bytes]]]:
-        connection = self._connections[sender]
+    def _receive(self, connection: _Connection) -> Iterator[tuple[int, list[bytes]]]:
+        connection.begin()
         try:
             data = connection.socket.recv(_RECEIVE_BYTES)
             messages = connection.reader.feed(data)
         except BlockingIOError:
+            connection.end()
             return
         except OSError:
-            self._drop(sender)
+            self._drop(connection)
             return
         except FramingError:
-            self._drop(sender)
-            yield sender, []
+            self._drop(connection)
+            yield connection.number, []
             return
         if not data:
-            self._drop(sender)
+            self._drop(connection)
             return
         for frames in messages:
-            yield sender, frames
+            yield connection.number, frames
+        connection.end()
 
-    def _drop(self, sender: int) -> None:
-        connection = self._connections.pop(sender)
-        self._selector.unregister(connection.socket)
+    def _drop(self, connection: _Connection) -> None:
+        del self._connections[connection.number], self._by_descriptor[connection.socket.fileno()]
         connection.close()

@@ -1,10 +1,12 @@
 """A worker's server: receives requests, batches them, computes them and sends the replies; worker process.
 
-It has two threads. The I/O thread receives: it queues requests, also while the network computes. The compute thread
-owns the network: it takes the next batch as soon as it is free, and sends the replies. Requests that wait together are
-computed together; a request that can no longer meet its deadline is dropped before it is computed. If a thread ends by
-anything but `close`, or the network fails on every input, the process exits: otherwise it would queue requests that are
-never computed.
+It has two threads with the same role. Both wait for messages, of which one gets each. A thread queues the requests of
+its message; then it computes what is queued and sends the replies, unless the other thread computes: in that case the
+other one takes them as soon as it is free. So a single request is computed by the thread that received it, without a
+switch of threads, and requests are also received while the network computes. Requests that wait together are computed
+together; a request that can no longer meet its deadline is dropped before it is computed. If a thread ends by anything
+but `close`, or the network fails on every input, the process exits: otherwise it would queue requests that are never
+computed.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from podium.ensemble.worker.persistent_failures import FailureTracker
 
 _MESSAGE_CHARACTERS = 500
 CRASH_EXIT_CODE = 70
+_THREADS = 2  # one computes, one receives
 log = logging.getLogger("podium.worker")
 
 
@@ -78,10 +81,8 @@ class WorkerServer:
         self._known_row = known_row  # (1, features) that the network accepts; None: zeros
         self._width: int | None = None  # of the last rows that were computed successfully
         self._closing = threading.Event()
-        self._threads = [
-            threading.Thread(target=self._guard, args=(target,), name=name, daemon=True)
-            for name, target in (("worker-io", self._io), ("worker-compute", self._compute))
-        ]
+        self._computing = threading.Lock()  # held by the thread that computes
+        self._threads = [threading.Thread(target=self._guard, name=f"worker-{n}", daemon=True) for n in range(_THREADS)]
 
     def start(self) -> None:
         """Bind and serve, replacing a socket file left by a dead worker. Raises `OSError` if it cannot bind."""
@@ -97,7 +98,7 @@ class WorkerServer:
         """Stop serving immediately; queued requests are not answered. Waits up to 2 s for the current computation."""
         self._closing.set()
         self._queue.close()
-        self._messages.wake()
+        self._messages.stop_receiving()
         for thread in self._threads:
             if thread.ident is not None:
                 thread.join(timeout=2)
@@ -109,19 +110,25 @@ class WorkerServer:
         """The counters of the input queue."""
         return self._queue.counts
 
-    def _guard(self, run: Callable[[], None]) -> None:
+    def _guard(self) -> None:
         try:
-            run()
+            self._run()
         except BaseException:
             log.critical("thread %s failed; exiting", threading.current_thread().name, exc_info=True)
             self._end_process()
 
-    # The thread that receives.
-
-    def _io(self) -> None:
+    def _run(self) -> None:
         while not self._closing.is_set():
             for sender, frames in self._messages.receive():
                 self._accept(sender, frames)
+            # Again: the other thread may have queued a request after the last look and before the release.
+            while not self._queue.empty and self._computing.acquire(blocking=False):
+                try:
+                    self._compute()
+                finally:
+                    self._computing.release()
+
+    # The thread that has received.
 
     def _accept(self, sender: int, frames: list[bytes]) -> None:
         try:
@@ -144,12 +151,13 @@ class WorkerServer:
     def _refuse(self, sender: int, requests: Sequence[Request], message: str) -> None:
         self._messages.send(sender, _ended(requests, self._epoch, "refused", message))
 
-    # The thread that owns the network.
+    # The thread that computes.
 
     def _compute(self) -> None:
+        """Compute until no request is queued or the server is closing."""
         waiting: list[QueuedRequest] = []
-        wait_s: float | None = None
-        while (came := self._queue.take(timeout_s=wait_s)) is not None:
+        wait_s = 0.0
+        while (came := self._queue.take(timeout_s=wait_s)) is not None and (came or waiting):
             for request in came:
                 self._batcher.arrived(request)
             batch = self._batcher.next([*waiting, *came], self._clock())
@@ -160,7 +168,7 @@ class WorkerServer:
             if batch.chosen:
                 self._serve(batch.chosen)
             waiting = batch.left
-            wait_s = batch.wait_s if waiting else None
+            wait_s = batch.wait_s if waiting else 0.0
 
     def _serve(self, batch: Sequence[QueuedRequest]) -> None:
         """Compute the batch. If that fails, compute each request alone, so that only the faulty one fails."""

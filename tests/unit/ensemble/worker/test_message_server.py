@@ -36,7 +36,7 @@ class Echo:
 
     def close(self) -> None:
         self._over = True
-        self.server.wake()
+        self.server.stop_receiving()
         self._thread.join(30)
         self.server.close()
 
