@@ -1,14 +1,18 @@
 """Row 6: an ensemble of 3 and of 10 networks as one program, compared with a plain Python loop over the members.
 
-Measured: p50 of many calls with rows in, and every member's probabilities and their mean out, as numpy arrays. Podium
-and the loop alternate in one process. Networks: an MLP 64-128-10, and a CNN of two blocks on 28 x 28 pixels, each with
-its own weights. Podium: `InGraphNetwork` after its warm-up, which selects the fastest plan; the measured times are in
-the notes. The loop: each module called in turn under `torch.inference_mode`, softmax, `stack`, `mean`; with one thread
-and with one per core, of which the faster counts.
+Measured: p50 of many calls with rows in, and every member's probabilities and their mean out, as numpy arrays. The
+networks are an MLP 64-128-10, and a CNN of two blocks on 28 x 28 pixels, each with its own weights. Podium:
+`InGraphNetwork` after its warm-up, which selects the fastest plan; the measured times are in the notes. The loop: each
+module called in turn under `torch.inference_mode`, softmax, `stack`, `mean`; with one thread and with one per core, of
+which the faster counts.
+
+Podium and both loops take turns in one process, and the ratio is the median over the rounds of the loop's time divided
+by Podium's in the same round: other load slows down a whole round. The quartiles of the rounds are in the notes. The
+process has the environment of a member, `OMP_WAIT_POLICY=PASSIVE`.
 
 Then the overhead of the service: the same ensemble of three MLPs in a worker process behind its socket, called by the
-gateway's aggregator in another process, one request at a time: p50 of a request minus p50 of the program itself in that
-worker.
+gateway's aggregator in another process with the gateway's event loop (uvloop), one request at a time: p50 of a request
+minus p50 of the program itself in that worker.
 
 Not measured: HTTP and JSON (row 7), several clients, GPUs, compiled plans, which take many seconds to prepare and are
 tried on request only.
@@ -20,10 +24,13 @@ import asyncio
 import functools
 import json
 import multiprocessing
+import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -31,10 +38,11 @@ from typing import Any
 
 import numpy as np
 import torch
+import uvloop
 from numpy.typing import NDArray
 from torch import nn
 
-from benchmarks.results import Figure, Row, Target, at_most, ratio
+from benchmarks.results import Figure, Row, Target, at_most
 from benchmarks.run_settings import Plan
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.values.ensemble_snapshot import Combination, Member, Replica, Snapshot, Traffic
@@ -53,9 +61,11 @@ MEMBERS = (3, 10)
 ROWS = (1, 64, 1024)
 CLASSES = 10
 NOISE = 0.05  # if the loop is selected, both sides run the same code
-ADDED_MS = 0.3
+ADDED_MS = 0.25
 EPOCH = 1
-CALLS = (5, 1000)  # at least, at most
+CALLS = (7, 1000)  # at least, at most
+CALLS_S = 4.0
+POLICY = ("OMP_WAIT_POLICY", "PASSIVE")  # as the process template sets for members
 
 Rows = NDArray[np.float32]
 
@@ -83,21 +93,33 @@ KINDS = (
 )  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One batch size of one ensemble."""
+
+    name: str
+    ours_us: float
+    loop_us: float
+    ratio: float  # the loop's time divided by ours: the median of the rounds
+    note: str
+
+
 def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
     """Row 6."""
-    podium: dict[str, list[float]] = {}
-    peer: dict[str, list[float]] = {}
+    found: dict[str, list[Measured]] = {}
     added: list[float] = []
-    notes: list[str] = []
     for _ in range(plan.repetitions):
         for kind in KINDS[:1] if plan.quick else KINDS:
             for members in MEMBERS:
-                one_ensemble(kind, members, plan, podium, peer, notes)
+                for each in in_new_process(one_ensemble, kind, members, plan):
+                    found.setdefault(each.name, []).append(each)
+                    plan.say(each.note)
         added.append(added_ms(plan))
         plan.say(f"added by the service: {added[-1]:.3f} ms")
-    ours = [Figure(name, "us", tuple(samples)) for name, samples in podium.items()]
-    loop = [Figure(name, "us", tuple(samples)) for name, samples in peer.items()]
-    ratios = {one.name: ratio(one, other) for one, other in zip(ours, loop, strict=True)}
+    ours = [Figure(name, "us", tuple(each.ours_us for each in runs)) for name, runs in found.items()]
+    loop = [Figure(name, "us", tuple(each.loop_us for each in runs)) for name, runs in found.items()]
+    ratios = {name: statistics.median(each.ratio for each in runs) for name, runs in found.items()}
+    notes = [each.note for runs in found.values() for each in runs]
     service = Figure("added by the service, 3 MLPs, 1 row", "ms", tuple(added))
     return [
         Row(
@@ -115,24 +137,50 @@ def never_slower(ratios: dict[str, float]) -> Target:
     return Target(aim, f"least {worst:.2f} × ({name})", worst >= 1 - NOISE)
 
 
-def one_ensemble(
-    kind: Kind, members: int, plan: Plan, podium: dict[str, list[float]], peer: dict[str, list[float]], notes: list[str]
-) -> None:
+def in_new_process(measure: Callable[..., list[Measured]], *arguments: object) -> list[Measured]:
+    """Call `measure` in a process with the environment of a member."""
+    with as_member(), ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(measure, *arguments).result()
+
+
+@contextmanager
+def as_member() -> Iterator[None]:
+    """Processes that are started meanwhile have the environment of a member."""
+    name, value = POLICY
+    before = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
+
+
+def one_ensemble(kind: Kind, members: int, plan: Plan) -> list[Measured]:
     """Measure all batch sizes of one ensemble: its own time and the loop's."""
     with tempfile.TemporaryDirectory(prefix="podium-bench-") as folder:
         torch.set_num_threads(available_cores())  # the maximum for the ensemble
         ensemble = warm_ensemble(saved(Path(folder), kind, members), kind.features)
         loop = plain_loop([_network(kind, seed) for seed in range(members)])
+    found, used = [], ensemble.plan()["threads"]
     for rows, chosen in zip(ROWS, ensemble.plan()["groups"][0]["sizes"], strict=True):
         name = f"{members} {kind.name}s, {rows} row{'s' * (rows > 1)}"
         inputs = np.random.default_rng(0).random((rows, kind.features), dtype=np.float32)
-        ours_us, one_us = in_turn_us([functools.partial(ensemble.predict, inputs), threaded(loop, inputs, 1)], plan)
-        loop_us = min(one_us, *in_turn_us([threaded(loop, inputs, available_cores())], plan))
-        podium.setdefault(name, []).append(ours_us)
-        peer.setdefault(name, []).append(loop_us)
+        numbers = sorted({1, available_cores()})
+        ours, *loops = in_turn(
+            [functools.partial(ensemble.predict, inputs), *(threaded(loop, inputs, number) for number in numbers)], plan
+        )
+        threads, best = min(zip(numbers, loops, strict=True), key=lambda each: statistics.median(each[1]))
+        low, middle, high = statistics.quantiles([one / other for one, other in zip(best, ours, strict=True)], n=4)
         times = ", ".join(f"{way} {took:.0f}" for way, took in chosen["took_us"].items())
-        notes.append(f"{name}: {chosen['plan']}; when it was warmed, in us: {times}")
-        plan.say(f"{name}: {chosen['plan']} {ours_us:.0f} us, the loop {loop_us:.0f} us")
+        note = (
+            f"{name}: {middle:.2f} × ({low:.2f} to {high:.2f}), {len(ours)} rounds; plan {chosen['plan']}, threads "
+            f"{used[str(rows)]}, of the loop {threads}; when it was warmed, in us: {times}"
+        )
+        found.append(Measured(name, p50_us(ours), p50_us(best), middle, note))
+    return found
 
 
 def plain_loop(networks: list[nn.Module]) -> Callable[[Rows], tuple[Rows, Rows]]:
@@ -157,17 +205,23 @@ def threaded(loop: Callable[[Rows], object], inputs: Rows, threads: int) -> Call
     return call
 
 
-def in_turn_us(calls: Sequence[Callable[[], object]], plan: Plan) -> list[float]:
-    """p50 of each, in microseconds; in turn, so that other load on the machine affects all of them."""
-    seconds = 0.2 if plan.quick else 2.0
+def in_turn(calls: Sequence[Callable[[], object]], plan: Plan) -> list[list[float]]:
+    """The seconds that each call takes, by round; each round begins with another call."""
     took: list[list[float]] = [[] for _ in calls]
-    end = time.perf_counter() + seconds
+    order = list(zip(calls, took, strict=True))
+    end = time.perf_counter() + (0.2 if plan.quick else CALLS_S)
     while len(took[0]) < CALLS[0] or (time.perf_counter() < end and len(took[0]) < CALLS[1]):
-        for call, times in zip(calls, took, strict=True):
+        for call, times in order:
             began = time.perf_counter()
             call()
             times.append(time.perf_counter() - began)
-    return [1e6 * statistics.median(times) for times in took]
+        order.append(order.pop(0))
+    return took
+
+
+def p50_us(seconds: Sequence[float]) -> float:
+    """The median in microseconds."""
+    return 1e6 * statistics.median(seconds)
 
 
 def saved(folder: Path, kind: Kind, members: int) -> list[ModelFile]:
@@ -210,11 +264,12 @@ def added_ms(plan: Plan) -> float:
         files = saved(Path(folder), kind, MEMBERS[0])
         endpoint = f"unix:{folder}/worker"
         worker = spawn.Process(target=serve, args=(files, endpoint, inputs, plan, its))
-        worker.start()
+        with as_member():
+            worker.start()
         its.close()  # if the worker ends, the wait for it ends
         try:
             bare_us: float = mine.recv()
-            through_us = asyncio.run(requests_us(endpoint, inputs, plan))
+            through_us = uvloop.run(requests_us(endpoint, inputs, plan))
         finally:
             mine.close()
             worker.join(10)
@@ -225,7 +280,7 @@ def serve(files: list[ModelFile], endpoint: str, inputs: Rows, plan: Plan, paren
     """The worker process: reports the time of its program itself, then serves until the parent is done."""
     torch.set_num_threads(available_cores())
     ensemble = warm_ensemble(files, inputs.shape[1])
-    (bare_us,) = in_turn_us([lambda: ensemble.predict(inputs)], plan)
+    bare_us = p50_us(*in_turn([lambda: ensemble.predict(inputs)], plan))
     server = WorkerServer(endpoint, EPOCH, ensemble)
     server.start()
     parent.send(bare_us)
@@ -247,7 +302,7 @@ async def requests_us(endpoint: str, inputs: Rows, plan: Plan) -> float:
         took.append(time.perf_counter() - began)
         assert prediction.outcome is Outcome.OK, prediction
     aggregator.close()
-    return 1e6 * statistics.median(took)
+    return p50_us(took)
 
 
 def _snapshot(endpoint: str, features: int) -> Snapshot:

@@ -26,8 +26,10 @@ from podium.ensemble.worker.network_interface import NetworkOutputs
 from podium.ensemble.worker.plan_selection import SIZES, SLOW_WARM_S, WARM_S, PlanBenchmark, PlanChoice
 from podium.sweep.networks.flat_input_adapter import check_rows
 
-THREAD_ROUNDS = 5
-SPREAD_BELOW = 0.85  # relative to the time with one thread
+THREAD_S = 0.4  # to choose the number of threads for one batch size
+THREAD_ROUNDS = (4, 30)  # minimum and maximum
+SEVERAL_BELOW = 0.95  # relative to the time with one thread: the median of the rounds
+MAX_TIMED_S = 0.05  # one computation; otherwise fewer rows are computed, of which the choice of threads hardly depends
 _REASON_CHARACTERS = 500
 
 
@@ -173,22 +175,38 @@ class InGraphNetwork:
         return known_rows(rows, features, self._example)
 
     def _choose_threads(self, samples: Mapping[int, torch.Tensor]) -> None:
-        """Choose the number of threads for each operation, up to the allowed number.
+        """Choose the number of threads for each operation: one, or the allowed number if that is faster.
 
-        Many small operations synchronize at every step, which is slow if other processes use the cores: several threads
-        are used only if they are much faster than one on average.
+        Small operations synchronize too often to profit from several threads. The two take turns, and their times are
+        compared by round.
         """
         most = torch.get_num_threads()
         if most == 1 or any(running.group.device.type == "cuda" for running in self.runners):
             return
         for size, sample in samples.items():
-            took: dict[int, list[float]] = {1: [], most: []}
-            for _ in range(THREAD_ROUNDS):
-                for threads, times in took.items():
-                    use_threads(threads)
-                    times.append(_timed_us(self._serial, sample))
-            several, one = (statistics.mean(took[threads][1:]) for threads in (most, 1))  # the first run is slower
-            self._threads[size] = most if several < SPREAD_BELOW * one else 1
+            took_us = self._time_threads(sample[: self._quick_rows(sample)], (1, most))
+            ratio = statistics.median(plan_selection.relative(took_us[most], took_us[1]))
+            self._threads[size] = most if ratio < SEVERAL_BELOW else 1
+
+    def _quick_rows(self, sample: torch.Tensor) -> int:
+        """As many rows as are computed in `MAX_TIMED_S`, at least those of the batch size below."""
+        took_s = _timed_us(self._serial, sample[: SIZES[1]]) / 1e6
+        return max(SIZES[1] + 1, int(MAX_TIMED_S / took_s * SIZES[1]))
+
+    def _time_threads(self, rows: torch.Tensor, numbers: Sequence[int]) -> dict[int, list[float]]:
+        """The time of each round in microseconds, by the number of threads."""
+        took_us: dict[int, list[float]] = {threads: [] for threads in numbers}
+        least, most = THREAD_ROUNDS
+        end_s = time.perf_counter() + THREAD_S
+        for done in range(-1, most):  # the first round is slower, and is not counted
+            if done >= least and time.perf_counter() >= end_s:
+                break
+            for threads, times in took_us.items():
+                use_threads(threads)
+                took = _timed_us(self._serial, rows)
+                if done >= 0:
+                    times.append(took)
+        return took_us
 
     # Several devices.
 

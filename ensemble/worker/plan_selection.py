@@ -1,14 +1,15 @@
 """Selects the fastest execution plan of a group by benchmarking before the first request; worker process.
 
 A plan is selected for each batch size: a plan that is fast for one row is often slow for a thousand. A plan is used
-only if its outputs equal those of the loop and it is faster by a margin, so that noise cannot cause a regression.
+only if its outputs equal those of the loop and it is faster by a margin, so that noise cannot cause a regression. Times
+are compared in pairs: each one with the time of the loop in the same round, because other load slows down both.
 """
 
 from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +21,8 @@ from podium.ensemble.worker.fx_tracing import Compute
 SIZES = (1, 64, 1024)  # rows; a batch uses the smallest size that holds it, or else the largest size
 WARM_S = 8.0  # for plans with quick preparation, all groups and sizes together
 SLOW_WARM_S = 30.0  # with compiled plans
-MARGIN = 0.9  # of the loop's time
+MARGIN = 0.9  # of the loop's time: the median of the rounds
+SURE = 1.0  # of the loop's time: the upper quartile of the rounds
 ROUNDS = (5, 50)  # minimum and maximum
 MIN_RUNS = 10  # approximate number of computations to benchmark a plan
 MAX_SLOWDOWN = 3.0  # multiple of the loop's time at which a plan is rejected
@@ -72,8 +74,9 @@ class PlanBenchmark:
         candidates, refused = self.candidates(sample, loop_s, until_s)
         candidates = {Plan.LOOP: self.plans.run_loop, **candidates}
         rounds = int((until_s - self.clock()) / (loop_s * len(candidates)))
-        took_us = self._benchmark(candidates, sample, min(ROUNDS[1], max(ROUNDS[0], rounds)))
-        plan = min(took_us, key=lambda plan: took_us[plan] * (MARGIN if plan is Plan.LOOP else 1))
+        times_us = self._benchmark(candidates, sample, min(ROUNDS[1], max(ROUNDS[0], rounds)))
+        plan = fastest(times_us)
+        took_us = {each: statistics.quantiles(times, n=4)[0] for each, times in times_us.items()}
         return PlanChoice(len(sample), plan, candidates[plan], took_us=took_us, refused=refused)
 
     def timed(self, compute: Callable[[torch.Tensor], object], sample: torch.Tensor) -> float:
@@ -120,13 +123,30 @@ class PlanBenchmark:
         took_s = min(self.timed(compute, sample) for _ in range(2))
         return f"too slow: {took_s * 1e6:.0f} us in the first run" if took_s > MAX_SLOWDOWN * loop_s else ""
 
-    def _benchmark(self, candidates: Mapping[Plan, Compute], sample: torch.Tensor, rounds: int) -> dict[Plan, float]:
-        """The lower quartile of each plan's times in microseconds; plans take turns, so that other load affects all."""
+    def _benchmark(
+        self, candidates: Mapping[Plan, Compute], sample: torch.Tensor, rounds: int
+    ) -> dict[Plan, list[float]]:
+        """Each plan's times in microseconds by round; plans take turns, so that other load affects all."""
         took: dict[Plan, list[float]] = {plan: [] for plan in candidates}
         for _ in range(rounds):
             for plan, compute in candidates.items():
                 took[plan].append(self.timed(compute, sample) * 1e6)
-        return {plan: statistics.quantiles(times, n=4)[0] for plan, times in took.items()}
+        return took
+
+
+def fastest(times: Mapping[Plan, Sequence[float]]) -> Plan:
+    """The plan with the least time relative to the loop's, or the loop if none is clearly faster."""
+    found, least = Plan.LOOP, MARGIN
+    for plan, took in times.items():
+        _, median, upper = statistics.quantiles(relative(took, times[Plan.LOOP]), n=4)
+        if plan is not Plan.LOOP and median < least and upper < SURE:
+            found, least = plan, median
+    return found
+
+
+def relative(took: Sequence[float], base: Sequence[float]) -> list[float]:
+    """The times relative to those of the same rounds."""
+    return [one / other for one, other in zip(took, base, strict=True)]
 
 
 def samples(features: int, device: torch.device, example: torch.Tensor | None = None) -> Samples:

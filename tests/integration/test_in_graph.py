@@ -181,7 +181,7 @@ def test_failure_on_one_device_does_not_affect_other(at_once: bool) -> None:
 
 @pytest.mark.parametrize("share", [0.0, 1e9], ids=["one thread", "several"])
 def test_several_threads_are_used_only_when_faster(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(in_graph_network, "SPREAD_BELOW", share)
+    monkeypatch.setattr(in_graph_network, "SEVERAL_BELOW", share)
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(2)

@@ -193,6 +193,26 @@ def test_fastest_plan_is_chosen_if_clearly_faster_than_the_loop(
     assert clock.now_s < 1.1
 
 
+@pytest.mark.parametrize(
+    ("stacked", "taken"),
+    [
+        ([0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5], Plan.STACKED),
+        ([0.8, 0.8, 0.8, 0.8, 0.8, 0.8, 0.8, 3.0], Plan.STACKED),  # one slow computation
+        ([0.8, 0.8, 0.8, 0.8, 0.8, 1.1, 1.1, 1.1], Plan.LOOP),  # not faster in three of four rounds
+        ([0.95, 0.95, 0.95, 0.95, 0.95, 0.95, 0.95, 0.95], Plan.LOOP),
+    ],
+)
+def test_times_are_compared_by_round(stacked: list[float], taken: Plan) -> None:
+    """Other load that triples the times of half of the rounds does not change the choice."""
+    load = [1, 1, 1, 1, 3, 3, 3, 3]
+    times = {
+        Plan.LOOP: [1.0 * factor for factor in load],
+        Plan.STACKED: [time * factor for time, factor in zip(stacked, load, strict=True)],
+        Plan.RECORDED_LOOP: [2.0 * factor for factor in load],
+    }
+    assert plan_selection.fastest(times) is taken
+
+
 def test_no_plan_is_tried_without_time(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Ticking(monkeypatch, {Plan.LOOP: 0.2})
     tried = PlanBenchmark(GroupPlans(group(network(0), network(1))), CPU, torch.float32, clock=clock)
