@@ -52,7 +52,7 @@ class Reply:
     )  # position among the worker's members -> error; its predictions are NaN
     predictions: NDArray[np.float32] | None = None  # (members, rows, outputs)
     combined: NDArray[np.float32] | None = None  # (rows, outputs), in-graph only
-    all_finite: bool = False  # checked for the whole message; False: not known
+    all_finite: bool = False  # both arrays, checked for the whole message; False: not known
 
 
 @dataclass(slots=True)  # not frozen, which would double the cost of an instance
@@ -87,6 +87,7 @@ class ReplyBundle:
         ):
             predictions = combined = None
         finite = predictions is not None and bool(np.isfinite(predictions).all())
+        finite = finite and (combined is None or bool(np.isfinite(combined).all()))
         found, start = [], 0
         for request_id, rows, queue_ms in zip(self.request_ids, self.rows, self.queue_ms, strict=True):
             span = slice(start, start + rows)

@@ -102,12 +102,7 @@ def _without_outputs(each: _Answered, now_s: float) -> Prediction:
 def _join_group(group: Sequence[_Answered], now_s: float) -> Iterator[Prediction]:
     """Combine requests with the same version and the same valid members."""
     snapshot, positions = group[0].pending.snapshot, group[0].positions
-    stacked = np.stack(
-        [
-            concatenate([each.valid[place].outputs for each in group])  # type: ignore[misc]  # valid parts have outputs
-            for place in range(len(positions))
-        ]
-    )
+    stacked = _stacked(group)
     by_worker = [_combined_by_worker(each.pending, len(positions)) for each in group]
     if any(outputs is None for outputs in by_worker):
         combined = combine.combine(snapshot.combination, stacked, positions)
@@ -134,12 +129,29 @@ def _join_group(group: Sequence[_Answered], now_s: float) -> Iterator[Prediction
         start = span.stop
 
 
+def _stacked(group: Sequence[_Answered]) -> NDArray[np.float32]:
+    """The outputs of the valid members, (members, rows of all requests, outputs)."""
+    first = group[0]
+    reply = first.pending.calls[0].reply
+    whole = None if reply is None else reply.predictions
+    if len(group) == 1 and whole is not None and len(whole) == len(first.valid) == len(first.reports):
+        return whole  # in-graph, and each member is valid
+    return np.stack(
+        [
+            concatenate([each.valid[place].outputs for each in group])  # type: ignore[misc]  # valid parts have outputs
+            for place in range(len(first.valid))
+        ]
+    )
+
+
 def check_reply(reply: Reply, *, members: int, rows: int, outputs: int) -> tuple[MemberStatus, str]:
     """Return OK if at least one member's outputs are valid, else the status and message of the first member."""
     predictions, combined = reply.predictions, reply.combined
     shape = (members, rows, outputs)
     if predictions is None or predictions.shape != shape or (combined is not None and combined.shape != shape[1:]):
         return MemberStatus.INVALID, "wrong shape"
+    if reply.all_finite and not reply.failed:
+        return MemberStatus.OK, ""
     found = [_member_outputs(reply, index) for index in range(members)]
     if any(status is MemberStatus.OK for status, _, _ in found):
         return MemberStatus.OK, ""
@@ -185,4 +197,6 @@ def _combined_by_worker(pending: PendingRequest, valid: int) -> NDArray[np.float
     reply = pending.calls[0].reply
     if pending.snapshot.mode is not Mode.IN_GRAPH or valid < len(pending.snapshot.members) or reply is None:
         return None
-    return reply.combined if reply.combined is not None and np.isfinite(reply.combined).all() else None
+    if reply.combined is None or not (reply.all_finite or np.isfinite(reply.combined).all()):
+        return None
+    return reply.combined

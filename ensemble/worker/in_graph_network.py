@@ -269,10 +269,17 @@ def known_rows(rows: int, features: int, example: torch.Tensor | None) -> NDArra
     return np.resize(example.numpy(), (rows, features))
 
 
+class _ThreadNumber:
+    """The number that was set last. PyTorch sets that of OpenMP in the calling thread, of MKL in the process."""
+
+    last: int | None = None
+
+
 def use_threads(threads: int) -> None:
-    """Set the number of threads of each operation; nearly free if unchanged."""
-    if torch.get_num_threads() != threads:
+    """Set the number of threads of each operation, before each computation in any thread; nearly free if unchanged."""
+    if torch.get_num_threads() != threads or _ThreadNumber.last != threads:
         torch.set_num_threads(threads)
+        _ThreadNumber.last = threads
 
 
 def size_of(rows: int) -> int:

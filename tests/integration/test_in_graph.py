@@ -195,6 +195,17 @@ def test_several_threads_are_used_only_when_faster(share: float, monkeypatch: py
         torch.set_num_threads(before)
 
 
+def test_number_of_threads_is_also_set_when_another_thread_has_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenMP has a number for each thread, MKL one for the process."""
+    was_set: list[int] = []
+    monkeypatch.setattr(torch, "set_num_threads", was_set.append)
+    monkeypatch.setattr(in_graph_network._ThreadNumber, "last", None)
+    for own_number in (1, 1, 2, 1, 1, 2):  # threads that have computed with 1 and with 2 take turns
+        monkeypatch.setattr(torch, "get_num_threads", lambda own_number=own_number: own_number)
+        in_graph_network.use_threads(own_number)
+    assert was_set == [1, 2, 1, 2]
+
+
 # Members that fail.
 
 

@@ -110,6 +110,7 @@ def test_each_reply_has_its_own_rows(bundle: ReplyBundle) -> None:
             assert not reply.all_finite or np.isfinite(bundle.predictions).all()
         if bundle.combined is not None:
             assert _same(reply.combined, bundle.combined[start : start + rows])
+            assert not reply.all_finite or np.isfinite(bundle.combined).all()
         start += rows
 
 

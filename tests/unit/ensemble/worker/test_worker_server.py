@@ -12,6 +12,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -236,6 +237,54 @@ def test_next_batch_starts_before_the_last_one_is_delivered(client: Client, netw
     network.entered.acquire()  # the second computation is running, and the first answer has not been read
     assert network.batches == [1, 2]
     assert set(client.replies(3)) == {busy, *waiting}
+
+
+def test_single_request_is_computed_by_the_thread_that_received_it(
+    client: Client, server: WorkerServer, network: FakeNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[tuple[str, str]] = []
+    accept, predict = server._accept, network.predict
+
+    def recorded(step: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*arguments: object) -> Any:
+            threads.append((step, threading.current_thread().name))
+            return call(*arguments)
+
+        return run
+
+    monkeypatch.setattr(server, "_accept", recorded("receive", accept))
+    monkeypatch.setattr(network, "predict", recorded("compute", predict))
+    for _ in range(20):
+        client.send()
+        client.reply()
+        while server._computing.locked():  # it looks for further requests after a reply
+            time.sleep(0.001)
+    assert [step for step, _ in threads] == ["receive", "compute"] * 20
+    for (_, receiving), (_, computing) in zip(threads[::2], threads[1::2], strict=True):
+        assert receiving == computing
+
+
+def test_request_that_arrives_as_the_other_thread_stops_computing_is_computed(
+    client: Client, server: WorkerServer, network: FakeNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compute, lingered = server._compute, threading.Event()
+    late: list[int] = []
+
+    def compute_and_linger() -> None:
+        """Ends when the other thread has queued a request and found this one computing."""
+        compute()
+        if not late:
+            client.reply()
+            late.append(client.send())
+            while server.counts.queued == 0:
+                time.sleep(0.001)
+            client.catch_up()
+            lingered.set()
+
+    monkeypatch.setattr(server, "_compute", compute_and_linger)
+    client.send()
+    assert lingered.wait(PATIENCE_S)
+    assert client.reply().request_id == late[0]
 
 
 def test_batch_is_limited_and_a_larger_request_is_computed_alone(tmp_path: Path) -> None:
