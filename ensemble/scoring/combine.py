@@ -50,8 +50,7 @@ def combine(combination: Combination, predictions: Predictions, answered: Sequen
 
 def effective_weights(combination: Combination, answered: Sequence[int]) -> tuple[float, ...]:
     """The weight of each member that answered, summing to 1; equal if the rule has no weights."""
-    shares: list[float] = _shares(combination.weights, combination.rule, tuple(answered)).tolist()
-    return tuple(shares)
+    return _share_values(combination.weights, combination.rule, tuple(answered))
 
 
 def apply_temperature(probabilities: Predictions, temperature: float) -> Predictions:
@@ -86,6 +85,12 @@ def _shares(weights: tuple[float, ...], rule: Rule, answered: tuple[int, ...]) -
     shares: NDArray[np.float32] = (mine / mine.sum()).astype(np.float32)
     shares.flags.writeable = False
     return shares
+
+
+@functools.lru_cache(maxsize=4096)  # on the path of every request
+def _share_values(weights: tuple[float, ...], rule: Rule, answered: tuple[int, ...]) -> tuple[float, ...]:
+    shares: list[float] = _shares(weights, rule, answered).tolist()
+    return tuple(shares)
 
 
 def _mean(predictions: Predictions, weights: NDArray[np.float32]) -> Predictions:

@@ -17,7 +17,7 @@ from podium.ensemble.values.ensemble_spec import Mode, Rule
 from podium.ensemble.values.prediction import MemberReport, MemberStatus, Outcome, Prediction, Uncertainty
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen, which would double the cost of an instance
 class _MemberPart:
     """One member's part of a prediction; `outputs` is (rows, outputs), or None if it does not count."""
 
@@ -47,7 +47,7 @@ class _GroupUncertainty:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen, which would double the cost of an instance
 class _Answered:
     """A request with the parts of its members, in member order."""
 
