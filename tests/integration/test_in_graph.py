@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from collections.abc import Callable, Sequence
@@ -193,6 +194,40 @@ def test_several_threads_are_used_only_when_faster(share: float, monkeypatch: py
         assert torch.get_num_threads() == expected
     finally:
         torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize(
+    ("row_us", "several", "rows", "threads"), [(1.0, 0.9, 1024, 2), (1.0, 1.0, 1024, 1), (500.0, 0.9, 100, 2)]
+)
+def test_threads_are_compared_by_round_and_slow_networks_on_fewer_rows(
+    row_us: float, several: float, rows: int, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load = itertools.cycle([1, 1, 3, 3])  # both computations of every second round take three times as long
+    timed: list[int] = []
+
+    def time_us(_: object, sample: torch.Tensor) -> float:
+        timed.append(len(sample))
+        if len(timed) == 1:  # of 64 rows, to choose how many are timed
+            return len(sample) * row_us
+        return len(sample) * row_us * next(load) * (several if torch.get_num_threads() > 1 else 1)
+
+    monkeypatch.setattr(in_graph_network, "_timed_us", time_us)
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        ensemble = traced_network([placed(network(0))])
+        ensemble._choose_threads({1024: torch.zeros((1024, 64))})
+        assert ensemble.plan()["threads"]["1024"] == threads
+        assert timed[0] == 64 and set(timed[1:]) == {rows}
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_slow_network_is_timed_on_at_least_the_rows_above_the_size_below(monkeypatch: pytest.MonkeyPatch) -> None:
+    ensemble, sample = traced_network([placed(network(0))]), torch.zeros((1024, 64))
+    for took_us, rows in ((1e9, 65), (25_000, 128), (10, 320_000)):  # of 64 rows
+        monkeypatch.setattr(in_graph_network, "_timed_us", lambda _, __, took_us=took_us: took_us)
+        assert ensemble._quick_rows(sample) == rows
 
 
 def test_number_of_threads_is_also_set_when_another_thread_has_computed(monkeypatch: pytest.MonkeyPatch) -> None:
