@@ -16,6 +16,7 @@ from podium.sweep.lifecycle.database_changes import (
     AttemptStarted,
     Change,
     MetricPoint,
+    TrialPlanned,
 )
 from podium.sweep.lifecycle.scheduler_interface import Recorder
 from podium.sweep.values.attempt_outcomes import MAX_MESSAGE, storable
@@ -41,6 +42,11 @@ class ChangeBuffer:
     def pending(self) -> int:
         """The number of changes that are not written yet."""
         return len(self._changes)
+
+    @property
+    def can_wait(self) -> bool:
+        """Whether there are only new trials, which no slot has: if they are lost, the search proposes others."""
+        return not self._rejection and all(isinstance(change, TrialPlanned) for change in self._changes)
 
     @property
     def failed(self) -> dict[int, str]:

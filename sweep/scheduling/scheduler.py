@@ -3,7 +3,8 @@
 One thread and one inbox. Nothing in the loop blocks: Ray and Optuna work elsewhere and send messages. Each step reads
 the requests of clients, decides on each message, writes all changes in one transaction, and only then acts on the
 slots. A command is in the database before its slot gets it, and an event is acknowledged only when it is in the
-database.
+database. New trials alone are no reason to write: they are written with the next changes, such as their placement, or
+at the next tick.
 """
 
 from __future__ import annotations
@@ -129,7 +130,7 @@ class Scheduler:
 
     def step(self, messages: Sequence[Message]) -> None:
         """Read, decide, write, act."""
-        due = self._is_read_due(messages)
+        due = self._is_read_due(messages) and self._record()
         if due:
             self._try_read_database()
         for message in messages:
@@ -141,7 +142,7 @@ class Scheduler:
                 self._apply(place_trials(self._state, now))
             if due:
                 self._apply(explain_waits(self._state, now))
-        if self._record():
+        if self._writer.can_wait or self._record():
             self._act()
 
     def _act(self) -> None:
@@ -189,11 +190,12 @@ class Scheduler:
     def _is_read_due(self, messages: Sequence[Message]) -> bool:
         """Whether to read the requests of clients: after a wake-up or a tick.
 
-        Not while changes wait for the database, whose content is then older than the state.
+        Not while the database rejects changes: its content is then older than the state. Changes that can wait are
+        written first.
         """
         now_s = self._clock.monotonic_s()
         woken = any(isinstance(message, Wake) for message in messages)
-        if self._writer.pending or self._state.stopping or not (woken or now_s - self._read_s >= TICK_S):
+        if self._writer.rejected or self._state.stopping or not (woken or now_s - self._read_s >= TICK_S):
             return False
         self._read_s = now_s
         return True

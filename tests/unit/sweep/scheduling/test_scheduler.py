@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from podium.sweep.lifecycle.scheduler_messages import SearchFailed
+from podium.sweep.lifecycle.scheduler_messages import SearchFailed, Wake
+from podium.sweep.scheduling.scheduler import TICK_S
 from podium.sweep.values.assignment import AttemptKey, Limits
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Ended
@@ -334,3 +335,48 @@ def test_trials_of_several_objectives_are_pruned(rig: Rig) -> None:
     rig.pool.report("cpu-0", 1, 0.1)
     rig.settle()
     assert rig.pool["cpu-0"].answers == [(1, True)]
+
+
+# When changes are written.
+
+
+def _propose_next(rig: Rig) -> None:
+    """Finish the only running trial, and let the search propose a trial for later."""
+    rig.pool.finish("cpu-0")
+    for _ in range(2):
+        rig.scheduler.step(rig.receive())
+
+
+def test_new_trial_is_written_with_its_placement(rig: Rig) -> None:
+    rig.submit(run_cap=5)
+    _propose_next(rig)
+    assert len(rig.trials()) == 2 and rig.scheduler.unwritten == 1  # one that runs; the next one waits
+    rig.pool.finish("cpu-0")
+    rig.scheduler.step(rig.receive())
+    assert rig.states() == [FINISHED, FINISHED, TrialState.RUNNING] and rig.scheduler.unwritten == 0
+
+
+def test_new_trial_is_written_at_the_next_tick(rig: Rig) -> None:
+    rig.submit(run_cap=5)
+    _propose_next(rig)
+    rig.clock.advance(TICK_S)
+    rig.scheduler.step([])
+    assert rig.states()[-1] is TrialState.WAITING and rig.scheduler.unwritten == 0
+
+
+def test_new_trial_is_written_before_the_requests_of_clients_are_read(rig: Rig) -> None:
+    rig.submit(run_cap=5)
+    _propose_next(rig)
+    rig.recorder.cancel(1)
+    rig.scheduler.step([Wake()])
+    assert rig.states()[-1] is CANCELLED
+
+
+def test_new_trial_that_was_not_written_is_proposed_again(rig: Rig) -> None:
+    rig.submit(run_cap=5)
+    _propose_next(rig)
+    assert rig.scheduler.unwritten == 1
+    rig.restart()
+    rig.finish_all()
+    rig.assert_ended(SweepState.FINISHED)
+    assert [trial.number for trial in rig.trials()] == [0, 1, 2, 3, 4]
