@@ -13,6 +13,9 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, func, insert, select
 
 from podium.db.schema.tables import events
+from podium.db.stores.driver_statements import DriverStatement
+
+_ADD = DriverStatement(insert(events), ("at", "kind", "sweep_id", "trial_id", "ensemble_id", "payload"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,7 @@ def add(connection: Connection, new: Sequence[NewEvent]) -> None:
         for event in new
     ]
     if rows:
-        connection.execute(insert(events), rows)
+        _ADD.execute_many(connection, rows)
 
 
 def after(connection: Connection, event_id: int, limit: int = 1000) -> list[dict[str, Any]]:

@@ -6,9 +6,10 @@ from sqlalchemy import Connection, select
 from sqlalchemy.dialects.sqlite import insert
 
 from podium.db.schema.tables import scheduler_lease
+from podium.db.stores.driver_statements import DriverStatement
 from podium.sweep.values.errors import FencedError
 
-_EPOCH = select(scheduler_lease.c.epoch).where(scheduler_lease.c.id == 1)
+_EPOCH = DriverStatement(select(scheduler_lease.c.epoch).where(scheduler_lease.c.id == 1))
 
 
 def take(connection: Connection, holder: str, at: float) -> int:
@@ -22,5 +23,5 @@ def take(connection: Connection, holder: str, at: float) -> int:
 
 def check(connection: Connection, epoch: int) -> None:
     """Raises `FencedError` unless the lease has this epoch; to be called in the transaction that it guards."""
-    if connection.execute(_EPOCH).scalar_one() != epoch:
+    if _EPOCH.execute(connection, {}).scalar_one() != epoch:
         raise FencedError

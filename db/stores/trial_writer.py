@@ -12,6 +12,7 @@ from sqlalchemy.dialects import sqlite
 from podium.db.schema.tables import artifacts, attempts, trial_params, trials
 from podium.db.schema.tables import enqueued as enqueued_table
 from podium.db.stores import events, trial_values_and_attributes
+from podium.db.stores.driver_statements import DriverStatement
 from podium.db.stores.events import NewEvent
 from podium.sweep.lifecycle.database_changes import (
     ArtifactSaved,
@@ -31,8 +32,17 @@ from podium.sweep.values.states import TERMINAL_TRIAL_STATES, TrialState
 IMPORTED_FROM = 10**12  # first id of imported trials: the scheduler's ids start at 1
 _TERMINAL = [state.value for state in TERMINAL_TRIAL_STATES]
 
-# Executed for every trial: built once, so that SQLAlchemy compiles them once.
-_PLACE = (
+# Executed for every trial.
+_PLAN = DriverStatement(
+    insert(trials),
+    (
+        "id", "sweep_id", "number", "state", "attempt", "sampler", "fallback_reason", "fallback_error", "proposed_for",
+        "search_attributes", "created_at",
+    ),
+)  # fmt: skip
+_PARAMS = DriverStatement(insert(trial_params), ("trial_id", "name", "number", "value", "distribution"))
+_ATTEMPT = DriverStatement(insert(attempts), ("trial_id", "number", "device_id", "node", "started_at"))
+_PLACE = DriverStatement(
     update(trials)
     .where(trials.c.id == bindparam("b_id"), trials.c.state == TrialState.WAITING.value)
     .values(
@@ -41,7 +51,7 @@ _PLACE = (
         started_at=func.coalesce(trials.c.started_at, bindparam("b_at")),
     )
 )
-_START = (
+_START = DriverStatement(
     update(attempts)
     .where(attempts.c.trial_id == bindparam("b_id"), attempts.c.number == bindparam("b_attempt"))
     .values(
@@ -51,7 +61,7 @@ _START = (
         import_s=bindparam("b_import_s"),
     )
 )
-_END_ATTEMPT = (
+_END_ATTEMPT = DriverStatement(
     update(attempts)
     .where(
         attempts.c.trial_id == bindparam("b_id"),
@@ -72,7 +82,7 @@ _END_ATTEMPT = (
     )
 )
 # Fencing: a result counts only if its attempt is the current one and the trial has not ended.
-_END_TRIAL = (
+_END_TRIAL = DriverStatement(
     update(trials)
     .where(
         trials.c.id == bindparam("b_id"),
@@ -91,8 +101,8 @@ _END_TRIAL = (
 
 def plan(connection: Connection, planned: Sequence[TrialPlanned]) -> None:
     """Add waiting trials with their parameters."""
-    connection.execute(
-        insert(trials),
+    _PLAN.execute_many(
+        connection,
         [
             {
                 "id": trial.trial_id,
@@ -116,7 +126,7 @@ def plan(connection: Connection, planned: Sequence[TrialPlanned]) -> None:
         for name, value in trial.params.items()
     ]
     if rows:
-        connection.execute(insert(trial_params), rows)
+        _PARAMS.execute_many(connection, rows)
     added = [{"b_id": t.enqueued_id, "b_trial": t.trial_id} for t in planned if t.enqueued_id is not None]
     if added:
         statement = update(enqueued_table).where(enqueued_table.c.id == bindparam("b_id"))
@@ -125,8 +135,8 @@ def plan(connection: Connection, planned: Sequence[TrialPlanned]) -> None:
 
 def place(connection: Connection, placed: Sequence[AttemptPlaced]) -> None:
     """Start a new current attempt of each trial on its slot."""
-    connection.execute(
-        insert(attempts),
+    _ATTEMPT.execute_many(
+        connection,
         [
             {
                 "trial_id": item.key.trial_id,
@@ -138,8 +148,8 @@ def place(connection: Connection, placed: Sequence[AttemptPlaced]) -> None:
             for item in placed
         ],
     )
-    connection.execute(
-        _PLACE,
+    _PLACE.execute_many(
+        connection,
         [{"b_id": item.key.trial_id, "b_attempt": item.key.attempt, "b_at": item.at} for item in placed],
     )
     events.add(
@@ -167,7 +177,7 @@ def start(connection: Connection, started: Sequence[AttemptStarted]) -> None:
         }
         for item in started
     ]
-    connection.execute(_START, rows)
+    _START.execute_many(connection, rows)
 
 
 def store_attributes(connection: Connection, notes: Sequence[SearchAttributesChanged]) -> None:
@@ -223,8 +233,8 @@ def end(connection: Connection, ended: Sequence[AttemptEnded]) -> None:
     """End attempts; each trial ends too, or waits for another attempt."""
     for item in ended:
         row = _ended_row(item)
-        connection.execute(_END_ATTEMPT, row | {"b_state": item.event.state.value})
-        if not connection.execute(_END_TRIAL, row).rowcount:
+        _END_ATTEMPT.execute(connection, row | {"b_state": item.event.state.value})
+        if not _END_TRIAL.execute(connection, row).rowcount:
             continue  # rejected by the fencing
         payload: dict[str, object] = {"number": item.number, "value": item.event.value, "cause": item.event.cause}
         if item.state in TERMINAL_TRIAL_STATES:
