@@ -39,7 +39,7 @@ class ForkServerFailed:
 
 @dataclass(frozen=True, slots=True)
 class SpareForked:
-    """The process of the next attempt exists, and waits; it does not belong to the current attempt."""
+    """The process of the next attempt exists, and waits; sent while no attempt runs."""
 
     pid: int
 
@@ -49,6 +49,7 @@ class AttemptForked:
     """The attempt has a process, forked ahead or now."""
 
     pid: int
+    spare: int | None = None  # the process of the next attempt, which does not belong to this one
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ Modules:
     memory_and_disk_usage     Measures the resource usage of an attempt: memory of its processes, size of its folders,
                               OOM kills
     package_versions          The versions of installed packages, recorded with each sweep
+    plain_fork                Forks this process without Python's fork hooks
     process_trees             Ends process trees completely: subreapers, death with the parent, killing all descendants
     regular_files             Safe reads of files in folders that trials can write to: regular files only
     service_settings          The settings of a service, passed by `podium serve` to its components

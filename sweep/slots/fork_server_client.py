@@ -165,6 +165,8 @@ class ForkServerClient:
                 elif isinstance(reply, SpareForked):
                     self.spare = reply.pid
                 else:
+                    if isinstance(reply, AttemptForked):
+                        self.spare = reply.spare
                     self._on_reply(reply)
 
     def _exited_before_ready(self) -> Exception:

@@ -39,6 +39,7 @@ from podium.sweep.runtime.disk_full_classification import ON_DATA_DISK
 from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.incremental_removal import advance, finish, removal_steps, unfinished
 from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.slots.changes import Changes
 from podium.sweep.slots.event_queue import EventQueue
 from podium.sweep.slots.fork_server_client import AttemptReply
 from podium.sweep.slots.fork_server_pool import ForkServerPool
@@ -78,7 +79,7 @@ class Slot:
         self._name = name
         self._device = device
         self._counted: dict[int, Assignment] = {}  # by the number of the event that ended it
-        self._changed = asyncio.Condition()
+        self._changes = Changes()
         self._command_lock = asyncio.Lock()  # commands are executed in order, one at a time
         self._session = 0  # of the scheduler that opened this slot last
         self._call = 0  # the newest call of this session
@@ -109,7 +110,7 @@ class Slot:
         empty list after `POLL_S` seconds, as a heartbeat. Calls are numbered from 1 and executed in this order, since
         Ray may start the methods of an asynchronous actor in another order than they were called.
         """
-        await self._wait(lambda: session != self._session or call == self._call + 1)
+        await self._changes.wait_until(lambda: session != self._session or call == self._call + 1)
         if session != self._session:
             return SUPERSEDED
         self._call = call
@@ -117,15 +118,15 @@ class Slot:
         async with self._command_lock:  # a stop waits until its attempt has been started
             for command in decode_commands(commands):
                 await self._execute(command)
-        await self._notify()
+        self._changes.notify()
 
         def is_superseded() -> bool:
             return (session, call) != (self._session, self._call)
 
-        if not await self._wait(lambda: is_superseded() or bool(self.events), POLL_S):
+        if not await self._changes.wait_until(lambda: is_superseded() or bool(self.events), POLL_S):
             return join_events([])
         if not is_superseded() and not self.events.is_urgent:
-            await self._wait(lambda: is_superseded() or self.events.is_urgent, FLUSH_S)
+            await self._changes.wait_until(lambda: is_superseded() or self.events.is_urgent, FLUSH_S)
         return SUPERSEDED if is_superseded() else self.events.oldest()
 
     def describe(self) -> SlotDescription:
@@ -139,19 +140,6 @@ class Slot:
             running=None if self._running is None else self._running.key,
             events=decode_events(self.events.all()) or (),
         )
-
-    async def _wait(self, condition: Callable[[], bool], timeout_s: float | None = None) -> bool:
-        """Wait until `condition`, evaluated at each change of the slot; False after `timeout_s`."""
-        async with self._changed:
-            try:
-                await asyncio.wait_for(self._changed.wait_for(condition), timeout_s)
-            except TimeoutError:
-                return False
-        return True
-
-    async def _notify(self) -> None:
-        async with self._changed:
-            self._changed.notify_all()
 
     # Commands.
 
@@ -239,7 +227,7 @@ class Slot:
         except Exception:
             log.exception("failed to read the messages of attempt %s", running.key)
             self._kill(running, Kill(Cause.INFRASTRUCTURE, "internal error of the slot; see the log of Ray's worker"))
-        await self._wait(lambda: running.exited is not None)
+        await self._changes.wait_until(lambda: running.exited is not None)
         if running.sending is not None:
             running.sending.cancel()
             await asyncio.wait([running.sending])
@@ -292,7 +280,7 @@ class Slot:
         while True:
             if self.events.is_full:
                 running.reading_paused = True
-                await self._wait(lambda: not self.events.is_full or running.exited is not None)
+                await self._changes.wait_until(lambda: not self.events.is_full or running.exited is not None)
                 running.reading_paused = False
             try:
                 content = await loop.sock_recv(running.connection, READ_BYTES)
@@ -344,7 +332,7 @@ class Slot:
         elif running.exited is None:  # the fork server exited, and the kernel killed the attempt
             running.kill = running.kill or Kill(Cause.INFRASTRUCTURE)
             running.exited = AttemptExited(running.pid, -signal.SIGKILL, reply.orphans)
-        self._spawn(self._notify())
+        self._changes.notify()
 
     def _end_of(self, running: RunningAttempt) -> Ended:
         exited = running.exited
@@ -435,7 +423,7 @@ class Slot:
             prunable and isinstance(event, Reported)
         )
         self.events.add(event, urgent=urgent)
-        self._spawn(self._notify())
+        self._changes.notify()
 
     def _acknowledge(self, number: int) -> None:
         """Events up to a number are in the database: a trial that is over needs its checkpoints no longer."""

@@ -210,19 +210,34 @@ def _on_sigterm(*_: object) -> NoReturn:
     raise _Terminated
 
 
-def _set_up_process(assignment: Assignment, log: int) -> None:
-    """Set the working directory, temporary directory, log, environment and number of threads of this process."""
-    directory = AttemptDirectory(Path(assignment.directory))
+def prepare() -> None:
+    """Do once what every attempt would do again; called by the fork server, before it forks.
+
+    Whether a stream can seek is determined when it is opened, so the standard streams are opened on a pipe, as attempts
+    have one.
+    """
+    reading, writing = os.pipe()
+    own = [os.dup(number) for number in (1, 2)]
     null = os.open(os.devnull, os.O_RDONLY)
-    for source, target in ((null, 0), (log, 1), (log, 2)):
+    for source, target in ((null, 0), (writing, 1), (writing, 2)):
         os.dup2(source, target)
-    os.close(log)
-    os.close(null)
     sys.stdin = open(0)  # noqa: SIM115 - lives as long as the process
     sys.stdout = open(1, "w", buffering=1, errors="backslashreplace")  # noqa: SIM115
     sys.stderr = open(2, "w", buffering=1, errors="backslashreplace")  # noqa: SIM115
+    for source, target in zip(own, (1, 2), strict=True):
+        os.dup2(source, target)
+    for descriptor in (reading, writing, null, *own):
+        os.close(descriptor)
     faulthandler.enable()
     logging.basicConfig(level=logging.INFO, force=True)
+
+
+def _set_up_process(assignment: Assignment, log: int) -> None:
+    """Set the working directory, temporary directory, log, environment and number of threads of this process."""
+    directory = AttemptDirectory(Path(assignment.directory))
+    for target in (1, 2):
+        os.dup2(log, target)
+    os.close(log)
     os.chdir(directory.work)
     os.environ["TMPDIR"] = tempfile.tempdir = str(directory.temporary)
     threads = assignment.threads or 1

@@ -18,7 +18,7 @@ import os
 import selectors
 import signal
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from podium.sweep.process_template.template import share_memory
@@ -35,6 +35,7 @@ from podium.sweep.protocol.fork_server_messages import (
 )
 from podium.sweep.protocol.limits import MAX_PACKET_BYTES
 from podium.sweep.runtime.fail_points import fail_point
+from podium.sweep.runtime.plain_fork import plain_fork
 from podium.sweep.runtime.process_trees import (
     become_subreaper,
     count_threads,
@@ -64,9 +65,12 @@ class ForkServer:
     While an attempt runs, the process of the next one is forked.
     """
 
-    def __init__(self, control: socket.socket) -> None:
+    def __init__(self, control: socket.socket, fork: Callable[[], int] = plain_fork) -> None:
+        """`fork`: `os.fork` if imported packages may have hooks for it."""
         self._control = control
+        self._fork = fork
         self._child: int | None = None
+        self._unreported: int | None = None  # an attempt that was started, as the slot does not know yet
         self._spare: _Spare | None = None
         wake_read, wake_write = os.pipe()
         os.set_blocking(wake_write, False)
@@ -94,6 +98,7 @@ class ForkServer:
             if self._spare is None:
                 with contextlib.suppress(OSError):  # too many processes, or no memory: tried again
                     self._fork_spare()
+                self._report_processes()
 
     def fail(self, message: str) -> None:
         """Report that this fork server cannot be used."""
@@ -128,8 +133,16 @@ class ForkServer:
         os.close(connection)
         os.close(log)
         fail_point("fork-server.after-fork")
-        self._child = spare.pid
-        self._reply(AttemptForked(spare.pid))
+        self._child = self._unreported = spare.pid
+
+    def _report_processes(self) -> None:
+        """Report a started attempt together with the process of the next one: each reply wakes the slot."""
+        spare = None if self._spare is None else self._spare.pid
+        if self._unreported is not None:
+            self._reply(AttemptForked(self._unreported, spare))
+            self._unreported = None
+        elif spare is not None:
+            self._reply(SpareForked(spare))
 
     def _fork_spare(self, *inherited: int) -> _Spare:
         """Fork the process of the next attempt, so that the fork is over when the attempt starts. Raises `OSError`.
@@ -141,7 +154,7 @@ class ForkServer:
         ours, theirs = socket.socketpair()
         with theirs:
             try:
-                pid = os.fork()
+                pid = self._fork()
             except OSError:
                 ours.close()
                 raise
@@ -151,7 +164,6 @@ class ForkServer:
                     os.close(descriptor)
                 self._become_attempt(parent, theirs)
         self._spare = _Spare(pid, ours)
-        self._reply(SpareForked(pid))
         return self._spare
 
     def _become_attempt(self, parent: int, assignments: socket.socket) -> NoReturn:
@@ -197,6 +209,8 @@ class ForkServer:
                 self._spare = None
             if pid == self._child:
                 self._child = None
+                if self._unreported is not None:
+                    self._report_processes()
                 orphans = kill_orphans(set() if self._spare is None else {self._spare.pid})
                 self._reply(AttemptExited(pid, os.waitstatus_to_exitcode(status), len(orphans)))
 
@@ -247,11 +261,12 @@ def run_forked(preload: Sequence[str], descriptors: Sequence[int], owner: int) -
     name_process("podium-fork-srv")
     become_subreaper()
     os.nice(TRIAL_NICENESS)
-    server = ForkServer(socket.socket(fileno=descriptors[0]))
+    server = ForkServer(socket.socket(fileno=descriptors[0]), os.fork if preload else plain_fork)
     try:
         _import_packages(preload)
     except UserCodeError as error:
         server.fail(str(error))
     else:
+        attempt.prepare()
         server.serve()
     return 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 Scalar = str | int | float | bool | None
@@ -61,7 +61,9 @@ class Assignment:
         return AttemptKey(self.trial_id, self.attempt)
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """The fields as plain values, to be encoded: not copied, since each attempt is encoded several times."""
+        plain = {name: getattr(self, name) for name in self.__slots__}
+        return plain | {"limits": {name: getattr(self.limits, name) for name in self.limits.__slots__}}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Assignment:

@@ -19,7 +19,7 @@ from tests.driver import DIGITS, SlotDriver, key_of, prune_answer, run, stop_com
 FINISHED, FAILED, CANCELLED = TrialState.FINISHED, TrialState.FAILED, TrialState.CANCELLED
 
 
-def _log(slot: SlotDriver, program: str) -> str:
+def _log(slot: SlotDriver, program: str | dict[str, Any]) -> str:
     assignment = slot.assignment(program)
     slot.end(run(assignment))
     return AttemptDirectory(Path(assignment.directory)).log.read_text()
@@ -161,6 +161,14 @@ def test_saved_model_is_complete(slot: SlotDriver) -> None:
 
 def test_log_includes_output_of_process_and_children(slot: SlotDriver) -> None:
     assert sorted(_log(slot, "says").splitlines()) == ["children too", "errors too", "to the log"]
+
+
+@pytest.mark.parametrize("preload", [[], ["wave"]])
+def test_standard_streams_are_those_of_a_pipe(slot: SlotDriver, preload: list[str]) -> None:
+    program = {"function": "train:describes_streams", "preload": preload}
+    for _ in range(2):  # nothing of an attempt reaches the next one
+        lines = _log(slot, program).splitlines()
+        assert sorted(lines) == ["INFO:mine:an INFO line", "[False, False] ''", "not flushed"]
 
 
 def test_log_of_crash_includes_location(slot: SlotDriver) -> None:

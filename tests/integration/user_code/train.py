@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import logging
 import os
 import random
 import signal
@@ -33,6 +34,14 @@ def says(trial: Any) -> float:
     print("to the log")
     print("errors too", file=sys.stderr)
     os.system("echo children too")
+    return 1.0
+
+
+def describes_streams(trial: Any) -> float:
+    logging.getLogger("mine").info("an INFO line")
+    logging.getLogger("mine").debug("a DEBUG line")
+    print([stream.seekable() for stream in (sys.stdout, sys.stderr)], repr(sys.stdin.read()))
+    sys.stdout.write("not flushed")
     return 1.0
 
 

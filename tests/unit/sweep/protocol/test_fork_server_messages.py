@@ -13,6 +13,7 @@ from podium.sweep.protocol.fork_server_messages import (
     ForkServerReply,
     ForkServerRequest,
     SignalAttempt,
+    SpareForked,
     decode_reply,
     decode_request,
     encode_reply,
@@ -26,7 +27,15 @@ def test_request_is_unchanged_after_round_trip(request_: ForkServerRequest) -> N
 
 
 @pytest.mark.parametrize(
-    "reply", [ForkServerReady(7), ForkServerFailed("no such package"), AttemptForked(8), AttemptExited(8, -9, 2)]
+    "reply",
+    [
+        ForkServerReady(7),
+        ForkServerFailed("no such package"),
+        SpareForked(8),
+        AttemptForked(8),
+        AttemptForked(8, 9),
+        AttemptExited(8, -9, 2),
+    ],
 )
 def test_reply_is_one_line_and_unchanged_after_round_trip(reply: ForkServerReply) -> None:
     line = encode_reply(reply)

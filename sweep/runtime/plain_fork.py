@@ -1,0 +1,29 @@
+"""Forks this process without Python's fork hooks; fork server.
+
+`os.fork` calls the hooks that modules have registered with `os.register_at_fork`. Those of logging and threading
+replace locks that another thread may have held, and that of random draws a new seed. A process with one thread holds
+none of these locks, and an attempt sets its seeds itself; but the hooks run in every child, in memory that is then
+copied. Measured with torch imported: 140 of the 2,000 pages that a trial copies, and 65 of the 400 that its fork server
+copies.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+
+_libc = ctypes.PyDLL(None, use_errno=True)  # keeps the interpreter lock during the call, as os.fork does
+
+
+def plain_fork() -> int:
+    """Fork as `os.fork` does, but without hooks; for a process with one thread. Raises `OSError`.
+
+    Hooks of the C library (`pthread_atfork`), which OpenMP, OpenSSL and CUDA use, run as always.
+    """
+    sys.audit("os.fork")
+    pid = int(_libc.fork())
+    if pid < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return pid
