@@ -56,6 +56,7 @@ SHARED_IMPORTS = (
     "podium.sweep.trial_process.fork_server",
     "podium.ensemble.worker.worker_process",
 )
+ATTEMPTS = "podium.sweep.trial_process.attempt"  # its `rehearse` prepares the memory of trials
 MAX_DESCRIPTORS = 8
 REQUEST_S = 5.0  # in which a client must have sent its request
 PAUSE_S = 0.05  # after a failed accept
@@ -320,6 +321,7 @@ def warm_up() -> None:
         importlib.import_module(name)
     torch.manual_seed(0)
     torch.zeros(1).add_(1)
+    importlib.import_module(ATTEMPTS).rehearse()
     if (threads := count_threads()) > 1:
         raise RuntimeError(f"the process template has {threads} threads after its imports; fork() would lose them")
     if torch.cuda.is_initialized():

@@ -84,7 +84,10 @@ def expand_variables(env: Mapping[str, str], meaning: MacroValues) -> dict[str, 
 
 def environment_of_function(program: Mapping[str, Any], params: Params, json_file: Path) -> dict[str, str]:
     """The variables that `program.env` adds for a function; sweeps stored by older versions lack the key."""
-    return expand_variables(program.get("env") or {}, MacroValues(params, sys.executable, "", json_file, os.environ))
+    env = program.get("env")
+    if not env:
+        return {}
+    return expand_variables(env, MacroValues(params, sys.executable, "", json_file, os.environ))
 
 
 def missing_variables(words: Iterable[str], variables: Iterable[str]) -> list[str]:

@@ -1,0 +1,55 @@
+"""The rehearsal of attempts in the process template: they run to their end, and leave nothing behind."""
+
+from __future__ import annotations
+
+import builtins
+import os
+import random
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from podium.sweep.protocol.trial_messages import TrialMessage
+from podium.sweep.trial_process import attempt
+from podium.sweep.trial_process.channel import Channel
+from podium.sweep.values.attempt_outcomes import ReportedOutcome
+from podium.sweep.values.slot_events import Started
+from podium.sweep.values.states import TrialState
+
+
+def _state() -> tuple[Any, ...]:
+    """The state of this process that user code could see."""
+    return (
+        list(sys.meta_path),
+        list(sys.path),
+        set(sys.modules),
+        dict(os.environ),
+        Path.cwd(),
+        builtins.__import__,
+        sorted(file.name for file in Path("/proc/self/fd").iterdir()),
+        random.getstate(),
+        torch.random.get_rng_state().tolist(),
+        torch.get_num_threads(),
+    )
+
+
+def test_rehearsed_attempts_finish_and_leave_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[TrialMessage] = []
+    send = Channel.send
+
+    def record(channel: Channel, message: TrialMessage) -> None:
+        sent.append(message)
+        send(channel, message)
+
+    attempt.rehearse()  # what it imports, the template has imported
+    before = _state()
+    with monkeypatch.context() as patch:
+        patch.setattr(Channel, "send", record)
+        attempt.rehearse()
+    assert _state() == before
+    assert sum(isinstance(message, Started) for message in sent) == len(sent) / 2 > 8
+    outcomes = [message for message in sent if isinstance(message, ReportedOutcome)]
+    assert [(each.state, each.values) for each in outcomes] == [(TrialState.FINISHED, (0.0,))] * (len(sent) // 2)
