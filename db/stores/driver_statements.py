@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, CursorResult
 from sqlalchemy.dialects import sqlite
+from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.expression import ClauseElement
 
 _DIALECT = sqlite.dialect(paramstyle="named")
@@ -22,6 +23,7 @@ class DriverStatement:
         """`columns`: the columns that an INSERT sets."""
         compiled = statement.compile(dialect=_DIALECT, column_keys=None if columns is None else list(columns))
         self._text = str(compiled)
+        assert isinstance(compiled, SQLCompiler)  # a statement, not a type or a schema
         binds = {name: compiled.binds[name] for name in compiled.params}
         self._constants = {name: bind.value for name, bind in binds.items() if not bind.required}
 

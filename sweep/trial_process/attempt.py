@@ -268,7 +268,7 @@ def _rehearse_one(assignment: Assignment, channel: Channel, device: torch.device
         constraint_function.load(assignment.program, None)
     trial = Trial(assignment, channel, device)
     channel.send(_started_event(assignment, device, imports))
-    outcome = _outcome(lambda trial: float(trial.params["x"]), trial, assignment)
+    outcome = _outcome(lambda trial: float(trial.number), trial, assignment)
     trial.report_last()
     channel.send(replace(_with_unused(outcome, trial), late_prune_answers=trial.late_prune_answers))
 

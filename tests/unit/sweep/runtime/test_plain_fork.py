@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import threading
@@ -41,7 +42,7 @@ def test_refused_fork_is_an_os_error(monkeypatch: pytest.MonkeyPatch) -> None:
     class _Refuses:
         @staticmethod
         def fork() -> int:
-            plain_fork.ctypes.set_errno(errno.EAGAIN)
+            ctypes.set_errno(errno.EAGAIN)
             return -1
 
     monkeypatch.setattr(plain_fork, "_libc", _Refuses)
