@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, case, exists, func, select, text
+from sqlalchemy import ColumnElement, Connection, Row, exists, func, select, text
 
+from podium.db.queries.trial_filter import IN_NUMBER_ORDER
 from podium.db.schema.tables import metrics, trials
 from podium.db.stores import metrics as metric_points
 from podium.db.stores.sweeps import SweepRow
@@ -64,18 +65,29 @@ def curves(
     if metric is None:
         return Curves([], None, 0, [])
     reported = exists().where(metrics.c.trial_id == trials.c.id, metrics.c.name == metric)
-    matching = connection.execute(select(func.count()).select_from(trials).where(where, reported)).scalar_one()
+    counted = select(func.count()).select_from(trials).where(where, IN_NUMBER_ORDER, reported)
+    matching = connection.execute(counted).scalar_one()
     rows = _first(connection, sweep, where & reported, limit)
-    return Curves(names, metric, matching, [_curve(connection, row, metric, max_points) for row in rows])
+    found = metric_points.of_trials(connection, [row.id for row in rows], metric, max_points)
+    return Curves(names, metric, matching, [_curve(row, *found[row.id]) for row in rows])
 
 
-def _first(connection: Connection, sweep: SweepRow, where: Condition, limit: int) -> Sequence[Row[int, int, str]]:
-    runs = trials.c.state == TrialState.RUNNING.value
+def _first(connection: Connection, sweep: SweepRow, where: Condition, limit: int) -> list[Row[int, int, str]]:
+    """The most relevant trials. Each of the three kinds is read in the order of an index, until there are enough."""
     finished = (trials.c.state == TrialState.FINISHED.value) & FEASIBLE
-    value = case((finished, trials.c.value))
-    order = (case((runs, 0), (finished, 1), else_=2), _best_first(value, sweep.goal), trials.c.number.desc())
-    statement = select(trials.c.id, trials.c.number, trials.c.state).where(where).order_by(*order).limit(limit)
-    return connection.execute(statement).all()
+    runs = trials.c.state == TrialState.RUNNING.value
+    newest = trials.c.number.desc()
+    kinds: tuple[tuple[Condition, tuple[ColumnElement[Any], ...]], ...] = (
+        (runs, (newest,)),
+        (finished, (_best_first(trials.c.value, sweep.goal), newest)),
+        (~runs & ~finished & IN_NUMBER_ORDER, (newest,)),
+    )
+    columns = select(trials.c.id, trials.c.number, trials.c.state)
+    rows: list[Row[int, int, str]] = []
+    for kind, order in kinds:
+        if len(rows) < limit:
+            rows += connection.execute(columns.where(where, kind).order_by(*order).limit(limit - len(rows))).all()
+    return rows
 
 
 def _best_first(value: ColumnElement[Any], goal: str) -> ColumnElement[Any]:
@@ -89,10 +101,7 @@ def _names(connection: Connection, sweep: SweepRow, where: Condition) -> list[st
     return own + [name for name in found if name not in own]
 
 
-def _curve(connection: Connection, row: Row[int, int, str], metric: str, max_points: int) -> Curve:
-    count = select(func.count()).where(metrics.c.trial_id == row.id, metrics.c.name == metric)
-    points = connection.execute(count).scalar_one()
-    found = metric_points.of_trial(connection, row.id, metric, max_points).get(metric, [])
+def _curve(row: Row[int, int, str], points: int, found: Sequence[tuple[int, float]]) -> Curve:
     steps, values = [step for step, _ in found], [value for _, value in found]
     return Curve(
         trial_id=row.id, number=row.number, state=TrialState(row.state), points=points, steps=steps, values=values

@@ -38,6 +38,9 @@ WITHIN_S = 10.0  # time limit of a filter: fifty words in 100,000 trials would t
 _CAUSES = {"nan": ("non_finite",), "oom": ("host_memory", "device_memory"), "memory": ("host_memory", "device_memory")}
 _SAME = (":", "=", "!=")
 Condition = ColumnElement[bool]
+# True for each trial. With it, SQLite reads all trials by their numbers rather than by state or value: then the rows of
+# a trial in other tables are next to those of the trial before, which halves the time.
+IN_NUMBER_ORDER = trials.c.number >= 0
 
 
 def filter_condition(connection: Connection, text: str | None, sweep: SweepRow) -> Condition:
@@ -47,7 +50,9 @@ def filter_condition(connection: Connection, text: str | None, sweep: SweepRow) 
     """
     filtered = _Filter(connection, sweep)
     conditions = [filtered.condition(term) for term in parse_terms(text or "")]
-    return and_(trials.c.sweep_id == sweep.id, *conditions)
+    if not conditions:
+        return trials.c.sweep_id == sweep.id
+    return and_(trials.c.sweep_id == sweep.id, IN_NUMBER_ORDER, *conditions)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from podium.db.queries.trial_cursor import Position
 from podium.db.queries.trial_order import Order
 from podium.db.schema.tables import artifacts, attempts, enqueued, removed_artifacts, trial_values, trials
 from podium.db.stores import trial_reader
+from podium.db.stores.id_list import id_list
 from podium.db.stores.trial_reader import TrialRow
 from podium.db.stores.trial_values_and_attributes import FEASIBLE
 from podium.sweep.lifecycle.pareto import fronts
@@ -122,7 +123,8 @@ def ordered(
     statement = select(trials.c.id, *columns, *many).select_from(trials if order is None else order.source).where(where)
     statement = statement.order_by(*by).limit(limit).offset(offset or None)
     found = connection.execute(statement).all()
-    rows = {row.id: row for row in trial_reader.select_trials(connection, trials.c.id.in_([row[0] for row in found]))}
+    chosen = trials.c.id.in_(id_list(row[0] for row in found))
+    rows = {row.id: row for row in trial_reader.select_trials(connection, chosen)}
     return OrderedTrials(
         [rows[row[0]] for row in found],
         [Position(rows[row[0]].number, tuple(row[1 : 1 + len(columns)])) for row in found],
@@ -176,7 +178,7 @@ def pareto(
     ][:limit]
     rows = {
         row.id: row
-        for row in trial_reader.select_trials(connection, trials.c.id.in_([trial_id for _, trial_id in ranked]))
+        for row in trial_reader.select_trials(connection, trials.c.id.in_(id_list(trial_id for _, trial_id in ranked)))
     }
     return [(rank, rows[trial_id]) for rank, trial_id in ranked]
 

@@ -110,6 +110,7 @@ trials = Table(
     Column("ended_at", Float),
     UniqueConstraint("sweep_id", "number"),
     Index("ix_trials_sweep_id_state_value", "sweep_id", "state", "value"),
+    Index("ix_trials_sweep_id_value_number", "sweep_id", "value", "number"),
     Index("ix_trials_running", "id", sqlite_where=text("state = 'running'")),
     Index("ix_trials_requested", "requested", sqlite_where=text("requested IS NOT NULL")),
 )

@@ -17,6 +17,7 @@ Modules:
     evaluations                  Evaluations of ensembles: queued by the api, run by the ensemble host
     events                       The event outbox: a change and its event are one transaction, and clients follow events
                                  by id
+    id_list                      Lists of ids as one parameter of a statement
     imports                      Stores imported trials as a finished sweep
     installed_packages           Lists of packages installed at the submission of sweeps, stored once by hash
     metrics                      Metric points: one row per trial, name and step; the first report of a step is kept

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from sqlalchemy import Connection, func, select, text
+import orjson
+from sqlalchemy import ColumnElement, Connection, func, select, text
 
 from podium.db.schema.tables import metrics
+from podium.db.stores.id_list import id_list
 from podium.sweep.lifecycle.database_changes import MetricPoint
 
+Points = list[tuple[int, float]]  # (step, value)
 MIN_POINTS = 4  # of a thinned curve: its ends, and one lowest and one highest value
 # Given to the driver as it is, with plain tuples: SQLAlchemy takes longer for its parameters than SQLite for the rows.
 _ADD = "INSERT INTO metrics (trial_id, attempt, name, step, value, at) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 # Next to a lone min() or max(), SQLite takes the other columns from the row where it was found.
-_THIN = text(
+_THIN = (
     "SELECT step, value FROM metrics WHERE trial_id = :trial AND name = :name AND step IN (:first, :last)"
     " UNION SELECT step, value FROM (SELECT step, min(value) AS value FROM metrics"
     " WHERE trial_id = :trial AND name = :name GROUP BY (step - :first) / :width)"
@@ -22,6 +26,16 @@ _THIN = text(
     " WHERE trial_id = :trial AND name = :name GROUP BY (step - :first) / :width)"
     " ORDER BY step"
 )
+
+# Several curves in one statement, as JSON: the driver releases the interpreter for each statement and each row, and
+# waits for it again while other threads compute.
+_WHOLE = text("""
+    SELECT (SELECT json_array(json_group_array(step), json_group_array(value)) FROM (
+      SELECT step, value FROM metrics
+      WHERE trial_id = json_extract(each.value, '$[0]') AND name = json_extract(each.value, '$[1]') ORDER BY step
+    )) FROM json_each(:curves) AS each ORDER BY each.key
+""")
+_THINNED = text(f"SELECT json_array(json_group_array(step), json_group_array(value)) FROM ({_THIN})")  # noqa: S608
 
 # By seeks alone, however long the curves are: from each name to the next one, and to the last step of each.
 _LATEST = text(
@@ -54,28 +68,60 @@ def latest(
 
 def of_trial(
     connection: Connection, trial_id: int, name: str | None = None, max_points: int | None = None
-) -> dict[str, list[tuple[int, float]]]:
+) -> dict[str, Points]:
     """Each metric of a trial as (step, value) pairs in step order.
 
     With `max_points`, at least `MIN_POINTS`, a longer curve is thinned: its first and last point, and the lowest
     and highest of each of equal ranges of steps, so that no peak is lost.
     """
+    where = metrics.c.trial_id == trial_id
+    if name is not None:
+        where &= metrics.c.name == name
+    return {extent.name: points for extent, points in _read(connection, where, max_points)}
+
+
+def of_trials(
+    connection: Connection, trial_ids: Sequence[int], name: str, max_points: int
+) -> dict[int, tuple[int, Points]]:
+    """By trial, the number of points of a metric and its points, thinned as in `of_trial`."""
+    where = metrics.c.trial_id.in_(id_list(trial_ids)) & (metrics.c.name == name)
+    return {extent.trial_id: (extent.points, points) for extent, points in _read(connection, where, max_points)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Extent:
+    """One curve: the number of its points, its first and last step."""
+
+    trial_id: int
+    name: str
+    points: int
+    first: int
+    last: int
+
+
+def _read(
+    connection: Connection, where: ColumnElement[bool], max_points: int | None
+) -> Iterator[tuple[_Extent, Points]]:
     if max_points is not None and max_points < MIN_POINTS:
         raise ValueError(f"max_points={max_points}: a thinned curve has {MIN_POINTS} points or more")
-    statement = select(
-        metrics.c.name, func.count().label("points"), func.min(metrics.c.step), func.max(metrics.c.step)
-    ).where(metrics.c.trial_id == trial_id)
-    if name is not None:
-        statement = statement.where(metrics.c.name == name)
-    curves: dict[str, list[tuple[int, float]]] = {}
-    for curve, points, first, last in connection.execute(statement.group_by(metrics.c.name)):
-        if max_points is None or points <= max_points:
-            curves[curve] = _all_points(connection, trial_id, curve)
-        else:
-            width = (last - first) // ((max_points - 2) // 2) + 1
-            values = {"trial": trial_id, "name": curve, "first": first, "last": last, "width": width}
-            curves[curve] = [(step, value) for step, value in connection.execute(_THIN, values)]
-    return curves
+    columns = (metrics.c.trial_id, metrics.c.name)
+    steps = (func.count(), func.min(metrics.c.step), func.max(metrics.c.step))
+    rows = connection.execute(select(*columns, *steps).where(where).group_by(*columns)).all()
+    extents = [_Extent(*row) for row in rows]
+    short = [extent for extent in extents if max_points is None or extent.points <= max_points]
+    curves = json.dumps([[extent.trial_id, extent.name] for extent in short])
+    whole = dict(zip(short, connection.execute(_WHOLE, {"curves": curves}).scalars(), strict=True)) if short else {}
+    for extent in extents:
+        found = whole.get(extent) or _thinned(connection, extent, max_points or 0)
+        yield extent, _points(found)
+
+
+def _thinned(connection: Connection, extent: _Extent, max_points: int) -> str:
+    width = (extent.last - extent.first) // ((max_points - 2) // 2) + 1
+    curve = {"trial": extent.trial_id, "name": extent.name}
+    within = {"first": extent.first, "last": extent.last, "width": width}
+    found: str = connection.execute(_THINNED, curve | within).scalar_one()
+    return found
 
 
 def last_of(connection: Connection, trial_ids: Sequence[int], name: str) -> dict[int, tuple[int, float]]:
@@ -88,6 +134,10 @@ def last_of(connection: Connection, trial_ids: Sequence[int], name: str) -> dict
     return {trial_id: (step, value) for trial_id, step, value in connection.execute(statement)}
 
 
-def _all_points(connection: Connection, trial_id: int, name: str) -> list[tuple[int, float]]:
-    statement = select(metrics.c.step, metrics.c.value).where(metrics.c.trial_id == trial_id, metrics.c.name == name)
-    return [(step, value) for step, value in connection.execute(statement.order_by(metrics.c.step))]
+def _points(text: str) -> Points:
+    """The points of `[[step, …], [value, …]]`."""
+    try:
+        steps, values = orjson.loads(text)
+    except orjson.JSONDecodeError:  # an infinite number, which an imported study can have
+        steps, values = json.loads(text)
+    return list(zip(steps, values, strict=True))

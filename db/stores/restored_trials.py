@@ -149,8 +149,8 @@ def _open_attempts(connection: Connection, which: ColumnElement[bool]) -> dict[i
 def params_of(connection: Connection, where: ColumnElement[bool]) -> dict[int, Params]:
     found: dict[int, Params] = {}
     columns = select(trial_params.c.trial_id, trial_params.c.name, trial_params.c.value)
-    for row in connection.execute(columns.where(where)):
-        found.setdefault(row.trial_id, {})[row.name] = json.loads(row.value)
+    for trial_id, name, value in connection.execute(columns.where(where)).all():
+        found.setdefault(trial_id, {})[name] = json.loads(value)
     return found
 
 

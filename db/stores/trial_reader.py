@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, Connection, and_, select
 
 from podium.db.schema.tables import attempts, trial_params, trials
 from podium.db.stores import trial_annotations, trial_values_and_attributes
+from podium.db.stores.id_list import id_list
 from podium.db.stores.restored_trials import params_of
 from podium.sweep.values.assignment import Params
 from podium.sweep.values.errors import NotFoundError
@@ -44,6 +45,20 @@ class TrialRow:
     proposed_for: int | None = None  # number of the earlier trial that its parameters were proposed for
 
 
+# In the order in which `select_trials` unpacks them.
+_OF_TRIAL = (
+    "id", "sweep_id", "number", "state", "value", "sampler", "attempt", "requested", "created_at", "started_at",
+    "ended_at", "fallback_reason", "fallback_error", "proposed_for",
+)  # fmt: skip
+_STATES = {state.value: state for state in TrialState}
+
+
+def check_exists(connection: Connection, trial_id: int) -> None:
+    """Raises `NotFoundError` if there is no such trial."""
+    if connection.execute(select(trials.c.id).where(trials.c.id == trial_id)).first() is None:
+        raise NotFoundError(f"there is no trial {trial_id}")
+
+
 def get(connection: Connection, trial_id: int) -> TrialRow:
     """One trial. Raises `NotFoundError`."""
     found = select_trials(connection, trials.c.id == trial_id)
@@ -62,39 +77,44 @@ def select_trials(
     """The trials that match `where`, sorted by `order`."""
     current = and_(attempts.c.trial_id == trials.c.id, attempts.c.number == trials.c.attempt)
     statement = (
-        select(trials, attempts.c.device_id, attempts.c.cause)
+        select(*(trials.c[name] for name in _OF_TRIAL), attempts.c.device_id, attempts.c.cause)
         .select_from(trials.outerjoin(attempts, current))
         .where(where)
         .order_by(*order)
         .limit(limit)
     )
     rows = connection.execute(statement).all()
-    params = params_of(connection, trial_params.c.trial_id.in_([row.id for row in rows]))
-    notes = trial_values_and_attributes.details_of(connection, [row.id for row in rows], user_attrs=True)
-    tags = trial_annotations.tags_of(connection, [row.id for row in rows])
+    ids = id_list(row[0] for row in rows)
+    params = params_of(connection, trial_params.c.trial_id.in_(ids))
+    notes = trial_values_and_attributes.details_of(connection, ids, user_attrs=True)
+    tags = trial_annotations.tags_of(connection, ids)
     return [
         TrialRow(
-            id=row.id,
-            sweep_id=row.sweep_id,
-            number=row.number,
-            state=TrialState(row.state),
-            value=row.value,
-            params=params.get(row.id, {}),
-            sampler=row.sampler,
-            attempt=row.attempt,
-            requested=None if row.requested is None else TrialRequest(row.requested),
-            device_id=row.device_id,
-            cause=row.cause,
-            created_at=row.created_at,
-            started_at=row.started_at,
-            ended_at=row.ended_at,
-            values=notes.values.get(row.id),
-            constraints=notes.constraints.get(row.id, {}),
-            user_attrs=notes.user_attrs.get(row.id, {}),
-            tags=tags.get(row.id, []),
-            fallback_reason=None if row.fallback_reason is None else FallbackReason(row.fallback_reason),
-            fallback_error=row.fallback_error,
-            proposed_for=row.proposed_for,
+            id=id_,
+            sweep_id=sweep_id,
+            number=number,
+            state=_STATES[state],
+            value=value,
+            params=params.get(id_, {}),
+            sampler=sampler,
+            attempt=attempt,
+            requested=None if requested is None else TrialRequest(requested),
+            device_id=device_id,
+            cause=cause,
+            created_at=created_at,
+            started_at=started_at,
+            ended_at=ended_at,
+            values=notes.values.get(id_),
+            constraints=notes.constraints.get(id_, {}),
+            user_attrs=notes.user_attrs.get(id_, {}),
+            tags=tags.get(id_, []),
+            fallback_reason=None if reason is None else FallbackReason(reason),
+            fallback_error=error,
+            proposed_for=proposed_for,
         )
-        for row in rows
-    ]
+        # By position: access by name costs a microsecond, 2 ms for 100 trials.
+        for (
+            id_, sweep_id, number, state, value, sampler, attempt, requested, created_at, started_at, ended_at, reason,
+            error, proposed_for, device_id, cause,
+        ) in rows
+    ]  # fmt: skip

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated, Literal
 
-import orjson
 from fastapi import APIRouter, Query, Response
 
 from podium.api.http.authentication import viewer
 from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.base_schema import View
+from podium.api.rest.schemas.json_response import json_response
 from podium.api.rest.schemas.query_parameters import Filter
 from podium.api.rest.sweeps.chart_axes import AxisView, axes_of
 from podium.db.queries import chart_points, curves
@@ -84,10 +84,10 @@ def show_points(
         "axes": [axis.model_dump() for axis in axes_of(spec.parameters, seen)],
         "columns": found.columns,
     }
-    return Response(orjson.dumps(body), media_type="application/json")  # orjson: 10,000 trials have 100,000 values
+    return json_response(body)
 
 
-@router.get("/curves", dependencies=[viewer])
+@router.get("/curves", dependencies=[viewer], response_model=CurvesView)
 def show_curves(
     sweep_id: RowId,
     filter: Filter = None,
@@ -95,11 +95,11 @@ def show_curves(
     max_points: Annotated[int, Query(ge=metrics.MIN_POINTS, le=5_000, description="per curve")] = 400,
     limit: Annotated[int, Query(ge=1, le=MAX_CURVES, description="curves")] = 100,
     service: ServiceContext = context,
-) -> CurvesView:
+) -> Response:
     """Learning curves of one metric, by default the sweep's objective."""
     with service.database.read(within_s=WITHIN_S) as connection:
         sweep = sweeps.get(connection, sweep_id)
         where = filter_condition(connection, filter, sweep)
         found = curves.curves(connection, sweep, where, metric, max_points=max_points, limit=limit)
     goal = next((goal for name, goal in sweep.objectives if name == found.metric), None)
-    return CurvesView.model_validate({**asdict(found), "goal": goal})
+    return json_response({**asdict(found), "goal": goal})

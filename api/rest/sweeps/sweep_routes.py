@@ -115,7 +115,7 @@ def show_sweep(sweep_id: RowId, service: ServiceContext = context) -> SweepView:
     return view_of(service, sweep_id)
 
 
-@router.get("/sweeps/{sweep_id}/trials", dependencies=[viewer])
+@router.get("/sweeps/{sweep_id}/trials", dependencies=[viewer], response_model=TrialPage)
 def list_trials(
     sweep_id: RowId,
     after: TrialsAfter = None,
@@ -124,7 +124,7 @@ def list_trials(
     sort: Sort = "number",
     filter: Filter = None,
     service: ServiceContext = context,
-) -> TrialPage:
+) -> Response:
     """List trials of a sweep, sorted by number, `value`, `params.NAME` or another column.
 
     Trials without a value in that column come last.
@@ -138,7 +138,8 @@ def list_trials(
             connection, sweep_id, after=position, limit=limit + 1, state=state, order=order, among=where
         )
     following = cursor_of(sort, order, page.positions[limit - 1]) if len(page.rows) > limit else None
-    return TrialPage(items=[TrialView.of(row) for row in page.rows[:limit]], next=following)
+    found = TrialPage(items=[TrialView.of(row) for row in page.rows[:limit]], next=following)
+    return Response(found.model_dump_json(), media_type="application/json")  # FastAPI would validate it again
 
 
 @router.get("/sweeps/{sweep_id}/best", dependencies=[viewer])

@@ -14,6 +14,7 @@ from podium.api.http.authentication import submitter, viewer
 from podium.api.http.problem_schema import idempotent
 from podium.api.http.route_dependencies import RowId, context, has_disk_space
 from podium.api.http.service_context import ServiceContext
+from podium.api.rest.schemas.json_response import json_response
 from podium.api.rest.schemas.trial_schemas import AttemptView, EnqueuedView, TrialDetail
 from podium.api.use_cases import trial_commands
 from podium.db.queries import trial_pages
@@ -98,21 +99,22 @@ def clone_trial(
 def list_attempts(trial_id: RowId, service: ServiceContext = context) -> list[AttemptView]:
     """The attempts of a trial, oldest first."""
     with service.database.read() as connection:
-        trial_reader.get(connection, trial_id)
+        trial_reader.check_exists(connection, trial_id)
         return [AttemptView.of(attempt) for attempt in trial_pages.attempts_of(connection, trial_id)]
 
 
-@router.get("/{trial_id}/metrics", dependencies=[viewer])
+@router.get("/{trial_id}/metrics", dependencies=[viewer], response_model=dict[str, list[tuple[int, float]]])
 def show_metrics(
     trial_id: RowId,
     name: str | None = None,
     max_points: Annotated[int, Query(ge=metrics.MIN_POINTS, le=20_000)] = 2_000,
     service: ServiceContext = context,
-) -> dict[str, list[tuple[int, float]]]:
+) -> Response:
     """Each metric as [step, value] pairs by step. Longer curves are downsampled; ends, minima and maxima are kept."""
     with service.database.read() as connection:
-        trial_reader.get(connection, trial_id)
-        return metrics.of_trial(connection, trial_id, name, max_points)
+        trial_reader.check_exists(connection, trial_id)
+        curves = metrics.of_trial(connection, trial_id, name, max_points)
+    return json_response(curves)
 
 
 @router.get("/{trial_id}/log", dependencies=[viewer], response_class=PlainTextResponse)

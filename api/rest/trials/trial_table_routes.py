@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
 from podium.api.http.authentication import viewer
@@ -12,6 +13,7 @@ from podium.api.http.request_limits import MAX_ID
 from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.base_schema import View
+from podium.api.rest.schemas.json_response import json_response
 from podium.api.rest.schemas.query_parameters import Filter, Sort, TrialsAfter
 from podium.db.queries import trial_table
 from podium.db.queries.trial_filter import WITHIN_S
@@ -34,7 +36,7 @@ class TrialTableView(View):
     )
 
 
-@router.get("/sweeps/{sweep_id}/table", dependencies=[viewer])
+@router.get("/sweeps/{sweep_id}/table", dependencies=[viewer], response_model=TrialTableView)
 def show_table(
     sweep_id: RowId,
     filter: Filter = None,
@@ -44,8 +46,9 @@ def show_table(
     limit: Annotated[int, Query(ge=1, le=500)] = 200,
     find: Annotated[int | None, Query(ge=0, le=MAX_ID, description="number of a trial to locate")] = None,
     service: ServiceContext = context,
-) -> TrialTableView:
+) -> Response:
     """A window of a sweep's trials. Trials without a value in the `sort` column come last."""
     window = Window(filter=filter, sort=sort, after=after, offset=offset, limit=limit, find=find)
     with service.database.read(within_s=WITHIN_S) as connection:
-        return TrialTableView.model_validate(trial_table.window(connection, sweep_id, window))
+        table = trial_table.window(connection, sweep_id, window)
+    return json_response({field.name: getattr(table, field.name) for field in fields(table)})

@@ -21,7 +21,7 @@ from sqlalchemy import Connection, create_engine, text
 
 from podium.db.schema.backup import backup
 from podium.db.schema.engine import Database, sqlite_module
-from podium.db.schema.migrate import MigrationResult, alembic_config, migrate
+from podium.db.schema.migrate import MigrationResult, alembic_config, migrate, newest_schema
 from podium.db.schema.tables import metadata
 from podium.db.stores import events
 from podium.db.stores.events import NewEvent
@@ -206,14 +206,33 @@ def test_unreadable_file_is_refused(path: Path) -> None:
 
 def test_older_database_is_copied_before_the_upgrade(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _podium_database(path)
+    before = newest_schema()
     monkeypatch.setattr(ScriptDirectory, "get_current_head", lambda _: "a newer one")
     done = migrate(path)
-    (copy,) = DataDirectory(path.parent).backups.glob("before-upgrade-from-0001-*.sqlite3")
-    assert done == MigrationResult(str(path), "0001", "a newer one", str(copy))
+    (copy,) = DataDirectory(path.parent).backups.glob(f"before-upgrade-from-{before}-*.sqlite3")
+    assert done == MigrationResult(str(path), before, "a newer one", str(copy))
     assert copy.stat().st_mode & 0o077 == 0
     database = Database(copy)
     with database.read() as connection:
         assert [event["kind"] for event in events.after(connection, 0)] == ["kept"]
+    database.close()
+
+
+def test_each_migration_can_be_undone_and_repeated(path: Path) -> None:
+    _podium_database(path)
+    database = Database(path)
+    with database.read() as connection:
+        newest = _schema(connection)
+    revisions = [each.revision for each in ScriptDirectory.from_config(alembic_config()).walk_revisions()]
+    for older in revisions[1:]:
+        config = alembic_config()
+        with database.write() as connection:
+            config.attributes["connection"] = connection
+            command.downgrade(config, older)
+        assert migrate(path).before == older
+        with database.read() as connection:
+            assert _schema(connection) == newest
+            assert [event["kind"] for event in events.after(connection, 0)] == ["kept"]
     database.close()
 
 

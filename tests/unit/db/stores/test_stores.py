@@ -264,6 +264,24 @@ def test_short_curve_is_not_thinned(database: Database) -> None:
             metrics.of_trial(connection, 1, max_points=3)
 
 
+def test_infinite_point_of_an_imported_study_is_read(database: Database) -> None:
+    accept(database)
+    values = [0.5, float("inf"), float("-inf")]
+    record(database, planned(), *(MetricPoint(AttemptKey(1, 1), "m", n, value, 1.0) for n, value in enumerate(values)))
+    with database.read() as connection:
+        assert metrics.of_trial(connection, 1) == {"m": list(enumerate(values))}
+
+
+def test_curves_of_several_trials_are_read_together(database: Database) -> None:
+    accept(database)
+    record(database, *(planned(number + 1, number) for number in range(3)))
+    record(database, *(MetricPoint(AttemptKey(1, 1), "m", step, float(step), 1.0) for step in range(9)))
+    record(database, MetricPoint(AttemptKey(2, 1), "m", 7, 0.5, 1.0), MetricPoint(AttemptKey(2, 1), "n", 0, 1.0, 1.0))
+    with database.read() as connection:
+        found = metrics.of_trials(connection, [3, 2, 1], "m", max_points=4)
+    assert found == {1: (9, [(0, 0.0), (8, 8.0)]), 2: (1, [(7, 0.5)])}
+
+
 def test_file_of_a_later_attempt_replaces_an_earlier_one(database: Database) -> None:
     accept(database)
     record(database, planned(), placed(1), ended(1, FAILED, then=WAITING), placed(2))

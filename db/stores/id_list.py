@@ -1,0 +1,18 @@
+"""Lists of ids as one parameter of a statement; api."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from sqlalchemy import ScalarSelect, func, select
+
+
+def id_list(ids: Iterable[int]) -> ScalarSelect[Any]:
+    """The ids for `column.in_`: with any number of them, the text of the statement and its compiled form are the same.
+
+    A parameter for each of 100 ids would cost twice the time of the query.
+    """
+    each = func.json_each(json.dumps(list(ids))).table_valued("value")
+    return select(each.c.value).scalar_subquery()
