@@ -14,6 +14,7 @@ from benchmarks import (
     dispatch,
     ensemble_between_graph,
     ensemble_in_graph,
+    growth,
     ingest,
     proposals,
     real_sweep,
@@ -44,8 +45,10 @@ BENCHMARKS: tuple[tuple[frozenset[int], Benchmark], ...] = (
     (frozenset({12}), shared_data.run),
     (frozenset({13}), start_against_ray.run),
     (frozenset({15}), proposals.run),
+    (frozenset({17}), growth.run),
 )
 NUMBERS = frozenset().union(*(numbers for numbers, _ in BENCHMARKS))
+LONG = frozenset({17})  # only measured when named: about 20 minutes
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -72,7 +75,9 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--only", type=_numbers, default=NUMBERS, help="rows, such as 1,2; all by default")
+    parser.add_argument(
+        "--only", type=_numbers, default=NUMBERS - LONG, help="rows, such as 1,2; by default all but 17"
+    )
     parser.add_argument("--quick", action="store_true", help="small workloads, which only show that the benchmarks run")
     parser.add_argument("--repetitions", type=int, default=5, help="repetitions of each comparison; some use fewer")
     parser.add_argument("--output", type=Path, help="folder for the results; with --quick none by default")

@@ -240,6 +240,10 @@ class _Searchers:
         return self.opened
 
 
+# Receives the number of ended trials, and the processor seconds of the scheduler and of the search so far.
+Progress = Callable[[int, float, float], None]
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """The result of a simulated sweep."""
@@ -251,8 +255,18 @@ class Outcome:
     steps: int
 
 
-def simulate(folder: Path, slots: int, trials: int, trial_s: float, method: str = "random") -> Outcome:
-    """Run a sweep of `trials` trials of about `trial_s` seconds to its end. Raises `RuntimeError` if it gets stuck."""
+def simulate(
+    folder: Path,
+    slots: int,
+    trials: int,
+    trial_s: float,
+    method: str = "random",
+    progress: Progress | None = None,
+) -> Outcome:
+    """Run a sweep of `trials` trials of about `trial_s` seconds to its end. Raises `RuntimeError` if it gets stuck.
+
+    `progress` is called after each step of the scheduler.
+    """
     path = folder / "podium.sqlite3"
     migrate(path)
     database = Database(path)
@@ -296,6 +310,8 @@ def simulate(folder: Path, slots: int, trials: int, trial_s: float, method: str 
         pool.take_effect()
         if searchers.opened is not None:
             searchers.opened.take_effect()
+        if progress is not None:
+            progress(pool.ended, cpu_s, search_cpu_now_s)
     database.close()
     return Outcome(
         efficiency=least_s(pool.durations_s, slots) / (clock.now_s - began_s),

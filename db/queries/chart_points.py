@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import heapq
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, Row, and_, select, text
+from sqlalchemy import ColumnElement, Connection, Select, and_, func, select, text
 
 from podium.db.queries.trial_column_expressions import DURATION_S
 from podium.db.schema.tables import attempts, trial_params, trials
@@ -28,6 +27,7 @@ _PLAIN_COLUMNS: dict[str, ColumnElement[Any]] = {
     "duration_s": DURATION_S,
     "device": attempts.c.device_id,
     "cause": attempts.c.cause,
+    "feasible": FEASIBLE,
 }
 _PLAIN = (
     select(*(column.label(name) for name, column in _PLAIN_COLUMNS.items()))
@@ -66,16 +66,16 @@ def points(connection: Connection, sweep: SweepRow, where: Condition, most: int)
     `cause`, `feasible`, `params.NAME` of each parameter that a trial has, and with several objectives `values.NAME`
     and `pareto`: whether the trial is on the Pareto front of the matching trials.
     """
-    found = connection.execute(_valued(where)).all()
-    front = _front(connection, sweep, found)
-    chosen = _sample(found, sweep.goal, front, most)
-    ids = [row.id for row in chosen]
-    columns = _plain(connection, ids) | {"feasible": [bool(row.feasible) for row in chosen]}
+    matching = _ids(connection, where)
+    front = _front(connection, sweep, where)
+    ids = _sample(connection, sweep, where, matching, front, most)
+    columns = _plain(connection, ids)
     columns |= _params(connection, ids)
     if len(sweep.objectives) > 1:
         columns |= _values(connection, ids, [name for name, _ in sweep.objectives])
-        columns["pareto"] = [id_ in front for id_ in ids]
-    return Points(len(found), columns)
+        on_front = set(front)
+        columns["pareto"] = [id_ in on_front for id_ in ids]
+    return Points(len(matching), columns)
 
 
 def distributions(connection: Connection, sweep_id: int) -> dict[str, dict[str, Any]]:
@@ -86,18 +86,17 @@ def distributions(connection: Connection, sweep_id: int) -> dict[str, dict[str, 
     return {name: json.loads(distribution) for name, distribution in rows}
 
 
-def _valued(where: Condition) -> Any:
-    """The columns needed to sample."""
-    return (
-        select(trials.c.id, trials.c.state, trials.c.value, FEASIBLE.label("feasible"))
-        .where(where)
-        .order_by(trials.c.number)
-    )
+def _ids(connection: Connection, where: Condition) -> list[int]:
+    """The ids of the matching trials, by number; as one JSON value, since rows take ten times longer."""
+    matching = select(trials.c.id).where(where).order_by(trials.c.number).subquery()
+    found: list[int] = orjson.loads(connection.execute(select(func.json_group_array(matching.c.id))).scalar_one())
+    return found
 
 
 def _plain(connection: Connection, ids: Sequence[int]) -> Columns:
     rows = connection.execute(_PLAIN, {"ids": json.dumps(ids)}).all()
-    return {name: [row[place] for row in rows] for place, name in enumerate(_PLAIN_COLUMNS)}
+    columns = {name: [row[place] for row in rows] for place, name in enumerate(_PLAIN_COLUMNS)}
+    return columns | {"feasible": [bool(feasible) for feasible in columns["feasible"]]}
 
 
 def _params(connection: Connection, ids: Sequence[int]) -> Columns:
@@ -117,31 +116,35 @@ def _values(connection: Connection, ids: Sequence[int], names: Sequence[str]) ->
     return {f"values.{name}": column for name, column in columns.items()}
 
 
-def _front(connection: Connection, sweep: SweepRow, rows: Sequence[Row[Any]]) -> set[int]:
-    """The ids of the non-dominated trials; empty with one objective."""
+def _front(connection: Connection, sweep: SweepRow, where: Condition) -> list[int]:
+    """The ids of the non-dominated trials, the best by the first objective first; none with one objective."""
     goals = [goal for _, goal in sweep.objectives]
     if len(goals) == 1:
-        return set()
-    ids = [row.id for row in rows if _is_valued(row)]
+        return []
+    ids = list(connection.execute(_best(sweep, where)).scalars())
     columns = _values(connection, ids, [name for name, _ in sweep.objectives])
     costs = list(zip(*columns.values(), strict=True))
     whole = [place for place, values in enumerate(costs) if None not in values]
     first = fronts([costs[place] for place in whole], goals)[:1]
-    return {ids[whole[place]] for front in first for place in front}
+    return [ids[place] for place in sorted(whole[place] for front in first for place in front)]
 
 
-def _is_valued(row: Row[Any]) -> bool:
-    return row.state == TrialState.FINISHED.value and row.value is not None and bool(row.feasible)
+def _best(sweep: SweepRow, where: Condition) -> Select[int]:
+    """The ids of the finished, feasible trials, best first by the first objective."""
+    valued = (trials.c.state == TrialState.FINISHED.value) & trials.c.value.is_not(None) & FEASIBLE
+    by = trials.c.value.desc() if sweep.goal == "maximize" else trials.c.value.asc()
+    return select(trials.c.id).where(where, valued).order_by(by, trials.c.number)
 
 
-def _sample(rows: Sequence[Row[Any]], goal: str, front: set[int], most: int) -> list[Row[Any]]:
-    """The trials to show, in the same order."""
-    if len(rows) <= most:
-        return list(rows)
-    sign = -1 if goal == "maximize" else 1
-    ranked = [(row.id not in front, sign * row.value, place) for place, row in enumerate(rows) if _is_valued(row)]
-    kept = {place for _, _, place in heapq.nsmallest(min(BEST_IN_SAMPLE, most // 2), ranked)}
-    rest = [place for place in range(len(rows)) if place not in kept]
+def _sample(
+    connection: Connection, sweep: SweepRow, where: Condition, matching: list[int], front: Sequence[int], most: int
+) -> list[int]:
+    """The trials to show, in the same order: the front, the best ones, and an even sample of the others."""
+    if len(matching) <= most:
+        return matching
+    best = connection.execute(_best(sweep, where).limit(BEST_IN_SAMPLE)).scalars()
+    kept = set(list(dict.fromkeys([*front, *best]))[: min(BEST_IN_SAMPLE, most // 2)])
+    rest = [id_ for id_ in matching if id_ not in kept]
     wanted = most - len(kept)
     kept.update(rest[index * len(rest) // wanted] for index in range(wanted))
-    return [rows[place] for place in sorted(kept)]
+    return [id_ for id_ in matching if id_ in kept]

@@ -207,7 +207,7 @@ def _mixed(number: ColumnElement[Any], column: ColumnElement[Any], term: Term) -
 
 def _is_among(number: ColumnElement[Any], column: ColumnElement[Any], values: Sequence[Value]) -> Condition:
     others = [value for value in values if value.range is None]
-    ways = [_is_text_among(column, others, json.dumps)]
+    ways = [_is_text_among(column, others, json.dumps)] if others else []
     if numbers := [value.number for value in others if value.number is not None]:
         ways.append(and_(number.in_(numbers), column.not_in(("true", "false"))))
     words = {value.text.lower() for value in others if not value.quoted} & {"true", "false", "null", "none"}
