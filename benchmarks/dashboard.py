@@ -58,7 +58,8 @@ def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
     with tempfile.TemporaryDirectory(prefix="podium-bench-") as folder:
         package = optuna_dashboard.installed(Path(folder) / "optuna-dashboard")
         for count in counts:
-            ours[count] = podium(Path(folder) / f"podium-{count}", count, executable, visits)
+            data_dir = Path(folder) / f"podium-{count}"
+            ours[count] = podium(data_dir, prepare(data_dir, count), executable, visits)
             plan.say(f"{count:,} trials, Podium: {_summary(ours[count])}")
             if count not in peer_counts:
                 continue
@@ -67,11 +68,15 @@ def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
     return [_row(ours, theirs, visits, executable is not None)]
 
 
-def podium(folder: Path, count: int, executable: str | None, visits: int) -> Measurement:
-    """Measure Podium's service and pages."""
+def prepare(folder: Path, count: int) -> int:
+    """A new data directory with a sweep of `count` trials; returns its id."""
     data = DataDirectory(folder)
     data.prepare()
-    sweep_id = fill(data.database, count)
+    return fill(data.database, count)
+
+
+def podium(folder: Path, sweep_id: int, executable: str | None, visits: int) -> Measurement:
+    """Measure Podium's service and pages."""
     with service(folder, "cpu:2", own=True) as client:
         token = (folder / "admin.token").read_text().strip()
         path = f"/api/v1/sweeps/{sweep_id}"

@@ -71,7 +71,7 @@ def show_points(
 ) -> Response:
     """Matching trials as columns; a sample with the best trials if more than `max` match."""
     with service.database.read(within_s=WITHIN_S) as connection:
-        sweep = sweeps.get(connection, sweep_id)
+        sweep = sweeps.without_counts(connection, sweep_id)
         found = chart_points.points(connection, sweep, filter_condition(connection, filter, sweep), max)
         spec = spec_from_json(sweep.spec_json)
         known = {f"params.{name}" for name in spec.parameters}
@@ -98,7 +98,7 @@ def show_curves(
 ) -> Response:
     """Learning curves of one metric, by default the sweep's objective."""
     with service.database.read(within_s=WITHIN_S) as connection:
-        sweep = sweeps.get(connection, sweep_id)
+        sweep = sweeps.without_counts(connection, sweep_id)
         where = filter_condition(connection, filter, sweep)
         found = curves.curves(connection, sweep, where, metric, max_points=max_points, limit=limit)
     goal = next((goal for name, goal in sweep.objectives if name == found.metric), None)

@@ -130,7 +130,7 @@ def list_trials(
     Trials without a value in that column come last.
     """
     with service.database.read(within_s=WITHIN_S) as connection:
-        sweep = sweeps.get(connection, sweep_id)
+        sweep = sweeps.without_counts(connection, sweep_id)
         order = order_of(sort, sweep)
         where = filter_condition(connection, filter, sweep)
         position = None if after is None else position_of(after, sort, order)
@@ -152,7 +152,7 @@ def best_trials(
     excluded.
     """
     with service.database.read() as connection:
-        sweep = sweeps.get(connection, sweep_id)
+        sweep = sweeps.without_counts(connection, sweep_id)
         goals = [goal for _, goal in sweep.objectives]
         if len(goals) == 1:
             return [best_view(row) for row in trial_pages.best(connection, sweep_id, sweep.goal, k or 1)]
