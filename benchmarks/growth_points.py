@@ -6,6 +6,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from benchmarks.growth_series import Series
 from benchmarks.growth_trials import size_mb
@@ -25,7 +26,7 @@ POINTS = (100_000, 1_000_000, 10_000_000)
 TRIALS = 1_000
 BATCH = 1_000  # points in a transaction
 READS = 20
-_SPEC = {
+_SPEC: dict[str, Any] = {
     "name": "points",
     "method": "random",
     "metric": {"name": "loss", "goal": "minimize"},
