@@ -73,7 +73,7 @@ def row(parts: dict[str, Part]) -> Row:
         "cost as work grows: trials, pages, slots, members, metric points",
         [each.figure() for each in series],
         1,
-        targets=[each.target() for each in series if each.grows],
+        targets=[each.target() for each in series if each.is_fitted],
         notes=["all sizes and the plots: docs/performance.md"],
     )
 
@@ -98,6 +98,7 @@ def _chapter(name: str, series: list[Series], about: Part) -> str:
     machine, versions = about["machine"], about["versions"]
     measured_on = (
         f"{about['date'][:10]}, {machine['cores']} cores, {machine['memory_gib']} GiB, {machine['system']}, "
+        f"load {machine['load_1min']} at the end, "
         f"Python {versions['python']}, SQLite {versions['sqlite']}, Ray {versions['ray']}, torch {versions['torch']}."
     )
     return f"## {TITLES[name]}\n\n![{TITLES[name]}](images/growth-{name}.svg)\n\n{table(series)}\n{measured_on}\n"
@@ -107,12 +108,13 @@ def main(arguments: list[str] | None = None) -> None:
     """Measure some parts; without any, only write the page again."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.growth", description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}")
+    parser.add_argument("--largest", type=int, help="leave out sizes above this one")
     parser.add_argument("--quick", action="store_true", help="small sizes, printed and not stored")
     options = parser.parse_args(arguments)
     if unknown := sorted(set(options.parts) - set(PARTS)):
         parser.error(f"unknown part {unknown[0]!r}; known parts: {', '.join(PARTS)}")
     for name in options.parts:
-        parts = measured(Plan(options.quick), [name])
+        parts = measured(Plan(options.quick, largest=options.largest), [name])
         print(table(series_of(parts[name])))
         if not options.quick:
             save(STORED, parts)

@@ -34,7 +34,7 @@ _SWEEP: dict[str, Any] = {
 
 def run(plan: Plan) -> list[Series]:
     """One trial per member; the ensembles run one after the other."""
-    counts = (2, 4) if plan.quick else MEMBERS
+    counts = plan.sizes((2, 4), MEMBERS)
     found: dict[str, dict[int, float]] = defaultdict(dict)
     with tempfile.TemporaryDirectory(prefix="podium-bench-") as folder:
         data_dir = Path(folder) / "data"

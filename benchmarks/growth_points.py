@@ -38,7 +38,7 @@ _SPEC: dict[str, Any] = {
 
 def run(plan: Plan) -> list[Series]:
     """Points of 1,000 trials in turn through the recorder, as a scheduler commits them."""
-    counts = (1_000, 10_000) if plan.quick else POINTS
+    counts = plan.sizes((1_000, 10_000), POINTS)
     found: dict[tuple[str, str], dict[int, float]] = {}
     with tempfile.TemporaryDirectory(prefix="podium-bench-") as folder:
         path = DataDirectory(Path(folder)).database

@@ -36,6 +36,11 @@ class Series:
         above = sum((size - middle) * (total - level) for size, total in zip(sizes, totals, strict=True))
         return above / sum((size - middle) ** 2 for size in sizes)
 
+    @property
+    def is_fitted(self) -> bool:
+        """Whether there is an exponent: not for rates, nor for a single size."""
+        return self.grows and len(self.values) > 1
+
     def figure(self) -> Figure:
         """The value at the largest size."""
         size = max(self.values)
@@ -82,7 +87,7 @@ def table(series: Sequence[Series]) -> str:
     lines = [_line(head), _line(["---"] * len(head))]
     for each in series:
         cells = [_text(each.values[size]) if size in each.values else "–" for size in sizes]
-        lines.append(_line([f"{each.name}, {each.unit}", *cells, f"{each.exponent:.2f}" if each.grows else "–"]))
+        lines.append(_line([f"{each.name}, {each.unit}", *cells, f"{each.exponent:.2f}" if each.is_fitted else "–"]))
     return "\n".join(lines) + "\n"
 
 

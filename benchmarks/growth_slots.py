@@ -25,7 +25,7 @@ PER_SECOND = 20.0  # trials that end in a second with any number of slots, so th
 
 def real(plan: Plan) -> list[Series]:
     """A service with trivial trials: memory and processor time of its parts. Slots share the cores of one machine."""
-    slots, trials = ((1, 2), 20) if plan.quick else (REAL, TRIALS)
+    slots, trials = plan.sizes((1, 2), REAL), 20 if plan.quick else TRIALS
     memory: dict[str, dict[int, float]] = defaultdict(dict)
     processor: dict[str, dict[int, float]] = defaultdict(dict)
     for count in slots:
@@ -63,7 +63,7 @@ def _parts(what: str, unit: str, found: dict[str, dict[int, float]]) -> list[Ser
 
 def simulated(plan: Plan) -> list[Series]:
     """The same rate of trials on more and more slots: the scheduler's processor time for one trial."""
-    slots, trials = ((2, 4, 8), 40) if plan.quick else (SIMULATED, SIMULATED_TRIALS)
+    slots, trials = plan.sizes((2, 4, 8), SIMULATED), 40 if plan.quick else SIMULATED_TRIALS
     values = {}
     for count in slots:
         with tempfile.TemporaryDirectory(prefix="podium-bench-") as folder:

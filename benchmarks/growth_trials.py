@@ -28,7 +28,7 @@ _MIB = 1 << 20
 
 def scheduler(plan: Plan) -> list[Series]:
     """One simulated sweep with random search on 16 slots, in a process of its own, observed as it grows."""
-    counts = (100, 200, 400) if plan.quick else COUNTS
+    counts = plan.sizes((100, 200, 400), COUNTS)
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     with tempfile.TemporaryDirectory(prefix="podium-bench-") as folder:
@@ -89,7 +89,7 @@ def size_mb(path: Path) -> float:
 
 def pages(plan: Plan) -> list[Series]:
     """The requests of a sweep's page, and the page in Chromium, if it is installed; as in row 9."""
-    counts = (100, 200) if plan.quick else COUNTS
+    counts = plan.sizes((100, 200), COUNTS)
     executable = page_times.chromium()
     found: dict[str, dict[int, float]] = {}
     with tempfile.TemporaryDirectory(prefix="podium-bench-") as folder:

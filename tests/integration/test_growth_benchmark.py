@@ -14,7 +14,7 @@ from benchmarks.run_settings import Plan
 SIZES = (10, 1_000, 10_000, 100_000)
 ABOUT = {
     "date": "2026-01-02T03:04:05",
-    "machine": {"cores": 2, "memory_gib": 8.0, "system": "Linux x86_64"},
+    "machine": {"cores": 2, "memory_gib": 8.0, "system": "Linux x86_64", "load_1min": 0.5},
     "versions": {"python": "3.11", "sqlite": "3.53", "ray": "2.56", "torch": "2.10"},
 }
 
@@ -68,7 +68,7 @@ def test_page_gets_tables_and_plots(tmp_path: Path) -> None:
         text = page.read_text()
         assert text.startswith("# Title\n") and text.endswith("\n\nend\n") and "old" not in text
         assert text.count("## Metric points") == text.count("](images/growth-points.svg)") == 1
-        assert "2026-01-02, 2 cores" in text
+        assert "2026-01-02, 2 cores, 8.0 GiB, Linux x86_64, load 0.5" in text
         plot = (tmp_path / "images" / "growth-points.svg").read_text()
         assert "memory" in plot and "cost" in plot
     page.write_text("# Title\n")
@@ -102,6 +102,12 @@ def test_simulated_parts_run(name: str, capsys: pytest.CaptureFixture[str]) -> N
     rows = capsys.readouterr().out.splitlines()[2:-1]
     assert len(rows) == {"trials": 4, "simulated-slots": 1, "points": 6}[name]
     assert all("–" not in row.split(" | ")[1:-1] for row in rows), "each quantity has a value at each size"
+
+
+def test_larger_sizes_are_left_out() -> None:
+    assert Plan().sizes((1,), (10, 100, 1000)) == (10, 100, 1000)
+    assert Plan(largest=100).sizes((1,), (10, 100, 1000)) == (10, 100)
+    assert Plan(quick=True, largest=100).sizes((1,), (10, 100)) == (1,)
 
 
 def test_unknown_part_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
