@@ -16,6 +16,7 @@ DEV   := .venv/.installed-dev
 # Lies on top of .venv: only what the benchmarks compare with is installed in it, and .venv stays as it is.
 BENCH_VENV := .venv-bench
 BENCHED    := $(BENCH_VENV)/.installed
+BENTOML    := $(BENCH_VENV)/bentoml
 KSERVE     := .venv/kserve
 PURELIB    := -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
 
@@ -34,7 +35,7 @@ help:
 	@echo 'make demo     search, train and ensemble on this machine; DEMO="--json FILE" keeps the result'
 	@echo 'make test     the tests; TEST="tests/unit -k name" for some of them'
 	@echo 'make test-all  the slow tests as well: longer campaigns, full disks, every example'
-	@echo 'make test-extras  what Ray runs where ray[default], ray[tune] and ray[serve] are installed, in .venv-bench'
+	@echo 'make test-extras  what needs ray[default], ray[tune], ray[serve] and the other peers, in .venv-bench'
 	@echo 'make kserve   the test of KServe'"'"'s client, which needs an environment of its own'
 	@echo 'make soak     100,000 predictions while members stall and die: minutes; SOAK=20000 for fewer'
 	@echo 'make faults   200 kills of the service and its parts and 200 of trials: a quarter of an hour; FAULTS="--seed 8"'
@@ -58,10 +59,11 @@ test: $(DEV)
 test-all: $(DEV)
 	@$(BIN)/python -m tests --all
 
-test-extras: $(BENCHED)
-	@$(BENCH_VENV)/bin/python -c 'import ray.serve, ray.tune, ray.dashboard.optional_deps'
+test-extras: $(BENCHED) $(BENTOML)/.installed
+	@$(BENCH_VENV)/bin/python -c 'import litserve, ray.serve, ray.tune, ray.dashboard.optional_deps'
 	@$(BENCH_VENV)/bin/python -m pytest tests/integration/test_ray_exposure.py \
-		tests/integration/test_benchmarks.py::test_ensembles_run_against_ray_serve
+		tests/integration/test_benchmarks.py::test_ensembles_run_against_peers \
+		tests/integration/test_benchmarks_peers.py
 
 kserve: $(DEV) $(KSERVE)/.installed
 	@PODIUM_KSERVE_PYTHON=$(KSERVE)/bin/python $(BIN)/python -m pytest tests/integration/third_party/test_inference.py
@@ -95,7 +97,7 @@ audit: $(DEV)
 lint-deploy:
 	@PATH="$(CURDIR)/$(BIN):$$PATH" deploy/lint.sh
 
-bench: $(BENCHED)
+bench: $(BENCHED) $(BENTOML)/.installed
 	@$(BENCH_VENV)/bin/python -m benchmarks $(BENCH)
 
 serve: $(RUN)
@@ -145,6 +147,13 @@ $(BENCHED): $(DEV)
 	@$(BIN)/python -m venv --clear --without-pip $(BENCH_VENV)
 	@$(BIN)/python $(PURELIB) > "$$($(BENCH_VENV)/bin/python $(PURELIB))/podium-dev.pth"
 	@$(PIP_CONSTRAINED) $(BENCH_VENV)/bin/python $(PIP_ARGUMENTS) -e '.[bench]'
+	@touch $@
+
+$(BENTOML)/.installed: benchmarks/bentoml-requirements.txt $(BENCHED)
+	@echo 'Installing BentoML in an environment of its own.'
+	@$(BIN)/python -m venv --clear --without-pip $(BENTOML)
+	@{ $(BIN)/python $(PURELIB) && echo "$(CURDIR)/src"; } > "$$($(BENTOML)/bin/python $(PURELIB))/podium-dev.pth"
+	@$(BENTOML)/bin/python -m pip --disable-pip-version-check install -qq --no-deps -r $<
 	@touch $@
 
 $(NPM_DONE): $(DASHBOARD)/package.json $(DASHBOARD)/package-lock.json $(DASHBOARD)/.npmrc

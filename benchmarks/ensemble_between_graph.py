@@ -1,21 +1,30 @@
-"""Row 7: an ensemble of three networks, each in its own process, over HTTP, compared with Ray Serve.
+"""Row 7: ensembles of three networks over HTTP, compared with Ray Serve, LitServe and BentoML.
 
-Measured: requests with one row of the digits, JSON in and out, from clients with persistent connections: the latency of
-one client in a closed loop, and the requests per second of 16 such clients.
+Measured: requests with one row of the digits, JSON in and out, from clients with persistent connections in a closed
+loop: the latency of one client; and the requests per second of 16, 64 and 256 clients. With it, the processor time per
+request of all processes of each server, which depends less on what else the machine does.
 
-Podium: the gateway's own port, a bearer token, validated rows, and the status of each member in every response. Ray
-Serve: `benchmarks.ray_serve_baseline`, with `gather` and a timeout; once with default settings, and once with the
-settings that its documentation recommends for throughput (gRPC between replicas, HAProxy in front), called "tuned"
-here. Both sides: the same three model files and the same code that runs them, an MLP 64-128-10 each with one thread,
-one process per member, plus one process for Podium and two for Ray Serve (its proxy and the ingress). The service and
-Ray are started again for each repetition, one after the other and never at the same time. The clients are one process
-on the same cores; the notes list how many cores each kind of process used with 16 clients.
+Podium: the gateway's own port. Between-graph is one process per network; in-graph is one process with all networks.
+Between-graph also over the Open Inference Protocol with raw tensors.
 
-For comparison: the same three networks as one program (in-graph), and between-graph over the Open Inference Protocol
-with raw tensors.
+Ray Serve (`benchmarks.ray_serve_baseline`): composition with `gather` and a timeout, one process per network, its proxy
+and the ingress; once with default settings, and once with the settings that its documentation recommends for throughput
+(gRPC between replicas, HAProxy in front), called "tuned" here. LitServe (`benchmarks.litserve_baseline`) and BentoML
+(`benchmarks.bentoml_baseline`): all networks in one worker with batches of up to 16.
 
-Not measured: large inputs, several machines, GPUs, more than one replica, TLS, batching on Ray Serve (`serve.batch`
-waits 10 ms for further requests by default).
+The work is not equal, to the advantage of the peers: in Podium each request carries a bearer token, its rows are
+validated, and the response has the mean, the labels, their entropy and mutual information, and a report on each member.
+The peers have no token and no report: Ray Serve answers with the mean, the labels and a count, LitServe and BentoML
+with the mean alone. In LitServe and BentoML a network that hangs or crashes stops all three; in-graph ensembles share
+this, and between-graph ensembles do not.
+
+All sides run the same three model files by the same code, an MLP 64-128-10 each with one thread, and have the same
+deadline. Each server is started again for each repetition, one after the other and never at the same time. The clients
+are one process on the same cores; the notes list how many cores each kind of process used, and a measurement whose
+clients used most of one core is refused, since it would show their limit.
+
+Not measured: large inputs, several machines, GPUs, more than one replica or worker, TLS, batching on Ray Serve
+(`serve.batch` waits 10 ms for further requests by default).
 """
 
 from __future__ import annotations
@@ -26,74 +35,131 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from benchmarks.ensemble_servers import FAST, Served, podium, ray_serve, train
-from benchmarks.results import Figure, Row, at_most, more, ratio, times_more
+from benchmarks import ensemble_servers
+from benchmarks.ensemble_servers import FAST, Answers, Served, podium, ray_serve, train
+from benchmarks.results import Figure, Row, Target, at_most, more, ratio, times_more
 from benchmarks.run_settings import Plan
 
-CLIENTS = 16
-DEADLINE_MS = 1000.0
-ALONE, TOGETHER = "p50, 1 client", "requests/s, 16 clients"
+MANY, QUICK = (16, 64, 256), (16,)
+DEADLINE_MS = 10_000.0
+LOAD_CORES = 0.9  # beyond this, the clients may be what limits the rate
+BETWEEN, RAW, IN_GRAPH = "between-graph", "between-graph, raw tensors", "in-graph"
+COMPOSED, TUNED, LIT, BENTO = "Ray Serve", "Ray Serve, tuned", "LitServe", "BentoML"
+OURS, PEERS = (BETWEEN, RAW, IN_GRAPH), (COMPOSED, TUNED, LIT, BENTO)
+NOT_QUICK = frozenset({RAW, TUNED})  # what a quick run leaves out
 UNITS = {
-    ALONE: "ms",
-    "p95, 1 client": "ms",
-    "p99, 1 client": "ms",
-    TOGETHER: "1/s",
-    "p99, 16 clients": "ms",
-}
-JSON, TUNED = "", ", tuned"
+    "p50": "ms", "p95": "ms", "p99": "ms", "requests/s": "1/s", "answered": "%", "processor time a request": "us",
+}  # fmt: skip
+ALONE, TOGETHER = "p50, 1 client", "requests/s, 16 clients"
+COMPARED = (ALONE, *(f"requests/s, {clients} clients" for clients in MANY), "processor time a request, 16 clients")
+PAIRS = (*((BETWEEN, peer) for peer in PEERS), (IN_GRAPH, LIT), (IN_GRAPH, BENTO))
+AIMS = ((BETWEEN, COMPOSED, 40.0), (BETWEEN, TUNED, 10.0), (IN_GRAPH, LIT, 4.0), (BETWEEN, LIT, 2.5))
+ALONE_MS = 2.5
+SURE = 16  # up to so many clients, each request must be answered; beyond, slow servers miss the deadline
 Open = Callable[[], contextlib.AbstractContextManager[Served]]
-Samples = Mapping[str, list[float]]
+Figures = Mapping[tuple[str, str], Figure]  # by name, and by the side
 
 
 def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
     """Row 7."""
-    ours: Samples = defaultdict(list)
-    theirs: Samples = defaultdict(list)
+    samples: dict[tuple[str, str], list[float]] = defaultdict(list)
     notes: list[str] = []
     with tempfile.TemporaryDirectory(prefix="podium-bench-") as folder:
         data_dir = Path(folder) / "data"
-        models = train(data_dir, DEADLINE_MS)
-        sides: list[tuple[str, str, Open, Samples]] = [
-            ("Podium", JSON, lambda: podium(data_dir, "between_graph"), ours),
-            ("Ray Serve", JSON, lambda: ray_serve(models, "gather", DEADLINE_MS, {}), theirs),
-            ("Podium", ", raw tensors", lambda: podium(data_dir, "between_graph", binary=True), ours),
-            ("Ray Serve", TUNED, lambda: ray_serve(models, "gather", DEADLINE_MS, FAST), theirs),
-            ("Podium", ", in-graph", lambda: podium(data_dir, "in_graph"), ours),
-        ]
+        opened = sides(data_dir, train(data_dir, DEADLINE_MS))
         for _ in range(plan.repetitions):
-            for name, kind, side, samples in sides[:2] if plan.quick else sides:
-                with side() as served:
-                    notes.append(name + kind + ": " + measure(served, kind, samples, plan))
-                plan.say(notes[-1])
-    return [_row(_figures(ours), _figures(theirs), plan, notes)]
+            for side in (side for side in opened if not plan.quick or side not in NOT_QUICK):
+                with opened[side]() as served:
+                    for name, value in measure(served, side, plan, notes).items():
+                        samples[name, side].append(value)
+    return [row(as_figures(samples), plan, notes, ensemble_servers.peer_versions())]
 
 
-def measure(served: Served, kind: str, samples: Samples, plan: Plan) -> str:
-    """One repetition of one side; returns the result as text."""
-    seconds = 1.0 if plan.quick else 6.0
-    (one, _), (many, cores) = served.ask(1, seconds), served.ask(CLIENTS, seconds)
-    for heard in (one, many):
-        if len(heard.good) < len(heard.answers):
-            raise RuntimeError(f"{len(heard.answers) - len(heard.good)} of {len(heard.answers)} requests failed")
-    found = (one.took_ms(0.5), one.took_ms(0.95), one.took_ms(0.99), many.per_second, many.took_ms(0.99))
-    for name, value in zip(UNITS, found, strict=True):
-        samples[name + kind].append(value)
-    return f"{found[0]:.2f} ms with 1 client, {found[3]:.0f} requests/s with {CLIENTS}; then in cores: {cores}"
+def sides(data_dir: Path, models: list[str]) -> dict[str, Open]:
+    """What is measured, in alternation of Podium and its peers."""
+    return {
+        BETWEEN: lambda: podium(data_dir, "between_graph"),
+        COMPOSED: lambda: ray_serve(models, "gather", DEADLINE_MS, {}),
+        RAW: lambda: podium(data_dir, "between_graph", binary=True),
+        TUNED: lambda: ray_serve(models, "gather", DEADLINE_MS, FAST),
+        IN_GRAPH: lambda: podium(data_dir, "in_graph"),
+        LIT: lambda: ensemble_servers.litserve(models),
+        BENTO: lambda: ensemble_servers.bentoml(models),
+    }
 
 
-def _figures(samples: Samples) -> dict[str, Figure]:
-    units = {name: unit for name in samples for plain, unit in UNITS.items() if name.startswith(plain)}
-    return {name: Figure(name, units[name], tuple(values)) for name, values in samples.items()}
+def measure(served: Served, side: str, plan: Plan, notes: list[str]) -> dict[str, float]:
+    """One repetition of one side. Raises `RuntimeError` for a failed request, or if the clients were too slow."""
+    found: dict[str, float] = {}
+    for clients in (1, *(QUICK if plan.quick else MANY)):
+        answers = served.ask(clients, 1.0 if plan.quick else 4.0)
+        check(answers, side, clients)
+        found |= quantities(answers, clients)
+        notes.append(f"{side}, {clients}: {answers.heard.per_second:.0f} requests/s; in cores: {answers.cores()}")
+        plan.say(notes[-1])
+    return found
 
 
-def _row(ours: dict[str, Figure], theirs: dict[str, Figure], plan: Plan, notes: list[str]) -> Row:
-    ratios = {}
-    for kind in (JSON, TUNED):
-        if ALONE + kind in theirs:
-            ratios[ALONE + kind] = ratio(ours[ALONE], theirs[ALONE + kind])
-            ratios[TOGETHER + kind] = more(ours[TOGETHER], theirs[TOGETHER + kind])
+def check(answers: Answers, side: str, clients: int) -> None:
+    """Raise `RuntimeError` for failed requests of few clients, or if the clients had no time to spare."""
+    failed = len(answers.heard.answers) - len(answers.heard.good)
+    if (failed and clients <= SURE) or not answers.heard.good:
+        raise RuntimeError(f"{side}: {failed} of {len(answers.heard.answers)} requests of {clients} clients failed")
+    if answers.load_cores > LOAD_CORES:
+        raise RuntimeError(
+            f"{side}: the load of {clients} clients used {answers.load_cores:.2f} of one core, so that it may be what "
+            "limits the rate; measure with several load processes"
+        )
+
+
+def quantities(answers: Answers, clients: int) -> dict[str, float]:
+    """What is recorded of one load; the units are in `UNITS`."""
+    heard = answers.heard
+    found = {"p99": heard.took_ms(0.99), "processor time a request": answers.processor_us}
+    if clients == 1:
+        found = {"p50": heard.took_ms(0.5), "p95": heard.took_ms(0.95), **found}
+    else:
+        answered = 100 * len(heard.good) / len(heard.answers)
+        found = {"requests/s": heard.per_second, "answered": answered, **found}
+    return {f"{name}, {clients} {'client' if clients == 1 else 'clients'}": value for name, value in found.items()}
+
+
+def as_figures(samples: Mapping[tuple[str, str], list[float]]) -> dict[tuple[str, str], Figure]:
+    """The samples as figures."""
+    return {
+        (name, side): Figure(f"{name}, {side}", UNITS[name.split(", ")[0]], tuple(values))
+        for (name, side), values in samples.items()
+    }
+
+
+def row(found: Figures, plan: Plan, notes: list[str], versions: str) -> Row:
+    """The figures with their ratios and targets."""
     return Row(
-        7, "between-graph ensemble of three networks, one row a request, JSON over HTTP", list(ours.values()),
-        plan.repetitions, targets=(times_more(ours[TOGETHER], theirs[TOGETHER], 20), at_most(ours[ALONE], 2.5)),
-        peer_name="Ray Serve, gather with a timeout", peer=list(theirs.values()), ratios=ratios, notes=notes,
+        7, "ensemble of three networks, one row a request, JSON over HTTP", _of_sides(found, OURS), plan.repetitions,
+        targets=targets(found), peer_name=versions, peer=_of_sides(found, PEERS), ratios=_ratios(found), notes=notes,
     )  # fmt: skip
+
+
+def targets(found: Figures) -> list[Target]:
+    """Those of the sides that were measured."""
+    rates = [
+        times_more(found[TOGETHER, ours], found[TOGETHER, peer], times, peer)
+        for ours, peer, times in AIMS
+        if (TOGETHER, peer) in found
+    ]
+    return [*rates, at_most(found[ALONE, BETWEEN], ALONE_MS)]
+
+
+def _of_sides(found: Figures, wanted: tuple[str, ...]) -> list[Figure]:
+    return [figure for wanted_side in wanted for (_, side), figure in found.items() if side == wanted_side]
+
+
+def _ratios(found: Figures) -> dict[str, float]:
+    return {
+        f"{name}, {ours} to {peer}": (more if name.startswith("requests/s") else ratio)(
+            found[name, ours], found[name, peer]
+        )
+        for ours, peer in PAIRS
+        for name in COMPARED
+        if (name, ours) in found and (name, peer) in found
+    }

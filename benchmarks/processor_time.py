@@ -24,6 +24,14 @@ def used_s(root: int, name: Naming) -> dict[str, float]:
     return found
 
 
+def descendants(root: int) -> list[psutil.Process]:
+    """All processes below `root`; none if it has ended."""
+    try:
+        return psutil.Process(root).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
+
+
 def named(root: int, name: Naming, wanted: str) -> tuple[int, ...]:
     """The ids of the processes of one kind below `root`; one that ends in the meantime has no kind."""
     found = []
@@ -34,7 +42,11 @@ def named(root: int, name: Naming, wanted: str) -> tuple[int, ...]:
     return tuple(found)
 
 
-def shares(before: Mapping[str, float], after: Mapping[str, float], seconds: float) -> str:
-    """The usage between two measurements in cores, in descending order."""
-    cores = {name: (after[name] - before.get(name, 0.0)) / seconds for name in after}
-    return ", ".join(f"{name} {used:.2f}" for name, used in sorted(cores.items(), key=lambda each: -each[1]))
+def between(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
+    """Seconds of each kind of process between two measurements."""
+    return {name: after[name] - before.get(name, 0.0) for name in after}
+
+
+def shares(used: Mapping[str, float], seconds: float) -> str:
+    """The usage in cores, in descending order."""
+    return ", ".join(f"{name} {each / seconds:.2f}" for name, each in sorted(used.items(), key=lambda each: -each[1]))

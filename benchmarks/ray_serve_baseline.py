@@ -21,28 +21,20 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import ray
-import torch
-from numpy.typing import NDArray
 from ray import serve
 from ray.serve.handle import DeploymentHandle
 from ray.serve.schema import LoggingConfig
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
-from podium.ensemble.values.ensemble_snapshot import Combination
-from podium.ensemble.values.ensemble_spec import Precision, Rule, Task
-from podium.ensemble.worker.network_interface import ModelFile
-from podium.ensemble.worker.network_loading import load
-from podium.sweep.runtime.regular_files import sha256_of
+from benchmarks.peer_networks import OneNetwork, Rows
 
 ONGOING = 100
 READY = "ready"
-Rows = NDArray[np.float32]
 
 
 @serve.deployment(max_ongoing_requests=ONGOING)
@@ -50,14 +42,10 @@ class Member:
     """One network."""
 
     def __init__(self, path: str) -> None:
-        torch.set_num_threads(1)
-        alone = Combination(Task.CLASSIFICATION, Rule.MEAN, (1.0,))
-        file = ModelFile(path, sha256_of(Path(path)), 0)
-        self._network = load([file], in_graph=False, combination=alone, precision=Precision.FLOAT32)
+        self._network = OneNetwork(path)
 
     async def __call__(self, rows: Rows) -> Rows:
-        answers: Rows = self._network.predict(rows).predictions[0]
-        return answers
+        return self._network.predict(rows)
 
 
 @serve.deployment(max_ongoing_requests=ONGOING)

@@ -62,10 +62,10 @@ def times_less(podium: Figure, peer: Figure, times: float) -> Target:
     return Target(f"{podium.name} ≥ {times:g} × less", f"{_short(found)} ×", found >= times)
 
 
-def times_more(podium: Figure, peer: Figure, times: float) -> Target:
-    """Our median must be `times` the peer's."""
+def times_more(podium: Figure, peer: Figure, times: float, than: str = "more") -> Target:
+    """Our median must be `times` the peer's; `than` names one of several peers."""
     found = more(podium, peer)
-    return Target(f"{podium.name} ≥ {times:g} × more", f"{_short(found)} ×", found >= times)
+    return Target(f"{podium.name} ≥ {times:g} × {than}", f"{_short(found)} ×", found >= times)
 
 
 def more(podium: Figure, peer: Figure) -> float:

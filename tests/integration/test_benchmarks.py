@@ -17,6 +17,7 @@ import pytest
 
 from benchmarks import __main__ as benchmarks
 from benchmarks import load, processor_time, results
+from benchmarks.ensemble_servers import BENTOML
 from benchmarks.results import Figure, Row, at_least, at_most, more, ratio, times_less, times_more
 from benchmarks.simulation import least_s, simulate
 
@@ -162,7 +163,9 @@ def test_load_ends_at_first_response_of_all_members(told_s: float) -> None:
 def test_processor_time_is_attributed_to_component() -> None:
     used = processor_time.used_s(os.getpid(), lambda process: "tests")
     assert used["tests"] > 0
-    assert processor_time.shares({"a": 1.0}, {"a": 2.0, "b": 3.0}, 2.0) == "b 1.50, a 0.50"
+    spent = processor_time.between({"a": 1.0}, {"a": 2.0, "b": 3.0})
+    assert spent == {"a": 1.0, "b": 3.0}
+    assert processor_time.shares(spent, 2.0) == "b 1.50, a 0.50"
 
 
 def test_process_has_no_kind_when_it_ends_during_inspection() -> None:
@@ -180,9 +183,12 @@ def test_process_has_no_kind_when_it_ends_during_inspection() -> None:
 
 
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize("number", [7, 8])  # trains networks, and starts two services and Ray Serve
-def test_ensembles_run_against_ray_serve(tmp_path: Path, number: int) -> None:
-    pytest.importorskip("ray.serve", exc_type=ImportError)  # needs the extra `bench`
+@pytest.mark.parametrize("number", [7, 8])  # trains networks, and starts two services and the peers
+def test_ensembles_run_against_peers(tmp_path: Path, number: int) -> None:
+    for package in ("ray.serve", "litserve"):
+        pytest.importorskip(package, exc_type=ImportError)  # needs the extra `bench`
+    if not BENTOML.exists():
+        pytest.skip("BentoML has an environment of its own, which `make test-extras` installs")
     benchmarks.main(["--quick", "--only", str(number), "--output", str(tmp_path)])
     (row,) = results.load(tmp_path)
     check(row)
