@@ -55,7 +55,7 @@ COMPARED = (ALONE, *(f"requests/s, {clients} clients" for clients in MANY), "pro
 PAIRS = (*((BETWEEN, peer) for peer in PEERS), (IN_GRAPH, LIT), (IN_GRAPH, BENTO))
 AIMS = ((BETWEEN, COMPOSED, 40.0), (BETWEEN, TUNED, 10.0), (IN_GRAPH, LIT, 4.0), (BETWEEN, LIT, 2.5))
 ALONE_MS = 2.5
-SURE = 16  # up to so many clients, each request must be answered; beyond, slow servers miss the deadline
+SURE = 16  # with at most 16 clients, each request must be answered; with more, slow servers miss the deadline
 Open = Callable[[], contextlib.AbstractContextManager[Served]]
 Figures = Mapping[tuple[str, str], Figure]  # by name, and by the side
 

@@ -168,6 +168,13 @@ def test_processor_time_is_attributed_to_component() -> None:
     assert processor_time.shares(spent, 2.0) == "b 1.50, a 0.50"
 
 
+def test_ended_process_has_no_descendants() -> None:
+    with subprocess.Popen(["sleep", "60"]) as child:
+        assert [process.pid for process in processor_time.descendants(os.getpid()) if process.pid == child.pid]
+        child.kill()
+    assert processor_time.descendants(child.pid) == []
+
+
 def test_process_has_no_kind_when_it_ends_during_inspection() -> None:
     def name(process: psutil.Process) -> str:
         if process.pid == ended.pid:
