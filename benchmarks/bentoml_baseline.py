@@ -30,7 +30,7 @@ class Networks:
     def __init__(self) -> None:
         self._networks = AllNetworks(os.environ[MODELS].split(os.pathsep))
 
-    @bentoml.api(batchable=True, max_batch_size=BATCH, max_latency_ms=LATENCY_MS)
+    @bentoml.api(batchable=True, max_batch_size=BATCH, max_latency_ms=LATENCY_MS)  # type: ignore[untyped-decorator]
     def predict(
         self, inputs: Annotated[np.ndarray, DType("float32"), Shape((-1, 64))]
     ) -> Annotated[np.ndarray, DType("float32")]:
