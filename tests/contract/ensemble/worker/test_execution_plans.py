@@ -197,8 +197,9 @@ def test_fastest_plan_is_chosen_if_clearly_faster_than_the_loop(
     ("stacked", "taken"),
     [
         ([0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5], Plan.STACKED),
-        ([0.8, 0.8, 0.8, 0.8, 0.8, 0.8, 0.8, 3.0], Plan.STACKED),  # one slow computation
-        ([0.8, 0.8, 0.8, 0.8, 0.8, 1.1, 1.1, 1.1], Plan.LOOP),  # not faster in three of four rounds
+        ([0.5, 0.5, 0.5, 0.5, 0.5, 9.0, 9.0, 9.0], Plan.STACKED),  # three slow computations
+        ([1.0, 1.0, 1.0, 0.8, 0.8, 0.8, 0.8, 0.8], Plan.LOOP),  # faster only with the load
+        ([0.5, 0.5, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0], Plan.LOOP),  # faster only by the lower quartile
         ([0.95, 0.95, 0.95, 0.95, 0.95, 0.95, 0.95, 0.95], Plan.LOOP),
     ],
 )
