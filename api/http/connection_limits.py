@@ -12,7 +12,7 @@ import logging
 import resource
 import time
 from http import HTTPStatus
-from typing import Any
+from typing import Any, cast
 
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -162,7 +162,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         super().on_message_complete()
         if not self.pipeline:  # otherwise an earlier request is being answered
-            arrival_time.note(self.scope, self._received_s)
+            arrival_time.note(cast(dict[str, Any], self.scope), self._received_s)
         self._in_head, self._in_body = True, False
         self._reset_unused()
         self._arrived(Awaited.BODY)
