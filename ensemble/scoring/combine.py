@@ -101,7 +101,8 @@ def _mean(predictions: Predictions, weights: NDArray[np.float32]) -> Predictions
     if predictions[0].size < _MANY_ELEMENTS:
         weighted = predictions * weights.reshape(-1, *[1] * (predictions.ndim - 1))
         return np.asarray(np.add.accumulate(weighted, axis=0, out=weighted)[-1])
-    total, part = predictions[0] * weights[0], np.empty_like(predictions[0])
+    total: Predictions = predictions[0] * weights[0]
+    part = np.empty_like(total)
     for prediction, weight in zip(predictions[1:], weights[1:], strict=True):
         total += np.multiply(prediction, weight, out=part)
     return total
