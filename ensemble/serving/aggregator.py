@@ -28,9 +28,6 @@ from podium.ensemble.values.prediction import MemberStatus, Outcome, Prediction
 from podium.sweep.values.errors import NotFoundError
 
 _MAX_HEDGE_CREDIT = 10.0
-# A request whose deadline is this close expires together with one that is due: a share of the deadline, and a limit.
-EXPIRE_AHEAD_SHARE = 0.01
-MAX_EXPIRE_AHEAD_S = 0.005
 
 
 class Aggregator:
@@ -198,14 +195,14 @@ class Aggregator:
     def expire(self, pending: PendingRequest) -> None:
         """The deadline has passed: members that have not answered are late.
 
-        Other requests that are due expire in the same pass, and are joined and answered together: one at a time, each
-        would wait for the answers to those before it, and for the next requests of their clients.
+        Other requests that are due as well expire in the same pass, and are joined and answered together: one at a time,
+        each would wait for the answers to those before it, and for the next requests of their clients.
         """
         if pending.completed:
             return
         now_s = self._timer.now_s()
         self._expire(pending)
-        for other in [each for each in self._in_flight.values() if _is_due(each, now_s)]:
+        for other in [each for each in self._in_flight.values() if each.due_s <= now_s]:
             if other is not pending:
                 self._expire(other)
         self._join_answered()
@@ -382,12 +379,6 @@ class Aggregator:
         counts.total_ms.observe(total_ms)
         if outcome is not Outcome.CANCELLED:
             pending.on_done(prediction or _without_reports(pending, outcome, total_ms))
-
-
-def _is_due(pending: PendingRequest, now_s: float) -> bool:
-    """Whether the deadline has passed, or is so close that the request expires with others."""
-    ahead_s = min(EXPIRE_AHEAD_SHARE * pending.deadline_ms / 1000, MAX_EXPIRE_AHEAD_S)
-    return pending.due_s - ahead_s <= now_s
 
 
 def _checked(answer: LinkReply, pending: PendingRequest, call: MemberCall) -> LinkReply:
