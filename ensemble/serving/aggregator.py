@@ -195,8 +195,8 @@ class Aggregator:
     def expire(self, pending: PendingRequest) -> None:
         """The deadline has passed: members that have not answered are late.
 
-        Other requests that are due as well expire in the same pass, and are joined and answered together: one at a time,
-        each would wait for the answers to those before it, and for the next requests of their clients.
+        Other requests that are due as well expire in the same pass, and are joined and answered together: one at a
+        time, each would wait for the answers to those before it, and for the next requests of their clients.
         """
         if pending.completed:
             return
