@@ -38,8 +38,8 @@ class Series:
 
     @property
     def is_fitted(self) -> bool:
-        """Whether there is an exponent: not for rates, nor for a single size."""
-        return self.grows and len(self.values) > 1
+        """Whether there is an exponent: not for rates, nor for so few sizes that fixed costs would hide the growth."""
+        return self.grows and len(self.values) >= FITTED
 
     def figure(self) -> Figure:
         """The value at the largest size."""

@@ -72,7 +72,7 @@ class ComponentProcess:
         streams: tuple[int, int, int],
         passed: Sequence[int],
     ) -> None:
-        for stream in (sys.stdout, sys.stderr):
+        for stream in filter(None, (sys.stdout, sys.stderr)):  # None: the service was started without it
             stream.flush()
         # A signal that arrives before the child has reset its handlers would otherwise be lost in the child.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _RESET)
@@ -193,7 +193,7 @@ def _exit(status: int) -> NoReturn:
     try:
         threading._shutdown()  # type: ignore[attr-defined]  # as `multiprocessing` does
         atexit._run_exitfuncs()
-        for stream in (sys.stdout, sys.stderr):
+        for stream in filter(None, (sys.stdout, sys.stderr)):
             stream.flush()
     finally:
         os._exit(status)

@@ -172,7 +172,8 @@ RULES = (
         "results",
         "SELECT id AS trial_id, 'its number is ' || number || ', its sampler ' || sampler || ', and its parameters'"
         " || ' were proposed for trial ' || proposed_for AS wrong FROM trials WHERE proposed_for IS NOT NULL"
-        " AND (proposed_for NOT BETWEEN 0 AND number - 1 OR fallback_reason IS NOT NULL"
+        " AND (proposed_for NOT BETWEEN 0 AND number - 1"
+        f" OR coalesce(fallback_reason, '{FallbackReason.MANY_TRIALS.value}') <> '{FallbackReason.MANY_TRIALS.value}'"
         f" OR sampler IN ('{ENQUEUED}', '{CLONED}', '{SAMPLER}'))",
     ),
     Rule(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 import orjson
 from sqlalchemy import ColumnElement, Connection, func, select, text
 
+from podium.db.schema.engine import sqlite_module
 from podium.db.schema.tables import metrics
 from podium.db.stores.id_list import id_list
 from podium.sweep.lifecycle.database_changes import MetricPoint
@@ -27,15 +29,27 @@ _THIN = (
     " ORDER BY step"
 )
 
+
+def _prints_exactly() -> bool:
+    """Whether SQLite prints 17 digits of a number as JSON; earlier versions print 15."""
+    with contextlib.closing(sqlite_module().connect(":memory:")) as connection:
+        printed: str = connection.execute("SELECT json_array(0.1 + 0.2)").fetchone()[0]
+    return printed == "[0.30000000000000004]"
+
+
+_EXACT = "value" if _prints_exactly() else "printf('%!.17g', value)"
+
 # Several curves in one statement, as JSON: the driver releases the interpreter for each statement and each row, and
 # waits for it again while other threads compute.
-_WHOLE = text("""
-    SELECT (SELECT json_array(json_group_array(step), json_group_array(value)) FROM (
+_WHOLE = text(f"""
+    SELECT (SELECT json_array(json_group_array(step), json_group_array({_EXACT})) FROM (
       SELECT step, value FROM metrics
       WHERE trial_id = json_extract(each.value, '$[0]') AND name = json_extract(each.value, '$[1]') ORDER BY step
     )) FROM json_each(:curves) AS each ORDER BY each.key
-""")
-_THINNED = text(f"SELECT json_array(json_group_array(step), json_group_array(value)) FROM ({_THIN})")  # noqa: S608
+""")  # noqa: S608 - constants
+_THINNED = text(
+    f"SELECT json_array(json_group_array(step), json_group_array({_EXACT})) FROM ({_THIN})"  # noqa: S608 - constants
+)
 
 # By seeks alone, however long the curves are: from each name to the next one, and to the last step of each.
 _LATEST = text(
@@ -140,4 +154,6 @@ def _points(text: str) -> Points:
         steps, values = orjson.loads(text)
     except orjson.JSONDecodeError:  # an infinite number, which an imported study can have
         steps, values = json.loads(text)
+    if values and isinstance(values[0], str):
+        values = [float(value) for value in values]
     return list(zip(steps, values, strict=True))

@@ -96,7 +96,7 @@ def _share_values(weights: tuple[float, ...], rule: Rule, answered: tuple[int, .
 def _mean(predictions: Predictions, weights: NDArray[np.float32]) -> Predictions:
     """Sum in member order: bits do not depend on the shape as they do for `sum`, which may add pairwise.
 
-    With many elements `accumulate` is up to 20 times slower than `+=`; with few elements it is faster.
+    With many elements `accumulate` is several times slower than `+=`; with few they differ by microseconds.
     """
     if predictions[0].size < _MANY_ELEMENTS:
         weighted = predictions * weights.reshape(-1, *[1] * (predictions.ndim - 1))

@@ -253,8 +253,9 @@ class Aggregator:
         if len(self._in_flight) > self._limits.requests or self._in_flight_bytes > self._limits.request_bytes:
             return True
         able = slow = 0
+        left_s = pending.due_s - self._timer.now_s()
         for call, links in zip(calls, available, strict=True):
-            if links and min([link.wait_s() for link in links]) <= pending.deadline_ms / 1000:
+            if links and min([link.wait_s() for link in links]) <= left_s:
                 able += len(call.positions)
             elif links:
                 slow += len(call.positions)

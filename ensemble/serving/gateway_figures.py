@@ -69,7 +69,7 @@ def merged(figures: Sequence[GatewayFigures]) -> GatewayFigures:
         for key in {key for each in figures for key in each.members}
     }
     latencies = {
-        key: LatencyWindow.merged([each.latencies[key] for each in figures if key in each.latencies])
+        key: LatencyWindow.merged([each.latencies[key] for each in _of_latest_epoch(figures, key)])
         for key in {key for each in figures for key in each.latencies}
     }
     health = {
@@ -116,6 +116,13 @@ def _histogram_sum(histograms: Sequence[Histogram]) -> Histogram:
         return replace(first, counts=first.counts.copy())
     counts = [sum(bucket) for bucket in zip(*[each.counts for each in histograms], strict=True)]
     return replace(first, counts=counts, sum=sum([each.sum for each in histograms]))
+
+
+def _of_latest_epoch(figures: Sequence[GatewayFigures], key: int) -> list[GatewayFigures]:
+    """The gateways with latencies of a replica, without those that know only an earlier process of it."""
+    known = [each for each in figures if key in each.latencies]
+    latest = max((each.health[key].epoch for each in known if key in each.health), default=0)
+    return [each for each in known if key not in each.health or each.health[key].epoch == latest]
 
 
 def _merged_health(health: Sequence[LinkHealth], window: LatencyWindow | None) -> LinkHealth:

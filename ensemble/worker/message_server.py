@@ -34,12 +34,13 @@ class _Connection:
         self._lock = threading.Lock()
         self._unsent: deque[memoryview] = deque()
         self._unsent_bytes = 0
-        self._watched = False
+        self._is_handled = True  # by a thread, which watches it again when it is done
+        self._is_closed = False
 
     def watch(self) -> None:
         """Report the first event; the caller can find the connection by its descriptor."""
         with self._lock:
-            self._watched = True
+            self._is_handled = False
             self._epoll.register(self.socket, select.EPOLLIN | select.EPOLLONESHOT)
 
     def send(self, frames: Frames) -> None:
@@ -52,26 +53,33 @@ class _Connection:
                 buffers = self._write(buffers)
             self._unsent.extend(buffers)
             self._unsent_bytes += sum(map(len, buffers))
-            if buffers and self._watched:
+            if buffers and not self._is_handled:
                 self._watch()
 
-    def begin(self) -> None:
-        """The calling thread handles an event, and no other one is reported until `end`. Writes unsent bytes."""
+    def begin(self) -> bool:
+        """Whether the calling thread handles an event. Writes unsent bytes.
+
+        False: another thread does, since `send` may have watched the connection again before this call. An event that
+        arrives until its `end` is reported then.
+        """
         with self._lock:
-            self._watched = False
+            if self._is_handled or self._is_closed:
+                return False
+            self._is_handled = True
             if self._unsent:
                 self._unsent = deque(self._write(list(self._unsent)))
                 self._unsent_bytes = sum(map(len, self._unsent))
+            return True
 
     def end(self) -> None:
         """The event has been handled."""
         with self._lock:
-            self._watched = True
+            self._is_handled = False
             self._watch()
 
     def close(self) -> None:
         with self._lock:  # not while another thread writes: the descriptor may be another socket's by then
-            self._watched = False
+            self._is_closed = True
             self._epoll.unregister(self.socket)
             self.socket.close()
 
@@ -135,8 +143,8 @@ class MessageServer:
         for descriptor, _ in self._epoll.poll():
             if descriptor == self._listening.fileno():
                 self._accept()
-            elif descriptor != self._wake_receiver.fileno():
-                yield from self._receive(self._by_descriptor[descriptor])
+            elif (connection := self._by_descriptor.get(descriptor)) is not None:
+                yield from self._receive(connection)
 
     def close(self) -> None:
         """Close all sockets. The threads that receive must have ended."""
@@ -155,7 +163,8 @@ class MessageServer:
             connection.watch()
 
     def _receive(self, connection: _Connection) -> Iterator[tuple[int, list[bytes]]]:
-        connection.begin()
+        if not connection.begin():
+            return
         try:
             data = connection.socket.recv(_RECEIVE_BYTES)
             messages = connection.reader.feed(data)

@@ -37,6 +37,8 @@ def show_command(command: str) -> None:
     """
     fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
     start, end, environment, environment_end = (int(field) for field in fields[_ARG_START : _ENV_END + 1])
+    if not start < end <= environment <= environment_end:
+        return  # the kernel does not tell the addresses, and `ps` shows the parent's
     ctypes.memset(start, 0, end - start)
     ctypes.memset(environment, 0, environment_end - environment)
     if environment == end:

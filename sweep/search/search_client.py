@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from podium.sweep.search.sweep_search import Search
-from podium.sweep.values.search_messages import PastTrial, TrialPlan
+from podium.sweep.values.search_messages import FallbackReason, PastTrial, TrialPlan
 
 log = logging.getLogger("podium.search")
 
@@ -232,6 +232,8 @@ class Proposer:
             elif message["kind"] == "exhausted":
                 self.exhausted = True
             else:
+                reason = message.get("fallback_reason")
                 self.proposal = TrialPlan(
-                    message["number"], message["params"], self._search.label, message["attributes"]
-                )
+                    message["number"], message["params"], message.get("sampler", self._search.label),
+                    message["attributes"], fallback_reason=None if reason is None else FallbackReason(reason),
+                )  # fmt: skip

@@ -47,7 +47,10 @@ def _proposal(search: Search, number: int) -> str:
         planned = search.propose(number)
         if planned is None:
             return json.dumps({"kind": "exhausted", "number": number})
-        found = {"params": planned.params, "attributes": planned.attributes}
+        found = {
+            "params": planned.params, "attributes": planned.attributes, "sampler": planned.sampler,
+            "fallback_reason": planned.fallback_reason,
+        }  # fmt: skip
         return json.dumps({"kind": "proposed", "number": number, **found})
     except Exception as error:  # noqa: BLE001 - that trial is sampled at random, and the next one may succeed
         return json.dumps({"kind": "failed", "number": number, "error": f"{type(error).__name__}: {error}"})

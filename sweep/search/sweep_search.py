@@ -39,12 +39,11 @@ from podium.sweep.search.samplers import (
     marks_of_earlier,
     random_sampler,
     sampler_of,
-    seed_of,
 )
 from podium.sweep.search.study import Study
 from podium.sweep.spec.define_by_run_checks import check_definable, enqueued_value
 from podium.sweep.spec.grid import Grid
-from podium.sweep.spec.search_methods import BRUTE_FORCE, CUSTOM
+from podium.sweep.spec.search_methods import BRUTE_FORCE, CUSTOM, Method
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.assignment import Params, Scalar
 from podium.sweep.values.errors import UserCodeError
@@ -132,15 +131,14 @@ class Search:
     @property
     def is_slow(self) -> bool:
         """Whether the next proposal should be computed in a search process; see `podium.sweep.search.search_client`."""
-        trials, finished = len(self.earlier_frozen) + len(self), self._finished_count
-        beyond = is_beyond_range(self.method, finished)
-        return not beyond and is_slow(self.method, trials, finished, len(self.spec.objectives))
+        trials = len(self.earlier_frozen) + len(self)
+        return is_slow(self._proposing_method, trials, self._finished_count, len(self.spec.objectives))
 
     @property
     def is_slow_soon(self) -> bool:
         """Whether to start the search process now."""
-        trials, beyond = len(self.earlier_frozen) + len(self), is_beyond_range(self.method, self._finished_count)
-        return not beyond and is_slow_soon(self.method, trials, len(self.spec.objectives))
+        trials = len(self.earlier_frozen) + len(self)
+        return is_slow_soon(self._proposing_method, trials, len(self.spec.objectives))
 
     def load(self) -> None:
         """Import and construct what the sampler needs, before the first ask. Raises `UnusableClassError`."""
@@ -183,10 +181,9 @@ class Search:
             return self._propose_by_class(number)
         if self.method == BRUTE_FORCE and all_enumerated(self.study.trials()):
             return None
-        if is_beyond_range(self.method, self._finished_count):
-            planned = self._plan({}, TPE, self.study.build_tpe(seed_of(self.spec, number)))
-            return replace(planned, fallback_reason=FallbackReason.MANY_TRIALS)
-        return self._plan({}, self.label, self._sampler(number))
+        if self._proposing_method == self.method:
+            return self._plan({}, self.label, self._sampler(number))
+        return replace(self._plan({}, TPE, self._sampler(number)), fallback_reason=FallbackReason.MANY_TRIALS)
 
     def _propose_by_class(self, number: int) -> TrialPlan | None:
         """Pass ended trials to the sampler first; the attributes that it sets on them are stored with the new one."""
@@ -214,7 +211,10 @@ class Search:
             PastTrial(number, TrialState.RUNNING, proposal.params, attributes=proposal.attributes, sampler=sampler)
         )
         requested_for = None if proposal.number == number else proposal.number
-        return TrialPlan(number, proposal.params, sampler, self._attributes(number), proposed_for=requested_for)
+        return TrialPlan(
+            number, proposal.params, sampler, self._attributes(number), fallback_reason=proposal.fallback_reason,
+            proposed_for=requested_for,
+        )  # fmt: skip
 
     def _plan(
         self, fixed: Params, sampler: str, optunas: BaseSampler, before: Mapping[str, Any] | None = None
@@ -266,12 +266,17 @@ class Search:
             if name in named and not named[name].is_custom_distribution
         }
 
+    @property
+    def _proposing_method(self) -> Method:
+        """The method of the next proposal: TPE once there are more trials than the method of the sweep supports."""
+        return TPE if is_beyond_range(self.method, self._finished_count) else self.method
+
     def _sampler(self, number: int) -> BaseSampler:
         position = self._chosen[self.label]
         context = AskContext(
             self.spec, number, position, self._finished_count, self.earlier_frozen, self.study.build_tpe
         )
-        return share_search_space(self._space, sampler_of(context, self.method))
+        return share_search_space(self._space, sampler_of(context, self._proposing_method))
 
     @property
     def _finished_count(self) -> int:

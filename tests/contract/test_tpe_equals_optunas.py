@@ -107,18 +107,29 @@ def test_same_proposals_over_a_grid(before: int, optunas: Any) -> None:
             search.tell(found.number, TrialState.FINISHED, [_value(found.params)])
 
 
-def test_rebuilt_search_proposes_the_same() -> None:
-    searched = spec(method="tpe", seed=5, metric=METRIC, parameters=CONDITIONAL, run_cap=400)
+def _value_of_choices(params: Params) -> int:
+    """A value that depends on all parameters."""
+    return sum((index + 1) * ord(str(value)) for index, value in enumerate(params.values())) % 97
+
+
+CHOICES = {name: {"values": list("abcdefgh")} for name in ("first", "second")}
+
+
+@pytest.mark.parametrize("parameters", [CONDITIONAL, CHOICES], ids=["conditional", "choices"])
+def test_rebuilt_search_proposes_the_same(parameters: Any) -> None:
+    searched = spec(method="tpe", seed=5, metric=METRIC, parameters=parameters, run_cap=400)
     search = Search(searched)
     for number in range(250):
         planned = search.ask()
         assert planned is not None
         if number % 9:
-            search.tell(number, TrialState.FINISHED, [_value(planned.params)])
-    rebuilt = Search(searched, list(search.past_trials()))
-    found, expected = rebuilt.ask(), search.ask()
-    assert found is not None and expected is not None
-    _assert_equal(found.params, expected.params)
+            value = _value(planned.params) if "a" in planned.params else float(_value_of_choices(planned.params))
+            search.tell(number, TrialState.FINISHED, [value])
+    for _ in range(5):
+        rebuilt = Search(searched, list(search.past_trials()))
+        found, expected = rebuilt.ask(), search.ask()
+        assert found is not None and expected is not None
+        _assert_equal(found.params, expected.params)
 
 
 def test_history_beyond_the_window_counts_among_the_best_only(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 from fastapi import Response
+from pydantic_core import to_json
 
 
 def json_response(content: Any) -> Response:
@@ -13,4 +14,8 @@ def json_response(content: Any) -> Response:
 
     Non-finite numbers become null.
     """
-    return Response(orjson.dumps(content), media_type="application/json")
+    try:
+        body = orjson.dumps(content)
+    except TypeError:  # an integer of more than 64 bits, which a trial's attribute may have
+        body = to_json(content, inf_nan_mode="null")
+    return Response(body, media_type="application/json")

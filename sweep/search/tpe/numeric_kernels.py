@@ -69,10 +69,13 @@ class NumericKernels:
         np.put_along_axis(self._widths, owners, _bandwidths(ordered), axis=1)
         self.constant[:] = -np.inf
         self._stale = []
+        for grid in self.grids.values():
+            grid.forget()
         self._compute_all(np.append(slots, PRIOR))
 
     def add(self, slot: int, values: Sequence[float]) -> None:
         """Add one kernel; only with `FINEST` others or more."""
+        self.constant[slot] = 0.0  # without a numeric parameter it stays so
         for at, center in enumerate(self._scale.scaled(np.array([values]))[0].tolist()):
             order, kernel = self._order[at], (center, slot)
             place = bisect.bisect_left(order, kernel)
@@ -88,6 +91,7 @@ class NumericKernels:
             place = bisect.bisect_left(order, (center, slot))
             del order[place]
             self._update(at, place - 1, place + 1)
+        self._stale = [pair for pair in self._stale if pair[1] != slot]  # as a neighbor of one removed before
 
     def sample(self, slots: Slots, uniform: Floats) -> Floats:
         """A value from each kernel by the inverse of its distribution function, of shape (slots, parameters).
@@ -187,6 +191,11 @@ class _Grid:
         self.pair_of: Slots = np.zeros(1, dtype=np.intp)  # by slot
         self._pairs: dict[tuple[float, float], int] = {}
         self._masses: dict[float, Floats] = {}  # by value, of the pairs
+
+    def forget(self) -> None:
+        """Forget all pairs, since every slot is assigned again: bandwidths change with the trials."""
+        self._pairs.clear()
+        self._masses.clear()
 
     def assign(self, slots: Slots, centers: Floats, widths: Floats) -> None:
         """Set the kernels of these slots."""

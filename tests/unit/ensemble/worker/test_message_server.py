@@ -138,3 +138,31 @@ def test_socket_file_of_a_dead_worker_is_replaced(endpoint: str) -> None:
         client = MessageClient(endpoint)
         client.close()
         server.close()
+
+
+def test_connection_is_handled_by_one_thread_at_a_time(endpoint: str) -> None:
+    """Also if a reply that does not fit is sent between the report of an event and its handling."""
+    server = MessageServer(endpoint)
+    server.bind()
+    clients = [MessageClient(endpoint) for _ in range(2)]
+    numbers: dict[bytes, int] = {}
+    for name, client in zip((b"a", b"b"), clients, strict=True):
+        client.send([name])
+        while name not in numbers:
+            numbers |= {frames[0]: sender for sender, frames in server.receive()}
+    for name, client in zip((b"a", b"b"), clients, strict=True):
+        client.send([name])
+    first = server.receive()  # both events; the second one is not handled yet
+    (other,) = {b"a", b"b"} - {next(first)[1][0]}
+    server.send(numbers[other], [b"x" * 4_000_000])
+    second = server.receive()
+    assert next(second) == (numbers[other], [other])
+    assert list(first) == []
+    clients[(b"a", b"b").index(other)].send([b"later"])
+    server.stop_receiving()
+    assert list(server.receive()) == []  # the event of `other` is still handled
+    assert list(second) == []
+    assert list(server.receive()) == [(numbers[other], [b"later"])]
+    for client in clients:
+        client.close()
+    server.close()

@@ -352,3 +352,34 @@ def test_only_several_objectives_make_tpe_slow() -> None:
     assert not samplers.is_slow("tpe", 100_000, 100_000, 1) and not samplers.is_slow_soon("tpe", 100_000, 1)
     assert samplers.is_slow("tpe", samplers.SLOW_FROM, 0, 2) and samplers.is_slow_soon("tpe", samplers.SLOW_FROM, 2)
     assert samplers.is_slow("cmaes", samplers.SLOW_FROM, 0, 1)
+
+
+def test_gp_with_several_objectives_and_too_many_trials_stays_in_the_search_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(samplers, "GP_ENDS_AT", 12)
+    monkeypatch.setattr(samplers, "SLOW_FROM", 12)
+    searched = spec(
+        method="gp", parameters=NUMBERS, run_cap=30, metric=None,
+        metrics=[{"name": "a", "goal": "minimize"}, {"name": "b", "goal": "maximize"}],
+    )  # fmt: skip
+    search = Search(searched)
+    for number in range(12):
+        search.ask_at_random(FallbackReason.SLOW)
+        search.tell(number, TrialState.FINISHED, [float(number), 1.0])
+    planned = search.propose(12)
+    assert planned is not None and planned.fallback_reason is FallbackReason.MANY_TRIALS
+
+
+def test_enqueued_trial_after_many_trials_does_not_fit_a_gaussian_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The parameters that it omits are proposed by TPE, too."""
+    monkeypatch.setattr(samplers, "GP_ENDS_AT", 12)
+    monkeypatch.setattr("optuna.samplers.GPSampler.sample_relative", None)
+    earlier = Search(spec(method="random", parameters=NUMBERS, run_cap=30))
+    for number in range(12):
+        earlier.ask()
+        earlier.tell(number, TrialState.FINISHED, [float(number)])
+    searched = spec(method="gp", parameters=NUMBERS, run_cap=30, enqueue=[{"lr": 0.01}])
+    planned = Search(searched, [], list(earlier.past_trials())).ask()
+    assert planned is not None
+    assert (planned.sampler, planned.params["lr"]) == ("enqueue", 0.01)

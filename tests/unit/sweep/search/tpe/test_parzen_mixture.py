@@ -105,3 +105,28 @@ def test_far_values_have_a_finite_density() -> None:
     mixture = ParzenMixture({"x": FloatDistribution(0.0, 1.0)})
     mixture.change([], {trial: [0.5] for trial in range(500)})
     assert np.isfinite(mixture.log_density(np.array([[0.0], [1.0]]))).all()
+
+
+def test_neighbors_that_are_removed_together_have_no_kernel() -> None:
+    space = {f"x{index}": FloatDistribution(0.0, 1.0) for index in range(16)}
+    rng = random.Random(0)
+    values = {trial: [rng.random() for _ in space] for trial in range(300)}
+    first, second, *_ = sorted(values, key=lambda trial: values[trial][0])
+    mixture = ParzenMixture(space)
+    mixture.change([], values)
+    points = np.array([values[second], values[first]])
+    mixture.change([first, second], {})
+    fresh = ParzenMixture(space)
+    fresh.change([], {trial: own for trial, own in values.items() if trial not in (first, second)})
+    assert mixture.log_density(points) == pytest.approx(fresh.log_density(points), rel=1e-12)
+
+
+def test_choices_alone_follow_new_trials() -> None:
+    space = {"kind": CategoricalDistribution(["a", "b", "c"])}
+    mixture, values = ParzenMixture(space), {trial: [float(trial % 3) if trial < 100 else 0.0] for trial in range(190)}
+    for trial, own in values.items():
+        mixture.change([], {trial: own})
+    fresh = ParzenMixture(space)
+    fresh.change([], values)
+    points = np.array([[0.0], [1.0]])
+    assert mixture.log_density(points) == pytest.approx(fresh.log_density(points), rel=1e-12)
