@@ -181,6 +181,6 @@ def test_fail_points_in_code_and_registry_match() -> None:
     assert found == {repr(name) for name in plain} | {
         "commit_point('before')",
         "commit_point('after')",
-        "f'serve.before-{component.name}'",
+        "f'serve.before-{component.kind}'",
     }
     assert commit_point("before").endswith(".before-commit") and commit_point("after").endswith(".after-commit")

@@ -118,7 +118,7 @@ def test_resumed_scheduler_writes_nothing_after_another_took_over(service: Runni
 
 def test_second_scheduler_on_same_data_is_refused(service: RunningService) -> None:
     shown = " ".join(psutil.Process(_pid_of(service, "scheduler")).cmdline())
-    settings = shown[shown.index("{") :]
+    settings = shown[shown.index("{") : shown.rindex("}") + 1]
     command = [sys.executable, "-P", "-m", "podium.sweep.scheduling.main", settings]
     second = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert second.returncode == 1
