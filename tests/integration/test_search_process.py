@@ -53,9 +53,8 @@ class Searching:
         return asked.planned
 
     def process(self) -> psutil.Process:
-        found = [
-            p for p in psutil.Process().children() if "podium.sweep.search.search_process" in " ".join(p.cmdline())
-        ]
+        running = [child for child in psutil.Process().children() if child.status() != psutil.STATUS_ZOMBIE]
+        found = [child for child in running if "podium.sweep.search.search_process" in " ".join(child.cmdline())]
         assert len(found) == 1, found
         return found[0]
 
