@@ -25,6 +25,7 @@ from pathlib import Path
 
 import optuna
 from optuna.distributions import BaseDistribution, FloatDistribution
+from threadpoolctl import threadpool_limits
 
 from benchmarks import search_waits
 from benchmarks.results import Figure, Row, at_least, ratio
@@ -45,6 +46,7 @@ Ask = Callable[[], Params]
 
 def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
     """Row 15."""
+    threadpool_limits(1, user_api="blas")  # as in the scheduler
     histories = HISTORIES[:1] if plan.quick else HISTORIES
     podium: dict[int, list[float]] = {count: [] for count in histories}
     peer: dict[int, list[float]] = {count: [] for count in histories}
