@@ -12,15 +12,20 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+import threading
 
 _libc = ctypes.PyDLL(None, use_errno=True)  # keeps the interpreter lock during the call, as os.fork does
 
 
 def plain_fork() -> int:
-    """Fork as `os.fork` does, but without hooks; for a process with one thread. Raises `OSError`.
+    """Fork as `os.fork` does, but without hooks; for a process with one thread.
 
-    Hooks of the C library (`pthread_atfork`), which OpenMP, OpenSSL and CUDA use, run as always.
+    Hooks of the C library (`pthread_atfork`), which OpenMP, OpenSSL and CUDA use, run as always. Raises `OSError`, and
+    `RuntimeError` if Python runs other threads: a child whose parent was asked to yield the interpreter lock would wait
+    forever for a thread that the fork did not copy.
     """
+    if threading.active_count() > 1:
+        raise RuntimeError(f"plain_fork needs a process with one thread; {threading.active_count()} are running")
     sys.audit("os.fork")
     pid = int(_libc.fork())
     if pid < 0:

@@ -4,38 +4,59 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import os
+import subprocess
+import sys
 import threading
 
 import pytest
 
 from podium.sweep.runtime import plain_fork
+
+_CHILD_WITH_A_THREAD = """
+import os, threading
+from podium.sweep.runtime.plain_fork import plain_fork
 from podium.sweep.runtime.process_trees import children
+reading, writing = os.pipe()
+pid = plain_fork()
+if pid == 0:
+    thread = threading.Thread(target=os.write, args=(writing, str(os.getpid()).encode()))
+    thread.start()
+    thread.join()
+    os._exit(7)
+assert pid in children(os.getpid())
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+assert os.read(reading, 100) == str(pid).encode()
+"""
+
+_HOOKS = """
+import os
+from podium.sweep.runtime.plain_fork import plain_fork
+called = []
+os.register_at_fork(before=lambda: called.append("before"), after_in_child=lambda: called.append("child"))
+pid = plain_fork()
+if pid == 0:
+    os._exit(len(called))
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+assert called == []
+"""
 
 
-def test_child_is_a_process_of_its_own_and_can_start_threads() -> None:
-    reading, writing = os.pipe()
-    pid = plain_fork.plain_fork()
-    if pid == 0:
-        thread = threading.Thread(target=os.write, args=(writing, str(os.getpid()).encode()))
-        thread.start()
+@pytest.mark.parametrize("program", [_CHILD_WITH_A_THREAD, _HOOKS], ids=["child_starts_a_thread", "no_hooks_called"])
+def test_fork_of_a_process_with_one_thread(program: str) -> None:
+    # In an interpreter of its own: other tests leave threads in this one.
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def test_process_with_threads_is_refused() -> None:
+    done = threading.Event()
+    thread = threading.Thread(target=done.wait)
+    thread.start()
+    try:
+        with pytest.raises(RuntimeError, match="one thread"):
+            plain_fork.plain_fork()
+    finally:
+        done.set()
         thread.join()
-        os._exit(7)
-    assert pid in children(os.getpid())
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
-    assert os.read(reading, 100) == str(pid).encode()
-    os.close(reading)
-    os.close(writing)
-
-
-def test_hooks_are_not_called() -> None:
-    called: list[str] = []
-    os.register_at_fork(before=lambda: called.append("before"), after_in_child=lambda: called.append("child"))
-    pid = plain_fork.plain_fork()
-    if pid == 0:
-        os._exit(len(called))
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-    assert called == []
 
 
 def test_refused_fork_is_an_os_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,5 +67,6 @@ def test_refused_fork_is_an_os_error(monkeypatch: pytest.MonkeyPatch) -> None:
             return -1
 
     monkeypatch.setattr(plain_fork, "_libc", _Refuses)
+    monkeypatch.setattr(threading, "active_count", lambda: 1)
     with pytest.raises(BlockingIOError):
         plain_fork.plain_fork()
