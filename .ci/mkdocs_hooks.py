@@ -163,8 +163,8 @@ def rest() -> str:
 
 def _operation(method: str, path: str, operation: dict[str, Any], document: dict[str, Any]) -> str:
     lines = [f"#### `{method} {path}`\n", f"{operation.get('description') or operation['summary']}\n"]
-    if not operation.get("security"):
-        lines.append("Public: needs no token.\n")
+    role = operation["x-required-role"]
+    lines.append("Public: needs no token.\n" if role == "public" else f"Role: {role}.\n")
     if rows := [_parameter(each, document) for each in operation.get("parameters", ())]:
         lines += ["| parameter | in | type | |", "| --- | --- | --- | --- |", *rows, ""]
     if body := operation.get("requestBody"):

@@ -48,7 +48,7 @@ class ExportResult:
     format: ExportFormat
     to: str
     trials: int
-    look: str
+    viewer_command: str
 
 
 def format_of(target: str, named: ExportFormat | None) -> ExportFormat:
@@ -95,11 +95,11 @@ def export(
         _check_folder(target)
         client.export(sweep_id, target, _TABLES[wanted], filter)
         return ExportResult(
-            sweep_id=sweep_id, format=wanted, to=target, trials=client.count_trials(sweep_id, filter), look=""
+            sweep_id=sweep_id, format=wanted, to=target, trials=client.count_trials(sweep_id, filter), viewer_command=""
         )
     trials = list(client.exported_trials(sweep_id, filter=filter))
-    look = _WRITERS[wanted](sweep, trials, target, name)
-    return ExportResult(sweep_id=sweep_id, format=wanted, to=target, trials=len(trials), look=look)
+    viewer_command = _WRITERS[wanted](sweep, trials, target, name)
+    return ExportResult(sweep_id=sweep_id, format=wanted, to=target, trials=len(trials), viewer_command=viewer_command)
 
 
 def _to_study(sweep: SweepInfo, trials: list[ExportedTrial], target: str, name: str) -> str:

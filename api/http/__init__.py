@@ -19,6 +19,7 @@ Modules:
     inference_errors       Errors of the Open Inference Protocol: its clients expect the message under `error`
     npy_answer             A prediction in NumPy's .npy format, for clients that accept application/x-npy
     openapi_bodies         Adds schemas to the OpenAPI document for bodies that FastAPI does not parse
+    openapi_roles          Adds the role that each route requires to the OpenAPI document
     prediction_rows        Parses and checks input rows, from JSON or NumPy's .npy format
     problem_details        Errors as problem+json (RFC 9457): the table of problem types, and the type of each error
     problem_schema         Problem responses in the OpenAPI document: their schema, and the list of problem types

@@ -17,14 +17,14 @@ OPENAPI = "/openapi.json"  # FastAPI's own route, which takes no dependencies; i
 
 def check(routes: Iterable[BaseRoute]) -> None:
     """Raises `RuntimeError` with the path of every route that declares no role."""
-    undeclared = [route.path for route in all_routes(routes) if route.path != OPENAPI and not _roles(route)]
+    undeclared = [route.path for route in all_routes(routes) if route.path != OPENAPI and not roles_of(route)]
     if undeclared:
         raise RuntimeError(f"routes without a role: {', '.join(undeclared)}")
 
 
 def public_paths(routes: Iterable[BaseRoute]) -> frozenset[str]:
     """The paths with a public route; other methods of the same path may require a role."""
-    return frozenset({OPENAPI} | {route.path for route in all_routes(routes) if PUBLIC in _roles(route)})
+    return frozenset({OPENAPI} | {route.path for route in all_routes(routes) if PUBLIC in roles_of(route)})
 
 
 def own_body_patterns(routes: Iterable[BaseRoute]) -> list[Pattern[str]]:
@@ -44,14 +44,15 @@ def all_routes(routes: Iterable[BaseRoute]) -> Iterator[Route]:
             raise RuntimeError(f"{route} is not a plain route: its role cannot be checked")
 
 
-def _roles(route: Route) -> set[str]:
+def roles_of(route: Route) -> set[str]:
+    """The roles that a route and its dependencies declare: one, or none."""
     declared = {role_of(route.endpoint)}
     if isinstance(route, APIRoute):
-        declared |= set(_roles_of(route.dependant))
+        declared |= set(_declared_by(route.dependant))
     return {role for role in declared if role is not None}
 
 
-def _roles_of(dependant: Dependant) -> Iterator[str | None]:
+def _declared_by(dependant: Dependant) -> Iterator[str | None]:
     yield role_of(dependant.call)
     for each in dependant.dependencies:
-        yield from _roles_of(each)
+        yield from _declared_by(each)

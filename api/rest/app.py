@@ -10,6 +10,7 @@ from podium.api.http import route_role_check
 from podium.api.http.authenticate_first import AuthenticateFirst
 from podium.api.http.base_app import service_app
 from podium.api.http.openapi_bodies import describe_models
+from podium.api.http.openapi_roles import describe_roles
 from podium.api.http.problem_schema import RESPONSES, description_of_problems
 from podium.api.http.request_body import BodyLimit
 from podium.api.rest.dashboard_files import DashboardFiles
@@ -39,6 +40,7 @@ def create_app(settings: ServiceSettings, database: Database) -> FastAPI:
         app.include_router(router)
     route_role_check.check(app.routes)
     describe_models(app)
+    describe_roles(app)
     app.router.default = DashboardFiles()  # for paths that no route matches
     exempt = route_role_check.own_body_patterns(app.routes)
     app.add_middleware(BodyLimit, incoming=app.state.incoming_bodies, exempt=exempt)

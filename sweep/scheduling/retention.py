@@ -103,10 +103,10 @@ class Retention:
         if not left:
             return
         place = _PLACES[files]
-        fail_point("keeping.before-removal")
+        fail_point("retention.before-removal")
         finish(removal_steps(place(directory) for each in left for directory in self._attempts(each)))
         done = [each for each in left if not any(_is_there(place(directory)) for directory in self._attempts(each))]
-        fail_point("keeping.after-removal")
+        fail_point("retention.after-removal")
         if done:
             with self._database.write(durable=False) as connection:
                 scheduler_lease.check(connection, self._epoch)

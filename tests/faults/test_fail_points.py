@@ -28,7 +28,7 @@ from tests.specs import builtin_document
 PACKAGES = ("sweep", "ensemble", "api", "db")
 TRIALS = 12
 IN_A_SWEEP = [name for name in POINTS if name.startswith(("scheduler.", "slot.", "fork-server.", "attempt."))]
-IN_THE_TIDYING = [name for name in POINTS if name.startswith("keeping.")]
+IN_RETENTION = [name for name in POINTS if name.startswith("retention.")]
 IN_THE_API = [name for name in POINTS if name.startswith("api.")]
 IN_THE_HOST = [name for name in POINTS if name.startswith("host.")]
 IN_THE_MIGRATION = [name for name in POINTS if name.startswith("migrate.")]
@@ -87,7 +87,7 @@ def test_sweep_finishes_when_killed_at_fail_point(service: ArmedService, name: s
     assert repeated <= 2, "not more than was on the two slots"
 
 
-@pytest.mark.parametrize("name", IN_THE_TIDYING)
+@pytest.mark.parametrize("name", IN_RETENTION)
 def test_only_best_weights_are_kept_when_scheduler_is_killed_at_fail_point(service: ArmedService, name: str) -> None:
     parameters = {"lr": {"min": 1e-4, "max": 0.1, "log": True}, "epochs": {"value": 1}}
     service.arm(name, passings=2)

@@ -44,8 +44,8 @@ def export_sweep(
         lazy.terminal_output.print_json(asdict(done))
         return
     lazy.terminal_output.console.print(f"exported {done.trials:,} trials of sweep {sweep_id} to {done.to}")
-    if done.look:
-        lazy.terminal_output.console.print(f"view them with: {done.look}")
+    if done.viewer_command:
+        lazy.terminal_output.console.print(f"view them with: {done.viewer_command}")
 
 
 def import_sweep(

@@ -1940,14 +1940,14 @@ export interface components {
         ImportanceView: {
             /** As Of */
             as_of: number | null;
+            /** Computed At */
+            computed_at: string | null;
             /** Finished */
             finished: number;
             /** Importances */
             importances: {
                 [key: string]: number;
             } | null;
-            /** Judged At */
-            judged_at: string | null;
             /** Left Out */
             left_out: {
                 [key: string]: string;

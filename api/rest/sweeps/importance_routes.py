@@ -31,7 +31,7 @@ class ImportanceView(View):
     finished: int  # number of finished trials now
     as_of: int | None  # number of finished trials when it was computed
     trials: int | None  # number of trials used: an even sample of them if there are many
-    judged_at: datetime | None
+    computed_at: datetime | None
     importances: dict[str, float] | None
     left_out: dict[str, str]  # parameters without a result, and why
 
@@ -71,7 +71,7 @@ def show_importance(
         finished=finished,
         as_of=known and known.as_of,
         trials=known and known.trials,
-        judged_at=time_of(known.at) if known else None,
+        computed_at=time_of(known.at) if known else None,
         importances=known and known.importances,
         left_out=known.left_out if known else {},
     )

@@ -71,7 +71,7 @@ test("importance is a table with its age and the parameters that it omits", () =
     finished: 1500,
     as_of: 1000,
     trials: 400,
-    judged_at: null,
+    computed_at: null,
     importances: { lr: 0.75, width: 0.25 },
     left_out: { momentum: "active in 3 of 400 trials" },
   };

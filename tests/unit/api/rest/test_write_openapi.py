@@ -20,6 +20,21 @@ def test_document_is_sorted_and_deterministic() -> None:
     assert "/api/v1/sweeps" in found["paths"]
 
 
+def test_each_operation_names_the_role_that_it_requires() -> None:
+    paths = json.loads(write_openapi.document())["paths"]
+
+    roles = {
+        (method, path): each["x-required-role"] for path, all_of in paths.items() for method, each in all_of.items()
+    }
+    assert roles["get", "/api/v1/sweeps"] == "viewer"
+    assert roles["post", "/api/v1/sweeps"] == "submitter"
+    assert roles["get", "/api/v1/tokens"] == "admin"
+    assert roles["get", "/healthz"] == "public"
+    assert {key for key, role in roles.items() if role == "public"} == {
+        (method, path) for path, all_of in paths.items() for method, each in all_of.items() if not each.get("security")
+    }
+
+
 def test_document_is_written_to_a_given_file_or_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
