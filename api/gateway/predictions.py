@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import orjson
 from fastapi import APIRouter, Request, Response
 from fastapi.exceptions import RequestValidationError
 from numpy.typing import NDArray
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 from starlette.routing import Route
 
 from podium.api.gateway.figures_exchange import FiguresExchange, summed
@@ -49,7 +49,8 @@ REFUSALS = {
 router = APIRouter(prefix="/api/v1")
 
 
-class _Parameters(BaseModel):
+@dataclass(frozen=True, slots=True)
+class _Parameters:
     """Path and query parameters of a prediction."""
 
     ensemble: int | str  # id or name
@@ -68,9 +69,12 @@ class _Parameters(BaseModel):
         if not request.scope["query_string"]:
             return cls(ensemble=ensemble)
         try:
-            return cls.model_validate({**request.query_params, "ensemble": ensemble})
+            return _PARAMETERS.validate_python({**request.query_params, "ensemble": ensemble})
         except ValidationError as error:
             raise RequestValidationError(error.errors(include_url=False, include_input=False)) from error
+
+
+_PARAMETERS = TypeAdapter(_Parameters)
 
 
 @authorizes_itself

@@ -22,7 +22,7 @@ def describe_roles(app: FastAPI) -> None:
             if not isinstance(route, APIRoute) or not route.include_in_schema:
                 continue
             (role,) = roles_of(route)
-            for method in route.methods:
+            for method in route.methods or ():
                 document["paths"][route.path_format][method.lower()][REQUIRED_ROLE] = role
         return document
 

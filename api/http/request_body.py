@@ -9,9 +9,10 @@ from re import Pattern
 from typing import TypeVar
 
 from fastapi import HTTPException, Request
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from podium.api.http import reject_duplicate_keys, request_limits
+from podium.api.http import arrival_time, reject_duplicate_keys, request_limits
 from podium.api.http.request_limits import INLINE_SIZE, MAX_JSON_BYTES
 from podium.sweep.values.errors import TooLargeError
 
@@ -50,8 +51,11 @@ async def read_body(request: Request, limit: int, advice: str = "send fewer rows
     incoming: IncomingBodies = request.app.state.incoming_bodies
     chunks: list[bytes] = []
     try:
-        async with asyncio.timeout(incoming.max_s):
+        if arrival_time.arrived_s(request) is not None:  # completely: there is nothing to wait for
             await _receive(request, limit, advice, chunks)
+        else:
+            async with asyncio.timeout(incoming.max_s):
+                await _receive(request, limit, advice, chunks)
         return b"".join(chunks)
     except TimeoutError as error:
         raise incoming.timeout_error() from error
@@ -60,14 +64,21 @@ async def read_body(request: Request, limit: int, advice: str = "send fewer rows
 
 
 async def _receive(request: Request, limit: int, advice: str, chunks: list[bytes]) -> None:
+    """Append the body to `chunks`. Raises `ClientDisconnect` if the client disconnects before its end."""
     incoming: IncomingBodies = request.app.state.incoming_bodies
     received = 0
-    async for chunk in request.stream():
+    more = True
+    while more:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        chunk: bytes = message.get("body", b"")
         chunks.append(chunk)
         received += len(chunk)
         incoming.add(len(chunk))
         if received > limit:
             raise TooLargeError(f"the request body exceeds {limit:,} bytes; {advice}")
+        more = message.get("more_body", False)
 
 
 def check_row_count(rows: int) -> None:

@@ -389,7 +389,7 @@ def _checked(answer: LinkReply, pending: PendingRequest, call: MemberCall) -> Li
     status, message = check_reply(
         answer.reply, members=len(call.positions), rows=len(pending.inputs), outputs=pending.snapshot.outputs
     )
-    return LinkReply(answer.reply, status, message)
+    return answer if status is MemberStatus.OK else LinkReply(answer.reply, status, message)
 
 
 def _without_reports(pending: PendingRequest, outcome: Outcome, total_ms: float) -> Prediction:

@@ -42,7 +42,7 @@ class CircuitBreaker:
         """The replica answered a request."""
         self._recent.append(False)
         self._consecutive_failures = 0
-        if self.state is MemberState.READY and len(self._recent) >= WINDOW // 2:
+        if self._probe_delay_s > FIRST_PROBE_S and self.state is MemberState.READY and len(self._recent) >= WINDOW // 2:
             self._probe_delay_s = FIRST_PROBE_S
 
     def record_failure(self, reason: str, now_s: float) -> None:

@@ -34,7 +34,7 @@ _REMEMBERED = 4096
 _PROCESS_GONE = "its process is gone"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen, which would double the cost of an instance
 class LinkReply:
     """How a request to one replica ended: with a reply, or with the reason why there is none."""
 
@@ -84,7 +84,7 @@ class SharedMessages:
         return frames
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen, which would double the cost of an instance
 class _InFlight:
     """A request that the worker has not answered."""
 
@@ -270,20 +270,20 @@ class ReplicaLink:
         if bundle.epoch != self.epoch:
             self._dropped_replies["stale_epoch"] += len(bundle.request_ids)
             return
-        status = _status_of(bundle.status)
+        status, now_s = _status_of(bundle.status), self._timer.now_s()
         for reply in bundle.replies():
-            self._receive(reply, status)
+            self._receive(reply, status, now_s)
         self._on_replies()
 
-    def _receive(self, reply: Reply, status: MemberStatus) -> None:
+    def _receive(self, reply: Reply, status: MemberStatus, now_s: float) -> None:
         sent = self._in_flight.pop(reply.request_id, None)
         if sent is None:
             self._dropped_replies["duplicate" if reply.request_id in self._answered else "unknown"] += 1
             return
-        self._complete(reply.request_id, sent)
+        self._complete(reply.request_id, sent, now_s)
         on_reply = self._pending.pop(reply.request_id, None)
         if status is MemberStatus.OK and not sent.is_probe:
-            self._observe(sent, late=on_reply is None)
+            self._observe((now_s - sent.sent_s) * 1000, late=on_reply is None)
         if on_reply is None:
             self._dropped_replies["late"] += 1
             return
@@ -340,8 +340,7 @@ class ReplicaLink:
         if self._unresponsive_since_s is None:
             self._unresponsive_since_s = now_s
 
-    def _complete(self, request_id: int, sent: _InFlight) -> None:
-        now_s = self._timer.now_s()
+    def _complete(self, request_id: int, sent: _InFlight, now_s: float) -> None:
         self._in_flight_bytes -= sent.bytes
         self._unresponsive_since_s = now_s if self._in_flight else None
         self._answered[request_id] = None
@@ -362,8 +361,7 @@ class ReplicaLink:
             self._in_flight_bytes -= sent.bytes
         self._unresponsive_since_s = None
 
-    def _observe(self, sent: _InFlight, *, late: bool) -> None:
-        latency_ms = (self._timer.now_s() - sent.sent_s) * 1000
+    def _observe(self, latency_ms: float, *, late: bool) -> None:
         self._latency.record(latency_ms, late=late)
         if not late:
             self.counts.latency_ms.observe(latency_ms)

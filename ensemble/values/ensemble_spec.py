@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -15,7 +14,7 @@ MAX_PROCESSES = 256  # of one version
 
 def is_id(name: str) -> bool:
     """Whether `name` is an ensemble's id rather than its name: digits only."""
-    return re.fullmatch("[0-9]+", name) is not None
+    return name.isascii() and name.isdigit()
 
 
 class Mode(StrEnum):

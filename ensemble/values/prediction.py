@@ -41,7 +41,7 @@ class MemberStatus(StrEnum):
 NOT_SENT = frozenset({MemberStatus.QUEUE_FULL, MemberStatus.SKIPPED_OPEN, MemberStatus.UNAVAILABLE})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen, which would double the cost of an instance
 class MemberReport:
     """One member's part in a prediction."""
 
@@ -54,7 +54,7 @@ class MemberReport:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen, which would double the cost of an instance
 class Uncertainty:
     """The uncertainty of a prediction.
 
@@ -70,7 +70,7 @@ class Uncertainty:
     disagreement: NDArray[np.float32] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen, which would double the cost of an instance
 class Prediction:
     """A prediction. `outputs` is None without a quorum, or after the deadline."""
 
