@@ -18,11 +18,13 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 from podium.api.gateway import inference_protocol, predictions, prometheus_metrics
+from podium.api.gateway.direct_predictions import DirectPredictions
 from podium.api.gateway.figures_exchange import FiguresExchange
 from podium.api.http import route_role_check, uvicorn_server
 from podium.api.http.authentication import Authenticator, public
 from podium.api.http.base_app import service_app
 from podium.api.http.connection_limits import allow_many_files
+from podium.api.http.direct_protocol import DirectProtocol
 from podium.api.http.uvicorn_server import ReadyServer
 from podium.db.schema.engine import Database
 from podium.db.stores import ensemble_reader
@@ -71,6 +73,7 @@ def create_app(
         app.include_router(module.router)
     route_role_check.check(app.routes)
     app.direct_routes = (predictions.PREDICT, *inference_protocol.INFER)
+    app.direct_handler = DirectPredictions(app)
     return app
 
 
@@ -126,7 +129,9 @@ def main() -> None:
         gc.freeze()  # a full collection over all imported code would stop the process for 70 ms
         # One of several that hangs would keep its share of the connections; the only one has always been waited for.
         beat = send_heartbeat if settings.gateways > 1 else None
-        ReadyServer(uvicorn_server.config(app, settings), send_heartbeat=beat).run(sockets=_sockets(settings, name))
+        ReadyServer(uvicorn_server.config(app, settings, DirectProtocol), send_heartbeat=beat).run(
+            sockets=_sockets(settings, name)
+        )
         database.close()
     except PodiumError as error:
         sys.exit(str(error))

@@ -33,7 +33,7 @@ from podium.api.http.service_context import ServiceContext
 from podium.db.access.tokens import Role
 from podium.db.stores import ensemble_reader
 from podium.ensemble.serving.aggregator import Aggregator
-from podium.ensemble.values.ensemble_snapshot import Snapshot
+from podium.ensemble.values.ensemble_snapshot import Snapshot, Traffic
 from podium.ensemble.values.ensemble_spec import Task, is_id
 from podium.ensemble.values.prediction import MemberReport, MemberStatus, Outcome, Prediction
 from podium.sweep.values.errors import BadRequestError, EnsembleError, NotFoundError
@@ -75,6 +75,7 @@ class _Parameters:
 
 
 _PARAMETERS = TypeAdapter(_Parameters)
+_DEFAULTS = _Parameters("")
 
 
 @authorizes_itself
@@ -103,7 +104,7 @@ async def predict(request: Request) -> Response:
     service: ServiceContext = request.app.state.service
     snapshot = await _version_for(aggregator, service, parameters)  # after the body, which may take long to arrive
     inputs, deadline_ms = await run_in_thread_if(
-        len(content) > INLINE_SIZE, lambda: _read(content, is_npy, snapshot.features)
+        len(content) > INLINE_SIZE, lambda: read_rows(content, snapshot.features, is_npy=is_npy)
     )
     if parameters.members and len(inputs) > MAX_ROWS_WITH_MEMBERS:
         raise EnsembleError(f"members: at most {MAX_ROWS_WITH_MEMBERS} rows, not {len(inputs):,}")
@@ -112,11 +113,10 @@ async def predict(request: Request) -> Response:
     work = aggregator.predict(snapshot, inputs, parameters.deadline_ms or deadline_ms, arrival_time.arrived_s(request))
     prediction = await cancel_on_disconnect(request, work)
     if prediction.outcome in REFUSALS:
-        body = _answer(prediction, parameters)
-        return problem_details.problem(REFUSALS[prediction.outcome], _missing(prediction), **body)
+        return refused(prediction, parameters)
     if answers_npy:
         return npy_answer.write(prediction)
-    text = await run_in_thread_if(is_large(prediction), lambda: _serialize(prediction, parameters))
+    text = await run_in_thread_if(is_large(prediction), lambda: serialize(prediction, parameters))
     return Response(text, media_type="application/json")
 
 
@@ -129,15 +129,30 @@ def is_large(prediction: Prediction) -> bool:
     return prediction.member_outputs is not None and prediction.member_outputs.size > INLINE_SIZE // 16
 
 
-def _serialize(prediction: Prediction, parameters: _Parameters) -> bytes:
+def serialize(prediction: Prediction, parameters: _Parameters = _DEFAULTS) -> bytes:
+    """The body of a response."""
     return orjson.dumps(_answer(prediction, parameters), option=orjson.OPT_SERIALIZE_NUMPY)
 
 
-def _read(content: bytes, is_npy: bool, features: int) -> tuple[NDArray[np.float32], float | None]:
+def refused(prediction: Prediction, parameters: _Parameters = _DEFAULTS) -> Response:
+    """The response to a request whose outcome is one of `REFUSALS`."""
+    body = _answer(prediction, parameters)
+    return problem_details.problem(REFUSALS[prediction.outcome], _missing(prediction), **body)
+
+
+def read_rows(content: bytes, features: int, *, is_npy: bool = False) -> tuple[NDArray[np.float32], float | None]:
+    """The rows of a body, (rows, features), and its deadline in milliseconds. Raises `PodiumError`, `HTTPException`."""
     inputs, deadline_ms = (rows_of_npy(content), None) if is_npy else _read_json(content)
     check_rows(inputs, features)
     check_row_count(len(inputs))
     return inputs, deadline_ms
+
+
+def traffic_of(aggregator: Aggregator, named: str) -> Traffic | None:
+    """The ensemble with this id or name; None if it does not answer predictions."""
+    if not is_id(named):
+        return aggregator.find(named)
+    return aggregator.traffic_of(int(named)) if len(named) < _ID_DIGITS else None
 
 
 def _missing(prediction: Prediction) -> str:

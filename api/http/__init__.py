@@ -11,6 +11,9 @@ Modules:
                            before any route
     cancel_on_disconnect   Cancels the work for a request when its client disconnects
     connection_limits      Limits on connections: their number, the time a client may take, the size of request headers
+    direct_handler         The interface of a handler that answers requests without ASGI, in the event loop's callback
+    direct_protocol        Answers requests as soon as they have arrived, without ASGI, whose task and messages cost as
+                           much as a prediction
     direct_routes          Answers selected routes in front of FastAPI's middleware and router, which cost more than a
                            prediction
     failed_logins          Rate limit on failed logins by client address

@@ -25,6 +25,7 @@ CACHE_UNKNOWN_S = 1.0
 MAX_CACHED = 4096
 _bearer = HTTPBearer(auto_error=False, description="an access token; the admin's is in the data directory, admin.token")
 UNKNOWN_TOKEN = "the token is unknown, expired or revoked"  # noqa: S105
+_EXPIRED: tuple[float, Holder | None] = (0.0, None)  # a cache entry
 _ROLE = "podium_role"  # attribute of a dependency or an endpoint that authorizes requests
 Endpoint = TypeVar("Endpoint", bound=Callable[..., object])
 LookUp = Callable[[Connection, str, float], Holder | None]
@@ -54,12 +55,17 @@ class Authenticator:
 
         Raises `UnauthorizedError`, and `TooManyFailuresError` if `address` has sent too many unknown tokens.
         """
-        key = f"token {tokens.digest(token)}"
+        key = _token_key(token)
         holder = await self._find(key, token, tokens.holder)
         if holder is None:
             self.failed_logins.add(address, key)
             raise UnauthorizedError(UNKNOWN_TOKEN)
         return holder
+
+    def cached_token_holder(self, token: str) -> Holder | None:
+        """The holder of a token that was looked up recently; None for any other token."""
+        until, holder = self._cache.get(_token_key(token), _EXPIRED)
+        return holder if time.time() < until else None
 
     async def session_holder(self, secret: str, address: str) -> Holder:
         """The holder of a session. Raises as `token_holder` does."""
@@ -77,7 +83,7 @@ class Authenticator:
     async def _find(self, key: str, secret: str, look_up: LookUp) -> Holder | None:
         now = time.time()
         cache = self._cache
-        until, holder = cache.get(key, (0.0, None))
+        until, holder = cache.get(key, _EXPIRED)
         if now >= until:
             holder = await asyncio.to_thread(self._query, look_up, secret, now)
             self._store(cache, key, now, holder)  # without effect if the cache was cleared meanwhile
@@ -98,6 +104,11 @@ class Authenticator:
         if holder is not None and holder.expires_at is not None:
             until = min(until, holder.expires_at)
         cache[key] = (until, holder)
+
+
+def _token_key(token: str) -> str:
+    """The key of the cache: tokens themselves are not kept."""
+    return f"token {tokens.digest(token)}"
 
 
 def authenticator_of(request: Request) -> Authenticator:

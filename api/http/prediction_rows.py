@@ -12,6 +12,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from podium.api.http.float32_conversion import NUMERIC_KINDS, as_float32, first_inexact, inexact_message
+from podium.ensemble.values.finite import all_finite
 from podium.sweep.values.errors import BadRequestError, EnsembleError
 
 
@@ -48,7 +49,7 @@ def check_rows(inputs: NDArray[np.float32], features: int) -> None:
     """Raises `EnsembleError` unless the shape is (rows, features) with at least one row, and all values are finite."""
     if inputs.ndim != 2 or inputs.shape[1] != features or not len(inputs):
         raise EnsembleError(f"inputs: shape must be [rows, {features}] with at least one row, not {list(inputs.shape)}")
-    if not np.isfinite(inputs).all():
+    if not all_finite(inputs):
         raise EnsembleError("inputs: all values must be finite")
 
 

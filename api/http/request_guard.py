@@ -5,13 +5,14 @@ The outermost middleware: it also covers unknown paths and errors. It reads the 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 
 from fastapi import FastAPI
 from fastapi.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from podium.api.http.direct_handler import DirectHandler
 from podium.api.http.direct_routes import DirectRoutes
 from podium.api.http.host_names import HostNames, is_loopback
 from podium.api.http.problem_details import ProblemType, problem
@@ -51,11 +52,13 @@ Headers = list[tuple[bytes, bytes]]
 class GuardedApp(FastAPI):
     """An app behind `RequestGuard`. The attributes must be set before the first request.
 
-    `direct_routes` are those of its routes that are answered without middleware and router.
+    `direct_routes` are those of its routes that are answered without middleware and router, `direct_handler` answers
+    requests of `DirectProtocol` without ASGI.
     """
 
     host_names: HostNames
     direct_routes: Sequence[Route] = ()
+    direct_handler: DirectHandler | None = None
     _guard: RequestGuard | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -79,22 +82,29 @@ class RequestGuard:
 
         def send_guarded(message: Message) -> Awaitable[None]:
             if message["type"] == "http.response.start":
-                message["headers"] = _with_security_headers(message.get("headers", ())) + _transport_headers(scope)
+                message["headers"] = guarded_headers(scope, message.get("headers", ()))
             return send(message)
 
-        answer = self._refusal(scope) or self._app
+        answer = refusal(scope, self._host_names) or self._app
         await answer(scope, receive, send_guarded)
 
-    def _refusal(self, scope: Scope) -> JSONResponse | None:
-        headers: Headers = scope["headers"]
-        if not _is_local(scope) and not self._host_names.allow(_values(headers, b"host")):
-            return problem(
-                ProblemType.UNKNOWN_HOST,
-                "use the address that `podium serve` prints, or allow this host name with --allowed-host",
-            )
-        if is_cross_origin(scope["method"], headers):
-            return problem(ProblemType.CROSS_ORIGIN, "only pages of this service may send this request")
-        return None
+
+def refusal(scope: Scope, host_names: HostNames) -> JSONResponse | None:
+    """The response to a request with an unknown host or from another origin; None for any other."""
+    headers: Headers = scope["headers"]
+    if not _is_local(scope) and not host_names.allow(_values(headers, b"host")):
+        return problem(
+            ProblemType.UNKNOWN_HOST,
+            "use the address that `podium serve` prints, or allow this host name with --allowed-host",
+        )
+    if is_cross_origin(scope["method"], headers):
+        return problem(ProblemType.CROSS_ORIGIN, "only pages of this service may send this request")
+    return None
+
+
+def guarded_headers(scope: Scope, headers: Iterable[tuple[bytes, bytes]]) -> Headers:
+    """The headers of a response together with the security headers."""
+    return _with_security_headers(headers) + _transport_headers(scope)
 
 
 def is_cross_origin(method: str, headers: Headers) -> bool:
@@ -139,7 +149,7 @@ def _is_local(scope: Scope) -> bool:
     return server is not None and server[1] is None
 
 
-def _with_security_headers(headers: Headers) -> Headers:
+def _with_security_headers(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
     """Replaces the route's headers, except its content security policy: a browser enforces all of them."""
     kept = [header for header in headers if header[0] not in _REPLACED]
     if all(name != b"cache-control" for name, _ in kept):

@@ -17,10 +17,12 @@ MAX_HANDSHAKE_S = 10.0
 BACKLOG = 2048  # connections that are not accepted yet
 
 
-def config(app: ASGIApp, settings: ServiceSettings) -> uvicorn.Config:
+def config(
+    app: ASGIApp, settings: ServiceSettings, protocol: type[BoundedProtocol] = BoundedProtocol
+) -> uvicorn.Config:
     """The configuration of api and gateway. Forwarded headers are trusted from the configured proxies only."""
     return uvicorn.Config(
-        app, host=settings.host, port=settings.port, log_level="warning", access_log=False, http=BoundedProtocol,
+        app, host=settings.host, port=settings.port, log_level="warning", access_log=False, http=protocol,
         timeout_graceful_shutdown=2, server_header=False, ws="none",
         proxy_headers=bool(settings.proxies), forwarded_allow_ips=list(settings.proxies),
         ssl_certfile=settings.tls_cert or None, ssl_keyfile=settings.tls_key or None,

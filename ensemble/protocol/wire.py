@@ -17,6 +17,8 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from podium.ensemble.values.finite import all_finite
+
 MAX_ELEMENTS = 64 * 2**20
 MAX_ITEMS = 4096  # in one message
 
@@ -86,8 +88,8 @@ class ReplyBundle:
             combined is not None and len(combined) != total
         ):
             predictions = combined = None
-        finite = predictions is not None and bool(np.isfinite(predictions).all())
-        finite = finite and (combined is None or bool(np.isfinite(combined).all()))
+        finite = predictions is not None and all_finite(predictions)
+        finite = finite and (combined is None or all_finite(combined))
         found, start = [], 0
         for request_id, rows, queue_ms in zip(self.request_ids, self.rows, self.queue_ms, strict=True):
             span = slice(start, start + rows)

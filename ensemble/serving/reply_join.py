@@ -14,6 +14,7 @@ from podium.ensemble.scoring import combine
 from podium.ensemble.serving.pending_request import MemberCall, PendingRequest
 from podium.ensemble.values.ensemble_snapshot import Combination, Snapshot
 from podium.ensemble.values.ensemble_spec import Mode, Rule
+from podium.ensemble.values.finite import all_finite
 from podium.ensemble.values.prediction import MemberReport, MemberStatus, Outcome, Prediction, Uncertainty
 
 
@@ -187,7 +188,7 @@ def _member_outputs(reply: Reply, index: int) -> tuple[MemberStatus, str, NDArra
     if reply.failed and str(index) in reply.failed:
         return MemberStatus.ERROR, reply.failed[str(index)], None
     outputs = reply.predictions[index]
-    if not reply.all_finite and not np.isfinite(outputs).all():
+    if not reply.all_finite and not all_finite(outputs):
         return MemberStatus.INVALID, "not finite", None
     return MemberStatus.OK, "", outputs
 
@@ -197,6 +198,6 @@ def _combined_by_worker(pending: PendingRequest, valid: int) -> NDArray[np.float
     reply = pending.calls[0].reply
     if pending.snapshot.mode is not Mode.IN_GRAPH or valid < len(pending.snapshot.members) or reply is None:
         return None
-    if reply.combined is None or not (reply.all_finite or np.isfinite(reply.combined).all()):
+    if reply.combined is None or not (reply.all_finite or all_finite(reply.combined)):
         return None
     return reply.combined
