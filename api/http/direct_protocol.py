@@ -84,7 +84,7 @@ class DirectProtocol(BoundedProtocol):
         return self._cancel is not None
 
     def _respond(self, cycle: RequestResponseCycle, status: int, head: bytes, body: bytes) -> None:
-        """Write the response at once, and go on as after a response of the app."""
+        """Write the response at once, and continue as after a response of the app."""
         self._cancel = None
         if cycle.disconnected or self.transport.is_closing():
             return

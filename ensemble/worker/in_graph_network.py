@@ -27,9 +27,9 @@ from podium.ensemble.worker.plan_selection import SIZES, SLOW_WARM_S, WARM_S, Pl
 from podium.sweep.networks.flat_input_adapter import check_rows
 
 THREAD_S = 0.4  # to choose the number of threads for one batch size
-THREAD_ROUNDS = (4, 30)  # minimum and maximum
+THREAD_ROUNDS = (3, 30)  # minimum and maximum
 SEVERAL_BELOW = 0.95  # relative to the time with one thread: the median of the rounds
-MAX_TIMED_S = 0.05  # one computation; otherwise fewer rows are computed, of which the choice of threads hardly depends
+MAX_TIMED_S = 0.2  # one computation; otherwise fewer rows are computed, on which the choice of threads depends less
 _REASON_CHARACTERS = 500
 
 

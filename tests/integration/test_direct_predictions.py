@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import re
@@ -19,6 +20,7 @@ from podium.api.gateway import main
 from podium.api.http import uvicorn_server
 from podium.api.http.direct_handler import Cancel, DirectHandler, Respond
 from podium.api.http.direct_protocol import DirectProtocol
+from podium.api.http.host_names import HostNames
 from podium.api.http.request_guard import GuardedApp
 from podium.api.http.request_limits import INLINE_SIZE
 from podium.api.http.uvicorn_server import ReadyServer
@@ -127,13 +129,25 @@ def networks(rig: ServiceRig) -> Iterator[list[FakeNetwork]]:
         server.close()
 
 
+class AsIfTls(DirectProtocol):
+    """Connections as a TLS socket would have them."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.scheme = "https"
+
+
 @contextmanager
-def serving(rig: ServiceRig, *, direct: bool, limits: AggregatorLimits | None = None) -> Iterator[Gateway]:
+def serving(
+    rig: ServiceRig, *, direct: bool, limits: AggregatorLimits | None = None,
+    protocol: type[DirectProtocol] = DirectProtocol, host: str = "localhost",
+) -> Iterator[Gateway]:  # fmt: skip
     app = main.create_app(rig.settings, rig.database, limits)
     assert isinstance(app, GuardedApp)
     assert app.direct_handler is not None
+    app.host_names = HostNames((host,))
     app.direct_handler = Spy(app.direct_handler) if direct else None
-    server = ReadyServer(uvicorn_server.config(app, rig.settings, DirectProtocol))
+    server = ReadyServer(uvicorn_server.config(app, rig.settings, protocol))
     thread = threading.Thread(target=server.run, args=([uvicorn_server.tcp("127.0.0.1", 0)],))
     thread.start()
     wait_for("the server listens", lambda: server.servers if server.started else None)
@@ -231,6 +245,16 @@ def test_token_is_looked_up_by_the_app_first(rig: ServiceRig, networks: list[Fak
         gateway.app.state.authenticator.clear_cache()  # a token was revoked
         gateway.ask(request())
         assert gateway.begun == [False, True, False]
+
+
+def test_response_under_tls_is_that_of_the_app(rig: ServiceRig, networks: list[FakeNetwork]) -> None:
+    found = []
+    for direct in (True, False):
+        with serving(rig, direct=direct, protocol=AsIfTls, host="box.example") as gateway:
+            found.append([gateway.ask(request(host="box.example")) for _ in range(2)][1])
+            assert not direct or gateway.begun == [False, True]
+    assert found[0] == found[1]
+    assert b"strict-transport-security: max-age=31536000\r\n" in found[0]
 
 
 @pytest.mark.parametrize("broken", [2, 3])

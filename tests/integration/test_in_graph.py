@@ -197,7 +197,7 @@ def test_several_threads_are_used_only_when_faster(share: float, monkeypatch: py
 
 
 @pytest.mark.parametrize(
-    ("row_us", "several", "rows", "threads"), [(1.0, 0.9, 1024, 2), (1.0, 1.0, 1024, 1), (500.0, 0.9, 100, 2)]
+    ("row_us", "several", "rows", "threads"), [(1.0, 0.9, 1024, 2), (1.0, 1.0, 1024, 1), (500.0, 0.9, 400, 2)]
 )
 def test_threads_are_compared_by_round_and_slow_networks_on_fewer_rows(
     row_us: float, several: float, rows: int, threads: int, monkeypatch: pytest.MonkeyPatch
@@ -225,7 +225,7 @@ def test_threads_are_compared_by_round_and_slow_networks_on_fewer_rows(
 
 def test_slow_network_is_timed_on_at_least_the_rows_above_the_size_below(monkeypatch: pytest.MonkeyPatch) -> None:
     ensemble, sample = traced_network([placed(network(0))]), torch.zeros((1024, 64))
-    for took_us, rows in ((1e9, 65), (25_000, 128), (10, 320_000)):  # of 64 rows
+    for took_us, rows in ((1e9, 65), (100_000, 128), (10, 1_280_000)):  # of 64 rows
         monkeypatch.setattr(in_graph_network, "_timed_us", lambda _, __, took_us=took_us: took_us)
         assert ensemble._quick_rows(sample) == rows
 
