@@ -20,6 +20,7 @@ from benchmarks import (
     real_sweep,
     results,
     search_and_storage,
+    search_quality,
     shared_data,
     slot_efficiency,
     start,
@@ -45,10 +46,11 @@ BENCHMARKS: tuple[tuple[frozenset[int], Benchmark], ...] = (
     (frozenset({12}), shared_data.run),
     (frozenset({13}), start_against_ray.run),
     (frozenset({15}), proposals.run),
+    (frozenset({16}), search_quality.run),
     (frozenset({17}), growth.run),
 )
 NUMBERS = frozenset().union(*(numbers for numbers, _ in BENCHMARKS))
-LONG = frozenset({17})  # only measured when named: about 20 minutes
+LONG = frozenset({16, 17})  # only measured when named: more than 20 minutes each
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -76,7 +78,7 @@ def main(arguments: list[str] | None = None) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(
-        "--only", type=_numbers, default=NUMBERS - LONG, help="rows, such as 1,2; by default all but 17"
+        "--only", type=_numbers, default=NUMBERS - LONG, help="rows, such as 1,2; by default all but 16 and 17"
     )
     parser.add_argument("--quick", action="store_true", help="small workloads, which only show that the benchmarks run")
     parser.add_argument("--repetitions", type=int, default=5, help="repetitions of each comparison; some use fewer")

@@ -1,178 +1,218 @@
-"""Measures what the bound of TPE's history costs: `python -m benchmarks.search_quality` prints regrets and their ratio.
+"""Row 16: the quality of TPE's search, compared with Optuna's TPE, which reads its full history for each proposal.
 
-TPE keeps a kernel for each of the newest trials, and for the best ones. Up to that number of trials, its proposals are
-those of Optuna's sampler (`tests/contract/test_tpe_equals_optunas.py`), so that there is no difference to measure. Here
-the same seeds search with a window that is smaller than the history, and with one that holds all of it.
+Measured on five functions (Branin, Hartmann 6, Rosenbrock 10, a conditional space, and a noisy one) over 20 seeds:
 
-Measured: the simple regret (the best value so far, less the minimum) at a number of trials, on five functions: Branin
-(2 floats), Hartmann 6, Rosenbrock (10 floats), a conditional space, and a noisy one, for which the regret is that of
-the noiseless value of the best observed trial. The ratio is the geometric mean over seeds of the regret with the window
-divided by that with the full history, with its 95 % confidence interval; below 1, the window is better. Trials run one
-after the other.
+- the simple regret after 1,000 trials: the best value so far, less the minimum; with noise, that of the noiseless
+  value of the best observed trial. The ratio is the geometric mean over seeds of Podium's regret divided by Optuna's,
+  with its 95 % confidence interval; below 1, Podium is better.
+- proposals during 5,000 trials: Optuna's sampler is asked for every 250th trial after the same history. Optuna alone
+  would need some hours for these sweeps.
+
+Both search with the same seed for each trial, one trial after the other; what differs is the sampler. Processes run
+in parallel, one per core, since nothing here is timed.
+
+`python -m benchmarks.search_quality --window 1000` measures what a smaller bound of the history costs: TPE keeps a
+kernel for each of the newest 8,192 trials, and for the best ones.
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
+import functools
 import math
+import multiprocessing
 import random
 import statistics
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TypeVar
+from unittest import mock
 
+from optuna.samplers import BaseSampler, TPESampler
+from threadpoolctl import threadpool_limits
+
+from benchmarks.results import Figure, Row, Target, at_least
+from benchmarks.run_settings import Plan
+from benchmarks.search_functions import FUNCTIONS, Function
+from podium.sweep.search.study import Study
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.search.tpe import trial_history
 from podium.sweep.spec.sweep_spec import parse_spec
+from podium.sweep.values.assignment import Params
 from podium.sweep.values.states import TrialState
 
+SEEDS = 20
+COMPARED = 1_000  # trials of both
+LONGEST = 5_000  # trials of Podium; after every ASKED_EVERY of them, Optuna proposes, too
+ASKED_EVERY = 250
+EQUAL_SHARE = 99.0  # percent: rounding may decide between two candidates
+_RELATIVE = 1e-6  # values that differ by less are equal
 _LEAST = 1e-12  # regrets below are equal
 _T = {5: 2.571, 10: 2.228, 20: 2.086, 30: 2.042}  # quantile 0.975 of Student's distribution by degrees of freedom
-_HARTMANN_ALPHA = (1.0, 1.2, 3.0, 3.2)
-_HARTMANN_A = (
-    (10, 3, 17, 3.5, 1.7, 8),
-    (0.05, 10, 17, 0.1, 8, 14),
-    (3, 3.5, 1.7, 10, 17, 8),
-    (17, 8, 0.05, 10, 0.1, 14),
-)
-_HARTMANN_P = (
-    (0.1312, 0.1696, 0.5569, 0.0124, 0.8283, 0.5886), (0.2329, 0.4135, 0.8307, 0.3736, 0.1004, 0.9991),
-    (0.2348, 0.1451, 0.3522, 0.2883, 0.3047, 0.6650), (0.4047, 0.8828, 0.8732, 0.5743, 0.1091, 0.0381),
-)  # fmt: skip
+_Result = TypeVar("_Result")
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
-    """A function to minimize over the parameters of a sweep file."""
+@dataclass(slots=True)
+class Searched:
+    """One sweep: regrets by number of trials, and whether each checked proposal was Optuna's."""
 
-    parameters: Mapping[str, Any]
-    value: Callable[[Mapping[str, Any]], float]
-    minimum: float
-    noise: float = 0.0  # standard deviation
+    regrets: dict[int, float] = field(default_factory=dict)
+    equal: list[bool] = field(default_factory=list)
 
 
-def branin(at: Mapping[str, Any]) -> float:
-    """Branin's function on [-5, 10] x [0, 15]; three minima of 0.397887."""
-    x, y = at["x"], at["y"]
-    valley = y - 5.1 * x**2 / (4 * math.pi**2) + 5 * x / math.pi - 6
-    return float(valley**2 + 10 * (1 - 1 / (8 * math.pi)) * math.cos(x) + 10)
-
-
-def hartmann(at: Mapping[str, Any]) -> float:
-    """Hartmann's function on [0, 1]^6; its minimum is -3.32237."""
-    point = [at[f"x{index}"] for index in range(6)]
-    return -sum(
-        alpha * math.exp(-sum(a * (x - p) ** 2 for a, p, x in zip(row, center, point, strict=True)))
-        for alpha, row, center in zip(_HARTMANN_ALPHA, _HARTMANN_A, _HARTMANN_P, strict=True)
-    )
-
-
-def rosenbrock(at: Mapping[str, Any]) -> float:
-    """Rosenbrock's function on [-2, 2]^10; its minimum is 0."""
-    point = [at[f"x{index}"] for index in range(10)]
-    return float(sum(100 * (b - a**2) ** 2 + (1 - a) ** 2 for a, b in itertools.pairwise(point)))
-
-
-def conditional(at: Mapping[str, Any]) -> float:
-    """Three branches with parameters of their own; the best branch has a minimum of 0."""
-    if at["kind"] == "linear":
-        return float(1.0 + abs(at["slope"] - 0.3) + (math.log10(at["rate"]) + 3) ** 2)
-    if at["kind"] == "square":
-        return float(0.5 + (at["center"] - 0.7) ** 2 + (math.log10(at["rate"]) + 2) ** 2)
-    return float((math.log10(at["rate"]) + 4) ** 2 + (at["depth"] - 5) ** 2 / 4 + (at["width"] - 0.2) ** 2)
-
-
-def bowl(at: Mapping[str, Any]) -> float:
-    """A quadratic function of four parameters; its minimum is 0."""
-    return float(sum((at[f"x{index}"] - 0.2 * (index + 1)) ** 2 for index in range(4)))
-
-
-_UNIT = {"min": 0.0, "max": 1.0}
-FUNCTIONS = {
-    "branin": Function({"x": {"min": -5.0, "max": 10.0}, "y": {"min": 0.0, "max": 15.0}}, branin, 0.397887357729),
-    "hartmann": Function({f"x{index}": _UNIT for index in range(6)}, hartmann, -3.322368011415),
-    "rosenbrock": Function({f"x{index}": {"min": -2.0, "max": 2.0} for index in range(10)}, rosenbrock, 0.0),
-    "conditional": Function(
-        {
-            "kind": {"values": ["linear", "square", "deep"]},
-            "rate": {"min": 1e-6, "max": 1e-1, "log": True},
-            "slope": {**_UNIT, "when": {"kind": "linear"}},
-            "center": {**_UNIT, "when": {"kind": "square"}},
-            "depth": {"min": 1, "max": 12, "when": {"kind": "deep"}},
-            "width": {**_UNIT, "when": {"kind": "deep"}},
-        },
-        conditional,
-        0.0,
-    ),
-    "noisy": Function({f"x{index}": _UNIT for index in range(4)}, bowl, 0.0, noise=0.05),
-}
-
-
-def regrets(function: Function, seed: int, trials: int, window: int, checked: tuple[int, ...]) -> dict[int, float]:
-    """The regret after each of the `checked` numbers of trials."""
-    trial_history.WINDOW = window
-    search = Search(
-        parse_spec(
-            {
-                "name": "search-quality",
-                "method": "tpe",
-                "seed": seed,
-                "metric": {"name": "value", "goal": "minimize"},
-                "parameters": dict(function.parameters),
-                "run_cap": trials,
-                "program": {"function": "trivial:objective"},
-            }
+def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
+    """Row 16."""
+    seeds = range(2 if plan.quick else SEEDS)
+    compared, longest, every = (30, 60, 20) if plan.quick else (COMPARED, LONGEST, ASKED_EVERY)
+    ours = _by_function(functools.partial(_podium, trials=longest, checked=(compared, longest), every=every), seeds)
+    theirs = _by_function(functools.partial(_optuna, trials=compared), seeds)
+    podium, peer, targets, ratios = [], [], [], {}
+    for name in FUNCTIONS:
+        label = f"{name} after {compared:,}"
+        podium.append(Figure(label, "regret", tuple(found.regrets[compared] for found in ours[name])))
+        peer.append(Figure(label, "regret", tuple(found.regrets[compared] for found in theirs[name])))
+        interval = _interval(podium[-1].samples, peer[-1].samples)
+        ratios[label] = 1 / interval.mean
+        targets.append(Target(f"{label}: not worse than Optuna", f"{interval} × its regret", interval.low <= 1))
+        plan.say(f"{label}: {interval} × Optuna's regret")
+    for name in FUNCTIONS:
+        podium.append(Figure(f"{name} after {longest:,}", "regret", tuple(f.regrets[longest] for f in ours[name])))
+        equal = [same for found in ours[name] for same in found.equal]
+        share = Figure(f"{name}, proposals equal to Optuna's", "%", (100.0 * sum(equal) / len(equal),))
+        podium.append(share)
+        targets.append(at_least(share, EQUAL_SHARE))
+        plan.say(f"{name}, {longest:,} trials: {sum(equal)} of {len(equal)} proposals equal to Optuna's")
+    return [
+        Row(
+            16, f"TPE's regret on five functions, {len(seeds)} seeds; proposals during {longest:,} trials",
+            podium, len(seeds), targets=targets, peer_name="Optuna's TPE, full history", peer=peer, ratios=ratios,
+            notes=["ratio: Optuna's regret divided by Podium's, geometric mean over the seeds"],
         )
+    ]  # fmt: skip
+
+
+def _by_function(measure: Callable[[tuple[str, int]], _Result], seeds: Sequence[int]) -> dict[str, list[_Result]]:
+    """The result of each function and seed, in processes of their own: the samplers replace each other globally."""
+    cases = [(name, seed) for seed in seeds for name in FUNCTIONS]
+    with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
+        results = dict(zip(cases, pool.map(measure, cases), strict=True))
+    return {name: [results[name, seed] for seed in seeds] for name in FUNCTIONS}
+
+
+def _podium(case: tuple[str, int], trials: int, checked: tuple[int, ...], every: int) -> Searched:
+    return searched(FUNCTIONS[case[0]], case[1], trials, checked, asked_every=every)
+
+
+def _optuna(case: tuple[str, int], trials: int) -> Searched:
+    with optunas_tpe():
+        return searched(FUNCTIONS[case[0]], case[1], trials, (trials,))
+
+
+def _bounded(case: tuple[str, int], trials: int, checked: tuple[int, ...], window: int) -> Searched:
+    trial_history.WINDOW = window
+    return searched(FUNCTIONS[case[0]], case[1], trials, checked)
+
+
+@contextmanager
+def optunas_tpe() -> Iterator[None]:
+    """Searches use Optuna's sampler."""
+
+    def build(_: Study, seed: int) -> BaseSampler:
+        return TPESampler(seed=seed)
+
+    with mock.patch.object(Study, "build_tpe", build):
+        yield
+
+
+def searched(
+    function: Function, seed: int, trials: int, checked: tuple[int, ...], *, asked_every: int | None = None
+) -> Searched:
+    """A search of this number of trials; after every `asked_every` of them, its proposal is compared with Optuna's."""
+    threadpool_limits(1, user_api="blas")  # as in the scheduler
+    spec = parse_spec(
+        {
+            "name": "search-quality",
+            "method": "tpe",
+            "seed": seed,
+            "metric": {"name": "value", "goal": "minimize"},
+            "parameters": dict(function.parameters),
+            "run_cap": trials,
+            "program": {"function": "trivial:objective"},
+        }
     )
+    search, found = Search(spec), Searched()
     noise = random.Random(seed)
-    best, regret, found = math.inf, math.inf, {}
+    best, regret = math.inf, math.inf
     for number in range(trials):
+        past = list(search.past_trials()) if asked_every and number and number % asked_every == 0 else None
         planned = search.ask()
         assert planned is not None
+        if past is not None:
+            with optunas_tpe():
+                other = Search(spec, past).ask()
+            assert other is not None
+            found.equal.append(_are_equal(planned.params, other.params))
         true = function.value(planned.params)
         observed = true + noise.gauss(0.0, function.noise)
         search.tell(number, TrialState.FINISHED, [observed])
         if observed < best:
             best, regret = observed, true - function.minimum
         if number + 1 in checked:
-            found[number + 1] = max(regret, _LEAST)
+            found.regrets[number + 1] = max(regret, _LEAST)
     return found
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description="Is a bounded history of TPE worse?")
-    parser.add_argument("--function", choices=sorted(FUNCTIONS), action="append", help="all by default")
-    parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--trials", type=int, default=5_000)
-    parser.add_argument("--window", type=int, default=1_000, help="trials with a kernel")
-    given = parser.parse_args()
-    checked = tuple(sorted({min(1_000, given.trials), given.trials}))
-    for name in given.function or FUNCTIONS:
-        logs: dict[int, list[float]] = {count: [] for count in checked}
-        medians: dict[int, tuple[list[float], list[float]]] = {count: ([], []) for count in checked}
-        for seed in range(given.seeds):
-            bounded, full = (
-                regrets(FUNCTIONS[name], seed, given.trials, window, checked) for window in (given.window, 10**9)
-            )
-            for count in checked:
-                logs[count].append(math.log(bounded[count] / full[count]))
-                medians[count][0].append(bounded[count])
-                medians[count][1].append(full[count])
-        for count in checked:
-            one, other = (statistics.median(values) for values in medians[count])
-            print(f"{name} after {count:,}: window {one:.3g}, full {other:.3g}; {_ratio(logs[count])}", flush=True)
+def _are_equal(one: Params, other: Params) -> bool:
+    return one.keys() == other.keys() and all(
+        math.isclose(value, wanted, rel_tol=_RELATIVE)
+        if isinstance(value, float) and isinstance(wanted, float)
+        else value == wanted
+        for value, wanted in ((one[name], other[name]) for name in one)
+    )
 
 
-def _ratio(logs: list[float]) -> str:
-    """The geometric mean with its confidence interval."""
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """The geometric mean of ratios with its 95 % confidence interval."""
+
+    mean: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.mean:.3g} (95 % {self.low:.3g} to {self.high:.3g})"
+
+
+def _interval(one: Sequence[float], other: Sequence[float]) -> Interval:
+    """Of `one` divided by `other`, paired by seed; there must be at least two."""
+    logs = [math.log(value / peer) for value, peer in zip(one, other, strict=True)]
     mean = statistics.fmean(logs)
-    if len(logs) < 2:
-        return f"ratio {math.exp(mean):.3g}, 1 seed"
     quantile = _T[max((known for known in _T if known < len(logs)), default=5)]
     half = quantile * statistics.stdev(logs) / math.sqrt(len(logs))
-    ratio, low, high = (f"{math.exp(each):.3g}" for each in (mean, mean - half, mean + half))
-    return f"ratio {ratio} (95 % {low} to {high}), {len(logs)} seeds"
+    return Interval(*(math.exp(each) for each in (mean, mean - half, mean + half)))
+
+
+def main() -> None:
+    """Compare a smaller window of the history with the full history."""
+    parser = argparse.ArgumentParser(description="Is a bounded history of TPE worse?")
+    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--trials", type=int, default=LONGEST)
+    parser.add_argument("--window", type=int, default=1_000, help="trials with a kernel")
+    given = parser.parse_args()
+    checked = tuple(sorted({min(COMPARED, given.trials), given.trials}))
+    bounded, full = (
+        _by_function(
+            functools.partial(_bounded, trials=given.trials, checked=checked, window=window), range(given.seeds)
+        )
+        for window in (given.window, 10**9)
+    )
+    for name in FUNCTIONS:
+        for count in checked:
+            one, other = ([each.regrets[count] for each in found[name]] for found in (bounded, full))
+            medians = f"window {statistics.median(one):.3g}, full {statistics.median(other):.3g}"
+            print(f"{name} after {count:,}: {medians}; ratio {_interval(one, other)}, {given.seeds} seeds", flush=True)
 
 
 if __name__ == "__main__":

@@ -218,3 +218,11 @@ def test_shared_data_is_one_copy(tmp_path: Path) -> None:
     check(row)
     (podium, *_), (peer, *_) = row["podium"], row["peer"]
     assert podium["median"] < peer["median"] / 2
+
+
+@pytest.mark.slow
+def test_search_quality_is_compared_with_optunas(tmp_path: Path) -> None:
+    benchmarks.main(["--quick", "--only", "16", "--output", str(tmp_path)])
+    (row,) = results.load(tmp_path)
+    check(row)
+    assert row["reached"]
