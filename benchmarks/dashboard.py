@@ -29,7 +29,7 @@ from benchmarks import optuna_dashboard, page_times, service_parts
 from benchmarks.generated_sweep import fill
 from benchmarks.results import Figure, Row, at_most, ratio
 from benchmarks.run_settings import Plan
-from podium.api.client.local_service import service
+from podium.api.client.service_for_command import service
 from podium.sweep.runtime.layout import DataDirectory
 
 if TYPE_CHECKING:

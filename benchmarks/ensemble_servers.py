@@ -24,7 +24,7 @@ from benchmarks import load, processor_time
 from benchmarks.load import LoadProcess, LoadResult
 from benchmarks.peer_names import MODELS, WORKER
 from podium.api.client.ensemble_responses import EnsembleInfo
-from podium.api.client.local_service import service
+from podium.api.client.service_for_command import service
 from podium.api.serve.ports import free_port
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
 

@@ -14,7 +14,7 @@ from benchmarks import load, service_parts
 from benchmarks.growth_series import Series
 from benchmarks.run_settings import Plan
 from podium.api.client.client import Client
-from podium.api.client.local_service import service
+from podium.api.client.service_for_command import service
 from podium.sweep.runtime.layout import DataDirectory
 
 MEMBERS = (3, 10, 30, 100)

@@ -12,7 +12,7 @@ from benchmarks.growth_series import Series
 from benchmarks.run_settings import Plan
 from benchmarks.service import document, timed_sweep
 from benchmarks.simulation import simulate
-from podium.api.client.local_service import service
+from podium.api.client.service_for_command import service
 from podium.sweep.runtime.layout import DataDirectory
 
 REAL = (2, 16)

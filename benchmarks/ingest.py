@@ -44,7 +44,7 @@ from benchmarks import load
 from benchmarks.results import Figure, Row, at_least, at_most, more, times_more
 from benchmarks.run_settings import Plan
 from benchmarks.service import document, timed_sweep
-from podium.api.client.local_service import service
+from podium.api.client.service_for_command import service
 from podium.api.rest.app import create_app
 from podium.api.serve.ports import free_port
 from podium.db.access import tokens

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from podium.api.client.client import Client
-from podium.api.client.local_service import service
+from podium.api.client.service_for_command import service
 
 PROGRAMS = Path(__file__).parent / "programs"
 

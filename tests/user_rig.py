@@ -19,7 +19,7 @@ from podium.ensemble.values.new_version import TrialFiles
 from podium.ensemble.worker.network_interface import ModelFile
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
 from podium.sweep.runtime.regular_files import sha256_of
-from podium.sweep.trial_process.channel import Channel
+from podium.sweep.trial_process.slot_channel import Channel
 from podium.sweep.trial_process.trial_handle import Trial
 from podium.sweep.values.assignment import Assignment
 from podium.sweep.values.states import TrialState

@@ -14,10 +14,10 @@ from urllib.parse import quote
 import httpx2
 
 from podium.api.client import shell_quoting
+from podium.api.client.access_responses import LoginLink, NewTokenInfo, Readiness, TokenInfo
 from podium.api.client.connection import RETRY_S, TIMEOUT_S
 from podium.api.client.ensemble_calls import EnsembleCalls, EnsembleName, Rows, serves, settled
 from podium.api.client.import_export_calls import ExportCalls
-from podium.api.client.service_responses import LoginLink, NewTokenInfo, Readiness, TokenInfo
 from podium.api.client.sweep_responses import (
     BestTrialInfo,
     DeviceInfo,

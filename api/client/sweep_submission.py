@@ -12,7 +12,7 @@ from typing import Any
 
 from podium.api.client.client import Client
 from podium.api.client.sweep_responses import SweepInfo
-from podium.sweep.lifecycle.warm_start import incompatible_objectives
+from podium.sweep.lifecycle.warm_start_trials import incompatible_objectives
 from podium.sweep.spec.program import FunctionProgram, ImportedProgram, OwnCode
 from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec
 from podium.sweep.specfile import code_bundles

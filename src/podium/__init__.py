@@ -1,7 +1,7 @@
 """Podium: hyperparameter sweeps and ensembles, one neural network per device.
 
 The public interface for scripts, notebooks and trials; runs in the user's process. Names are imported on first use, so
-that `import podium` is fast. The modules `sweep_responses`, `ensemble_responses` and `service_responses` of
+that `import podium` is fast. The modules `sweep_responses`, `ensemble_responses` and `access_responses` of
 `podium.api.client` have the types of what the service returns.
 """
 

@@ -17,5 +17,5 @@ Modules:
     scheduler_interface  The ports of the scheduler: the slots, the searches and the recorder that it calls
     scheduler_messages   The messages in the scheduler's inbox, from slots, searches and the study thread
     sweep_import         Trials that ran elsewhere, as a client imports them as a finished sweep. Pure
-    warm_start           Selects the trials of earlier sweeps for the warm start of a new sweep. Pure
+    warm_start_trials    Selects the trials of earlier sweeps for the warm start of a new sweep. Pure
 """

@@ -12,7 +12,7 @@ from podium.sweep.values.search_messages import FallbackReason
 from podium.sweep.values.slot_events import Ended, Saved, Started
 from podium.sweep.values.states import SweepState, TrialRequest, TrialState
 from podium.sweep.values.sweep_wait_reason import Wait
-from podium.sweep.values.warning_checks import WarningCode
+from podium.sweep.values.sweep_warnings import WarningCode
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ Runs in the scheduler process; `main` is its entry point.
   `action_executor` calls the searches, `study_query_thread` and `cleanup` with `retention`.
 - Decisions, pure: `decide` (by message), `attempt_events` (what slots report), `command_handler` (what clients
   request), `placement` (who gets a free device), `sweep_endings`; `decisions` are their results.
-- State, by owner: `scheduler_state`, with `active_sweeps` (`live_sweep`, `live_trial`, `ask_pacing`, `device_time`,
+- State, by owner: `scheduler_state`, with `active_sweeps` (`live_sweep`, `live_trial`, `trial_requests`, `device_time`,
   `sweep_budget`), `device_ledger`, `device_availability`, `fair_share`, `disk_gate`, `slot_watchdog`.
 - Helpers: `assignment_builder` (what a slot gets), `search_inputs` (what a search gets), `wait_and_idle_reasons`.
 
@@ -14,8 +14,6 @@ Modules:
     action_executor        Executes the actions of the scheduler: calls the searches, the study reader and the cleanup
                            thread. Never blocks
     active_sweeps          The unfinished sweeps and trials, and the handling of answers from their searches. Pure
-    ask_pacing             Decides how many trials to request from the search of a sweep, and how long to wait for each.
-                           Pure
     assignment_builder     Builds the assignment that a slot needs to run an attempt. Pure
     attempt_events         Decisions on the reports and the ends of attempts. Pure
     change_buffer          Writes the scheduler's changes; if one cannot be written, all others are still written. Pure
@@ -46,5 +44,7 @@ Modules:
     study_query_thread     Answers the queries of `trial.study`, in a thread of the scheduler process that may block
     sweep_budget           Tracks the budget of an unfinished sweep and its usage. Pure
     sweep_endings          Decides the end of sweeps: finished, failed, cancelled. Pure
+    trial_requests         Decides how many trials to request from the search of a sweep, and how long to wait for each.
+                           Pure
     wait_and_idle_reasons  The reasons why a sweep waits or a device is idle, as text for users. Pure
 """

@@ -15,11 +15,11 @@ from podium.sweep.lifecycle.database_changes import (
 from podium.sweep.lifecycle.failure_limits import ConsecutiveFailures
 from podium.sweep.lifecycle.scheduler_messages import Device
 from podium.sweep.runtime.import_times import warning_of
-from podium.sweep.scheduling.ask_pacing import AskPacing
 from podium.sweep.scheduling.decisions import Instant
 from podium.sweep.scheduling.device_time import DeviceTime
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.sweep_budget import SweepBudget
+from podium.sweep.scheduling.trial_requests import AskPacing
 from podium.sweep.spec.program import FunctionProgram
 from podium.sweep.spec.search_methods import BRUTE_FORCE, CUSTOM
 from podium.sweep.spec.sweep_spec import spec_from_json
@@ -33,7 +33,7 @@ from podium.sweep.values.states import (
     check_sweep_transition,
 )
 from podium.sweep.values.sweep_wait_reason import Wait
-from podium.sweep.values.warning_checks import ResultCheck, StopCheck, WarningCode
+from podium.sweep.values.sweep_warnings import ResultCheck, StopCheck, WarningCode
 
 _EXHAUSTED = {  # why a sweep ends when its search is exhausted
     BRUTE_FORCE: "all configurations were evaluated",

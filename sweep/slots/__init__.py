@@ -7,7 +7,7 @@ Modules:
     event_queue          The events of a slot that the scheduler has not acknowledged, encoded and bounded
     fork_server_client   A slot's client of one fork server: start it, send requests, receive replies
     fork_server_pool     The fork servers of one slot: one without packages, and one for each recent `program.preload`
-    ray_guardian         Runs Ray's head node and the process template under a guardian that leaves no process behind
+    process_guardian     Runs Ray's head node and the process template under a guardian that leaves no process behind
     ray_head             Ray's head without its dashboard, its agents and its client server, and with workers forked
                          from a template
     ray_slots            The slots on Ray: attach to existing ones, create missing ones, exchange messages

@@ -13,9 +13,9 @@ Modules:
     early_termination      The `early_terminate` block of the sweep file: the pruner
     grid                   A grid over conditional parameters: its size, and its points by index in a seeded order
     json_schema            The JSON Schema (draft 2020-12) of the sweep file, generated from the models
-    mapping_suggestions    Suggests the mapping to write where a sweep file has a scalar or a list in place of one
     metric                 The `metric` block of the sweep file: an objective
     metric_extraction      Extracts metrics from a script's output with the patterns of `program.metrics`
+    missing_mapping_hints  Suggests the mapping to write where a sweep file has a scalar or a list in place of one
     names_in_other_tools   Names of Optuna, Ray Tune and W&B for the keys and values of a sweep file, for hints
     program                The `program` block of the sweep file: a built-in model, a function or a script
     pydantic_errors        Converts pydantic's validation errors to problems with the keys of the sweep file

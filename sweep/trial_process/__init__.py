@@ -5,7 +5,6 @@ Runs in the fork server and in trial processes.
 Modules:
     artifacts              Artifacts of a trial: copies of its files, written atomically, limited in number and size
     attempt                Runs one attempt, from its assignment to its outcome
-    channel                The trial process's end of its connection to the slot
     constraint_function    `program.constraints`: evaluates the constraints of a trial, as Optuna's `constraints_func`
     directory_checkpoints  Checkpoints that are folders, as in Ray: written atomically, loaded by the trial's next
                            attempt
@@ -22,6 +21,7 @@ Modules:
     ray_tune               Implements `tune.report`, `tune.get_checkpoint` and `tune.get_context` of Ray Tune in a trial
     script_program         Runs an unchanged script as the program of a trial, and collects its metrics
     slot_answers           Waits for the slot's answer to a request of the trial
+    slot_channel           The trial process's end of its connection to the slot
     split_predictions      Saves the predictions of a user's trial on the rows that select and fit ensembles
     state_serialization    Converts nested state to tensors and JSON, so that a checkpoint needs no unpickling
     stop_condition_check   Ends a trial early, in state finished, when a condition of `stop` is met

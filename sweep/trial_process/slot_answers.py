@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from podium.sweep.protocol.slot_commands import TrialAnswer
 from podium.sweep.protocol.trial_messages import SlotMessage
-from podium.sweep.trial_process.channel import Channel
+from podium.sweep.trial_process.slot_channel import Channel
 
 Answer = TypeVar("Answer", bound=TrialAnswer)
 

@@ -13,9 +13,9 @@ from collections.abc import Container, Mapping
 from typing import Any, NoReturn, Protocol
 
 from podium.sweep.protocol.slot_commands import StudyAnswer
-from podium.sweep.trial_process.channel import Channel
 from podium.sweep.trial_process.optuna_frozen_trial import FrozenTrial, State, direction_of, state_of
 from podium.sweep.trial_process.slot_answers import SlotAnswers
+from podium.sweep.trial_process.slot_channel import Channel
 from podium.sweep.values.assignment import Assignment
 from podium.sweep.values.errors import NotInTrialError, StudyUnavailableError
 from podium.sweep.values.slot_events import StopRequested, StudyRequested

@@ -11,8 +11,8 @@ from podium.sweep.protocol.limits import MAX_PARAMS
 from podium.sweep.protocol.slot_commands import SuggestAnswer
 from podium.sweep.spec import suggest_arguments
 from podium.sweep.spec.suggest_arguments import Distribution
-from podium.sweep.trial_process.channel import Channel
 from podium.sweep.trial_process.slot_answers import SlotAnswers
+from podium.sweep.trial_process.slot_channel import Channel
 from podium.sweep.values.assignment import Assignment, Params, Scalar
 from podium.sweep.values.errors import UserCodeError
 from podium.sweep.values.slot_events import SuggestRequested

@@ -15,10 +15,10 @@ from podium.sweep.protocol.trial_messages import AttrsReported
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.runtime.regular_files import sha256_of
 from podium.sweep.trial_process import artifacts, directory_checkpoints
-from podium.sweep.trial_process.channel import Channel
 from podium.sweep.trial_process.directory_checkpoints import CheckpointFolder
 from podium.sweep.trial_process.metric_downsampling import MetricCurves
 from podium.sweep.trial_process.slot_answers import SlotAnswers
+from podium.sweep.trial_process.slot_channel import Channel
 from podium.sweep.trial_process.stop_condition_check import EarlyFinish
 from podium.sweep.trial_process.study_handle import Storage, Study
 from podium.sweep.trial_process.suggestions import Suggestions

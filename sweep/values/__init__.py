@@ -23,6 +23,6 @@ Modules:
     slot_events             The events of an attempt, from its start to its end, as its slot reports them
     states                  The states of sweeps and trials with their transitions, and the pending requests on a trial
     sweep_wait_reason       Why a sweep waits, apart from the reason of its state
+    sweep_warnings          Warnings of a running sweep: codes, messages, and checks of results and stop metrics
     trial_attributes        Constraints and user attributes of a trial: what it may set, and whether it is infeasible
-    warning_checks          Warnings of a running sweep: codes, messages, and checks of results and stop metrics
 """

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from podium.api.cli.terminal import lazy
-from podium.api.cli.terminal.batch_commands import run_each
 from podium.api.cli.terminal.lazy_groups import group
 from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir, DeviceIds
+from podium.api.cli.terminal.run_each import run_each
 
 if TYPE_CHECKING:
     from podium.api.client.sweep_responses import DeviceInfo

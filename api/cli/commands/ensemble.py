@@ -10,9 +10,9 @@ import typer
 
 from podium.api.cli.terminal import ensemble_options as options
 from podium.api.cli.terminal import lazy
-from podium.api.cli.terminal.batch_commands import run_each
 from podium.api.cli.terminal.lazy_groups import group
 from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir
+from podium.api.cli.terminal.run_each import run_each
 from podium.api.client import shell_quoting
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ import typer
 
 from podium.api.cli.commands import convert, export_import, validate
 from podium.api.cli.terminal import lazy
-from podium.api.cli.terminal.batch_commands import run_each
 from podium.api.cli.terminal.lazy_groups import group
 from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir, Devices, SpecFile, SweepId, SweepIds
+from podium.api.cli.terminal.run_each import run_each
 from podium.api.client import shell_quoting
 from podium.sweep.values.states import SweepState
 
@@ -37,9 +37,9 @@ def run(
     output, submission = lazy.terminal_output, lazy.sweep_submission
     read, document, _ = submission.read(file)
     submission.print_notes(read)
-    with lazy.local_service.service(data_dir.absolute(), devices) as client:
+    with lazy.service_for_command.service(data_dir.absolute(), devices) as client:
         sweep = submission.submit(client, read, document)
-        with lazy.local_service.cancelled_on_interrupt(client, sweep["id"]):
+        with lazy.service_for_command.cancelled_on_interrupt(client, sweep["id"]):
             if as_json:
                 sweep = client.wait(sweep["id"])
             else:

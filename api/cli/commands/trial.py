@@ -13,9 +13,9 @@ import typer
 
 from podium.api.cli.commands import trial_download
 from podium.api.cli.terminal import lazy
-from podium.api.cli.terminal.batch_commands import run_each
 from podium.api.cli.terminal.lazy_groups import group
 from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir, SweepId, TrialId, TrialIds
+from podium.api.cli.terminal.run_each import run_each
 from podium.api.client import shell_quoting
 from podium.sweep.values.states import TrialState
 

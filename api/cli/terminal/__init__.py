@@ -3,7 +3,6 @@
 Runs in the CLI process.
 
 Modules:
-    batch_commands    One command on several resources: each in turn, one line each, exit code 1 if any was refused
     completion        Shell completion of ids: the sweeps and devices of the running service
     completion_query  The request that shell completion sends to the running service
     demo_run          The work of `podium demo`: a sweep, its best three models, both ensemble modes, one table
@@ -14,6 +13,7 @@ Modules:
     lazy_groups       Command groups that load a command's module only when the command is invoked
     options           Options that several commands share
     row_input         Reads rows of numbers from a file or standard input, as .npy or JSON
+    run_each          One command on several resources: each in turn, one line each, exit code 1 if any was refused
     sweep_progress    Progress of sweeps: a live display in a terminal, otherwise one line per change
     terminal_output   Terminal output: tables, numbers, states and untrusted text
 """

@@ -13,7 +13,7 @@ import numpy as np
 from rich.console import Group
 
 from podium.api.cli.terminal import sweep_progress, terminal_output
-from podium.api.client import local_service, shell_quoting
+from podium.api.client import service_for_command, shell_quoting
 from podium.api.client.client import Client
 from podium.api.client.ensemble_responses import EvaluationResult
 from podium.api.client.sweep_responses import SweepInfo
@@ -46,7 +46,7 @@ def run(
         raise InvalidSpecError([Problem(("--json",), f"there is no folder {json_file.absolute().parent}")], "")
     began = time.monotonic()
     terminal_output.console.print("Starting the service …")
-    with local_service.service(data_dir, devices) as client:
+    with service_for_command.service(data_dir, devices) as client:
         terminal_output.console.print(f"Service: {client.url}, data directory: {data_dir}")
         figures = measure(client, document)
         figures |= {"wall_s": time.monotonic() - began, "data_dir": str(data_dir), "url": client.url}
@@ -99,7 +99,7 @@ def measure(client: Client, document: dict[str, Any]) -> dict[str, Any]:
     terminal_output.console.print(
         f"Sweep {sweep['id']}: {document['run_cap']} trials of an MLP on {document['program']['data']['name']}"
     )
-    with local_service.cancelled_on_interrupt(client, sweep["id"]):
+    with service_for_command.cancelled_on_interrupt(client, sweep["id"]):
         (sweep,) = sweep_progress.follow(client, [sweep["id"]])
     if sweep["state"] != "finished":
         raise ServiceError(f"sweep {sweep['id']} is {sweep['state']}: {terminal_output.reason(sweep)}")

@@ -14,7 +14,7 @@ import torch
 
 from podium.sweep.protocol.trial_messages import TrialMessage
 from podium.sweep.trial_process import attempt
-from podium.sweep.trial_process.channel import Channel
+from podium.sweep.trial_process.slot_channel import Channel
 from podium.sweep.values.attempt_outcomes import ReportedOutcome
 from podium.sweep.values.slot_events import Started
 from podium.sweep.values.states import TrialState

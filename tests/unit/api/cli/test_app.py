@@ -16,7 +16,7 @@ from podium.api.cli import app
 from podium.api.cli.commands.serve import serve
 from podium.api.cli.terminal import sweep_progress, terminal_output
 from podium.api.cli.terminal.lazy_groups import CommandSource, LazyCommand
-from podium.api.client import local_service
+from podium.api.client import service_for_command
 from podium.api.client.client import Client
 from podium.api.client.sweep_responses import SweepInfo
 from podium.api.serve import service
@@ -27,7 +27,7 @@ from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Saved
 from podium.sweep.values.states import SweepState
-from podium.sweep.values.warning_checks import WarningCode
+from podium.sweep.values.sweep_warnings import WarningCode
 from tests.commands import Podium
 from tests.service_rig import AT, ServiceRig
 from tests.specs import builtin_document
@@ -420,7 +420,7 @@ def run_on(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> Callable[[Ca
             with FollowedClient(service, follow) as client:
                 yield client
 
-        monkeypatch.setattr(local_service, "service", opened)
+        monkeypatch.setattr(service_for_command, "service", opened)
 
     return use
 

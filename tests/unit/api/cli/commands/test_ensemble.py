@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from podium.api.cli.terminal import ensemble_options, ensemble_output
-from podium.api.client import local_service
+from podium.api.client import service_for_command
 from podium.api.client.client import Client
 from podium.api.rest.ensembles.ensemble_schemas import EnsembleView, EvaluationView
 from podium.ensemble.scoring import evaluation
@@ -572,7 +572,7 @@ def file(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> Pat
     path.write_text(json.dumps(builtin_document(ensemble={"k": 2})))
     server.on("POST", "/api/v1/sweeps", _sweep(), status=201)
     server.on("GET", "/api/v1/sweeps/1/best", [])
-    monkeypatch.setattr(local_service, "service", lambda *_: server.client())
+    monkeypatch.setattr(service_for_command, "service", lambda *_: server.client())
     return path
 
 

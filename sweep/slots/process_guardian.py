@@ -1,9 +1,9 @@
 """Runs Ray's head node and the process template under a guardian that leaves no process behind; started by `serve`.
 
-`python -P -m podium.sweep.slots.ray_guardian SETTINGS`. Not all of Ray's processes exit with their parent. The guardian
-is a subreaper, and all processes of Ray, slots, trials and members are below it. On SIGTERM, when `serve` exits
-(end-of-file on standard input), or when Ray exits, it kills everything below it. A process template that is killed is
-started again; the processes that it has forked keep running.
+`python -P -m podium.sweep.slots.process_guardian SETTINGS`. Not all of Ray's processes exit with their parent. The
+guardian is a subreaper, and all processes of Ray, slots, trials and members are below it. On SIGTERM, when `serve`
+exits (end-of-file on standard input), or when Ray exits, it kills everything below it. A process template that is
+killed is started again; the processes that it has forked keep running.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from podium.api.serve.heartbeats import Heartbeats
+from podium.api.serve.missed_heartbeats import Heartbeats
 from podium.sweep.runtime.component_lifecycle import READY_FD, SupervisorPipe
 
 
