@@ -5,9 +5,7 @@ Everything else is declined, and answered by `predictions.predict`, which also r
 
 from __future__ import annotations
 
-import logging
-
-from fastapi import HTTPException, Request
+from fastapi import Request
 from starlette.responses import Response
 from starlette.types import Scope
 
@@ -20,12 +18,10 @@ from podium.db.access.tokens import Role
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.values.ensemble_snapshot import Snapshot
 from podium.ensemble.values.prediction import Prediction
-from podium.sweep.values.errors import PodiumError
 
 _NPY = b"x-npy"
 _JSON: Headers = [(b"content-type", b"application/json")]
 _LENGTH = b"content-length"
-log = logging.getLogger("podium.gateway")
 
 
 class DirectPredictions:
@@ -43,14 +39,20 @@ class DirectPredictions:
             return None
         try:
             inputs, deadline_ms = predictions.read_rows(body, snapshot.features)
-        except (PodiumError, HTTPException):
-            return None  # the app reads it again, and reports the error
+        except Exception:  # noqa: BLE001 - the app reads it again, and reports the error
+            return None
+        if predictions.is_large(len(inputs) * snapshot.outputs * len(snapshot.members)):
+            return None  # the response is written in a thread
 
         def on_done(prediction: Prediction) -> None:
             respond(*self._answer(scope, prediction))
 
         arrived_s = scope["extensions"].get(arrival_time.EXTENSION)
-        pending = aggregator.admit(snapshot, inputs, deadline_ms, on_done, arrived_s)
+        try:
+            pending = aggregator.admit(snapshot, inputs, deadline_ms, on_done, arrived_s)
+        except Exception as error:  # noqa: BLE001 - every error is answered, as by the app
+            respond(*_response(scope, problem_details.response_to(Request(scope), error)))
+            return None
         return lambda: aggregator.cancel(pending)
 
     def _snapshot(self, aggregator: Aggregator, scope: Scope, size: int) -> Snapshot | None:
@@ -85,11 +87,13 @@ class DirectPredictions:
             response = predictions.refused(prediction)
         except Exception as error:  # noqa: BLE001 - every error is answered, as by the app
             response = problem_details.response_to(Request(scope), error)
-        return response.status_code, _lines(scope, _without_length(response)), bytes(response.body)
+        return _response(scope, response)
 
 
-def _without_length(response: Response) -> Headers:
-    return [header for header in response.raw_headers if header[0] != _LENGTH]
+def _response(scope: Scope, response: Response) -> tuple[int, bytes, bytes]:
+    """The response as status, header lines and body."""
+    headers = [header for header in response.raw_headers if header[0] != _LENGTH]
+    return response.status_code, _lines(scope, headers), bytes(response.body)
 
 
 def _lines(scope: Scope, headers: Headers) -> bytes:

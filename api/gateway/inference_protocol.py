@@ -154,7 +154,9 @@ async def infer(request: Request) -> Response:
     prediction = await cancel_on_disconnect(request, work)
     if prediction.outputs is None:
         return _no_answer(prediction)
-    body, head_bytes = await run_in_thread_if(is_large(prediction), lambda: inference_answer.write(prediction, parsed))
+    body, head_bytes = await run_in_thread_if(
+        is_large(prediction.numbers), lambda: inference_answer.write(prediction, parsed)
+    )
     if head_bytes is None:
         return Response(body, media_type="application/json")
     headers = {"Inference-Header-Content-Length": str(head_bytes)}

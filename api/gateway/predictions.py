@@ -116,7 +116,7 @@ async def predict(request: Request) -> Response:
         return refused(prediction, parameters)
     if answers_npy:
         return npy_answer.write(prediction)
-    text = await run_in_thread_if(is_large(prediction), lambda: serialize(prediction, parameters))
+    text = await run_in_thread_if(is_large(prediction.numbers), lambda: serialize(prediction, parameters))
     return Response(text, media_type="application/json")
 
 
@@ -124,9 +124,9 @@ PREDICT = Route("/api/v1/ensembles/{ensemble:path}/predict", predict, methods=["
 router.routes.append(PREDICT)
 
 
-def is_large(prediction: Prediction) -> bool:
-    """Whether serializing the response would block the event loop for too long."""
-    return prediction.member_outputs is not None and prediction.member_outputs.size > INLINE_SIZE // 16
+def is_large(numbers: int) -> bool:
+    """Whether serializing a prediction from this number of member outputs would block the event loop."""
+    return numbers > INLINE_SIZE // 16
 
 
 def serialize(prediction: Prediction, parameters: _Parameters = _DEFAULTS) -> bytes:

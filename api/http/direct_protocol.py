@@ -40,7 +40,7 @@ class DirectProtocol(BoundedProtocol):
         super().data_received(data)
         if self._unstarted is not None:
             (cycle, app), self._unstarted = self._unstarted, None
-            if not self._is_answered_directly(cycle):
+            if not self._is_answered_directly(cycle, app):
                 super()._start_asgi_task(cycle, app)
 
     def on_headers_complete(self) -> None:
@@ -63,9 +63,10 @@ class DirectProtocol(BoundedProtocol):
         else:
             super()._start_asgi_task(cycle, app)
 
-    def _is_answered_directly(self, cycle: RequestResponseCycle) -> bool:
+    def _is_answered_directly(self, cycle: RequestResponseCycle, app: Any) -> bool:
         if (
             self._handler is None
+            or app is not self.app  # uvicorn refuses the request
             or cycle.more_body
             or cycle.waiting_for_100_continue
             or self.pipeline
@@ -80,14 +81,26 @@ class DirectProtocol(BoundedProtocol):
         )
         if cycle.response_complete:
             self._cancel = None
-            return True
-        return self._cancel is not None
+        elif self._cancel is None:
+            return False
+        cycle.body = bytearray()  # else kept until the next request of the connection
+        cycle.on_response = _nothing  # it refers to the protocol, which refers to the cycle
+        self.flow.resume_reading()  # paused by a large body; otherwise a disconnect would not be noticed
+        return True
 
     def _respond(self, cycle: RequestResponseCycle, status: int, head: bytes, body: bytes) -> None:
         """Write the response at once, and continue as after a response of the app."""
         self._cancel = None
-        if cycle.disconnected or self.transport.is_closing():
+        if cycle.response_complete or cycle.disconnected or self.transport.is_closing():
             return
+        try:
+            self._write(cycle, status, head, body)
+        except BaseException:
+            self.transport.abort()
+            raise
+        self.on_response_complete()
+
+    def _write(self, cycle: RequestResponseCycle, status: int, head: bytes, body: bytes) -> None:
         parts = [STATUS_LINE[status]]
         for name, value in cycle.default_headers:
             parts += (name, b": ", value, b"\r\n")
@@ -99,4 +112,7 @@ class DirectProtocol(BoundedProtocol):
         self.transport.write(b"".join(parts))
         if not cycle.keep_alive:
             self.transport.close()
-        self.on_response_complete()
+
+
+def _nothing() -> None:
+    pass

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import logging
 import random
 import secrets
 from collections.abc import Callable, Iterable, Sequence
@@ -28,6 +29,7 @@ from podium.ensemble.values.prediction import MemberStatus, Outcome, Prediction
 from podium.sweep.values.errors import NotFoundError
 
 _MAX_HEDGE_CREDIT = 10.0
+log = logging.getLogger("podium.aggregator")
 
 
 class Aggregator:
@@ -371,15 +373,19 @@ class Aggregator:
         pending.completed = True
         for timer in pending.timers:
             timer.cancel()
-        total_ms = (self._timer.now_s() - pending.arrived_s) * 1000
+        total_ms = prediction.total_ms if prediction else (self._timer.now_s() - pending.arrived_s) * 1000
         del self._in_flight[pending.request_id]
         self._in_flight_bytes -= pending.inputs.nbytes
         counts = self.counts.ensemble(pending.snapshot.ensemble_id, pending.snapshot.version)
         counts.in_flight -= 1
         counts.outcomes[outcome] += 1
         counts.total_ms.observe(total_ms)
-        if outcome is not Outcome.CANCELLED:
+        if outcome is Outcome.CANCELLED:
+            return
+        try:
             pending.on_done(prediction or _without_reports(pending, outcome, total_ms))
+        except Exception:  # the requests that are joined with it must be answered
+            log.exception("the outcome of a prediction could not be delivered")
 
 
 def _checked(answer: LinkReply, pending: PendingRequest, call: MemberCall) -> LinkReply:

@@ -91,6 +91,11 @@ class Prediction:
         return len(self.answered_positions)
 
     @property
+    def numbers(self) -> int:
+        """Number of values in the members' outputs."""
+        return 0 if self.member_outputs is None else self.member_outputs.size
+
+    @property
     def first_error(self) -> str:
         """The error of the first member whose network failed on these rows; empty if none failed."""
         return next((each.message for each in self.reports if each.status is MemberStatus.ERROR), "")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import io
 import json
 import re
 import socket
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -16,7 +18,7 @@ import numpy as np
 import pytest
 from starlette.types import Scope
 
-from podium.api.gateway import main
+from podium.api.gateway import main, predictions
 from podium.api.http import uvicorn_server
 from podium.api.http.direct_handler import Cancel, DirectHandler, Respond
 from podium.api.http.direct_protocol import DirectProtocol
@@ -26,6 +28,7 @@ from podium.api.http.request_limits import INLINE_SIZE
 from podium.api.http.uvicorn_server import ReadyServer
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
+from podium.ensemble.values.prediction import Outcome
 from podium.ensemble.worker.worker_server import WorkerServer
 from tests.ensemble_fakes import FakeNetwork
 from tests.running_service import wait_for
@@ -34,6 +37,7 @@ from tests.service_rig import ServiceRig
 PATH = "/api/v1/ensembles/1/predict"
 ROWS = json.dumps({"inputs": [[0.25, 0, 0], [1, 0, 0]]}).encode()
 TOKEN = "Authorization: Bearer token-of-viewer"
+_ERROR_ID = re.compile(rb"[0-9a-f]{8,}")
 _MEASURED = re.compile(rb'"(total_ms|queue_ms|compute_ms)":[0-9.e-]+')
 
 
@@ -61,6 +65,12 @@ class Gateway:
     def aggregator(self) -> Aggregator:
         found: Aggregator = self.app.state.aggregator
         return found
+
+    @property
+    def outcomes(self) -> set[Outcome]:
+        """Those that requests for the ensemble have had."""
+        (counts,) = self.aggregator.counts.ensembles.values()
+        return {outcome for outcome, count in counts.outcomes.items() if count}
 
     @property
     def begun(self) -> list[bool]:
@@ -166,11 +176,16 @@ def _gateway(rig: ServiceRig, networks: list[FakeNetwork]) -> Iterator[Gateway]:
 
 
 @pytest.fixture
-def gateway(_gateway: Gateway, networks: list[FakeNetwork]) -> Iterator[Gateway]:
+def gateway(_gateway: Gateway) -> Gateway:
     """The gateway with the direct handler; it has looked up all tokens."""
     _gateway.know_tokens()
     del _gateway.begun[:]
-    yield _gateway
+    return _gateway
+
+
+@pytest.fixture(autouse=True)
+def _networks_answer_again(networks: list[FakeNetwork]) -> Iterator[None]:
+    yield
     for network in networks:
         network.gate.set()
         network.broken.clear()
@@ -225,6 +240,7 @@ DECLINED = {
     "npy": request(npy(), PATH, "Content-Type: application/x-npy"),
     "npy_answer": request(ROWS, PATH, "Accept: application/x-npy"),
     "large": request(LARGE),
+    "large_response": request(json.dumps({"inputs": [[1, 0, 0]] * (INLINE_SIZE // 96 + 1)}).encode()),
 }
 
 
@@ -300,6 +316,93 @@ def test_disconnected_client_frees_its_place(gateway: Gateway, networks: list[Fa
     for network in networks:
         network.gate.set()
     assert gateway.ask(request()).startswith(b"HTTP/1.1 200 ")
+
+
+def test_client_that_disconnects_after_a_body_of_many_rows_frees_its_place(
+    rig: ServiceRig, networks: list[FakeNetwork]
+) -> None:
+    """uvicorn pauses reading after 64 KB, and would not notice the disconnect before the deadline."""
+    with serving(rig, direct=True) as gateway:
+        gateway.know_tokens()
+        _disconnect_after_many_rows(gateway, networks)
+
+
+def _disconnect_after_many_rows(gateway: Gateway, networks: list[FakeNetwork]) -> None:
+    content = request(json.dumps({"inputs": [[0.123456789012345678] * 3] * 1500}).encode())
+    assert 1 << 16 < len(content) < INLINE_SIZE
+    for network in networks:
+        network.gate.clear()
+    for _ in range(50):  # a body that arrives in parts is answered by the app
+        with gateway.connect() as client:
+            client.sendall(content)
+            wait_for("it is in flight", lambda: gateway.aggregator.in_flight == 1)
+        wait_for("its place is free", lambda: gateway.aggregator.in_flight == 0)
+        assert Outcome.DEADLINE not in gateway.outcomes
+        if gateway.begun[-1]:
+            return
+    raise AssertionError("every body arrived in parts")
+
+
+def test_connection_keeps_no_body_and_no_reference_cycle(rig: ServiceRig, networks: list[FakeNetwork]) -> None:
+    seen: list[weakref.ref[DirectProtocol]] = []
+
+    class Watched(DirectProtocol):
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            seen.append(weakref.ref(self))
+
+    with serving(rig, direct=True, protocol=Watched) as gateway:
+        gateway.know_tokens()
+        gc.disable()
+        try:
+            with gateway.connect() as client, client.makefile("rb") as stream:
+                client.sendall(request())
+                assert response(stream).startswith(b"HTTP/1.1 200 ")
+                protocol = seen[-1]()
+                assert protocol is not None and protocol.cycle is not None
+                assert not protocol.cycle.body
+                del protocol
+            assert gateway.begun[-1]
+            wait_for("the connection is forgotten", lambda: seen[-1]() is None)
+        finally:
+            gc.enable()
+
+
+@pytest.mark.parametrize("fails", ["admit", "read_rows"])
+def test_unexpected_error_is_answered(
+    gateway: Gateway, plain: Gateway, monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise RuntimeError("unexpected")
+
+    with monkeypatch.context() as patch:
+        for each in (gateway, plain):
+            target: object = each.aggregator if fails == "admit" else predictions
+            patch.setattr(target, fails, fail)
+        found, expected = (_ERROR_ID.sub(b"", each.ask(request())) for each in (gateway, plain))
+    assert found.startswith(b"HTTP/1.1 500 ")
+    assert found == expected
+    assert gateway.ask(request()).startswith(b"HTTP/1.1 200 ")
+
+
+def test_connection_that_cannot_be_written_is_aborted(rig: ServiceRig, networks: list[FakeNetwork]) -> None:
+    class Broken(DirectProtocol):
+        """Its first direct response cannot be written."""
+
+        broken = True
+
+        def _write(self, *arguments: Any) -> None:
+            if Broken.broken:
+                Broken.broken = False
+                raise RuntimeError("unexpected")
+            super()._write(*arguments)
+
+    with serving(rig, direct=True, protocol=Broken) as gateway:
+        gateway.ask(request())  # by the app, which looks up the token
+        assert gateway.ask(request()) == b"\r\n"  # the connection was closed
+        assert gateway.ask(request()).startswith(b"HTTP/1.1 200 ")
+        assert gateway.begun == [False, True, True]
+        assert gateway.aggregator.in_flight == 0
 
 
 def test_pipelined_requests_are_answered_in_order(gateway: Gateway) -> None:

@@ -107,6 +107,22 @@ def test_requests_of_one_message_are_answered_independently() -> None:
     rig.assert_idle()
 
 
+def test_outcome_that_cannot_be_delivered_does_not_affect_the_others_of_the_message() -> None:
+    rig, now = three()
+
+    def fail(_: Prediction) -> None:
+        raise RuntimeError("the connection is closed")
+
+    rig.queue(now)
+    rig.aggregator.admit(now, rows(1), None, fail)
+    rig.queue(now)
+    rig.timer.end_turn()
+    for connection in rig.connections("a", "b", "c"):
+        answer_together(connection, list(connection.sent))
+    assert [found.outcome for found in rig.done] == [Outcome.OK] * 2
+    rig.assert_idle()
+
+
 def test_request_that_one_member_rejects_does_not_affect_the_others_of_the_message() -> None:
     rig, now = three()
     for number in range(3):
