@@ -45,6 +45,7 @@ from benchmarks.results import Figure, Row, at_least, at_most, more, times_more
 from benchmarks.run_settings import Plan
 from benchmarks.service import document, timed_sweep
 from podium.api.client.service_for_command import service
+from podium.api.http.garbage_collection import collect_rarely
 from podium.api.rest.app import create_app
 from podium.api.serve.ports import free_port
 from podium.db.access import tokens
@@ -178,6 +179,7 @@ def _api(settings: ServiceSettings) -> Iterator[None]:
 def _serve(settings: ServiceSettings) -> None:
     """In a process of its own."""
     app = create_app(settings, Database(settings.data.database))
+    collect_rarely()
     uvicorn.run(app, host=settings.host, port=settings.port, log_level="error", access_log=False)
 
 

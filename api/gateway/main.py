@@ -8,7 +8,6 @@ loads no model: it parses rows, sends them to the ensemble workers, and combines
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import socket
 import sys
@@ -25,6 +24,7 @@ from podium.api.http.authentication import Authenticator, public
 from podium.api.http.base_app import service_app
 from podium.api.http.connection_limits import allow_many_files
 from podium.api.http.direct_protocol import DirectProtocol
+from podium.api.http.garbage_collection import collect_rarely
 from podium.api.http.uvicorn_server import ReadyServer
 from podium.db.schema.engine import Database
 from podium.db.stores import ensemble_reader
@@ -125,8 +125,7 @@ def main() -> None:
         name = sys.argv[2] if len(sys.argv) > 2 else settings.gateway_names[0]
         app = create_app(settings, database, name=name)
         allow_many_files()
-        gc.collect()
-        gc.freeze()  # a full collection over all imported code would stop the process for 70 ms
+        collect_rarely()
         # One of several that hangs would keep its share of the connections; the only one has always been waited for.
         beat = send_heartbeat if settings.gateways > 1 else None
         ReadyServer(uvicorn_server.config(app, settings, DirectProtocol), send_heartbeat=beat).run(

@@ -7,6 +7,7 @@ import time
 
 from podium.api.http import uvicorn_server
 from podium.api.http.connection_limits import allow_many_files
+from podium.api.http.garbage_collection import collect_rarely
 from podium.api.http.uvicorn_server import ReadyServer
 from podium.api.rest.app import create_app
 from podium.db.access import tokens
@@ -25,6 +26,7 @@ def main() -> None:
             tokens.install_admin(connection, token, time.time())
         app = create_app(settings, database)
         allow_many_files()
+        collect_rarely()
         server = ReadyServer(uvicorn_server.config(app, settings), app.state.feed.close)
         server.run(sockets=[uvicorn_server.tcp(settings.host, settings.port)])
         database.close()
