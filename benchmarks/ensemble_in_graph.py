@@ -63,7 +63,7 @@ CLASSES = 10
 NOISE = 0.05  # if the loop is selected, both sides run the same code
 ADDED_MS = 0.25
 EPOCH = 1
-CALLS = (7, 1000)  # at least, at most
+CALLS = (15, 1000)  # at least, at most
 CALLS_S = 4.0
 POLICY = ("OMP_WAIT_POLICY", "PASSIVE")  # as the process template sets for members
 
