@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -26,6 +27,20 @@ def become_subreaper() -> None:
 def name_process(name: str) -> None:
     """Set the name of this process as `ps -o comm` and `top` show it; at most 15 characters."""
     _libc.prctl(_PR_SET_NAME, name.encode(), 0, 0, 0)
+
+
+def lower_priority_of_session(niceness: int) -> None:
+    """Give the session of this process the weight of this niceness, where the kernel groups processes by session.
+
+    With such groups (sched(7), "The autogroup feature"), niceness compares the processes of one session only, and each
+    session has the same weight. Does nothing where there are none, or if the kernel refuses: it limits the rate.
+    """
+    with contextlib.suppress(OSError):
+        descriptor = os.open("/proc/self/autogroup", os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            os.write(descriptor, b"%d" % niceness)
+        finally:
+            os.close(descriptor)
 
 
 def show_command(command: str) -> None:

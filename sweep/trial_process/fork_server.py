@@ -42,6 +42,7 @@ from podium.sweep.runtime.process_trees import (
     die_with_parent,
     kill_descendants,
     kill_orphans,
+    lower_priority_of_session,
     name_process,
     reap,
 )
@@ -173,6 +174,7 @@ class ForkServer:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             signal.signal(signal.SIGINT, signal.default_int_handler)
             os.setsid()
+            lower_priority_of_session(TRIAL_NICENESS)
             die_with_parent(parent)
             name_process("podium-spare")
             self._control.close()

@@ -221,3 +221,8 @@ def on_data(trial: Any) -> float:
 def imported(trial: Any) -> float:
     """Whether Optuna was imported before the user code."""
     return float("optuna" in sys.modules)
+
+
+def prints_its_priority(trial: Any) -> float:
+    print(os.nice(0), *(path.read_text() for path in [Path("/proc/self/autogroup")] if path.exists()))
+    return 1.0
