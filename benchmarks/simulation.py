@@ -20,7 +20,6 @@ from podium.db.schema.engine import Database
 from podium.db.schema.migrate import migrate
 from podium.db.stores import sweeps
 from podium.sweep.lifecycle.database_changes import Enqueued
-from podium.sweep.lifecycle.scheduler_interface import SearchInputs
 from podium.sweep.lifecycle.scheduler_messages import (
     Device,
     Inbox,
@@ -31,6 +30,7 @@ from podium.sweep.lifecycle.scheduler_messages import (
     TrialProposed,
     Wake,
 )
+from podium.sweep.lifecycle.scheduler_ports import SearchInputs
 from podium.sweep.protocol.slot_commands import SlotCommand, StartAttempt
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
@@ -229,7 +229,7 @@ class SimulatedSearch:
 
 
 class _Searchers:
-    """See `podium.sweep.lifecycle.scheduler_interface.Searchers`; for one sweep."""
+    """See `podium.sweep.lifecycle.scheduler_ports.Searchers`; for one sweep."""
 
     def __init__(self, inbox: Inbox, clock: SimulatedClock, agenda: Agenda) -> None:
         self._ports = (inbox, clock, agenda)

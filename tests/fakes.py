@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from podium.sweep.lifecycle.database_changes import Enqueued
-from podium.sweep.lifecycle.scheduler_interface import SearchInputs
 from podium.sweep.lifecycle.scheduler_messages import (
     Device,
     Inbox,
@@ -19,6 +18,7 @@ from podium.sweep.lifecycle.scheduler_messages import (
     StudyAnswered,
     TrialProposed,
 )
+from podium.sweep.lifecycle.scheduler_ports import SearchInputs
 from podium.sweep.protocol.slot_commands import (
     PruneAnswer,
     SlotCommand,
@@ -83,7 +83,7 @@ class FakeSlot:
 
 
 class FakePool:
-    """Slots whose attempts the test controls; see `podium.sweep.lifecycle.scheduler_interface.SlotPool`.
+    """Slots whose attempts the test controls; see `podium.sweep.lifecycle.scheduler_ports.SlotPool`.
 
     A command to start a second attempt on a busy slot fails the test. Commands are encoded and decoded as for a slot.
     """
@@ -221,7 +221,7 @@ def _device(position: int) -> Device:
 
 
 class InlineSearcher:
-    """Searches synchronously, in the caller's thread; see `podium.sweep.lifecycle.scheduler_interface.Searcher`."""
+    """Searches synchronously, in the caller's thread; see `podium.sweep.lifecycle.scheduler_ports.Searcher`."""
 
     def __init__(self, sweep_id: int, search_generation: int, search: Search, inbox: Inbox) -> None:
         self._sweep_id = sweep_id

@@ -13,14 +13,14 @@ from fastapi import FastAPI
 from numpy.typing import NDArray
 
 from podium.api.gateway import inference_protocol, prometheus_metrics
-from podium.api.gateway.figures_exchange import FiguresExchange, GatewayShare, summed
+from podium.api.gateway.counter_exchange import CounterExchange, GatewayShare, summed
 from podium.api.gateway.prometheus_metrics import ProcessReading, Reading, exposition, served_versions
 from podium.api.http import problem_details
 from podium.api.http.request_body import IncomingBodies
 from podium.db.access.tokens import Holder, Role
 from podium.ensemble.scoring import combine
 from podium.ensemble.serving.aggregator import Aggregator
-from podium.ensemble.serving.gateway_figures import GatewayFigures
+from podium.ensemble.serving.gateway_counters import GatewayCounters
 from podium.ensemble.serving.replica_link import LinkHealth
 from podium.ensemble.serving.transport import Cancellable, Connection, Frames, Listener
 from podium.ensemble.values.ensemble_snapshot import Combination, Member, Replica, Snapshot, Traffic
@@ -161,7 +161,7 @@ class SingleTokenAuthenticator:
 
 def metrics_text(aggregator: Aggregator) -> bytes:
     """What `/metrics` shows of the only gateway process."""
-    shares = [GatewayShare("gateway", os.getpid(), True, GatewayFigures.of(aggregator))]
+    shares = [GatewayShare("gateway", os.getpid(), True, GatewayCounters.of(aggregator))]
     return exposition(Reading(list(served_versions(aggregator)), summed(shares)), ProcessReading(shares))
 
 
@@ -171,8 +171,8 @@ def serving(aggregator: Aggregator) -> FastAPI:
     app.state.aggregator = aggregator
     app.state.authenticator = SingleTokenAuthenticator()
     app.state.incoming_bodies = IncomingBodies()
-    app.state.figures_exchange = FiguresExchange(
-        ServiceSettings("/nowhere", "/nowhere"), "gateway", lambda: GatewayFigures.of(aggregator)
+    app.state.counter_exchange = CounterExchange(
+        ServiceSettings("/nowhere", "/nowhere"), "gateway", lambda: GatewayCounters.of(aggregator)
     )
     problem_details.install(app)
     app.include_router(inference_protocol.router)

@@ -114,7 +114,7 @@ class MemorySweep:
 
 
 class MemoryRecorder:
-    """Stores everything in dictionaries; see `podium.sweep.lifecycle.scheduler_interface.Recorder`.
+    """Stores everything in dictionaries; see `podium.sweep.lifecycle.scheduler_ports.Recorder`.
 
     `full`: read-only for lack of space. `fenced`: another scheduler has taken over. `cannot_write`: a change with
     values that no table accepts.

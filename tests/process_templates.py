@@ -9,7 +9,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from podium.sweep.process_template.template_process import TemplateProcess
+from podium.sweep.process_template.template_launcher import TemplateProcess
 from podium.sweep.runtime.user_environment import user_environment
 
 PACKAGES = Path(__file__).parent / "integration" / "packages"  # for `program.preload`

@@ -3,8 +3,8 @@
 Runs in the gateway process; `main` is its entry point.
 
 Modules:
+    counter_exchange    Adds up the figures of all gateway processes, whichever of them is asked
     direct_predictions  Answers ordinary predictions without ASGI: JSON, no query, a token that was looked up recently
-    figures_exchange    Adds up the figures of all gateway processes, whichever of them is asked
     inference_answer    Serializes a prediction as a response of the Open Inference Protocol
     inference_protocol  The Open Inference Protocol, version 2: ensembles are models, with their versions
     inference_request   Parses requests of the Open Inference Protocol: JSON, optionally followed by raw tensors

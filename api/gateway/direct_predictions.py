@@ -11,7 +11,7 @@ from starlette.types import Scope
 
 from podium.api.gateway import predictions
 from podium.api.http import arrival_time, problem_details
-from podium.api.http.direct_handler import Cancel, Respond
+from podium.api.http.direct_handler_interface import Cancel, Respond
 from podium.api.http.request_guard import GuardedApp, Headers, guarded_headers, refusal
 from podium.api.http.request_limits import INLINE_SIZE
 from podium.db.access.tokens import Role

@@ -17,8 +17,8 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 from podium.api.gateway import inference_protocol, predictions, prometheus_metrics
+from podium.api.gateway.counter_exchange import CounterExchange
 from podium.api.gateway.direct_predictions import DirectPredictions
-from podium.api.gateway.figures_exchange import FiguresExchange
 from podium.api.http import route_role_check, uvicorn_server
 from podium.api.http.authentication import Authenticator, public
 from podium.api.http.base_app import service_app
@@ -30,7 +30,7 @@ from podium.db.schema.engine import Database
 from podium.db.stores import ensemble_reader
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
-from podium.ensemble.serving.gateway_figures import GatewayFigures
+from podium.ensemble.serving.gateway_counters import GatewayCounters
 from podium.ensemble.values.ensemble_snapshot import Traffic
 from podium.sweep.runtime.component_lifecycle import on_wake, send_heartbeat, start_component, wake_component
 from podium.sweep.runtime.service_settings import ServiceSettings
@@ -52,8 +52,8 @@ def create_app(
             on_death=lambda: wake_component(settings.runtime.wake_socket("host")),
             limits=limits or AggregatorLimits().divided(settings.gateways),
         )
-        exchange = app.state.figures_exchange = FiguresExchange(
-            settings, own_name, lambda: GatewayFigures.of(aggregator)
+        exchange = app.state.counter_exchange = CounterExchange(
+            settings, own_name, lambda: GatewayCounters.of(aggregator)
         )
         exchange.adopt(aggregator.counts)
         changed = asyncio.Event()

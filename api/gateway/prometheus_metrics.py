@@ -16,11 +16,11 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from podium.api.gateway.figures_exchange import FiguresExchange, GatewayShare, summed
+from podium.api.gateway.counter_exchange import CounterExchange, GatewayShare, summed
 from podium.api.http.authentication import viewer
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.aggregator_counts import EnsembleCounts, MemberCounts
-from podium.ensemble.serving.gateway_figures import GatewayFigures
+from podium.ensemble.serving.gateway_counters import GatewayCounters
 from podium.ensemble.serving.histogram import Histogram
 from podium.ensemble.serving.pending_request import workers_of
 from podium.ensemble.serving.replica_link import LinkHealth
@@ -41,7 +41,7 @@ router = APIRouter(tags=["metrics"])
 @router.get("/metrics", dependencies=[viewer])
 async def metrics(request: Request) -> Response:
     """Metrics for Prometheus, which sends the token with `authorization: {credentials_file: ...}`."""
-    exchange: FiguresExchange = request.app.state.figures_exchange
+    exchange: CounterExchange = request.app.state.counter_exchange
     shares = await exchange.shares()
     snapshots = list(served_versions(request.app.state.aggregator))
     text = await asyncio.to_thread(lambda: exposition(Reading(snapshots, summed(shares)), ProcessReading(shares)))
@@ -59,7 +59,7 @@ def exposition(*collectors: Collector) -> bytes:
 class Reading(Collector):
     """The figures of the versions that answer now."""
 
-    def __init__(self, snapshots: Sequence[Snapshot], figures: GatewayFigures) -> None:
+    def __init__(self, snapshots: Sequence[Snapshot], figures: GatewayCounters) -> None:
         self._ensembles = [
             (_labels(each), each, figures.ensembles.get(_key(each), EnsembleCounts())) for each in snapshots
         ]

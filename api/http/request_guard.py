@@ -12,7 +12,7 @@ from fastapi.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from podium.api.http.direct_handler import DirectHandler
+from podium.api.http.direct_handler_interface import DirectHandler
 from podium.api.http.direct_routes import DirectRoutes
 from podium.api.http.host_names import HostNames, is_loopback
 from podium.api.http.problem_details import ProblemType, problem

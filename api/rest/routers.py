@@ -24,7 +24,7 @@ from podium.api.rest.sweeps import (
     export_routes,
     import_routes,
     importance_routes,
-    package_routes,
+    installed_package_routes,
     sweep_file_editing_routes,
     sweep_routes,
 )
@@ -38,7 +38,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     sweep_routes.router,
     trial_table_routes.router,
     sweep_file_editing_routes.router,
-    package_routes.router,
+    installed_package_routes.router,
     export_routes.router,
     import_routes.router,
     trial_routes.router,

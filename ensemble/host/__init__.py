@@ -12,7 +12,7 @@ Modules:
                             ensemble
     launcher_interface      The port through which the host starts and polls worker processes
     main                    Entry point of the ensemble host: connects the database, and runs the loop
-    placement               Assigns members to devices: one member for each device while there are enough
+    member_placement        Assigns members to devices: one member for each device while there are enough
     replica_controller      Reconciles replicas with the database: adopts, places, watches, restarts and stops their
                             processes
     replica_runtime         The in-memory state of one replica's process, with its timeouts and restart delays

@@ -13,9 +13,9 @@ from collections.abc import Callable, Collection, Sequence
 from podium.db.schema.engine import Database
 from podium.db.stores import devices, ensemble_reader, ensemble_writer, replicas
 from podium.ensemble.building.trial_outputs import model_path
-from podium.ensemble.host import placement
+from podium.ensemble.host import member_placement
 from podium.ensemble.host.launcher_interface import WorkerConfig, WorkerHandle, WorkerLauncher, WorkerStatus
-from podium.ensemble.host.placement import DeviceOccupancy
+from podium.ensemble.host.member_placement import DeviceOccupancy
 from podium.ensemble.host.replica_runtime import STABLE_S, ReplicaRuntime, restart_delay_s
 from podium.ensemble.host.replica_spec import ReplicaKey, ReplicaSpec
 from podium.ensemble.protocol.framing import unix_endpoint
@@ -127,9 +127,9 @@ class ReplicaController:
     def _choose(self, spec: ReplicaSpec) -> list[DeviceOccupancy]:
         usable = [device for device in self._occupancy(spec) if device.usable]
         if spec.version.placement is Placement.SHARED:
-            return placement.place_shared(usable, spec.member_ids)
+            return member_placement.place_shared(usable, spec.member_ids)
         reserved = self._assigned_devices(spec, usable) if spec.state in HOLDING_STATES else []
-        return reserved or placement.place_dedicated(usable, spec.member_ids)
+        return reserved or member_placement.place_dedicated(usable, spec.member_ids)
 
     def _reserve(self, spec: ReplicaSpec, chosen: list[DeviceOccupancy], reason: str) -> bool:
         """Write the devices to the database, so that the scheduler drains them; the start is tried again later."""
@@ -159,7 +159,7 @@ class ReplicaController:
                     pid=None, epoch=config.assignment.epoch, endpoint=config.assignment.endpoint,
                 )  # fmt: skip
         runtime.enter(Phase.STARTING, self._clock.monotonic_s())
-        runtime.sharing = placement.sharing_notes(chosen, [member.id for member in spec.version.members])
+        runtime.sharing = member_placement.sharing_notes(chosen, [member.id for member in spec.version.members])
         try:
             runtime.worker = self._launcher.launch(config, self._on_change)
         except EnsembleError as error:

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import httpx2
 
-from podium.ensemble.protocol.no_tls import NO_TLS
+from podium.ensemble.protocol.empty_tls_context import NO_TLS
 
 BASE_URL = "http://gateway"
 Item = TypeVar("Item")

@@ -8,7 +8,7 @@ Modules:
     aggregator_counts   The aggregator's counters
     aggregator_limits   The limits of the aggregator
     circuit_breaker     The circuit breaker of a replica (Nygard 2018, chapter 5)
-    gateway_figures     The figures of one or several gateway processes: counters and the health of replicas
+    gateway_counters    The figures of one or several gateway processes: counters and the health of replicas
     histogram           A histogram of latencies in fixed buckets: constant size, with estimated quantiles
     latency_statistics  The latency of one replica over its last replies
     pending_request     A request in flight, and its calls to the members

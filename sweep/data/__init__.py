@@ -13,6 +13,6 @@ Modules:
     npz_reader           Reads `.npz` files in chunks, without pickle
     parquet_reader       Reads Parquet files in chunks, with pyarrow (an extra)
     reader_interface     The interface of data file readers: a header, then rows in chunks
-    sources              Opens the source of `program.data`: a built-in data set, IDX files, or tabular files
+    source_opener        Opens the source of `program.data`: a built-in data set, IDX files, or tabular files
     splits               Seeded, stratified splits and cross-validation folds
 """

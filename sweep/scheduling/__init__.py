@@ -34,7 +34,6 @@ Modules:
     live_trial             An unfinished trial in the scheduler's memory, and its retry budget. Pure
     main                   Entry point of the scheduler process: connects Ray, Optuna and the database, and runs the
                            loop
-    placement              Decides the next trial of each free slot, the asks, and the reasons for waiting. Pure
     retention              Removes weights, checkpoints and artifacts that sweeps do not keep. The cleanup thread of the
                            scheduler process
     scheduler              The loop of the scheduler process: read, decide, write, act
@@ -44,6 +43,7 @@ Modules:
     study_query_thread     Answers the queries of `trial.study`, in a thread of the scheduler process that may block
     sweep_budget           Tracks the budget of an unfinished sweep and its usage. Pure
     sweep_endings          Decides the end of sweeps: finished, failed, cancelled. Pure
+    trial_placement        Decides the next trial of each free slot, the asks, and the reasons for waiting. Pure
     trial_requests         Decides how many trials to request from the search of a sweep, and how long to wait for each.
                            Pure
     wait_and_idle_reasons  The reasons why a sweep waits or a device is idle, as text for users. Pure

@@ -6,8 +6,8 @@ import logging
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from podium.sweep.lifecycle.scheduler_interface import Searcher, Searchers
 from podium.sweep.lifecycle.scheduler_messages import Inbox, SearchFailed
+from podium.sweep.lifecycle.scheduler_ports import Searcher, Searchers
 from podium.sweep.scheduling.decisions import (
     Action,
     ApplyRetention,

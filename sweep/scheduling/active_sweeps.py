@@ -17,8 +17,8 @@ from podium.sweep.lifecycle.database_changes import (
     TrialPlanned,
     TrialRetried,
 )
-from podium.sweep.lifecycle.scheduler_interface import SearchInputs
 from podium.sweep.lifecycle.scheduler_messages import PruneDecision, SearchFailed, TrialProposed, ValueSuggested
+from podium.sweep.lifecycle.scheduler_ports import SearchInputs
 from podium.sweep.scheduling.decisions import (
     CloseSearch,
     Decision,

@@ -18,7 +18,7 @@ from podium.sweep.lifecycle.database_changes import (
     MetricPoint,
     TrialPlanned,
 )
-from podium.sweep.lifecycle.scheduler_interface import Recorder
+from podium.sweep.lifecycle.scheduler_ports import Recorder
 from podium.sweep.values.attempt_outcomes import MAX_MESSAGE, storable
 from podium.sweep.values.errors import DatabaseError
 

@@ -70,7 +70,7 @@ _WRITERS: dict[type, Callable[[Connection, Any], None]] = {
 
 
 class DatabaseRecorder:
-    """See `podium.sweep.lifecycle.scheduler_interface.Recorder`."""
+    """See `podium.sweep.lifecycle.scheduler_ports.Recorder`."""
 
     def __init__(self, database: Database, holder: str = "", *, clock: Clock | None = None) -> None:
         """Take over from any other scheduler, whose writes are rejected from now on."""

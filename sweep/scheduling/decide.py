@@ -26,9 +26,9 @@ from podium.sweep.lifecycle.scheduler_messages import (
 from podium.sweep.scheduling.attempt_events import attempt_ended, end_attempt, end_interrupted, end_lost, on_event
 from podium.sweep.scheduling.decisions import CleanUpAttempt, Decision, Instant
 from podium.sweep.scheduling.device_ledger import Slot
-from podium.sweep.scheduling.placement import resend_attempt
 from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.scheduling.sweep_endings import fail_sweep
+from podium.sweep.scheduling.trial_placement import resend_attempt
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.failure_causes import Cause

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from podium.sweep.lifecycle.database_changes import DeviceChanged
-from podium.sweep.lifecycle.scheduler_interface import SlotPool
 from podium.sweep.lifecycle.scheduler_messages import Device, StudyAnswered
+from podium.sweep.lifecycle.scheduler_ports import SlotPool
 from podium.sweep.protocol.slot_commands import (
     PruneAnswer,
     SlotCommand,

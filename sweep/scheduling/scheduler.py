@@ -15,8 +15,8 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from podium.sweep.lifecycle.scheduler_interface import Recorder, Searchers, SlotPool
 from podium.sweep.lifecycle.scheduler_messages import Inbox, Message, SlotOpened, Wake
+from podium.sweep.lifecycle.scheduler_ports import Recorder, Searchers, SlotPool
 from podium.sweep.runtime.clock import Clock
 from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.layout import DataDirectory
@@ -27,11 +27,11 @@ from podium.sweep.scheduling.command_handler import CommandHandler
 from podium.sweep.scheduling.decide import decide, resolve_orphans, suspend
 from podium.sweep.scheduling.decisions import Decision, Instant
 from podium.sweep.scheduling.disk_gate import reports_full_disk
-from podium.sweep.scheduling.placement import explain_waits, place_trials, plan_asks
 from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.scheduling.slot_watchdog import SlotWatchdog
 from podium.sweep.scheduling.study_query_thread import StudyReader
 from podium.sweep.scheduling.sweep_endings import end_due_sweeps, fail_sweep
+from podium.sweep.scheduling.trial_placement import explain_waits, place_trials, plan_asks
 from podium.sweep.values.errors import DamagedError, DatabaseError, FencedError
 
 TICK_S = 1.0  # between two reads of the database without a wake-up

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from podium.sweep.lifecycle.database_changes import Enqueued
-from podium.sweep.lifecycle.scheduler_interface import ASK_DEADLINE_S, SearchInputs
 from podium.sweep.lifecycle.scheduler_messages import Inbox, PruneDecision, SearchFailed, TrialProposed, ValueSuggested
+from podium.sweep.lifecycle.scheduler_ports import ASK_DEADLINE_S, SearchInputs
 from podium.sweep.search.search_client import OnMessage, OpenProcess, Proposer, SearchProcess
 from podium.sweep.search.sweep_search import NO_DEFINITIONS, Definitions, Search
 from podium.sweep.spec.search_methods import BRUTE_FORCE, CUSTOM
@@ -53,7 +53,7 @@ class _Ask:
 
 
 class SearchThread:
-    """Runs one sweep's search; see `podium.sweep.lifecycle.scheduler_interface.Searcher`."""
+    """Runs one sweep's search; see `podium.sweep.lifecycle.scheduler_ports.Searcher`."""
 
     def __init__(
         self,

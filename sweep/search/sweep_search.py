@@ -21,8 +21,8 @@ from optuna.trial import FrozenTrial, create_trial
 from optuna.trial import TrialState as OptunaState
 
 from podium.sweep.search.custom_sampler import ClassSampler
-from podium.sweep.search.distribution_sampling import draw
 from podium.sweep.search.frozen_trials import MEMORY, ORDER, TrialConverter, distribution_from_spec
+from podium.sweep.search.non_optuna_distributions import draw
 from podium.sweep.search.optuna_distributions import distribution_of, from_searched, searched_distribution, to_searched
 from podium.sweep.search.optuna_private import all_enumerated, share_search_space, suggest
 from podium.sweep.search.optuna_states import CONSTRAINT, FROM_OPTUNA

@@ -3,7 +3,7 @@
 Only this room imports Ray. Runs in slot actors; the slot pool runs in the scheduler.
 
 Modules:
-    changes              Waits until a condition holds, evaluated at each change
+    condition_variable   Waits until a condition holds, evaluated at each change
     event_queue          The events of a slot that the scheduler has not acknowledged, encoded and bounded
     fork_server_client   A slot's client of one fork server: start it, send requests, receive replies
     fork_server_pool     The fork servers of one slot: one without packages, and one for each recent `program.preload`

@@ -23,7 +23,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from podium.sweep.process_template import forked_process
-from podium.sweep.process_template.template_process import TemplateProcess
+from podium.sweep.process_template.template_launcher import TemplateProcess
 from podium.sweep.runtime import fail_points
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.component_lifecycle import report_ready

@@ -31,7 +31,7 @@ log = logging.getLogger("podium.slots")
 
 
 class RaySlots:
-    """See `podium.sweep.lifecycle.scheduler_interface.SlotPool`."""
+    """See `podium.sweep.lifecycle.scheduler_ports.SlotPool`."""
 
     def __init__(self, inbox: Inbox, plan: DevicePlan) -> None:
         self._inbox = inbox

@@ -39,7 +39,7 @@ from podium.sweep.runtime.disk_full_classification import ON_DATA_DISK
 from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.incremental_removal import advance, finish, removal_steps, unfinished
 from podium.sweep.runtime.layout import AttemptDirectory
-from podium.sweep.slots.changes import Changes
+from podium.sweep.slots.condition_variable import Changes
 from podium.sweep.slots.event_queue import EventQueue
 from podium.sweep.slots.fork_server_client import AttemptReply
 from podium.sweep.slots.fork_server_pool import ForkServerPool

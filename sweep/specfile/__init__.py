@@ -3,32 +3,34 @@
 Runs in the CLI and the api process; what imports user code runs in a process of its own.
 
 Modules:
-    code_bundles           User code as a zip file with a content hash: packed by the client, checked and unpacked by
-                           the api process
-    code_check             Checks that the function, command or script of a sweep exists, without importing user code
-    data_check             Checks a sweep against the headers of its data files
-    document               Parses YAML 1.2, JSON and TOML documents with the line and column of each key
-    form_edits             Applies a form's edits to the text of a sweep file, key by key; values are YAML, so that 1.0
-                           stays 1.0
-    optuna_class_check     Checks custom sampler and pruner classes of a sweep in a subprocess that imports Optuna
-    random_configurations  Samples random configurations from a search space, without Optuna, for previews
-    round_trip_numbers     Numbers that keep their source text, so that 1e-4 stays 1e-4 when a sweep file is edited
-    script_to_sweep_file   Converts a script for Ray Tune or Optuna, or a JSON search space, to a sweep file document
-    slow_imports           Finds slow packages that user code imports, by parsing it without importing anything
-    spec_file              Reads and checks a sweep file (YAML 1.2, TOML or JSON; Podium's or W&B's keys), with line
-                           numbers in errors
-    spec_hints             Hints for valid sweep files that may not do what their author expects, for `podium sweep
-                           validate`
-    spec_summary           Summarizes a sweep spec as text and tables: search space, grid size, limits
-    sweep_text_check       Checks the text of a sweep file, as an editor holds it, with line and column of each problem
-    text_files             Reads a user's text file and rejects large, binary and non-UTF-8 files
-    toml_lines             Finds the line of each key in a TOML text, which tomllib does not report
-    tune_space             Converts Ray Tune's search space objects to parameters of a sweep file
-    wandb_file             Converts a Weights & Biases sweep file to an equivalent Podium sweep file
-    wandb_parameters       Converts the search space of a W&B sweep file: dotted names for nested parameters, W&B's
-                           defaults
-    wandb_reporting        Determines how the script of a W&B sweep reports its metric: `wandb.log`, a file or its
-                           output
-    yaml_edits             Changes values in the text of a YAML sweep file and keeps comments and formatting of the rest
-    yaml_writer            Writes a document as readable YAML: short blocks on one line, quotes only where needed
+    code_bundles              User code as a zip file with a content hash: packed by the client, checked and unpacked by
+                              the api process
+    code_check                Checks that the function, command or script of a sweep exists, without importing user code
+    data_check                Checks a sweep against the headers of its data files
+    document                  Parses YAML 1.2, JSON and TOML documents with the line and column of each key
+    form_edits                Applies a form's edits to the text of a sweep file, key by key; values are YAML, so that
+                              1.0 stays 1.0
+    optuna_class_check        Checks custom sampler and pruner classes of a sweep in a subprocess that imports Optuna
+    random_configurations     Samples random configurations from a search space, without Optuna, for previews
+    round_trip_numbers        Numbers that keep their source text, so that 1e-4 stays 1e-4 when a sweep file is edited
+    slow_imports              Finds slow packages that user code imports, by parsing it without importing anything
+    spec_file                 Reads and checks a sweep file (YAML 1.2, TOML or JSON; Podium's or W&B's keys), with line
+                              numbers in errors
+    spec_hints                Hints for valid sweep files that may not do what their author expects, for `podium sweep
+                              validate`
+    spec_summary              Summarizes a sweep spec as text and tables: search space, grid size, limits
+    sweep_text_check          Checks the text of a sweep file, as an editor holds it, with line and column of each
+                              problem
+    text_files                Reads a user's text file and rejects large, binary and non-UTF-8 files
+    toml_lines                Finds the line of each key in a TOML text, which tomllib does not report
+    tune_space                Converts Ray Tune's search space objects to parameters of a sweep file
+    tuning_script_conversion  Converts a script for Ray Tune or Optuna, or a JSON search space, to a sweep file document
+    wandb_file                Converts a Weights & Biases sweep file to an equivalent Podium sweep file
+    wandb_parameters          Converts the search space of a W&B sweep file: dotted names for nested parameters, W&B's
+                              defaults
+    wandb_reporting           Determines how the script of a W&B sweep reports its metric: `wandb.log`, a file or its
+                              output
+    yaml_edits                Changes values in the text of a YAML sweep file and keeps comments and formatting of the
+                              rest
+    yaml_writer               Writes a document as readable YAML: short blocks on one line, quotes only where needed
 """

@@ -1,4 +1,4 @@
-"""Converts Ray Tune's search space objects to parameters of a sweep file; the process of `script_to_sweep_file`.
+"""Converts Ray Tune's search space objects to parameters of a sweep file; the process of `tuning_script_conversion`.
 
 Objects are recognized by the names of their classes in `ray.tune.search.sample`, so that Ray is not imported. Bounds
 follow that module: `uniform` and `loguniform` include both ends; `randint` and `lograndint` exclude the upper one;

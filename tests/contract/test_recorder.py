@@ -35,7 +35,7 @@ from podium.sweep.lifecycle.database_changes import (
     TrialPlanned,
     TrialRetried,
 )
-from podium.sweep.lifecycle.scheduler_interface import Recorder
+from podium.sweep.lifecycle.scheduler_ports import Recorder
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.assignment import AttemptKey, Params

@@ -20,7 +20,7 @@ from starlette.types import Scope
 
 from podium.api.gateway import main, predictions
 from podium.api.http import uvicorn_server
-from podium.api.http.direct_handler import Cancel, DirectHandler, Respond
+from podium.api.http.direct_handler_interface import Cancel, DirectHandler, Respond
 from podium.api.http.direct_protocol import DirectProtocol
 from podium.api.http.host_names import HostNames
 from podium.api.http.request_guard import GuardedApp

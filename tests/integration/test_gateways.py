@@ -15,8 +15,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from podium.api.client.sweep_responses import TrialInfo
-from podium.ensemble.protocol.no_tls import NO_TLS
-from podium.ensemble.serving.gateway_figures import GatewayFigures, from_json
+from podium.ensemble.protocol.empty_tls_context import NO_TLS
+from podium.ensemble.serving.gateway_counters import GatewayCounters, from_json
 from podium.sweep.runtime.layout import RuntimeDirectory
 from tests.running_service import AuditedService, RunningService, wait_for
 from tests.specs import builtin_document
@@ -77,7 +77,7 @@ class Gateways:
         version: int = answer.json()["version"]
         return version
 
-    def own_figures(self, name: str) -> GatewayFigures:
+    def own_figures(self, name: str) -> GatewayCounters:
         """What this gateway tells the other one."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.connect(str(self._runtime.figures_socket(name)))

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from podium.sweep.process_template.forked_process import TEMPLATE_SOCKET, ForkedProcess, template_socket
-from podium.sweep.process_template.template_process import TemplateProcess
+from podium.sweep.process_template.template_launcher import TemplateProcess
 from podium.sweep.protocol.template_messages import ForkProcess
 from podium.sweep.runtime.process_trees import become_subreaper, children
 from podium.sweep.runtime.user_environment import user_environment

@@ -61,8 +61,8 @@ def _split(source: str) -> tuple[Path, str]:
 
 
 def _converted_in_subprocess(path: Path, name: str) -> dict[str, Any]:
-    """The result of `script_to_sweep_file`, which imports Ray and Optuna. Raises `ConversionError`."""
-    command = [sys.executable, "-m", "podium.sweep.specfile.script_to_sweep_file", str(path.absolute()), name]
+    """The result of `tuning_script_conversion`, which imports Ray and Optuna. Raises `ConversionError`."""
+    command = [sys.executable, "-m", "podium.sweep.specfile.tuning_script_conversion", str(path.absolute()), name]
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, timeout=TIMEOUT_S)
     except subprocess.TimeoutExpired:

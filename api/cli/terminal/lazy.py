@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from podium.api.cli.terminal import row_input as row_input
     from podium.api.cli.terminal import sweep_progress as sweep_progress
     from podium.api.cli.terminal import terminal_output as terminal_output
-    from podium.api.client import export_formats as export_formats
     from podium.api.client import log_following as log_following
     from podium.api.client import optuna_studies as optuna_studies
     from podium.api.client import service_for_command as service_for_command
+    from podium.api.client import sweep_export as sweep_export
     from podium.api.client import sweep_submission as sweep_submission
     from podium.api.client.client import Client as Client
     from podium.api.client.client import serves as serves

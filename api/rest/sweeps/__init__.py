@@ -11,7 +11,7 @@ Modules:
     importance_process         Computes parameter importance in the background, one process at a time; results are
                                stored in the database
     importance_routes          Parameter importance over REST: computed in the background, and updated as trials finish
-    package_routes             Provenance of a sweep over REST: the packages installed when it was submitted
+    installed_package_routes   Provenance of a sweep over REST: the packages installed when it was submitted
     sweep_file_editing_routes  Editing of sweep files over REST, for editors and forms: check, change, submit, show
     sweep_routes               Sweeps and code bundles over REST: submit, list, show, pause, resume, stop, cancel,
                                extend

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 
-from podium.api.gateway.figures_exchange import GatewayShare, summed
+from podium.api.gateway.counter_exchange import GatewayShare, summed
 from podium.api.gateway.prometheus_metrics import DROPPED, ProcessReading, Reading, exposition, served_versions
 from podium.ensemble.serving.aggregator import Aggregator
-from podium.ensemble.serving.gateway_figures import GatewayFigures
+from podium.ensemble.serving.gateway_counters import GatewayCounters
 from podium.ensemble.values.ensemble_spec import Mode
 from podium.ensemble.values.ensemble_states import MemberState
 from podium.ensemble.values.prediction import MemberStatus, Outcome
@@ -124,7 +124,7 @@ def test_dropped_replies_are_counted_by_reason(aggregator: ScriptedAggregator) -
 
 
 def test_scrape_does_not_change_the_metrics(aggregator: ScriptedAggregator) -> None:
-    reading = Reading(list(served_versions(aggregator)), GatewayFigures.of(aggregator))
+    reading = Reading(list(served_versions(aggregator)), GatewayCounters.of(aggregator))
     before = exposition(reading).decode()
     request(aggregator, Outcome.OK)
     sent(aggregator, 110, MemberStatus.OK)
@@ -165,8 +165,8 @@ def test_several_gateways_are_summed_and_their_processes_labeled(aggregator: Scr
         gateway.counts.dropped["late"] += 2
     other.states = {110: MemberState.OPEN}
     shares = [
-        GatewayShare("gateway-1", os.getpid(), True, GatewayFigures.of(aggregator)),
-        GatewayShare("gateway-2", None, False, GatewayFigures.of(other)),
+        GatewayShare("gateway-1", os.getpid(), True, GatewayCounters.of(aggregator)),
+        GatewayShare("gateway-2", None, False, GatewayCounters.of(other)),
     ]
     text = exposition(Reading(list(served_versions(aggregator)), summed(shares)), ProcessReading(shares))
     samples = samples_of(text)

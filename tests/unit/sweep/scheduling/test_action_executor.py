@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from podium.sweep.lifecycle.scheduler_interface import Searcher, SearchInputs
 from podium.sweep.lifecycle.scheduler_messages import Inbox, SearchFailed, TrialProposed
+from podium.sweep.lifecycle.scheduler_ports import Searcher, SearchInputs
 from podium.sweep.scheduling.action_executor import ActionExecutor
 from podium.sweep.scheduling.decisions import (
     ApplyRetention,

@@ -42,8 +42,8 @@ from podium.sweep.scheduling.decisions import (
     TellTrial,
 )
 from podium.sweep.scheduling.disk_gate import FULL_S, JUST_FULL, reports_full_disk
-from podium.sweep.scheduling.placement import place_trials, plan_asks
 from podium.sweep.scheduling.scheduler_state import SchedulerState
+from podium.sweep.scheduling.trial_placement import place_trials, plan_asks
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.search_messages import TrialPlan

@@ -11,9 +11,9 @@ from podium.sweep.lifecycle.database_changes import Change, DeviceChanged, Store
 from podium.sweep.lifecycle.scheduler_messages import SearchFailed, SlotLost, TrialProposed
 from podium.sweep.scheduling.disk_gate import FULL_S
 from podium.sweep.scheduling.live_trial import AVOID_S, MAX_INTERRUPTIONS
-from podium.sweep.scheduling.placement import WAITS_S
 from podium.sweep.scheduling.scheduler import TICK_S
 from podium.sweep.scheduling.slot_watchdog import HEARTBEAT_TIMEOUT_S, MARGIN_S
+from podium.sweep.scheduling.trial_placement import WAITS_S
 from podium.sweep.values.errors import DatabaseError, FencedError
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.search_messages import TrialPlan

@@ -13,7 +13,7 @@ from optuna.trial import create_trial
 
 from podium.api.client import mlflow_export, tensorboard_export
 from podium.api.client.client import Client
-from podium.api.client.export_formats import ExportFormat, format_of
+from podium.api.client.sweep_export import ExportFormat, format_of
 from podium.sweep.values.errors import InvalidSpecError
 from podium.sweep.values.failure_causes import Cause
 from tests.commands import Podium

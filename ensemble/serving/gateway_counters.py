@@ -27,7 +27,7 @@ _MEMBER_COUNTS = tuple(field.name for field in fields(MemberCounts) if field.nam
 
 
 @dataclass(frozen=True, slots=True)
-class GatewayFigures:
+class GatewayCounters:
     """Counters by ensemble version and by replica, and the health and recent latencies of each replica."""
 
     ensembles: Mapping[tuple[int, int], EnsembleCounts]
@@ -37,7 +37,7 @@ class GatewayFigures:
     latencies: Mapping[int, LatencyWindow]
 
     @classmethod
-    def of(cls, aggregator: Aggregator) -> GatewayFigures:
+    def of(cls, aggregator: Aggregator) -> GatewayCounters:
         """A consistent copy, so that the identities of `AggregatorCounts` hold."""
         counts = aggregator.counts
         return cls(
@@ -48,15 +48,15 @@ class GatewayFigures:
             aggregator.latencies(),
         )
 
-    def counters(self) -> GatewayFigures:
+    def counters(self) -> GatewayCounters:
         """The same without what ends with the process: health and latencies."""
         return replace(self, health={}, latencies={})
 
 
-NO_FIGURES = GatewayFigures({}, {}, Counter(), {}, {})
+NO_FIGURES = GatewayCounters({}, {}, Counter(), {}, {})
 
 
-def merged(figures: Sequence[GatewayFigures]) -> GatewayFigures:
+def merged(figures: Sequence[GatewayCounters]) -> GatewayCounters:
     """The sum of the counters, and the health of each replica as all gateways together see it."""
     if len(figures) == 1:
         return figures[0]
@@ -76,10 +76,10 @@ def merged(figures: Sequence[GatewayFigures]) -> GatewayFigures:
         key: _merged_health([each.health[key] for each in figures if key in each.health], latencies.get(key))
         for key in {key for each in figures for key in each.health}
     }
-    return GatewayFigures(ensembles, members, sum((each.dropped for each in figures), Counter()), health, latencies)
+    return GatewayCounters(ensembles, members, sum((each.dropped for each in figures), Counter()), health, latencies)
 
 
-def adopt(counts: AggregatorCounts, figures: GatewayFigures) -> None:
+def adopt(counts: AggregatorCounts, figures: GatewayCounters) -> None:
     """Continue the counters of a gateway process that died.
 
     The requests that it had in flight got no answer: they count as canceled, and their parts as dropped.
@@ -118,7 +118,7 @@ def _histogram_sum(histograms: Sequence[Histogram]) -> Histogram:
     return replace(first, counts=counts, sum=sum([each.sum for each in histograms]))
 
 
-def _of_latest_epoch(figures: Sequence[GatewayFigures], key: int) -> list[GatewayFigures]:
+def _of_latest_epoch(figures: Sequence[GatewayCounters], key: int) -> list[GatewayCounters]:
     """The gateways with latencies of a replica, without those that know only an earlier process of it."""
     known = [each for each in figures if key in each.latencies]
     latest = max((each.health[key].epoch for each in known if key in each.health), default=0)
@@ -148,7 +148,7 @@ def _merged_health(health: Sequence[LinkHealth], window: LatencyWindow | None) -
 # As JSON.
 
 
-def to_json(figures: GatewayFigures) -> bytes:
+def to_json(figures: GatewayCounters) -> bytes:
     """For `from_json`, in a process of the same version."""
     return orjson.dumps(
         {
@@ -161,10 +161,10 @@ def to_json(figures: GatewayFigures) -> bytes:
     )
 
 
-def from_json(content: bytes) -> GatewayFigures:
+def from_json(content: bytes) -> GatewayCounters:
     """Raises `ValueError` or `TypeError` for anything but the result of `to_json`, such as a part of it."""
     found: dict[str, Any] = orjson.loads(content)
-    return GatewayFigures(
+    return GatewayCounters(
         {(ensemble_id, version): _ensemble_of(values) for ensemble_id, version, *values in found["ensembles"]},
         {replica_id: _member_of(values) for replica_id, *values in found["members"]},
         Counter(found["dropped"]),

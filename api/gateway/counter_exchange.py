@@ -16,9 +16,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from podium.ensemble.serving import gateway_figures
+from podium.ensemble.serving import gateway_counters
 from podium.ensemble.serving.aggregator_counts import AggregatorCounts
-from podium.ensemble.serving.gateway_figures import NO_FIGURES, GatewayFigures
+from podium.ensemble.serving.gateway_counters import NO_FIGURES, GatewayCounters
 from podium.sweep.runtime.service_settings import ServiceSettings
 
 TELL_TIMEOUT_S = 0.25  # of another gateway
@@ -33,14 +33,14 @@ class GatewayShare:
     name: str
     pid: int | None
     answered: bool
-    figures: GatewayFigures
+    figures: GatewayCounters
 
 
-class FiguresExchange:
+class CounterExchange:
     """The figures of the gateway process `name` and of the others."""
 
     def __init__(
-        self, settings: ServiceSettings, name: str, own: Callable[[], GatewayFigures],
+        self, settings: ServiceSettings, name: str, own: Callable[[], GatewayCounters],
         *, timeout_s: float = TELL_TIMEOUT_S, save_s: float = SAVE_S,
     ) -> None:  # fmt: skip
         self._runtime = settings.runtime
@@ -58,7 +58,7 @@ class FiguresExchange:
     def adopt(self, counts: AggregatorCounts) -> None:
         """Continue the counters of a predecessor that died. Before the first request."""
         if self._others:
-            gateway_figures.adopt(counts, _read_saved(self._runtime.saved_figures(self._name)))
+            gateway_counters.adopt(counts, _read_saved(self._runtime.saved_figures(self._name)))
 
     async def start(self) -> None:
         """Tell the others, and save, from now on."""
@@ -78,7 +78,7 @@ class FiguresExchange:
         own = GatewayShare(self._name, os.getpid(), True, await self._saved_own())
         return [own, *await asyncio.gather(*map(self._ask, self._others))]
 
-    async def _saved_own(self) -> GatewayFigures:
+    async def _saved_own(self) -> GatewayCounters:
         """The figures of this process, whose counters have been saved."""
         if not self._others:
             return self._own()
@@ -87,8 +87,8 @@ class FiguresExchange:
             await asyncio.to_thread(self._save, figures)
             return figures
 
-    def _save(self, figures: GatewayFigures) -> None:
-        content = gateway_figures.to_json(figures.counters())
+    def _save(self, figures: GatewayCounters) -> None:
+        content = gateway_counters.to_json(figures.counters())
         if content == self._saved:
             return
         path = self._runtime.saved_figures(self._name)
@@ -109,7 +109,7 @@ class FiguresExchange:
 
     async def _tell(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError):
-            content = gateway_figures.to_json(await self._saved_own())
+            content = gateway_counters.to_json(await self._saved_own())
             writer.write(b"%d\n" % os.getpid() + content)
             await writer.drain()
         writer.close()
@@ -122,20 +122,20 @@ class FiguresExchange:
                     pid, _, content = (await reader.read()).partition(b"\n")
                 finally:
                     writer.close()
-            return GatewayShare(name, int(pid), True, gateway_figures.from_json(content))
+            return GatewayShare(name, int(pid), True, gateway_counters.from_json(content))
         except (OSError, TimeoutError, ValueError):
             saved = await asyncio.to_thread(_read_saved, self._runtime.saved_figures(name))
             return GatewayShare(name, None, False, saved)
 
 
-def _read_saved(path: Path) -> GatewayFigures:
+def _read_saved(path: Path) -> GatewayCounters:
     """The figures in this file; none if there is no such file."""
     try:
-        return gateway_figures.from_json(path.read_bytes())
+        return gateway_counters.from_json(path.read_bytes())
     except FileNotFoundError:
         return NO_FIGURES
 
 
-def summed(shares: Sequence[GatewayShare]) -> GatewayFigures:
+def summed(shares: Sequence[GatewayShare]) -> GatewayCounters:
     """The figures of all these gateway processes together."""
-    return gateway_figures.merged([share.figures for share in shares])
+    return gateway_counters.merged([share.figures for share in shares])

@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.ensemble.host.placement import DeviceOccupancy, place_dedicated, place_shared, sharing_notes
+from podium.ensemble.host.member_placement import DeviceOccupancy, place_dedicated, place_shared, sharing_notes
 
 loads = st.lists(st.integers(0, 5), min_size=1, max_size=8)
 new_members = st.lists(st.integers(1, 1000), max_size=20, unique=True)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from podium.ensemble.serving.aggregator_counts import AggregatorCounts
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
-from podium.ensemble.serving.gateway_figures import GatewayFigures, adopt, from_json, merged, to_json
+from podium.ensemble.serving.gateway_counters import GatewayCounters, adopt, from_json, merged, to_json
 from podium.ensemble.serving.latency_statistics import LatencyWindow
 from podium.ensemble.serving.replica_link import LinkHealth
 from podium.ensemble.values.ensemble_states import MemberState
@@ -22,7 +22,7 @@ REQUESTS = st.lists(st.tuples(st.sampled_from([*Outcome, None]), st.floats(0.01,
 SENDS = st.lists(st.tuples(st.integers(20, 22), st.sampled_from([*MemberStatus, "pending"])))
 
 
-def figures_of(requests: Sequence[tuple[Outcome | None, float]], sends: Sequence[tuple[int, str]]) -> GatewayFigures:
+def figures_of(requests: Sequence[tuple[Outcome | None, float]], sends: Sequence[tuple[int, str]]) -> GatewayCounters:
     """The figures of a gateway that counted these requests (None: in flight) and these requests to replicas."""
     counts = AggregatorCounts()
     for outcome, total_ms in requests:
@@ -40,20 +40,20 @@ def figures_of(requests: Sequence[tuple[Outcome | None, float]], sends: Sequence
         if isinstance(status, MemberStatus):
             replica.record(status)
     counts.dropped["late"] += len(sends)
-    return GatewayFigures(dict(counts.ensembles), dict(counts.members), counts.dropped, {}, {})
+    return GatewayCounters(dict(counts.ensembles), dict(counts.members), counts.dropped, {}, {})
 
 
-def assert_identities(figures: GatewayFigures) -> None:
+def assert_identities(figures: GatewayCounters) -> None:
     for ensemble in figures.ensembles.values():
         assert ensemble.admitted == sum(ensemble.outcomes.values()) + ensemble.in_flight
     for replica in figures.members.values():
         assert replica.sent == replica.pending + sum(ended_count(replica))
 
 
-def health(state: MemberState, reason: str = "", *, epoch: int = 1, waiting: int = 0) -> GatewayFigures:
+def health(state: MemberState, reason: str = "", *, epoch: int = 1, waiting: int = 0) -> GatewayCounters:
     """A gateway that sees replica 20 in this state."""
     seen = LinkHealth(20, state, reason, epoch, 1.0, 2.0, 0.0, waiting)
-    return GatewayFigures({}, {}, AggregatorCounts().dropped, {20: seen}, {})
+    return GatewayCounters({}, {}, AggregatorCounts().dropped, {20: seen}, {})
 
 
 @given(st.lists(st.tuples(REQUESTS, SENDS), min_size=1, max_size=4))
@@ -88,12 +88,12 @@ def test_figures_of_a_working_aggregator_are_a_copy_and_survive_json() -> None:
     now = snapshot(member("a"))
     rig = AggregatorRig(traffic(now))
     rig.admit(now)
-    before = GatewayFigures.of(rig.aggregator)
+    before = GatewayCounters.of(rig.aggregator)
     (connection,) = rig.connections("a")
     rig.timer.advance(0.02)
     connection.send_first()
     assert before.ensembles[1, 1].in_flight == before.members[20].pending == 1
-    after = GatewayFigures.of(rig.aggregator)
+    after = GatewayCounters.of(rig.aggregator)
     assert after.ensembles[1, 1].outcomes[Outcome.OK] == after.members[20].ok == 1
     assert after.latencies[20].times_ms == pytest.approx([20.0])
     assert from_json(to_json(after)) == after
@@ -107,7 +107,7 @@ def test_successor_continues_the_counters_and_ends_what_was_in_flight(
     before = figures_of(requests, sends)
     counts = AggregatorCounts()
     adopt(counts, from_json(to_json(before)))
-    after = GatewayFigures(counts.ensembles, counts.members, counts.dropped, {}, {})
+    after = GatewayCounters(counts.ensembles, counts.members, counts.dropped, {}, {})
     assert_identities(after)
     for key, ensemble in before.ensembles.items():
         assert after.ensembles[key].admitted == ensemble.admitted
@@ -135,7 +135,7 @@ def test_quantiles_are_over_the_replies_to_all_gateways() -> None:
     first, second = health(MemberState.READY), health(MemberState.READY)
     windows = LatencyWindow([1.0] * 50, 0, 50), LatencyWindow([9.0] * 50, 30, 50)
     both = [
-        GatewayFigures({}, {}, each.dropped, each.health, {20: window})
+        GatewayCounters({}, {}, each.dropped, each.health, {20: window})
         for each, window in zip((first, second), windows, strict=True)
     ]
     seen = merged(both).health[20]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from podium.sweep.slots.changes import Changes
+from podium.sweep.slots.condition_variable import Changes
 
 
 def test_condition_that_holds_needs_no_change() -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from podium.api.gateway.figures_exchange import FiguresExchange, summed
+from podium.api.gateway.counter_exchange import CounterExchange, summed
 from podium.ensemble.serving.aggregator import Aggregator
-from podium.ensemble.serving.gateway_figures import GatewayFigures
+from podium.ensemble.serving.gateway_counters import GatewayCounters
 from podium.ensemble.values.prediction import Outcome
 from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
 from podium.sweep.runtime.service_settings import ServiceSettings
@@ -27,8 +27,8 @@ class Gateway:
     def __init__(self, folder: Path, name: str, *, gateways: int = 2, save_s: float = NEVER_S) -> None:
         self.settings = ServiceSettings(str(folder / "data"), str(folder), gateways=gateways)
         self.aggregator: Aggregator = ScriptedAggregator(traffic(snapshot()))
-        self.exchange = FiguresExchange(
-            self.settings, name, lambda: GatewayFigures.of(self.aggregator), timeout_s=5.0, save_s=save_s
+        self.exchange = CounterExchange(
+            self.settings, name, lambda: GatewayCounters.of(self.aggregator), timeout_s=5.0, save_s=save_s
         )
         self.exchange.adopt(self.aggregator.counts)
 
