@@ -36,7 +36,7 @@ def export_sweep(
     A CSV, Parquet or JSON lines file, an Optuna study, TensorBoard or MLflow.
     """
 
-    targets = lazy.export_formats
+    targets = lazy.sweep_export
     chosen = targets.format_of(to, None if format_name is None else targets.format_named(format_name))
     with lazy.Client.of(data_dir) as client:
         done = targets.export(client, sweep_id, to, chosen, name=name, filter=filter_text)

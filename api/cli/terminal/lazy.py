@@ -44,7 +44,7 @@ _MODULES = {
     "row_input": "podium.api.cli.terminal",
     "sweep_progress": "podium.api.cli.terminal",
     "terminal_output": "podium.api.cli.terminal",
-    "export_formats": "podium.api.client",
+    "sweep_export": "podium.api.client",
     "service_for_command": "podium.api.client",
     "log_following": "podium.api.client",
     "optuna_studies": "podium.api.client",
