@@ -51,6 +51,7 @@ from podium.sweep.values.errors import UserCodeError
 
 RETRY_S = 1.0  # after a failed fork
 TRIAL_NICENESS = 15  # ensemble members on the same cores have priority: they serve requests
+SESSION_NICENESS = 5  # of a trial's session: everything else on the machine is in other sessions
 
 
 class _Spare(NamedTuple):
@@ -174,7 +175,7 @@ class ForkServer:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             signal.signal(signal.SIGINT, signal.default_int_handler)
             os.setsid()
-            lower_priority_of_session(TRIAL_NICENESS)
+            lower_priority_of_session(SESSION_NICENESS)
             die_with_parent(parent)
             name_process("podium-spare")
             self._control.close()

@@ -10,7 +10,7 @@ import pytest
 
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.runtime.regular_files import sha256_of
-from podium.sweep.trial_process.fork_server import TRIAL_NICENESS
+from podium.sweep.trial_process.fork_server import SESSION_NICENESS, TRIAL_NICENESS
 from podium.sweep.values.assignment import Limits
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Ended, Logged, Reported, Saved, Started
@@ -175,7 +175,7 @@ def test_standard_streams_are_those_of_a_pipe(slot: SlotDriver, preload: list[st
 def test_priority_is_lower_than_that_of_members_also_by_session(slot: SlotDriver) -> None:
     niceness, *group = _log(slot, "prints_its_priority").split()
     assert int(niceness) >= TRIAL_NICENESS
-    assert not group or group[1:] == ["nice", str(TRIAL_NICENESS)]
+    assert not group or group[1:] == ["nice", str(SESSION_NICENESS)]
 
 
 def test_log_of_crash_includes_location(slot: SlotDriver) -> None:
