@@ -15,6 +15,7 @@ from podium.ensemble.protocol.wire import Reply, Request, pack_reply, unpack_req
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.aggregator_counts import MemberCounts
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
+from podium.ensemble.serving.expiry_reserve import ExpiryReserve
 from podium.ensemble.serving.pending_request import PendingRequest
 from podium.ensemble.serving.transport import Frames, Listener
 from podium.ensemble.values.ensemble_snapshot import Snapshot, Traffic
@@ -161,7 +162,9 @@ class FakeTransport:
 class AggregatorRig:
     """An aggregator, its fakes, and its responses."""
 
-    def __init__(self, *traffic: Traffic, limits: AggregatorLimits | None = None) -> None:
+    def __init__(
+        self, *traffic: Traffic, limits: AggregatorLimits | None = None, expiry_reserve_s: float = 0.0
+    ) -> None:
         self.timer = FakeTimer()
         self.transport = FakeTransport(self.timer)
         self.deaths: list[float] = []
@@ -172,6 +175,7 @@ class AggregatorRig:
             lambda: self.deaths.append(self.timer.now_s()),
             limits=limits,
             rng=Random(5),
+            expiry_reserve=ExpiryReserve(expiry_reserve_s),
         )
         self.update(*traffic)
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from podium.ensemble.serving.aggregator_counts import AggregatorCounts
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
+from podium.ensemble.serving.expiry_reserve import ExpiryReserve
 from podium.ensemble.serving.latency_statistics import LatencyWindow
 from podium.ensemble.serving.pending_request import MemberCall, OnDone, PendingRequest, workers_of
 from podium.ensemble.serving.replica_link import LinkHealth, LinkReply, QueuedSend, ReplicaLink, SharedMessages
@@ -41,11 +42,13 @@ class Aggregator:
         self, transport: Transport | None = None, timer: Timer | None = None,
         on_death: Callable[[], None] | None = None, *,
         limits: AggregatorLimits | None = None, rng: random.Random | None = None,
+        expiry_reserve: ExpiryReserve | None = None,
     ) -> None:  # fmt: skip
         self.counts = AggregatorCounts()
         self._transport = transport or SocketTransport()
         self._timer = timer or LoopTimer()
         self._limits = limits or AggregatorLimits()
+        self._expiry_reserve = expiry_reserve or ExpiryReserve()
         # A random first id: a reply to a request of an earlier gateway process must not match.
         self._request_ids = itertools.count(secrets.randbits(48) << 14)
         self._links = ReplicaLinks(
@@ -170,12 +173,14 @@ class Aggregator:
 
         What one turn of the event loop admits is sent by `flush`, in one message to each replica.
         """
+        deadline_ms = min(deadline_ms or snapshot.deadline_ms, snapshot.deadline_ms)
         pending = PendingRequest(
             request_id=next(self._request_ids),
             snapshot=snapshot,
             inputs=inputs,
-            deadline_ms=min(deadline_ms or snapshot.deadline_ms, snapshot.deadline_ms),
+            deadline_ms=deadline_ms,
             arrived_s=self._timer.now_s() if arrived_s is None else arrived_s,
+            reserve_s=self._expiry_reserve.before_deadline_s(deadline_ms / 1000),
             on_done=on_done,
         )
         self._track(pending)
@@ -190,24 +195,25 @@ class Aggregator:
         self._note_if_answered(pending)
         self._join_answered()
         if not pending.completed:
-            left_s = pending.due_s - self._timer.now_s()
+            left_s = pending.expires_s - self._timer.now_s()
             pending.timers.append(self._timer.call_later(left_s, lambda: self.expire(pending)))
         return pending
 
     def expire(self, pending: PendingRequest) -> None:
-        """The deadline has passed: members that have not answered are late.
+        """The response must leave now to arrive by the deadline: members that have not answered are late.
 
-        Other requests that are due as well expire in the same pass, and are joined and answered together: one at a
-        time, each would wait for the answers to those before it, and for the next requests of their clients.
+        Other requests that expire by then do so in the same pass, and are joined and answered together: one at a time,
+        each would wait for the answers to those before it, and for the next requests of their clients.
         """
         if pending.completed:
             return
         now_s = self._timer.now_s()
         self._expire(pending)
-        for other in [each for each in self._in_flight.values() if each.due_s <= now_s]:
+        for other in [each for each in self._in_flight.values() if each.expires_s <= now_s]:
             if other is not pending:
                 self._expire(other)
         self._join_answered()
+        self._expiry_reserve.record(self._timer.now_s() - pending.expires_s)
 
     def _expire(self, pending: PendingRequest) -> None:
         self._links.record_late(pending)

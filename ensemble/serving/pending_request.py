@@ -48,6 +48,7 @@ class PendingRequest:
     inputs: NDArray[np.float32]
     deadline_ms: float
     arrived_s: float  # the deadline counts from here
+    reserve_s: float  # of the deadline, for the response
     on_done: OnDone
     calls: list[MemberCall] = field(default_factory=list)
     timers: list[Cancellable] = field(default_factory=list)
@@ -56,6 +57,10 @@ class PendingRequest:
     @property
     def due_s(self) -> float:
         return self.arrived_s + self.deadline_ms / 1000
+
+    @property
+    def expires_s(self) -> float:
+        return self.due_s - self.reserve_s
 
     def abandon_calls(self) -> None:
         """Drop all calls in flight: their replies are no longer needed."""
