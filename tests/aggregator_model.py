@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.ensemble.protocol.wire import Reply, Request
+from podium.ensemble.protocol.prediction_messages import Reply, Request
 from podium.ensemble.scoring.combine import combine
 from podium.ensemble.values.ensemble_snapshot import Snapshot
 from podium.ensemble.values.ensemble_spec import Mode

@@ -11,7 +11,7 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.ensemble.protocol.wire import Reply, Request, pack_reply, unpack_requests
+from podium.ensemble.protocol.prediction_messages import Reply, Request, pack_reply, unpack_requests
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.aggregator_counts import MemberCounts
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits

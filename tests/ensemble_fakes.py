@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.ensemble.protocol.framing import unix_endpoint
-from podium.ensemble.protocol.wire import Reply, Request, pack_reply, unpack_requests
+from podium.ensemble.protocol.prediction_messages import Reply, Request, pack_reply, unpack_requests
 from podium.ensemble.values.ensemble_snapshot import Combination, Member, Replica, Snapshot, Traffic
 from podium.ensemble.values.ensemble_spec import Mode, Rule, Task
 from podium.ensemble.values.ensemble_states import EnsembleState, MemberState

@@ -16,7 +16,7 @@ Modules:
     optuna_studies       Optuna studies of the client: the only module of `api` that uses Optuna
     service_certificate  Trust in a local service with TLS: its exact certificate, whatever its host names
     service_for_command  A service for one command: the running one, or one started for the command
-    shell_quoting        `podium` commands in messages, quoted for a shell and for the right data directory
+    suggested_commands   `podium` commands in messages, quoted for a shell and for the right data directory
     sweep_export         Exports a sweep to a file, an Optuna study, TensorBoard or MLflow, by format name or file
                          suffix
     sweep_html           The HTML of a sweep in notebooks: plain HTML and SVG without scripts, all text escaped

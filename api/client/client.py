@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import httpx2
 
-from podium.api.client import shell_quoting
+from podium.api.client import suggested_commands
 from podium.api.client.access_responses import LoginLink, NewTokenInfo, Readiness, TokenInfo
 from podium.api.client.connection import RETRY_S, TIMEOUT_S
 from podium.api.client.ensemble_calls import EnsembleCalls, EnsembleName, Rows, serves, settled
@@ -58,7 +58,7 @@ class Client(EnsembleCalls, ExportCalls):
                 raise ValueError("the service file was left by a service that was killed")
         except (OSError, ValueError) as error:
             raise ServiceError(
-                f"no service runs on {data.root}; start one with `{shell_quoting.command(data.root, 'serve')}`"
+                f"no service runs on {data.root}; start one with `{suggested_commands.command(data.root, 'serve')}`"
             ) from error
         return cls(about["url"], token, timeout_s, retry_s=retry_s, certificate=about.get("certificate"))
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from podium.api.client import data_frame, sweep_html
 from podium.api.client.sweep_html import cell, html_table
+from podium.sweep.values.constraints_and_user_attributes import is_infeasible
 from podium.sweep.values.errors import ServiceError
-from podium.sweep.values.trial_attributes import is_infeasible
 
 if TYPE_CHECKING:
     import pandas

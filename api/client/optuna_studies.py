@@ -23,25 +23,25 @@ def in_memory(sweep: Json, trials: Iterable[Json]) -> Study:
 
 
 def write(sweep: Json, trials: Iterable[Json], storage: str, name: str) -> int:
-    """See `podium.sweep.studies.optuna_storage.write_study`."""
-    from podium.sweep.studies import optuna_storage
+    """See `podium.sweep.studies.optuna_storage_io.write_study`."""
+    from podium.sweep.studies import optuna_storage_io
 
-    return optuna_storage.write_study(sweep, trials, storage, name)
+    return optuna_storage_io.write_study(sweep, trials, storage, name)
 
 
 def storage_argument(storage: str) -> str:
     """The storage argument for optuna-dashboard, without a password."""
-    from podium.sweep.studies import optuna_storage
+    from podium.sweep.studies import optuna_storage_io
 
-    known = "://" in storage or storage.endswith(optuna_storage.JOURNAL)
-    return optuna_storage.without_password(storage) if known else optuna_storage.sqlite_url(Path(storage))
+    known = "://" in storage or storage.endswith(optuna_storage_io.JOURNAL)
+    return optuna_storage_io.without_password(storage) if known else optuna_storage_io.sqlite_url(Path(storage))
 
 
 def read(storage: str, study_name: str | None, name: str | None) -> tuple[dict[str, Any], list[str]]:
     """The body of an import request, and the omissions: what a sweep cannot represent. Raises `StudyError`."""
-    from podium.sweep.studies import optuna_storage
+    from podium.sweep.studies import optuna_storage_io
 
-    study = optuna_storage.read_study(storage, study_name)
-    source = f"the Optuna study {study.study_name!r} in {optuna_storage.without_password(storage)}"
+    study = optuna_storage_io.read_study(storage, study_name)
+    source = f"the Optuna study {study.study_name!r} in {optuna_storage_io.without_password(storage)}"
     document = study_conversion.to_document(study, name, source[:MAX_SOURCE])
     return document, study_conversion.omitted_parts(study)

@@ -12,7 +12,7 @@ from typing import Any
 
 from podium.api.client.client import Client
 from podium.api.client.sweep_responses import SweepInfo
-from podium.sweep.lifecycle.warm_start_trials import incompatible_objectives
+from podium.sweep.lifecycle.warm_start_compatibility import incompatible_objectives
 from podium.sweep.spec.program import FunctionProgram, ImportedProgram, OwnCode
 from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec
 from podium.sweep.specfile import code_bundles
@@ -20,7 +20,7 @@ from podium.sweep.specfile.code_check import Found, check_code, check_preload
 from podium.sweep.specfile.data_check import with_data_state
 from podium.sweep.specfile.optuna_class_check import check_classes
 from podium.sweep.specfile.spec_file import SweepFile, read_sweep_file
-from podium.sweep.specfile.spec_hints import hints_for, search_hints
+from podium.sweep.specfile.spec_lint import hints_for, search_hints
 from podium.sweep.values.errors import BundleError, InvalidSpecError, NotFoundError, Problem, ServiceError
 
 _DATA_PATHS = ("root", "idx", "file")

@@ -3,16 +3,17 @@
 Runs in the gateway process; `main` is its entry point.
 
 Modules:
-    counter_exchange    Adds up the figures of all gateway processes, whichever of them is asked
-    direct_predictions  Answers ordinary predictions without ASGI: JSON, no query, a token that was looked up recently
-    inference_answer    Serializes a prediction as a response of the Open Inference Protocol
-    inference_protocol  The Open Inference Protocol, version 2: ensembles are models, with their versions
-    inference_request   Parses requests of the Open Inference Protocol: JSON, optionally followed by raw tensors
-    input_tensors       Parses the input tensor of the Open Inference Protocol, from JSON or raw bytes, to float32
-    main                Entry point of the gateway process, which serves predictions only, so that no other request
-                        delays them
-    output_tensors      Serializes output tensors of the Open Inference Protocol as JSON or raw bytes
-    predictions         Predictions in Podium's own format, with the part of each member
-    prometheus_metrics  `/metrics` in Prometheus' text format: the counters of all gateway processes together, and each
-                        process
+    counter_exchange          Adds up the figures of all gateway processes, whichever of them is asked
+    inference_answer          Serializes a prediction as a response of the Open Inference Protocol
+    inference_protocol        The Open Inference Protocol, version 2: ensembles are models, with their versions
+    inference_request         Parses requests of the Open Inference Protocol: JSON, optionally followed by raw tensors
+    input_tensors             Parses the input tensor of the Open Inference Protocol, from JSON or raw bytes, to float32
+    main                      Entry point of the gateway process, which serves predictions only, so that no other
+                              request delays them
+    output_tensors            Serializes output tensors of the Open Inference Protocol as JSON or raw bytes
+    predictions               Predictions in Podium's own format, with the part of each member
+    predictions_without_asgi  Answers ordinary predictions without ASGI: JSON, no query, a token that was looked up
+                              recently
+    prometheus_metrics        `/metrics` in Prometheus' text format: the counters of all gateway processes together, and
+                              each process
 """

@@ -18,8 +18,8 @@ from fastapi import FastAPI
 
 from podium.api.gateway import inference_protocol, predictions, prometheus_metrics
 from podium.api.gateway.counter_exchange import CounterExchange
-from podium.api.gateway.direct_predictions import DirectPredictions
-from podium.api.http import route_role_check, uvicorn_server
+from podium.api.gateway.predictions_without_asgi import DirectPredictions
+from podium.api.http import route_roles, uvicorn_server
 from podium.api.http.authentication import Authenticator, public
 from podium.api.http.base_app import service_app
 from podium.api.http.connection_limits import allow_many_files
@@ -71,7 +71,7 @@ def create_app(
     app.add_api_route("/healthz", _healthz, methods=["GET"], dependencies=[public])
     for module in (predictions, inference_protocol, prometheus_metrics):
         app.include_router(module.router)
-    route_role_check.check(app.routes)
+    route_roles.check(app.routes)
     app.direct_routes = (predictions.PREDICT, *inference_protocol.INFER)
     app.direct_handler = DirectPredictions(app)
     return app

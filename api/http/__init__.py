@@ -36,7 +36,7 @@ Modules:
     request_guard             Checks host and origin of every request and adds security headers to every response
     request_limits            Every limit on a request: bytes, rows, seconds
     route_dependencies        Dependencies and parameter types that routes share
-    route_role_check          Refuses to start an app with a route that declares neither a role nor that it is public
+    route_roles               The roles that routes declare; without a role, or `PUBLIC`, an app does not start
     service_context           The service that a request reaches: its settings and its database. Imports no web
                               framework
     slow_connections          Tracks what each client still has to send or read, and since when

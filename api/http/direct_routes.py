@@ -16,7 +16,7 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 class DirectRoutes:
     """Calls the endpoint of the first route that matches path and method; all other requests go to `app`.
 
-    The routes must also be routes of `app`: it answers other methods, and `route_role_check` finds them there. Errors
+    The routes must also be routes of `app`: it answers other methods, and `route_roles` finds them there. Errors
     are answered as `app` answers them.
     """
 

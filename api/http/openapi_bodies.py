@@ -10,7 +10,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from podium.api.http.route_role_check import all_routes
+from podium.api.http.route_roles import all_routes
 
 _SCHEMAS = "#/components/schemas/"
 

@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
-from podium.api.http.route_role_check import all_routes, roles_of
+from podium.api.http.route_roles import all_routes, roles_of
 
 REQUIRED_ROLE = "x-required-role"  # an extension of OpenAPI: `viewer`, `submitter`, `admin` or `public`
 

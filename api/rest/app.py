@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 from fastapi import FastAPI
 
-from podium.api.http import route_role_check
+from podium.api.http import route_roles
 from podium.api.http.authenticate_first import AuthenticateFirst
 from podium.api.http.base_app import service_app
 from podium.api.http.openapi_bodies import describe_models
@@ -38,12 +38,12 @@ def create_app(settings: ServiceSettings, database: Database) -> FastAPI:
     app.state.feed = feed_of(app.state.service)
     for router in ROUTERS:
         app.include_router(router)
-    route_role_check.check(app.routes)
+    route_roles.check(app.routes)
     describe_models(app)
     describe_roles(app)
     app.router.default = DashboardFiles()  # for paths that no route matches
-    exempt = route_role_check.own_body_patterns(app.routes)
+    exempt = route_roles.own_body_patterns(app.routes)
     app.add_middleware(BodyLimit, incoming=app.state.incoming_bodies, exempt=exempt)
-    public = route_role_check.public_paths(app.routes)
+    public = route_roles.public_paths(app.routes)
     app.add_middleware(AuthenticateFirst, public=public, own_errors=("/v2/",))
     return app

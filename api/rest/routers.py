@@ -1,6 +1,6 @@
 """The table of all routers of the REST API, in the order in which paths are matched; api.
 
-Everything else is derived from the routes: roles and public paths (`podium.api.http.route_role_check`), routes with
+Everything else is derived from the routes: roles and public paths (`podium.api.http.route_roles`), routes with
 their own body limit, the OpenAPI document. A test checks that every module named `*_routes` is listed here.
 """
 
@@ -25,7 +25,7 @@ from podium.api.rest.sweeps import (
     import_routes,
     importance_routes,
     installed_package_routes,
-    sweep_file_editing_routes,
+    sweep_file_routes,
     sweep_routes,
 )
 from podium.api.rest.trials import trial_download_routes, trial_routes, trial_table_routes
@@ -37,7 +37,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     token_routes.router,
     sweep_routes.router,
     trial_table_routes.router,
-    sweep_file_editing_routes.router,
+    sweep_file_routes.router,
     installed_package_routes.router,
     export_routes.router,
     import_routes.router,

@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from podium.api.client import service_certificate, shell_quoting
+from podium.api.client import service_certificate, suggested_commands
 from podium.api.serve import login_link_request
-from podium.api.serve.component_process import ComponentProcess, start_process
+from podium.api.serve.child_process import ChildProcess, start_process
 from podium.api.serve.missed_heartbeats import Heartbeats
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.component_lifecycle import PARENT_PID, READY_FD
@@ -54,7 +54,7 @@ class _Component:
 
     name: str
     kind: str  # key of `_MODULES`; several gateways have different names
-    process: ComponentProcess | subprocess.Popen[bytes] | None = None
+    process: ChildProcess | subprocess.Popen[bytes] | None = None
     stdin_fd: int | None = None  # writes to its standard input
     ready_fd: int | None = None
     ready: bool = False
@@ -242,7 +242,7 @@ class Supervisor:
             self._log(f"Podium is ready at {self._settings.url} (data in {self._settings.data_dir})")
             link = login_link_request.ask(self._settings)
             if link is None:
-                login = shell_quoting.command(self._settings.data_dir, "login")
+                login = suggested_commands.command(self._settings.data_dir, "login")
                 self._log(f"Run `{login}` for a link that opens the dashboard")
             else:
                 self._log(f"Open the dashboard (the link works once, for 24 hours): {link}")

@@ -19,7 +19,7 @@ from podium.sweep.runtime.submission_provenance import Provenance
 from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec
 from podium.sweep.specfile.data_check import check_data
 from podium.sweep.specfile.random_configurations import sample_configurations
-from podium.sweep.specfile.spec_hints import search_hints
+from podium.sweep.specfile.spec_lint import search_hints
 from podium.sweep.specfile.sweep_text_check import PlacedProblem, SweepText, read_sweep_text
 from podium.sweep.values.assignment import Params
 from podium.sweep.values.device_state import USABLE_DEVICE_STATES

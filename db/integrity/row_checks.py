@@ -16,6 +16,7 @@ from sqlalchemy import Connection, text
 from podium.db.queries import trial_pages
 from podium.db.stores import restored_trials
 from podium.sweep.lifecycle.sweep_import import SAMPLER
+from podium.sweep.values.constraints_and_user_attributes import is_infeasible
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.search_messages import CLONED, ENQUEUED, RANDOM, TPE, FallbackReason
 from podium.sweep.values.states import (
@@ -26,7 +27,6 @@ from podium.sweep.values.states import (
     TrialState,
 )
 from podium.sweep.values.sweep_wait_reason import WaitReason
-from podium.sweep.values.trial_attributes import is_infeasible
 
 # Conditions under which a finding is a note instead of a breach.
 WHILE_STOPPED = "at rest"  # no service runs, and the next start fixes it

@@ -3,20 +3,20 @@
 Runs in the api process; study pages run in the scheduler.
 
 Modules:
-    busy_intervals            The attempts of a device in an interval of time, short ones merged by bucket
-    chart_points              Trials of a sweep as columns of plain values for charts: all matches, or a sample
-    curves                    Downsampled learning curves of the trials of a sweep, the most relevant first
-    exports                   Reads all trials of a sweep with all their data in batches, for exports
-    filter_parser             The words of a filter: `state:failed lr<0.01 -tag:bad` as terms with their positions in
-                              the text
-    importances               Stored parameter importances, and the data to compute them
-    sweep_activity            The devices that sweeps use now, and the duration of their recent trials
-    trial_column_expressions  SQL expressions for trial columns from other tables, for filters and sorting
-    trial_cursor              Cursors of pages of trials: the sort key and its values at the end of a page
-    trial_filter              Filters of trials, `state:failed lr<0.01`, as SQL conditions
-    trial_order               Sort orders of trials: by number, value, parameter, state or device
-    trial_pages               Reads pages of trials, the best trials, attempts and files
-    trial_study_queries       Reads the answers to the queries of `trial.study`: the best trial, pages of trials, a
-                              curve
-    trial_table               A window of a sweep's trials as columns, filtered and sorted
+    busy_intervals              The attempts of a device in an interval of time, short ones merged by bucket
+    chart_points                Trials of a sweep as columns of plain values for charts: all matches, or a sample
+    curves                      Downsampled learning curves of the trials of a sweep, the most relevant first
+    derived_trial_columns       SQL expressions for trial columns from other tables, for filters and sorting
+    exports                     Reads all trials of a sweep with all their data in batches, for exports
+    filter_parser               The words of a filter: `state:failed lr<0.01 -tag:bad` as terms with their positions in
+                                the text
+    importances                 Stored parameter importances, and the data to compute them
+    study_requests_from_trials  Reads the answers to the queries of `trial.study`: the best trial, pages of trials, a
+                                curve
+    sweep_activity              The devices that sweeps use now, and the duration of their recent trials
+    trial_cursor                Cursors of pages of trials: the sort key and its values at the end of a page
+    trial_filter                Filters of trials, `state:failed lr<0.01`, as SQL conditions
+    trial_order                 Sort orders of trials: by number, value, parameter, state or device
+    trial_pages                 Reads pages of trials, the best trials, attempts and files
+    trial_table                 A window of a sweep's trials as columns, filtered and sorted
 """

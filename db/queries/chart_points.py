@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, select, text
 
-from podium.db.queries.trial_column_expressions import DURATION_S
+from podium.db.queries.derived_trial_columns import DURATION_S
 from podium.db.schema.tables import attempts, trial_params, trials
 from podium.db.stores.sweeps import SweepRow
 from podium.db.stores.trial_values_and_attributes import FEASIBLE

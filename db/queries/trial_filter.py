@@ -14,8 +14,8 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Table, and_, exists, false, func, literal, or_, select, true
 
+from podium.db.queries.derived_trial_columns import ATTR_NUMBER, CAUSE, DEVICE, DURATION_S
 from podium.db.queries.filter_parser import Term, Value, parse_terms
-from podium.db.queries.trial_column_expressions import ATTR_NUMBER, CAUSE, DEVICE, DURATION_S
 from podium.db.schema.tables import (
     trial_attrs,
     trial_constraints,

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, FromClause, and_, case, or_, select
 
-from podium.db.queries.trial_column_expressions import DURATION_S, number_in
+from podium.db.queries.derived_trial_columns import DURATION_S, number_in
 from podium.db.schema.tables import attempts, trial_attrs, trial_constraints, trial_params, trial_values, trials
 from podium.db.stores.sweeps import SweepRow, parameters_of
 from podium.sweep.values.errors import BadRequestError

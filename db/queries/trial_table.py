@@ -18,7 +18,7 @@ from podium.db.schema.tables import trials
 from podium.db.stores import metrics, sweeps
 from podium.db.stores.sweeps import parameters_of
 from podium.db.stores.trial_reader import TrialRow
-from podium.sweep.values.trial_attributes import is_infeasible
+from podium.sweep.values.constraints_and_user_attributes import is_infeasible
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,13 @@
 Runs in every process that opens the database.
 
 Modules:
-    backup           Copies the database consistently while the service runs
-    engine           SQLite connections: WAL, one writer per process, two levels of durability
-    error_exit       Error exit of the programs of `db`: one message on standard error, status 3
-    file_watch       Detects that the database file was removed or replaced while open
-    integrity_check  Checks the database for damage, and its file system; read-only
-    lock_holders     The processes that lock a database's files, from /proc/locks
-    migrate          Upgrades a database to the current schema, under a lock and after a backup
-    sqlite_errors    Translates SQLite errors to Podium's errors
-    tables           The tables in SQLAlchemy Core
+    backup               Copies the database consistently while the service runs
+    engine               SQLite connections: WAL, one writer per process, two levels of durability
+    error_exit           Error exit of the programs of `db`: one message on standard error, status 3
+    integrity_check      Checks the database for damage, and its file system; read-only
+    lock_holders         The processes that lock a database's files, from /proc/locks
+    migrate              Upgrades a database to the current schema, under a lock and after a backup
+    replaced_file_check  Detects that the database file was removed or replaced while open
+    sqlite_errors        Translates SQLite errors to Podium's errors
+    tables               The tables in SQLAlchemy Core
 """

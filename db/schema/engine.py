@@ -23,7 +23,7 @@ from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DatabaseError as SqlError
 from sqlalchemy.pool import QueuePool, StaticPool
 
-from podium.db.schema.file_watch import FileWatch
+from podium.db.schema.replaced_file_check import FileWatch
 from podium.db.schema.sqlite_errors import UNCERTAIN, code_of, refusal
 from podium.sweep.runtime.fail_points import commit_point, fail_point
 from podium.sweep.values.errors import DatabaseError

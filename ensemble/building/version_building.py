@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.ensemble.building import selection, trial_outputs
+from podium.ensemble.building import selection, trial_artifacts
 from podium.ensemble.building.selection import Candidate, Selection
-from podium.ensemble.building.trial_outputs import Architecture
+from podium.ensemble.building.trial_artifacts import Architecture
 from podium.ensemble.scoring import fitting
 from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import (
@@ -147,17 +147,17 @@ class VersionBuilder:
 
     def _architecture(self, trial: TrialFiles) -> Architecture:
         try:
-            return trial_outputs.read_architecture(trial_outputs.model_path(self._data, trial))
+            return trial_artifacts.read_architecture(trial_artifacts.model_path(self._data, trial))
         except EnsembleError as error:
             raise EnsembleError(f"trial {trial.trial_id}: {error}") from error
 
     def _check_files(self, trial: TrialFiles) -> None:
         """Raise `EnsembleError` unless weights and code are unchanged."""
-        trial_outputs.check_model(trial_outputs.model_path(self._data, trial), trial.model_sha256 or "")
+        trial_artifacts.check_model(trial_artifacts.model_path(self._data, trial), trial.model_sha256 or "")
         found = self._architecture(trial)
         if found.is_users:
             try:
-                trial_outputs.check_code(self._data, found.bundle, found.code_sha256)
+                trial_artifacts.check_code(self._data, found.bundle, found.code_sha256)
             except EnsembleError as error:
                 raise EnsembleError(f"trial {trial.trial_id}: {error}") from error
 
@@ -193,8 +193,8 @@ class VersionBuilder:
                     f"trial {trial.trial_id} split its data differently from trial {trials[0].trial_id}, so one may "
                     "have been trained on rows of the other's split; use a rule without a fit, or trials of one sweep"
                 )
-        targets = trial_outputs.targets_of(self._data, trials, found, split)
-        predictions = [trial_outputs.read_predictions(self._data, trial, split) for trial in trials]
+        targets = trial_artifacts.targets_of(self._data, trials, found, split)
+        predictions = [trial_artifacts.read_predictions(self._data, trial, split) for trial in trials]
         for trial, one in zip(trials, predictions, strict=True):
             if one.shape != (len(targets), len(found.classes)):
                 raise EnsembleError(

@@ -18,9 +18,9 @@ from safetensors.numpy import load_file
 
 from podium.db.stores.ensemble_reader import EnsembleRow, MemberRow, VersionRow
 from podium.db.stores.evaluations import EvaluationRow
-from podium.ensemble.building import trial_outputs
-from podium.ensemble.building.trial_outputs import Architecture
-from podium.ensemble.protocol.gateway_transport import BASE_URL, GatewayTransport
+from podium.ensemble.building import trial_artifacts
+from podium.ensemble.building.trial_artifacts import Architecture
+from podium.ensemble.protocol.gateway_http_client import BASE_URL, GatewayTransport
 from podium.ensemble.scoring.evaluation import evaluate
 from podium.ensemble.values.ensemble_spec import POSTED, Split
 from podium.ensemble.values.new_version import used_splits
@@ -56,7 +56,7 @@ class Evaluator:
     def evaluate(self, row: EnsembleRow, evaluation: EvaluationRow, predictions_path: Path) -> dict[str, Any]:
         """Evaluate on a split of the members' training data, or on posted rows, and write the predictions to a file."""
         version = row.versions[evaluation.version]
-        architectures = [trial_outputs.read_architecture(self._model(member)) for member in version.members]
+        architectures = [trial_artifacts.read_architecture(self._model(member)) for member in version.members]
         inputs, targets = self._rows(evaluation, architectures[0])
         combined, members = self._predict_all(row.id, version.number, inputs)
         content = io.BytesIO()
@@ -98,8 +98,8 @@ class Evaluator:
         data = self._settings.data
         files = [member.files for member in version.members]
         try:
-            predictions = [trial_outputs.read_predictions(data, trial, Split.CALIBRATION) for trial in files]
-            return np.stack(predictions), trial_outputs.targets_of(data, files, architectures[0], Split.CALIBRATION)
+            predictions = [trial_artifacts.read_predictions(data, trial, Split.CALIBRATION) for trial in files]
+            return np.stack(predictions), trial_artifacts.targets_of(data, files, architectures[0], Split.CALIBRATION)
         except EnsembleError:
             return None
 
@@ -153,7 +153,7 @@ class Evaluator:
             raise EnsembleError(f"the gateway is unreachable: {error}; retry when it is running") from error
 
     def _model(self, member: MemberRow) -> Path:
-        return trial_outputs.model_path(self._settings.data, member.files)
+        return trial_artifacts.model_path(self._settings.data, member.files)
 
     def _http(self) -> httpx2.Client:
         if self._client is None:

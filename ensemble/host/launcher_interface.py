@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from podium.ensemble.worker.worker_messages import Phase, WorkerAssignment
+from podium.ensemble.worker.control_messages import Phase, WorkerAssignment
 
 
 @dataclass(frozen=True, slots=True)

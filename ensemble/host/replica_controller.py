@@ -12,17 +12,17 @@ from collections.abc import Callable, Collection, Sequence
 
 from podium.db.schema.engine import Database
 from podium.db.stores import devices, ensemble_reader, ensemble_writer, replicas
-from podium.ensemble.building.trial_outputs import model_path
+from podium.ensemble.building.trial_artifacts import model_path
 from podium.ensemble.host import member_placement
 from podium.ensemble.host.launcher_interface import WorkerConfig, WorkerHandle, WorkerLauncher, WorkerStatus
+from podium.ensemble.host.live_replica import STABLE_S, LiveReplica, restart_delay_s
 from podium.ensemble.host.member_placement import DeviceOccupancy
-from podium.ensemble.host.replica_runtime import STABLE_S, ReplicaRuntime, restart_delay_s
 from podium.ensemble.host.replica_spec import ReplicaKey, ReplicaSpec
 from podium.ensemble.protocol.framing import unix_endpoint
 from podium.ensemble.values.ensemble_spec import Mode, Placement
 from podium.ensemble.values.ensemble_states import HOLDING_STATES, MemberState
+from podium.ensemble.worker.control_messages import Phase, WorkerAssignment
 from podium.ensemble.worker.network_interface import ModelFile
-from podium.ensemble.worker.worker_messages import Phase, WorkerAssignment
 from podium.sweep.runtime.clock import Clock
 from podium.sweep.runtime.component_lifecycle import wake_component
 from podium.sweep.runtime.service_settings import ServiceSettings, available_cores
@@ -46,7 +46,7 @@ class ReplicaController:
         self._clock = clock
         self._on_change = on_change
         self._jitter = jitter
-        self._runtimes: dict[ReplicaKey, ReplicaRuntime] = {}
+        self._live: dict[ReplicaKey, LiveReplica] = {}
         self._reconciled_before = False
 
     def reconcile(self, specs: Sequence[ReplicaSpec], running: Collection[int]) -> bool:
@@ -65,9 +65,9 @@ class ReplicaController:
     def _reconcile(self, spec: ReplicaSpec) -> bool:
         """Reconcile one replica. A failure is logged and does not affect the other replicas."""
         try:
-            runtime = self._runtimes.get(spec.key) or self._adopt(spec)
-            runtime.spec, runtime.unwanted_since_s = spec, None
-            return self._start_if_due(runtime) if runtime.worker is None else self._watch(runtime, runtime.worker)
+            live = self._live.get(spec.key) or self._adopt(spec)
+            live.spec, live.unwanted_since_s = spec, None
+            return self._start_if_due(live) if live.worker is None else self._watch(live, live.worker)
         except DatabaseError:
             raise
         except Exception:
@@ -77,7 +77,7 @@ class ReplicaController:
     def idle_s(self, at_most: float) -> float:
         """Seconds until the next restart is due, at most `at_most`."""
         now_s = self._clock.monotonic_s()
-        waits_s = [runtime.restart_at_s - now_s for runtime in self._runtimes.values() if runtime.worker is None]
+        waits_s = [live.restart_at_s - now_s for live in self._live.values() if live.worker is None]
         return max(0.0, min([at_most, *(wait_s for wait_s in waits_s if wait_s > 0)]))
 
     # Replicas that are no longer needed.
@@ -85,12 +85,12 @@ class ReplicaController:
     def _stop_unwanted(self, specs: Sequence[ReplicaSpec], running: Collection[int]) -> bool:
         """Kill processes that have drained, and mark replicas without a spec or process as stopped."""
         wanted = {spec.key for spec in specs}
-        for key, runtime in [(key, runtime) for key, runtime in self._runtimes.items() if key not in wanted]:
-            if runtime.has_drained(self._clock.monotonic_s()):
-                runtime.kill()
-                del self._runtimes[key]
+        for key, live in [(key, live) for key, live in self._live.items() if key not in wanted]:
+            if live.has_drained(self._clock.monotonic_s()):
+                live.kill()
+                del self._live[key]
         kept = {replica.id for spec in specs for replica in spec.replicas}
-        kept |= {replica.id for runtime in self._runtimes.values() for replica in runtime.spec.replicas}
+        kept |= {replica.id for live in self._live.values() for replica in live.spec.replicas}
         orphans = [replica_id for replica_id in running if replica_id not in kept]
         if orphans:
             with self._database.write() as connection:
@@ -102,18 +102,18 @@ class ReplicaController:
 
     # Replicas without a process.
 
-    def _adopt(self, spec: ReplicaSpec) -> ReplicaRuntime:
+    def _adopt(self, spec: ReplicaSpec) -> LiveReplica:
         """Track a new spec; its process may exist already, started by an earlier host."""
-        runtime = self._runtimes[spec.key] = ReplicaRuntime(spec, since_s=self._clock.monotonic_s())
+        live = self._live[spec.key] = LiveReplica(spec, since_s=self._clock.monotonic_s())
         assigned = self._assigned_devices(spec, self._occupancy(spec))
         if spec.epoch and spec.state in _PLACED_STATES and assigned:
-            runtime.sharing = [replica.reason for replica in spec.replicas]
-            runtime.worker = self._launcher.find(self._config(spec, assigned, spec.epoch), self._on_change)
-        return runtime
+            live.sharing = [replica.reason for replica in spec.replicas]
+            live.worker = self._launcher.find(self._config(spec, assigned, spec.epoch), self._on_change)
+        return live
 
-    def _start_if_due(self, runtime: ReplicaRuntime) -> bool:
-        spec = runtime.spec
-        if spec.state is MemberState.FAILED or self._clock.monotonic_s() < runtime.restart_at_s:
+    def _start_if_due(self, live: LiveReplica) -> bool:
+        spec = live.spec
+        if spec.state is MemberState.FAILED or self._clock.monotonic_s() < live.restart_at_s:
             return False
         chosen = self._choose(spec)
         if not chosen:
@@ -121,7 +121,7 @@ class ReplicaController:
         busy = dict.fromkeys(device.device_id for device in chosen if not device.free_of_trials)
         if spec.version.placement is Placement.DEDICATED and busy:
             return self._reserve(spec, chosen, f"waiting for {', '.join(busy)} to be free of trials")
-        self._start(runtime, chosen)
+        self._start(live, chosen)
         return True
 
     def _choose(self, spec: ReplicaSpec) -> list[DeviceOccupancy]:
@@ -148,8 +148,8 @@ class ReplicaController:
                 replicas.change(connection, replica.id, state, reason, device_id=device_id, pid=None, endpoint=None)
         return True
 
-    def _start(self, runtime: ReplicaRuntime, chosen: list[DeviceOccupancy]) -> None:
-        spec = runtime.spec
+    def _start(self, live: LiveReplica, chosen: list[DeviceOccupancy]) -> None:
+        spec = live.spec
         config = self._config(spec, chosen, spec.epoch + 1)
         reason = spec.replicas[0].reason if spec.state is MemberState.RESTARTING else ""
         with self._database.write() as connection:
@@ -158,12 +158,12 @@ class ReplicaController:
                     connection, replica.id, MemberState.STARTING, reason, device_id=device_id, node=config.node,
                     pid=None, epoch=config.assignment.epoch, endpoint=config.assignment.endpoint,
                 )  # fmt: skip
-        runtime.enter(Phase.STARTING, self._clock.monotonic_s())
-        runtime.sharing = member_placement.sharing_notes(chosen, [member.id for member in spec.version.members])
+        live.enter(Phase.STARTING, self._clock.monotonic_s())
+        live.sharing = member_placement.sharing_notes(chosen, [member.id for member in spec.version.members])
         try:
-            runtime.worker = self._launcher.launch(config, self._on_change)
+            live.worker = self._launcher.launch(config, self._on_change)
         except EnsembleError as error:
-            self._schedule_restart(runtime, str(error))
+            self._schedule_restart(live, str(error))
 
     def _config(self, spec: ReplicaSpec, chosen: Sequence[DeviceOccupancy], epoch: int) -> WorkerConfig:
         version = spec.version
@@ -229,51 +229,51 @@ class ReplicaController:
 
     # Replicas with a process.
 
-    def _watch(self, runtime: ReplicaRuntime, worker: WorkerHandle) -> bool:
+    def _watch(self, live: LiveReplica, worker: WorkerHandle) -> bool:
         status, now_s = worker.poll(), self._clock.monotonic_s()
         if status.phase is Phase.EXITED:
-            return self._schedule_restart(runtime, status.reason)
+            return self._schedule_restart(live, status.reason)
         if status.phase is Phase.LOAD_FAILED:
-            return self._fail(runtime, status.reason)
-        if status.phase is not runtime.phase:
-            runtime.enter(status.phase, now_s)
-            return self._record_phase(runtime, status)
-        if (reason := runtime.timeout_reason(status, now_s)) is not None:
-            return self._schedule_restart(runtime, reason)
-        if status.phase is Phase.READY and now_s - runtime.since_s >= STABLE_S:
-            runtime.failures = 0
+            return self._fail(live, status.reason)
+        if status.phase is not live.phase:
+            live.enter(status.phase, now_s)
+            return self._record_phase(live, status)
+        if (reason := live.timeout_reason(status, now_s)) is not None:
+            return self._schedule_restart(live, reason)
+        if status.phase is Phase.READY and now_s - live.since_s >= STABLE_S:
+            live.failures = 0
         return False
 
-    def _record_phase(self, runtime: ReplicaRuntime, status: WorkerStatus) -> bool:
-        spec = runtime.spec
+    def _record_phase(self, live: LiveReplica, status: WorkerStatus) -> bool:
+        spec = live.spec
         if status.phase is Phase.WARMING and spec.state is MemberState.STARTING:
             self._write(spec, MemberState.WARMING, spec.replicas[0].reason)
             return True
         if status.phase is not Phase.READY:
             return False
         with self._database.write() as connection:
-            for replica, sharing in zip(spec.replicas, runtime.sharing, strict=True):
+            for replica, sharing in zip(spec.replicas, live.sharing, strict=True):
                 replicas.change(connection, replica.id, MemberState.READY, sharing, pid=status.pid)
             if status.plan and status.plan != spec.version.plan:
                 ensemble_writer.set_plan(connection, spec.key.ensemble_id, spec.version.number, dict(status.plan))
         return True
 
-    def _schedule_restart(self, runtime: ReplicaRuntime, reason: str) -> bool:
+    def _schedule_restart(self, live: LiveReplica, reason: str) -> bool:
         """The process has exited or does not respond: kill it and start another one after a delay."""
-        runtime.failures += 1
-        delay_s = restart_delay_s(runtime.failures, self._jitter())
-        log.warning("%s failed (%s); restarting in %.1f s", runtime.spec.name(runtime.spec.epoch), reason, delay_s)
-        runtime.restart_at_s = self._clock.monotonic_s() + delay_s
-        restarts = runtime.spec.replicas[0].restarts + 1
-        self._write(runtime.spec, MemberState.RESTARTING, reason, pid=None, endpoint=None, restarts=restarts)
-        runtime.kill()
+        live.failures += 1
+        delay_s = restart_delay_s(live.failures, self._jitter())
+        log.warning("%s failed (%s); restarting in %.1f s", live.spec.name(live.spec.epoch), reason, delay_s)
+        live.restart_at_s = self._clock.monotonic_s() + delay_s
+        restarts = live.spec.replicas[0].restarts + 1
+        self._write(live.spec, MemberState.RESTARTING, reason, pid=None, endpoint=None, restarts=restarts)
+        live.kill()
         return True
 
-    def _fail(self, runtime: ReplicaRuntime, reason: str) -> bool:
+    def _fail(self, live: LiveReplica, reason: str) -> bool:
         """Its networks cannot be loaded: a restart would not help."""
-        log.error("%s failed to load: %s", runtime.spec.name(runtime.spec.epoch), reason)
-        self._write(runtime.spec, MemberState.FAILED, reason, pid=None, endpoint=None)
-        runtime.kill()
+        log.error("%s failed to load: %s", live.spec.name(live.spec.epoch), reason)
+        self._write(live.spec, MemberState.FAILED, reason, pid=None, endpoint=None)
+        live.kill()
         return True
 
     def _write(self, spec: ReplicaSpec, state: MemberState, reason: str = "", **values: object) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
-from podium.ensemble.protocol.wire import MAX_ELEMENTS, Frames
+from podium.ensemble.protocol.prediction_messages import MAX_ELEMENTS, Frames
 
 MAX_FRAMES = 8
 MAX_MESSAGE_BYTES = 2 * 4 * MAX_ELEMENTS + (64 << 20)  # two arrays and a header

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.ensemble.protocol.wire import Reply
+from podium.ensemble.protocol.prediction_messages import Reply
 from podium.ensemble.serving.replica_link import ReplicaLink
 from podium.ensemble.serving.transport import Cancellable
 from podium.ensemble.values.ensemble_snapshot import Replica, Snapshot

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.ensemble.protocol.wire import (
+from podium.ensemble.protocol.prediction_messages import (
     MAX_ITEMS,
     Frames,
     Reply,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from podium.ensemble.protocol.wire import Reply, Request
+from podium.ensemble.protocol.prediction_messages import Reply, Request
 from podium.ensemble.serving.aggregator_counts import AggregatorCounts
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
 from podium.ensemble.serving.latency_statistics import LatencyWindow

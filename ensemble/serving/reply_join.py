@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.ensemble.protocol.wire import Reply, concatenate
+from podium.ensemble.protocol.prediction_messages import Reply, concatenate
 from podium.ensemble.scoring import combine
 from podium.ensemble.serving.pending_request import MemberCall, PendingRequest
 from podium.ensemble.values.ensemble_snapshot import Combination, Snapshot

@@ -6,6 +6,7 @@ Modules:
     architecture_groups  Groups members that can be computed together: same architecture, same device
     batching             Dynamic batching: selects the waiting requests that are computed together
     bundle_code          Imports functions from users' code bundles, isolated from each other
+    control_messages     What the host assigns to a worker process, and what the process reports
     execution_plans      The execution plans of a group: loop, stacked, recorded, compiled
     fx_tracing           Records a computation as a graph of tensor operations, without its Python overhead
     in_graph_network     All networks of an ensemble and their combination as one program, each network on its device
@@ -17,7 +18,6 @@ Modules:
     plan_selection       Selects the fastest execution plan of a group by benchmarking before the first request
     report_server        Reports the state of a worker process to the host, over a Unix socket
     user_networks        Rebuilds users' networks from code and weights, and verifies their outputs
-    worker_messages      What the host assigns to a worker process, and what the process reports
     worker_process       The worker process: loads its networks, and serves them on a socket of its own
     worker_server        A worker's server: receives requests, batches them, computes them and sends the replies
 """

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from podium.ensemble.protocol.wire import Request
+from podium.ensemble.protocol.prediction_messages import Request
 
 QueueResult = Literal["answered", "errors", "expired"]
 

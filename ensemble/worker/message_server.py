@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from podium.ensemble.protocol.framing import FrameReader, FramingError, framed, unix_path
-from podium.ensemble.protocol.wire import Frames
+from podium.ensemble.protocol.prediction_messages import Frames
 
 MAX_UNSENT_BYTES = 256 << 20  # per connection; a gateway that does not read loses further replies
 _RECEIVE_BYTES = 1 << 18

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-from podium.ensemble.worker.worker_messages import EXIT, Phase, WorkerReport
+from podium.ensemble.worker.control_messages import EXIT, Phase, WorkerReport
 
 
 class ReportServer:

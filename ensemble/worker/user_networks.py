@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from podium.ensemble.building import trial_outputs
+from podium.ensemble.building import trial_artifacts
 from podium.ensemble.worker import bundle_code
 from podium.ensemble.worker.network_interface import ModelFile
 from podium.sweep.networks import weight_files
@@ -19,7 +19,7 @@ from podium.sweep.networks.flat_input_adapter import FlatInputAdapter, build_net
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.regular_files import display_path
 from podium.sweep.values.errors import EnsembleError, UserCodeError
-from podium.sweep.values.network_manifest import ANSWERS, EXAMPLE, NetworkManifest, NotExportable, read_header
+from podium.sweep.values.user_network_manifest import ANSWERS, EXAMPLE, NetworkManifest, NotExportable, read_header
 
 CLOSE = 5e-2  # relative to the largest output, or to 1 if larger: other devices compute in another order
 
@@ -71,7 +71,7 @@ def rebuild(files: Sequence[LoadedModel]) -> dict[int, RebuiltNetwork]:
 def _folder(one: LoadedModel) -> Path:
     assert one.user is not None
     with _name_in_errors(one):
-        return trial_outputs.check_code(DataDirectory(Path(one.file.data_dir)), one.user.bundle, one.user.code_sha256)
+        return trial_artifacts.check_code(DataDirectory(Path(one.file.data_dir)), one.user.bundle, one.user.code_sha256)
 
 
 def _rebuilt(one: LoadedModel, folder: Path) -> RebuiltNetwork:

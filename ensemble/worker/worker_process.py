@@ -14,10 +14,10 @@ import torch
 
 from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import Precision
+from podium.ensemble.worker.control_messages import COMPILE, Phase, WorkerAssignment, WorkerReport
 from podium.ensemble.worker.in_graph_network import InGraphNetwork
 from podium.ensemble.worker.network_loading import SingleNetwork, load
 from podium.ensemble.worker.report_server import ReportServer
-from podium.ensemble.worker.worker_messages import COMPILE, Phase, WorkerAssignment, WorkerReport
 from podium.ensemble.worker.worker_server import WorkerServer
 from podium.sweep.runtime.process_trees import name_process
 from podium.sweep.values.errors import EnsembleError

@@ -22,7 +22,14 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.ensemble.protocol.wire import Frames, ReplyBundle, Request, WireError, concatenate, unpack_requests
+from podium.ensemble.protocol.prediction_messages import (
+    Frames,
+    ReplyBundle,
+    Request,
+    WireError,
+    concatenate,
+    unpack_requests,
+)
 from podium.ensemble.worker.batching import DynamicBatcher
 from podium.ensemble.worker.input_queue import InputQueue, QueueCounts, QueuedRequest
 from podium.ensemble.worker.message_server import MessageServer

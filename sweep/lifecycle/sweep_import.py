@@ -15,9 +15,9 @@ from podium.sweep.spec.search_space import Parameter
 from podium.sweep.spec.strict_model import LARGEST, Model
 from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec
 from podium.sweep.values.assignment import Scalar
+from podium.sweep.values.constraints_and_user_attributes import MAX_DEPTH, too_deep
 from podium.sweep.values.errors import InvalidSpecError, Problem
 from podium.sweep.values.states import COUNTED_TRIAL_STATES, TrialState
-from podium.sweep.values.trial_attributes import MAX_DEPTH, too_deep
 
 MAX_TIME = 253_402_300_799.0  # the end of the year 9999, the largest year of Python's datetime
 MAX_TRIALS = 50_000

@@ -3,7 +3,7 @@
 `template` runs as a process of its own below Ray's guardian; clients are slots and the ensemble host.
 
 Modules:
-    forked_process     A process that the process template forks on request
     template           Imports torch once, then forks the processes of a node: fork servers, members and Ray workers
+    template_client    A process that the process template forks on request
     template_launcher  Starts the process template and restarts it when it has exited
 """

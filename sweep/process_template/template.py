@@ -1,7 +1,7 @@
 """Imports torch once, then forks the processes of a node: fork servers, members and Ray workers; the template process.
 
 `python -P -m podium.sweep.process_template.template REQUESTS WORKERS OWNER`, with three descriptors: the listening
-socket of requests (`podium.sweep.protocol.template_messages`), the listening socket of Ray workers
+socket of requests (`podium.sweep.protocol.process_template_messages`), the listening socket of Ray workers
 (`podium.sweep.slots.ray_worker_template`), and the reading end of a pipe whose other end the owner holds.
 
 The template has one thread and runs no user code. A forked process shares its memory, copy-on-write. When a client
@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
-from podium.sweep.protocol.template_messages import (
+from podium.sweep.protocol.process_template_messages import (
     ForkProcess,
     ProcessExited,
     ProcessForked,

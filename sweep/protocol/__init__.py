@@ -3,12 +3,12 @@
 Runs in the scheduler, slot actors, fork servers and trial processes. Start at `codec`; each other module is one link.
 
 Modules:
-    codec                 Encodes frozen dataclasses as JSON objects with a `kind`, and decodes them
-    fork_server_messages  The messages between slot and fork server, over a SEQPACKET socket
-    limits                Limits of the messages between scheduler, slot and trial process, used by both ends
-    slot_commands         Commands of the scheduler to a slot
-    slot_messages         The exchange between scheduler and slot: commands in one direction, numbered events in the
-                          other
-    template_messages     The messages between the process template and its clients, over a Unix socket
-    trial_messages        The messages between trial process and slot: one JSON object per line, over a socket
+    codec                      Encodes frozen dataclasses as JSON objects with a `kind`, and decodes them
+    fork_server_messages       The messages between slot and fork server, over a SEQPACKET socket
+    limits                     Limits of the messages between scheduler, slot and trial process, used by both ends
+    process_template_messages  The messages between the process template and its clients, over a Unix socket
+    slot_commands              Commands of the scheduler to a slot
+    slot_messages              The exchange between scheduler and slot: commands in one direction, numbered events in
+                               the other
+    trial_messages             The messages between trial process and slot: one JSON object per line, over a socket
 """

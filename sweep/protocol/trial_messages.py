@@ -20,6 +20,7 @@ from podium.sweep.protocol.slot_commands import ANSWER_KINDS, TrialAnswer
 from podium.sweep.protocol.slot_messages import EVENT_KINDS
 from podium.sweep.values.assignment import Assignment, AttemptKey
 from podium.sweep.values.attempt_outcomes import ReducedResult, ReportedOutcome
+from podium.sweep.values.constraints_and_user_attributes import too_deep
 from podium.sweep.values.errors import BadReportError
 from podium.sweep.values.slot_events import (
     STUDY_QUESTIONS,
@@ -32,7 +33,6 @@ from podium.sweep.values.slot_events import (
     StudyRequested,
     SuggestRequested,
 )
-from podium.sweep.values.trial_attributes import too_deep
 
 
 @dataclass(frozen=True, slots=True)

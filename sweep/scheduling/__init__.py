@@ -5,15 +5,17 @@ Runs in the scheduler process; `main` is its entry point.
 - Loop: `scheduler` reads, calls `decide`, writes, acts; `change_buffer` and `database_recorder` write;
   `action_executor` calls the searches, `study_query_thread` and `cleanup` with `retention`.
 - Decisions, pure: `decide` (by message), `attempt_events` (what slots report), `command_handler` (what clients
-  request), `placement` (who gets a free device), `sweep_endings`; `decisions` are their results.
-- State, by owner: `scheduler_state`, with `active_sweeps` (`live_sweep`, `live_trial`, `trial_requests`, `device_time`,
+  request), `trial_placement` (who gets a free device), `sweep_endings`; `decisions` are their results.
+- State, by owner: `scheduler_state`, with `active_sweeps` (`live_sweep`, `live_trial`, `ask_pacing`, `device_time`,
   `sweep_budget`), `device_ledger`, `device_availability`, `fair_share`, `disk_gate`, `slot_watchdog`.
-- Helpers: `assignment_builder` (what a slot gets), `search_inputs` (what a search gets), `wait_and_idle_reasons`.
+- Helpers: `assignment_builder` (what a slot gets), `past_trials` (what a search gets), `wait_and_idle_reasons`.
 
 Modules:
     action_executor        Executes the actions of the scheduler: calls the searches, the study reader and the cleanup
                            thread. Never blocks
     active_sweeps          The unfinished sweeps and trials, and the handling of answers from their searches. Pure
+    ask_pacing             Decides how many trials to request from the search of a sweep, and how long to wait for each.
+                           Pure
     assignment_builder     Builds the assignment that a slot needs to run an attempt. Pure
     attempt_events         Decisions on the reports and the ends of attempts. Pure
     change_buffer          Writes the scheduler's changes; if one cannot be written, all others are still written. Pure
@@ -34,17 +36,15 @@ Modules:
     live_trial             An unfinished trial in the scheduler's memory, and its retry budget. Pure
     main                   Entry point of the scheduler process: connects Ray, Optuna and the database, and runs the
                            loop
+    past_trials            The past trials that a search starts with: those of the sweep, and of earlier sweeps. Pure
     retention              Removes weights, checkpoints and artifacts that sweeps do not keep. The cleanup thread of the
                            scheduler process
     scheduler              The loop of the scheduler process: read, decide, write, act
     scheduler_state        The state of the scheduler, by owner. Pure
-    search_inputs          Prepares the inputs of a search: the sweep's trials, and trials of earlier sweeps. Pure
     slot_watchdog          Finds stuck slots: without a heartbeat, or past the time limit of their attempt. Pure
     study_query_thread     Answers the queries of `trial.study`, in a thread of the scheduler process that may block
     sweep_budget           Tracks the budget of an unfinished sweep and its usage. Pure
     sweep_endings          Decides the end of sweeps: finished, failed, cancelled. Pure
     trial_placement        Decides the next trial of each free slot, the asks, and the reasons for waiting. Pure
-    trial_requests         Decides how many trials to request from the search of a sweep, and how long to wait for each.
-                           Pure
     wait_and_idle_reasons  The reasons why a sweep waits or a device is idle, as text for users. Pure
 """

@@ -30,8 +30,8 @@ from podium.sweep.scheduling.decisions import (
 )
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
-from podium.sweep.scheduling.search_inputs import earlier_trials, past_trials
-from podium.sweep.spec.define_by_run_checks import check_definable
+from podium.sweep.scheduling.past_trials import earlier_trials, past_trials
+from podium.sweep.spec.define_by_run_parameters import check_definable
 from podium.sweep.values.assignment import AttemptKey, Scalar
 from podium.sweep.values.errors import UserCodeError
 from podium.sweep.values.failure_causes import MEMORY_CAUSES, Cause

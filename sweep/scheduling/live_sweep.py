@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
+from podium.sweep.lifecycle.consecutive_failures import ConsecutiveFailures
 from podium.sweep.lifecycle.database_changes import (
     Change,
     StoredSweep,
@@ -12,14 +13,13 @@ from podium.sweep.lifecycle.database_changes import (
     SweepUpdate,
     SweepWarned,
 )
-from podium.sweep.lifecycle.failure_limits import ConsecutiveFailures
 from podium.sweep.lifecycle.scheduler_messages import Device
 from podium.sweep.runtime.import_times import warning_of
+from podium.sweep.scheduling.ask_pacing import AskPacing
 from podium.sweep.scheduling.decisions import Instant
 from podium.sweep.scheduling.device_time import DeviceTime
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.sweep_budget import SweepBudget
-from podium.sweep.scheduling.trial_requests import AskPacing
 from podium.sweep.spec.program import FunctionProgram
 from podium.sweep.spec.search_methods import BRUTE_FORCE, CUSTOM
 from podium.sweep.spec.sweep_spec import spec_from_json

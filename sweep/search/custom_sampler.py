@@ -17,7 +17,7 @@ import numpy as np
 from optuna.samplers import BaseSampler, BruteForceSampler, GridSampler
 from optuna.trial import TrialState as OptunaState
 
-from podium.sweep.search.class_loading import load_sampler
+from podium.sweep.search.custom_class_loading import load_sampler
 from podium.sweep.search.optuna_private import allow_stop, is_stopped, lazy_generator
 from podium.sweep.search.samplers import seed_of
 from podium.sweep.search.study import Study

@@ -25,7 +25,7 @@ from optuna.pruners import (
 from optuna.trial import TrialState as OptunaState
 from optuna.trial import create_trial
 
-from podium.sweep.search.class_loading import load_pruner
+from podium.sweep.search.custom_class_loading import load_pruner
 from podium.sweep.search.optuna_private import init_experimental
 from podium.sweep.search.optuna_states import CONSTRAINT, constraint_attributes, optuna_state
 from podium.sweep.search.study import Study

@@ -29,7 +29,7 @@ from podium.sweep.search.optuna_private import (
 )
 from podium.sweep.spec.search_methods import CUSTOM, METHODS, Independent, Method
 from podium.sweep.spec.sweep_spec import SweepSpec
-from podium.sweep.values.trial_attributes import is_infeasible
+from podium.sweep.values.constraints_and_user_attributes import is_infeasible
 
 GP_STARTS_AT = 10  # finished trials; with fewer, GP samples at random
 GP_ENDS_AT = 500  # finished trials; with more, a proposal takes seconds

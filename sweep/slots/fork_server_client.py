@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from podium.sweep.process_template.forked_process import ForkedProcess
+from podium.sweep.process_template.template_client import ForkedProcess
 from podium.sweep.protocol.fork_server_messages import (
     AttemptExited,
     AttemptForked,
@@ -22,7 +22,7 @@ from podium.sweep.protocol.fork_server_messages import (
     encode_request,
 )
 from podium.sweep.protocol.limits import MAX_PACKET_BYTES
-from podium.sweep.protocol.template_messages import ForkProcess
+from podium.sweep.protocol.process_template_messages import ForkProcess
 from podium.sweep.runtime.thread_variables import thread_variables
 from podium.sweep.runtime.user_environment import user_environment
 from podium.sweep.values.errors import UserCodeError

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from podium.sweep.process_template import forked_process
+from podium.sweep.process_template import template_client
 from podium.sweep.process_template.template_launcher import TemplateProcess
 from podium.sweep.runtime import fail_points
 from podium.sweep.runtime.atomic_files import write_atomic
@@ -116,7 +116,7 @@ def guard(settings: ServiceSettings) -> int:
         settings.runtime.template_socket, settings.runtime.ray_workers_socket, _template_environment()
     )
     template.start_if_exited()
-    os.environ[forked_process.TEMPLATE_SOCKET] = str(settings.runtime.template_socket)
+    os.environ[template_client.TEMPLATE_SOCKET] = str(settings.runtime.template_socket)
     os.environ[ray_worker_launcher.TEMPLATE_SOCKET] = str(settings.runtime.ray_workers_socket)
     ray = subprocess.Popen(
         [sys.executable, "-P", "-m", "podium.sweep.slots.ray_head", settings.to_json()],

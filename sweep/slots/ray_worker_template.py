@@ -39,7 +39,7 @@ _IMPORTS = (
     "ray._private.node",
     "ray._private.async_compat",
     "ray._private.runtime_env.setup_hook",
-    "podium.sweep.slots.slot_actor",
+    "podium.sweep.slots.ray_slot_actor",
 )
 WORKER_TEMPLATE = "podium-ray-tmpl"  # the name of this process
 _JOB = "RAY_JOB_ID"

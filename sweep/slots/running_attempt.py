@@ -13,9 +13,9 @@ from podium.sweep.protocol.trial_messages import AttrsReported
 from podium.sweep.slots.trial_log import LogPipe
 from podium.sweep.values.assignment import Assignment, AttemptKey
 from podium.sweep.values.attempt_outcomes import Kill, ReducedResult, ReportedOutcome
+from podium.sweep.values.constraints_and_user_attributes import TrialAttributes
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.objective_reduction import ReportedValues
-from podium.sweep.values.trial_attributes import TrialAttributes
 
 
 @dataclass(slots=True)

@@ -1,6 +1,6 @@
 """One slot: a reserved device, its fork servers, and the attempt that runs on it; slot actor.
 
-Runs as a Ray actor (`podium.sweep.slots.slot_actor`) but imports no Ray: tests run it in their own event loop. The
+Runs as a Ray actor (`podium.sweep.slots.ray_slot_actor`) but imports no Ray: tests run it in their own event loop. The
 scheduler makes one call, `exchange`, which acknowledges events, delivers commands, and waits for new events. Events are
 numbered and kept until they are acknowledged, so a restarted scheduler receives all that it missed.
 
@@ -35,7 +35,7 @@ from podium.sweep.protocol.trial_messages import (
     parse_from_trial,
 )
 from podium.sweep.runtime import memory_and_disk_usage
-from podium.sweep.runtime.disk_full_classification import ON_DATA_DISK
+from podium.sweep.runtime.disk_full_cause import ON_DATA_DISK
 from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.incremental_removal import advance, finish, removal_steps, unfinished
 from podium.sweep.runtime.layout import AttemptDirectory

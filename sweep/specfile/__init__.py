@@ -16,7 +16,7 @@ Modules:
     slow_imports              Finds slow packages that user code imports, by parsing it without importing anything
     spec_file                 Reads and checks a sweep file (YAML 1.2, TOML or JSON; Podium's or W&B's keys), with line
                               numbers in errors
-    spec_hints                Hints for valid sweep files that may not do what their author expects, for `podium sweep
+    spec_lint                 Hints for valid sweep files that may not do what their author expects, for `podium sweep
                               validate`
     spec_summary              Summarizes a sweep spec as text and tables: search space, grid size, limits
     sweep_text_check          Checks the text of a sweep file, as an editor holds it, with line and column of each

@@ -56,7 +56,7 @@ def _remember(wanted: str) -> None:
 def _tried(wanted: str) -> list[str | None]:
     if wanted in _known:
         return [None] * len(json.loads(wanted))
-    command = [sys.executable, "-P", "-m", "podium.sweep.search.class_check", str(os.getpid())]
+    command = [sys.executable, "-P", "-m", "podium.sweep.search.custom_class_check", str(os.getpid())]
     try:
         done = subprocess.run(
             command, input=wanted, capture_output=True, text=True, check=False, timeout=TIMEOUT_S,

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from podium.sweep.protocol.codec import DeviceView
 from podium.sweep.protocol.limits import MAX_IMPORTS, MAX_PACKET_BYTES
 from podium.sweep.protocol.trial_messages import AttemptGreeting, encode_to_trial
-from podium.sweep.runtime import disk_full_classification
+from podium.sweep.runtime import disk_full_cause
 from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.import_times import ImportTimes
 from podium.sweep.runtime.layout import AttemptDirectory
@@ -194,7 +194,7 @@ def _with_constraints(
 def _failed(error: BaseException, assignment: Assignment) -> ReportedOutcome:
     cause, message, interrupted = cause_of(error), f"{type(error).__name__}: {exception_text(error)}", False
     if disk_is_full(error):
-        cause, message, interrupted = disk_full_classification.classify_full_disk(error, message, assignment)
+        cause, message, interrupted = disk_full_cause.classify_full_disk(error, message, assignment)
     if isinstance(error, ScriptFailedError):
         traceback = error.tail  # already in the log
     else:

@@ -35,7 +35,7 @@ from podium.sweep.protocol.fork_server_messages import (
 )
 from podium.sweep.protocol.limits import MAX_PACKET_BYTES
 from podium.sweep.runtime.fail_points import fail_point
-from podium.sweep.runtime.plain_fork import plain_fork
+from podium.sweep.runtime.fork_without_hooks import fork_without_hooks
 from podium.sweep.runtime.process_trees import (
     become_subreaper,
     count_threads,
@@ -67,7 +67,7 @@ class ForkServer:
     While an attempt runs, the process of the next one is forked.
     """
 
-    def __init__(self, control: socket.socket, fork: Callable[[], int] = plain_fork) -> None:
+    def __init__(self, control: socket.socket, fork: Callable[[], int] = fork_without_hooks) -> None:
         """`fork`: `os.fork` if imported packages may have hooks for it."""
         self._control = control
         self._fork = fork
@@ -264,7 +264,7 @@ def run_forked(preload: Sequence[str], descriptors: Sequence[int], owner: int) -
     name_process("podium-fork-srv")
     become_subreaper()
     os.nice(TRIAL_NICENESS)
-    server = ForkServer(socket.socket(fileno=descriptors[0]), os.fork if preload else plain_fork)
+    server = ForkServer(socket.socket(fileno=descriptors[0]), os.fork if preload else fork_without_hooks)
     try:
         _import_packages(preload)
     except UserCodeError as error:

@@ -13,13 +13,13 @@ from collections.abc import Container, Mapping
 from typing import Any, NoReturn, Protocol
 
 from podium.sweep.protocol.slot_commands import StudyAnswer
-from podium.sweep.trial_process.optuna_frozen_trial import FrozenTrial, State, direction_of, state_of
+from podium.sweep.trial_process.optuna_compatible_types import FrozenTrial, State, direction_of, state_of
 from podium.sweep.trial_process.slot_answers import SlotAnswers
 from podium.sweep.trial_process.slot_channel import Channel
 from podium.sweep.values.assignment import Assignment
+from podium.sweep.values.constraints_and_user_attributes import is_infeasible
 from podium.sweep.values.errors import NotInTrialError, StudyUnavailableError
 from podium.sweep.values.slot_events import StopRequested, StudyRequested
-from podium.sweep.values.trial_attributes import is_infeasible
 
 ANSWER_S = 60.0  # a page takes milliseconds; a scheduler that restarts answers when it is back
 

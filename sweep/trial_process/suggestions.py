@@ -9,10 +9,10 @@ from typing import Any, cast
 
 from podium.sweep.protocol.limits import MAX_PARAMS
 from podium.sweep.protocol.slot_commands import SuggestAnswer
-from podium.sweep.spec import suggest_arguments
-from podium.sweep.spec.suggest_arguments import Distribution
+from podium.sweep.trial_process import suggested_distributions
 from podium.sweep.trial_process.slot_answers import SlotAnswers
 from podium.sweep.trial_process.slot_channel import Channel
+from podium.sweep.trial_process.suggested_distributions import Distribution
 from podium.sweep.values.assignment import Assignment, Params, Scalar
 from podium.sweep.values.errors import UserCodeError
 from podium.sweep.values.slot_events import SuggestRequested
@@ -44,15 +44,15 @@ class Suggestions:
         self, name: str, low: float, high: float, *, step: float | None = None, log: bool = False
     ) -> float:
         """The value of `name`: the planned one, which must be within the bounds, or one that the search chooses now."""
-        return float(cast(float, self._suggest(name, suggest_arguments.float_range(name, low, high, step, log))))
+        return float(cast(float, self._suggest(name, suggested_distributions.float_range(name, low, high, step, log))))
 
     def suggest_int(self, name: str, low: int, high: int, *, step: int = 1, log: bool = False) -> int:
         """The value of `name`: the planned one, which must be within the bounds, or one that the search chooses now."""
-        return int(cast(int, self._suggest(name, suggest_arguments.int_range(name, low, high, step, log))))
+        return int(cast(int, self._suggest(name, suggested_distributions.int_range(name, low, high, step, log))))
 
     def suggest_categorical(self, name: str, choices: Sequence[Scalar]) -> Any:
         """The value of `name`: the planned one, which must be a choice, or one that the search chooses now."""
-        return self._suggest(name, suggest_arguments.choice_of(name, choices))
+        return self._suggest(name, suggested_distributions.choice_of(name, choices))
 
     def suggest_uniform(self, name: str, low: float, high: float) -> float:
         """Deprecated in Optuna: use `suggest_float`."""
@@ -72,10 +72,10 @@ class Suggestions:
         return {name: dict(distribution) for name, distribution in self._distributions.items()}
 
     def _suggest(self, name: str, distribution: Distribution) -> Scalar:
-        suggest_arguments.check_name(name)
+        suggested_distributions.check_name(name)
         if name not in self._params:
             self._params[name] = self._request(name, distribution)
-        elif (wrong := suggest_arguments.invalid_reason(self._params[name], distribution)) is not None:
+        elif (wrong := suggested_distributions.invalid_reason(self._params[name], distribution)) is not None:
             raise UserCodeError(f"{name} is {self._params[name]!r} in this trial, {wrong}")
         self._distributions.setdefault(name, distribution)
         return self._params[name]
@@ -85,7 +85,10 @@ class Suggestions:
         if len(self._params) >= MAX_PARAMS:
             raise UserCodeError(f"suggest({name!r}): a trial can have at most {MAX_PARAMS:,} parameters")
         enqueued = self._assignment.enqueued
-        if name in enqueued and (wrong := suggest_arguments.invalid_reason(enqueued[name], distribution)) is not None:
+        if (
+            name in enqueued
+            and (wrong := suggested_distributions.invalid_reason(enqueued[name], distribution)) is not None
+        ):
             raise UserCodeError(f"{name} was enqueued as {enqueued[name]!r}, {wrong}; correct or remove the value")
         self._channel.send(SuggestRequested(self._assignment.key, name, distribution))
         answer = self._answers.wait(SUGGEST_ANSWER_S, SuggestAnswer, lambda answer: answer.name == name)
@@ -101,7 +104,7 @@ class Suggestions:
             value, source = self._assignment.enqueued[name], "its enqueued value"
         else:
             rng = random.Random(f"{self._assignment.seed}:{name}")  # noqa: S311 - not for cryptography
-            value, source = suggest_arguments.sample(distribution, rng), "a random value"
+            value, source = suggested_distributions.sample(distribution, rng), "a random value"
         print(
             f"podium: no value for {name} from the search within {SUGGEST_ANSWER_S:g} s; using {source}, {value!r}",
             file=sys.stderr,

@@ -23,10 +23,10 @@ from podium.sweep.trial_process.stop_condition_check import EarlyFinish
 from podium.sweep.trial_process.study_handle import Storage, Study
 from podium.sweep.trial_process.suggestions import Suggestions
 from podium.sweep.values.assignment import Assignment
+from podium.sweep.values.constraints_and_user_attributes import TrialAttributes
 from podium.sweep.values.errors import BadReportError, UserCodeError
 from podium.sweep.values.returned_values import finite_number
 from podium.sweep.values.slot_events import Saved
-from podium.sweep.values.trial_attributes import TrialAttributes
 
 if TYPE_CHECKING:
     import torch
@@ -281,7 +281,7 @@ class Trial(Suggestions):
         Raises `UserCodeError` if `build` does not reproduce the network.
         """
         from podium.sweep.trial_process import model_export  # torch: only in this process
-        from podium.sweep.values.network_manifest import NotExportable
+        from podium.sweep.values.user_network_manifest import NotExportable
 
         found = model_export.save(
             self._assignment,
@@ -316,10 +316,10 @@ class Trial(Suggestions):
 
         Raises `UserCodeError` for arrays that do not fit, or that differ from the predictions of a saved network.
         """
-        from podium.sweep.trial_process import model_export, split_predictions  # torch: only in this process
+        from podium.sweep.trial_process import model_export, saved_predictions  # torch: only in this process
 
         data = model_export.data_of(self._assignment)
-        saved = split_predictions.save(self.directory.predictions, predictions, targets, outputs, data)
+        saved = saved_predictions.save(self.directory.predictions, predictions, targets, outputs, data)
         if data is not None and self._is_exportable:
             model_export.check_predictions(self._assignment, self.directory.model, saved, data, self.device)
         self.keep(self.directory.predictions)

@@ -3,26 +3,32 @@
 Imported in every process.
 
 Modules:
-    annotation_checks       Checks the note and the tags that users attach to a trial
-    assignment              The assignment of an attempt to a slot: its identity, parameters, program and limits
-    attempt_outcomes        Determines the outcome of an attempt from its process's last report and exit status
-    code_references         References to user functions, `module:function`, and reserved module names
-    decimal_steps           Steps of a range in decimal arithmetic, so that 3 steps of 0.1 are 0.3
-    device_state            The states of a device and their transitions
-    errors                  All errors that a user may see
-    failure_causes          The causes of failed attempts: all of them, those of the infrastructure, and those of memory
-    failure_classification  Classifies exceptions and error output of a trial by failure cause
-    nested_parameters       Converts parameters with dotted names to nested dictionaries, for code written for W&B or
-                            Ray Tune
-    network_manifest        The metadata of a saved user network, from which ensembles rebuild it
-    number_patterns         Regular expressions for numbers in printed text: `auto`, `${number}`, truncated matches
-    objective_reduction     Reduces the reported values of a trial to its result: last, min or max
-    range_sampling          Samples numbers from a range of the search space without Optuna
-    returned_values         Converts the return value of a trial's function to the values of its objectives
-    search_messages         The values exchanged with the search: earlier trials, proposals, pruning decisions
-    slot_events             The events of an attempt, from its start to its end, as its slot reports them
-    states                  The states of sweeps and trials with their transitions, and the pending requests on a trial
-    sweep_wait_reason       Why a sweep waits, apart from the reason of its state
-    sweep_warnings          Warnings of a running sweep: codes, messages, and checks of results and stop metrics
-    trial_attributes        Constraints and user attributes of a trial: what it may set, and whether it is infeasible
+    annotation_checks                Checks the note and the tags that users attach to a trial
+    assignment                       The assignment of an attempt to a slot: its identity, parameters, program and
+                                     limits
+    attempt_outcomes                 Determines the outcome of an attempt from its process's last report and exit status
+    code_references                  References to user functions, `module:function`, and reserved module names
+    constraints_and_user_attributes  Constraints and user attributes of a trial: what it may set, and whether it is
+                                     infeasible
+    decimal_steps                    Steps of a range in decimal arithmetic, so that 3 steps of 0.1 are 0.3
+    device_state                     The states of a device and their transitions
+    errors                           All errors that a user may see
+    failure_causes                   The causes of failed attempts: all of them, those of the infrastructure, and those
+                                     of memory
+    failure_classification           Classifies exceptions and error output of a trial by failure cause
+    nested_parameters                Converts parameters with dotted names to nested dictionaries, for code written for
+                                     W&B or Ray Tune
+    number_patterns                  Regular expressions for numbers in printed text: `auto`, `${number}`, truncated
+                                     matches
+    objective_reduction              Reduces the reported values of a trial to its result: last, min or max
+    range_sampling                   Samples numbers from a range of the search space without Optuna
+    returned_values                  Converts the return value of a trial's function to the values of its objectives
+    search_messages                  The values exchanged with the search: earlier trials, proposals, pruning decisions
+    slot_events                      The events of an attempt, from its start to its end, as its slot reports them
+    states                           The states of sweeps and trials with their transitions, and the pending requests on
+                                     a trial
+    sweep_wait_reason                Why a sweep waits, apart from the reason of its state
+    sweep_warnings                   Warnings of a running sweep: codes, messages, and checks of results and stop
+                                     metrics
+    user_network_manifest            The metadata of a saved user network, from which ensembles rebuild it
 """

@@ -15,7 +15,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from podium.api.client.sweep_responses import TrialInfo
-from podium.ensemble.protocol.empty_tls_context import NO_TLS
+from podium.ensemble.protocol.gateway_http_client import NO_TLS
 from podium.ensemble.serving.gateway_counters import GatewayCounters, from_json
 from podium.sweep.runtime.layout import RuntimeDirectory
 from tests.running_service import AuditedService, RunningService, wait_for

@@ -17,15 +17,15 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
-from podium.ensemble.protocol.wire import Reply, Request, pack_requests, unpack_replies
+from podium.ensemble.protocol.prediction_messages import Reply, Request, pack_requests, unpack_replies
 from podium.ensemble.scoring import combine
 from podium.ensemble.values.ensemble_spec import Precision, Rule, Task
 from podium.ensemble.worker import in_graph_network, plan_selection, worker_process
+from podium.ensemble.worker.control_messages import Phase, WorkerAssignment, WorkerReport
 from podium.ensemble.worker.execution_plans import Plan
 from podium.ensemble.worker.in_graph_network import GroupRunner, InGraphNetwork
 from podium.ensemble.worker.network_interface import ModelFile
 from podium.ensemble.worker.network_loading import SingleNetwork, load
-from podium.ensemble.worker.worker_messages import Phase, WorkerAssignment, WorkerReport
 from podium.ensemble.worker.worker_server import WorkerServer
 from podium.sweep.networks import models, weight_files
 from podium.sweep.runtime.regular_files import sha256_of

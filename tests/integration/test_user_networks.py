@@ -14,7 +14,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from podium.ensemble.building import trial_outputs
+from podium.ensemble.building import trial_artifacts
 from podium.ensemble.building.version_building import VersionBuilder
 from podium.ensemble.values.ensemble_spec import EnsembleOptions, Mode, Precision, Rule, Select, Split, Task
 from podium.ensemble.worker.execution_plans import GroupPlans, Plan
@@ -25,7 +25,7 @@ from podium.ensemble.worker.user_networks import guard_embeddings
 from podium.sweep.networks.flat_input_adapter import FlatInputAdapter, check_rows
 from podium.sweep.trial_process.trial_handle import Trial
 from podium.sweep.values.errors import EnsembleError, UserCodeError
-from podium.sweep.values.network_manifest import Outputs
+from podium.sweep.values.user_network_manifest import Outputs
 from tests.networks import combination
 from tests.user_nets import nets
 from tests.user_rig import NETS, UserRig
@@ -507,7 +507,7 @@ def test_shared_data_provides_targets(rig: UserRig) -> None:
     with pytest.raises(UserCodeError, match="validation has 4 outputs per row, but the data has 10 classes"):
         trial.save_predictions({"validation": np.full((180, 4), 0.25)})
     trial.save_predictions({"validation": np.zeros((180, 10))}, outputs="logits")
-    found = trial_outputs.read_predictions(rig.data, replace(rig_files(rig), predictions_attempt=1), Split.VALIDATION)
+    found = trial_artifacts.read_predictions(rig.data, replace(rig_files(rig), predictions_attempt=1), Split.VALIDATION)
     np.testing.assert_allclose(found, 0.1)
 
 

@@ -15,8 +15,8 @@ import pytest
 
 from podium.ensemble.host.launcher_interface import WorkerConfig, WorkerHandle, WorkerStatus
 from podium.ensemble.host.worker_launcher import TemplateWorkerLauncher
-from podium.ensemble.protocol.wire import Request, pack_requests, unpack_replies
-from podium.ensemble.worker.worker_messages import Phase, WorkerAssignment
+from podium.ensemble.protocol.prediction_messages import Request, pack_requests, unpack_replies
+from podium.ensemble.worker.control_messages import Phase, WorkerAssignment
 from podium.sweep.process_template.template_launcher import TemplateProcess
 from podium.sweep.runtime.layout import RuntimeDirectory
 from podium.sweep.runtime.user_environment import user_environment

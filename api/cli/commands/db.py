@@ -27,7 +27,7 @@ def backup(
     """Copy the database to a file; the service may be running."""
     data = DataDirectory(data_dir.absolute())
     target = (file or data.backups / f"podium-{datetime.now().astimezone():%Y-%m-%d-%H%M%S}.sqlite3").absolute()
-    done = lazy.database_programs.run("backup", data.database, target, *(["--force"] if force else []))
+    done = lazy.database_subprocess.run("backup", data.database, target, *(["--force"] if force else []))
     if as_json:
         lazy.terminal_output.print_json(done)
     else:
@@ -37,7 +37,7 @@ def backup(
 @app.command()
 def check(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Check the database for damage, and its file system. Exits with 1 if there are problems."""
-    found = lazy.database_programs.run("integrity_check", DataDirectory(data_dir.absolute()).database)
+    found = lazy.database_subprocess.run("integrity_check", DataDirectory(data_dir.absolute()).database)
     if as_json:
         lazy.terminal_output.print_json(found)
     else:
@@ -61,7 +61,7 @@ def upgrade(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> No
     if not data.root.is_dir():
         raise DatabaseError(f"there is no data directory {data.root}; name another with --data-dir")
     with lazy.service_locked(data, "stop it before an upgrade"):
-        done = lazy.database_programs.run("migrate", data.database)
+        done = lazy.database_subprocess.run("migrate", data.database)
     if as_json:
         lazy.terminal_output.print_json(done)
         return

@@ -13,7 +13,7 @@ from podium.api.cli.terminal import lazy
 from podium.api.cli.terminal.lazy_groups import group
 from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir
 from podium.api.cli.terminal.run_each import run_each
-from podium.api.client import shell_quoting
+from podium.api.client import suggested_commands
 
 if TYPE_CHECKING:
     from podium.api.client.client import Client
@@ -65,7 +65,7 @@ def build(
     elif wait:
         lazy.terminal_output.console.print(lazy.ensemble_output.summary(ensemble))
     else:
-        show = shell_quoting.command(data_dir, "ensemble", "show", ensemble["id"])
+        show = suggested_commands.command(data_dir, "ensemble", "show", ensemble["id"])
         lazy.terminal_output.console.print(f"{lazy.ensemble_output.headline(ensemble)}; {show}")
     raise typer.Exit(0 if lazy.serves(ensemble) or not wait else 1)
 

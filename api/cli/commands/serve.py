@@ -54,7 +54,7 @@ def serve(
     if sys.stderr.isatty():
         _print(f"Starting Podium (data in {data.root}, devices: {devices}); prints a login link when it is ready")
     with _interrupts_held():
-        service = lazy.service
+        startup = lazy.startup
 
     parent = os.environ.pop(PARENT, None)
     if parent is not None:
@@ -72,7 +72,7 @@ def serve(
         tls_key="" if tls_key is None else str(tls_key.absolute()),
         proxies=proxies,
     )
-    service.serve(settings, _print)
+    startup.serve(settings, _print)
 
 
 @contextlib.contextmanager

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from podium.api.cli.commands import convert, export_import, validate
+from podium.api.cli.commands import sweep_convert, sweep_export_import, sweep_validate
 from podium.api.cli.terminal import lazy
 from podium.api.cli.terminal.lazy_groups import group
 from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir, Devices, SpecFile, SweepId, SweepIds
 from podium.api.cli.terminal.run_each import run_each
-from podium.api.client import shell_quoting
+from podium.api.client import suggested_commands
 from podium.sweep.values.states import SweepState
 
 if TYPE_CHECKING:
     from podium.api.client.sweep_responses import SweepInfo
 
 app = group()
-app.command("validate")(validate.validate)
+app.command("validate")(sweep_validate.validate)
 INTERRUPTED = 130
 
 
@@ -77,7 +77,7 @@ def submit(file: SpecFile, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson
     if as_json:
         lazy.terminal_output.print_json(sweep)
     else:
-        show = shell_quoting.command(data_dir, "sweep", "show", sweep["id"])
+        show = suggested_commands.command(data_dir, "sweep", "show", sweep["id"])
         lazy.terminal_output.console.print(f"sweep {sweep['id']} {sweep['name']!r} is {sweep['state']}; {show}")
 
 
@@ -175,7 +175,7 @@ def watch(sweep_ids: SweepIds, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: As
 def _still_running(sweep_ids: list[int], data_dir: Path) -> str:
     ids = " ".join(map(str, sweep_ids))
     sweeps = f"sweep {ids} continues" if len(sweep_ids) == 1 else f"sweeps {ids} continue"
-    watch, cancel = (shell_quoting.command(data_dir, "sweep", what, *sweep_ids) for what in ("watch", "cancel"))
+    watch, cancel = (suggested_commands.command(data_dir, "sweep", what, *sweep_ids) for what in ("watch", "cancel"))
     return f"{sweeps}; `{watch}` to follow again, `{cancel}` to cancel"
 
 
@@ -252,6 +252,6 @@ def _no_ensemble(sweep: SweepInfo) -> str:
     return f"no ensemble: {sweep['ensemble_error']}"
 
 
-app.command("convert")(convert.convert)
-app.command("export")(export_import.export_sweep)
-app.command("import")(export_import.import_sweep)
+app.command("convert")(sweep_convert.convert)
+app.command("export")(sweep_export_import.export_sweep)
+app.command("import")(sweep_export_import.import_sweep)

@@ -16,7 +16,7 @@ from podium.api.cli.terminal import lazy
 from podium.api.cli.terminal.lazy_groups import group
 from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir, SweepId, TrialId, TrialIds
 from podium.api.cli.terminal.run_each import run_each
-from podium.api.client import shell_quoting
+from podium.api.client import suggested_commands
 from podium.sweep.values.states import TrialState
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def show_log(
             for text in lazy.log_following.follow_log(client, trial_id):
                 print(text, end="", flush=True)
         except KeyboardInterrupt:
-            stop = shell_quoting.command(data_dir, "trial", "stop", trial_id)
+            stop = suggested_commands.command(data_dir, "trial", "stop", trial_id)
             print(f"\ntrial {trial_id} continues; `{stop}` to stop it", file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
 

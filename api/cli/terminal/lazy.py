@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from podium.api.client.client import serves as serves
     from podium.api.serve import listen_policy as listen_policy
     from podium.api.serve import ports as ports
-    from podium.api.serve import service as service
+    from podium.api.serve import startup as startup
     from podium.api.serve.service_lock import service_locked as service_locked
     from podium.sweep.data import datasets as datasets
     from podium.sweep.runtime import service_settings as service_settings
@@ -49,10 +49,10 @@ _MODULES = {
     "log_following": "podium.api.client",
     "optuna_studies": "podium.api.client",
     "sweep_submission": "podium.api.client",
-    "database_programs": "podium.api.serve",
+    "database_subprocess": "podium.api.serve",
     "listen_policy": "podium.api.serve",
     "ports": "podium.api.serve",
-    "service": "podium.api.serve",
+    "startup": "podium.api.serve",
     "datasets": "podium.sweep.data",
     "service_settings": "podium.sweep.runtime",
     "random_configurations": "podium.sweep.specfile",

@@ -20,7 +20,7 @@ from podium.api.http.request_limits import MAX_ARRAY_ROWS_BYTES, MAX_DEADLINE_MS
 from podium.api.http.route_dependencies import context
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.ensembles.prediction_schemas import PredictBody, PredictionView
-from podium.ensemble.protocol.gateway_transport import BASE_URL, AsyncGatewayTransport
+from podium.ensemble.protocol.gateway_http_client import BASE_URL, AsyncGatewayTransport
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import NotFoundError, ServiceError
 

@@ -10,7 +10,7 @@ import httpx2
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.ensembles.ensemble_schemas import EnsembleView, Health
 from podium.db.stores import ensemble_reader
-from podium.ensemble.protocol.gateway_transport import BASE_URL, GatewayTransport
+from podium.ensemble.protocol.gateway_http_client import BASE_URL, GatewayTransport
 
 TIMEOUT_S = 0.5  # the gateway waits for the others for half of it
 

@@ -3,19 +3,18 @@
 Runs in the api process.
 
 Modules:
-    chart_axes                 Chart axes of the parameters of a sweep: kind, range and choices
-    chart_routes               Chart data of a sweep over REST: trials as points, and learning curves
-    export_formats             Writes the trials of a sweep as CSV, Parquet or JSON lines, chunk by chunk
-    export_routes              Exports the trials of a sweep over REST: CSV, Parquet, JSON lines
-    import_routes              Imports a study that ran elsewhere over REST, as a finished sweep
-    importance_process         Computes parameter importance in the background, one process at a time; results are
-                               stored in the database
-    importance_routes          Parameter importance over REST: computed in the background, and updated as trials finish
-    installed_package_routes   Provenance of a sweep over REST: the packages installed when it was submitted
-    sweep_file_editing_routes  Editing of sweep files over REST, for editors and forms: check, change, submit, show
-    sweep_routes               Sweeps and code bundles over REST: submit, list, show, pause, resume, stop, cancel,
-                               extend
-    sweep_view                 Composes the response for a sweep: its row, best trial, budget, devices and estimated
-                               time left
-    time_left                  Estimates the remaining time of a sweep from its recent trials
+    chart_axes                Chart axes of the parameters of a sweep: kind, range and choices
+    chart_routes              Chart data of a sweep over REST: trials as points, and learning curves
+    export_formats            Writes the trials of a sweep as CSV, Parquet or JSON lines, chunk by chunk
+    export_routes             Exports the trials of a sweep over REST: CSV, Parquet, JSON lines
+    import_routes             Imports a study that ran elsewhere over REST, as a finished sweep
+    importance_process        Computes parameter importance in the background, one process at a time; results are stored
+                              in the database
+    importance_routes         Parameter importance over REST: computed in the background, and updated as trials finish
+    installed_package_routes  Provenance of a sweep over REST: the packages installed when it was submitted
+    sweep_file_routes         Editing of sweep files over REST, for editors and forms: check, change, submit, show
+    sweep_routes              Sweeps and code bundles over REST: submit, list, show, pause, resume, stop, cancel, extend
+    sweep_view                Composes the response for a sweep: its row, best trial, budget, devices and estimated time
+                              left
+    time_left                 Estimates the remaining time of a sweep from its recent trials
 """

@@ -21,7 +21,7 @@ from podium.db.queries import trial_pages
 from podium.db.queries.trial_pages import ArtifactRow
 from podium.db.stores import metrics, trial_reader
 from podium.db.stores.trial_reader import TrialRow
-from podium.ensemble.building import trial_outputs
+from podium.ensemble.building import trial_artifacts
 from podium.sweep.lifecycle.allowed_commands import TrialCommand
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.runtime.regular_files import open_regular
@@ -175,5 +175,5 @@ def _unfit(service: ServiceContext, row: TrialRow, artifacts: list[ArtifactRow])
     for artifact in artifacts:
         model = AttemptDirectory(service.settings.data.attempt(row.sweep_id, row.number, artifact.attempt)).model
         if artifact.name == model.name and artifact.removed is None:
-            return trial_outputs.not_exportable_reason(model)
+            return trial_artifacts.not_exportable_reason(model)
     return None

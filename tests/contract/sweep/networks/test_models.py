@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from podium.sweep.networks import models
-from podium.sweep.training.criterion import Regression
+from podium.sweep.training.loss_and_metrics import Regression
 
 SETTINGS = {"hidden": 4, "layers": 0, "dropout": 0.0, "activation": "relu"}
 IMAGES: dict[str, Any] = {"model": "mlp", "settings": SETTINGS, "image": [1, 1, 3], "classes": 2}

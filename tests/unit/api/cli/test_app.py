@@ -19,7 +19,7 @@ from podium.api.cli.terminal.lazy_groups import CommandSource, LazyCommand
 from podium.api.client import service_for_command
 from podium.api.client.client import Client
 from podium.api.client.sweep_responses import SweepInfo
-from podium.api.serve import service
+from podium.api.serve import startup
 from podium.sweep.lifecycle.database_changes import ArtifactSaved, SweepWarned
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.runtime.regular_files import sha256_of
@@ -572,7 +572,7 @@ def test_untrusted_text_cannot_control_the_terminal(capsys: pytest.CaptureFixtur
 def test_serve_prints_at_once_what_it_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], interactive: bool
 ) -> None:
-    monkeypatch.setattr(service, "serve", lambda settings, say: say(f"up in {settings.data_dir}"))
+    monkeypatch.setattr(startup, "serve", lambda settings, say: say(f"up in {settings.data_dir}"))
     monkeypatch.setattr(sys.stderr, "isatty", lambda: interactive)
     serve(tmp_path / "data", devices="cpu:3")
     printed = capsys.readouterr()

@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 from starlette.routing import BaseRoute, Route
 from starlette.testclient import TestClient
 
-from podium.api.http import failed_logins, route_role_check
+from podium.api.http import failed_logins, route_roles
 from podium.api.http.authentication import Authenticator
 from podium.db.access import tokens
 from podium.db.access.tokens import Role
@@ -147,11 +147,11 @@ def test_route_without_a_role_prevents_the_start(service: ServiceRig) -> None:
     app = service.app()
     app.add_api_route("/api/v1/secrets", lambda: "all of them")
     with pytest.raises(RuntimeError, match="/api/v1/secrets"):
-        route_role_check.check(app.routes)
+        route_roles.check(app.routes)
     app = service.app()
     app.mount("/files", app)
     with pytest.raises(RuntimeError, match="not a plain route"):
-        route_role_check.check(app.routes)
+        route_roles.check(app.routes)
 
 
 @pytest.mark.parametrize("route", sorted(PUBLIC))

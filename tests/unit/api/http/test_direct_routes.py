@@ -12,7 +12,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from podium.api.http import problem_details, route_role_check
+from podium.api.http import problem_details, route_roles
 from podium.api.http.direct_routes import DirectRoutes
 from podium.sweep.values.errors import EnsembleError, NotFoundError
 from tests.service_rig import ServiceRig
@@ -85,7 +85,7 @@ def test_unexpected_error_is_logged_and_answered_with_its_id(caplog: pytest.LogC
 
 def test_direct_routes_of_the_gateway_are_routes_of_its_app(service: ServiceRig) -> None:
     app: Any = service.gateway()
-    known = list(route_role_check.all_routes(app.routes))
+    known = list(route_roles.all_routes(app.routes))
     assert len(app.direct_routes) == 3
     assert all(route in known for route in app.direct_routes)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.api.serve import ports, service, supervisor, unfinished_files
+from podium.api.serve import ports, startup, supervisor, unfinished_files
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.service_settings import ServiceSettings
 
@@ -64,7 +64,7 @@ def test_serve_removes_them_before_it_starts_the_components(
     mask = os.umask(0o077)
     os.umask(mask)
     try:
-        service.serve(settings, lambda _: None)
+        startup.serve(settings, lambda _: None)
     finally:
         os.umask(mask)
     assert seen == [False]

@@ -7,7 +7,7 @@ from sqlalchemy import text
 
 from podium.db.integrity.main import audit
 from podium.db.stores import warm_starts
-from podium.sweep.lifecycle.warm_start_trials import WarmStart
+from podium.sweep.lifecycle.warm_start_compatibility import WarmStart
 from podium.sweep.spec.sweep_spec import parse_spec
 from tests.doctor import assert_no_breaches
 from tests.service_rig import AT, ServiceRig

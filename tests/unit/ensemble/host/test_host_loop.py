@@ -13,12 +13,12 @@ from sqlalchemy import update
 
 from podium.db.schema.tables import ensemble_versions
 from podium.db.stores import replicas as replica_store
-from podium.ensemble.host import replica_runtime
+from podium.ensemble.host import live_replica
 from podium.ensemble.host.launcher_interface import WorkerStatus
-from podium.ensemble.host.replica_runtime import MAX_RESTART_DELAY_S, restart_delay_s
+from podium.ensemble.host.live_replica import MAX_RESTART_DELAY_S, restart_delay_s
 from podium.ensemble.values.ensemble_spec import Mode, Placement
 from podium.ensemble.values.ensemble_states import EnsembleState, MemberState
-from podium.ensemble.worker.worker_messages import Phase
+from podium.ensemble.worker.control_messages import Phase
 from tests.host_rig import HostRig
 
 MakeRig = Callable[..., HostRig]
@@ -187,7 +187,7 @@ def test_restart_delay_is_reset_after_a_stable_period(rig: HostRig) -> None:
         rig.die(f"worker-1-1-0-0-{epoch}")
         rig.step(MAX_RESTART_DELAY_S)
         rig.become_ready()
-    rig.step(replica_runtime.STABLE_S)
+    rig.step(live_replica.STABLE_S)
     rig.die("worker-1-1-0-0-9")
     rig.step(0.2)
     assert "worker-1-1-0-0-10" in rig.workers.names
@@ -202,10 +202,10 @@ def test_restart_delay_is_bounded_and_starts_short(deaths: int, jitter: float) -
 
 def test_hung_worker_is_killed_and_replaced(rig: HostRig) -> None:
     hung = rig.workers["worker-1-1-2-0-1"]
-    hung.become_ready(unresponsive_s=replica_runtime.HEALTH_TIMEOUT_S)
+    hung.become_ready(unresponsive_s=live_replica.HEALTH_TIMEOUT_S)
     rig.step()
     assert rig.states() == [READY] * 3
-    hung.become_ready(unresponsive_s=replica_runtime.HEALTH_TIMEOUT_S + 1)
+    hung.become_ready(unresponsive_s=live_replica.HEALTH_TIMEOUT_S + 1)
     rig.step()
     assert hung.killed
     assert rig.replicas()[2].reason == "no answer for 30 s"
@@ -217,8 +217,8 @@ def test_hung_worker_is_killed_and_replaced(rig: HostRig) -> None:
 @pytest.mark.parametrize(
     ("phase", "limit_s", "says"),
     [
-        (Phase.STARTING, replica_runtime.START_TIMEOUT_S, "no process"),
-        (Phase.WARMING, replica_runtime.LOAD_TIMEOUT_S, "not loaded"),
+        (Phase.STARTING, live_replica.START_TIMEOUT_S, "no process"),
+        (Phase.WARMING, live_replica.LOAD_TIMEOUT_S, "not loaded"),
     ],
 )
 def test_worker_that_does_not_start_in_time_is_replaced(rig: HostRig, phase: Phase, limit_s: float, says: str) -> None:
@@ -385,7 +385,7 @@ def test_ready_version_takes_over_and_the_old_one_drains(rig: HostRig) -> None:
     rig.become_ready()
     assert (rig.row().version, rig.row().target, rig.row().state) == (2, None, EnsembleState.READY)
     rig.step()
-    rig.step(replica_runtime.MIN_DRAIN_S - 0.1)
+    rig.step(live_replica.MIN_DRAIN_S - 0.1)
     assert rig.states(1) == [READY] * 3, "earlier requests may still be in flight"
     rig.step(0.2)
     assert rig.states(1) == [STOPPED] * 3
@@ -431,7 +431,7 @@ def test_version_that_cannot_take_over_leaves_the_active_one_unchanged(rig: Host
     assert rig.row().reason == "version 2 cannot take over: member 0: damaged; member 1: damaged"
     rig.change("roll_back")
     rig.step()
-    rig.step(replica_runtime.MIN_DRAIN_S)
+    rig.step(live_replica.MIN_DRAIN_S)
     assert (rig.row().target, rig.row().reason) == (None, "")
     assert rig.states(2) == [STOPPED] * 3
     assert len(rig.workers.running) == 3
@@ -453,14 +453,14 @@ def test_rollback_restarts_the_members_of_a_drained_version(rig: HostRig) -> Non
     rig.add_version()
     rig.become_ready()
     rig.step()
-    rig.step(replica_runtime.MIN_DRAIN_S)
+    rig.step(live_replica.MIN_DRAIN_S)
     rig.change("roll_back")
     assert rig.row().target == 1
     rig.become_ready()
     assert (rig.row().version, rig.row().target) == (1, None)
     assert {replica.epoch for replica in rig.replicas(1)} == {2}
     rig.step()
-    rig.step(replica_runtime.MIN_DRAIN_S)
+    rig.step(live_replica.MIN_DRAIN_S)
     assert rig.states(2) == [STOPPED] * 3
 
 
@@ -497,7 +497,7 @@ def test_rollback_before_the_drain_ends_keeps_the_old_workers(rig: HostRig) -> N
     rig.change("roll_back")
     rig.step()
     assert rig.row().version == 1
-    rig.step(replica_runtime.MIN_DRAIN_S)
+    rig.step(live_replica.MIN_DRAIN_S)
     assert rig.states(1) == [READY] * 3
     assert {replica.epoch for replica in rig.replicas(1)} == {1}
 
@@ -511,7 +511,7 @@ def test_canary_runs_next_to_the_active_version_until_promoted(rig: HostRig) -> 
     rig.step()
     assert (rig.row().version, rig.row().canary) == (2, None)
     rig.step()
-    rig.step(replica_runtime.MIN_DRAIN_S)
+    rig.step(live_replica.MIN_DRAIN_S)
     assert rig.states(1) == [STOPPED] * 3
 
 
@@ -521,7 +521,7 @@ def test_removed_canary_drains(rig: HostRig) -> None:
     rig.change("roll_back")
     rig.step()
     assert rig.states(2) == [READY] * 3
-    rig.step(replica_runtime.MIN_DRAIN_S)
+    rig.step(live_replica.MIN_DRAIN_S)
     assert rig.states(2) == [STOPPED] * 3
     assert len(rig.workers.running) == 3
 
@@ -533,7 +533,7 @@ def test_removed_canary_drains(rig: HostRig) -> None:
 def test_stopped_ensemble_drains_and_leaves_no_worker(rig: HostRig, what: str) -> None:
     rig.change(what)
     rig.step()
-    rig.step(replica_runtime.MIN_DRAIN_S)
+    rig.step(live_replica.MIN_DRAIN_S)
     assert rig.workers.running == []
     for replica in rig.replicas():
         assert (replica.state, replica.endpoint, replica.pid, replica.device_id) == (STOPPED, None, None, None)
@@ -547,7 +547,7 @@ def test_restarted_ensemble_has_new_epochs_and_retries_failed_members(make_host:
     rig.become_ready()
     rig.change("stop")
     rig.step()
-    rig.step(replica_runtime.MIN_DRAIN_S)
+    rig.step(live_replica.MIN_DRAIN_S)
     assert rig.states() == [STOPPED] * 3
     rig.change("start")
     rig.become_ready()

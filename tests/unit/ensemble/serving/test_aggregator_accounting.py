@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from podium.ensemble.protocol.framing import unix_endpoint
-from podium.ensemble.protocol.wire import Request
+from podium.ensemble.protocol.prediction_messages import Request
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
 from podium.ensemble.serving.pending_request import PendingRequest

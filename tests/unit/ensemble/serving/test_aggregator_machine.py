@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from podium.ensemble.protocol.wire import Reply, Request
+from podium.ensemble.protocol.prediction_messages import Reply, Request
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
 from podium.ensemble.serving.pending_request import PendingRequest
 from podium.ensemble.serving.replica_link import ReplicaLink

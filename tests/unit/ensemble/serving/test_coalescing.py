@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.ensemble.protocol.wire import MAX_ITEMS, Request, pack_requests, unpack_requests
-from podium.ensemble.protocol.wire import ReplyBundle as Bundle
+from podium.ensemble.protocol.prediction_messages import MAX_ITEMS, Request, pack_requests, unpack_requests
+from podium.ensemble.protocol.prediction_messages import ReplyBundle as Bundle
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
 from podium.ensemble.values.ensemble_snapshot import Snapshot
 from podium.ensemble.values.ensemble_spec import Rule

@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from podium.ensemble.protocol.wire import Reply, Request, pack_requests, unpack_replies
+from podium.ensemble.protocol.prediction_messages import Reply, Request, pack_requests, unpack_replies
 from podium.ensemble.worker import persistent_failures
 from podium.ensemble.worker.input_queue import QueueCounts
 from podium.ensemble.worker.network_interface import NetworkOutputs

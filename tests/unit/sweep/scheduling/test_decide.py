@@ -187,9 +187,9 @@ def test_every_message_and_event_has_a_handler() -> None:
 # Structure of the code.
 
 PURE = (
-    "active_sweeps", "trial_requests", "assignment_builder", "attempt_events", "command_handler", "decide", "decisions",
+    "active_sweeps", "ask_pacing", "assignment_builder", "attempt_events", "command_handler", "decide", "decisions",
     "device_availability", "device_ledger", "device_time", "disk_gate", "fair_share", "live_sweep", "live_trial",
-    "trial_placement", "scheduler_state", "search_inputs", "slot_watchdog", "sweep_budget", "sweep_endings",
+    "trial_placement", "scheduler_state", "past_trials", "slot_watchdog", "sweep_budget", "sweep_endings",
     "wait_and_idle_reasons",
 )  # fmt: skip
 IMPURE = ("time", "threading", "queue", "os", "subprocess", "random", "podium.db", "podium.sweep.runtime.clock")

@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.sweep.lifecycle.allowed_commands import cloned_params
-from podium.sweep.scheduling.search_inputs import past_trials
+from podium.sweep.scheduling.past_trials import past_trials
 from podium.sweep.search.sweep_search import Search
-from podium.sweep.spec import suggest_arguments
 from podium.sweep.spec.builtin_catalog import did_you_mean
 from podium.sweep.spec.search_space import Parameter
-from podium.sweep.specfile.spec_hints import search_hints
+from podium.sweep.specfile.spec_lint import search_hints
+from podium.sweep.trial_process import suggested_distributions
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.errors import InvalidSpecError, UserCodeError
 from podium.sweep.values.failure_causes import Cause
@@ -315,72 +315,75 @@ def test_clone_may_change_suggested_values_within_bounds() -> None:
 
 LOW, WIDE = st.integers(1, 1000), st.integers(0, 1000)
 FLOATS = st.builds(
-    lambda low, wide, step: suggest_arguments.float_range("x", low / 7, (low + wide) / 7, step, log=False),
+    lambda low, wide, step: suggested_distributions.float_range("x", low / 7, (low + wide) / 7, step, log=False),
     LOW, WIDE, st.none() | st.floats(0.01, 10),
 )  # fmt: skip
 LOGS = st.builds(
-    lambda low, wide: suggest_arguments.float_range("x", low / 7, (low + wide) / 7, None, log=True), LOW, WIDE
+    lambda low, wide: suggested_distributions.float_range("x", low / 7, (low + wide) / 7, None, log=True), LOW, WIDE
 )
 INTS = st.builds(
-    lambda low, wide, step: suggest_arguments.int_range("x", low, low + wide, step, log=False),
+    lambda low, wide, step: suggested_distributions.int_range("x", low, low + wide, step, log=False),
     LOW,
     WIDE,
     st.integers(1, 50),
 )
-INT_LOGS = st.builds(lambda low, wide: suggest_arguments.int_range("x", low, low + wide, 1, log=True), LOW, WIDE)
+INT_LOGS = st.builds(lambda low, wide: suggested_distributions.int_range("x", low, low + wide, 1, log=True), LOW, WIDE)
 CHOICES = st.builds(
-    lambda values: suggest_arguments.choice_of("x", values),
+    lambda values: suggested_distributions.choice_of("x", values),
     st.lists(st.integers(0, 9) | st.text() | st.none(), min_size=1),
 )
 
 
 @given(FLOATS | LOGS | INTS | INT_LOGS | CHOICES, st.randoms(use_true_random=False))
 def test_drawn_value_fits_request_and_sweep_file_parameter(distribution: dict[str, Any], chance: random.Random) -> None:
-    value = suggest_arguments.sample(distribution, chance)
-    assert suggest_arguments.invalid_reason(value, distribution) is None
+    value = suggested_distributions.sample(distribution, chance)
+    assert suggested_distributions.invalid_reason(value, distribution) is None
     assert Parameter.model_validate(distribution).invalid_reason(value) is None
 
 
 def test_ends_of_integer_log_range_are_as_likely_as_in_optuna() -> None:
     chance = random.Random(1)
-    distribution = suggest_arguments.int_range("x", 1, 2, 1, log=True)
-    ones = sum(suggest_arguments.sample(distribution, chance) == 1 for _ in range(4000)) / 4000
+    distribution = suggested_distributions.int_range("x", 1, 2, 1, log=True)
+    ones = sum(suggested_distributions.sample(distribution, chance) == 1 for _ in range(4000)) / 4000
     assert ones == pytest.approx(math.log(1.5 / 0.5) / math.log(2.5 / 0.5), abs=0.03)  # the logarithm of its width
 
 
 def test_steps_end_at_upper_bound() -> None:
-    distribution = suggest_arguments.float_range("x", 0, 0.3, 0.1, log=False)
+    distribution = suggested_distributions.float_range("x", 0, 0.3, 0.1, log=False)
     assert distribution == {"min": 0.0, "max": 0.3, "step": 0.1}
     chance = random.Random(1)
-    assert {suggest_arguments.sample(distribution, chance) for _ in range(50)} == {0.0, 0.1, 0.2, 0.3}
+    assert {suggested_distributions.sample(distribution, chance) for _ in range(50)} == {0.0, 0.1, 0.2, 0.3}
 
 
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda: suggest_arguments.float_range("x", 2, 1, None, False), "low (2) must not exceed high (1)"),
-        (lambda: suggest_arguments.float_range("x", 0, 1, None, True), "low must be greater than 0 with log=True"),
-        (lambda: suggest_arguments.float_range("x", 1, 2, 0.1, True), "step and log are mutually exclusive"),
-        (lambda: suggest_arguments.float_range("x", 1, 2, -1, False), "step must be a number greater than 0"),
+        (lambda: suggested_distributions.float_range("x", 2, 1, None, False), "low (2) must not exceed high (1)"),
         (
-            lambda: suggest_arguments.float_range("x", float("nan"), 2, None, False),
+            lambda: suggested_distributions.float_range("x", 0, 1, None, True),
+            "low must be greater than 0 with log=True",
+        ),
+        (lambda: suggested_distributions.float_range("x", 1, 2, 0.1, True), "step and log are mutually exclusive"),
+        (lambda: suggested_distributions.float_range("x", 1, 2, -1, False), "step must be a number greater than 0"),
+        (
+            lambda: suggested_distributions.float_range("x", float("nan"), 2, None, False),
             "bounds must be finite numbers up to 2**53, got nan",
         ),
-        (lambda: suggest_arguments.int_range("x", 1, 2, 0, False), "step must be a positive integer"),
-        (lambda: suggest_arguments.int_range("x", 1, 9, 2, True), "step and log are mutually exclusive"),
-        (lambda: suggest_arguments.int_range("x", 1.5, 9, 1, False), "low and high must be integers"),  # type: ignore[arg-type]
-        (lambda: suggest_arguments.choice_of("x", []), "choices must not be empty"),
-        (lambda: suggest_arguments.choice_of("x", [2**60]), "is not finite or exceeds 2**53"),
-        (lambda: suggest_arguments.choice_of("x", [10**400]), "is not finite or exceeds 2**53"),
-        (lambda: suggest_arguments.choice_of("x", ["\ud800"]), "lone surrogate"),
-        (lambda: suggest_arguments.float_range("x", 10**400, 1, None, False), "must be finite numbers"),
+        (lambda: suggested_distributions.int_range("x", 1, 2, 0, False), "step must be a positive integer"),
+        (lambda: suggested_distributions.int_range("x", 1, 9, 2, True), "step and log are mutually exclusive"),
+        (lambda: suggested_distributions.int_range("x", 1.5, 9, 1, False), "low and high must be integers"),  # type: ignore[arg-type]
+        (lambda: suggested_distributions.choice_of("x", []), "choices must not be empty"),
+        (lambda: suggested_distributions.choice_of("x", [2**60]), "is not finite or exceeds 2**53"),
+        (lambda: suggested_distributions.choice_of("x", [10**400]), "is not finite or exceeds 2**53"),
+        (lambda: suggested_distributions.choice_of("x", ["\ud800"]), "lone surrogate"),
+        (lambda: suggested_distributions.float_range("x", 10**400, 1, None, False), "must be finite numbers"),
         (
-            lambda: suggest_arguments.float_range("x", -1.7e308, 1.7e308, None, False),
+            lambda: suggested_distributions.float_range("x", -1.7e308, 1.7e308, None, False),
             "the range is too wide",
         ),
-        (lambda: suggest_arguments.float_range("x", 0.0, 1.0, 1e-320, False), "too small for this range"),
-        (lambda: suggest_arguments.check_name(""), "parameter name must be a string"),
-        (lambda: suggest_arguments.check_name("a\nb"), "parameter name must be a string"),
+        (lambda: suggested_distributions.float_range("x", 0.0, 1.0, 1e-320, False), "too small for this range"),
+        (lambda: suggested_distributions.check_name(""), "parameter name must be a string"),
+        (lambda: suggested_distributions.check_name("a\nb"), "parameter name must be a string"),
     ],
 )
 def test_invalid_request_is_rejected_immediately(ask: Callable[[], object], message: str) -> None:
@@ -399,7 +402,7 @@ def test_invalid_request_is_rejected_immediately(ask: Callable[[], object], mess
     ],
 )
 def test_planned_value_outside_distribution_is_rejected(value: Any, distribution: Any, message: str) -> None:
-    complaint = suggest_arguments.invalid_reason(value, distribution)
+    complaint = suggested_distributions.invalid_reason(value, distribution)
     assert complaint is not None and message in complaint
 
 

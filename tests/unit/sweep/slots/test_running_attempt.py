@@ -12,8 +12,8 @@ from podium.sweep.protocol.trial_messages import AttrsReported, parse_from_trial
 from podium.sweep.slots.running_attempt import RunningAttempt
 from podium.sweep.slots.trial_log import LogPipe
 from podium.sweep.values.assignment import Assignment, AttemptKey
+from podium.sweep.values.constraints_and_user_attributes import MAX_USER_ATTRS_BYTES
 from podium.sweep.values.errors import BadReportError
-from podium.sweep.values.trial_attributes import MAX_USER_ATTRS_BYTES
 
 ASSIGNMENT = Assignment(1, 1, 0, 1, {}, 0, "score", {}, {}, "/nowhere", "/nowhere")
 

@@ -21,7 +21,7 @@ from starlette.testclient import TestClient
 from podium.api.client import optuna_studies
 from podium.sweep.search.optuna_distributions import distribution_of
 from podium.sweep.spec.search_space import Parameter
-from podium.sweep.studies import optuna_storage, study_conversion
+from podium.sweep.studies import optuna_storage_io, study_conversion
 from podium.sweep.values.errors import StudyError
 from tests.service_rig import ServiceRig
 from tests.specs import builtin_document
@@ -134,7 +134,7 @@ def test_study_is_unchanged_after_file_round_trip(
     study, storage = make(), str(tmp_path / file)
     sweep, trials = by_podium(client, study)
     assert optuna_studies.write(sweep, trials, storage, "exported") == len(study.trials)
-    assert_same(study, optuna_storage.read_study(storage))
+    assert_same(study, optuna_storage_io.read_study(storage))
     document, left_out = optuna_studies.read(storage, "exported", "again")
     assert (document["name"], left_out) == ("again", [])
     assert client.post("/api/v1/sweeps/import", json=document).status_code == 201
@@ -160,15 +160,15 @@ def test_storage_may_contain_other_studies(client: TestClient, tmp_path: Path) -
             sweep, trials = by_podium(client, make())
             optuna_studies.write(sweep, trials, storage, sweep["name"])
         for make in STUDIES:
-            assert len(optuna_storage.read_study(storage, make().study_name).trials) == len(make().trials)
+            assert len(optuna_storage_io.read_study(storage, make().study_name).trials) == len(make().trials)
         with pytest.raises(StudyError, match="already has a study of this name"):
             optuna_studies.write(sweep, trials, storage, sweep["name"])
         with pytest.raises(
             StudyError, match=r"select a study with --study; studies in .*: 'étude 雪', 'two', .*'nothing yet'"
         ):
-            optuna_storage.read_study(storage)
+            optuna_storage_io.read_study(storage)
         with pytest.raises(StudyError, match="unknown study 'three'"):
-            optuna_storage.read_study(storage, "three")
+            optuna_storage_io.read_study(storage, "three")
 
 
 def test_reading_changes_nothing(client: TestClient, tmp_path: Path) -> None:
@@ -178,8 +178,8 @@ def test_reading_changes_nothing(client: TestClient, tmp_path: Path) -> None:
         path = folder / file
         optuna_studies.write(*by_podium(client, rich_study()), str(path), "one")
         before = path.read_bytes()
-        optuna_storage.read_study(str(path))
-        optuna_storage.read_study(f"sqlite:///{path}") if file.endswith("db") else None
+        optuna_storage_io.read_study(str(path))
+        optuna_storage_io.read_study(f"sqlite:///{path}") if file.endswith("db") else None
         assert path.read_bytes() == before
     assert sorted(found.name for found in folder.iterdir()) == ["study.db", "study.journal"]
 
@@ -199,27 +199,27 @@ def test_invalid_storage_is_rejected_and_not_created(
         (tmp_path / name).write_bytes(content)
     for storage in (str(tmp_path / name), f"sqlite:///{tmp_path / name}"):
         with pytest.raises(StudyError, match=words):
-            optuna_storage.read_study(storage)
+            optuna_storage_io.read_study(storage)
     assert [path.name for path in tmp_path.iterdir()] == ([] if content is None else [name])
 
 
 @pytest.mark.parametrize("storage", ["nosuch://host/db", "redis://localhost"])
 def test_unusable_url_raises_study_error(storage: str) -> None:
     with pytest.raises(StudyError, match=r"cannot use .* as an Optuna storage"):
-        optuna_storage.read_study(storage)
+        optuna_storage_io.read_study(storage)
 
 
 def test_other_database_is_rejected_as_storage(tmp_path: Path, service: ServiceRig) -> None:
     before = service.data.database.read_bytes()
     with pytest.raises(StudyError, match=r"cannot use .* as an Optuna storage"):
-        optuna_storage.read_study(str(service.data.database))
+        optuna_storage_io.read_study(str(service.data.database))
     assert service.data.database.read_bytes() == before
 
 
 def test_password_is_not_shown() -> None:
-    assert optuna_storage.without_password("postgresql://me:secret@host/db") == "postgresql://me:***@host/db"
+    assert optuna_storage_io.without_password("postgresql://me:secret@host/db") == "postgresql://me:***@host/db"
     with pytest.raises(StudyError) as caught:
-        optuna_storage.read_study("nosuch://me:secret@host/db")
+        optuna_storage_io.read_study("nosuch://me:secret@host/db")
     assert "secret" not in str(caught.value)
 
 

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import select, text, update
 from starlette.testclient import TestClient
 
-from podium.db.queries.trial_column_expressions import NOW
+from podium.db.queries.derived_trial_columns import NOW
 from podium.db.queries.trial_order import order_of
 from podium.db.schema.tables import trials
 from podium.db.stores import sweeps

@@ -1,4 +1,4 @@
-"""Selects the trials of earlier sweeps for the warm start of a new sweep. Pure; api and scheduler process."""
+"""Which trials of earlier sweeps are compatible with a new sweep and warm-start it. Pure; client, api, scheduler."""
 
 from __future__ import annotations
 

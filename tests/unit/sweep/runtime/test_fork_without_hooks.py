@@ -10,14 +10,14 @@ import threading
 
 import pytest
 
-from podium.sweep.runtime import plain_fork
+from podium.sweep.runtime import fork_without_hooks
 
 _CHILD_WITH_A_THREAD = """
 import os, threading
-from podium.sweep.runtime.plain_fork import plain_fork
+from podium.sweep.runtime.fork_without_hooks import fork_without_hooks
 from podium.sweep.runtime.process_trees import children
 reading, writing = os.pipe()
-pid = plain_fork()
+pid = fork_without_hooks()
 if pid == 0:
     thread = threading.Thread(target=os.write, args=(writing, str(os.getpid()).encode()))
     thread.start()
@@ -30,10 +30,10 @@ assert os.read(reading, 100) == str(pid).encode()
 
 _HOOKS = """
 import os
-from podium.sweep.runtime.plain_fork import plain_fork
+from podium.sweep.runtime.fork_without_hooks import fork_without_hooks
 called = []
 os.register_at_fork(before=lambda: called.append("before"), after_in_child=lambda: called.append("child"))
-pid = plain_fork()
+pid = fork_without_hooks()
 if pid == 0:
     os._exit(len(called))
 assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
@@ -53,7 +53,7 @@ def test_process_with_threads_is_refused() -> None:
     thread.start()
     try:
         with pytest.raises(RuntimeError, match="one thread"):
-            plain_fork.plain_fork()
+            fork_without_hooks.fork_without_hooks()
     finally:
         done.set()
         thread.join()
@@ -66,7 +66,7 @@ def test_refused_fork_is_an_os_error(monkeypatch: pytest.MonkeyPatch) -> None:
             ctypes.set_errno(errno.EAGAIN)
             return -1
 
-    monkeypatch.setattr(plain_fork, "_libc", _Refuses)
+    monkeypatch.setattr(fork_without_hooks, "_libc", _Refuses)
     monkeypatch.setattr(threading, "active_count", lambda: 1)
     with pytest.raises(BlockingIOError):
-        plain_fork.plain_fork()
+        fork_without_hooks.fork_without_hooks()

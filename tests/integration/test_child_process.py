@@ -16,7 +16,7 @@ from tests.repository import ROOT
 # Forks `forked_component` in this process, whose state is everything that a component must not inherit.
 PARENT = """
 import atexit, json, os, signal, sys, threading
-from podium.api.serve import component_process
+from podium.api.serve import child_process
 
 output, *arguments = sys.argv[1:]
 wake_read, wake_write = os.pipe()
@@ -34,7 +34,7 @@ if "threads" in arguments:
 null = os.open("/dev/null", os.O_RDONLY)
 log = os.open(output, os.O_WRONLY | os.O_CREAT, 0o600)
 environment = {"OF_THE_COMPONENT": "1", "PYTHONPATH": os.environ["PYTHONPATH"], "PATH": os.environ["PATH"]}
-process = component_process.start_process(
+process = child_process.start_process(
     "tests.forked_component", arguments, environment, (null, log, log), [kept[1]])
 status = process.wait()
 os.close(kept[1])
@@ -58,7 +58,7 @@ def forked(tmp_path: Path, *arguments: str) -> tuple[dict[str, Any], str]:
     return json.loads(last.removeprefix("not flushed ")), output.read_text()
 
 
-@pytest.mark.parametrize(("how", "kind"), [("report", "ComponentProcess"), ("threads", "Popen")])
+@pytest.mark.parametrize(("how", "kind"), [("report", "ChildProcess"), ("threads", "Popen")])
 def test_component_has_nothing_of_its_parent_but_the_imports(tmp_path: Path, how: str, kind: str) -> None:
     about, output = forked(tmp_path, how)
     assert (about["kind"], about["status"], about["poll"]) == (kind, 0, 0)
@@ -84,7 +84,7 @@ def test_component_has_nothing_of_its_parent_but_the_imports(tmp_path: Path, how
 ])  # fmt: skip
 def test_exit_status_is_that_of_an_interpreter(tmp_path: Path, argument: str, status: int, output: str) -> None:
     about, said = forked(tmp_path, argument)
-    assert (about["kind"], about["status"], said) == ("ComponentProcess", status, output)
+    assert (about["kind"], about["status"], said) == ("ChildProcess", status, output)
 
 
 def test_uncaught_exception_is_in_the_log(tmp_path: Path) -> None:

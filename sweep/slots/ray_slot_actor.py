@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import ray
 
-from podium.sweep.process_template.forked_process import template_socket
+from podium.sweep.process_template.template_client import template_socket
 from podium.sweep.protocol.codec import DeviceView
 from podium.sweep.protocol.slot_messages import SlotDescription
 from podium.sweep.slots.slot import Slot

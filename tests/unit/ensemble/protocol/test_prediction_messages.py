@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 
-from podium.ensemble.protocol.wire import (
+from podium.ensemble.protocol.prediction_messages import (
     MAX_ELEMENTS,
     MAX_ITEMS,
     Frames,

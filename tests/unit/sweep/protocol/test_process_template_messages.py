@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.sweep.protocol.template_messages import (
+from podium.sweep.protocol.process_template_messages import (
     ForkProcess,
     ProcessExited,
     ProcessForked,

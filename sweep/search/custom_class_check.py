@@ -1,8 +1,8 @@
 """Checks the sampler and pruner classes of a sweep file, in a process of its own that CLI and api start.
 
-`python -P -m podium.sweep.search.class_check PARENT_PID` reads one JSON document on standard input, a list of `{"kind":
-"sampler" or "pruner", "class": MODULE:CLASS, "args": {…}}`, and writes a list with an error message for each class that
-cannot be used, and null for the others. Output of the classes goes to standard error.
+`python -P -m podium.sweep.search.custom_class_check PARENT_PID` reads one JSON document on standard input, a list of
+`{"kind": "sampler" or "pruner", "class": MODULE:CLASS, "args": {…}}`, and writes a list with an error message for each
+class that cannot be used, and null for the others. Output of the classes goes to standard error.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from podium.sweep.runtime.process_trees import die_with_parent
-from podium.sweep.search.class_loading import load_pruner, load_sampler
+from podium.sweep.search.custom_class_loading import load_pruner, load_sampler
 from podium.sweep.values.errors import UnusableClassError
 
 

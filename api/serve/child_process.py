@@ -31,7 +31,7 @@ def start_process(
     environment: Mapping[str, str],
     streams: tuple[int, int, int],
     passed: Sequence[int] = (),
-) -> ComponentProcess | subprocess.Popen[bytes]:
+) -> ChildProcess | subprocess.Popen[bytes]:
     """Start a process that runs `main` of a module: forked, or a new interpreter if this process has several threads.
 
     Podium starts no thread in this process, but a debugger or a tracing tool may. fork() would copy one thread, with
@@ -48,7 +48,7 @@ def start_process(
         OSError: There is no memory, or there are too many processes.
     """
     if count_threads() == 1:
-        return ComponentProcess(module, arguments, environment, streams, passed)
+        return ChildProcess(module, arguments, environment, streams, passed)
     stdin, stdout, stderr = streams
     return subprocess.Popen(
         _command(module, arguments),
@@ -61,7 +61,7 @@ def start_process(
     )
 
 
-class ComponentProcess:
+class ChildProcess:
     """A forked process, see `start_process`; the methods are those of `subprocess.Popen`."""
 
     def __init__(

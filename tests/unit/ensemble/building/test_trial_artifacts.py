@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from podium.ensemble.building.trial_outputs import Architecture, read_architecture
+from podium.ensemble.building.trial_artifacts import Architecture, read_architecture
 from podium.ensemble.values.ensemble_spec import Task
 from podium.sweep.data import datasets
 from podium.sweep.values.errors import EnsembleError
-from podium.sweep.values.network_manifest import HEADER
+from podium.sweep.values.user_network_manifest import HEADER
 
 SPLIT = {"split": [0.4, 0.2, 0.2, 0.2], "seed": 0}
 

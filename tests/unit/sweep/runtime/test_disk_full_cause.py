@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.sweep.runtime import disk_full_classification
+from podium.sweep.runtime import disk_full_cause
 from podium.sweep.runtime.disk_space import DiskSpace
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.values.assignment import Assignment, Limits
@@ -34,7 +34,7 @@ def _room(free_bytes: int, needed_bytes: int = 64 * MB) -> Callable[[Path], Disk
 
 
 def test_full_data_disk_interrupts_attempt(tmp_path: Path) -> None:
-    cause, message, interrupted = disk_full_classification.classify_full_disk(
+    cause, message, interrupted = disk_full_cause.classify_full_disk(
         FULL, "OSError: x", _assignment(tmp_path), room_of=_room(0)
     )
     assert (cause, interrupted) == (Cause.DISK_FULL, True)
@@ -42,7 +42,7 @@ def test_full_data_disk_interrupts_attempt(tmp_path: Path) -> None:
 
 
 def test_other_full_file_system_fails_trial_and_is_named(tmp_path: Path) -> None:
-    cause, message, interrupted = disk_full_classification.classify_full_disk(
+    cause, message, interrupted = disk_full_cause.classify_full_disk(
         FULL, "OSError: x", _assignment(tmp_path), room_of=_room(500 * MB)
     )
     assert (cause, interrupted) == (Cause.DISK_FULL, False)
@@ -51,7 +51,7 @@ def test_other_full_file_system_fails_trial_and_is_named(tmp_path: Path) -> None
 
 def test_unknown_full_file_system_fails_trial(tmp_path: Path) -> None:
     error = RuntimeError("No space left on device")
-    _, message, _ = disk_full_classification.classify_full_disk(
+    _, message, _ = disk_full_cause.classify_full_disk(
         error, "RuntimeError: x", _assignment(tmp_path), room_of=_room(500 * MB), local_mounts=list
     )
     assert message.startswith("no space left on an unknown file system (the data disk is not full)")
@@ -60,7 +60,7 @@ def test_unknown_full_file_system_fails_trial(tmp_path: Path) -> None:
 def test_data_disk_filled_by_trial_fails_it(tmp_path: Path) -> None:
     assignment = _assignment(tmp_path)
     (tmp_path / "work" / "big").write_bytes(bytes(2 * MB))
-    cause, message, interrupted = disk_full_classification.classify_full_disk(
+    cause, message, interrupted = disk_full_cause.classify_full_disk(
         FULL, "OSError: x", assignment, room_of=_room(0, MB)
     )
     assert (cause, interrupted) == (Cause.DISK_FULL, False)
@@ -70,9 +70,7 @@ def test_data_disk_filled_by_trial_fails_it(tmp_path: Path) -> None:
 def test_exceeded_quota_is_reported_on_full_disk(tmp_path: Path) -> None:
     assignment = _assignment(tmp_path, work_dir_mb=1)
     (tmp_path / "work" / "big").write_bytes(bytes(2 * MB))
-    cause, _, interrupted = disk_full_classification.classify_full_disk(
-        FULL, "OSError: x", assignment, room_of=_room(0)
-    )
+    cause, _, interrupted = disk_full_cause.classify_full_disk(FULL, "OSError: x", assignment, room_of=_room(0))
     assert (cause, interrupted) == (Cause.DISK_QUOTA, False)
 
 

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.sweep.values.errors import BadReportError, NonFiniteError
-from podium.sweep.values.trial_attributes import (
+from podium.sweep.values.constraints_and_user_attributes import (
     MAX_CONSTRAINTS,
     MAX_DEPTH,
     MAX_USER_ATTRS_BYTES,
     TrialAttributes,
     too_deep,
 )
+from podium.sweep.values.errors import BadReportError, NonFiniteError
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=20)
 JSON = st.recursive(

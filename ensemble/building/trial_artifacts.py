@@ -19,7 +19,7 @@ from podium.sweep.data.datasets import Dataset
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
 from podium.sweep.runtime.regular_files import check_regular, display_path, sha256_of
 from podium.sweep.values.errors import ChangedDataError, EnsembleError
-from podium.sweep.values.network_manifest import (
+from podium.sweep.values.user_network_manifest import (
     TARGETS,
     TARGETS_SHA256,
     NetworkManifest,

@@ -1,4 +1,4 @@
-"""Refuses to start an app with a route that declares neither a role nor that it is public; api and gateway."""
+"""The roles that routes declare; without a role, or `PUBLIC`, an app does not start; api and gateway."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Samples distributions that Optuna lacks, and weighted choices. Pure; scheduler and search processes."""
+"""Random draws from distributions that Optuna lacks, and of weighted choices. Pure; scheduler and search processes."""
 
 from __future__ import annotations
 

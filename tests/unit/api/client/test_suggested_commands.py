@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.api.client.shell_quoting import command
+from podium.api.client.suggested_commands import command
 
 
 @pytest.mark.parametrize("name", ["data", "my data", "it's", "$HOME"])

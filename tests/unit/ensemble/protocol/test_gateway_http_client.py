@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from podium.ensemble.protocol.gateway_transport import BASE_URL, AsyncGatewayTransport, GatewayTransport
+from podium.ensemble.protocol.gateway_http_client import BASE_URL, AsyncGatewayTransport, GatewayTransport
 
 
 @contextmanager

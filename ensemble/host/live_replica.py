@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from podium.ensemble.host.launcher_interface import WorkerHandle, WorkerStatus
 from podium.ensemble.host.replica_spec import ReplicaSpec
-from podium.ensemble.worker.worker_messages import Phase
+from podium.ensemble.worker.control_messages import Phase
 
 START_TIMEOUT_S = 60.0  # until the process exists
 LOAD_TIMEOUT_S = 120.0  # from then until its networks are loaded and warm
@@ -20,7 +20,7 @@ MAX_DRAIN_S = 60.0
 
 
 @dataclass(slots=True)
-class ReplicaRuntime:
+class LiveReplica:
     """The last known spec of a replica, and its process if there is one."""
 
     spec: ReplicaSpec

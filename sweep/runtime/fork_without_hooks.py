@@ -17,7 +17,7 @@ import threading
 _libc = ctypes.PyDLL(None, use_errno=True)  # keeps the interpreter lock during the call, as os.fork does
 
 
-def plain_fork() -> int:
+def fork_without_hooks() -> int:
     """Fork as `os.fork` does, but without hooks; for a process with one thread.
 
     Hooks of the C library (`pthread_atfork`), which OpenMP, OpenSSL and CUDA use, run as always. Raises `OSError`, and
@@ -25,7 +25,9 @@ def plain_fork() -> int:
     forever for a thread that the fork did not copy.
     """
     if threading.active_count() > 1:
-        raise RuntimeError(f"plain_fork needs a process with one thread; {threading.active_count()} are running")
+        raise RuntimeError(
+            f"fork_without_hooks needs a process with one thread; {threading.active_count()} are running"
+        )
     sys.audit("os.fork")
     pid = int(_libc.fork())
     if pid < 0:

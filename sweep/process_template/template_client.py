@@ -10,7 +10,7 @@ import socket
 from collections.abc import Sequence
 from pathlib import Path
 
-from podium.sweep.protocol.template_messages import ForkProcess, ProcessForked, decode_reply, encode_request
+from podium.sweep.protocol.process_template_messages import ForkProcess, ProcessForked, decode_reply, encode_request
 
 TEMPLATE_SOCKET = "PODIUM_TEMPLATE"  # the path of the socket of requests, in the environment of all processes below Ray
 _SEND_S = 10.0

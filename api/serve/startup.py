@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 
 from podium.api.serve import shared_imports, unfinished_files
-from podium.api.serve.database_programs import BackgroundProgram
+from podium.api.serve.database_subprocess import BackgroundProgram
 from podium.api.serve.ports import check_port
 from podium.api.serve.service_lock import service_locked
 from podium.api.serve.supervisor import Supervisor

@@ -16,7 +16,7 @@ from podium.sweep.data.datasets import Dataset
 from podium.sweep.networks import weight_files
 from podium.sweep.networks.flat_input_adapter import forward_float32
 from podium.sweep.values.errors import UserCodeError
-from podium.sweep.values.network_manifest import TARGETS, TARGETS_SHA256, Outputs
+from podium.sweep.values.user_network_manifest import TARGETS, TARGETS_SHA256, Outputs
 
 SPLITS = ("validation", "calibration")
 _SUM_TOLERANCE = 1e-3  # of the sum of a row's probabilities

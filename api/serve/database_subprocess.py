@@ -11,7 +11,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from podium.api.serve.component_process import start_process
+from podium.api.serve.child_process import start_process
 from podium.sweep.values.errors import DatabaseError
 
 _CHECK_S = 0.1  # between two checks whether the service is stopping

@@ -1,4 +1,4 @@
-"""Prepares the inputs of a search: the sweep's trials, and trials of earlier sweeps. Pure; scheduler process."""
+"""The past trials that a search starts with: those of the sweep, and of earlier sweeps. Pure; scheduler process."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import typer
 
 from podium.api.cli.terminal import lazy
 from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir, SweepId
-from podium.api.client import shell_quoting
+from podium.api.client import suggested_commands
 
 FORMATS = "csv, parquet, jsonl, optuna, tensorboard, mlflow"
 
@@ -67,7 +67,7 @@ def import_sweep(
         return
     lazy.terminal_output.console.print(
         f"sweep {sweep['id']} {sweep['name']!r} has {sum(sweep['counts'].values()):,} trials; "
-        f"{shell_quoting.command(data_dir, 'sweep', 'show', sweep['id'])}, "
+        f"{suggested_commands.command(data_dir, 'sweep', 'show', sweep['id'])}, "
         f"or warm_start: [{sweep['id']}] in a sweep file"
     )
     for omission in left_out:
