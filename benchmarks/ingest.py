@@ -54,7 +54,7 @@ from podium.db.schema.engine import Database
 from podium.db.schema.migrate import migrate
 from podium.db.schema.tables import metrics
 from podium.db.stores import sweeps
-from podium.sweep.lifecycle.database_changes import MetricPoint, TrialPlanned
+from podium.sweep.lifecycle.recorded_changes import MetricPoint, TrialPlanned
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder

@@ -28,7 +28,7 @@ from benchmarks.run_settings import Plan
 from podium.db.schema.engine import Database
 from podium.db.schema.migrate import migrate
 from podium.db.stores import sweeps
-from podium.sweep.lifecycle.database_changes import (
+from podium.sweep.lifecycle.recorded_changes import (
     AttemptEnded,
     AttemptPlaced,
     AttemptStarted,

@@ -19,9 +19,8 @@ from typing import Any
 from podium.db.schema.engine import Database
 from podium.db.schema.migrate import migrate
 from podium.db.stores import sweeps
-from podium.sweep.lifecycle.database_changes import Enqueued
+from podium.sweep.lifecycle.pending_commands import Enqueued
 from podium.sweep.lifecycle.scheduler_messages import (
-    Device,
     Inbox,
     Message,
     PruneDecision,
@@ -41,6 +40,7 @@ from podium.sweep.search.sweep_search import Search
 from podium.sweep.slots.slot import FLUSH_S, POLL_S
 from podium.sweep.spec.sweep_spec import parse_spec
 from podium.sweep.values.assignment import Assignment, AttemptKey
+from podium.sweep.values.device import Device
 from podium.sweep.values.slot_events import Ended, Event, Started, SuggestRequested
 from podium.sweep.values.states import TrialState
 

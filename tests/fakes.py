@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from podium.sweep.lifecycle.database_changes import Enqueued
+from podium.sweep.lifecycle.pending_commands import Enqueued
 from podium.sweep.lifecycle.scheduler_messages import (
-    Device,
     Inbox,
     PruneDecision,
     SlotEvents,
@@ -30,6 +29,7 @@ from podium.sweep.protocol.slot_messages import decode_commands, encode_commands
 from podium.sweep.search.search_threads import answer_suggestion
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.values.assignment import Assignment, AttemptKey, Scalar
+from podium.sweep.values.device import Device
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import (
     Ended,

@@ -8,30 +8,25 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from podium.sweep.lifecycle.budget_usage import BudgetTerms
-from podium.sweep.lifecycle.database_changes import (
+from podium.sweep.lifecycle.pending_commands import Enqueued, PendingCommands, SweepUpdate, TrialCommandRequest
+from podium.sweep.lifecycle.recorded_changes import (
     AttemptEnded,
     AttemptPlaced,
     AttemptStarted,
     Change,
     DeviceChanged,
     DeviceDrained,
-    EarlierTrial,
-    Enqueued,
     MetricPoint,
     ParamDefined,
-    PendingCommands,
     RequestObsolete,
     SearchAttributesChanged,
-    StoredSweep,
-    StoredTrial,
     SweepChanged,
-    SweepUpdate,
     SweepWarned,
-    TrialCommandRequest,
     TrialDropped,
     TrialPlanned,
     TrialRetried,
 )
+from podium.sweep.lifecycle.stored_sweeps import EarlierTrial, StoredSweep, StoredTrial
 from podium.sweep.scheduling.change_buffer import trial_of
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.assignment import Params

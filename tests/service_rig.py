@@ -29,7 +29,7 @@ from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import Mode, Placement, Precision, Rule, Task, majority
 from podium.ensemble.values.ensemble_states import EnsembleState, MemberState
 from podium.ensemble.values.new_version import NewVersion
-from podium.sweep.lifecycle.database_changes import (
+from podium.sweep.lifecycle.recorded_changes import (
     ArtifactSaved,
     AttemptEnded,
     AttemptPlaced,
@@ -37,10 +37,10 @@ from podium.sweep.lifecycle.database_changes import (
     Change,
     DeviceChanged,
     MetricPoint,
-    StoredSweep,
     SweepChanged,
     TrialPlanned,
 )
+from podium.sweep.lifecycle.stored_sweeps import StoredSweep
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory, RuntimeDirectory
 from podium.sweep.runtime.regular_files import sha256_of
 from podium.sweep.runtime.service_settings import ServiceSettings

@@ -20,7 +20,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
-from podium.sweep.runtime.process_trees import count_threads, show_command
+from podium.sweep.runtime.fork_without_hooks import count_threads
+from podium.sweep.runtime.process_title import show_command
 
 _RESET = (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)  # signals that the parent handles
 

@@ -25,7 +25,8 @@ from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.component_lifecycle import PARENT_PID, READY_FD
 from podium.sweep.runtime.disk_space import disk_space
 from podium.sweep.runtime.fail_points import fail_point
-from podium.sweep.runtime.process_trees import become_subreaper, count_threads, kill_orphans
+from podium.sweep.runtime.fork_without_hooks import count_threads
+from podium.sweep.runtime.process_trees import become_subreaper, kill_orphans
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.slots import process_guardian
 from podium.sweep.values.errors import DatabaseError, PodiumError, ServiceError

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, delete
 from podium.db.schema.tables import devices_aside
 from podium.db.stores import devices, events
 from podium.db.stores.events import NewEvent
-from podium.sweep.lifecycle.database_changes import DeviceDrained
+from podium.sweep.lifecycle.recorded_changes import DeviceDrained
 
 
 def drain(connection: Connection, device_id: str, reason: str, at: float) -> None:

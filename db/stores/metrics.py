@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Connection, func, select, text
 from podium.db.schema.engine import sqlite_module
 from podium.db.schema.tables import metrics
 from podium.db.stores.id_list import id_list
-from podium.sweep.lifecycle.database_changes import MetricPoint
+from podium.sweep.lifecycle.recorded_changes import MetricPoint
 
 Points = list[tuple[int, float]]  # (step, value)
 MIN_POINTS = 4  # of a thinned curve: its ends, and one lowest and one highest value

@@ -12,11 +12,8 @@ from podium.db.schema.tables import enqueued as enqueued_table
 from podium.db.schema.tables import metrics as metric_table
 from podium.db.stores import trial_values_and_attributes
 from podium.db.stores.trial_writer import IMPORTED_FROM
-from podium.sweep.lifecycle.database_changes import (
-    Enqueued,
-    StoredTrial,
-    TrialCommandRequest,
-)
+from podium.sweep.lifecycle.pending_commands import Enqueued, TrialCommandRequest
+from podium.sweep.lifecycle.stored_sweeps import StoredTrial
 from podium.sweep.values.assignment import Params
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.states import SweepState, TrialRequest, TrialState

@@ -13,7 +13,7 @@ from podium.db.schema.tables import sweeps as sweep_table
 from podium.db.stores import sweeps, trial_values_and_attributes
 from podium.db.stores.restored_trials import distributions_of, params_of
 from podium.db.stores.trial_values_and_attributes import FEASIBLE
-from podium.sweep.lifecycle.database_changes import EarlierTrial
+from podium.sweep.lifecycle.stored_sweeps import EarlierTrial
 from podium.sweep.lifecycle.warm_start_compatibility import WarmStart, incompatible_objectives, select_trials
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.assignment import Params

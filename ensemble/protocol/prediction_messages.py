@@ -1,8 +1,9 @@
 """The prediction requests and replies between gateway and workers: frames with a JSON header and raw arrays.
 
-No pickles. Runs in the gateway and worker processes. A message carries several items: the requests that the gateway sends in one
-turn of its event loop, with their rows in one array, or the replies to the requests that a worker computed together. A
-reply carries the predictions of each member that the worker runs, in member order, and in-graph their combination.
+No pickles. Runs in the gateway and worker processes. A message carries several items: the requests that the gateway
+sends in one turn of its event loop, with their rows in one array, or the replies to the requests that a worker computed
+together. A reply carries the predictions of each member that the worker runs, in member order, and in-graph their
+combination.
 """
 
 from __future__ import annotations

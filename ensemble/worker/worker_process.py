@@ -19,7 +19,7 @@ from podium.ensemble.worker.in_graph_network import InGraphNetwork
 from podium.ensemble.worker.network_loading import SingleNetwork, load
 from podium.ensemble.worker.report_server import ReportServer
 from podium.ensemble.worker.worker_server import WorkerServer
-from podium.sweep.runtime.process_trees import name_process
+from podium.sweep.runtime.process_title import name_process
 from podium.sweep.values.errors import EnsembleError
 
 log = logging.getLogger("podium.worker")

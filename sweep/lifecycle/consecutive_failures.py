@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from podium.sweep.spec.trial_limits import Retries
+from podium.sweep.spec.retries import Retries
 from podium.sweep.values.failure_causes import Cause
 
 # Causes that are likely to recur with any parameters. Divergence, memory and time limits depend on the parameters, so

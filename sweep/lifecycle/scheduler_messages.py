@@ -8,22 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from podium.sweep.values.assignment import AttemptKey, Scalar
+from podium.sweep.values.device import Device
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.search_messages import PruneVerdict, TrialPlan
 from podium.sweep.values.slot_events import Event, StudyRequested, SuggestRequested
-
-
-@dataclass(frozen=True, slots=True)
-class Device:
-    """One device and the slot on it."""
-
-    device_id: str  # `cpu-0`, `gpu-3`; also the slot's name
-    kind: str  # "cpu" or "gpu"
-    position: int
-    node: str
-    visible: str  # CUDA_VISIBLE_DEVICES of its processes
-    uuid: str | None
-    slot_pid: int
 
 
 @dataclass(frozen=True, slots=True)

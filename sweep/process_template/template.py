@@ -38,15 +38,9 @@ from podium.sweep.protocol.process_template_messages import (
     encode_reply,
 )
 from podium.sweep.runtime import huge_pages
-from podium.sweep.runtime.process_trees import (
-    become_subreaper,
-    count_threads,
-    die_with_parent,
-    kill_descendants,
-    kill_orphans,
-    name_process,
-    reap,
-)
+from podium.sweep.runtime.fork_without_hooks import count_threads
+from podium.sweep.runtime.process_title import name_process
+from podium.sweep.runtime.process_trees import become_subreaper, die_with_parent, kill_descendants, kill_orphans, reap
 
 RAY_WORKERS = "podium.sweep.slots.ray_worker_template"
 # What forked processes would otherwise import themselves, each once.

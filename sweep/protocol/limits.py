@@ -1,7 +1,7 @@
 """Limits of the messages between scheduler, slot and trial process, used by both ends; scheduler, slot, trial process.
 
-The limits of user attributes and constraints are in `podium.sweep.values.constraints_and_user_attributes`, those of an
-outcome's message and traceback in `podium.sweep.values.attempt_outcomes`: there they are enforced, for both ends.
+The limits of user attributes and constraints are enforced by `podium.sweep.values.constraints_and_user_attributes`,
+those of an outcome's message and traceback by `podium.sweep.slots.outcome_classification`, for both ends.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ Modules:
     disk_space             Checks the free disk space of the data directory before new work starts
     fail_points            Fail points: named places where fault-injection tests kill a process, such as before a commit
     filesystem_type        Detects the file system type of a path, since SQLite's locks fail on network file systems
-    fork_without_hooks     Forks this process without Python's fork hooks
+    fork_without_hooks     Forks this process without Python's fork hooks, and counts its threads before
     huge_pages             Collapses anonymous memory into huge pages, so that forks copy 512 times fewer page-table
                            entries
     import_times           Measures the import time of user code and suggests `program.preload`
@@ -22,6 +22,7 @@ Modules:
     memory_and_disk_usage  Measures the resource usage of an attempt: memory of its processes, size of its folders, OOM
                            kills
     package_versions       The versions of installed packages, recorded with each sweep
+    process_title          The name and the command line of a process, as `ps` and `top` show them
     process_trees          Ends process trees completely: subreapers, death with the parent, killing all descendants
     regular_files          Safe reads of files in folders that trials can write to: regular files only
     service_settings       The settings of a service, passed by `podium serve` to its components

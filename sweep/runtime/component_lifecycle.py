@@ -15,7 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from podium.sweep.runtime import fail_points
-from podium.sweep.runtime.process_trees import die_with_parent, name_process
+from podium.sweep.runtime.process_title import name_process
+from podium.sweep.runtime.process_trees import die_with_parent
 from podium.sweep.runtime.service_settings import ServiceSettings
 
 READY_FD = "PODIUM_READY_FD"

@@ -1,4 +1,4 @@
-"""Forks this process without Python's fork hooks; fork server.
+"""Forks this process without Python's fork hooks, and counts its threads before; fork server and `podium serve`.
 
 `os.fork` calls the hooks that modules have registered with `os.register_at_fork`. Those of logging and threading
 replace locks that another thread may have held, and that of random draws a new seed. A process with one thread holds
@@ -13,6 +13,7 @@ import ctypes
 import os
 import sys
 import threading
+from pathlib import Path
 
 _libc = ctypes.PyDLL(None, use_errno=True)  # keeps the interpreter lock during the call, as os.fork does
 
@@ -34,3 +35,9 @@ def fork_without_hooks() -> int:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
     return pid
+
+
+def count_threads() -> int:
+    """The number of threads of this process, without jemalloc's own: that library restarts it after a fork."""
+    names = [(task / "comm").read_text().strip() for task in Path("/proc/self/task").iterdir()]
+    return len([name for name in names if name != "jemalloc_bg_thd"])

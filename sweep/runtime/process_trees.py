@@ -7,14 +7,9 @@ import ctypes
 import os
 import signal
 import time
-from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
-_PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
-# In /proc/PID/stat, counted from the field after the name.
-_ARG_START = 45
-_ENV_END = 48
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -22,11 +17,6 @@ def become_subreaper() -> None:
     """Make this process the parent of orphaned descendants, including daemonized ones, instead of init."""
     if _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
-
-
-def name_process(name: str) -> None:
-    """Set the name of this process as `ps -o comm` and `top` show it; at most 15 characters."""
-    _libc.prctl(_PR_SET_NAME, name.encode(), 0, 0, 0)
 
 
 def lower_priority_of_session(niceness: int) -> None:
@@ -41,39 +31,6 @@ def lower_priority_of_session(niceness: int) -> None:
             os.write(descriptor, b"%d" % niceness)
         finally:
             os.close(descriptor)
-
-
-def show_command(command: str) -> None:
-    """Replace the command line of this process as `ps` shows it, and remove the environment that `ps e` shows.
-
-    For a forked process, which otherwise shows those of its parent. The kernel reads both from the memory of the
-    process, and continues a command line that is longer than the original one in the environment (proc(5)). The
-    variables must have been set by `os.environ` since the start of the process; then they are kept elsewhere.
-    """
-    fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
-    start, end, environment, environment_end = (int(field) for field in fields[_ARG_START : _ENV_END + 1])
-    if not start < end <= environment <= environment_end:
-        return  # the kernel does not tell the addresses, and `ps` shows the parent's
-    ctypes.memset(start, 0, end - start)
-    ctypes.memset(environment, 0, environment_end - environment)
-    if environment == end:
-        end = environment_end
-    content = os.fsencode(command)[: end - start - 1]
-    ctypes.memmove(start, content, len(content))
-
-
-def process_name(pid: int) -> str:
-    """The name of a process, see `name_process`; "" if it has ended."""
-    try:
-        return Path(f"/proc/{pid}/comm").read_text().strip()
-    except OSError:
-        return ""
-
-
-def count_threads() -> int:
-    """The number of threads of this process, without jemalloc's own: that library restarts it after a fork."""
-    names = [(task / "comm").read_text().strip() for task in Path("/proc/self/task").iterdir()]
-    return len([name for name in names if name != "jemalloc_bg_thd"])
 
 
 def die_with_parent(parent_pid: int, signal_number: int = signal.SIGKILL) -> None:

@@ -5,7 +5,7 @@ Runs in the scheduler process; `main` is its entry point.
 - Loop: `scheduler` reads, calls `decide`, writes, acts; `change_buffer` and `database_recorder` write;
   `action_executor` calls the searches, `study_query_thread` and `cleanup` with `retention`.
 - Decisions, pure: `decide` (by message), `attempt_events` (what slots report), `command_handler` (what clients
-  request), `trial_placement` (who gets a free device), `sweep_endings`; `decisions` are their results.
+  request), `trial_placement` (who gets a free device), `sweep_endings`; a `decision`, with `actions`, is their result.
 - State, by owner: `scheduler_state`, with `active_sweeps` (`live_sweep`, `live_trial`, `ask_pacing`, `device_time`,
   `sweep_budget`), `device_ledger`, `device_availability`, `fair_share`, `disk_gate`, `slot_watchdog`.
 - Helpers: `assignment_builder` (what a slot gets), `past_trials` (what a search gets), `wait_and_idle_reasons`.
@@ -13,6 +13,7 @@ Runs in the scheduler process; `main` is its entry point.
 Modules:
     action_executor        Executes the actions of the scheduler: calls the searches, the study reader and the cleanup
                            thread. Never blocks
+    actions                The actions that the scheduler decides on, for other threads to execute. Pure
     active_sweeps          The unfinished sweeps and trials, and the handling of answers from their searches. Pure
     ask_pacing             Decides how many trials to request from the search of a sweep, and how long to wait for each.
                            Pure
@@ -24,7 +25,7 @@ Modules:
     command_handler        Decisions on the client requests for sweeps and trials, as stored in the database. Pure
     database_recorder      Writes changes to the database, one transaction each
     decide                 Decides, for each message, the changes to write and the actions to execute. Pure
-    decisions              The decisions of the scheduler: changes to write, and actions for other threads. Pure
+    decision               A decision of the scheduler: changes to write and actions to execute, at an instant. Pure
     device_availability    Decides which devices accept trials: drained after failures, reserved by ensembles, idle and
                            why. Pure
     device_ledger          The device ledger: the slot on each device, its attempt, and the commands to send next. Pure

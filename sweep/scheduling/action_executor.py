@@ -8,7 +8,7 @@ from pathlib import Path
 
 from podium.sweep.lifecycle.scheduler_messages import Inbox, SearchFailed
 from podium.sweep.lifecycle.scheduler_ports import Searcher, Searchers
-from podium.sweep.scheduling.decisions import (
+from podium.sweep.scheduling.actions import (
     Action,
     ApplyRetention,
     AskTrial,

@@ -5,13 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 
-from podium.sweep.lifecycle.database_changes import (
+from podium.sweep.lifecycle.recorded_changes import (
     AttemptEnded,
     Change,
     ParamDefined,
     SearchAttributesChanged,
-    StoredSweep,
-    StoredTrial,
     SweepChanged,
     TrialDropped,
     TrialPlanned,
@@ -19,15 +17,9 @@ from podium.sweep.lifecycle.database_changes import (
 )
 from podium.sweep.lifecycle.scheduler_messages import PruneDecision, SearchFailed, TrialProposed, ValueSuggested
 from podium.sweep.lifecycle.scheduler_ports import SearchInputs
-from podium.sweep.scheduling.decisions import (
-    CloseSearch,
-    Decision,
-    Instant,
-    OpenSearch,
-    ReportValue,
-    RetryTrial,
-    TellTrial,
-)
+from podium.sweep.lifecycle.stored_sweeps import StoredSweep, StoredTrial
+from podium.sweep.scheduling.actions import CloseSearch, OpenSearch, ReportValue, RetryTrial, TellTrial
+from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.past_trials import earlier_trials, past_trials

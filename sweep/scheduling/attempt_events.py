@@ -7,16 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from podium.sweep.lifecycle.database_changes import ArtifactSaved, AttemptStarted, MetricPoint
-from podium.sweep.scheduling.decisions import (
-    ApplyRetention,
-    CleanUpAttempt,
-    Decision,
-    Instant,
-    ReadStudy,
-    ReportValue,
-    SuggestValue,
-)
+from podium.sweep.lifecycle.recorded_changes import ArtifactSaved, AttemptStarted, MetricPoint
+from podium.sweep.scheduling.actions import ApplyRetention, CleanUpAttempt, ReadStudy, ReportValue, SuggestValue
+from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.device_ledger import Slot
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import logging
 
-from podium.sweep.lifecycle.database_changes import (
-    Enqueued,
-    PendingCommands,
-    RequestObsolete,
-    StoredSweep,
-    SweepUpdate,
-    TrialCommandRequest,
-)
-from podium.sweep.scheduling.decisions import AskTrial, Decision, Instant
+from podium.sweep.lifecycle.pending_commands import Enqueued, PendingCommands, SweepUpdate, TrialCommandRequest
+from podium.sweep.lifecycle.recorded_changes import RequestObsolete
+from podium.sweep.lifecycle.stored_sweeps import StoredSweep
+from podium.sweep.scheduling.actions import AskTrial
+from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.scheduler_state import SchedulerState

@@ -24,7 +24,8 @@ from podium.db.stores import (
     trial_writer,
     warm_starts,
 )
-from podium.sweep.lifecycle.database_changes import (
+from podium.sweep.lifecycle.pending_commands import PendingCommands
+from podium.sweep.lifecycle.recorded_changes import (
     DURABLE,
     ArtifactSaved,
     AttemptEnded,
@@ -35,16 +36,15 @@ from podium.sweep.lifecycle.database_changes import (
     DeviceDrained,
     MetricPoint,
     ParamDefined,
-    PendingCommands,
     RequestObsolete,
     SearchAttributesChanged,
-    StoredSweep,
     SweepChanged,
     SweepWarned,
     TrialDropped,
     TrialPlanned,
     TrialRetried,
 )
+from podium.sweep.lifecycle.stored_sweeps import StoredSweep
 from podium.sweep.runtime.clock import Clock, SystemClock
 from podium.sweep.values.errors import DamagedError, DatabaseError, FencedError
 from podium.sweep.values.slot_events import StudyRequested

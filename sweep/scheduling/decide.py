@@ -23,8 +23,9 @@ from podium.sweep.lifecycle.scheduler_messages import (
     ValueSuggested,
     Wake,
 )
+from podium.sweep.scheduling.actions import CleanUpAttempt
 from podium.sweep.scheduling.attempt_events import attempt_ended, end_attempt, end_interrupted, end_lost, on_event
-from podium.sweep.scheduling.decisions import CleanUpAttempt, Decision, Instant
+from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.device_ledger import Slot
 from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.scheduling.sweep_endings import fail_sweep

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from podium.sweep.lifecycle.database_changes import DeviceChanged
-from podium.sweep.lifecycle.scheduler_messages import Device, StudyAnswered
+from podium.sweep.lifecycle.recorded_changes import DeviceChanged
+from podium.sweep.lifecycle.scheduler_messages import StudyAnswered
 from podium.sweep.lifecycle.scheduler_ports import SlotPool
 from podium.sweep.protocol.slot_commands import (
     PruneAnswer,
@@ -19,6 +19,7 @@ from podium.sweep.protocol.slot_commands import (
 )
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.values.assignment import Assignment, AttemptKey, Scalar
+from podium.sweep.values.device import Device
 from podium.sweep.values.device_state import USABLE_DEVICE_STATES, DeviceState, check_device_transition, device_state
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Event, SuggestRequested

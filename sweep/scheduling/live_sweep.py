@@ -5,18 +5,12 @@ from __future__ import annotations
 from collections import deque
 
 from podium.sweep.lifecycle.consecutive_failures import ConsecutiveFailures
-from podium.sweep.lifecycle.database_changes import (
-    Change,
-    StoredSweep,
-    StoredTrial,
-    SweepChanged,
-    SweepUpdate,
-    SweepWarned,
-)
-from podium.sweep.lifecycle.scheduler_messages import Device
+from podium.sweep.lifecycle.pending_commands import SweepUpdate
+from podium.sweep.lifecycle.recorded_changes import Change, SweepChanged, SweepWarned
+from podium.sweep.lifecycle.stored_sweeps import StoredSweep, StoredTrial
 from podium.sweep.runtime.import_times import warning_of
 from podium.sweep.scheduling.ask_pacing import AskPacing
-from podium.sweep.scheduling.decisions import Instant
+from podium.sweep.scheduling.decision import Instant
 from podium.sweep.scheduling.device_time import DeviceTime
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.sweep_budget import SweepBudget
@@ -24,6 +18,7 @@ from podium.sweep.spec.program import FunctionProgram
 from podium.sweep.spec.search_methods import BRUTE_FORCE, CUSTOM
 from podium.sweep.spec.sweep_spec import spec_from_json
 from podium.sweep.spec.trial_stop_conditions import STEP, TRAINING_ITERATION
+from podium.sweep.values.device import Device
 from podium.sweep.values.slot_events import Ended
 from podium.sweep.values.states import (
     COUNTED_TRIAL_STATES,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from podium.sweep.lifecycle.database_changes import StoredTrial
-from podium.sweep.lifecycle.scheduler_messages import Device
+from podium.sweep.lifecycle.stored_sweeps import StoredTrial
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.assignment import AttemptKey, Params, Scalar
+from podium.sweep.values.device import Device
 from podium.sweep.values.failure_causes import INFRASTRUCTURE_CAUSES, MEMORY_CAUSES, Cause
 from podium.sweep.values.search_messages import CLONED, ENQUEUED_VALUES
 from podium.sweep.values.slot_events import Ended, Started

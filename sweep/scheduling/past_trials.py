@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podium.sweep.lifecycle.database_changes import StoredSweep, StoredTrial
+from podium.sweep.lifecycle.stored_sweeps import StoredSweep, StoredTrial
 from podium.sweep.values.failure_causes import MEMORY_CAUSES
 from podium.sweep.values.search_messages import PastTrial
 from podium.sweep.values.states import TrialState

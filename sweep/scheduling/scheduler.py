@@ -25,7 +25,7 @@ from podium.sweep.scheduling.active_sweeps import rejection
 from podium.sweep.scheduling.change_buffer import ChangeBuffer
 from podium.sweep.scheduling.command_handler import CommandHandler
 from podium.sweep.scheduling.decide import decide, resolve_orphans, suspend
-from podium.sweep.scheduling.decisions import Decision, Instant
+from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.disk_gate import reports_full_disk
 from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.scheduling.slot_watchdog import SlotWatchdog

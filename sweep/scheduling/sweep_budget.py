@@ -11,7 +11,7 @@ from podium.sweep.lifecycle.budget_usage import (
     CountedTrial,
     exhausted_reason,
 )
-from podium.sweep.lifecycle.database_changes import StoredSweep
+from podium.sweep.lifecycle.stored_sweeps import StoredSweep
 from podium.sweep.spec.sweep_spec import SweepSpec
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from podium.sweep.scheduling.actions import ApplyRetention
 from podium.sweep.scheduling.attempt_events import attempt_ended
-from podium.sweep.scheduling.decisions import ApplyRetention, Decision, Instant
+from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.values.failure_causes import Cause

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from podium.sweep.lifecycle.database_changes import AttemptPlaced
+from podium.sweep.lifecycle.recorded_changes import AttemptPlaced
+from podium.sweep.scheduling.actions import AskTrial
 from podium.sweep.scheduling.assignment_builder import assignment_of
-from podium.sweep.scheduling.decisions import AskTrial, Decision, Instant
+from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.device_ledger import Slot
 from podium.sweep.scheduling.fair_share import Claim
 from podium.sweep.scheduling.live_sweep import LiveSweep

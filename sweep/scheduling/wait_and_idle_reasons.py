@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from podium.sweep.lifecycle.scheduler_messages import Device
 from podium.sweep.scheduling.device_ledger import Slot
 from podium.sweep.scheduling.live_sweep import LiveSweep
+from podium.sweep.values.device import Device
 from podium.sweep.values.states import SweepState
 from podium.sweep.values.sweep_wait_reason import Wait, WaitReason
 

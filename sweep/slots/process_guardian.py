@@ -28,14 +28,13 @@ from podium.sweep.runtime import fail_points
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.component_lifecycle import report_ready
 from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
+from podium.sweep.runtime.process_title import name_process, process_name
 from podium.sweep.runtime.process_trees import (
     become_subreaper,
     children,
     die_with_parent,
     kill_descendants,
     kill_orphans,
-    name_process,
-    process_name,
 )
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.runtime.user_environment import user_environment

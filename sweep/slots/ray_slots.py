@@ -15,11 +15,12 @@ from typing import Any
 import ray
 from ray.util import list_named_actors
 
-from podium.sweep.lifecycle.scheduler_messages import Device, Inbox, SlotEvents, SlotLost, SlotOpened
+from podium.sweep.lifecycle.scheduler_messages import Inbox, SlotEvents, SlotLost, SlotOpened
 from podium.sweep.protocol.slot_commands import SlotCommand
 from podium.sweep.protocol.slot_messages import SlotDescription, decode_events, encode_commands
 from podium.sweep.runtime.service_settings import DevicePlan
 from podium.sweep.slots.ray_slot_actor import RaySlot
+from podium.sweep.values.device import Device
 from podium.sweep.values.errors import NoDeviceError
 from podium.sweep.values.failure_causes import Cause
 

@@ -19,7 +19,8 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 from podium.sweep.process_template.template import WORKER_PID, close_all, receive_line, share_memory
-from podium.sweep.runtime.process_trees import count_threads, name_process
+from podium.sweep.runtime.fork_without_hooks import count_threads
+from podium.sweep.runtime.process_title import name_process
 from podium.sweep.slots.ray_worker_launcher import FORKED
 
 # Imported before the first request. Most are dependencies of Ray, and another version may not have them.

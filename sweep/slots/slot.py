@@ -43,6 +43,7 @@ from podium.sweep.slots.condition_variable import Changes
 from podium.sweep.slots.event_queue import EventQueue
 from podium.sweep.slots.fork_server_client import AttemptReply
 from podium.sweep.slots.fork_server_pool import ForkServerPool
+from podium.sweep.slots.outcome_classification import attempt_outcome
 from podium.sweep.slots.running_attempt import RunningAttempt
 from podium.sweep.slots.trial_log import LogPipe, TrialLog
 from podium.sweep.values.assignment import Assignment, AttemptKey
@@ -51,7 +52,6 @@ from podium.sweep.values.attempt_outcomes import (
     Kill,
     ReducedResult,
     ReportedOutcome,
-    attempt_outcome,
     exit_name,
     over_quota,
     storable,

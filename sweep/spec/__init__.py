@@ -19,12 +19,14 @@ Modules:
     names_in_other_tools      Names of Optuna, Ray Tune and W&B for the keys and values of a sweep file, for hints
     program                   The `program` block of the sweep file: a built-in model, a function or a script
     pydantic_errors           Converts pydantic's validation errors to problems with the keys of the sweep file
+    resources                 The `resources` block of the sweep file
     retention                 The `keep` block of the sweep file: which files of finished trials are kept
+    retries                   The `retries` block of the sweep file
     search_methods            The registry of search methods: names, descriptions, requirements. Pure
     search_space              A parameter of the search space: constant, choices, range or distribution
     strict_model              The strict pydantic base model of all blocks of the sweep file, and its errors
     sweep_spec                The model of the sweep file, REST body and JSON Schema, and its checks between keys
-    trial_limits              The `resources`, `limits` and `retries` blocks of the sweep file
+    trial_limits              The `limits` block of the sweep file
     trial_stop_conditions     The `stop` block of the sweep file: conditions that end a trial as finished
     type_messages             Messages for values of the wrong type or out of bounds, from pydantic's errors
     validation_splits         The `validation` block of the sweep file: splits and cross-validation

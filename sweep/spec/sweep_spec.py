@@ -28,10 +28,12 @@ from podium.sweep.spec.grid import MAX_POINTS, Grid, GridError
 from podium.sweep.spec.metric import Metric
 from podium.sweep.spec.program import BuiltinProgram, CommandProgram, FunctionProgram, ImportedProgram, Program
 from podium.sweep.spec.pydantic_errors import deduplicate, problems_of
+from podium.sweep.spec.resources import Resources
 from podium.sweep.spec.retention import Keep
+from podium.sweep.spec.retries import Retries
 from podium.sweep.spec.search_space import Parameter
 from podium.sweep.spec.strict_model import Model, check_storable, field_error
-from podium.sweep.spec.trial_limits import Resources, Retries, SpecLimits
+from podium.sweep.spec.trial_limits import SpecLimits
 from podium.sweep.spec.trial_stop_conditions import (
     MAX_CONDITIONS,
     STEP,

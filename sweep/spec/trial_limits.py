@@ -1,4 +1,4 @@
-"""The `resources`, `limits` and `retries` blocks of the sweep file; CLI, api process and scheduler."""
+"""The `limits` block of the sweep file; CLI, api process and scheduler."""
 
 from __future__ import annotations
 
@@ -9,18 +9,6 @@ from pydantic import Field
 from podium.sweep.spec.strict_model import Model
 
 MAX_GRACE_S = 300.0
-
-
-class Resources(Model):
-    """The resources of a trial: one device, and CPU threads."""
-
-    device: Literal["auto", "gpu", "cpu"] = Field("auto", description="device kind; auto: any device of the service")
-    max_concurrent: int | None = Field(
-        None, ge=1, description="maximum number of running trials of this sweep; default: one on each device"
-    )
-    threads: int | None = Field(
-        None, ge=1, le=1024, description="threads of a trial on the CPU; default: its share of the cores"
-    )
 
 
 class SpecLimits(Model):
@@ -38,15 +26,3 @@ class SpecLimits(Model):
         8.0, ge=1, le=1024, description="log size, in MB; of a longer log, the beginning and the end are kept"
     )
     work_dir_mb: float | None = Field(1024.0, ge=1, description="size of working and temporary directories, in MB")
-
-
-class Retries(Model):
-    """How often a failed attempt is retried, by cause, and how many failures end the sweep."""
-
-    infrastructure: int = Field(3, ge=0, le=100, description="retries after a lost slot or machine, or a slow start")
-    memory: int = Field(1, ge=0, le=100, description="retries after host or device memory ran out")
-    user: int = Field(0, ge=0, le=100, description="retries after your code failed, hung or exceeded a time limit")
-    max_consecutive_failures: int = Field(10, ge=1, description="consecutive failed trials after which the sweep fails")
-    identical_failures: int | None = Field(
-        3, ge=1, description="consecutive trials with the same error, before any has finished, after which it fails"
-    )

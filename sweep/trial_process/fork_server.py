@@ -35,15 +35,14 @@ from podium.sweep.protocol.fork_server_messages import (
 )
 from podium.sweep.protocol.limits import MAX_PACKET_BYTES
 from podium.sweep.runtime.fail_points import fail_point
-from podium.sweep.runtime.fork_without_hooks import fork_without_hooks
+from podium.sweep.runtime.fork_without_hooks import count_threads, fork_without_hooks
+from podium.sweep.runtime.process_title import name_process
 from podium.sweep.runtime.process_trees import (
     become_subreaper,
-    count_threads,
     die_with_parent,
     kill_descendants,
     kill_orphans,
     lower_priority_of_session,
-    name_process,
     reap,
 )
 from podium.sweep.trial_process import attempt

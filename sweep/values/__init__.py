@@ -6,11 +6,12 @@ Modules:
     annotation_checks                Checks the note and the tags that users attach to a trial
     assignment                       The assignment of an attempt to a slot: its identity, parameters, program and
                                      limits
-    attempt_outcomes                 Determines the outcome of an attempt from its process's last report and exit status
+    attempt_outcomes                 What a trial process reports of its attempt, and why a slot kills it
     code_references                  References to user functions, `module:function`, and reserved module names
     constraints_and_user_attributes  Constraints and user attributes of a trial: what it may set, and whether it is
                                      infeasible
     decimal_steps                    Steps of a range in decimal arithmetic, so that 3 steps of 0.1 are 0.3
+    device                           A device and its slot, as the scheduler knows them
     device_state                     The states of a device and their transitions
     errors                           All errors that a user may see
     failure_causes                   The causes of failed attempts: all of them, those of the infrastructure, and those
@@ -21,6 +22,7 @@ Modules:
     number_patterns                  Regular expressions for numbers in printed text: `auto`, `${number}`, truncated
                                      matches
     objective_reduction              Reduces the reported values of a trial to its result: last, min or max
+    predictions_file                 Names in the file of a user's predictions
     range_sampling                   Samples numbers from a range of the search space without Optuna
     returned_values                  Converts the return value of a trial's function to the values of its objectives
     search_messages                  The values exchanged with the search: earlier trials, proposals, pruning decisions

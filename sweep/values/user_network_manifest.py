@@ -18,8 +18,6 @@ HEADER = "user_network"  # in the metadata of the model's file
 EXAMPLE, ANSWERS = "podium.example", "podium.answers"  # tensors next to the weights: some input rows and their outputs
 EXAMPLE_ROWS = 4
 MAX_FEATURES = 2**31
-TARGETS = "targets."  # prefix of a split's name, next to the predictions: the true targets
-TARGETS_SHA256 = "targets_sha256"  # in the metadata of the predictions: of all targets in the file
 
 
 class Outputs(StrEnum):

@@ -15,20 +15,18 @@ from sqlalchemy import insert, update
 from podium.db.schema import tables
 from podium.db.schema.engine import Database
 from podium.db.stores import sweeps
-from podium.sweep.lifecycle.database_changes import (
+from podium.sweep.lifecycle.pending_commands import Enqueued
+from podium.sweep.lifecycle.recorded_changes import (
     AttemptEnded,
     AttemptPlaced,
     AttemptStarted,
     Change,
     DeviceChanged,
     DeviceDrained,
-    Enqueued,
     MetricPoint,
     ParamDefined,
     RequestObsolete,
     SearchAttributesChanged,
-    StoredSweep,
-    StoredTrial,
     SweepChanged,
     SweepWarned,
     TrialDropped,
@@ -36,6 +34,7 @@ from podium.sweep.lifecycle.database_changes import (
     TrialRetried,
 )
 from podium.sweep.lifecycle.scheduler_ports import Recorder
+from podium.sweep.lifecycle.stored_sweeps import StoredSweep, StoredTrial
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.assignment import AttemptKey, Params

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.sweep.runtime.process_trees import process_name
+from podium.sweep.runtime.process_title import process_name
 from tests.faults.victims import Census
 from tests.running_service import RunningService, function_sweep, wait_for
 from tests.specs import builtin_document

@@ -12,7 +12,8 @@ import pytest
 
 from podium.sweep.protocol.slot_commands import SlotCommand
 from podium.sweep.protocol.slot_messages import SUPERSEDED, SlotDescription, decode_events, encode_commands
-from podium.sweep.runtime.process_trees import children, process_name
+from podium.sweep.runtime.process_title import process_name
+from podium.sweep.runtime.process_trees import children
 from podium.sweep.values.assignment import Assignment, Limits
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Ended, Started

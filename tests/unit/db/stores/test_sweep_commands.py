@@ -7,7 +7,7 @@ import threading
 from podium.db.schema.engine import Database
 from podium.db.stores import sweep_commands, sweeps
 from podium.sweep.lifecycle.allowed_commands import SweepCommand
-from podium.sweep.lifecycle.database_changes import SweepChanged
+from podium.sweep.lifecycle.recorded_changes import SweepChanged
 from podium.sweep.values.errors import NotPossibleError
 from podium.sweep.values.states import SweepState
 from tests.service_rig import AT, ServiceRig

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podium.sweep.lifecycle.consecutive_failures import ConsecutiveFailures, normalized_error
-from podium.sweep.spec.trial_limits import Retries
+from podium.sweep.spec.retries import Retries
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.states import SweepState, TrialState
 from tests.rig import Rig

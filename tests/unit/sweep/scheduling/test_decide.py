@@ -9,16 +9,14 @@ from typing import get_args
 
 import pytest
 
-from podium.sweep.lifecycle.database_changes import (
+from podium.sweep.lifecycle.recorded_changes import (
     AttemptEnded,
     AttemptPlaced,
     DeviceChanged,
     MetricPoint,
-    StoredSweep,
     TrialPlanned,
 )
 from podium.sweep.lifecycle.scheduler_messages import (
-    Device,
     Message,
     SlotEvents,
     SlotLost,
@@ -27,24 +25,19 @@ from podium.sweep.lifecycle.scheduler_messages import (
     TrialProposed,
     Wake,
 )
+from podium.sweep.lifecycle.stored_sweeps import StoredSweep
 from podium.sweep.protocol.slot_commands import StartAttempt, StopAttempt
 from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.scheduling.actions import AskTrial, CleanUpAttempt, OpenSearch, ReportValue, TellTrial
 from podium.sweep.scheduling.attempt_events import EVENT_HANDLERS
 from podium.sweep.scheduling.command_handler import CommandHandler
 from podium.sweep.scheduling.decide import MESSAGE_HANDLERS, decide, resolve_orphans, suspend
-from podium.sweep.scheduling.decisions import (
-    AskTrial,
-    CleanUpAttempt,
-    Decision,
-    Instant,
-    OpenSearch,
-    ReportValue,
-    TellTrial,
-)
+from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.disk_gate import FULL_S, JUST_FULL, reports_full_disk
 from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.scheduling.trial_placement import place_trials, plan_asks
 from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.device import Device
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.search_messages import TrialPlan
 from podium.sweep.values.slot_events import Ended, Event, Reported
@@ -187,9 +180,9 @@ def test_every_message_and_event_has_a_handler() -> None:
 # Structure of the code.
 
 PURE = (
-    "active_sweeps", "ask_pacing", "assignment_builder", "attempt_events", "command_handler", "decide", "decisions",
-    "device_availability", "device_ledger", "device_time", "disk_gate", "fair_share", "live_sweep", "live_trial",
-    "trial_placement", "scheduler_state", "past_trials", "slot_watchdog", "sweep_budget", "sweep_endings",
+    "actions", "active_sweeps", "ask_pacing", "assignment_builder", "attempt_events", "command_handler", "decide",
+    "decision", "device_availability", "device_ledger", "device_time", "disk_gate", "fair_share", "live_sweep",
+    "live_trial", "past_trials", "scheduler_state", "slot_watchdog", "sweep_budget", "sweep_endings", "trial_placement",
     "wait_and_idle_reasons",
 )  # fmt: skip
 IMPURE = ("time", "threading", "queue", "os", "subprocess", "random", "podium.db", "podium.sweep.runtime.clock")

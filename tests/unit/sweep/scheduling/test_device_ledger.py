@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from podium.sweep.lifecycle.scheduler_messages import Device
 from podium.sweep.scheduling.device_ledger import Slot
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.values.assignment import Assignment, AttemptKey
+from podium.sweep.values.device import Device
 from podium.sweep.values.device_state import USABLE_DEVICE_STATES, DeviceState
 from podium.sweep.values.errors import IllegalTransitionError
 

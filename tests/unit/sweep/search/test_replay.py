@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from podium.sweep.lifecycle.database_changes import StoredSweep
+from podium.sweep.lifecycle.stored_sweeps import StoredSweep
 from podium.sweep.scheduling.past_trials import past_trials
 from podium.sweep.search.sweep_search import TRIALS_TOLD, Search
 from podium.sweep.values.failure_causes import Cause

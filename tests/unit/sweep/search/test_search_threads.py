@@ -144,7 +144,7 @@ def test_other_trials_are_pruned_and_told_while_process_computes() -> None:
 
 
 def test_clone_waits_for_earlier_asks_and_needs_no_sampler(bench: Bench) -> None:
-    from podium.sweep.lifecycle.database_changes import Enqueued
+    from podium.sweep.lifecycle.pending_commands import Enqueued
 
     bench.thread.ask(deadline_s=LONG_S)
     bench.thread.ask(Enqueued(5, 3, {"x": 0.125}))

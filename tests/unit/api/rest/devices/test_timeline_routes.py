@@ -20,7 +20,7 @@ from podium.api.rest.devices.short_intervals import Interval, merge_short
 from podium.db.queries.busy_intervals import BusyRow, TimelineInterval
 from podium.db.stores import device_history, restored_trials
 from podium.db.stores.device_history import DeviceStateRow
-from podium.sweep.lifecycle.database_changes import AttemptEnded, AttemptPlaced, Change, DeviceChanged, TrialPlanned
+from podium.sweep.lifecycle.recorded_changes import AttemptEnded, AttemptPlaced, Change, DeviceChanged, TrialPlanned
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.device_state import DeviceState, RecordedState

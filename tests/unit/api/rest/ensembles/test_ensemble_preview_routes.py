@@ -21,7 +21,7 @@ from podium.ensemble.building.trial_artifacts import Architecture
 from podium.ensemble.values.ensemble_spec import Split, Task
 from podium.sweep.data import datasets
 from podium.sweep.data.datasets import Dataset
-from podium.sweep.lifecycle.database_changes import ArtifactSaved
+from podium.sweep.lifecycle.recorded_changes import ArtifactSaved
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.slot_events import Saved

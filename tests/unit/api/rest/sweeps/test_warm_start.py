@@ -8,7 +8,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from podium.api.cli.terminal import terminal_output
-from podium.sweep.lifecycle.database_changes import AttemptEnded, EarlierTrial
+from podium.sweep.lifecycle.recorded_changes import AttemptEnded
+from podium.sweep.lifecycle.stored_sweeps import EarlierTrial
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.slot_events import Ended
 from podium.sweep.values.states import TrialState

@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from podium.db.stores import restored_trials
 from podium.sweep.lifecycle.allowed_commands import POSSIBLE_FOR_TRIAL
-from podium.sweep.lifecycle.database_changes import (
+from podium.sweep.lifecycle.recorded_changes import (
     AttemptPlaced,
     ParamDefined,
     TrialDropped,

@@ -10,7 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from podium.db.integrity import file_checks
-from podium.sweep.lifecycle.database_changes import ArtifactSaved
+from podium.sweep.lifecycle.recorded_changes import ArtifactSaved
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.runtime.regular_files import sha256_of
 from podium.sweep.values.assignment import AttemptKey

@@ -1,4 +1,4 @@
-"""The changes that the scheduler writes, and the stored sweeps that it reads, as plain values. Scheduler process."""
+"""The changes that the scheduler records in the database, as plain values; scheduler process."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from typing import Any
 
 from podium.sweep.values.assignment import AttemptKey, Params, Scalar
 from podium.sweep.values.device_state import DeviceState
-from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.search_messages import FallbackReason
 from podium.sweep.values.slot_events import Ended, Saved, Started
-from podium.sweep.values.states import SweepState, TrialRequest, TrialState
+from podium.sweep.values.states import SweepState, TrialState
 from podium.sweep.values.sweep_wait_reason import Wait
 from podium.sweep.values.sweep_warnings import WarningCode
 
@@ -198,7 +197,6 @@ Change = (
     | DeviceChanged
     | DeviceDrained
 )
-
 # These must survive a power failure; metric points and attributes need to survive only a crash of the process.
 DURABLE: tuple[type, ...] = (
     TrialPlanned,
@@ -211,117 +209,3 @@ DURABLE: tuple[type, ...] = (
     DeviceChanged,
     DeviceDrained,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class StoredTrial:
-    """A trial as it is in the database when the scheduler reads its sweep."""
-
-    trial_id: int
-    number: int
-    state: TrialState
-    params: Params
-    value: float | None
-    attempt: int
-    sampler: str
-    attributes: dict[str, Any]
-    reports: dict[int, float]
-    causes: tuple[Cause, ...]  # of its failed attempts, oldest first
-    forgiven: int = 0  # failures of attempts up to this one do not count
-    ended_at: float | None = None
-    last_cause: Cause | None = None  # of the last attempt that failed, forgiven or not
-    last_message: str = ""  # and its message
-    placed_at: float | None = None  # of an attempt that has not ended: when it was placed
-    seen_at: float | None = None  # and its last heartbeat
-    values: tuple[float, ...] | None = None  # one per objective; the first is `value`
-    constraints: dict[str, float] = field(default_factory=dict)  # above 0 is violated
-    distributions: dict[str, dict[str, Any]] = field(
-        default_factory=dict
-    )  # of parameters that the sweep file does not name
-    placed_on: str | None = None  # of an attempt that has not ended: its device
-
-    def __post_init__(self) -> None:
-        if self.values is None and self.value is not None:
-            object.__setattr__(self, "values", (self.value,))
-
-
-@dataclass(frozen=True, slots=True)
-class EarlierTrial:
-    """A finished or pruned trial of an earlier sweep, used for a warm start."""
-
-    trial_id: int
-    state: TrialState
-    params: Params
-    values: tuple[float, ...] | None = None
-    last_report: tuple[int, float] | None = None  # step and value, of a pruned one
-    constraints: dict[str, float] = field(default_factory=dict)
-    distributions: dict[str, dict[str, Any]] = field(
-        default_factory=dict
-    )  # of parameters that its sweep file does not name
-
-
-@dataclass(frozen=True, slots=True)
-class StoredSweep:
-    """A sweep as the scheduler reads it from the database; `spec` is JSON."""
-
-    sweep_id: int
-    state: SweepState
-    spec: str
-    created_at: float
-    trials: tuple[StoredTrial, ...]
-    reason: str = ""
-    run_cap: int | None = None  # None: as in the spec
-    priority: float | None = None
-    terms: str | None = None  # JSON, see `podium.sweep.lifecycle.budget_usage`
-    started_at: float | None = None  # when its first trial did
-    ended_at: float | None = None
-    over_s: float = 0.0  # seconds between its ends and its continuations
-    device_s: float = 0.0  # of ended attempts
-    earlier: tuple[EarlierTrial, ...] = ()  # used for the warm start of its search, and for nothing else
-    warnings: dict[str, str] = field(default_factory=dict)  # messages by code
-    wait: Wait | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SweepUpdate:
-    """The state and limits of an active sweep as clients have set them."""
-
-    state: SweepState
-    reason: str
-    run_cap: int
-    priority: float
-    terms: str
-    wait: Wait | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TrialCommandRequest:
-    """A client's request for a trial, and the stored trial."""
-
-    sweep_id: int
-    request: TrialRequest
-    trial: StoredTrial
-    cancelled: bool = False  # whether its sweep is cancelled
-
-
-@dataclass(frozen=True, slots=True)
-class Enqueued:
-    """A configuration that a client enqueued in a sweep, and that has not become a trial yet."""
-
-    enqueued_id: int
-    sweep_id: int
-    params: Params
-    distributions: dict[str, dict[str, Any]] = field(
-        default_factory=dict
-    )  # of parameters that the sweep file does not name
-
-
-@dataclass(frozen=True, slots=True)
-class PendingCommands:
-    """The pending commands of clients and the device reservations of ensembles."""
-
-    sweeps: dict[int, SweepUpdate] = field(default_factory=dict)
-    trials: tuple[TrialCommandRequest, ...] = ()
-    enqueued: tuple[Enqueued, ...] = ()
-    dedicated: dict[str, str] = field(default_factory=dict)  # devices that ensembles reserve, and why
-    drained: dict[str, str] = field(default_factory=dict)  # devices that are drained, and why

@@ -1,4 +1,4 @@
-"""The decisions of the scheduler: changes to write, and actions for other threads. Pure; scheduler process."""
+"""The actions that the scheduler decides on, for other threads to execute. Pure; scheduler process."""
 
 from __future__ import annotations
 
@@ -6,20 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from podium.sweep.lifecycle.database_changes import Change, Enqueued
+from podium.sweep.lifecycle.pending_commands import Enqueued
 from podium.sweep.lifecycle.scheduler_ports import ASK_DEADLINE_S, SearchInputs
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.slot_events import StudyRequested, SuggestRequested
 from podium.sweep.values.states import TrialState
-
-
-@dataclass(frozen=True, slots=True)
-class Instant:
-    """The time of a decision, and the measurements for it."""
-
-    wall_s: float  # seconds since the epoch
-    monotonic_s: float
-    disk_shortage: str = ""  # why the data disk allows no new trial, if measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,16 +102,3 @@ class ApplyRetention:
 
 SearchAction = CloseSearch | AskTrial | RetryTrial | ReportValue | SuggestValue | TellTrial
 Action = OpenSearch | SearchAction | ReadStudy | CleanUpAttempt | ApplyRetention
-
-
-@dataclass(slots=True)
-class Decision:
-    """Changes to write, and actions to execute, both in order. Commands for slots wait in the device ledger."""
-
-    changes: list[Change] = field(default_factory=list)
-    actions: list[Action] = field(default_factory=list)
-
-    def __iadd__(self, other: Decision) -> Decision:
-        self.changes += other.changes
-        self.actions += other.actions
-        return self

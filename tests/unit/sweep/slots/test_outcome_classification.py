@@ -7,7 +7,8 @@ import signal
 
 import pytest
 
-from podium.sweep.values.attempt_outcomes import Kill, ReducedResult, ReportedOutcome, attempt_outcome, storable
+from podium.sweep.slots.outcome_classification import attempt_outcome
+from podium.sweep.values.attempt_outcomes import Kill, ReducedResult, ReportedOutcome, storable
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.states import TrialState
 
