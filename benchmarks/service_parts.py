@@ -26,7 +26,7 @@ _BY_COMMAND = {
     "process_template.template": "process templates",
     "ray::": "slots",
     "ray_start_command": "Ray",
-    "process_guardian": "Ray",
+    "ray_component": "Ray",
     "podium.api.cli.app": "serve",
 }
 

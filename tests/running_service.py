@@ -14,8 +14,8 @@ from typing import Any, Self
 
 import psutil
 
-from podium.api.client.access_responses import ComponentInfo
 from podium.api.client.client import Client
+from podium.api.client.readiness_responses import ComponentInfo
 from podium.ensemble.values.ensemble_states import EnsembleState
 from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
 from podium.sweep.values.errors import ServiceError

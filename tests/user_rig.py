@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from podium.ensemble.values.new_version import TrialFiles
+from podium.ensemble.values.candidates import TrialFiles
 from podium.ensemble.worker.network_interface import ModelFile
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
 from podium.sweep.runtime.regular_files import sha256_of

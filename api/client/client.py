@@ -14,10 +14,10 @@ from urllib.parse import quote
 import httpx2
 
 from podium.api.client import suggested_commands
-from podium.api.client.access_responses import LoginLink, NewTokenInfo, Readiness, TokenInfo
 from podium.api.client.connection import RETRY_S, TIMEOUT_S
 from podium.api.client.ensemble_calls import EnsembleCalls, EnsembleName, Rows, serves, settled
 from podium.api.client.import_export_calls import ExportCalls
+from podium.api.client.readiness_responses import Readiness
 from podium.api.client.sweep_responses import (
     BestTrialInfo,
     DeviceInfo,
@@ -26,6 +26,7 @@ from podium.api.client.sweep_responses import (
     TrialDetails,
     TrialInfo,
 )
+from podium.api.client.token_responses import LoginLink, NewTokenInfo, TokenInfo
 from podium.sweep.runtime.component_states import is_running
 from podium.sweep.runtime.layout import DataDirectory, default_data_directory
 from podium.sweep.specfile import code_bundles

@@ -12,8 +12,11 @@ from starlette.types import Scope
 from podium.api.gateway import predictions
 from podium.api.http import arrival_time, problem_details
 from podium.api.http.direct_handler_interface import Cancel, Respond
-from podium.api.http.request_guard import GuardedApp, Headers, guarded_headers, refusal
+from podium.api.http.host_and_origin_check import refusal
+from podium.api.http.raw_headers import Headers
+from podium.api.http.request_guard import GuardedApp
 from podium.api.http.request_limits import INLINE_SIZE
+from podium.api.http.security_headers import guarded_headers
 from podium.db.access.tokens import Role
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.values.ensemble_snapshot import Snapshot

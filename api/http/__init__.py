@@ -22,6 +22,7 @@ Modules:
     float32_conversion        Converts input rows to float32 and finds integers that float32 cannot represent
     garbage_collection        Collects garbage less often than Python by default, which takes a tenth of the time of
                               reads
+    host_and_origin_check     Refuses requests with an unknown host or from another origin
     host_names                Allowed host names, against DNS rebinding
     inference_errors          Errors of the Open Inference Protocol: its clients expect the message under `error`
     npy_answer                A prediction in NumPy's .npy format, for clients that accept application/x-npy
@@ -30,6 +31,7 @@ Modules:
     prediction_rows           Parses and checks input rows, from JSON or NumPy's .npy format
     problem_details           Errors as problem+json (RFC 9457): the table of problem types, and the type of each error
     problem_schema            Problem responses in the OpenAPI document: their schema, and the list of problem types
+    raw_headers               The headers of an ASGI message, as bytes
     reject_duplicate_keys     Rejects JSON with a duplicate key in one object: parsers disagree on which value wins
     request_body              Reads request bodies within limits on bytes and time
     request_decompression     Decompresses request bodies up to a size limit
@@ -37,6 +39,7 @@ Modules:
     request_limits            Every limit on a request: bytes, rows, seconds
     route_dependencies        Dependencies and parameter types that routes share
     route_roles               The roles that routes declare; without a role, or `PUBLIC`, an app does not start
+    security_headers          Security headers for every response
     service_context           The service that a request reaches: its settings and its database. Imports no web
                               framework
     slow_connections          Tracks what each client still has to send or read, and since when

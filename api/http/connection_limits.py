@@ -21,7 +21,7 @@ from uvicorn.server import ServerState
 from podium.api.http import arrival_time
 from podium.api.http.cancel_on_disconnect import EXTENSION, DisconnectSignal
 from podium.api.http.problem_details import ProblemType, problem
-from podium.api.http.request_guard import HEADERS
+from podium.api.http.security_headers import HEADERS
 from podium.api.http.slow_connections import Awaited, SlowConnections
 
 MAX_CONNECTIONS = 16_384

@@ -28,7 +28,7 @@ from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.fork_without_hooks import count_threads
 from podium.sweep.runtime.process_trees import become_subreaper, kill_orphans
 from podium.sweep.runtime.service_settings import ServiceSettings
-from podium.sweep.slots import process_guardian
+from podium.sweep.slots import ray_component, ray_connection
 from podium.sweep.values.errors import DatabaseError, PodiumError, ServiceError
 
 STOP_S = 7.0  # of the components; Ray's guardian has its own, shorter, limit
@@ -38,7 +38,7 @@ FIRST_BACKOFF_S = 0.1
 MAX_BACKOFF_S = 2.0  # a component that is killed repeatedly is back within 5 s
 STABLE_S = 30.0  # uptime after which the backoff is reset
 _MODULES = {
-    "ray": "podium.sweep.slots.process_guardian",
+    "ray": "podium.sweep.slots.ray_component",
     "api": "podium.api.rest.main",
     "gateway": "podium.api.gateway.main",
     "scheduler": "podium.sweep.scheduling.main",
@@ -92,8 +92,8 @@ class Supervisor:
         self._ray_address = ""
         self._certificate = service_certificate.read_certificate(Path(settings.tls_cert)) if settings.tls_cert else None
         self._database: tuple[int, int] | None = None
-        ours = {name: value for name, value in os.environ.items() if name not in process_guardian.OTHER_RAY_VARIABLES}
-        self._environment = {**ours, **process_guardian.environment(settings.data), PARENT_PID: str(os.getpid())}
+        ours = {name: value for name, value in os.environ.items() if name not in ray_connection.OTHER_RAY_VARIABLES}
+        self._environment = {**ours, **ray_connection.environment(settings.data), PARENT_PID: str(os.getpid())}
 
     def run(self, prepare: Callable[[Callable[[], bool]], None] = lambda _: None) -> None:
         """Serve until SIGTERM or SIGINT. Raises `PodiumError` if it cannot start; then no process is left running.
@@ -251,7 +251,7 @@ class Supervisor:
     def _find_ray(self) -> bool:
         """Read Ray's address; False if Ray is ending, since it removes the file before it exits."""
         try:
-            self._ray_address = process_guardian.address_of(self._settings.runtime)
+            self._ray_address = ray_connection.address_of(self._settings.runtime)
         except FileNotFoundError:
             return False
         return True
@@ -329,7 +329,7 @@ class Supervisor:
         ray = self._components["ray"].process
         if ray is not None and ray.poll() is None:
             ray.terminate()
-        self._wait(self._components["ray"], time.monotonic() + 2 * process_guardian.STOP_S)
+        self._wait(self._components["ray"], time.monotonic() + 2 * ray_component.STOP_S)
         kill_orphans(set())
         self._settings.data.service_file.unlink(missing_ok=True)
 

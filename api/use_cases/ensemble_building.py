@@ -12,8 +12,9 @@ from podium.db.stores import candidates, ensemble_reader, ensemble_writer, sweep
 from podium.db.stores.ensemble_reader import EnsembleRow, VersionRow
 from podium.ensemble.building.ensemble_preview import Preview, preview
 from podium.ensemble.building.version_building import VersionBuilder
+from podium.ensemble.values.candidates import TrialFiles
 from podium.ensemble.values.ensemble_spec import EnsembleRequest, VersionRequest
-from podium.ensemble.values.new_version import NewVersion, TrialFiles
+from podium.ensemble.values.new_version import NewVersion
 from podium.sweep.runtime.weights_lock import hold_weights
 from podium.sweep.values.errors import EnsembleError
 

@@ -17,7 +17,7 @@ from podium.db.stores import ensemble_reader, evaluations
 from podium.db.stores.ensemble_reader import EnsembleRow, VersionRow
 from podium.ensemble.values.ensemble_spec import POSTED, Split, Task
 from podium.ensemble.values.ensemble_states import SERVING_STATES, MemberState
-from podium.ensemble.values.new_version import used_splits
+from podium.ensemble.values.used_splits import used_splits
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.values.errors import ConflictError, EnsembleError, NotFoundError
 

@@ -13,8 +13,8 @@ from enum import StrEnum
 
 from sqlalchemy import Connection, text
 
-from podium.db.queries import trial_pages
-from podium.db.stores import restored_trials
+from podium.db.queries import best_trials
+from podium.db.stores import scheduler_recovery
 from podium.sweep.lifecycle.sweep_import import SAMPLER
 from podium.sweep.values.constraints_and_user_attributes import is_infeasible
 from podium.sweep.values.failure_causes import Cause
@@ -348,7 +348,7 @@ def integrity_problems(connection: Connection) -> Iterator[Breach]:
 def _sweep_by_sweep(connection: Connection) -> Iterator[Breach]:
     for sweep_id, goal in connection.execute(text("SELECT id, goal FROM sweeps")).all():
         try:
-            stored = restored_trials.stored_trials(connection, sweep_id)
+            stored = scheduler_recovery.stored_trials(connection, sweep_id)
         except ValueError as error:
             yield Breach("counts", {"sweep_id": sweep_id}, f"a restarted scheduler cannot read its trials: {error}")
             continue
@@ -368,7 +368,7 @@ def _sweep_by_sweep(connection: Connection) -> Iterator[Breach]:
         ]
         expected = [trial.trial_id for _, trial in sorted(done, key=lambda item: (sign * item[0], item[1].number))][:10]
         try:
-            found = [row.id for row in trial_pages.best(connection, sweep_id, goal, 10) if row.value is not None]
+            found = [row.id for row in best_trials.best(connection, sweep_id, goal, 10) if row.value is not None]
         except ValueError as error:
             yield Breach("best", {"sweep_id": sweep_id}, f"its trials cannot be read: {error}")
             continue

@@ -3,6 +3,7 @@
 Runs in the api process; study pages run in the scheduler.
 
 Modules:
+    best_trials                 Reads the best trials of a sweep, and its Pareto front
     busy_intervals              The attempts of a device in an interval of time, short ones merged by bucket
     chart_points                Trials of a sweep as columns of plain values for charts: all matches, or a sample
     curves                      Downsampled learning curves of the trials of a sweep, the most relevant first
@@ -13,10 +14,13 @@ Modules:
     importances                 Stored parameter importances, and the data to compute them
     study_requests_from_trials  Reads the answers to the queries of `trial.study`: the best trial, pages of trials, a
                                 curve
-    sweep_activity              The devices that sweeps use now, and the duration of their recent trials
+    sweep_activity              The devices that sweeps use now, the duration of their recent trials, and how busy their
+                                devices were
+    trial_artifact_rows         Reads which files trials have saved
+    trial_attempts              Reads the attempts of trials, and which trials run
     trial_cursor                Cursors of pages of trials: the sort key and its values at the end of a page
     trial_filter                Filters of trials, `state:failed lr<0.01`, as SQL conditions
     trial_order                 Sort orders of trials: by number, value, parameter, state or device
-    trial_pages                 Reads pages of trials, the best trials, attempts and files
+    trial_pages                 Reads pages of sorted trials
     trial_table                 A window of a sweep's trials as columns, filtered and sorted
 """

@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, func, select, te
 from podium.db.queries.derived_trial_columns import DURATION_S
 from podium.db.schema.tables import attempts, trial_params, trials
 from podium.db.stores.sweeps import SweepRow
-from podium.db.stores.trial_values_and_attributes import FEASIBLE
+from podium.db.stores.trial_feasibility import FEASIBLE
 from podium.sweep.lifecycle.pareto import fronts
 from podium.sweep.values.states import TrialState
 

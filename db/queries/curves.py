@@ -13,7 +13,7 @@ from podium.db.queries.trial_filter import IN_NUMBER_ORDER
 from podium.db.schema.tables import metrics, trials
 from podium.db.stores import metrics as metric_points
 from podium.db.stores.sweeps import SweepRow
-from podium.db.stores.trial_values_and_attributes import FEASIBLE
+from podium.db.stores.trial_feasibility import FEASIBLE
 from podium.sweep.values.states import TrialState
 
 MAX_RANKED = 500  # trials whose metric names are listed: the first ones shown

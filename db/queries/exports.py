@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Table, func, select, text
 
-from podium.db.queries import trial_pages
+from podium.db.queries import trial_artifact_rows, trial_pages
 from podium.db.queries.trial_cursor import Position
 from podium.db.schema.tables import attempts, metrics, trial_attrs, trial_params, trials
 from podium.db.stores import sweeps
@@ -83,7 +83,7 @@ class ExportedTrial:
     message: str | None
     distributions: dict[str, Any]  # of parameters that the sweep file does not define
     curves: Curves = field(default_factory=dict)
-    artifacts: tuple[trial_pages.ArtifactRow, ...] = ()  # existing files
+    artifacts: tuple[trial_artifact_rows.ArtifactRow, ...] = ()  # existing files
 
 
 def export_schema(connection: Connection, sweep_id: int) -> ExportSchema:
@@ -138,7 +138,7 @@ def read_batch(
     ids = [row.id for row in rows]
     ends = _ends(connection, ids)
     own = _distributions(connection, ids)
-    left = trial_pages.files_of(connection, ids)
+    left = trial_artifact_rows.files_of(connection, ids)
     return [
         ExportedTrial(
             row, *ends.get(row.id, (None, None)), own.get(row.id, {}), found.get(row.id, {}), left.get(row.id, ())

@@ -11,8 +11,8 @@ from sqlalchemy import ColumnElement, Connection, func, select
 from sqlalchemy.dialects.sqlite import insert
 
 from podium.db.schema.tables import importances, trial_params, trial_values, trials
-from podium.db.stores.restored_trials import params_of
 from podium.db.stores.sweeps import SweepRow
+from podium.db.stores.trial_params import params_of
 from podium.sweep.values.errors import BadRequestError
 from podium.sweep.values.states import TrialState
 

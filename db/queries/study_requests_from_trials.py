@@ -8,10 +8,10 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from podium.db.queries import trial_pages
+from podium.db.queries import best_trials, trial_pages
 from podium.db.schema.tables import trial_params, trials
 from podium.db.stores import metrics, retention_plan
-from podium.db.stores.restored_trials import distributions_of
+from podium.db.stores.trial_params import distributions_of
 from podium.db.stores.trial_reader import TrialRow
 from podium.sweep.spec.sweep_spec import spec_from_json
 from podium.sweep.values.slot_events import StudyRequested
@@ -38,7 +38,7 @@ def answer_query(
         return {"curve": _curve(connection, sweep_id, request.number)}
     if request.what == "best":
         goal = spec_from_json(retention_plan.spec_of(connection, sweep_id)).metric.goal
-        found = trial_pages.best(connection, sweep_id, goal, 1)
+        found = best_trials.best(connection, sweep_id, goal, 1)
         return {"trials": _records(connection, sweep_id, found), "next": None}
     return _page(connection, sweep_id, request.number, page_trials, page_bytes)
 

@@ -26,7 +26,7 @@ from podium.db.schema.tables import (
     trials,
 )
 from podium.db.stores.sweeps import SweepRow, parameters_of
-from podium.db.stores.trial_values_and_attributes import FEASIBLE
+from podium.db.stores.trial_feasibility import FEASIBLE
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.search_messages import FallbackReason
 from podium.sweep.values.states import TrialState

@@ -3,38 +3,45 @@
 Runs in the api process, the scheduler and the ensemble host.
 
 Modules:
-    budget_usage                 Reads how much of its budget a sweep has used, and the history of its best value
-    candidates                   Trials that can be ensemble members, with their saved files
-    device_commands              Commands of clients for devices, validated and written in one transaction: drain,
-                                 return
-    device_history               The history of device states with reasons: written by the scheduler, read by the
-                                 timeline
-    devices                      Devices with their running trials and ensemble members
-    driver_statements            Statements that the scheduler executes for every trial, compiled once and given to the
-                                 driver as text
-    ensemble_reader              Reads ensembles, versions and members
-    ensemble_writer              Writes ensembles: create, add version, promote, roll back, stop, start, retire
-    evaluations                  Evaluations of ensembles: queued by the api, run by the ensemble host
-    events                       The event outbox: a change and its event are one transaction, and clients follow events
-                                 by id
-    id_list                      Lists of ids as one parameter of a statement
-    imports                      Stores imported trials as a finished sweep
-    installed_packages           Lists of packages installed at the submission of sweeps, stored once by hash
-    metrics                      Metric points: one row per trial, name and step; the first report of a step is kept
-    replicas                     Replicas, the processes that serve ensemble members
-    restored_trials              Reads trials for the scheduler after a restart, and pending requests of clients
-    retention_plan               Which files a sweep's retention policy removes, and the record of removed files
-    scheduler_lease              The scheduler's lease: one row with an epoch that fences out a replaced scheduler
-    sweep_commands               Commands of clients for sweeps, validated and written in one transaction: pause, stop,
-                                 extend
-    sweep_warnings               Warnings of sweeps: at most one per code, deleted when it no longer holds
-    sweeps                       Sweeps: accept, read, change state
-    trial_annotations            Notes and tags of trials
-    trial_commands               Commands of clients for trials, validated and written in one transaction: stop, retry,
-                                 clone, annotate
-    trial_reader                 Reads trials with parameters, values, tags and the current attempt
-    trial_values_and_attributes  Further values, constraints and attributes of ended trials
-    trial_writer                 Writes trials and attempts
-    warm_starts                  The earlier trials that a sweep starts from: selected by the api at submission, read by
-                                 the scheduler
+    budget_usage                         Reads how much of its budget a sweep has used, and the history of its best
+                                         value
+    candidates                           Trials that can be ensemble members, with their saved files
+    device_commands                      Commands of clients for devices, validated and written in one transaction:
+                                         drain, return
+    device_history                       The history of device states with reasons: written by the scheduler, read by
+                                         the timeline
+    devices                              Devices with their running trials and ensemble members
+    driver_statements                    Statements that the scheduler executes for every trial, compiled once and given
+                                         to the driver as text
+    ensemble_reader                      Reads ensembles, versions and members
+    ensemble_writer                      Writes ensembles: create, add version, promote, roll back, stop, start, retire
+    evaluations                          Evaluations of ensembles: queued by the api, run by the ensemble host
+    events                               The event outbox: a change and its event are one transaction, and clients
+                                         follow events by id
+    id_list                              Lists of ids as one parameter of a statement
+    imports                              Stores imported trials as a finished sweep
+    installed_packages                   Lists of packages installed at the submission of sweeps, stored once by hash
+    metrics                              Metric points: one row per trial, name and step; the first report of a step is
+                                         kept
+    pending_trial_commands               Reads the requests and configurations of clients that the scheduler has not
+                                         executed yet
+    replicas                             Replicas, the processes that serve ensemble members
+    retention_plan                       Which files a sweep's retention policy removes, and the record of removed files
+    scheduler_lease                      The scheduler's lease: one row with an epoch that fences out a replaced
+                                         scheduler
+    scheduler_recovery                   Reads the trials that the scheduler needs after a restart
+    sweep_commands                       Commands of clients for sweeps, validated and written in one transaction:
+                                         pause, stop, extend
+    sweep_warnings                       Warnings of sweeps: at most one per code, deleted when it no longer holds
+    sweeps                               Sweeps: accept, read, change state
+    trial_annotations                    Notes and tags of trials
+    trial_commands                       Commands of clients for trials, validated and written in one transaction: stop,
+                                         retry, clone, annotate
+    trial_feasibility                    The SQL condition of trials that violate no constraint
+    trial_params                         Reads the parameters of trials, and their distributions
+    trial_reader                         Reads trials with parameters, values, tags and the current attempt
+    trial_values_constraints_attributes  Further values, constraints and attributes of ended trials
+    trial_writer                         Writes trials and attempts
+    warm_starts                          The earlier trials that a sweep starts from: selected by the api at submission,
+                                         read by the scheduler
 """

@@ -6,7 +6,7 @@ from sqlalchemy import Connection, func, select, tuple_
 
 from podium.db.schema.tables import attempts, trials
 from podium.db.stores.sweeps import SweepRow
-from podium.db.stores.trial_values_and_attributes import FEASIBLE
+from podium.db.stores.trial_feasibility import FEASIBLE
 from podium.sweep.lifecycle.budget_usage import BestValueTracker, BudgetTerms, BudgetUsage, CountedTrial
 from podium.sweep.values.states import COUNTED_TRIAL_STATES, TrialState
 

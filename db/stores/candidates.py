@@ -14,8 +14,8 @@ from podium.db.schema.tables import (
     trials,
 )
 from podium.db.stores.retention_plan import MODEL
-from podium.db.stores.trial_values_and_attributes import FEASIBLE
-from podium.ensemble.values.new_version import TrialFiles
+from podium.db.stores.trial_feasibility import FEASIBLE
+from podium.ensemble.values.candidates import TrialFiles
 from podium.sweep.values.errors import NotFoundError
 from podium.sweep.values.states import TrialState
 

@@ -38,7 +38,7 @@ from podium.db.schema.tables import (
 from podium.db.schema.tables import events as events_table
 from podium.db.stores import events
 from podium.db.stores.events import NewEvent
-from podium.db.stores.trial_values_and_attributes import FEASIBLE
+from podium.db.stores.trial_feasibility import FEASIBLE
 from podium.ensemble.values.ensemble_states import EnsembleState
 from podium.sweep.lifecycle.pareto import fronts
 from podium.sweep.runtime.layout import ARTIFACTS

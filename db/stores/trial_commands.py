@@ -11,7 +11,7 @@ from sqlalchemy import Connection, insert, select, update
 from podium.db.schema.tables import enqueued, trial_params, trials
 from podium.db.stores import events, sweep_commands, sweeps, trial_annotations, trial_reader
 from podium.db.stores.events import NewEvent
-from podium.db.stores.restored_trials import distributions_of
+from podium.db.stores.trial_params import distributions_of
 from podium.db.stores.trial_reader import TrialRow
 from podium.sweep.lifecycle.allowed_commands import (
     TrialCommand,

@@ -7,10 +7,10 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, select
 
-from podium.db.schema.tables import attempts, trial_params, trials
-from podium.db.stores import trial_annotations, trial_values_and_attributes
+from podium.db.schema.tables import attempts, enqueued, trial_params, trials
+from podium.db.stores import trial_annotations, trial_values_constraints_attributes
 from podium.db.stores.id_list import id_list
-from podium.db.stores.restored_trials import params_of
+from podium.db.stores.trial_params import params_of
 from podium.sweep.values.assignment import Params
 from podium.sweep.values.errors import NotFoundError
 from podium.sweep.values.search_messages import FallbackReason
@@ -86,7 +86,7 @@ def select_trials(
     rows = connection.execute(statement).all()
     ids = id_list(row[0] for row in rows)
     params = params_of(connection, trial_params.c.trial_id.in_(ids))
-    notes = trial_values_and_attributes.details_of(connection, ids, user_attrs=True)
+    notes = trial_values_constraints_attributes.details_of(connection, ids, user_attrs=True)
     tags = trial_annotations.tags_of(connection, ids)
     return [
         TrialRow(
@@ -118,3 +118,11 @@ def select_trials(
             error, proposed_for, device_id, cause,
         ) in rows
     ]  # fmt: skip
+
+
+def cloned_from(connection: Connection, trial_id: int) -> int | None:
+    """The trial that a client cloned to create this one; None otherwise."""
+    found: int | None = connection.execute(
+        select(enqueued.c.cloned_from).where(enqueued.c.trial_id == trial_id)
+    ).scalar_one_or_none()
+    return found

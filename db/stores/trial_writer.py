@@ -11,7 +11,7 @@ from sqlalchemy.dialects import sqlite
 
 from podium.db.schema.tables import artifacts, attempts, trial_params, trials
 from podium.db.schema.tables import enqueued as enqueued_table
-from podium.db.stores import events, trial_values_and_attributes
+from podium.db.stores import events, trial_values_constraints_attributes
 from podium.db.stores.driver_statements import DriverStatement
 from podium.db.stores.events import NewEvent
 from podium.sweep.lifecycle.recorded_changes import (
@@ -238,7 +238,7 @@ def end(connection: Connection, ended: Sequence[AttemptEnded]) -> None:
             continue  # rejected by the fencing
         payload: dict[str, object] = {"number": item.number, "value": item.event.value, "cause": item.event.cause}
         if item.state in TERMINAL_TRIAL_STATES:
-            trial_values_and_attributes.add(connection, item)
+            trial_values_constraints_attributes.add(connection, item)
             if item.objectives and item.state is TrialState.FINISHED:
                 payload["values"] = list(item.event.values or ())
         event = NewEvent(
@@ -290,7 +290,7 @@ def retry(connection: Connection, retried: Sequence[TrialRetried]) -> None:
         ),
         [{"b_id": item.trial_id} for item in retried],
     )
-    trial_values_and_attributes.forget(connection, [item.trial_id for item in retried])
+    trial_values_constraints_attributes.forget(connection, [item.trial_id for item in retried])
     _add_events(connection, retried, TrialState.WAITING)
 
 

@@ -10,9 +10,9 @@ from sqlalchemy import ColumnElement, Connection, Select, func, insert, select, 
 
 from podium.db.schema.tables import metrics, trial_params, trial_values, trials, warm_trials
 from podium.db.schema.tables import sweeps as sweep_table
-from podium.db.stores import sweeps, trial_values_and_attributes
-from podium.db.stores.restored_trials import distributions_of, params_of
-from podium.db.stores.trial_values_and_attributes import FEASIBLE
+from podium.db.stores import sweeps, trial_values_constraints_attributes
+from podium.db.stores.trial_feasibility import FEASIBLE
+from podium.db.stores.trial_params import distributions_of, params_of
 from podium.sweep.lifecycle.stored_sweeps import EarlierTrial
 from podium.sweep.lifecycle.warm_start_compatibility import WarmStart, incompatible_objectives, select_trials
 from podium.sweep.spec.sweep_spec import SweepSpec
@@ -111,7 +111,7 @@ def earlier_trials(connection: Connection, sweep_id: int) -> tuple[EarlierTrial,
     rows = connection.execute(select(trials).where(trials.c.id.in_(ids)).order_by(trials.c.id)).all()
     params = params_of(connection, trial_params.c.trial_id.in_(ids))
     distributions = distributions_of(connection, trial_params.c.trial_id.in_(ids))
-    notes = trial_values_and_attributes.details_of(connection, ids)
+    notes = trial_values_constraints_attributes.details_of(connection, ids)
     reports = _last_reports(connection, sweep_id)
     return tuple(
         EarlierTrial(

@@ -20,9 +20,10 @@ from podium.ensemble.building.version_building import MAX_CANDIDATES, Decision, 
 from podium.ensemble.scoring.combine import combine
 from podium.ensemble.scoring.degradation import Scores, scores_of
 from podium.ensemble.scoring.evaluation import Evaluation, evaluate
+from podium.ensemble.values.candidates import TrialFiles
 from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import REGRESSION_RULES, EnsembleRequest, Rule, Select, Split, Task
-from podium.ensemble.values.new_version import TrialFiles, used_splits
+from podium.ensemble.values.used_splits import used_splits
 from podium.sweep.values.errors import EnsembleError
 
 ROWS = 2000  # rows of a split that are used: previews are requested repeatedly

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import safe_open
 
+from podium.ensemble.values.candidates import TrialFiles
 from podium.ensemble.values.ensemble_spec import Split, Task
-from podium.ensemble.values.new_version import TrialFiles
 from podium.sweep.data import datasets
 from podium.sweep.data.datasets import Dataset
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory

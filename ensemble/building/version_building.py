@@ -14,6 +14,7 @@ from podium.ensemble.building import selection, trial_artifacts
 from podium.ensemble.building.selection import Candidate, Selection
 from podium.ensemble.building.trial_artifacts import Architecture
 from podium.ensemble.scoring import fitting
+from podium.ensemble.values.candidates import TrialFiles
 from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import (
     REGRESSION_RULES,
@@ -25,7 +26,7 @@ from podium.ensemble.values.ensemble_spec import (
     Task,
     majority,
 )
-from podium.ensemble.values.new_version import NewVersion, TrialFiles
+from podium.ensemble.values.new_version import NewVersion
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import EnsembleError
 from podium.sweep.values.states import TrialState

@@ -23,7 +23,7 @@ from podium.ensemble.building.trial_artifacts import Architecture
 from podium.ensemble.protocol.gateway_http_client import BASE_URL, GatewayTransport
 from podium.ensemble.scoring.evaluation import evaluate
 from podium.ensemble.values.ensemble_spec import POSTED, Split
-from podium.ensemble.values.new_version import used_splits
+from podium.ensemble.values.used_splits import used_splits
 from podium.sweep.data.datasets import SplitInputs
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.clock import Clock, SystemClock

@@ -16,9 +16,10 @@ from podium.db.stores import (
     device_history,
     devices,
     metrics,
+    pending_trial_commands,
     replicas,
-    restored_trials,
     scheduler_lease,
+    scheduler_recovery,
     sweep_warnings,
     sweeps,
     trial_writer,
@@ -104,7 +105,7 @@ class DatabaseRecorder:
             return [
                 StoredSweep(
                     sweep.id, sweep.state, sweep.spec_json, sweep.created_at,
-                    restored_trials.stored_trials(connection, sweep.id), sweep.reason, sweep.run_cap, sweep.priority,
+                    scheduler_recovery.stored_trials(connection, sweep.id), sweep.reason, sweep.run_cap, sweep.priority,
                     sweep.terms, sweep.started_at, sweep.ended_at, sweep.over_s,
                     budget_usage.device_s(connection, sweep.id),
                     () if sweep.warm_start is None else warm_starts.earlier_trials(connection, sweep.id),
@@ -118,8 +119,8 @@ class DatabaseRecorder:
         with self._database.read() as connection:
             return PendingCommands(
                 sweeps=sweeps.requested_updates(connection, known),
-                trials=restored_trials.pending_requests(connection),
-                enqueued=restored_trials.enqueued(connection),
+                trials=pending_trial_commands.pending_requests(connection),
+                enqueued=pending_trial_commands.enqueued(connection),
                 dedicated=replicas.dedicated(connection),
                 drained=devices.drained(connection),
             )
@@ -169,4 +170,4 @@ class DatabaseRecorder:
     def last_trial_id(self) -> int:
         """The highest trial id in use; 0 when there is none."""
         with self._database.read() as connection:
-            return restored_trials.last_id(connection)
+            return scheduler_recovery.last_id(connection)

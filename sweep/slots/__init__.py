@@ -9,7 +9,8 @@ Modules:
     fork_server_pool        The fork servers of one slot: one without packages, and one for each recent
                             `program.preload`
     outcome_classification  Determines the outcome of an attempt from its process's last report and exit status. Pure
-    process_guardian        Runs Ray's head node and the process template under a guardian that leaves no process behind
+    ray_component           Runs Ray's head node and the process template under a guardian that leaves no process behind
+    ray_connection          How other processes reach this service's Ray: its address, its token, and their variables
     ray_head                Ray's head without its dashboard, its agents and its client server, and with workers forked
                             from a template
     ray_slot_actor          The slot as a Ray actor: Ray reserves a device, and this class determines which one

@@ -18,7 +18,7 @@ import pytest
 
 from podium.api.client.client import Client
 from podium.sweep.runtime.layout import RuntimeDirectory
-from podium.sweep.slots import process_guardian
+from podium.sweep.slots import ray_connection
 from podium.sweep.values.errors import ServiceError
 from tests.running_service import PODIUM, AuditedService, function_sweep, podium, wait_for
 
@@ -247,7 +247,7 @@ def test_serve_continues_when_scheduler_dies_while_ray_ends(lasting: AuditedServ
     (raylet,) = [p for p in psutil.Process(guardian).children(recursive=True) if p.name() == "raylet"]
     raylet.kill()
     wait_for(
-        "Ray's files are gone", lambda: not process_guardian.address_file(RuntimeDirectory.of(lasting.data)).exists()
+        "Ray's files are gone", lambda: not ray_connection.address_file(RuntimeDirectory.of(lasting.data)).exists()
     )
     with contextlib.suppress(ProcessLookupError):
         os.kill(scheduler, signal.SIGKILL)
@@ -285,9 +285,7 @@ def test_restarted_serve_waits_for_processes_of_predecessor(tmp_path: Path, code
 
 
 def _guardians(serve_pid: int) -> list[psutil.Process]:
-    return [
-        p for p in psutil.Process(serve_pid).children() if "podium.sweep.slots.process_guardian" in _command_line(p)
-    ]
+    return [p for p in psutil.Process(serve_pid).children() if "podium.sweep.slots.ray_component" in _command_line(p)]
 
 
 def _ready(data_dir: Path) -> bool:

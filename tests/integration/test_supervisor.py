@@ -17,7 +17,7 @@ from podium.api.serve.supervisor import Supervisor
 from podium.sweep.runtime import component_states
 from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
 from podium.sweep.runtime.service_settings import ServiceSettings
-from podium.sweep.slots import process_guardian
+from podium.sweep.slots import ray_connection
 from tests.repository import ROOT
 from tests.running_service import wait_for
 
@@ -38,7 +38,7 @@ supervisor.Supervisor(ServiceSettings.from_json(sys.argv[1]), lambda line: print
 def data(tmp_path: Path) -> DataDirectory:
     made = DataDirectory(tmp_path / "data")
     made.prepare()
-    process_guardian.ensure_token(made)
+    ray_connection.ensure_token(made)
     return made
 
 
@@ -47,7 +47,7 @@ def supervisor(tmp_path: Path, data: DataDirectory, request: pytest.FixtureReque
     """A running `serve` with components that send heartbeats; the parameter is the number of gateways."""
     runtime = RuntimeDirectory(tmp_path / "run")
     runtime.prepare()
-    address = process_guardian.address_file(runtime)
+    address = ray_connection.address_file(runtime)
     address.parent.mkdir(parents=True)
     address.write_text("127.0.0.1:1")
     settings = ServiceSettings(str(data.root), str(runtime.root), gateways=getattr(request, "param", 1))

@@ -45,14 +45,14 @@ def run(
             else:
                 output.console.print(f"sweep {sweep['id']} {sweep['name']!r} on {client.url}")
                 if sweep["warm_start"] is not None:
-                    output.console.print(output.warm_start(sweep["warm_start"]))
+                    output.console.print(lazy.sweep_output.warm_start(sweep["warm_start"]))
                 (sweep,) = lazy.sweep_progress.follow(client, [sweep["id"]])
-        best = output.top(client, sweep)
+        best = lazy.sweep_output.top(client, sweep)
         if not as_json:
-            line = f"{sweep['state']}: {output.reason(sweep)} ({output.counts(sweep)})"
+            line = f"{sweep['state']}: {lazy.sweep_output.reason(sweep)} ({lazy.sweep_output.counts(sweep)})"
             output.console.print(output.printable(line))
             if best:
-                output.console.print(output.top_table(sweep, best))
+                output.console.print(lazy.sweep_output.top_table(sweep, best))
         ensemble = None
         if has_ensemble := sweep["state"] == "finished" and "ensemble" in sweep["spec"]:
             ensemble = lazy.ensemble_output.follow_block(client, sweep, quiet=as_json)
@@ -87,24 +87,24 @@ def show_sweep(sweep_id: SweepId, data_dir: DataDir = DEFAULT_DATA_DIR, as_json:
     output = lazy.terminal_output
     with lazy.Client.of(data_dir) as client:
         sweep = client.sweep(sweep_id)
-        best = output.top(client, sweep)
+        best = lazy.sweep_output.top(client, sweep)
         built = [client.ensemble(ensemble_id) for ensemble_id in sweep["ensembles"]]
     if as_json:
         output.print_json({**sweep, "top": best})
         return
-    why = output.reason(sweep)
+    why = lazy.sweep_output.reason(sweep)
     reason = f" ({why})" if why else ""
     output.console.print(output.printable(f"sweep {sweep['id']} {sweep['name']!r}: {sweep['state']}{reason}"))
-    output.console.print(f"{output.counts(sweep) or 'no trials yet'}; {output.best(sweep)}")
-    for warning in output.warnings(sweep):
+    output.console.print(f"{lazy.sweep_output.counts(sweep) or 'no trials yet'}; {lazy.sweep_output.best(sweep)}")
+    for warning in lazy.sweep_output.warnings(sweep):
         output.console.print(warning)
-    if used := output.budget(sweep):
+    if used := lazy.sweep_output.budget(sweep):
         output.console.print(f"budget: {used}")
     if sweep["warm_start"] is not None:
-        output.console.print(output.warm_start(sweep["warm_start"]))
+        output.console.print(lazy.sweep_output.warm_start(sweep["warm_start"]))
     if best:
-        output.console.print(output.top_table(sweep, best))
-    for line in output.provenance(sweep):
+        output.console.print(lazy.sweep_output.top_table(sweep, best))
+    for line in lazy.sweep_output.provenance(sweep):
         output.console.print(line)
     for ensemble in built:
         output.console.print(lazy.ensemble_output.headline(ensemble))
@@ -140,7 +140,7 @@ def list_sweeps(
             output.state(sweep["state"]),
             sum(sweep["counts"].values()),
             output.number(None if sweep["best"] is None else sweep["best"]["value"]),
-            "; ".join(filter(None, [output.reason(sweep), *map(str, output.warnings(sweep))])),
+            "; ".join(filter(None, [lazy.sweep_output.reason(sweep), *map(str, lazy.sweep_output.warnings(sweep))])),
         )
         for sweep in found
     ]
@@ -168,7 +168,9 @@ def watch(sweep_ids: SweepIds, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: As
     else:
         for sweep in ended:
             name = f"sweep {sweep['id']} " if len(ended) > 1 else ""
-            output.console.print(f"{name}{sweep['state']}: {output.reason(sweep)} ({output.counts(sweep)})")
+            output.console.print(
+                f"{name}{sweep['state']}: {lazy.sweep_output.reason(sweep)} ({lazy.sweep_output.counts(sweep)})"
+            )
     raise typer.Exit(0 if all(sweep["state"] == "finished" for sweep in ended) else 1)
 
 
@@ -240,7 +242,7 @@ def extend(
     if as_json:
         lazy.terminal_output.print_json(sweep)
     else:
-        used = lazy.terminal_output.budget(sweep)
+        used = lazy.sweep_output.budget(sweep)
         print(f"{_state(sweep)}: up to {sweep['run_cap']} trials, priority {sweep['priority']:g}{used and '; ' + used}")
 
 

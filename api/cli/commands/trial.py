@@ -42,7 +42,7 @@ def list_trials(
     """List the trials of a sweep, with the cause of failures."""
     output = lazy.terminal_output
     with lazy.Client.of(data_dir) as client:
-        names = output.objectives(client.sweep(sweep_id))
+        names = lazy.sweep_output.objectives(client.sweep(sweep_id))
         trials = client.trials(sweep_id, sort, None if state is None else state.value, filter_text)
         found = list(itertools.islice(trials, limit))
     if as_json:
@@ -53,10 +53,10 @@ def list_trials(
             trial["number"],
             trial["id"],
             output.state(trial["state"]),
-            *output.values(trial, names),
+            *lazy.sweep_output.values(trial, names),
             output.number(_duration_s(trial)),
             trial["device"] or "–",
-            trial["cause"] or output.violated(trial),
+            trial["cause"] or lazy.sweep_output.violated(trial),
             output.params(trial["params"]),
         )
         for trial in found
@@ -89,7 +89,9 @@ def show_trial(trial_id: TrialId, data_dir: DataDir = DEFAULT_DATA_DIR, as_json:
         f"{output.params(values) if values else 'value ' + output.number(trial['value'])}"
     )
     output.console.print(output.params(trial["params"]))
-    output.console.print(output.printable(f"sampler: {output.sampler(trial)}"), soft_wrap=True, highlight=False)
+    output.console.print(
+        output.printable(f"sampler: {lazy.sweep_output.sampler(trial)}"), soft_wrap=True, highlight=False
+    )
     if trial["tags"]:
         output.console.print(f"tags: {', '.join(trial['tags'])}")
     for line in trial["note"].splitlines():

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from rich.console import Group
 
-from podium.api.cli.terminal import sweep_progress, terminal_output
+from podium.api.cli.terminal import sweep_output, sweep_progress, terminal_output
 from podium.api.client import service_for_command, suggested_commands
 from podium.api.client.client import Client
 from podium.api.client.ensemble_responses import EvaluationResult
@@ -102,8 +102,8 @@ def measure(client: Client, document: dict[str, Any]) -> dict[str, Any]:
     with service_for_command.cancelled_on_interrupt(client, sweep["id"]):
         (sweep,) = sweep_progress.follow(client, [sweep["id"]])
     if sweep["state"] != "finished":
-        raise ServiceError(f"sweep {sweep['id']} is {sweep['state']}: {terminal_output.reason(sweep)}")
-    terminal_output.console.print(f"{terminal_output.counts(sweep)}; {terminal_output.best(sweep)}")
+        raise ServiceError(f"sweep {sweep['id']} is {sweep['state']}: {sweep_output.reason(sweep)}")
+    terminal_output.console.print(f"{sweep_output.counts(sweep)}; {sweep_output.best(sweep)}")
     terminal_output.console.print(f"Building both ensembles of the best {MEMBERS} …")
     built = {mode: client.build_ensemble(sweep["id"], k=MEMBERS, mode=mode) for mode in ("in_graph", "between_graph")}
     results: dict[str, EvaluationResult] = {}

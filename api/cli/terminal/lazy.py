@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from podium.api.cli.terminal import ensemble_output as ensemble_output
     from podium.api.cli.terminal import ensemble_request as ensemble_request
     from podium.api.cli.terminal import row_input as row_input
+    from podium.api.cli.terminal import sweep_output as sweep_output
     from podium.api.cli.terminal import sweep_progress as sweep_progress
     from podium.api.cli.terminal import terminal_output as terminal_output
     from podium.api.client import log_following as log_following
@@ -42,6 +43,7 @@ _MODULES = {
     "ensemble_output": "podium.api.cli.terminal",
     "ensemble_request": "podium.api.cli.terminal",
     "row_input": "podium.api.cli.terminal",
+    "sweep_output": "podium.api.cli.terminal",
     "sweep_progress": "podium.api.cli.terminal",
     "terminal_output": "podium.api.cli.terminal",
     "sweep_export": "podium.api.client",

@@ -12,7 +12,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from podium.api.cli.terminal import terminal_output
+from podium.api.cli.terminal import sweep_output, terminal_output
 from podium.api.client.client import Client
 from podium.api.client.sweep_responses import SweepInfo
 
@@ -34,15 +34,13 @@ def _follow_plain(client: Client, sweep_ids: Sequence[int]) -> list[SweepInfo]:
         for sweep in _poll(client, sweep_ids, seen):
             print_first_failure(client, sweep, failed)
             name = f"sweep {sweep['id']}: " if len(sweep_ids) > 1 else ""
-            counts = terminal_output.counts(sweep) or "none yet"
-            line = (
-                f"{name}{_done(sweep)}: {counts}; {terminal_output.best(sweep)}{terminal_output.drained_devices(sweep)}"
-            )
+            counts = sweep_output.counts(sweep) or "none yet"
+            line = f"{name}{_done(sweep)}: {counts}; {sweep_output.best(sweep)}{sweep_output.drained_devices(sweep)}"
             if printed.get(sweep["id"]) != line:
                 terminal_output.console.print(line)
                 printed[sweep["id"]] = line
             print_warnings(sweep, name, warned)
-        if all(sweep["state"] in terminal_output.TERMINAL for sweep in seen.values()):
+        if all(sweep["state"] in sweep_output.TERMINAL for sweep in seen.values()):
             return [seen[sweep_id] for sweep_id in sweep_ids]
         time.sleep(REFRESH_S)
 
@@ -57,7 +55,7 @@ def _follow_live(client: Client, sweep_ids: Sequence[int]) -> list[SweepInfo]:
                 print_first_failure(client, sweep, failed)
                 print_warnings(sweep, f"sweep {sweep['id']}: " if len(sweep_ids) > 1 else "", warned)
             live.update(display(client, [seen[sweep_id] for sweep_id in sweep_ids]), refresh=True)
-            if all(sweep["state"] in terminal_output.TERMINAL for sweep in seen.values()):
+            if all(sweep["state"] in sweep_output.TERMINAL for sweep in seen.values()):
                 return [seen[sweep_id] for sweep_id in sweep_ids]
             time.sleep(REFRESH_S)
 
@@ -65,7 +63,7 @@ def _follow_live(client: Client, sweep_ids: Sequence[int]) -> list[SweepInfo]:
 def _poll(client: Client, sweep_ids: Sequence[int], seen: dict[int, SweepInfo]) -> list[SweepInfo]:
     """Request the sweeps that have not ended."""
     open_ids = [
-        one for one in dict.fromkeys(sweep_ids) if one not in seen or seen[one]["state"] not in terminal_output.TERMINAL
+        one for one in dict.fromkeys(sweep_ids) if one not in seen or seen[one]["state"] not in sweep_output.TERMINAL
     ]
     seen |= {sweep_id: client.sweep(sweep_id) for sweep_id in open_ids}
     return [seen[sweep_id] for sweep_id in open_ids]
@@ -90,7 +88,7 @@ def print_first_failure(client: Client, sweep: SweepInfo, printed: set[int]) -> 
 
 def print_warnings(sweep: SweepInfo, name: str, printed: set[tuple[int, str]]) -> None:
     """Print each warning once."""
-    for warning in terminal_output.warnings(sweep):
+    for warning in sweep_output.warnings(sweep):
         if (sweep["id"], warning.plain) not in printed:
             printed.add((sweep["id"], warning.plain))
             terminal_output.console.print(Text(name).append_text(warning))
@@ -112,10 +110,10 @@ def display(client: Client, sweeps: list[SweepInfo]) -> Group:
         name = terminal_output.printable(f"{sweep['id']} {sweep['name']}")[:NAME_COLUMNS] if len(sweeps) > 1 else ""
         bar = ProgressBar(total=sweep["run_cap"], completed=_counted(sweep), width=15 if name else 30)
         bars.add_row(*([name] if name else []), bar, f"{_done(sweep)}{_remaining(sweep)}")
-        counts = terminal_output.counts(sweep) or terminal_output.reason(sweep)
-        words = f"{counts}; {terminal_output.best(sweep)}{terminal_output.drained_devices(sweep)}"
+        counts = sweep_output.counts(sweep) or sweep_output.reason(sweep)
+        words = f"{counts}; {sweep_output.best(sweep)}{sweep_output.drained_devices(sweep)}"
         lines.append(Text(terminal_output.printable(f"{sweep['id']}: {words}" if name else words)))
-        if used := terminal_output.budget(sweep):
+        if used := sweep_output.budget(sweep):
             lines.append(Text(f"budget: {used}"))
     return Group(bars, *lines, _devices(client))
 

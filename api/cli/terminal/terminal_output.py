@@ -6,33 +6,19 @@ import json
 import re
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from podium.sweep.values.search_messages import FallbackReason
-
 PIPED_COLUMNS = 200  # width of output to a file or pipe: folded lines are hard to search
-MAX_ROWS = 20  # of a Pareto front
-if TYPE_CHECKING:
-    from podium.api.client.client import Client
-    from podium.api.client.sweep_responses import BestTrialInfo, SweepInfo, TrialInfo, WarmStartInfo
-
-TERMINAL = ("finished", "failed", "cancelled")
 _COLORS = {
     "finished": "green", "ready": "green", "active": "green", "running": "cyan", "busy": "cyan", "building": "cyan",
     "warming": "cyan", "pruned": "yellow", "degraded": "yellow", "suspect": "yellow", "restarting": "yellow",
     "paused": "yellow", "stopping": "yellow",
     "drained": "yellow", "failed": "red", "lost": "red", "below_quorum": "red", "open": "red", "cancelled": "magenta",
 }  # fmt: skip
-_FALLBACKS: dict[str, str] = {
-    FallbackReason.SLOW: "the method had proposed nothing by the deadline",
-    FallbackReason.FAILED: "the method failed",
-    FallbackReason.PROCESS_ENDED: "the process of the method ended too often",
-    FallbackReason.MANY_TRIALS: "the sweep has more trials than its method supports",
-}
 _NUMBER = re.compile(r"[-+–]?[\d.,]*(e[-+]\d+)?( %)?")
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
 
@@ -91,122 +77,3 @@ def full_table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> Table:
     names, cells = list(columns), [list(row) for row in rows]
     kept = [i for i in range(len(names)) if not cells or any(str(row[i]) not in ("", "–") for row in cells)]
     return table(None, [names[i] for i in kept], [[row[i] for i in kept] for row in cells])
-
-
-def counts(sweep: SweepInfo) -> str:
-    """The number of trials by state, as text."""
-    order = ("finished", "pruned", "failed", "cancelled", "running", "waiting")
-    return ", ".join(f"{sweep['counts'][name]} {name}" for name in order if sweep["counts"].get(name))
-
-
-def best(sweep: SweepInfo) -> str:
-    """The best value so far."""
-    found, (metric, *_) = sweep["best"], objectives(sweep)
-    if found is None:
-        return f"best {metric} –"
-    values = found["values"] or {metric: found["value"]}
-    return f"best {', '.join(f'{name} {number(value)}' for name, value in values.items())} (trial {found['number']})"
-
-
-def objectives(sweep: SweepInfo) -> list[str]:
-    """The names of a sweep's objective metrics."""
-    spec = sweep["spec"]
-    return [metric["name"] for metric in spec.get("metrics") or [spec["metric"]]]
-
-
-def top(client: Client, sweep: SweepInfo) -> list[BestTrialInfo]:
-    """The best five trials of a sweep, or with several objectives the Pareto front."""
-    return client.best(sweep["id"], None if len(objectives(sweep)) > 1 else 5)
-
-
-def top_table(sweep: SweepInfo, found: list[BestTrialInfo]) -> Table:
-    """A table of the trials of `top`, with a column for each objective."""
-    names = objectives(sweep)
-    rows = [(b["number"], *values(b, names), params(b["params"])) for b in found[:MAX_ROWS]]
-    if len(names) == 1:
-        return table(None, ("trial", "value", "parameters"), rows)
-    more = f" (the first {MAX_ROWS} of {len(found)} trials)" if len(found) > MAX_ROWS else ""
-    return table(f"Pareto front{more}", ("trial", *names, "parameters"), rows)
-
-
-def violated(trial: TrialInfo) -> str:
-    """The constraints that a trial violates, as text; "" for none."""
-    names = [name for name, amount in trial["constraints"].items() if amount > 0]
-    return f"violates {', '.join(names)}" if names else ""
-
-
-def sampler(trial: TrialInfo) -> str:
-    """What chose the parameters of a trial, as text: its sampler, and why another one than the method's."""
-    if trial["fallback_reason"] is not None:
-        because = _FALLBACKS.get(trial["fallback_reason"], trial["fallback_reason"])
-        error = f": {trial['fallback_error']}" if trial["fallback_error"] else ""
-        return f"{trial['sampler']}, because {because}{error}"
-    if trial["proposed_for"] is not None:
-        return f"{trial['sampler']}, proposed for trial {trial['proposed_for']}"
-    return trial["sampler"]
-
-
-def values(trial: TrialInfo | BestTrialInfo, names: list[str]) -> list[str]:
-    """A cell for each objective."""
-    if len(names) == 1:
-        return [number(trial["value"])]
-    return [number((trial["values"] or {}).get(name)) for name in names]
-
-
-def warm_start(account: WarmStartInfo) -> str:
-    """The trials that a sweep's search started from, as text."""
-    text = f"starts from {account['trials']} trials of earlier sweeps"
-    if account["dropped"]:
-        text += f"; {account['dropped']} do not fit its parameters ({'; '.join(account['why'])})"
-    if account["left_out"]:
-        text += f"; {account['left_out']:,} more were left out: neither among the best nor the newest"
-    return text
-
-
-def budget(sweep: SweepInfo) -> str:
-    """The used and allowed budget, as text; "" without one."""
-    has = sweep["budget"]
-    if has is None:
-        return ""
-    parts = [
-        f"{name} {spending['used']:,.1f} of {spending['allowed']:,.10g} s"
-        for name, spending in (("wall_s", has["wall_s"]), ("device_s", has["device_s"]))
-        if spending["allowed"] is not None
-    ]
-    if plateau := has["plateau"]:
-        parts.append(f"{plateau['used']} of {plateau['allowed']} trials without improvement")
-    if target := has["target"]:
-        reached = "not reached" if target["reached_by"] is None else f"reached by trial {target['reached_by']}"
-        parts.append(f"target {target['value']:g} {reached}")
-    return ", ".join(parts)
-
-
-def warnings(sweep: SweepInfo) -> list[Text]:
-    """A line for each warning of a sweep."""
-    return [Text(printable(f"warning: {warning['message']}"), style="yellow") for warning in sweep["warnings"]]
-
-
-def provenance(sweep: SweepInfo) -> list[str]:
-    """What is known of a sweep's origin, one line per fact."""
-    known, lines = sweep["provenance"], []
-    if known["git_commit"] is not None:
-        changes = {True: " with uncommitted changes", None: " (uncommitted changes: unknown)"}
-        lines.append(f"code: git commit {known['git_commit']}{changes.get(known['git_dirty'], '')}")
-    if known["command"]:
-        lines.append(printable(f"submitted by: {' '.join(known['command'])}"))
-    if known["packages_sha256"] is not None:
-        lines.append(f"packages: {known['packages_sha256'][:16]}…; podium sweep packages {sweep['id']} lists them")
-    return lines
-
-
-def reason(sweep: SweepInfo) -> str:
-    """The reason of a sweep's state, and why the sweep waits, as text; "" without either."""
-    own, wait = sweep["reason"], sweep["wait_message"]
-    if own and wait:
-        return f"{own}; its last trials wait: {wait}" if sweep["state"] == "stopping" else wait
-    return own or wait
-
-
-def drained_devices(sweep: SweepInfo) -> str:
-    """The state and reason of a paused or stopping sweep; "" otherwise."""
-    return f"; {sweep['state']}: {reason(sweep)}" if sweep["state"] in ("paused", "stopping") else ""

@@ -8,8 +8,7 @@ from pathlib import Path
 import httpx2
 
 from podium.api.http.service_context import ServiceContext
-from podium.api.rest.ensembles.ensemble_schemas import EnsembleView, Health
-from podium.db.stores import ensemble_reader
+from podium.api.rest.ensembles.ensemble_schemas import Health
 from podium.ensemble.protocol.gateway_http_client import BASE_URL, GatewayTransport
 
 TIMEOUT_S = 0.5  # the gateway waits for the others for half of it
@@ -36,10 +35,3 @@ def _ask(service: ServiceContext, socket: Path) -> Health:
     answer.raise_for_status()
     found: Health = answer.json()
     return found
-
-
-def ensemble_view(service: ServiceContext, ensemble_id: int) -> EnsembleView:
-    """One ensemble with the health of its replicas. Raises `NotFoundError`."""
-    with service.database.read() as connection:
-        row = ensemble_reader.get(connection, ensemble_id)
-    return EnsembleView.of(row, replica_health(service))

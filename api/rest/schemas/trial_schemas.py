@@ -6,7 +6,8 @@ from datetime import datetime
 from typing import Any
 
 from podium.api.rest.schemas.base_schema import View, time_of
-from podium.db.queries.trial_pages import ArtifactRow, AttemptRow
+from podium.db.queries.trial_artifact_rows import ArtifactRow
+from podium.db.queries.trial_attempts import AttemptRow
 from podium.db.stores.trial_reader import TrialRow
 from podium.sweep.values.assignment import Scalar
 from podium.sweep.values.search_messages import FallbackReason

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.stream.pending_events import LogView, Points, Subscription, Watch
-from podium.db.queries import trial_pages
-from podium.db.queries.trial_pages import AttemptKeyRow
+from podium.db.queries import trial_attempts
+from podium.db.queries.trial_attempts import AttemptKeyRow
 from podium.db.stores import events, metrics
 from podium.db.stores.events import EventSummary
 from podium.sweep.runtime.layout import AttemptDirectory
@@ -172,11 +172,11 @@ class Feed:
             if len(news) > MAX_BEHIND:
                 _, newest = events.id_range(connection)
             running = {
-                sweep_id: trial_pages.running(connection, sweep_id, MAX_RUNNING)
+                sweep_id: trial_attempts.running(connection, sweep_id, MAX_RUNNING)
                 for sweep_id in sweeps
                 if sweep_id is not None
             }
-            current = trial_pages.current_attempts(connection, trials) if trials else []
+            current = trial_attempts.current_attempts(connection, trials) if trials else []
             shown = {trial_id for ids in running.values() for trial_id in ids}
             shown |= {row.trial_id for row in current if row.state == TrialState.RUNNING}
             points = metrics.latest(connection, sorted(shown)) if shown else {}

@@ -22,6 +22,7 @@ from podium.api.use_cases import sweep_commands
 from podium.api.use_cases.sweep_commands import command_sweep
 from podium.api.use_cases.sweep_submission import Submission, submit_document
 from podium.db.queries import trial_pages
+from podium.db.queries.best_trials import best, pareto
 from podium.db.queries.trial_cursor import cursor_of, position_of
 from podium.db.queries.trial_filter import WITHIN_S, filter_condition
 from podium.db.queries.trial_order import order_of
@@ -155,8 +156,8 @@ def best_trials(
         sweep = sweeps.without_counts(connection, sweep_id)
         goals = [goal for _, goal in sweep.objectives]
         if len(goals) == 1:
-            return [best_view(row) for row in trial_pages.best(connection, sweep_id, sweep.goal, k or 1)]
-        return [best_view(row, rank == 0) for rank, row in trial_pages.pareto(connection, sweep_id, goals, k)]
+            return [best_view(row) for row in best(connection, sweep_id, sweep.goal, k or 1)]
+        return [best_view(row, rank == 0) for rank, row in pareto(connection, sweep_id, goals, k)]
 
 
 @router.patch("/sweeps/{sweep_id}", dependencies=[submitter])

@@ -12,7 +12,7 @@ from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.sweep_schemas import BudgetView, SweepView
 from podium.api.rest.sweeps.time_left import eta_s
 from podium.api.use_cases.sweep_submission import Submitted
-from podium.db.queries import sweep_activity, trial_pages
+from podium.db.queries import best_trials, sweep_activity
 from podium.db.queries.sweep_activity import SweepActivity
 from podium.db.stores import budget_usage, devices, sweeps
 from podium.db.stores.sweeps import SweepRow
@@ -30,7 +30,7 @@ def view_of(service: ServiceContext, sweep_id: int) -> SweepView:
         return SweepView.of(
             row,
             _best(connection, row),
-            busy_share=trial_pages.busy_share(connection, sweep_id, len(devices.all_of(connection))),
+            busy_share=sweep_activity.busy_share(connection, sweep_id, len(devices.all_of(connection))),
             budget=budget,
             devices=activity.devices,
             eta_s=eta_s(row, activity, budget),
@@ -65,5 +65,5 @@ def _budget(connection: Connection, row: SweepRow) -> BudgetView:
 
 def _best(connection: Connection, row: SweepRow) -> TrialRow | None:
     further = [goal for _, goal in row.objectives[1:]]
-    found = trial_pages.best(connection, row.id, row.goal, 1, further=further)
+    found = best_trials.best(connection, row.id, row.goal, 1, further=further)
     return found[0] if found else None

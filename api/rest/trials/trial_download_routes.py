@@ -14,7 +14,7 @@ from fastapi.responses import StreamingResponse
 from podium.api.http.authentication import viewer
 from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext
-from podium.db.queries import trial_pages
+from podium.db.queries import trial_artifact_rows
 from podium.db.stores import trial_reader
 from podium.sweep.runtime.layout import ARTIFACTS, AttemptDirectory
 from podium.sweep.runtime.regular_files import open_regular_in
@@ -47,7 +47,7 @@ def download_file(trial_id: RowId, name: str, service: ServiceContext = context)
     """A file of a trial: its model, its predictions, or `artifacts/NAME`."""
     with service.database.read() as connection:
         row = trial_reader.get(connection, trial_id)
-        artifacts = {each.name: each for each in trial_pages.artifacts_of(connection, trial_id)}
+        artifacts = {each.name: each for each in trial_artifact_rows.artifacts_of(connection, trial_id)}
     if name not in artifacts or not _NAME.fullmatch(name):
         raise NotFoundError(f"trial {trial_id} has no file {name!r}")
     if artifacts[name].removed is not None:

@@ -17,8 +17,8 @@ from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.json_response import json_response
 from podium.api.rest.schemas.trial_schemas import AttemptView, EnqueuedView, TrialDetail
 from podium.api.use_cases import trial_commands
-from podium.db.queries import trial_pages
-from podium.db.queries.trial_pages import ArtifactRow
+from podium.db.queries import trial_artifact_rows, trial_attempts
+from podium.db.queries.trial_artifact_rows import ArtifactRow
 from podium.db.stores import metrics, trial_reader
 from podium.db.stores.trial_reader import TrialRow
 from podium.ensemble.building import trial_artifacts
@@ -100,7 +100,7 @@ def list_attempts(trial_id: RowId, service: ServiceContext = context) -> list[At
     """The attempts of a trial, oldest first."""
     with service.database.read() as connection:
         trial_reader.check_exists(connection, trial_id)
-        return [AttemptView.of(attempt) for attempt in trial_pages.attempts_of(connection, trial_id)]
+        return [AttemptView.of(attempt) for attempt in trial_attempts.attempts_of(connection, trial_id)]
 
 
 @router.get("/{trial_id}/metrics", dependencies=[viewer], response_model=dict[str, list[tuple[int, float]]])
@@ -163,9 +163,9 @@ def _command(service: ServiceContext, trial_id: int, command: TrialCommand) -> T
 def _show(service: ServiceContext, trial_id: int) -> TrialDetail:
     with service.database.read() as connection:
         row = trial_reader.get(connection, trial_id)
-        attempts = trial_pages.attempts_of(connection, trial_id)
-        artifacts = trial_pages.artifacts_of(connection, trial_id)
-        cloned_from = trial_pages.cloned_from(connection, trial_id)
+        attempts = trial_attempts.attempts_of(connection, trial_id)
+        artifacts = trial_artifact_rows.artifacts_of(connection, trial_id)
+        cloned_from = trial_reader.cloned_from(connection, trial_id)
     unfit = _unfit(service, row, artifacts)
     return TrialDetail.whole(row, attempts, artifacts, cloned_from=cloned_from, unfit=unfit)
 

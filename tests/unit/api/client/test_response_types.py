@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from podium.api.client import access_responses, ensemble_responses, sweep_responses
+from podium.api.client import ensemble_responses, sweep_responses, token_responses
 from podium.api.rest.access.session_routes import LoginLinkView
 from podium.api.rest.access.token_routes import NewTokenView, TokenView
 from podium.api.rest.ensembles import ensemble_schemas as ensembles
@@ -52,9 +52,9 @@ PAIRS: list[tuple[Any, Any]] = [
     (ensemble_responses.SubsetScores, SubsetScores),
     (ensemble_responses.Prediction, PredictionView),
     (ensemble_responses.MemberAnswer, MemberPartView),
-    (access_responses.TokenInfo, TokenView),
-    (access_responses.NewTokenInfo, NewTokenView),
-    (access_responses.LoginLink, LoginLinkView),
+    (token_responses.TokenInfo, TokenView),
+    (token_responses.NewTokenInfo, NewTokenView),
+    (token_responses.LoginLink, LoginLinkView),
 ]
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, delete, text, update
 
 from podium.db.access import tokens
 from podium.db.access.tokens import Role
-from podium.db.queries import trial_pages
+from podium.db.queries import best_trials, sweep_activity, trial_artifact_rows, trial_attempts, trial_pages
 from podium.db.queries.trial_cursor import Position
 from podium.db.schema.engine import Database
 from podium.db.schema.tables import events as events_table
@@ -193,7 +193,7 @@ def test_end_of_an_old_attempt_is_ignored(database: Database) -> None:
     record(database, ended(1, value=0.99))
     assert (shown(database).state, shown(database).value, shown(database).attempt) == (TrialState.RUNNING, None, 2)
     with database.read() as connection:
-        first, second = trial_pages.attempts_of(connection, 1)
+        first, second = trial_attempts.attempts_of(connection, 1)
     assert (first.state, first.cause, second.state) == ("failed", "infrastructure", None)
 
 
@@ -222,8 +222,8 @@ def test_best_trials_are_finished_and_ties_go_to_the_earlier(database: Database,
         record(database, planned(trial_id, trial_id - 1), placed(1, trial_id), ended(1, trial_id=trial_id, value=value))
     record(database, planned(4, 3), placed(1, 4), ended(1, FAILED, trial_id=4, value=9.0))
     with database.read() as connection:
-        assert [trial.id for trial in trial_pages.best(connection, 1, goal, 10)] == ids
-        assert [trial.id for trial in trial_pages.best(connection, 1, goal, 1)] == ids[:1]
+        assert [trial.id for trial in best_trials.best(connection, 1, goal, 10)] == ids
+        assert [trial.id for trial in best_trials.best(connection, 1, goal, 1)] == ids[:1]
         assert [trial.id for trial in trial_pages.page(connection, 1, after=Position(0), limit=2).rows] == [2, 3]
 
 
@@ -288,19 +288,19 @@ def test_file_of_a_later_attempt_replaces_an_earlier_one(database: Database) -> 
     for attempt in (1, 2):
         record(database, ArtifactSaved(Saved(AttemptKey(1, attempt), "model", str(attempt) * 64, attempt)))
     with database.read() as connection:
-        (artifact,) = trial_pages.artifacts_of(connection, 1)
+        (artifact,) = trial_artifact_rows.artifacts_of(connection, 1)
     assert (artifact.attempt, artifact.sha256) == (2, "2" * 64)
 
 
 def test_busy_share_is_the_fraction_of_device_time_used(database: Database) -> None:
     accept(database)
     with database.read() as connection:
-        assert trial_pages.busy_share(connection, 1, 1) is None
+        assert sweep_activity.busy_share(connection, 1, 1) is None
     record(database, planned(), placed(at=10.0), ended(at=14.0))
     record(database, planned(2, 1), placed(1, 2, at=18.0), ended(trial_id=2, at=20.0))
     with database.read() as connection:
-        assert trial_pages.busy_share(connection, 1, 1) == pytest.approx(0.6)
-        assert trial_pages.busy_share(connection, 1, 2) == pytest.approx(0.3)
+        assert sweep_activity.busy_share(connection, 1, 1) == pytest.approx(0.6)
+        assert sweep_activity.busy_share(connection, 1, 2) == pytest.approx(0.3)
 
 
 def test_device_is_busy_while_a_trial_runs_on_it(database: Database) -> None:

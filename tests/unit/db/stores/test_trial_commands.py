@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from podium.db.stores import restored_trials, sweep_commands, sweeps, trial_commands, trial_reader
+from podium.db.stores import (
+    pending_trial_commands,
+    sweep_commands,
+    sweeps,
+    trial_commands,
+    trial_reader,
+)
 from podium.sweep.lifecycle.allowed_commands import TrialCommand
 from podium.sweep.values.errors import ConflictError, InvalidSpecError, NotPossibleError
 from podium.sweep.values.states import TrialRequest
@@ -29,9 +35,9 @@ def test_scheduler_reads_the_requests(service: ServiceRig) -> None:
         trial_commands.command_trial(connection, trial_id, TrialCommand.STOP, AT)
         added, _ = trial_commands.clone(connection, trial_id, {"lr": 0.02}, AT)
         assert [
-            (command.trial.trial_id, command.request) for command in restored_trials.pending_requests(connection)
+            (command.trial.trial_id, command.request) for command in pending_trial_commands.pending_requests(connection)
         ] == [(trial_id, TrialRequest.STOP)]
-        assert [(item.enqueued_id, item.params) for item in restored_trials.enqueued(connection)] == [
+        assert [(item.enqueued_id, item.params) for item in pending_trial_commands.enqueued(connection)] == [
             (added.id, {"lr": 0.02})
         ]
 
@@ -50,4 +56,4 @@ def test_refused_request_writes_nothing(service: ServiceRig) -> None:
         sweep_commands.extend(connection, sweep_id, 0, 2.0, AT)
     with service.database.read() as connection:
         assert (sweeps.get(connection, sweep_id), trial_reader.get(connection, trial_id)) == before
-        assert restored_trials.enqueued(connection) == ()
+        assert pending_trial_commands.enqueued(connection) == ()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.api.cli.terminal import terminal_output
+from podium.api.cli.terminal import sweep_output
 from podium.sweep.runtime.package_versions import environment
 from podium.sweep.runtime.submission_provenance import (
     HEADER,
@@ -109,7 +109,7 @@ def test_sweep_shows_client_provenance_and_packages(service: ServiceRig) -> None
     assert packages.headers["content-type"].startswith("text/plain")
     assert packages.text == environment().packages
     assert any(line.startswith("pydantic==") for line in packages.text.splitlines())
-    assert terminal_output.provenance(sent.json())[:2] == [
+    assert sweep_output.provenance(sent.json())[:2] == [
         f"code: git commit {COMMIT} with uncommitted changes",
         "submitted by: podium sweep run",
     ]

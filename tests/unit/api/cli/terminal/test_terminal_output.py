@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from podium.api.cli.terminal import terminal_output
+from podium.api.cli.terminal import sweep_output
 from podium.sweep.values.search_messages import FallbackReason
 
 NONE: dict[str, Any] = {"sampler": "random", "fallback_reason": None, "fallback_error": None, "proposed_for": None}
@@ -32,13 +32,13 @@ NONE: dict[str, Any] = {"sampler": "random", "fallback_reason": None, "fallback_
 )
 def test_the_sampler_of_a_trial(fields: dict[str, Any], text: str) -> None:
     trial: Any = NONE | fields
-    assert terminal_output.sampler(trial) == text
+    assert sweep_output.sampler(trial) == text
 
 
 def test_every_fallback_reason_has_a_text() -> None:
     for reason in FallbackReason:
         trial: Any = NONE | {"fallback_reason": reason.value}
-        assert terminal_output.sampler(trial) != f"random, because {reason.value}"
+        assert sweep_output.sampler(trial) != f"random, because {reason.value}"
 
 
 @pytest.mark.parametrize(
@@ -59,4 +59,4 @@ def test_every_fallback_reason_has_a_text() -> None:
 )
 def test_the_reason_of_a_sweep(state: str, own: str, wait: str, text: str) -> None:
     sweep: Any = {"state": state, "reason": own, "wait_message": wait}
-    assert terminal_output.reason(sweep) == text
+    assert sweep_output.reason(sweep) == text

@@ -18,7 +18,7 @@ from starlette.testclient import TestClient
 from podium.api.rest.devices.idle_gaps import Gap, GapReason, drop_short, find_gaps, reason_of, with_missed_heartbeat
 from podium.api.rest.devices.short_intervals import Interval, merge_short
 from podium.db.queries.busy_intervals import BusyRow, TimelineInterval
-from podium.db.stores import device_history, restored_trials
+from podium.db.stores import device_history, scheduler_recovery
 from podium.db.stores.device_history import DeviceStateRow
 from podium.sweep.lifecycle.recorded_changes import AttemptEnded, AttemptPlaced, Change, DeviceChanged, TrialPlanned
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
@@ -56,7 +56,7 @@ def device(service: ServiceRig, state: str, reason: str, at: float, device_id: s
 def trial(service: ServiceRig, sweep_id: int, start: float, end: float | None, **options: Any) -> int:
     """A trial with one attempt from `start` to `end`; `planned` when the search chose it."""
     with service.database.read() as connection:
-        trial_id = restored_trials.last_id(connection) + 1
+        trial_id = scheduler_recovery.last_id(connection) + 1
     service.commit(*trial_changes(trial_id, sweep_id, start, end, **options))
     return trial_id
 

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from podium.db.integrity.main import audit
 from podium.db.schema.tables import metadata
-from podium.db.stores import restored_trials
+from podium.db.stores import scheduler_recovery
 from podium.db.stores.trial_writer import IMPORTED_FROM
 from podium.sweep.lifecycle import sweep_import
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
@@ -233,7 +233,7 @@ def test_ids_of_imported_trials_do_not_collide_with_planned_ones(client: TestCli
     assert ids == [IMPORTED_FROM, IMPORTED_FROM + 4]
     assert service.trial(service.sweep(), 0, 0.5) == planned + 1
     with service.database.read() as connection:
-        assert restored_trials.last_id(connection) == planned + 1
+        assert scheduler_recovery.last_id(connection) == planned + 1
 
 
 BREACHES = [

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from podium.api.cli.terminal import terminal_output
+from podium.api.cli.terminal import sweep_output
 from podium.api.client.client import Client
 from podium.db.stores import candidates
 from podium.sweep.values.states import TrialState
@@ -170,7 +170,7 @@ def test_command_line_shows_a_column_per_objective(served: ServiceRig, podium: P
 def test_long_front_is_truncated_in_the_table(several: ServiceRig) -> None:
     sweep = several.client().get(URL).json()
     front: Any = [{"number": n, "values": {"val_accuracy": n, "val_loss": n}, "params": {}} for n in range(50)]
-    table = terminal_output.top_table(sweep, front)
+    table = sweep_output.top_table(sweep, front)
     assert table.title == "Pareto front (the first 20 of 50 trials)"
     assert table.row_count == 20
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from podium.api.cli.terminal import terminal_output
+from podium.api.cli.terminal import sweep_output
 from podium.sweep.lifecycle.recorded_changes import AttemptEnded
 from podium.sweep.lifecycle.stored_sweeps import EarlierTrial
 from podium.sweep.values.assignment import AttemptKey
@@ -69,7 +69,7 @@ def test_incompatible_trials_are_omitted_counted_and_reported(earlier: ServiceRi
         "epochs: missing", "lr: must be between 0.0001 and 0.05, got 0.1",
     ], "left_out": 0}  # fmt: skip
     assert given(earlier, sweep["id"]) == ()
-    assert terminal_output.warm_start(sweep["warm_start"]) == (
+    assert sweep_output.warm_start(sweep["warm_start"]) == (
         "starts from 0 trials of earlier sweeps; 3 do not fit its parameters "
         "(epochs: missing; lr: must be between 0.0001 and 0.05, got 0.1)"
     )
@@ -84,7 +84,7 @@ def test_best_half_and_the_newest_are_used_above_the_limit(
     sweep = submit(earlier.client(), warm_start=[1])
     assert sweep["warm_start"] == {"trials": 4, "dropped": 0, "why": [], "left_out": 4}
     assert [trial.trial_id for trial in given(earlier, sweep["id"])] == [1, 6, 8, 9], "2 violates a constraint"
-    assert terminal_output.warm_start(sweep["warm_start"]).endswith(
+    assert sweep_output.warm_start(sweep["warm_start"]).endswith(
         "; 4 more were left out: neither among the best nor the newest"
     )
 

@@ -1,4 +1,4 @@
-"""The REST responses about tokens, logins and readiness; the user's process and the CLI.
+"""The REST responses about tokens and logins; the user's process and the CLI.
 
 Each class has the fields of one model of the REST API (the OpenAPI document at `/openapi.json`); a test compares them.
 They are plain dictionaries at run time. Times are ISO 8601 strings in UTC.
@@ -34,27 +34,3 @@ class LoginLink(TypedDict):
 
     url: str
     expires_at: str
-
-
-class ComponentInfo(TypedDict):
-    """A component of the service."""
-
-    name: str
-    pid: int | None
-    state: str
-    restarts: int
-
-
-class StorageInfo(TypedDict):
-    """Free space of the data directory's disk."""
-
-    free_bytes: int
-    enough: bool
-
-
-class Readiness(TypedDict):
-    """Whether the service is ready; its components are in `parts`."""
-
-    ready: bool
-    parts: list[ComponentInfo]
-    storage: StorageInfo

@@ -1,4 +1,4 @@
-"""Reads trials for the scheduler after a restart, and pending requests of clients; scheduler and api."""
+"""Reads the trials that the scheduler needs after a restart; scheduler and api."""
 
 from __future__ import annotations
 
@@ -8,37 +8,13 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, ScalarSelect, func, select
 
 from podium.db.schema.tables import attempts, sweeps, trial_params, trials
-from podium.db.schema.tables import enqueued as enqueued_table
 from podium.db.schema.tables import metrics as metric_table
-from podium.db.stores import trial_values_and_attributes
+from podium.db.stores import trial_values_constraints_attributes
+from podium.db.stores.trial_params import distributions_of, params_of
 from podium.db.stores.trial_writer import IMPORTED_FROM
-from podium.sweep.lifecycle.pending_commands import Enqueued, TrialCommandRequest
 from podium.sweep.lifecycle.stored_sweeps import StoredTrial
-from podium.sweep.values.assignment import Params
 from podium.sweep.values.failure_causes import Cause
-from podium.sweep.values.states import SweepState, TrialRequest, TrialState
-
-
-def pending_requests(connection: Connection) -> tuple[TrialCommandRequest, ...]:
-    """The pending requests for trials."""
-    statement = select(trials.c.id, trials.c.sweep_id, trials.c.requested, sweeps.c.state).join(sweeps)
-    rows = connection.execute(statement.where(trials.c.requested.is_not(None))).all()
-    return tuple(
-        TrialCommandRequest(row.sweep_id, TrialRequest(row.requested), trial, row.state == SweepState.CANCELLED.value)
-        for row in sorted(rows, key=lambda row: row.id)  # ordered in SQL, it would walk through all trials
-        for trial in stored_trials(connection, row.sweep_id, row.id)
-    )
-
-
-def enqueued(connection: Connection) -> tuple[Enqueued, ...]:
-    """The configurations that clients added and that are not trials yet."""
-    over = (SweepState.CANCELLED.value, SweepState.FAILED.value)
-    open_ones = select(enqueued_table).join(sweeps).where(enqueued_table.c.trial_id.is_(None))
-    statement = open_ones.where(sweeps.c.state.not_in(over)).order_by(enqueued_table.c.id)
-    return tuple(
-        Enqueued(row.id, row.sweep_id, json.loads(row.params), json.loads(row.distributions))
-        for row in connection.execute(statement)
-    )
+from podium.sweep.values.states import TrialState
 
 
 def last_id(connection: Connection) -> int:
@@ -82,7 +58,7 @@ def stored_trials(connection: Connection, sweep_id: int, trial_id: int | None = 
     params = params_of(connection, trial_params.c.trial_id.in_(of_sweep))
     distributions = distributions_of(connection, trial_params.c.trial_id.in_(of_sweep))
     reports = _reports(connection, sweep_id, which)
-    notes = trial_values_and_attributes.details_of(connection, of_sweep)
+    notes = trial_values_constraints_attributes.details_of(connection, of_sweep)
     causes: dict[int, list[tuple[int, Cause]]] = {}
     messages: dict[int, str] = {}
     failed = (
@@ -141,20 +117,3 @@ def _open_attempts(connection: Connection, which: ColumnElement[bool]) -> dict[i
         .where(running, attempts.c.ended_at.is_(None))
     )
     return {row.trial_id: (row.started_at, row.heard, row.device_id) for row in connection.execute(statement)}
-
-
-def params_of(connection: Connection, where: ColumnElement[bool]) -> dict[int, Params]:
-    found: dict[int, Params] = {}
-    columns = select(trial_params.c.trial_id, trial_params.c.name, trial_params.c.value)
-    for trial_id, name, value in connection.execute(columns.where(where)).all():
-        found.setdefault(trial_id, {})[name] = json.loads(value)
-    return found
-
-
-def distributions_of(connection: Connection, where: ColumnElement[bool]) -> dict[int, dict[str, dict[str, Any]]]:
-    """By trial, the distributions of parameters that the sweep file does not define, in its format."""
-    found: dict[int, dict[str, dict[str, Any]]] = {}
-    columns = select(trial_params.c.trial_id, trial_params.c.name, trial_params.c.distribution)
-    for row in connection.execute(columns.where(where, trial_params.c.distribution.is_not(None))):
-        found.setdefault(row.trial_id, {})[row.name] = json.loads(row.distribution)
-    return found

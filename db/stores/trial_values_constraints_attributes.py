@@ -7,16 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, ScalarSelect, Table, bindparam, delete, exists, insert, select
+from sqlalchemy import Connection, ScalarSelect, Table, bindparam, delete, insert, select
 
-from podium.db.schema.tables import trial_attrs, trial_constraints, trial_values, trials
+from podium.db.schema.tables import trial_attrs, trial_constraints, trial_values
 from podium.sweep.lifecycle.recorded_changes import AttemptEnded
 from podium.sweep.values.states import TrialState
 
 TrialIds = Sequence[int] | ScalarSelect[int]
-
-# Of trials: no constraint is violated. Such a trial alone can be the best.
-FEASIBLE = ~exists().where(trial_constraints.c.trial_id == trials.c.id, trial_constraints.c.value > 0)
 
 
 @dataclass(frozen=True, slots=True)

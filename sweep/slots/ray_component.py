@@ -1,6 +1,6 @@
 """Runs Ray's head node and the process template under a guardian that leaves no process behind; started by `serve`.
 
-`python -P -m podium.sweep.slots.process_guardian SETTINGS`. Not all of Ray's processes exit with their parent. The
+`python -P -m podium.sweep.slots.ray_component SETTINGS`. Not all of Ray's processes exit with their parent. The
 guardian is a subreaper, and all processes of Ray, slots, trials and members are below it. On SIGTERM, when `serve`
 exits (end-of-file on standard input), or when Ray exits, it kills everything below it. A process template that is
 killed is started again; the processes that it has forked keep running.
@@ -11,23 +11,19 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import secrets
 import select
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 from filelock import FileLock, Timeout
 
 from podium.sweep.process_template import template_client
 from podium.sweep.process_template.template_launcher import TemplateProcess
 from podium.sweep.runtime import fail_points
-from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.component_lifecycle import report_ready
-from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
 from podium.sweep.runtime.process_title import name_process, process_name
 from podium.sweep.runtime.process_trees import (
     become_subreaper,
@@ -39,48 +35,11 @@ from podium.sweep.runtime.process_trees import (
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.runtime.user_environment import user_environment
 from podium.sweep.slots import ray_worker_launcher
+from podium.sweep.slots.ray_connection import address_of
 from podium.sweep.slots.ray_worker_template import WORKER_TEMPLATE
 
-# Variables of a Ray cluster of the user: its token would replace this service's, and be in every process.
-OTHER_RAY_VARIABLES = ("RAY_AUTH_TOKEN", "RAY_ADDRESS")
 STOP_S = 3.0
 PREDECESSOR_S = 20.0  # an earlier guardian may still be killing its processes
-
-
-def environment(data: DataDirectory) -> dict[str, str]:
-    """Variables to connect to this service's Ray, and to keep the user's folder off the module search path."""
-    return {
-        "RAY_AUTH_MODE": "token",
-        "RAY_AUTH_TOKEN_PATH": str(data.ray_token),
-        # Intended for Windows and macOS. With it, Ray listens on 127.0.0.1 only. Without, Ray replaces
-        # --node-ip-address=127.0.0.1 by the machine's address, and listens on every interface.
-        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
-        "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": "0",
-        "RAY_USAGE_STATS_ENABLED": "0",
-        "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-        # Ray's default is 15 for all workers. Members serve requests; the fork server sets the niceness of trials.
-        "RAY_worker_niceness": "0",
-        "PYTHONSAFEPATH": "1",
-    }
-
-
-def address_file(runtime: RuntimeDirectory) -> Path:
-    """The file to which Ray writes its address when it is ready."""
-    return runtime.ray / "ray_current_cluster"
-
-
-def address_of(runtime: RuntimeDirectory) -> str:
-    """The address of Ray; "" until it is ready. Ray creates the file before it writes the address."""
-    try:
-        return address_file(runtime).read_text().strip()
-    except FileNotFoundError:
-        return ""
-
-
-def ensure_token(data: DataDirectory) -> None:
-    """Create Ray's token if there is none: mode 0600, never passed to a trial."""
-    if not data.ray_token.exists():
-        write_atomic(data.ray_token, secrets.token_hex(32).encode(), mode=0o600)
 
 
 def main() -> None:

@@ -1,0 +1,33 @@
+"""The REST responses about the readiness of the service; the user's process and the CLI.
+
+Each class has the fields of one model of the REST API (the OpenAPI document at `/openapi.json`). They are plain
+dictionaries at run time.
+"""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+
+class ComponentInfo(TypedDict):
+    """A component of the service."""
+
+    name: str
+    pid: int | None
+    state: str
+    restarts: int
+
+
+class StorageInfo(TypedDict):
+    """Free space of the data directory's disk."""
+
+    free_bytes: int
+    enough: bool
+
+
+class Readiness(TypedDict):
+    """Whether the service is ready; its components are in `parts`."""
+
+    ready: bool
+    parts: list[ComponentInfo]
+    storage: StorageInfo

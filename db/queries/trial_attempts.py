@@ -1,0 +1,65 @@
+"""Reads the attempts of trials, and which trials run; api."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from sqlalchemy import Connection, select
+
+from podium.db.schema.tables import attempts, trials
+from podium.sweep.values.states import TrialState
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRow:
+    """An attempt."""
+
+    number: int
+    device_id: str
+    node: str
+    pid: int | None
+    visible_devices: str | None
+    torch_device: str | None
+    import_s: float | None  # time to load the program
+    started_at: float
+    ended_at: float | None
+    state: str | None
+    cause: str | None
+    message: str | None
+    traceback: str | None
+    log_tail: str | None
+    exit: str | None
+    late_prune_answers: int
+    orphans_killed: int
+
+
+class AttemptKeyRow(NamedTuple):
+    """The current attempt of a trial, which identifies its folder."""
+
+    trial_id: int
+    sweep_id: int
+    number: int
+    attempt: int
+    state: str
+
+
+def attempts_of(connection: Connection, trial_id: int) -> list[AttemptRow]:
+    """All attempts of a trial, first to last."""
+    columns = [attempts.c[name] for name in AttemptRow.__dataclass_fields__]
+    statement = select(*columns).where(attempts.c.trial_id == trial_id).order_by(attempts.c.number)
+    return [AttemptRow(**row._mapping) for row in connection.execute(statement)]
+
+
+def running(connection: Connection, sweep_id: int, limit: int) -> list[int]:
+    """Ids of the running trials of a sweep, newest first."""
+    found = select(trials.c.id).where(trials.c.state == TrialState.RUNNING.value, trials.c.sweep_id == sweep_id)
+    return list(connection.execute(found.order_by(trials.c.id.desc()).limit(limit)).scalars())
+
+
+def current_attempts(connection: Connection, trial_ids: Sequence[int]) -> list[AttemptKeyRow]:
+    """The current attempts of those of these trials that have started."""
+    columns = (trials.c.id, trials.c.sweep_id, trials.c.number, trials.c.attempt, trials.c.state)
+    begun = select(*columns).where(trials.c.id.in_(trial_ids), trials.c.attempt > 0)
+    return [AttemptKeyRow(*row) for row in connection.execute(begun)]

@@ -1,0 +1,23 @@
+"""A trial that may become a member, with its files; api and host processes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from podium.sweep.values.states import TrialState
+
+
+@dataclass(frozen=True, slots=True)
+class TrialFiles:
+    """A trial that may become a member, with the attempts that hold its files; None: it saved none."""
+
+    trial_id: int
+    number: int
+    sweep_id: int
+    state: TrialState
+    value: float | None
+    goal: str
+    model_attempt: int | None
+    model_sha256: str | None
+    predictions_attempt: int | None
+    not_kept: str = ""  # why its model was deleted

@@ -1,0 +1,48 @@
+"""How other processes reach this service's Ray: its address, its token, and their variables; every process of Ray's."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+
+from podium.sweep.runtime.atomic_files import write_atomic
+from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
+
+# Variables of a Ray cluster of the user: its token would replace this service's, and be in every process.
+OTHER_RAY_VARIABLES = ("RAY_AUTH_TOKEN", "RAY_ADDRESS")
+
+
+def environment(data: DataDirectory) -> dict[str, str]:
+    """Variables to connect to this service's Ray, and to keep the user's folder off the module search path."""
+    return {
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN_PATH": str(data.ray_token),
+        # Intended for Windows and macOS. With it, Ray listens on 127.0.0.1 only. Without, Ray replaces
+        # --node-ip-address=127.0.0.1 by the machine's address, and listens on every interface.
+        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+        "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": "0",
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+        # Ray's default is 15 for all workers. Members serve requests; the fork server sets the niceness of trials.
+        "RAY_worker_niceness": "0",
+        "PYTHONSAFEPATH": "1",
+    }
+
+
+def address_file(runtime: RuntimeDirectory) -> Path:
+    """The file to which Ray writes its address when it is ready."""
+    return runtime.ray / "ray_current_cluster"
+
+
+def address_of(runtime: RuntimeDirectory) -> str:
+    """The address of Ray; "" until it is ready. Ray creates the file before it writes the address."""
+    try:
+        return address_file(runtime).read_text().strip()
+    except FileNotFoundError:
+        return ""
+
+
+def ensure_token(data: DataDirectory) -> None:
+    """Create Ray's token if there is none: mode 0600, never passed to a trial."""
+    if not data.ray_token.exists():
+        write_atomic(data.ray_token, secrets.token_hex(32).encode(), mode=0o600)
