@@ -4,8 +4,9 @@ Runs in the scheduler process; `main` is its entry point.
 
 - Loop: `scheduler` reads, calls `decide`, writes, acts; `change_buffer` and `database_recorder` write;
   `action_executor` calls the searches, `study_query_thread` and `cleanup` with `retention`.
-- Decisions, pure: `decide` (by message), `attempt_events` (what slots report), `command_handler` (what clients
-  request), `trial_placement` (who gets a free device), `sweep_endings`; a `decision`, with `actions`, is their result.
+- Decisions, pure: `decide` (by message), `attempt_events` (what slots report), `search_answers`, `command_handler`
+  (what clients request), `trial_placement` (who gets a free device), `sweep_endings`; a `decision`, with `actions`, is
+  their result.
 - State, by owner: `scheduler_state`, with `active_sweeps` (`live_sweep`, `live_trial`, `ask_pacing`, `device_time`,
   `sweep_budget`), `device_ledger`, `device_availability`, `fair_share`, `disk_gate`, `slot_watchdog`.
 - Helpers: `assignment_builder` (what a slot gets), `past_trials` (what a search gets), `wait_and_idle_reasons`.
@@ -14,7 +15,7 @@ Modules:
     action_executor        Executes the actions of the scheduler: calls the searches, the study reader and the cleanup
                            thread. Never blocks
     actions                The actions that the scheduler decides on, for other threads to execute. Pure
-    active_sweeps          The unfinished sweeps and trials, and the handling of answers from their searches. Pure
+    active_sweeps          The unfinished sweeps and trials, by id. Pure
     ask_pacing             Decides how many trials to request from the search of a sweep, and how long to wait for each.
                            Pure
     assignment_builder     Builds the assignment that a slot needs to run an attempt. Pure
@@ -42,6 +43,7 @@ Modules:
                            scheduler process
     scheduler              The loop of the scheduler process: read, decide, write, act
     scheduler_state        The state of the scheduler, by owner. Pure
+    search_answers         Decisions on the answers of searches: trials, pruning decisions and values. Pure
     slot_watchdog          Finds stuck slots: without a heartbeat, or past the time limit of their attempt. Pure
     study_query_thread     Answers the queries of `trial.study`, in a thread of the scheduler process that may block
     sweep_budget           Tracks the budget of an unfinished sweep and its usage. Pure

@@ -1,18 +1,14 @@
-"""The unfinished sweeps and trials, and the handling of answers from their searches. Pure; scheduler process."""
+"""The unfinished sweeps and trials, by id. Pure; scheduler process."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 
 from podium.sweep.lifecycle.recorded_changes import (
     AttemptEnded,
     Change,
-    ParamDefined,
-    SearchAttributesChanged,
     SweepChanged,
     TrialDropped,
-    TrialPlanned,
     TrialRetried,
 )
 from podium.sweep.lifecycle.scheduler_messages import PruneDecision, SearchFailed, TrialProposed, ValueSuggested
@@ -23,15 +19,10 @@ from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.past_trials import earlier_trials, past_trials
-from podium.sweep.spec.define_by_run_parameters import check_definable
-from podium.sweep.values.assignment import AttemptKey, Scalar
-from podium.sweep.values.errors import UserCodeError
+from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.failure_causes import MEMORY_CAUSES, Cause
-from podium.sweep.values.search_messages import ENQUEUED_VALUES
-from podium.sweep.values.slot_events import Ended, SuggestRequested
+from podium.sweep.values.slot_events import Ended
 from podium.sweep.values.states import TERMINAL_SWEEP_STATES, SweepState, TrialState
-
-log = logging.getLogger("podium.scheduler")
 
 
 class ActiveSweeps:
@@ -84,6 +75,11 @@ class ActiveSweeps:
             return None
         return trial
 
+    def sender(self, message: TrialProposed | PruneDecision | ValueSuggested | SearchFailed) -> LiveSweep | None:
+        """The sweep whose current search sent the message; None if that search was closed."""
+        sweep = self._sweeps.get(message.sweep_id)
+        return sweep if sweep is not None and sweep.search_generation == message.search_generation else None
+
     # Sweeps.
 
     def activate(self, stored: StoredSweep, now: Instant) -> tuple[LiveSweep, Decision]:
@@ -116,80 +112,17 @@ class ActiveSweeps:
         del self._sweeps[sweep.sweep_id]
         return decision
 
-    # Answers of the searches.
-
-    def sender(self, message: TrialProposed | PruneDecision | ValueSuggested | SearchFailed) -> LiveSweep | None:
-        """The sweep whose current search sent the message; None if that search was closed."""
-        sweep = self._sweeps.get(message.sweep_id)
-        return sweep if sweep is not None and sweep.search_generation == message.search_generation else None
-
-    def on_trial_proposed(self, message: TrialProposed, now: Instant) -> Decision:
-        """The search has proposed a trial, or is exhausted."""
-        sweep = self.sender(message)
-        if sweep is None:
-            return Decision()
-        planned = message.planned
-        sweep.asks.end(message.took_s, exhausted=planned is None)
-        if planned is None:
-            return Decision()
-        self._last_trial_id += 1
-        trial = LiveTrial(
-            self._last_trial_id, sweep.sweep_id, planned.number, planned.params,
-            by_client=message.enqueued_id is not None, defined=set(planned.distributions),
-            enqueued=planned.attributes.get(ENQUEUED_VALUES, {}),
-        )  # fmt: skip
-        self._trials[trial.trial_id] = trial
-        sweep.add(trial)
-        change = TrialPlanned(
-            trial.trial_id, sweep.sweep_id, trial.number, trial.params, planned.sampler,
-            planned.attributes, now.wall_s, message.enqueued_id, planned.distributions,
-            fallback_reason=planned.fallback_reason, fallback_error=planned.fallback_error,
-            proposed_for=planned.proposed_for,
-        )  # fmt: skip
-        return Decision(changes=[change])
-
-    def on_prune_decision(self, message: PruneDecision) -> tuple[LiveTrial | None, Decision]:
-        """The trial that waits for the decision, if it still waits."""
-        if self.sender(message) is None:
-            return None, Decision()
-        changes: list[Change] = []
-        if message.verdict.attributes:  # also when the attempt has ended: a rebuilt search needs them
-            changes.append(SearchAttributesChanged(message.key.trial_id, message.verdict.attributes))
-        return self.current(message.key), Decision(changes)
-
-    def on_value_suggested(self, message: ValueSuggested) -> tuple[LiveTrial | None, Decision]:
-        """A value of a parameter that is not in the sweep file; returns the trial that waits for it, if any."""
-        trial = self.current(message.request.key)
-        if trial is None or self.sender(message) is None:
-            return None, Decision()
-        wanted = message.request
-        if wanted.drawn or wanted.name in trial.fallbacks:  # it continues with its own value
-            return None, Decision()
-        if message.error:
-            return trial, Decision()
-        trial.define(wanted.name, message.value)
-        decision = self._defined(trial, wanted, message.value)
-        if message.attributes:
-            decision.changes.append(SearchAttributesChanged(trial.trial_id, dict(message.attributes)))
-        return trial, decision
-
-    def on_fallback_value(self, trial: LiveTrial, request: SuggestRequested) -> Decision:
-        """A trial sampled a value itself because no answer came in time. Recorded immediately, since the trial may end
-        at once.
-        """
-        try:
-            check_definable(self._sweeps[trial.sweep_id].spec, request, len(trial.params))
-        except UserCodeError as error:
-            log.warning("dropped a value that trial %d sampled itself: %s", trial.trial_id, error)
-            return Decision()
-        trial.define_fallback(request.name, request.value)
-        return self._defined(trial, request, request.value)
-
-    def _defined(self, trial: LiveTrial, request: SuggestRequested, value: Scalar) -> Decision:
-        self._sweeps[trial.sweep_id].reopen_search()
-        return Decision(changes=[ParamDefined(trial.trial_id, request.name, value, request.distribution)])
-
     # Trials.
+
+    def new_trial_id(self) -> int:
+        """The id of a new trial."""
+        self._last_trial_id += 1
+        return self._last_trial_id
+
+    def add(self, trial: LiveTrial) -> None:
+        """Add a new trial, which waits for a device."""
+        self._trials[trial.trial_id] = trial
+        self._sweeps[trial.sweep_id].add(trial)
 
     def retry(self, sweep: LiveSweep, stored: StoredTrial, now: Instant) -> Decision:
         """A client retries a failed or cancelled trial."""

@@ -14,6 +14,7 @@ from podium.sweep.scheduling.device_ledger import Slot
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.scheduler_state import SchedulerState
+from podium.sweep.scheduling.search_answers import on_fallback_value
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import (
     Ended,
@@ -74,7 +75,7 @@ def _on_saved(state: SchedulerState, slot: Slot, trial: LiveTrial, event: Saved,
 def _on_suggest_requested(
     state: SchedulerState, slot: Slot, trial: LiveTrial, event: SuggestRequested, now: Instant
 ) -> Decision:
-    decision = state.sweeps.on_fallback_value(trial, event) if event.drawn else Decision()
+    decision = on_fallback_value(state.sweeps, trial, event) if event.drawn else Decision()
     decision.actions.append(SuggestValue(trial.sweep_id, trial.number, event))
     return decision
 

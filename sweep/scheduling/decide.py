@@ -23,6 +23,7 @@ from podium.sweep.lifecycle.scheduler_messages import (
     ValueSuggested,
     Wake,
 )
+from podium.sweep.scheduling import search_answers
 from podium.sweep.scheduling.actions import CleanUpAttempt
 from podium.sweep.scheduling.attempt_events import attempt_ended, end_attempt, end_interrupted, end_lost, on_event
 from podium.sweep.scheduling.decision import Decision, Instant
@@ -90,11 +91,11 @@ def _on_slot_events(state: SchedulerState, message: SlotEvents, now: Instant) ->
 
 
 def _on_trial_proposed(state: SchedulerState, message: TrialProposed, now: Instant) -> Decision:
-    return state.sweeps.on_trial_proposed(message, now)
+    return search_answers.on_trial_proposed(state.sweeps, message, now)
 
 
 def _on_prune_decision(state: SchedulerState, message: PruneDecision, now: Instant) -> Decision:
-    trial, decision = state.sweeps.on_prune_decision(message)
+    trial, decision = search_answers.on_prune_decision(state.sweeps, message)
     slot = None if trial is None else state.ledger.slot_of(trial)
     if slot is not None:
         slot.answer(message.key, message.step, message.verdict.prune)
@@ -102,7 +103,7 @@ def _on_prune_decision(state: SchedulerState, message: PruneDecision, now: Insta
 
 
 def _on_value_suggested(state: SchedulerState, message: ValueSuggested, now: Instant) -> Decision:
-    trial, decision = state.sweeps.on_value_suggested(message)
+    trial, decision = search_answers.on_value_suggested(state.sweeps, message)
     slot = None if trial is None else state.ledger.slot_of(trial)
     if slot is not None:
         slot.suggest(message.request, message.value, message.error)
