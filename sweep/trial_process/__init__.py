@@ -27,7 +27,7 @@ Modules:
     state_serialization      Converts nested state to tensors and JSON, so that a checkpoint needs no unpickling
     stop_condition_check     Ends a trial early, in state finished, when a condition of `stop` is met
     study_handle             `trial.study`: read access of a trial to its sweep, with the names of `optuna.Study`
-    suggested_distributions  The arguments of `trial.suggest_*` as a parameter of a sweep file, {"min": 0.0, "max": 1.0}
+    suggested_distributions  The distributions of `trial.suggest_*` calls, as in a sweep file: {"min": 0.0, "max": 1.0}
     suggestions              The `suggest_*` methods of a trial: planned values, and values that the search chooses on
                              request
     tracebacks               Formats tracebacks without the frames of Podium around the user's code

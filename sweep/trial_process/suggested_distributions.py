@@ -1,4 +1,4 @@
-"""The arguments of `trial.suggest_*` as a parameter of a sweep file, {"min": 0.0, "max": 1.0}; trial process."""
+"""The distributions of `trial.suggest_*` calls, as in a sweep file: {"min": 0.0, "max": 1.0}; trial process."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ SCRIPT = """
 import gc, json, os, sys
 from pathlib import Path
 from podium.api.serve import shared_imports
-from podium.sweep.runtime.process_trees import count_threads
+from podium.sweep.runtime.fork_without_hooks import count_threads
 
 os.environ["OMP_NUM_THREADS"] = "3"
 before = set(os.listdir("/proc/self/fd"))
