@@ -10,7 +10,7 @@ import { EnsemblePage } from "./pages/ensemble";
 import { EnsemblesPage } from "./pages/ensembles";
 import { LoginPage } from "./pages/login";
 import { NewSweepPage } from "./pages/new-sweep";
-import { ComparePage } from "./pages/sweep/compare";
+import { ComparePage } from "./pages/sweep/compare-page";
 import { SweepPage } from "./pages/sweep/page";
 import { SweepsPage } from "./pages/sweeps";
 import { TrialPage } from "./pages/trial";

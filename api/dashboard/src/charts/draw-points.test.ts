@@ -1,8 +1,9 @@
 // Points on a canvas: circles for a few, one image for many; edges, order and feasibility.
+
+import { recordingContext } from "../testing/recording-canvas";
 import { numberAxis } from "./axis";
 import { SHADES } from "./colour";
 import { drawPoints, placesOf, pointIn } from "./draw-points";
-import { recordingContext } from "./recording-context";
 
 const FRAME = { left: 0, top: 0, width: 100, height: 100 };
 const places = (count: number) => ({

@@ -1,7 +1,8 @@
 // The frame of a chart: its plot area, tick labels that do not overlap, and titles.
+
+import { recordingContext } from "../testing/recording-canvas";
 import { numberAxis } from "./axis";
 import { clipped, drawFrame, frameIn, xAt, yAt } from "./frame";
-import { recordingContext } from "./recording-context";
 
 const X = numberAxis("number", "trial", [0, 100], { integer: true });
 const Y = numberAxis("value", "loss", [0, 1]);

@@ -9,8 +9,8 @@ import { ParallelAxis } from "./parallel-axis";
 import { axisX, drawOver, isAbsentOn, lineAt, linesOf } from "./parallel-lines";
 import type { Points } from "./trial-columns";
 import { TrialTip } from "./trial-tooltip";
+import { useBrushedRows } from "./use-brushed-rows";
 import { useLineLayers } from "./use-parallel-layers";
-import { useRowsIn } from "./use-rows-in";
 import "./parallel.css";
 
 export type ParallelProps = {
@@ -38,7 +38,7 @@ export function Parallel(props: ParallelProps) {
   const width = Math.max(room, axes.length * NARROWEST);
   const size = useMemo(() => ({ width: room > 0 ? width : 0, height: HEIGHT }), [room, width]);
   const lines = useMemo(() => linesOf(points, axes), [points, axes]);
-  const inside = useRowsIn(points, brushes);
+  const inside = useBrushedRows(points, brushes);
 
   const { behind, front } = useLineLayers(lines, inside, shares, size);
   const over = useCanvas(

@@ -1,4 +1,6 @@
 // Lines of parallel coordinates: positions, missing values, drawing order, and the line under the pointer.
+
+import { recordingContext } from "../testing/recording-canvas";
 import { numberAxis } from "./axis";
 import { SHADES } from "./colour";
 import { pointsOf } from "./fixture";
@@ -15,7 +17,6 @@ import {
   placeY,
   TOP,
 } from "./parallel-lines";
-import { recordingContext } from "./recording-context";
 
 const LR = numberAxis("params.lr", "lr", [0, 1]);
 const LOSS = numberAxis("value", "loss", [0, 1]);

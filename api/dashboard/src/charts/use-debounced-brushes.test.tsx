@@ -5,8 +5,8 @@ import { numberAxis } from "./axis";
 import { readBrushes } from "./brush-filter";
 import { pointsOf } from "./fixture";
 import type { ChartPoints } from "./queries";
+import { useBrushedRows } from "./use-brushed-rows";
 import { useDebouncedBrushes } from "./use-debounced-brushes";
-import { useRowsIn } from "./use-rows-in";
 
 const LR = numberAxis("params.lr", "lr", [0, 1]);
 const brush = (high: number) => ({ "params.lr": { low: 0, high } });
@@ -63,7 +63,7 @@ test("a filter set elsewhere replaces a brush that was not written yet", () => {
 
 test("equal rows are the same array, which avoids a redraw", () => {
   const points = pointsOf({ "params.lr": [0.1, 0.5, 0.9] });
-  const { result, rerender } = renderHook(({ high }) => useRowsIn(points, brush(high)), {
+  const { result, rerender } = renderHook(({ high }) => useBrushedRows(points, brush(high)), {
     initialProps: { high: 0.6 },
   });
   const first = result.current;

@@ -3,13 +3,13 @@ import { useCallback, useMemo, useRef } from "react";
 import { type Size, useCanvas } from "../canvas";
 import { countIn } from "./brush-filter";
 import { shadeParts, shadesOf, tokenParts } from "./colour";
-import { LineRaster } from "./line-raster";
+import { ParallelLineRaster } from "./parallel-line-raster";
 import { drawBehind, drawLines, type Lines } from "./parallel-lines";
 
 const MANY = 1_500; // lines; fewer are stroked, which is smoother
 const FEW = 600; // of many: up to this number of lines is stroked above the others
 
-type Picture = { raster: LineRaster; image: ImageData };
+type Picture = { raster: ParallelLineRaster; image: ImageData };
 
 export function useLineLayers(lines: Lines, inside: Uint8Array, shares: Float64Array, size: Size) {
   const shades = useMemo(() => shadesOf(shares), [shares]);
@@ -52,7 +52,10 @@ function drawPicture(
   const { raster, image } =
     isSame && cached.current && before.height === height
       ? cached.current
-      : { raster: new LineRaster(lines, shades, width, height, size), image: context.createImageData(width, height) };
+      : {
+          raster: new ParallelLineRaster(lines, shades, width, height, size),
+          image: context.createImageData(width, height),
+        };
   cached.current = { raster, image };
   raster.show(inside);
   const colours = { shades: [tokenParts("--line-strong"), ...shadeParts()], behind: tokenParts("--line") };

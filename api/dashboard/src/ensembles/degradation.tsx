@@ -1,10 +1,10 @@
 // The quality of the prediction when members are missing, and the safe quorum.
 
 import { formatCount } from "../format";
+import { ScrollX } from "../widgets/scroll-x";
 import type { Figures } from "./ensemble";
 import { Chart, type Series } from "./line-chart";
 import { figure, formatScore, metricOf } from "./score-metrics";
-import { ScrollX } from "./scroll-x";
 
 export function DegradationView({ figures }: { figures: Figures }) {
   const { sizes, safe_quorum: safe } = figures.degradation;

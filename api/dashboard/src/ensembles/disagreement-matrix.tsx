@@ -1,8 +1,8 @@
 // The pairwise disagreement of members.
 
 import { formatNumber, formatShare } from "../format";
+import { ScrollX } from "../widgets/scroll-x";
 import type { Figures } from "./ensemble";
-import { ScrollX } from "./scroll-x";
 import "./disagreement-matrix.css";
 
 export function DisagreementMatrix({ figures, names }: { figures: Figures; names: readonly string[] }) {

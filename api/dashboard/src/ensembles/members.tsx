@@ -2,9 +2,9 @@
 
 import { Link } from "wouter";
 import { formatCount, formatMs, formatShare } from "../format";
+import { ScrollX } from "../widgets/scroll-x";
 import { StateBadge } from "../widgets/state-badge";
 import type { Ensemble, Member } from "./ensemble";
-import { ScrollX } from "./scroll-x";
 import "./members.css";
 
 type Replica = Member["replicas"][number];

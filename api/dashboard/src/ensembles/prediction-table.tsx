@@ -3,10 +3,10 @@
 import type { CSSProperties } from "react";
 import { Link } from "wouter";
 import { formatMs, formatNumber, formatShare } from "../format";
+import { ScrollX } from "../widgets/scroll-x";
 import { StateBadge } from "../widgets/state-badge";
 import type { Ensemble, Prediction } from "./ensemble";
-import { columnsOf, likeliest } from "./row-input";
-import { ScrollX } from "./scroll-x";
+import { columnsOf, likeliest } from "./image-row";
 import "./prediction-table.css";
 
 const COLUMNS = 10;

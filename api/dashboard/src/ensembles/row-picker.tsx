@@ -3,10 +3,10 @@
 import { formatCount, formatNumber } from "../format";
 import { Button } from "../widgets/button";
 import { Icon } from "../widgets/icon";
+import { ScrollX } from "../widgets/scroll-x";
 import type { Samples } from "./ensemble";
+import type { Image } from "./image-row";
 import { Pixels } from "./pixels";
-import type { Image } from "./row-input";
-import { ScrollX } from "./scroll-x";
 import "./row-picker.css";
 
 const COLUMNS = 6;

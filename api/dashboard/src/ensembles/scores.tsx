@@ -2,9 +2,9 @@
 
 import { Link } from "wouter";
 import { formatCount, formatNumber } from "../format";
+import { ScrollX } from "../widgets/scroll-x";
 import type { Figures } from "./ensemble";
 import { figure, formatChange, formatScore, metricOf, metricsOf } from "./score-metrics";
-import { ScrollX } from "./scroll-x";
 import "./scores.css";
 
 export type NamedMember = { name: string; href?: string };

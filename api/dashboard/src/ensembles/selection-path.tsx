@@ -1,10 +1,10 @@
 // The selection path: which trial was added at each step, and the ensemble's score after it.
 
 import { useMemo } from "react";
+import { ScrollX } from "../widgets/scroll-x";
 import type { Step } from "./ensemble";
 import { Chart, type Series } from "./line-chart";
 import { figure, formatScore, metricOf } from "./score-metrics";
-import { ScrollX } from "./scroll-x";
 
 export function PathChart({ steps, task, method }: { steps: readonly Step[]; task: string; method: string }) {
   const key = task === "classification" ? "log_loss" : "rmse";

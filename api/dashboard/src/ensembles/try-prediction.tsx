@@ -10,10 +10,10 @@ import { Panel } from "../widgets/panel";
 import { Empty, Loading } from "../widgets/query-states";
 import { DrawingPad } from "./drawing-pad";
 import type { Ensemble, Samples } from "./ensemble";
+import { type Image, parseRow } from "./image-row";
 import { Pixels } from "./pixels";
 import { PredictionForRow } from "./prediction-for-row";
 import { samples } from "./queries";
-import { type Image, parseRow } from "./row-input";
 import { RowPicker, trueLabelOf } from "./row-picker";
 import "./try-prediction.css";
 

@@ -7,12 +7,12 @@ import { useCanEdit } from "../session";
 import { Button, ButtonLink } from "../widgets/button";
 import { Confirm } from "../widgets/dialog";
 import { Panel } from "../widgets/panel";
+import { ScrollX } from "../widgets/scroll-x";
 import { toast } from "../widgets/toast";
 import { useRunAction } from "./actions";
 import { versionHref } from "./draft";
 import { type Ensemble, RULES } from "./ensemble";
 import type { Action } from "./queries";
-import { ScrollX } from "./scroll-x";
 
 const OVER = new Set(["stopped", "retired"]);
 

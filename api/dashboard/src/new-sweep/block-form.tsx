@@ -2,8 +2,8 @@
 import type { ReactNode } from "react";
 import { Collapsible } from "./collapsible";
 import type { Draft } from "./draft";
+import { KeyChoice, KeyField, KeyFlag } from "./key-fields";
 import { type BlockSpec, type KeySpec, labelOf, optionsOf } from "./schema";
-import { KeyChoice, KeyField, KeyFlag } from "./yaml-field";
 import { keysAt, type Path, valueAt } from "./yaml-values";
 
 type Props = {

@@ -3,7 +3,7 @@ import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { render, screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { type Draft, problemOf } from "./draft";
-import { updateOf } from "./fixture";
+import { updateOf } from "./draft-stub";
 import { SweepForm } from "./form";
 import { shapeOf } from "./parameters";
 import { blockSpec, labelOf } from "./schema";

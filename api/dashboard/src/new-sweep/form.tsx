@@ -6,6 +6,7 @@ import { QueryResult } from "../widgets/query-states";
 import { BlockForm } from "./block-form";
 import type { Draft } from "./draft";
 import { EarlyStoppingForm } from "./early-stopping";
+import { KeyChoice, KeyField } from "./key-fields";
 import { Objectives } from "./objectives";
 import { ParametersForm } from "./parameters";
 import { ProgramForm } from "./program";
@@ -13,7 +14,6 @@ import { blockSpec, detailOf, optionsOf, useSweepSchema } from "./schema";
 import { SeedConfigurationsForm } from "./seed-configurations";
 import { TrialStopConditions } from "./trial-stop-conditions";
 import { WarmStartForm } from "./warm-start";
-import { KeyChoice, KeyField } from "./yaml-field";
 import { keysAt, shownAt, valueAt } from "./yaml-values";
 
 const CUSTOM = "custom";

@@ -3,8 +3,8 @@ import { Button } from "../widgets/button";
 import { Field } from "../widgets/field";
 import { Icon } from "../widgets/icon";
 import type { Change, Draft, Parsed } from "./draft";
+import { KeyChoice, KeyField } from "./key-fields";
 import { kindOf } from "./program";
-import { KeyChoice, KeyField } from "./yaml-field";
 import { flow, listAt, type Path, quoted, shownAt, valueAt } from "./yaml-values";
 
 const MAX_OBJECTIVES = 8;

@@ -6,8 +6,8 @@ import { Icon } from "../widgets/icon";
 import { AddName } from "./add-name";
 import { addCondition, Conditions, canDepend } from "./conditional-parameters";
 import type { Draft } from "./draft";
+import { Typed } from "./key-fields";
 import { kindOf } from "./program";
-import { Typed } from "./yaml-field";
 import { flow, type Kind, keysAt, shownAt, typedYaml, valueAt } from "./yaml-values";
 
 type Shape =

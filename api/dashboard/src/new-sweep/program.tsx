@@ -5,9 +5,9 @@ import { AddName } from "./add-name";
 import { Collapsible } from "./collapsible";
 import { DataForm } from "./data";
 import type { Change, Draft } from "./draft";
+import { KeyChoice, KeyField } from "./key-fields";
 import { objectivePaths } from "./objectives";
 import { CodeUpload } from "./upload";
-import { KeyChoice, KeyField } from "./yaml-field";
 import { keysAt, quoted, valueAt } from "./yaml-values";
 
 type ProgramKind = "builtin" | "function" | "command";

@@ -1,12 +1,12 @@
 // Seed configurations, which run before the search proposes any: one row each, one column per parameter.
 
-import { ScrollX } from "../ensembles/scroll-x";
 import { formatCount } from "../format";
 import { Button } from "../widgets/button";
 import { Icon } from "../widgets/icon";
+import { ScrollX } from "../widgets/scroll-x";
 import { Collapsible } from "./collapsible";
 import type { Draft } from "./draft";
-import { Typed } from "./yaml-field";
+import { Typed } from "./key-fields";
 import { keysAt, listAt, shownAt, typedYaml } from "./yaml-values";
 
 const SHOWN = 20;

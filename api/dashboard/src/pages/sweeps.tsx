@@ -6,7 +6,7 @@ import { useKeys } from "../keyboard";
 import { keys } from "../query-keys";
 import { useIsViewer } from "../session";
 import { ACTIVE_STATES, type Sweep } from "../sweep/sweep";
-import { SweepsTable } from "../sweep/table";
+import { SweepsTable } from "../sweep/sweeps-table";
 import { setQuery, useQueryState } from "../url";
 import { Button, ButtonLink } from "../widgets/button";
 import { Icon } from "../widgets/icon";

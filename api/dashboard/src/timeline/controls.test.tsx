@@ -3,7 +3,7 @@ import { render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { useKeyboard } from "../keyboard";
 import { Controls } from "./controls";
-import type { Span } from "./span";
+import type { Span } from "./visible-span";
 
 const LIMITS = { from: 0, to: 100 };
 

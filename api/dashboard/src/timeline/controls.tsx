@@ -3,7 +3,7 @@ import { formatDuration, formatTime } from "../format";
 import { useKeys } from "../keyboard";
 import { Button } from "../widgets/button";
 import { Icon } from "../widgets/icon";
-import { panned, type Span, zoomed } from "./span";
+import { panned, type Span, zoomed } from "./visible-span";
 
 type Props = {
   span: Span;

@@ -1,9 +1,9 @@
 // Draws the timeline: a lane per device with bars and gaps, the axis below; and finds the item at a point.
 import type { Draw } from "../canvas";
 import { token } from "../theme";
-import { gapInk, paintBar, paintGap, paintText } from "./paint";
+import { gapInk, paintBar, paintGap, paintText } from "./segment-styles";
 import { type Bar, type Gap, reasonText, type Segment } from "./segments";
-import { type Span, ticks } from "./span";
+import { type Span, ticks } from "./visible-span";
 
 export type Lane = { id: string; bars: Bar[]; gaps: Gap[] };
 export type Scene = {

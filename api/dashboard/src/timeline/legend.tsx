@@ -3,9 +3,9 @@ import { useCallback } from "react";
 import { type Draw, useCanvas } from "../canvas";
 import { stateStyle } from "../widgets/state-badge";
 import { isMuted, type Lane, within } from "./draw";
-import { paintBar, paintGap } from "./paint";
+import { paintBar, paintGap } from "./segment-styles";
 import { type Bar, GAP_KINDS, type Why } from "./segments";
-import type { Span } from "./span";
+import type { Span } from "./visible-span";
 
 const SWATCH = { width: 22, height: 14 };
 const ORDER = ["finished", "pruned", "failed", "cancelled", "running"];

@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { api, done } from "../api";
 import { keys } from "../query-keys";
 import type { Timeline } from "./segments";
-import type { Span } from "./span";
+import type { Span } from "./visible-span";
 
 export type TimelineRequest = {
   sweepId?: number;

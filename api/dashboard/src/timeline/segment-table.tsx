@@ -5,7 +5,7 @@ import { Empty } from "../widgets/query-states";
 import { StateBadge } from "../widgets/state-badge";
 import { type Lane, within } from "./draw";
 import { barTitle, GAP_KINDS, mergedText, reasonText, type Segment } from "./segments";
-import type { Span } from "./span";
+import type { Span } from "./visible-span";
 
 const SHOWN = 200;
 

@@ -11,9 +11,9 @@ import { Legend } from "./legend";
 import type { Fetched } from "./queries";
 import { SegmentTable } from "./segment-table";
 import { barsOf, type DeviceLine, gapsOf, type Segment } from "./segments";
-import { clampSpan, type Span, zoomed } from "./span";
 import { Tooltip, type TooltipTarget } from "./tooltip";
 import { useDebouncedSpan } from "./use-debounced-span";
+import { clampSpan, type Span, zoomed } from "./visible-span";
 import "./timeline.css";
 
 const LIVE_S = 60; // a response up to this old counts as current

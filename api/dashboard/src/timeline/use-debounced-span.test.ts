@@ -1,8 +1,8 @@
 // Zooming in steps: each step is shown, the last one is reported.
 import { act, renderHook } from "@testing-library/react";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import type { Span } from "./span";
 import { useDebouncedSpan } from "./use-debounced-span";
+import type { Span } from "./visible-span";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

@@ -1,6 +1,6 @@
 // The visible span while zooming: it changes at once and is committed after a pause, so that one gesture is one request.
 import { useEffect, useRef, useState } from "react";
-import type { Span } from "./span";
+import type { Span } from "./visible-span";
 
 const COMMIT_DELAY_MS = 150;
 type SpanHandler = (span: Span | null) => void;

@@ -1,6 +1,6 @@
 // The visible span and the view mode of the timeline, in the URL.
 import { setQuery, useQueryState } from "../url";
-import type { Span } from "./span";
+import type { Span } from "./visible-span";
 
 export type ViewState = {
   span: Span | null;

@@ -3,7 +3,6 @@ import { useQuery } from "@tanstack/react-query";
 import { useCallback } from "react";
 import { useLocation } from "wouter";
 import { api, done } from "../api";
-import { Choice, Switch } from "../charts/controls";
 import { Curves } from "../charts/curves";
 import { useFreshness } from "../charts/queries";
 import { keys } from "../query-keys";
@@ -11,6 +10,7 @@ import { hover, useSelection } from "../selection";
 import { useQueryState } from "../url";
 import { Panel } from "../widgets/panel";
 import { Failure, Loading } from "../widgets/query-states";
+import { Choice, Switch } from "../widgets/select";
 
 const POINTS = 800; // of each curve, at most
 const HEIGHT = 340;

@@ -3,7 +3,6 @@ import type { UseQueryResult } from "@tanstack/react-query";
 import { type ReactNode, useMemo } from "react";
 import type { Axis } from "../../charts/axis";
 import { Contour } from "../../charts/contour";
-import { Choice, Switch } from "../../charts/controls";
 import { History } from "../../charts/history";
 import { Importance, type ImportanceView } from "../../charts/importance";
 import { LazyChart } from "../../charts/lazy-chart";
@@ -18,6 +17,7 @@ import { Button } from "../../widgets/button";
 import { Menu } from "../../widgets/menu";
 import { Panel } from "../../widgets/panel";
 import { Empty, QueryResult } from "../../widgets/query-states";
+import { Choice, Switch } from "../../widgets/select";
 import type { Linked } from "./linked-charts";
 
 type Charted = Linked & { points: Points; metric: Axis };

@@ -1,7 +1,6 @@
 // The analysis of a sweep: history, importance, parallel coordinates, slices, contour, Pareto front; all linked.
 import { useMemo } from "react";
 import type { Axis } from "../../charts/axis";
-import { Choice, Switch } from "../../charts/controls";
 import { useChartPoints, useImportance, usePoints } from "../../charts/queries";
 import type { Points } from "../../charts/trial-columns";
 import { type Brushing, useDebouncedBrushes } from "../../charts/use-debounced-brushes";
@@ -9,6 +8,7 @@ import { formatCount } from "../../format";
 import { setQuery, useQueryState } from "../../url";
 import { Button } from "../../widgets/button";
 import { Empty, QueryResult } from "../../widgets/query-states";
+import { Choice, Switch } from "../../widgets/select";
 import {
   ContourPanel,
   HistoryPanel,

@@ -3,7 +3,6 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useState } from "react";
 import { useLocation } from "wouter";
 import { api, done, type Schemas } from "../../api";
-import { Choice, Switch } from "../../charts/controls";
 import type { Curve } from "../../charts/curve-values";
 import { Curves } from "../../charts/curves";
 import { useFreshness } from "../../charts/queries";
@@ -17,6 +16,7 @@ import { setQuery, useQueryState } from "../../url";
 import { Button } from "../../widgets/button";
 import { Panel } from "../../widgets/panel";
 import { Empty, QueryResult } from "../../widgets/query-states";
+import { Choice, Switch } from "../../widgets/select";
 
 type CurvesView = Schemas["CurvesView"];
 type Tail = Record<number, [number, number][]>; // by trial, the points received since the curves were fetched

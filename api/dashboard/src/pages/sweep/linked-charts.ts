@@ -4,7 +4,7 @@ import { useLocation } from "wouter";
 import { countIn } from "../../charts/brush-filter";
 import type { ChartPoints } from "../../charts/queries";
 import { idsOf, type Points } from "../../charts/trial-columns";
-import { useRowsIn } from "../../charts/use-rows-in";
+import { useBrushedRows } from "../../charts/use-brushed-rows";
 import { hover, useSelection } from "../../selection";
 
 /** For charts of these points: rows are indices into their columns. */
@@ -14,7 +14,7 @@ export function useLinked(sweepId: number, points: Points, { brushes }: ChartPoi
   const ids = idsOf(points);
   const rows = useMemo(() => new Map(ids.map((id, row) => [id, row])), [ids]);
   const deferred = useDeferredValue(brushes); // the brushed chart is drawn first, then the others
-  const inside = useRowsIn(points, deferred);
+  const inside = useBrushedRows(points, deferred);
   const count = useMemo(() => countIn(inside), [inside]);
   const onActive = useCallback(
     (row: number | null) => hover(sweepId, row === null ? null : (ids[row] ?? null)),

@@ -5,7 +5,7 @@ import userEvent from "@testing-library/user-event";
 import { useKeyboard } from "../../keyboard";
 import { select } from "../../selection";
 import { sweepFixture } from "../../sweep/fixture";
-import { ComparePage } from "./compare";
+import { ComparePage } from "./compare-page";
 import { SweepPage } from "./page";
 
 const PLANTED = "<img src=x onerror=alert(1)>";

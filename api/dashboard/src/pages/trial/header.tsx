@@ -11,7 +11,7 @@ import { Icon } from "../../widgets/icon";
 import { PageHead } from "../../widgets/panel";
 import { StateBadge } from "../../widgets/state-badge";
 import { attempt, toast } from "../../widgets/toast";
-import { CloneDialog } from "./clone";
+import { CloneDialog } from "./clone-dialog";
 import { isOver, type Sweep, sendCommand, type Trial, useNeighbours } from "./queries";
 
 const DOING: Record<string, string> = { stop: "stopping", retry: "retrying" };

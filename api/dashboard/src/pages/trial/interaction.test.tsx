@@ -3,7 +3,7 @@ import { screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { sweepFixture } from "../../sweep/fixture";
 import { type Answers, showWithService, stubSize } from "../../testing/service";
-import { CloneDialog } from "./clone";
+import { CloneDialog } from "./clone-dialog";
 import { TrialCurves, useCurves } from "./curves";
 import { Log } from "./log";
 import { NotesAndTags } from "./notes-and-tags";

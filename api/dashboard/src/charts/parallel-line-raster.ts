@@ -14,7 +14,7 @@ const [BITS, ONE] = [16, 1 << 16]; // subpixel positions
 const PARTS = 3; // per pixel: weight of the lines inside, weight times shade, lines outside
 
 /** Lines at a given pixel size; shade 0 is for lines of unknown value. */
-export class LineRaster {
+export class ParallelLineRaster {
   private readonly sums: Int32Array; // by column, then by row
   private readonly xs: number[];
   private readonly ys: Int16Array[]; // by axis; -1: not on it

@@ -5,7 +5,7 @@ import { type Ensemble, SELECTIONS } from "./ensemble";
 import { Chart, type Series } from "./line-chart";
 import { formatScore } from "./score-metrics";
 import { Weights } from "./weights";
-import "./member-selection.css";
+import "./selection-summary.css";
 
 const WITHOUT_WEIGHTS = new Set(["median", "trimmed_mean", "stacking"]);
 const SCORES: Record<string, string> = {

@@ -1,6 +1,6 @@
 // Chart controls: a select and a switch.
 import { useId } from "react";
-import "./controls.css";
+import "./select.css";
 
 export type Option = { value: string; name: string };
 

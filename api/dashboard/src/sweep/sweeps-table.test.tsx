@@ -1,7 +1,7 @@
 // The list of sweeps as assistive technology reads it.
 import { render, screen } from "@testing-library/react";
 import { sweepFixture } from "./fixture";
-import { SweepsTable } from "./table";
+import { SweepsTable } from "./sweeps-table";
 
 test("a row shows state, reason, progress, best, time and devices", () => {
   const waiting = sweepFixture({

@@ -10,7 +10,7 @@ import { BestValue } from "./best-value";
 import { SweepProgress } from "./progress";
 import { reasonText } from "./reason";
 import { budgetLines, durationS, ENDED_STATES, formatEstimate, type Sweep } from "./sweep";
-import "./table.css";
+import "./sweeps-table.css";
 
 export function SweepsTable({ sweeps }: { sweeps: Sweep[] }) {
   const body = useRef<HTMLTableSectionElement>(null);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Rgb } from "./colour";
-import { LineRaster } from "./line-raster";
+import { ParallelLineRaster } from "./parallel-line-raster";
 import { placeY } from "./parallel-lines";
 
 const SIZE = { width: 120, height: 100 };
@@ -14,9 +14,9 @@ const LINES = {
   count: COUNT,
 };
 const raster = (lines = LINES, shades = Uint8Array.from({ length: COUNT }, (_, line) => line % 25)) =>
-  new LineRaster(lines, shades, SIZE.width, SIZE.height, SIZE);
+  new ParallelLineRaster(lines, shades, SIZE.width, SIZE.height, SIZE);
 
-function picture(of: LineRaster, lit = true): Uint32Array {
+function picture(of: ParallelLineRaster, lit = true): Uint32Array {
   const pixels = new Uint32Array(SIZE.width * SIZE.height);
   of.paint(pixels, COLOURS, lit);
   return pixels;
@@ -41,7 +41,7 @@ test("the best lines are on top, unbrushed lines are faint, and lines without a 
     places: [places, places].map(each => Float64Array.from(each)),
     count: places.length,
   });
-  const colourAt = (of: LineRaster, place: number, lit = true) => {
+  const colourAt = (of: ParallelLineRaster, place: number, lit = true) => {
     const pixel = picture(of, lit)[Math.round(placeY(place, SIZE.height)) * SIZE.width + 60] as number;
     return { red: pixel & 255, blue: (pixel >> 16) & 255, alpha: pixel >>> 24 };
   };

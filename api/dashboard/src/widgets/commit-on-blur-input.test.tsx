@@ -3,7 +3,7 @@ import { render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { useLayoutEffect } from "react";
 import { expect, test, vi } from "vitest";
-import { Typed } from "./yaml-field";
+import { Typed } from "../new-sweep/key-fields";
 
 test("a change of the file does not overwrite uncommitted text, but replaces committed text", async () => {
   const onCommit = vi.fn();

@@ -3,7 +3,7 @@ import { useMemo, useRef } from "react";
 import { type Brushes, rowsIn } from "./brush-filter";
 import { idsOf, type Points } from "./trial-columns";
 
-export function useRowsIn(points: Points, brushes: Brushes): Uint8Array {
+export function useBrushedRows(points: Points, brushes: Brushes): Uint8Array {
   const previous = useRef<Uint8Array | null>(null);
   return useMemo(() => {
     const found = rowsIn(points.columns, brushes, idsOf(points).length);

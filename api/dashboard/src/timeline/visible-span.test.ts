@@ -1,6 +1,7 @@
 // Zoom and pan stay within the limits; the axis has round times.
-import { clampSpan, panned, SHORTEST_S, ticks, zoomed } from "./span";
+
 import { spanOf } from "./view-state";
+import { clampSpan, panned, SHORTEST_S, ticks, zoomed } from "./visible-span";
 
 const LIMITS = { from: 0, to: 1000 };
 

@@ -1,5 +1,5 @@
 // Parsing of pasted rows, and conversion of rows to pixels.
-import { columnsOf, type Image, likeliest, paint, parseRow, pixelsOf } from "./row-input";
+import { columnsOf, type Image, likeliest, paint, parseRow, pixelsOf } from "./image-row";
 
 const IMAGE: Image = { channels: 1, height: 2, width: 2, low: 0, high: 16 };
 

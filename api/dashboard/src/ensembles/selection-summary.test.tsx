@@ -5,8 +5,8 @@ import { showWithService, stubSize } from "../testing/service";
 import { Candidates } from "./candidates";
 import type { Ensemble, Step } from "./ensemble";
 import { ENSEMBLE } from "./fixture";
-import { MemberSelection } from "./member-selection";
 import { PathChart } from "./selection-path";
+import { MemberSelection } from "./selection-summary";
 import { EnsemblesOfSweep } from "./sweep-ensembles";
 
 beforeEach(() => stubSize(500));

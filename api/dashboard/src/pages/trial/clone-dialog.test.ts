@@ -1,7 +1,7 @@
 // The fields of a clone: typed values, hints, and refusals of the service.
 import { expect, test } from "vitest";
 import { ApiError } from "../../api";
-import { hintOf, parseValue, problemsOf } from "./clone";
+import { hintOf, parseValue, problemsOf } from "./clone-dialog";
 
 test("typed values have the type of the trial's own value", () => {
   expect(parseValue(" 1e-3 ", 0.5)).toBe(0.001);
