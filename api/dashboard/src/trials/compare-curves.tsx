@@ -8,9 +8,10 @@ import { useFreshness } from "../charts/queries";
 import { keys } from "../query-keys";
 import { hover, useSelection } from "../selection";
 import { useQueryState } from "../url";
+import { Checkbox } from "../widgets/checkbox";
 import { Panel } from "../widgets/panel";
 import { Failure, Loading } from "../widgets/query-states";
-import { Choice, Switch } from "../widgets/select";
+import { Select } from "../widgets/select";
 
 const POINTS = 800; // of each curve, at most
 const HEIGHT = 340;
@@ -42,13 +43,13 @@ export function CompareCurves({ sweepId, ids }: { sweepId: number; ids: readonly
   const curves = ids.flatMap(id => view?.curves.find(curve => curve.trial_id === id) ?? []);
   const actions = view && shown !== null && (
     <>
-      <Choice
+      <Select
         label="Metric"
         value={shown}
         options={[...new Set([shown, ...view.metrics])].map(name => ({ value: name, name }))}
         onChange={setMetric}
       />
-      <Switch label="Log scale" on={log === "1"} onChange={on => setLog(on ? "1" : "")} />
+      <Checkbox label="Log scale" on={log === "1"} onChange={on => setLog(on ? "1" : "")} />
     </>
   );
   return (

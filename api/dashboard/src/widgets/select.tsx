@@ -1,10 +1,11 @@
-// Chart controls: a select and a switch.
+// A select with its label.
 import { useId } from "react";
+import "./labelled-control.css";
 import "./select.css";
 
 export type Option = { value: string; name: string };
 
-export function Choice({
+export function Select({
   label,
   value,
   options,
@@ -17,7 +18,7 @@ export function Choice({
 }) {
   const id = useId();
   return (
-    <span className="choice">
+    <span className="labelled-control">
       <label htmlFor={id}>{label}</label>
       <select id={id} value={value} onChange={event => onChange(event.target.value)}>
         {options.map(option => (
@@ -27,14 +28,5 @@ export function Choice({
         ))}
       </select>
     </span>
-  );
-}
-
-export function Switch({ label, on, onChange }: { label: string; on: boolean; onChange: (on: boolean) => void }) {
-  return (
-    <label className="choice">
-      <input type="checkbox" checked={on} onChange={event => onChange(event.target.checked)} />
-      {label}
-    </label>
   );
 }

@@ -14,10 +14,11 @@ import type { Brushing } from "../../charts/use-debounced-brushes";
 import { useValueAxis } from "../../charts/use-value-axis";
 import { useQueryState } from "../../url";
 import { Button } from "../../widgets/button";
+import { Checkbox } from "../../widgets/checkbox";
 import { Menu } from "../../widgets/menu";
 import { Panel } from "../../widgets/panel";
 import { Empty, QueryResult } from "../../widgets/query-states";
-import { Choice, Switch } from "../../widgets/select";
+import { Select } from "../../widgets/select";
 import type { Linked } from "./linked-charts";
 
 type Charted = Linked & { points: Points; metric: Axis };
@@ -33,7 +34,7 @@ export function HistoryPanel({ metric, count: _, ...linked }: Charted) {
   const [by, setBy] = useQueryState("by", "number");
   const [log] = useQueryState("log");
   const actions = (
-    <Choice
+    <Select
       label="X axis"
       value={by === "time" ? "time" : "number"}
       options={[
@@ -97,7 +98,7 @@ export function ParallelPanel({
       <Menu label="Axes" name="Select axes">
         <div className="analysis-axes">
           {all.map(axis => (
-            <Switch
+            <Checkbox
               key={axis.key}
               label={nameOf(axis)}
               on={keys.includes(axis.key)}
@@ -218,13 +219,13 @@ function usePair(key: string, axes: readonly Axis[]): [Axis | undefined, Axis | 
   if (!x || !y || axes.length < 3) return [x, y, null];
   const controls = (
     <>
-      <Choice
+      <Select
         label="X axis"
         value={x.key}
         options={options}
         onChange={value => setNamed(`${value}|${value === y.key ? x.key : y.key}`)}
       />
-      <Choice
+      <Select
         label="Y axis"
         value={y.key}
         options={options}

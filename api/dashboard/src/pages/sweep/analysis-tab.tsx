@@ -7,8 +7,9 @@ import { type Brushing, useDebouncedBrushes } from "../../charts/use-debounced-b
 import { formatCount } from "../../format";
 import { setQuery, useQueryState } from "../../url";
 import { Button } from "../../widgets/button";
+import { Checkbox } from "../../widgets/checkbox";
 import { Empty, QueryResult } from "../../widgets/query-states";
-import { Choice, Switch } from "../../widgets/select";
+import { Select } from "../../widgets/select";
 import {
   ContourPanel,
   HistoryPanel,
@@ -57,7 +58,7 @@ function Analysis({ sweepId, filter, charts, points }: Props) {
       <div className="analysis-head">
         <p>{sampleOf(drawn)}</p>
         <span className="analysis-controls">
-          <Choice
+          <Select
             label="Metric"
             value={metric.name}
             options={outcomes.map(axis => ({
@@ -66,7 +67,7 @@ function Analysis({ sweepId, filter, charts, points }: Props) {
             }))}
             onChange={value => setMetric(value === outcomes[0]?.name ? "" : value)}
           />
-          <Switch label="Log scale of results" on={log === "1"} onChange={on => setLog(on ? "1" : "")} />
+          <Checkbox label="Log scale of results" on={log === "1"} onChange={on => setLog(on ? "1" : "")} />
         </span>
       </div>
       <HistoryPanel {...linked} points={drawn} metric={metric} />

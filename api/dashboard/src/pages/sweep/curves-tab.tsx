@@ -14,9 +14,11 @@ import { ENDED_STATES } from "../../sweep/sweep";
 import { useSweep } from "../../sweep/use-sweep";
 import { setQuery, useQueryState } from "../../url";
 import { Button } from "../../widgets/button";
+import { Checkbox } from "../../widgets/checkbox";
 import { Panel } from "../../widgets/panel";
 import { Empty, QueryResult } from "../../widgets/query-states";
-import { Choice, Switch } from "../../widgets/select";
+import { Select } from "../../widgets/select";
+import "../../widgets/labelled-control.css";
 
 type CurvesView = Schemas["CurvesView"];
 type Tail = Record<number, [number, number][]>; // by trial, the points received since the curves were fetched
@@ -66,19 +68,19 @@ function CurvesPanel({ sweepId, view, filter, limit }: PanelProps) {
   if (view.metric === null) return <Nothing sweepId={sweepId} filter={filter} />;
   const actions = (
     <>
-      <Choice
+      <Select
         label="Metric"
         value={view.metric}
         options={[...new Set([view.metric, ...view.metrics])].map(name => ({ value: name, name }))}
         onChange={value => setQuery({ curve: value === view.metrics[0] ? "" : value })}
       />
-      <Choice
+      <Select
         label="Show"
         value={limit}
         options={COUNTS.map(value => ({ value, name: `${value} trials` }))}
         onChange={value => setQuery({ curves: value === "50" ? "" : value })}
       />
-      <label className="choice">
+      <label className="labelled-control">
         Smoothing
         <input
           type="range"
@@ -90,7 +92,7 @@ function CurvesPanel({ sweepId, view, filter, limit }: PanelProps) {
           onChange={event => setSmooth(event.target.value)}
         />
       </label>
-      <Switch label="Log scale" on={log === "1"} onChange={on => setLog(on ? "1" : "")} />
+      <Checkbox label="Log scale" on={log === "1"} onChange={on => setLog(on ? "1" : "")} />
     </>
   );
   return (
