@@ -14,8 +14,10 @@ import { useViewState } from "../timeline/view-state";
 import { setQuery, useQueryState } from "../url";
 import { useNow } from "../use-now";
 import { Button } from "../widgets/button";
-import { PageHead, Panel, Stat, Stats } from "../widgets/panel";
+import { PageHead } from "../widgets/page-head";
+import { Panel } from "../widgets/panel";
 import { Empty, QueryResult } from "../widgets/query-states";
+import { Stat, Stats } from "../widgets/stats";
 
 const RANGES = [
   { key: "15m", name: "15 min", seconds: 900, label: "in the last 15 min" },

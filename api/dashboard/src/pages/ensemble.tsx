@@ -13,9 +13,11 @@ import { Versions } from "../ensembles/versions";
 import { formatCount, formatMs, formatNumber } from "../format";
 import { useFocus } from "../live";
 import { ButtonLink } from "../widgets/button";
-import { PageHead, Panel, Stat, Stats } from "../widgets/panel";
+import { PageHead } from "../widgets/page-head";
+import { Panel } from "../widgets/panel";
 import { Empty, QueryResult } from "../widgets/query-states";
 import { StateBadge } from "../widgets/state-badge";
+import { Stat, Stats } from "../widgets/stats";
 import "./ensemble.css";
 
 const OVER = new Set(["stopped", "retired"]);

@@ -10,7 +10,8 @@ import { SweepsTable } from "../sweep/sweeps-table";
 import { setQuery, useQueryState } from "../url";
 import { Button, ButtonLink } from "../widgets/button";
 import { Icon } from "../widgets/icon";
-import { PageHead, Panel } from "../widgets/panel";
+import { PageHead } from "../widgets/page-head";
+import { Panel } from "../widgets/panel";
 import { Empty, Failure, Loading } from "../widgets/query-states";
 import "./sweeps.css";
 

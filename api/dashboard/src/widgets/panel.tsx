@@ -1,18 +1,6 @@
-// Page headers, panels, and summary figures.
+// A panel: a section of a page with its title and actions.
 import type { ReactNode } from "react";
 import "./panel.css";
-
-export function PageHead({ title, above, children }: { title: ReactNode; above?: ReactNode; children?: ReactNode }) {
-  return (
-    <div className="page-head">
-      <div className="page-title">
-        {above && <div className="page-above">{above}</div>}
-        <h1>{title}</h1>
-      </div>
-      {children && <div className="page-actions">{children}</div>}
-    </div>
-  );
-}
 
 export function Panel({
   title,
@@ -41,21 +29,4 @@ export function Panel({
       {children}
     </section>
   );
-}
-
-/** One labelled figure, for use in <Stats>. */
-export function Stat({ name, children, hint }: { name: string; children: ReactNode; hint?: ReactNode }) {
-  return (
-    <div className="stat">
-      <dt>{name}</dt>
-      <dd>
-        <span className="stat-value">{children}</span>
-        {hint && <span className="stat-hint">{hint}</span>}
-      </dd>
-    </div>
-  );
-}
-
-export function Stats({ children }: { children: ReactNode }) {
-  return <dl className="stats">{children}</dl>;
 }

@@ -12,7 +12,8 @@ import { CompareTable } from "../../trials/compare-table";
 import { MAX_COMPARED } from "../../trials/selected-actions";
 import { setQuery, useQueryState } from "../../url";
 import { ButtonLink } from "../../widgets/button";
-import { PageHead, Panel } from "../../widgets/panel";
+import { PageHead } from "../../widgets/page-head";
+import { Panel } from "../../widgets/panel";
 import { Empty, Failure, Loading, QueryResult } from "../../widgets/query-states";
 
 export function ComparePage({ sweepId }: { sweepId: number }) {

@@ -8,8 +8,9 @@ import { type Fetched, useTimeline } from "../../timeline/queries";
 import { TimelineView } from "../../timeline/timeline";
 import { useViewState } from "../../timeline/view-state";
 import { useQueryState } from "../../url";
-import { Panel, Stat, Stats } from "../../widgets/panel";
+import { Panel } from "../../widgets/panel";
 import { Empty, QueryResult } from "../../widgets/query-states";
+import { Stat, Stats } from "../../widgets/stats";
 
 export function DevicesTab({ sweepId }: { sweepId: number }) {
   const state = useViewState();

@@ -10,10 +10,11 @@ import { reasonText } from "../../sweep/reason";
 import { budgetLines, durationS, ENDED_STATES, formatEstimate, objectivesOf, type Sweep } from "../../sweep/sweep";
 import { useSweep } from "../../sweep/use-sweep";
 import { useNow } from "../../use-now";
-import { PageHead, Stat, Stats } from "../../widgets/panel";
+import { PageHead } from "../../widgets/page-head";
 import { Failure, Loading } from "../../widgets/query-states";
 import { RelativeTime } from "../../widgets/relative-time";
 import { StateBadge } from "../../widgets/state-badge";
+import { Stat, Stats } from "../../widgets/stats";
 import "./header.css";
 
 export function SweepHeader({ sweepId }: { sweepId: number }) {

@@ -8,7 +8,7 @@ import { restartWarning } from "../../sweep/sweep";
 import { Button, ButtonLink } from "../../widgets/button";
 import { Confirm } from "../../widgets/dialog";
 import { Icon } from "../../widgets/icon";
-import { PageHead } from "../../widgets/panel";
+import { PageHead } from "../../widgets/page-head";
 import { StateBadge } from "../../widgets/state-badge";
 import { attempt, toast } from "../../widgets/toast";
 import { CloneDialog } from "./clone-dialog";
