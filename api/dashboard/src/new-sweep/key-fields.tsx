@@ -1,5 +1,6 @@
-// One key of the sweep file as a field; the file is updated on blur or on Enter.
-import { type KeyboardEvent, type ReactNode, useState } from "react";
+// Fields for one key of the sweep file: text, a choice, and a flag.
+import type { ReactNode } from "react";
+import { CommitOnBlurInput } from "../widgets/commit-on-blur-input";
 import { Field } from "../widgets/field";
 import type { Change, Draft } from "./draft";
 import { type Kind, type Path, quoted, shownAt, typedYaml } from "./yaml-values";
@@ -20,7 +21,7 @@ export function KeyField({ draft, path, label, kind = "text", hint, placeholder,
   return (
     <>
       <Field label={label} hint={hint} problem={draft.problemAt(path)}>
-        <Typed
+        <CommitOnBlurInput
           stored={stored}
           placeholder={placeholder}
           numeric={kind === "number"}
@@ -36,54 +37,6 @@ export function KeyField({ draft, path, label, kind = "text", hint, placeholder,
         </datalist>
       )}
     </>
-  );
-}
-
-type TypedProps = {
-  stored: string;
-  onCommit: (typed: string) => void;
-  placeholder?: string;
-  numeric?: boolean;
-  list?: string;
-  "aria-label"?: string;
-  "aria-invalid"?: boolean;
-};
-
-/** An input that commits its text on blur; changes of the file do not overwrite text that is being typed. */
-export function Typed({ stored, onCommit, numeric, ...rest }: TypedProps) {
-  const [typed, setTyped] = useState(stored);
-  const [isTyping, setIsTyping] = useState(false);
-  const [last, setLast] = useState(stored);
-  if (stored !== last) {
-    // Not in an effect: that would render the old value once more and move the cursor to its end.
-    setLast(stored);
-    if (!isTyping) setTyped(stored);
-  }
-  const commit = () => {
-    setIsTyping(false);
-    if (typed !== stored) onCommit(typed);
-  };
-  const onKey = (event: KeyboardEvent) => {
-    if (event.key === "Enter") commit();
-    if (event.key === "Escape") {
-      setIsTyping(false);
-      setTyped(stored);
-    }
-  };
-  return (
-    <input
-      {...rest}
-      value={typed}
-      inputMode={numeric ? "decimal" : undefined}
-      autoComplete="off"
-      spellCheck={false}
-      onChange={event => {
-        setIsTyping(true);
-        setTyped(event.target.value);
-      }}
-      onBlur={commit}
-      onKeyDown={onKey}
-    />
   );
 }
 

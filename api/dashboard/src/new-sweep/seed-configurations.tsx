@@ -2,11 +2,11 @@
 
 import { formatCount } from "../format";
 import { Button } from "../widgets/button";
+import { CommitOnBlurInput } from "../widgets/commit-on-blur-input";
 import { Icon } from "../widgets/icon";
 import { ScrollX } from "../widgets/scroll-x";
 import { Collapsible } from "./collapsible";
 import type { Draft } from "./draft";
-import { Typed } from "./key-fields";
 import { keysAt, listAt, shownAt, typedYaml } from "./yaml-values";
 
 const SHOWN = 20;
@@ -71,7 +71,7 @@ function Row({ draft, place, names }: { draft: Draft; place: number; names: read
       <tr>
         {names.map(name => (
           <td key={name}>
-            <Typed
+            <CommitOnBlurInput
               aria-label={`${name} of configuration ${place + 1}`}
               aria-invalid={draft.problemAt([...row, name]) !== undefined || undefined}
               placeholder="searched"

@@ -1,13 +1,13 @@
-// A field of the form while the file changes.
+// An input while its stored value changes.
 import { render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { useLayoutEffect } from "react";
 import { expect, test, vi } from "vitest";
-import { Typed } from "../new-sweep/key-fields";
+import { CommitOnBlurInput } from "./commit-on-blur-input";
 
-test("a change of the file does not overwrite uncommitted text, but replaces committed text", async () => {
+test("a change of the stored value does not overwrite uncommitted text, but replaces committed text", async () => {
   const onCommit = vi.fn();
-  const field = (there: string) => <Typed stored={there} onCommit={onCommit} aria-label="Trials" />;
+  const field = (there: string) => <CommitOnBlurInput stored={there} onCommit={onCommit} aria-label="Trials" />;
   const { rerender } = render(field(""));
   const input = screen.getByLabelText("Trials");
   await userEvent.type(input, "-3");
@@ -25,7 +25,7 @@ test("a new value is rendered in the same commit, not after an effect", () => {
     useLayoutEffect(() => {
       seen.push((screen.getByLabelText("Name") as HTMLInputElement).value);
     });
-    return <Typed stored={there} onCommit={vi.fn()} aria-label="Name" />;
+    return <CommitOnBlurInput stored={there} onCommit={vi.fn()} aria-label="Name" />;
   }
   const { rerender } = render(<Page there="" />);
   rerender(<Page there="digits" />);
