@@ -1,9 +1,10 @@
-// The result of parsing the sweep file: its problems by line, notes, and a preview of the sweep.
+// The result of parsing the sweep file: problems, notes, and a preview of the sweep.
 import { formatCount, formatValue } from "../format";
 import { trialsText } from "../sweep/sweep";
 import { Panel } from "../widgets/panel";
 import { Failure, Loading } from "../widgets/query-states";
 import type { Draft, Problem, Read } from "./draft";
+import { Notes, Problems } from "./problems";
 
 type Props = { draft: Draft; id: string; onGo: (problem: Problem) => void };
 
@@ -25,44 +26,9 @@ export function SweepPreview({ draft, id, onGo }: Props) {
 function ParseResult({ read, onGo }: { read: Read; onGo: (problem: Problem) => void }) {
   return (
     <>
-      {read.problems.length > 0 && (
-        <Panel title={read.problems.length === 1 ? "1 problem" : `${read.problems.length} problems`}>
-          <ul className="new-problems" role="status">
-            {read.problems.map((problem, place) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: problems have no other key
-              <li key={place}>
-                <ProblemText problem={problem} onGo={onGo} />
-              </li>
-            ))}
-          </ul>
-        </Panel>
-      )}
-      {read.notes.length > 0 && (
-        <Panel title="Notes">
-          <ul className="new-notes">
-            {read.notes.map(note => (
-              <li key={note}>{note}</li>
-            ))}
-          </ul>
-        </Panel>
-      )}
+      <Problems problems={read.problems} onGo={onGo} />
+      <Notes notes={read.notes} />
       {read.plan && <Plan read={read} plan={read.plan} />}
-    </>
-  );
-}
-
-function ProblemText({ problem, onGo }: { problem: Problem; onGo: (problem: Problem) => void }) {
-  const key = problem.path.join(".");
-  return (
-    <>
-      {problem.line !== null && (
-        <button type="button" className="new-line" onClick={() => onGo(problem)}>
-          Line {problem.line}
-        </button>
-      )}
-      <span>
-        {key && <code>{key}</code>} {problem.message}
-      </span>
     </>
   );
 }
