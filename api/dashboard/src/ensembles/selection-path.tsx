@@ -1,10 +1,43 @@
-// The selection path: which trial was added at each step, and the ensemble's score after it.
+// The selection path, of an ensemble and of a preview: which trial was added at each step, and the score after it.
 
 import { useMemo } from "react";
 import { ScrollX } from "../widgets/scroll-x";
-import type { Step } from "./ensemble";
+import type { Ensemble, Step } from "./ensemble";
 import { Chart, type Series } from "./line-chart";
 import { figure, formatScore, metricOf } from "./score-metrics";
+
+const SCORES: Record<string, string> = {
+  greedy: "Validation loss",
+  diverse: "Negative mix of score and disagreement",
+};
+
+/** The path of an ensemble as it was recorded. */
+export function SelectionHistory({ ensemble }: { ensemble: Ensemble }) {
+  const { path, method } = ensemble.selection;
+  const numbers = new Map(ensemble.members.map(member => [member.trial_id, member.trial_number]));
+  const series = useMemo<Series[]>(
+    () => [{ name: "Ensemble", tone: 1, dots: true, points: path.map((step, index) => [index + 1, step.score]) }],
+    [path],
+  );
+  const trial = (x: number) => {
+    const id = path[x - 1]?.trial_id;
+    if (id === undefined) return "";
+    return numbers.has(id) ? `trial ${numbers.get(id)}` : `trial id ${id}`;
+  };
+  const first = formatScore(path[0]?.score);
+  const last = formatScore(path.at(-1)?.score);
+  return (
+    <Chart
+      label={`Score after each of ${path.length} selection steps, from ${first} to ${last}; lower is better.`}
+      series={series}
+      xName="Selection steps"
+      yName={SCORES[method] ?? "Score"}
+      integer
+      say={trial}
+      height={210}
+    />
+  );
+}
 
 export function PathChart({ steps, task, method }: { steps: readonly Step[]; task: string; method: string }) {
   const key = task === "classification" ? "log_loss" : "rmse";

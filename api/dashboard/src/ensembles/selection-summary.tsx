@@ -1,17 +1,11 @@
-// How the members of the active version were selected, and their weights.
-import { useMemo } from "react";
+// A summary of the selection: how the members of the active version were selected, and their weights.
 import { Panel } from "../widgets/panel";
 import { type Ensemble, SELECTIONS } from "./ensemble";
-import { Chart, type Series } from "./line-chart";
-import { formatScore } from "./score-metrics";
+import { SelectionHistory } from "./selection-path";
 import { Weights } from "./weights";
 import "./selection-summary.css";
 
 const WITHOUT_WEIGHTS = new Set(["median", "trimmed_mean", "stacking"]);
-const SCORES: Record<string, string> = {
-  greedy: "Validation loss",
-  diverse: "Negative mix of score and disagreement",
-};
 
 export function MemberSelection({ ensemble }: { ensemble: Ensemble }) {
   const { selection } = ensemble;
@@ -34,33 +28,6 @@ export function MemberSelection({ ensemble }: { ensemble: Ensemble }) {
         </div>
       </div>
     </Panel>
-  );
-}
-
-function SelectionHistory({ ensemble }: { ensemble: Ensemble }) {
-  const { path, method } = ensemble.selection;
-  const numbers = new Map(ensemble.members.map(member => [member.trial_id, member.trial_number]));
-  const series = useMemo<Series[]>(
-    () => [{ name: "Ensemble", tone: 1, dots: true, points: path.map((step, index) => [index + 1, step.score]) }],
-    [path],
-  );
-  const trial = (x: number) => {
-    const id = path[x - 1]?.trial_id;
-    if (id === undefined) return "";
-    return numbers.has(id) ? `trial ${numbers.get(id)}` : `trial id ${id}`;
-  };
-  const first = formatScore(path[0]?.score);
-  const last = formatScore(path.at(-1)?.score);
-  return (
-    <Chart
-      label={`Score after each of ${path.length} selection steps, from ${first} to ${last}; lower is better.`}
-      series={series}
-      xName="Selection steps"
-      yName={SCORES[method] ?? "Score"}
-      integer
-      say={trial}
-      height={210}
-    />
   );
 }
 
