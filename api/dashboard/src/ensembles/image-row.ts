@@ -1,38 +1,4 @@
-// Parses pasted rows and paints drawn ones; both are validated before they are sent.
-
-/** Numbers separated by commas, semicolons or white space, with or without brackets. Throws an error that states the problem. */
-export function parseRow(text: string, features: number): number[] {
-  const parts = text
-    .replace(/[[\]()]/g, " ")
-    .split(/[\s,;]+/)
-    .filter(part => part !== "");
-  if (parts.length === 0) throw new Error(`Paste ${features} numbers, separated by commas or spaces.`);
-  const row = parts.map(part => Number(part));
-  const invalid = row.findIndex(value => !Number.isFinite(value));
-  if (invalid >= 0) throw new Error(`“${(parts[invalid] ?? "").slice(0, 40)}” (value ${invalid + 1}) is not a number.`);
-  if (row.length !== features) throw new Error(`Expected ${features} numbers, got ${row.length}.`);
-  return row;
-}
-
-/** The most likely class and its probability. */
-export function likeliest(probabilities: readonly number[]): { index: number; share: number } {
-  let index = 0;
-  probabilities.forEach((share, at) => {
-    if (share > (probabilities[index] ?? 0)) index = at;
-  });
-  return { index, share: probabilities[index] ?? 0 };
-}
-
-/** The classes that get a column: first each network's most likely class, then the next, at most `most`, in class order. */
-export function columnsOf(answers: readonly (readonly number[])[], most: number): number[] {
-  const count = answers[0]?.length ?? 0;
-  const best = Array.from({ length: count }, (_, index) => ({
-    index,
-    share: Math.max(...answers.map(answer => answer[index] ?? 0)),
-  }));
-  const selected = best.sort((one, other) => other.share - one.share || one.index - other.index).slice(0, most);
-  return selected.map(one => one.index).sort((one, other) => one - other);
-}
+// A row as an image: its pixels, and painting into it.
 
 export type Image = { channels: number; height: number; width: number; low: number; high: number };
 

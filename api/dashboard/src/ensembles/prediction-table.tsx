@@ -5,8 +5,8 @@ import { Link } from "wouter";
 import { formatMs, formatNumber, formatShare } from "../format";
 import { ScrollX } from "../widgets/scroll-x";
 import { StateBadge } from "../widgets/state-badge";
+import { columnsOf, likeliest } from "./class-columns";
 import type { Ensemble, Prediction } from "./ensemble";
-import { columnsOf, likeliest } from "./image-row";
 import "./prediction-table.css";
 
 const COLUMNS = 10;
