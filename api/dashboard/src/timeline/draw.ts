@@ -3,7 +3,8 @@ import type { Draw } from "../canvas";
 import { token } from "../theme";
 import { gapInk, paintBar, paintGap, paintText } from "./segment-styles";
 import { type Bar, type Gap, reasonText, type Segment } from "./segments";
-import { type Span, ticks } from "./visible-span";
+import { ticks } from "./time-ticks";
+import type { Span } from "./visible-span";
 
 export type Lane = { id: string; bars: Bar[]; gaps: Gap[] };
 export type Scene = {

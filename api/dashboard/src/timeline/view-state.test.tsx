@@ -8,9 +8,12 @@ test.each([
   ["", "", null],
   ["10", "", null],
   ["20", "10", null],
+  ["5", "5", null],
   ["x", "30", null],
   ["-5", "30", null],
+  ["5", "<img>", null],
   ["10", "30", { from: 10, to: 30 }],
+  ["100", "200.5", { from: 100, to: 200.5 }],
 ])("from %j to %j is %j", (from, to, span) => expect(spanOf(from, to)).toEqual(span));
 
 test("a span is stored in the URL and read from it", () => {
