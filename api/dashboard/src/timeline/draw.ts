@@ -2,7 +2,8 @@
 import type { Draw } from "../canvas";
 import { token } from "../theme";
 import { gapInk, paintBar, paintGap, paintText } from "./segment-styles";
-import { type Bar, type Gap, reasonText, type Segment } from "./segments";
+import { reasonText } from "./segment-text";
+import type { Bar, Gap, Segment } from "./segments";
 import { ticks } from "./time-ticks";
 import type { Span } from "./visible-span";
 

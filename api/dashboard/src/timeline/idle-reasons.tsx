@@ -1,6 +1,7 @@
 // Time without a running trial: one line per reason, the longest first.
 import { formatCount, formatDuration, formatShare } from "../format";
-import { type DeviceLine, GAP_KINDS, isIdleTime, reasonsOfAll, reasonText } from "./segments";
+import { GAP_KINDS, reasonText } from "./segment-text";
+import { type DeviceLine, isIdleTime, reasonsOfAll } from "./segments";
 
 const SHOWN = 8;
 

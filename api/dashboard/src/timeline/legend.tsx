@@ -4,7 +4,8 @@ import { type Draw, useCanvas } from "../canvas";
 import { stateStyle } from "../widgets/state-badge";
 import { isMuted, type Lane, within } from "./draw";
 import { paintBar, paintGap } from "./segment-styles";
-import { type Bar, GAP_KINDS, type Why } from "./segments";
+import { GAP_KINDS } from "./segment-text";
+import type { Bar, Why } from "./segments";
 import type { Span } from "./visible-span";
 
 const SWATCH = { width: 22, height: 14 };

@@ -4,7 +4,8 @@ import { formatCount, formatDuration, formatTime } from "../format";
 import { Empty } from "../widgets/query-states";
 import { StateBadge } from "../widgets/state-badge";
 import { type Lane, within } from "./draw";
-import { barTitle, GAP_KINDS, mergedText, reasonText, type Segment } from "./segments";
+import { barTitle, GAP_KINDS, mergedText, reasonText } from "./segment-text";
+import type { Segment } from "./segments";
 import type { Span } from "./visible-span";
 
 const SHOWN = 200;
