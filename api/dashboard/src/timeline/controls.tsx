@@ -1,4 +1,4 @@
-// The state of the timeline view, and the buttons and keys that change it.
+// The buttons and keys that change the visible span of the timeline and switch to the table.
 import { formatDuration, formatTime } from "../format";
 import { useKeys } from "../keyboard";
 import { Button } from "../widgets/button";
