@@ -125,6 +125,12 @@ def test_documentation_describes_warm_start_of_each_method() -> None:
     assert {name for name in METHODS if counts.count(name) >= 2} == METHODS.keys()  # in the table of warm starts too
 
 
+def test_migration_from_optuna_names_every_method() -> None:
+    page = (ROOT / "docs/how-to/migrate.md").read_text()
+    row = next(line for line in page.splitlines() if line.startswith("| `TPESampler`"))
+    assert set(re.findall(r"`(?:method: )?([a-z]\w*)`", row)) == set(METHODS)
+
+
 def _method_rows() -> Iterator[list[str]]:
     """The names in the first cells of those tables, row by row."""
     for page in sorted((ROOT / "docs").rglob("*.md")):
