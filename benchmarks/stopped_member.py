@@ -160,7 +160,7 @@ def _row(ours: list[Figure], theirs: list[Figure], plan: Plan) -> Row:
         8, "the same with one member stopped (SIGSTOP), 16 clients, deadline 200 ms, quorum 2 of 3", ours,
         len(ours[0].samples),
         targets=(
-            at_least(podium[ANSWERED], 100), at_most(podium[WAIT_P99], 10), at_most(podium[WAIT_WORST], 50),
+            at_least(podium[ANSWERED], 100), at_most(podium[WAIT_P99], 5), at_most(podium[WAIT_WORST], 50),
         ),
         peer_name="Ray Serve, gather or wait with a timeout", peer=theirs,
         ratios={name: ratio(podium[name], peer["wait: " + name]) for name in (ALL_P50, ALL_P99)},
