@@ -13,7 +13,7 @@ from tests.repository import ROOT
 from tests.running_service import RunningService, podium
 
 EXAMPLES = ROOT / "examples"
-FAST = ("optuna_objective/sweep.yaml", "script/wandb.yaml")  # .ci/run runs script/sweep.yaml and the demo on digits
+FAST = ("optuna_objective/sweep.yaml",)  # .ci/run runs script/sweep.yaml and the demo on digits
 FASHION_MNIST = Path("/usr/share/datasets/fashion-mnist")  # where Debian's dataset-fashion-mnist puts it
 
 

@@ -39,7 +39,7 @@ def asked(service: RunningService) -> Prediction:
     """The response of Podium's client for the rows; asserts that no member is late."""
     trials = run_program(service, DIGITS)
     ids = [trial["id"] for trial in trials]
-    built = service.client.build_ensemble(trial_ids=ids, mode="in_graph", deadline_ms=30_000.0)
+    built = service.client.build_ensemble(trial_ids=ids, mode="in_graph", deadline_ms=10_000.0)
     service.client.wait_ensemble(built["id"], WAIT_S)
     return service.client.predict(built["id"], ROWS)
 
