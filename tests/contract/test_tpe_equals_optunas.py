@@ -26,6 +26,7 @@ NUMBERS = {
 }
 MIXED = {**NUMBERS, "kind": {"values": ["x", "y", "z"]}, "flag": {"values": [True, False]}}
 CONDITIONAL = {**MIXED, "d": {"min": 0.0, "max": 1.0, "when": {"kind": "x"}}}
+WIDE = {"n": {"min": 1, "max": 100_000}, "units": {"min": 16, "max": 1024, "log": True}, **NUMBERS}
 STEPPED = {"n": {"min": 1, "max": 9}, "layers": {"min": 1, "max": 300, "log": True}, **NUMBERS}
 
 
@@ -58,13 +59,17 @@ def _assert_equal(found: Params, expected: Params) -> None:
 
 
 @pytest.mark.parametrize("goal", ["minimize", "maximize"])
-@pytest.mark.parametrize("parameters", [NUMBERS, MIXED, CONDITIONAL], ids=["numbers", "mixed", "conditional"])
-def test_same_proposals_throughout_a_sweep(parameters: Any, goal: str, optunas: Any) -> None:
+@pytest.mark.parametrize(
+    ("parameters", "trials"),
+    [(NUMBERS, 160), (MIXED, 160), (CONDITIONAL, 160), (WIDE, 240)],
+    ids=["numbers", "mixed", "conditional", "wide"],
+)
+def test_same_proposals_throughout_a_sweep(parameters: Any, trials: int, goal: str, optunas: Any) -> None:
     """With trials that run at the same time, fail, are pruned, violate a constraint, and are retried."""
-    searched = spec(method="tpe", seed=7, metric={"name": "score", "goal": goal}, parameters=parameters, run_cap=160)
+    searched = spec(method="tpe", seed=7, metric={"name": "score", "goal": goal}, parameters=parameters, run_cap=trials)
     one, other = Search(searched), Search(searched)
     rng, running = random.Random(1), []
-    for _ in range(160):
+    for _ in range(trials):
         found, expected = one.ask(), optunas(other)
         assert found is not None
         _assert_equal(found.params, expected.params)

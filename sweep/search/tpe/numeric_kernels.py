@@ -193,9 +193,10 @@ class _Grid:
         self._masses: dict[float, Floats] = {}  # by value, of the pairs
 
     def forget(self) -> None:
-        """Forget all pairs, since every slot is assigned again: bandwidths change with the trials."""
+        """Forget all pairs, since every kernel is assigned again: bandwidths change with the trials."""
         self._pairs.clear()
         self._masses.clear()
+        self.pair_of[:] = 0  # valid for slots without kernel, too: densities are computed for every slot
 
     def assign(self, slots: Slots, centers: Floats, widths: Floats) -> None:
         """Set the kernels of these slots."""

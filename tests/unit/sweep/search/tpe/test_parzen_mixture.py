@@ -72,6 +72,23 @@ def test_sliding_window_reuses_its_slots() -> None:
     assert mixture.log_density(points) == pytest.approx(_built(kept).log_density(points), rel=1e-12)
 
 
+def test_slots_without_kernel_keep_nothing_of_an_earlier_build() -> None:
+    """Trials whose kernels were removed leave gaps; later there are more trials than slots, so all are built again."""
+    space = {"width": IntDistribution(1, 100_000), "share": FloatDistribution(0.0, 1.0)}
+    rng, mixture, values = random.Random(0), ParzenMixture(space), dict[int, list[float]]()
+    points = np.array([[float(rng.randint(1, 100_000)), rng.random()] for _ in range(10)])
+    for trial in range(450):
+        values[trial] = [float(rng.randint(1, 100_000)), rng.random()]
+        mixture.change([], {trial: values[trial]})
+        if trial % 8 == 7:
+            del values[trial - 2]
+            mixture.change([trial - 2], {})
+        mixture.log_density(points)
+    fresh = ParzenMixture(space)
+    fresh.change([], values)
+    assert mixture.log_density(points) == pytest.approx(fresh.log_density(points), rel=1e-12)
+
+
 def test_density_integrates_to_one() -> None:
     space = {"x": FloatDistribution(-2.0, 3.0)}
     for count in (0, 1, 5, 200):
