@@ -172,7 +172,10 @@ def _keep_descriptors(streams: tuple[int, int, int], passed: Sequence[int]) -> N
     """
     for number, descriptor in enumerate(streams):
         os.dup2(descriptor, number)
-    sys.stdin = open(0, closefd=False)  # noqa: SIM115 - the parent's may have a buffer
+    # The parent's may have a buffer, or be None, if it was started with a closed descriptor.
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115
+    sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", buffering=1, errors="backslashreplace", closefd=False)  # noqa: SIM115
     kept = {0, 1, 2, *passed}
     others = {int(path.name) for path in Path("/proc/self/fd").iterdir() if path.exists()} - kept
     null = os.open(os.devnull, os.O_RDWR)

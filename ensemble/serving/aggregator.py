@@ -185,6 +185,14 @@ class Aggregator:
         )
         self._track(pending)
         calls = [MemberCall(positions, replicas) for positions, replicas in workers_of(snapshot)]
+        if self._is_full():
+            self._complete(pending, Outcome.SHED)
+            return pending
+        if pending.expires_s <= self._timer.now_s():  # it was read too slowly: no member can answer in time
+            pending.calls = calls
+            self._expire(pending)
+            self._join_answered()
+            return pending
         available = [self._links.available(call.replicas) for call in calls]
         if self._should_shed(pending, calls, available):
             self._complete(pending, Outcome.SHED)
@@ -251,15 +259,17 @@ class Aggregator:
         self._in_flight[pending.request_id] = pending
         self._in_flight_bytes += pending.inputs.nbytes
 
+    def _is_full(self) -> bool:
+        """Whether a limit on all requests in flight is exceeded."""
+        return len(self._in_flight) > self._limits.requests or self._in_flight_bytes > self._limits.request_bytes
+
     def _should_shed(
         self, pending: PendingRequest, calls: Sequence[MemberCall], available: Sequence[Sequence[ReplicaLink]]
     ) -> bool:
-        """Whether a limit is reached, or the members' queues are too long for a quorum by the deadline.
+        """Whether the members' queues are too long for a quorum by the deadline.
 
         `available` are the links that can take each of the calls.
         """
-        if len(self._in_flight) > self._limits.requests or self._in_flight_bytes > self._limits.request_bytes:
-            return True
         able = slow = 0
         left_s = pending.due_s - self._timer.now_s()
         for call, links in zip(calls, available, strict=True):
@@ -368,10 +378,21 @@ class Aggregator:
             self._answered.clear()
             for pending in answered:
                 self._links.record_errors(pending)
-            now_s = self._timer.now_s()
-            for pending, prediction in zip(answered, join(answered, now_s), strict=True):
+            for pending, prediction in zip(answered, self._joined(answered), strict=True):
                 if not pending.completed:
                     self._complete(pending, prediction.outcome, prediction)
+
+    def _joined(self, answered: Sequence[PendingRequest]) -> list[Prediction]:
+        """The prediction for each request; one whose replies cannot be combined does not affect the others."""
+        now_s = self._timer.now_s()
+        try:
+            return join(answered, now_s)
+        except Exception:
+            if len(answered) > 1:
+                return [prediction for pending in answered for prediction in self._joined([pending])]
+            log.exception("the replies of the members could not be combined")
+            (pending,) = answered
+            return [_without_reports(pending, Outcome.BELOW_QUORUM, (now_s - pending.arrived_s) * 1000)]
 
     def _complete(self, pending: PendingRequest, outcome: Outcome, prediction: Prediction | None = None) -> None:
         """Record the outcome of a request, exactly once."""

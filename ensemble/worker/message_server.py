@@ -21,6 +21,7 @@ from podium.ensemble.protocol.prediction_messages import Frames
 MAX_UNSENT_BYTES = 256 << 20  # per connection; a gateway that does not read loses further replies
 _RECEIVE_BYTES = 1 << 18
 _BACKLOG = 128
+_MAX_BUFFERS = 1024  # of one call of sendmsg, by the kernel
 
 
 class _Connection:
@@ -90,10 +91,12 @@ class _Connection:
     def _write(self, buffers: list[memoryview]) -> list[memoryview]:
         """The rest of the buffers; none if the connection is lost, which the thread that receives notices."""
         try:
-            sent = self.socket.sendmsg(buffers)
+            sent = self.socket.sendmsg(buffers[:_MAX_BUFFERS])
         except BlockingIOError:
             return buffers
-        except OSError:
+        except OSError:  # half a message may have been sent: what followed it would be taken for the rest
+            with contextlib.suppress(OSError):
+                self.socket.shutdown(socket.SHUT_RDWR)
             return []
         while buffers and sent >= len(buffers[0]):
             sent -= len(buffers.pop(0))

@@ -183,6 +183,8 @@ class SearchThread:
         """Whether to wait for the search process, which has been asked."""
         if self._search.is_slow_soon:
             self._proposer.start()
+        elif not self._search.is_slow:
+            self._proposer.close()  # GP was continued by TPE
         if self._is_local(ask) or self._proposer.proposal is not None or self._proposer.exhausted:
             return False
         self._check_usable()

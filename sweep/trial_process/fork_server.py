@@ -174,7 +174,7 @@ class ForkServer:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             signal.signal(signal.SIGINT, signal.default_int_handler)
             os.setsid()
-            lower_priority_of_session(SESSION_NICENESS)
+            is_lowered = lower_priority_of_session(SESSION_NICENESS)
             die_with_parent(parent)
             name_process("podium-spare")
             self._control.close()
@@ -182,6 +182,8 @@ class ForkServer:
             if not content:
                 os._exit(0)
             assignments.close()
+            if not is_lowered:  # many processes were forked at once
+                lower_priority_of_session(SESSION_NICENESS)
             name_process("podium-trial")
             connection, log = descriptors
             os.set_inheritable(connection, False)

@@ -76,6 +76,21 @@ def test_component_has_nothing_of_its_parent_but_the_imports(tmp_path: Path, how
     assert about["read"] == "passed"
 
 
+def test_component_has_standard_streams_if_its_parent_has_none(tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    parent = f"""
+import os, sys
+from podium.api.serve import child_process
+
+log, null = os.open({str(output)!r}, os.O_WRONLY | os.O_CREAT, 0o600), os.open("/dev/null", os.O_RDONLY)
+sys.stdout = sys.stderr = sys.__stdout__ = sys.__stderr__ = None  # as in a process that was started with closed ones
+process = child_process.start_process("tests.forked_component", ["report"], dict(os.environ), (null, log, log), [])
+os._exit(process.wait())
+"""
+    subprocess.run([sys.executable, "-P", "-c", parent], env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True)
+    assert json.loads(output.read_text())["session"]
+
+
 @pytest.mark.parametrize(("argument", "status", "output"), [
     ("exits", 3, ""),
     ("exits with message", 1, "cannot start\n"),

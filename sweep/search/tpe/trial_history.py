@@ -19,7 +19,7 @@ Rank = tuple[int, float, float, int]  # ascending: complete by value, pruned by 
 
 WINDOW = 8192  # the newest trials; older ones have a kernel only among the best
 MOST_BEST = 25
-_SPACES = 256  # whose densities are kept
+_SPACES = 64  # whose densities are kept, up to 3 MB each
 
 
 class TrialHistory:

@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 
 from podium.ensemble.protocol.prediction_messages import MAX_ITEMS, Request, pack_requests, unpack_requests
 from podium.ensemble.protocol.prediction_messages import ReplyBundle as Bundle
+from podium.ensemble.serving import aggregator
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
+from podium.ensemble.serving.pending_request import PendingRequest
+from podium.ensemble.serving.reply_join import join
 from podium.ensemble.values.ensemble_snapshot import Snapshot
 from podium.ensemble.values.ensemble_spec import Rule
 from podium.ensemble.values.prediction import MemberStatus, Outcome, Prediction
@@ -323,3 +326,21 @@ def test_rows_are_packed_once_for_members_that_get_the_same_requests() -> None:
     header, packed = pack_requests([Request(1, 1, 1.0, inputs), Request(2, 1, 1.0, inputs)], both)
     assert np.shares_memory(np.frombuffer(packed, np.float32), both)
     assert len(unpack_requests([bytes(header), bytes(packed)])) == 2
+
+
+def test_request_whose_replies_cannot_be_combined_affects_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    rig, now = three()
+    bad = rig.queue(now, inputs=rows(1))
+    rig.queue(now, inputs=rows(1, seed=1))
+    rig.timer.end_turn()
+
+    def failing(answered: Sequence[PendingRequest], now_s: float) -> list[Prediction]:
+        if bad in answered:
+            raise MemoryError
+        return join(answered, now_s)
+
+    monkeypatch.setattr(aggregator, "join", failing)
+    for connection in rig.connections("a", "b", "c"):
+        answer_together(connection, connection.sent)
+    assert [found.outcome for found in rig.done] == [Outcome.BELOW_QUORUM, Outcome.OK]
+    rig.assert_idle()

@@ -763,6 +763,18 @@ def test_guarantee_13_request_that_cannot_meet_its_deadline_is_shed() -> None:
     assert len(a.sent) == asked + 1
 
 
+def test_guarantee_13_request_that_was_read_after_its_deadline_is_late_not_shed() -> None:
+    rig, now, connections = three()
+    rig.aggregator.admit(now, ROWS, 20.0, rig.done.append, rig.timer.now_s() - 0.03)
+    rig.timer.end_turn()
+    assert not any(connection.sent for connection in connections)
+    (found,) = rig.done
+    assert found.outcome is Outcome.DEADLINE
+    assert statuses(found) == [MemberStatus.LATE] * 3
+    assert {connection.endpoint for connection in connections if not connection.closed} == {"a", "b", "c"}
+    rig.assert_idle()
+
+
 def test_guarantee_13_each_refusal_has_its_status() -> None:
     assert {outcome: kind.status for outcome, kind in REFUSALS.items()} == {
         Outcome.SHED: 429,

@@ -53,6 +53,19 @@ def echo(endpoint: str) -> Iterator[Echo]:
     started.close()
 
 
+def test_many_unsent_replies_arrive_complete_and_in_order(echo: Echo, endpoint: str) -> None:
+    """More buffers than the kernel accepts in one call wait for a gateway that does not read."""
+    client = MessageClient(endpoint)
+    client.send([b"hello"])
+    assert client.receive() == [b"hello"]
+    sender = echo.received[0][0]
+    replies = [[b"%d" % number, bytes(1000)] for number in range(2000)]
+    for reply in replies:
+        echo.server.send(sender, reply)
+    assert [client.receive() for _ in replies] == replies
+    client.close()
+
+
 def test_each_sender_gets_its_own_replies(echo: Echo, endpoint: str) -> None:
     clients = [MessageClient(endpoint) for _ in range(3)]
     for number, client in enumerate(clients):

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from podium.sweep.lifecycle.scheduler_messages import Inbox, TrialProposed
+from podium.sweep.search import samplers
 from podium.sweep.search.search_client import OnMessage, opening_lines
 from podium.sweep.search.search_process import serve
 from podium.sweep.search.search_threads import MAX_SHOWN, SearchThread
@@ -191,6 +192,20 @@ def test_process_ends_with_its_search() -> None:
     process = bench.process(ready=False)
     bench.thread.close()
     assert process.closed.wait(ANSWER_S)
+
+
+def test_process_ends_when_tpe_continues_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(samplers, "GP_ENDS_AT", 13)
+    bench = Bench()
+    bench.thread.ask(deadline_s=LONG_S)
+    process = bench.process()
+    number = process.propose(0.25)
+    bench.answer()
+    bench.thread.tell(number, TrialState.FINISHED, [0.25])
+    bench.thread.ask(deadline_s=LONG_S)
+    assert bench.answer().sampler == "tpe"
+    assert process.closed.wait(ANSWER_S)
+    bench.thread.close()
 
 
 def test_process_start_is_retried_for_next_trial() -> None:
