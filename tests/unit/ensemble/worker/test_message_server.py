@@ -61,7 +61,7 @@ def test_many_unsent_replies_arrive_complete_and_in_order(echo: Echo, endpoint: 
     sender = echo.received[0][0]
     replies = [[b"%d" % number, bytes(1000)] for number in range(2000)]
     for reply in replies:
-        echo.server.send(sender, reply)
+        echo.server.send(sender, [*reply])
     assert [client.receive() for _ in replies] == replies
     client.close()
 
