@@ -61,5 +61,5 @@ def running(connection: Connection, sweep_id: int, limit: int) -> list[int]:
 def current_attempts(connection: Connection, trial_ids: Sequence[int]) -> list[AttemptKeyRow]:
     """The current attempts of those of these trials that have started."""
     columns = (trials.c.id, trials.c.sweep_id, trials.c.number, trials.c.attempt, trials.c.state)
-    begun = select(*columns).where(trials.c.id.in_(trial_ids), trials.c.attempt > 0)
-    return [AttemptKeyRow(*row) for row in connection.execute(begun)]
+    started = select(*columns).where(trials.c.id.in_(trial_ids), trials.c.attempt > 0)
+    return [AttemptKeyRow(*row) for row in connection.execute(started)]

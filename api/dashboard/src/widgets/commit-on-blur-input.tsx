@@ -1,4 +1,4 @@
-// An input whose text is committed on blur or on Enter, and given up on Escape.
+// An input whose text is committed on blur or on Enter, and discarded on Escape.
 import { type KeyboardEvent, useState } from "react";
 
 type Props = {
