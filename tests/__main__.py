@@ -23,7 +23,10 @@ WORKERS = min(4, (os.cpu_count() or 1) + 1)
 PARALLEL = ("-n", str(WORKERS), "--dist=loadfile", "--no-loadscope-reorder")
 NOT_ALONE = tuple(f"--ignore={path}" for path in ALONE)
 FAST = {"tests": (*PARALLEL, "-m", "not slow", *NOT_ALONE)}
-ALL = {"tests in parallel": (*PARALLEL, *NOT_ALONE), "tests that run alone": ALONE}
+ALL = {
+    "tests in parallel": (*PARALLEL, "--hypothesis-profile=thorough", *NOT_ALONE),
+    "tests that run alone": ALONE,
+}
 INTERRUPTED = 2
 
 

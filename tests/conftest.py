@@ -13,14 +13,28 @@ import pytest
 from hypothesis import settings
 
 from podium.db.schema.engine import Database
-from tests.databases import migrated
+from tests.databases import migrated, open_database
 from tests.rig import Rig
 
+MEMORY = Path("/dev/shm")  # a file system in memory on Linux
+NEEDED_BYTES = 8 << 30
 SHARING = ("tests/browser/", "tests/integration/third_party/")  # folders whose tests share one service
 
 # New examples in each run; in CI always the same ones, so that a result depends only on the change.
-settings.register_profile("podium", deadline=None, database=None, derandomize="CI" in os.environ)
+for name, examples in (("podium", 40), ("thorough", 200)):  # `make test-all` uses `thorough`
+    settings.register_profile(
+        name, max_examples=examples, deadline=None, database=None, derandomize="CI" in os.environ
+    )
 settings.load_profile("podium")
+
+
+def pytest_configure() -> None:
+    """Put temporary folders in memory, if there is room and programs may run from there: a fifth of the unit tests."""
+    if not MEMORY.is_dir():
+        return
+    found = os.statvfs(MEMORY)
+    if found.f_bavail * found.f_frsize >= NEEDED_BYTES and not found.f_flag & os.ST_NOEXEC:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -67,11 +81,23 @@ def rig() -> Rig:
     return Rig()
 
 
+@pytest.fixture(scope="session")
+def service_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of each test's service rig in turn."""
+    return tmp_path_factory.mktemp("service")
+
+
+@pytest.fixture(scope="session")
+def database_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of each test's database in turn."""
+    return tmp_path_factory.mktemp("database")
+
+
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
+def database(database_folder: Path) -> Iterator[Database]:
     """A migrated SQLite database."""
-    path = tmp_path / "podium.sqlite3"
-    path.write_bytes(migrated())
-    opened = Database(path)
+    for file in database_folder.iterdir():
+        file.unlink()
+    opened = open_database(database_folder / "podium.sqlite3", migrated())
     yield opened
     opened.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import shutil
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -51,7 +52,7 @@ from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Ended, Saved, Started
 from podium.sweep.values.states import SweepState, TrialState
-from tests.databases import migrated
+from tests.databases import migrated, open_database
 from tests.specs import builtin_document
 
 TRACEBACK = "Traceback …\nit broke\n"
@@ -111,17 +112,19 @@ class ServiceRig:
     """One data directory with a token for each role; closes what it opened.
 
     Its clients call the app in the event loop of `portal`; without one, each request starts a loop of its own.
+    What an earlier rig left in the folder is removed.
     """
 
     def __init__(self, folder: Path, portal: BlockingPortal | None = None) -> None:
         self._portal = portal
         self.data = DataDirectory(folder / "data")
-        self.data.prepare()
         runtime = RuntimeDirectory(folder / "run")
+        for root in (self.data.root, runtime.root):
+            shutil.rmtree(root, ignore_errors=True)
+        self.data.prepare()
         runtime.prepare()
         self.settings = ServiceSettings(str(self.data.root), str(runtime.root))
-        self.data.database.write_bytes(_with_tokens())
-        self.database = Database(self.data.database)
+        self.database = open_database(self.data.database, _with_tokens())
         self._recorder = DatabaseRecorder(self.database)
         self.epoch = self._recorder.epoch
 

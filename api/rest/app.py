@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
-
 from fastapi import FastAPI
 
+import podium
 from podium.api.http import route_roles
 from podium.api.http.authenticate_first import AuthenticateFirst
 from podium.api.http.base_app import service_app
@@ -28,7 +27,7 @@ def create_app(settings: ServiceSettings, database: Database) -> FastAPI:
         settings,
         database,
         title="Podium",
-        version=version("podium"),
+        version=podium.__version__,
         summary="Hyperparameter sweeps and ensembles: one neural network per device.",
         description=description_of_problems(),
         responses=RESPONSES,

@@ -134,7 +134,14 @@ class Database:
             yield connection
 
     def close(self) -> None:
-        """Close all connections; closing the last one of all processes checkpoints the write-ahead log."""
+        """Close all connections; closing the last one of all processes checkpoints the write-ahead log.
+
+        The next transaction opens the file that is there by then.
+        """
+        self._close_connections()
+        self._watch = FileWatch(self.path)
+
+    def _close_connections(self) -> None:
         for engine in (self._readers, self._normal, self._full):
             engine.dispose()
 
@@ -146,7 +153,7 @@ class Database:
         except SqlError as error:
             refused = refusal(self.path, doing, error.orig)
             if code_of(error.orig) in UNCERTAIN:
-                self.close()
+                self._close_connections()
                 self._watch.reopened()
             raise refused from error
 

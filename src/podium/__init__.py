@@ -99,11 +99,11 @@ def open_sweep(sweep_id: int, *, data_dir: Path | str | None = None) -> Sweep:
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        metadata = importlib.import_module("importlib.metadata")
-        return metadata.version("podium")
-    if name not in _MODULES:
+        found = importlib.import_module("importlib.metadata").version("podium")
+    elif name in _MODULES:
+        found = getattr(importlib.import_module(_MODULES[name]), name)
+    else:
         raise AttributeError(f"module 'podium' has no attribute {name!r}")
-    found = getattr(importlib.import_module(_MODULES[name]), name)
     globals()[name] = found
     return found
 

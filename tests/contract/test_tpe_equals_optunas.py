@@ -61,7 +61,7 @@ def _assert_equal(found: Params, expected: Params) -> None:
 @pytest.mark.parametrize("goal", ["minimize", "maximize"])
 @pytest.mark.parametrize(
     ("parameters", "trials"),
-    [(NUMBERS, 160), (MIXED, 160), (CONDITIONAL, 160), (WIDE, 240)],
+    [(NUMBERS, 160), (MIXED, 160), (CONDITIONAL, 160), pytest.param(WIDE, 240, marks=pytest.mark.slow)],
     ids=["numbers", "mixed", "conditional", "wide"],
 )
 def test_same_proposals_throughout_a_sweep(parameters: Any, trials: int, goal: str, optunas: Any) -> None:

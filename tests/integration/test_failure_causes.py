@@ -230,6 +230,7 @@ def test_failure_includes_end_of_log(slot: SlotDriver) -> None:
     assert len(tail) <= 4096
 
 
+@pytest.mark.slow
 def test_million_points_are_thinned(slot: SlotDriver) -> None:
     assignment = slot.assignment(_program("floods_the_metrics"), prunable=False)
     events = slot.until(lambda event: isinstance(event, Ended), run(assignment))

@@ -23,9 +23,9 @@ def portal() -> Iterator[BlockingPortal]:
 
 
 @pytest.fixture
-def service(tmp_path: Path, portal: BlockingPortal) -> Iterator[ServiceRig]:
+def service(service_folder: Path, portal: BlockingPortal) -> Iterator[ServiceRig]:
     """A migrated data directory with a token for each role."""
-    opened = ServiceRig(tmp_path, portal)
+    opened = ServiceRig(service_folder, portal)
     yield opened
     opened.close()
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import typer
@@ -43,11 +44,9 @@ class LazyCommand(TyperCommand):
 
     def load(self) -> Any:
         """Import the module and return the command."""
-        found = getattr(importlib.import_module(self._source.module), self._source.name)
-        if not isinstance(found, typer.Typer):
-            return _command(found)
-        command = typer.main.get_command(found)
-        command.name, command.help = self.name, self._source.help
+        command = _load(self._source.module, self._source.name)
+        if isinstance(command, TyperGroup):
+            command.name, command.help = self.name, self._source.help
         return command
 
     def make_context(self, info_name: Any, args: Any, parent: Any = None, **extra: Any) -> Any:
@@ -79,7 +78,11 @@ def group(help: str = "", **options: Any) -> typer.Typer:
     )
 
 
-def _command(function: Callable[..., None]) -> Any:
+@functools.cache
+def _load(module: str, name: str) -> Any:
+    found = getattr(importlib.import_module(module), name)
+    if isinstance(found, typer.Typer):
+        return typer.main.get_command(found)
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    app.command()(function)
+    app.command()(found)
     return typer.main.get_command(app)

@@ -53,6 +53,7 @@ CNNS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None)
 @given(
     st.one_of(st.tuples(st.just("mlp"), MLPS), st.tuples(st.just("cnn"), CNNS)),

@@ -272,8 +272,14 @@ def _searched(method: str, kind: str = "none", **changes: Any) -> SweepSpec:
     )
 
 
-@pytest.mark.parametrize("kind", RULES)
-@pytest.mark.parametrize("method", METHODS)
+REBUILT = [
+    pytest.param(method, kind, marks=() if method == "tpe" or kind == "hyperband" else pytest.mark.slow)
+    for method in METHODS
+    for kind in RULES
+]
+
+
+@pytest.mark.parametrize(("method", "kind"), REBUILT)
 def test_rebuilt_search_proposes_and_prunes_like_uninterrupted_one(method: str, kind: str) -> None:
     uninterrupted = Sweep(_searched(method, kind)).play(60)
     often = Sweep(_searched(method, kind), RESTARTS).play(60)
