@@ -34,7 +34,7 @@ PIP_INSTALL     := $(PIP_CONSTRAINED) $(BIN)/python $(PIP_ARGUMENTS)
 help:
 	@echo 'make demo     search, train and ensemble on this machine; DEMO="--json FILE" keeps the result'
 	@echo 'make test     the tests; TEST="tests/unit -k name" for some of them'
-	@echo 'make test-all  the slow tests as well: longer campaigns, full disks, every example'
+	@echo 'make test-all  the slow tests as well: longer campaigns, full disks, every example, test-extras and kserve'
 	@echo 'make test-extras  what needs ray[default], ray[tune], ray[serve] and the other peers, in .venv-bench'
 	@echo 'make kserve   the test of KServe'"'"'s client, which needs an environment of its own'
 	@echo 'make soak     100,000 predictions while members stall and die: minutes; SOAK=20000 for fewer'
@@ -58,6 +58,7 @@ test: $(DEV)
 
 test-all: $(DEV)
 	@$(BIN)/python -m tests --all
+	@$(MAKE) --no-print-directory test-extras kserve
 
 test-extras: $(BENCHED) $(BENTOML)/.installed
 	@$(BENCH_VENV)/bin/python -c 'import litserve, ray.serve, ray.tune, ray.dashboard.optional_deps'
