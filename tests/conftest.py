@@ -22,9 +22,7 @@ SHARING = ("tests/browser/", "tests/integration/third_party/")  # folders whose 
 
 # New examples in each run; in CI always the same ones, so that a result depends only on the change.
 for name, examples in (("podium", 40), ("thorough", 200)):  # `make test-all` uses `thorough`
-    settings.register_profile(
-        name, max_examples=examples, deadline=None, database=None, derandomize="CI" in os.environ
-    )
+    settings.register_profile(name, max_examples=examples, deadline=None, database=None, derandomize="CI" in os.environ)
 settings.load_profile("podium")
 
 

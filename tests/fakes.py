@@ -274,7 +274,7 @@ class InlineSearchers:
 
 
 class InlineStudyReader:
-    """Answers study queries of trials synchronously; see `podium.sweep.scheduling.study_query_thread.StudyReader`."""
+    """Answers study queries of trials synchronously; see `podium.sweep.scheduling.trial_study_reads.StudyReader`."""
 
     def __init__(self, inbox: Inbox, answer: Callable[[int, StudyRequested], dict[str, Any]]) -> None:
         self._inbox = inbox

@@ -31,7 +31,7 @@ from podium.api.http.request_decompression import ENCODINGS, decompress
 from podium.api.http.request_limits import INLINE_SIZE, MAX_ARRAY_ROWS_BYTES, MAX_JSON_ROWS_BYTES
 from podium.db.access.tokens import Role
 from podium.ensemble.serving.aggregator import Aggregator
-from podium.ensemble.serving.replica_links import can_answer
+from podium.ensemble.serving.replica_link_pool import can_answer
 from podium.ensemble.values.ensemble_snapshot import Snapshot, Traffic
 from podium.ensemble.values.ensemble_states import EnsembleState
 from podium.ensemble.values.prediction import Prediction

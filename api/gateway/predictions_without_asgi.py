@@ -63,7 +63,7 @@ class DirectPredictions:
         if scope["method"] != "POST" or scope["query_string"] or size > INLINE_SIZE:
             return None
         matched = self._match(scope["path"])
-        if matched is None or refusal(scope, self._app.host_names) is not None:
+        if matched is None or refusal(scope, self._app.allowed_host_names) is not None:
             return None
         headers = dict(reversed(scope["headers"]))  # the first of each name counts, as for the app
         if _NPY in headers.get(b"content-type", b"").lower() or _NPY in headers.get(b"accept", b"").lower():

@@ -3,6 +3,7 @@
 Runs in the api process and the gateway.
 
 Modules:
+    allowed_host_names        Allowed host names, against DNS rebinding
     arrival_time              The time at which a request had arrived completely, from which its deadline counts
     authenticate_first        Rejects a request with a body from an unauthenticated client before the body is read
     authentication            Authenticates requests by bearer token or session cookie, and declares the role that a
@@ -23,7 +24,6 @@ Modules:
     garbage_collection        Collects garbage less often than Python by default, which takes a tenth of the time of
                               reads
     host_and_origin_check     Refuses requests with an unknown host or from another origin
-    host_names                Allowed host names, against DNS rebinding
     inference_errors          Errors of the Open Inference Protocol: its clients expect the message under `error`
     npy_answer                A prediction in NumPy's .npy format, for clients that accept application/x-npy
     openapi_bodies            Adds schemas to the OpenAPI document for bodies that FastAPI does not parse

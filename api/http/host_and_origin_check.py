@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi.responses import JSONResponse
 from starlette.types import Scope
 
-from podium.api.http.host_names import HostNames
+from podium.api.http.allowed_host_names import HostNames
 from podium.api.http.problem_details import ProblemType, problem
 from podium.api.http.raw_headers import Headers, header_values
 
@@ -13,10 +13,10 @@ _SAFE = ("GET", "HEAD", "OPTIONS")
 _SAME_ORIGIN = (b"same-origin", b"none")  # none: the address bar, a bookmark
 
 
-def refusal(scope: Scope, host_names: HostNames) -> JSONResponse | None:
+def refusal(scope: Scope, allowed_host_names: HostNames) -> JSONResponse | None:
     """The response to a request with an unknown host or from another origin; None for any other."""
     headers: Headers = scope["headers"]
-    if not _is_local(scope) and not host_names.allow(header_values(headers, b"host")):
+    if not _is_local(scope) and not allowed_host_names.allow(header_values(headers, b"host")):
         return problem(
             ProblemType.UNKNOWN_HOST,
             "use the address that `podium serve` prints, or allow this host name with --allowed-host",

@@ -11,10 +11,10 @@ from fastapi import FastAPI
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from podium.api.http.allowed_host_names import HostNames
 from podium.api.http.direct_handler_interface import DirectHandler
 from podium.api.http.direct_routes import DirectRoutes
 from podium.api.http.host_and_origin_check import refusal
-from podium.api.http.host_names import HostNames
 from podium.api.http.security_headers import guarded_headers
 
 
@@ -25,7 +25,7 @@ class GuardedApp(FastAPI):
     requests of `DirectProtocol` without ASGI.
     """
 
-    host_names: HostNames
+    allowed_host_names: HostNames
     direct_routes: Sequence[Route] = ()
     direct_handler: DirectHandler | None = None
     _guard: RequestGuard | None = None
@@ -33,16 +33,16 @@ class GuardedApp(FastAPI):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope["app"] = self
         if self._guard is None:
-            self._guard = RequestGuard(DirectRoutes(super().__call__, self.direct_routes), self.host_names)
+            self._guard = RequestGuard(DirectRoutes(super().__call__, self.direct_routes), self.allowed_host_names)
         await self._guard(scope, receive, send)
 
 
 class RequestGuard:
     """Rejects requests with an unknown host or from another origin."""
 
-    def __init__(self, app: ASGIApp, host_names: HostNames) -> None:
+    def __init__(self, app: ASGIApp, allowed_host_names: HostNames) -> None:
         self._app = app
-        self._host_names = host_names
+        self._host_names = allowed_host_names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

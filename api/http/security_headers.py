@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from starlette.types import Scope
 
-from podium.api.http.host_names import is_loopback
+from podium.api.http.allowed_host_names import is_loopback
 from podium.api.http.raw_headers import Headers, header_values
 
 CONTENT_SECURITY_POLICY = "; ".join(

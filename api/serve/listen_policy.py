@@ -7,7 +7,7 @@ import ssl
 from collections.abc import Sequence
 from pathlib import Path
 
-from podium.api.http.host_names import is_host_name
+from podium.api.http.allowed_host_names import is_host_name
 from podium.sweep.values.errors import ServiceError
 
 ANYWHERE = ("0.0.0.0", "::")  # noqa: S104  # compared with, not bound

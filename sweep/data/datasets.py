@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.sweep.data.data_cache import get_or_build, save_arrays
-from podium.sweep.data.dataset_preparation import prepare
+from podium.sweep.data.dataset_conversion import prepare
 from podium.sweep.data.mean_and_std import mean_and_std
 from podium.sweep.data.reader_interface import LIMITS, ReadLimits
 from podium.sweep.data.source_opener import Source, open_source, paths

@@ -26,6 +26,7 @@ Modules:
     process_trees          Ends process trees completely: subreapers, death with the parent, killing all descendants
     regular_files          Safe reads of files in folders that trials can write to: regular files only
     service_settings       The settings of a service, passed by `podium serve` to its components
+    session_priority       The weight of a session among the sessions of the machine
     submission_provenance  The provenance of a submission: git commit of its code, and command line without secrets
     thread_variables       The environment variables that set the number of threads or worker processes of libraries
     user_environment       The environment of `podium serve`, for the programs of trials

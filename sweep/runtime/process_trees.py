@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import errno
 import os
 import signal
 import time
@@ -17,26 +16,6 @@ def become_subreaper() -> None:
     """Make this process the parent of orphaned descendants, including daemonized ones, instead of init."""
     if _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
-
-
-def lower_priority_of_session(niceness: int) -> bool:
-    """Give the session of this process the weight of this niceness, where the kernel groups processes by session.
-
-    With such groups (sched(7), "The autogroup feature"), niceness compares the processes of one session only, and each
-    session has the same weight. Returns whether there is nothing left to do: without privileges, the kernel accepts one
-    change in 0.1 s on the whole machine.
-    """
-    try:
-        descriptor = os.open("/proc/self/autogroup", os.O_WRONLY | os.O_CLOEXEC)
-    except OSError:
-        return True  # there are no groups
-    try:
-        os.write(descriptor, b"%d" % niceness)
-    except OSError as error:
-        return error.errno != errno.EAGAIN
-    finally:
-        os.close(descriptor)
-    return True
 
 
 def die_with_parent(parent_pid: int, signal_number: int = signal.SIGKILL) -> None:

@@ -3,7 +3,7 @@
 Runs in the scheduler process; `main` is its entry point.
 
 - Loop: `scheduler` reads, calls `decide`, writes, acts; `change_buffer` and `database_recorder` write;
-  `action_executor` calls the searches, `study_query_thread` and `cleanup` with `retention`.
+  `action_executor` calls the searches, `trial_study_reads` and `cleanup` with `retention`.
 - Decisions, pure: `decide` (by message), `attempt_events` (what slots report), `search_answers`, `command_handler`
   (what clients request), `trial_placement` (who gets a free device), `sweep_endings`; a `decision`, with `actions`, is
   their result.
@@ -45,9 +45,9 @@ Modules:
     scheduler_state        The state of the scheduler, by owner. Pure
     search_answers         Decisions on the answers of searches: trials, pruning decisions and values. Pure
     slot_watchdog          Finds stuck slots: without a heartbeat, or past the time limit of their attempt. Pure
-    study_query_thread     Answers the queries of `trial.study`, in a thread of the scheduler process that may block
     sweep_budget           Tracks the budget of an unfinished sweep and its usage. Pure
     sweep_endings          Decides the end of sweeps: finished, failed, cancelled. Pure
     trial_placement        Decides the next trial of each free slot, the asks, and the reasons for waiting. Pure
+    trial_study_reads      Answers the queries of `trial.study`, in a thread of the scheduler process that may block
     wait_and_idle_reasons  The reasons why a sweep waits or a device is idle, as text for users. Pure
 """

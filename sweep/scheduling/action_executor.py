@@ -22,7 +22,7 @@ from podium.sweep.scheduling.actions import (
     SuggestValue,
     TellTrial,
 )
-from podium.sweep.scheduling.study_query_thread import StudyReader
+from podium.sweep.scheduling.trial_study_reads import StudyReader
 
 log = logging.getLogger("podium.scheduler")
 

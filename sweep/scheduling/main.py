@@ -26,7 +26,7 @@ from podium.sweep.scheduling.cleanup import CleanupThread
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.scheduling.retention import Retention
 from podium.sweep.scheduling.scheduler import Scheduler
-from podium.sweep.scheduling.study_query_thread import StudyThread
+from podium.sweep.scheduling.trial_study_reads import StudyThread
 from podium.sweep.search.search_threads import SearchThreads
 from podium.sweep.slots import ray_slots
 from podium.sweep.values.errors import PodiumError

@@ -42,9 +42,9 @@ from podium.sweep.runtime.process_trees import (
     die_with_parent,
     kill_descendants,
     kill_orphans,
-    lower_priority_of_session,
     reap,
 )
+from podium.sweep.runtime.session_priority import lower_priority_of_session
 from podium.sweep.trial_process import attempt
 from podium.sweep.values.errors import UserCodeError
 

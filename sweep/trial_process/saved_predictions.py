@@ -16,7 +16,7 @@ from podium.sweep.data.datasets import Dataset
 from podium.sweep.networks import weight_files
 from podium.sweep.networks.flat_input_adapter import forward_float32
 from podium.sweep.values.errors import UserCodeError
-from podium.sweep.values.predictions_file import TARGETS, TARGETS_SHA256
+from podium.sweep.values.predictions_file_keys import TARGETS, TARGETS_SHA256
 from podium.sweep.values.user_network_manifest import Outputs
 
 SPLITS = ("validation", "calibration")

@@ -3,7 +3,6 @@
 Imported in every process.
 
 Modules:
-    annotation_checks                Checks the note and the tags that users attach to a trial
     assignment                       The assignment of an attempt to a slot: its identity, parameters, program and
                                      limits
     attempt_outcomes                 What a trial process reports of its attempt, and why a slot kills it
@@ -19,10 +18,11 @@ Modules:
     failure_classification           Classifies exceptions and error output of a trial by failure cause
     nested_parameters                Converts parameters with dotted names to nested dictionaries, for code written for
                                      W&B or Ray Tune
+    note_and_tag_checks              Checks the note and the tags that users attach to a trial
     number_patterns                  Regular expressions for numbers in printed text: `auto`, `${number}`, truncated
                                      matches
     objective_reduction              Reduces the reported values of a trial to its result: last, min or max
-    predictions_file                 Names in the file of a user's predictions
+    predictions_file_keys            Names in the file of a user's predictions
     range_sampling                   Samples numbers from a range of the search space without Optuna
     returned_values                  Converts the return value of a trial's function to the values of its objectives
     search_messages                  The values exchanged with the search: earlier trials, proposals, pruning decisions

@@ -20,9 +20,9 @@ from starlette.types import Scope
 
 from podium.api.gateway import main, predictions
 from podium.api.http import uvicorn_server
+from podium.api.http.allowed_host_names import HostNames
 from podium.api.http.direct_handler_interface import Cancel, DirectHandler, Respond
 from podium.api.http.direct_protocol import DirectProtocol
-from podium.api.http.host_names import HostNames
 from podium.api.http.request_guard import GuardedApp
 from podium.api.http.request_limits import INLINE_SIZE
 from podium.api.http.uvicorn_server import ReadyServer
@@ -155,7 +155,7 @@ def serving(
     app = main.create_app(rig.settings, rig.database, limits)
     assert isinstance(app, GuardedApp)
     assert app.direct_handler is not None
-    app.host_names = HostNames((host,))
+    app.allowed_host_names = HostNames((host,))
     app.direct_handler = Spy(app.direct_handler) if direct else None
     server = ReadyServer(uvicorn_server.config(app, rig.settings, protocol))
     thread = threading.Thread(target=server.run, args=([uvicorn_server.tcp("127.0.0.1", 0)],))

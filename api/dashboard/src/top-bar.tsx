@@ -2,8 +2,8 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { Link, useLocation } from "wouter";
 import { useLiveState } from "./live";
-import { useSession } from "./session";
 import { chooseTheme, useTheme } from "./theme";
+import { useSession } from "./use-session";
 import { Button } from "./widgets/button";
 import { Icon } from "./widgets/icon";
 import { toast } from "./widgets/toast";

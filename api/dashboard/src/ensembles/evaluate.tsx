@@ -2,7 +2,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { keys } from "../query-keys";
-import { useCanEdit } from "../session";
+import { useCanEdit } from "../use-session";
 import { Button } from "../widgets/button";
 import { Confirm } from "../widgets/dialog";
 import { Field } from "../widgets/field";

@@ -3,7 +3,7 @@
 import { useState } from "react";
 import { Link } from "wouter";
 import { formatShare, formatTime } from "../format";
-import { useCanEdit } from "../session";
+import { useCanEdit } from "../use-session";
 import { Button, ButtonLink } from "../widgets/button";
 import { Confirm } from "../widgets/dialog";
 import { Panel } from "../widgets/panel";

@@ -4,7 +4,7 @@ import { useState } from "react";
 import { api, done } from "../api";
 import { formatCount } from "../format";
 import { keys } from "../query-keys";
-import { useIsViewer } from "../session";
+import { useIsViewer } from "../use-session";
 import { Button, ButtonLink } from "../widgets/button";
 import { Confirm } from "../widgets/dialog";
 import { Icon } from "../widgets/icon";

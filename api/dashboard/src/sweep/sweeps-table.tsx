@@ -8,7 +8,7 @@ import { RelativeTime } from "../widgets/relative-time";
 import { StateBadge } from "../widgets/state-badge";
 import { BestValue } from "./best-value";
 import { SweepProgress } from "./progress";
-import { reasonText } from "./reason";
+import { reasonText } from "./state-reason";
 import { budgetLines, durationS, ENDED_STATES, formatEstimate, type Sweep } from "./sweep";
 import "./sweeps-table.css";
 

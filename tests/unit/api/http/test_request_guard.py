@@ -9,8 +9,8 @@ import pytest
 from starlette.testclient import TestClient
 from starlette.types import Message, Scope
 
+from podium.api.http.allowed_host_names import HostNames, is_host_name
 from podium.api.http.host_and_origin_check import is_cross_origin
-from podium.api.http.host_names import HostNames, is_host_name
 from podium.api.http.request_guard import RequestGuard
 from podium.api.http.security_headers import HEADERS
 from tests.service_rig import ServiceRig, assert_problem

@@ -14,7 +14,7 @@ from podium.ensemble.protocol.prediction_messages import ReplyBundle as Bundle
 from podium.ensemble.serving import aggregator
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
 from podium.ensemble.serving.pending_request import PendingRequest
-from podium.ensemble.serving.reply_join import join
+from podium.ensemble.serving.prediction_from_replies import join
 from podium.ensemble.values.ensemble_snapshot import Snapshot
 from podium.ensemble.values.ensemble_spec import Rule
 from podium.ensemble.values.prediction import MemberStatus, Outcome, Prediction

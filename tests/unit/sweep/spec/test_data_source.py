@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from podium.sweep.data import datasets
-from podium.sweep.data.dataset_preparation import prepare
+from podium.sweep.data.dataset_conversion import prepare
 from podium.sweep.data.reader_interface import ReadLimits
 from podium.sweep.spec.program import BuiltinProgram
 from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec, spec_from_json

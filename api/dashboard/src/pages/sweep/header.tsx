@@ -6,7 +6,7 @@ import { formatDuration, formatNumber, formatShare } from "../../format";
 import { SweepActions } from "../../sweep/actions";
 import { goalSign } from "../../sweep/best-value";
 import { SweepProgress } from "../../sweep/progress";
-import { reasonText } from "../../sweep/reason";
+import { reasonText } from "../../sweep/state-reason";
 import { budgetLines, durationS, ENDED_STATES, formatEstimate, objectivesOf, type Sweep } from "../../sweep/sweep";
 import { useSweep } from "../../sweep/use-sweep";
 import { useNow } from "../../use-now";

@@ -4,7 +4,7 @@ import { useEffect, useState } from "react";
 import { useLocation } from "wouter";
 import { useKeys } from "../../keyboard";
 import { select, toggle, useSelection } from "../../selection";
-import { reasonText } from "../../sweep/reason";
+import { reasonText } from "../../sweep/state-reason";
 import type { Sweep } from "../../sweep/sweep";
 import { useSweep } from "../../sweep/use-sweep";
 import { type Column, columnsOf, defaultColumns } from "../../trials/columns";

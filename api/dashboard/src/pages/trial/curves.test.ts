@@ -1,7 +1,7 @@
 // Growing curves: appended points, gaps, and descriptions.
 import { expect, test } from "vitest";
 import { extended, hasGap, isLong } from "./curves";
-import { describeCurve } from "./plot";
+import { describeCurve } from "./metric-plot";
 
 const curves = { loss: [[0, 2] as [number, number], [1, 1] as [number, number]] };
 

@@ -9,7 +9,7 @@ import { useQueryState } from "../../url";
 import { Button } from "../../widgets/button";
 import { Panel } from "../../widgets/panel";
 import { QueryResult } from "../../widgets/query-states";
-import { Plot } from "./plot";
+import { Plot } from "./metric-plot";
 import { isOver, objectiveNames, type Sweep, type Trial } from "./queries";
 import "./curves.css";
 

@@ -2,7 +2,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useId, useState } from "react";
 import { Link } from "wouter";
-import { useCanEdit } from "../../session";
+import { useCanEdit } from "../../use-session";
 import { Button } from "../../widgets/button";
 import { Icon } from "../../widgets/icon";
 import { Panel } from "../../widgets/panel";

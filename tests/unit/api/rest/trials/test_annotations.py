@@ -10,8 +10,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from podium.db.stores import events
-from podium.sweep.values.annotation_checks import MAX_NOTE, MAX_TAG, MAX_TAGS, checked_note, checked_tags
 from podium.sweep.values.errors import InvalidSpecError
+from podium.sweep.values.note_and_tag_checks import MAX_NOTE, MAX_TAG, MAX_TAGS, checked_note, checked_tags
 from tests.commands import Podium
 from tests.service_rig import ServiceRig, assert_problem
 from tests.unit.api.cli.test_app import served  # noqa: F401  # a fixture

@@ -1,5 +1,5 @@
 // Why a sweep is in its state, and why it waits, as text.
-import { reasonText } from "./reason";
+import { reasonText } from "./state-reason";
 
 test.each([
   ["running", "", "", ""],
