@@ -33,7 +33,7 @@ from podium.api.client.client import Client
 from podium.api.client.service_for_command import service
 from podium.api.serve.ports import free_port
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.slots import ray_connection
+from podium.sweep.slots import ray_connection_settings
 
 SLOTS = (2, 16)
 MEMBERS = 30
@@ -79,8 +79,8 @@ class BareRay:
         self._folder = tempfile.TemporaryDirectory(prefix="ray-")
         data = DataDirectory(Path(self._folder.name, "data"))
         data.prepare()
-        ray_connection.ensure_token(data)
-        environment = {**os.environ, **ray_connection.environment(data)}
+        ray_connection_settings.ensure_token(data)
+        environment = {**os.environ, **ray_connection_settings.environment(data)}
         began = time.perf_counter()
         self._head = subprocess.Popen(
             [

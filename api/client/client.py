@@ -27,8 +27,8 @@ from podium.api.client.sweep_responses import (
     TrialInfo,
 )
 from podium.api.client.token_responses import LoginLink, NewTokenInfo, TokenInfo
-from podium.sweep.runtime.component_states import is_running
 from podium.sweep.runtime.layout import DataDirectory, default_data_directory
+from podium.sweep.runtime.process_liveness import is_running
 from podium.sweep.specfile import code_bundles
 from podium.sweep.values.errors import NotFoundError, ServiceError
 
@@ -73,10 +73,10 @@ class Client(EnsembleCalls, ExportCalls):
 
     def submit_file(self, path: Path | str) -> SweepInfo:
         """Submit a sweep file, also of W&B; its paths are relative to it. Raises `InvalidSpecError` with lines."""
-        from podium.api.client import sweep_submission  # loads YAML and pydantic
+        from podium.api.client import sweep_file_validation  # loads YAML and pydantic
 
-        file, document, _ = sweep_submission.read(Path(path))
-        return sweep_submission.submit(self, file, document)
+        file, document, _ = sweep_file_validation.read(Path(path))
+        return sweep_file_validation.submit(self, file, document)
 
     def sweeps(self, state: str | None = None) -> Iterator[SweepInfo]:
         """The sweeps, newest first; all, or those in one state."""

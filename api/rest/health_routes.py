@@ -8,7 +8,7 @@ from fastapi.responses import JSONResponse
 from podium.api.http.authentication import public
 from podium.api.http.route_dependencies import context
 from podium.api.http.service_context import ServiceContext
-from podium.sweep.runtime import component_states
+from podium.sweep.runtime import component_status_reader
 from podium.sweep.runtime.disk_space import disk_space
 
 router = APIRouter(tags=["health"])
@@ -23,8 +23,8 @@ async def healthz() -> dict[str, str]:
 @router.get("/readyz", dependencies=[public])
 def readyz(service: ServiceContext = context) -> JSONResponse:
     """Process id and state of each component, and free disk space. 503 until all components are ready."""
-    components = component_states.read_components(service.settings.data)
-    ready = component_states.all_ready(components)
+    components = component_status_reader.read_components(service.settings.data)
+    ready = component_status_reader.all_ready(components)
     space = disk_space(service.settings.data.root)
     storage = {"free_bytes": space.free_bytes, "enough": space.is_sufficient}
     return JSONResponse({"ready": ready, "parts": components, "storage": storage}, 200 if ready else 503)

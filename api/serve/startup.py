@@ -18,7 +18,7 @@ from podium.sweep.runtime.disk_space import check_disk_space
 from podium.sweep.runtime.filesystem_type import refuse_network
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.service_settings import ServiceSettings
-from podium.sweep.slots import ray_connection
+from podium.sweep.slots import ray_connection_settings
 
 
 def serve(settings: ServiceSettings, log: Callable[[str], None]) -> None:
@@ -41,7 +41,7 @@ def serve(settings: ServiceSettings, log: Callable[[str], None]) -> None:
                 check_port(settings.host, port, option)
             if not data.admin_token.exists():
                 check_disk_space(data.root)  # the first start writes; later ones can serve reads from a full disk
-            ray_connection.ensure_token(data)
+            ray_connection_settings.ensure_token(data)
             Supervisor(settings, log).run(lambda is_stopping: _prepare(data, log, is_stopping))
         finally:
             shutil.rmtree(settings.runtime.root, ignore_errors=True)

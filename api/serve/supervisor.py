@@ -28,7 +28,7 @@ from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.fork_without_hooks import count_threads
 from podium.sweep.runtime.process_trees import become_subreaper, kill_orphans
 from podium.sweep.runtime.service_settings import ServiceSettings
-from podium.sweep.slots import ray_component, ray_connection
+from podium.sweep.slots import ray_component, ray_connection_settings
 from podium.sweep.values.errors import DatabaseError, PodiumError, ServiceError
 
 STOP_S = 7.0  # of the components; Ray's guardian has its own, shorter, limit
@@ -92,8 +92,10 @@ class Supervisor:
         self._ray_address = ""
         self._certificate = service_certificate.read_certificate(Path(settings.tls_cert)) if settings.tls_cert else None
         self._database: tuple[int, int] | None = None
-        ours = {name: value for name, value in os.environ.items() if name not in ray_connection.OTHER_RAY_VARIABLES}
-        self._environment = {**ours, **ray_connection.environment(settings.data), PARENT_PID: str(os.getpid())}
+        ours = {
+            name: value for name, value in os.environ.items() if name not in ray_connection_settings.OTHER_RAY_VARIABLES
+        }
+        self._environment = {**ours, **ray_connection_settings.environment(settings.data), PARENT_PID: str(os.getpid())}
 
     def run(self, prepare: Callable[[Callable[[], bool]], None] = lambda _: None) -> None:
         """Serve until SIGTERM or SIGINT. Raises `PodiumError` if it cannot start; then no process is left running.
@@ -251,7 +253,7 @@ class Supervisor:
     def _find_ray(self) -> bool:
         """Read Ray's address; False if Ray is ending, since it removes the file before it exits."""
         try:
-            self._ray_address = ray_connection.address_of(self._settings.runtime)
+            self._ray_address = ray_connection_settings.address_of(self._settings.runtime)
         except FileNotFoundError:
             return False
         return True

@@ -9,8 +9,8 @@ import shutil
 import time
 from pathlib import Path
 
-from podium.sweep.runtime.component_states import is_running
 from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.runtime.process_liveness import is_running
 
 _UNFINISHED = re.compile(r"\.(\d+)\.tmp(-\w+)?$")  # second group: SQLite's files of a copy
 STALE_S = 3600.0

@@ -13,8 +13,8 @@ from sqlalchemy import Connection, Row, text
 
 from podium.db.integrity.row_checks import NO_ROOM, WHILE_STOPPED, Breach
 from podium.db.stores import retention_plan
-from podium.sweep.runtime.component_states import is_running
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
+from podium.sweep.runtime.process_liveness import is_running
 from podium.sweep.runtime.regular_files import sha256_of
 from podium.sweep.values.device_state import DeviceState
 

@@ -23,7 +23,7 @@ from podium.db.integrity import file_checks, row_checks
 from podium.db.integrity.row_checks import ALWAYS, NO_ROOM, WHILE_STOPPED, Breach
 from podium.db.schema.engine import Database
 from podium.db.schema.migrate import alembic_config
-from podium.sweep.runtime.component_states import all_ready, read_components
+from podium.sweep.runtime.component_status_reader import all_ready, read_components
 from podium.sweep.runtime.disk_space import disk_space
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import DatabaseError

@@ -3,22 +3,23 @@
 Only this room imports Ray. Runs in slot actors; the slot pool runs in the scheduler.
 
 Modules:
-    condition_variable      Waits until a condition holds, evaluated at each change
-    event_queue             The events of a slot that the scheduler has not acknowledged, encoded and bounded
-    fork_server_client      A slot's client of one fork server: start it, send requests, receive replies
-    fork_server_pool        The fork servers of one slot: one without packages, and one for each recent
-                            `program.preload`
-    outcome_classification  Determines the outcome of an attempt from its process's last report and exit status. Pure
-    ray_component           Runs Ray's head node and the process template under a guardian that leaves no process behind
-    ray_connection          How other processes reach this service's Ray: its address, its token, and their variables
-    ray_head                Ray's head without its dashboard, its agents and its client server, and with workers forked
-                            from a template
-    ray_slot_actor          The slot as a Ray actor: Ray reserves a device, and this class determines which one
-    ray_slots               The slots on Ray: attach to existing ones, create missing ones, exchange messages
-    ray_worker_launcher     The command by which the raylet starts a Python worker: has it forked from the process
-                            template
-    ray_worker_template     Forks Ray's Python workers from a process that has imported Ray
-    running_attempt         The attempt that a slot runs, and its time limits, which hold while the scheduler is away
-    slot                    One slot: a reserved device, its fork servers, and the attempt that runs on it
-    trial_log               The log of one attempt: the beginning and the end of its output, limited in size
+    condition_variable       Waits until a condition holds, evaluated at each change
+    event_queue              The events of a slot that the scheduler has not acknowledged, encoded and bounded
+    fork_server_client       A slot's client of one fork server: start it, send requests, receive replies
+    fork_server_pool         The fork servers of one slot: one without packages, and one for each recent
+                             `program.preload`
+    outcome_classification   Determines the outcome of an attempt from its process's last report and exit status. Pure
+    ray_component            Runs Ray's head node and the process template under a guardian that leaves no process
+                             behind
+    ray_connection_settings  How other processes reach this service's Ray: its address, its token, and their variables
+    ray_head                 Ray's head without its dashboard, its agents and its client server, and with workers forked
+                             from a template
+    ray_slot_actor           The slot as a Ray actor: Ray reserves a device, and this class determines which one
+    ray_slots                The slots on Ray: attach to existing ones, create missing ones, exchange messages
+    ray_worker_launcher      The command by which the raylet starts a Python worker: has it forked from the process
+                             template
+    ray_worker_template      Forks Ray's Python workers from a process that has imported Ray
+    running_attempt          The attempt that a slot runs, and its time limits, which hold while the scheduler is away
+    slot                     One slot: a reserved device, its fork servers, and the attempt that runs on it
+    trial_log                The log of one attempt: the beginning and the end of its output, limited in size
 """

@@ -35,7 +35,7 @@ from podium.sweep.runtime.process_trees import (
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.runtime.user_environment import user_environment
 from podium.sweep.slots import ray_worker_launcher
-from podium.sweep.slots.ray_connection import address_of
+from podium.sweep.slots.ray_connection_settings import address_of
 from podium.sweep.slots.ray_worker_template import WORKER_TEMPLATE
 
 STOP_S = 3.0

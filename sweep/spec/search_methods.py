@@ -4,7 +4,9 @@
 libraries, the checks of a search space and the tests of the documentation derive from it.
 `podium.sweep.search.samplers` registers one builder for each entry and fails at import if one is missing.
 
-To add a method: add an entry here and a builder there, then describe it in the documentation.
+To add a method: add an entry here and a builder there, and a row in each of the three tables of the documentation that
+`tests/unit/sweep/search/test_method_registry.py` names. No other list exists: these tests, and those of
+`test_sweep_search.py`, run for each entry. If the name is an alias of another method, remove the alias.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ class SearchMethod:
 
 def _check_cmaes(parameters: Parameters, objectives: int) -> CheckMessage | None:
     if objectives > 1:
-        return ("method",), "cmaes supports one objective; with several, use tpe, nsga2, nsga3, gp, qmc or random"
+        return ("method",), "cmaes supports one objective; with several, use another method, such as tpe or nsga2"
     if not any((one.is_range or one.ordered) and not one.when for one in parameters.values()):
         return ("method",), "cmaes needs a range or ordered values without a `when` condition; use tpe"
     return None

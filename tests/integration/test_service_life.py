@@ -18,7 +18,7 @@ import pytest
 
 from podium.api.client.client import Client
 from podium.sweep.runtime.layout import RuntimeDirectory
-from podium.sweep.slots import ray_connection
+from podium.sweep.slots import ray_connection_settings
 from podium.sweep.values.errors import ServiceError
 from tests.running_service import PODIUM, AuditedService, function_sweep, podium, wait_for
 
@@ -247,7 +247,8 @@ def test_serve_continues_when_scheduler_dies_while_ray_ends(lasting: AuditedServ
     (raylet,) = [p for p in psutil.Process(guardian).children(recursive=True) if p.name() == "raylet"]
     raylet.kill()
     wait_for(
-        "Ray's files are gone", lambda: not ray_connection.address_file(RuntimeDirectory.of(lasting.data)).exists()
+        "Ray's files are gone",
+        lambda: not ray_connection_settings.address_file(RuntimeDirectory.of(lasting.data)).exists(),
     )
     with contextlib.suppress(ProcessLookupError):
         os.kill(scheduler, signal.SIGKILL)

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from podium.api.serve.supervisor import Supervisor
-from podium.sweep.runtime import component_states
+from podium.sweep.runtime import component_status_reader
 from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
 from podium.sweep.runtime.service_settings import ServiceSettings
-from podium.sweep.slots import ray_connection
+from podium.sweep.slots import ray_connection_settings
 from tests.repository import ROOT
 from tests.running_service import wait_for
 
@@ -38,7 +38,7 @@ supervisor.Supervisor(ServiceSettings.from_json(sys.argv[1]), lambda line: print
 def data(tmp_path: Path) -> DataDirectory:
     made = DataDirectory(tmp_path / "data")
     made.prepare()
-    ray_connection.ensure_token(made)
+    ray_connection_settings.ensure_token(made)
     return made
 
 
@@ -47,7 +47,7 @@ def supervisor(tmp_path: Path, data: DataDirectory, request: pytest.FixtureReque
     """A running `serve` with components that send heartbeats; the parameter is the number of gateways."""
     runtime = RuntimeDirectory(tmp_path / "run")
     runtime.prepare()
-    address = ray_connection.address_file(runtime)
+    address = ray_connection_settings.address_file(runtime)
     address.parent.mkdir(parents=True)
     address.write_text("127.0.0.1:1")
     settings = ServiceSettings(str(data.root), str(runtime.root), gateways=getattr(request, "param", 1))
@@ -71,7 +71,7 @@ def _said(process: subprocess.Popen[str], words: str) -> str:
 
 
 def _part(data: DataDirectory, name: str = "scheduler") -> dict[str, Any]:
-    return next(part for part in component_states.read_components(data) if part["name"] == name)
+    return next(part for part in component_status_reader.read_components(data) if part["name"] == name)
 
 
 def test_hanging_component_is_unresponsive_then_killed_and_restarted(
@@ -106,12 +106,12 @@ def test_component_that_dies_while_serve_is_suspended_is_not_ready(
 
 @pytest.mark.parametrize("supervisor", [2], indirect=True)
 def test_each_gateway_is_restarted_alone(supervisor: subprocess.Popen[str], data: DataDirectory) -> None:
-    before = {part["name"]: part for part in component_states.read_components(data)}
+    before = {part["name"]: part for part in component_status_reader.read_components(data)}
     assert {"gateway-1", "gateway-2"} <= before.keys() and "gateway" not in before
     os.kill(before["gateway-2"]["pid"], signal.SIGKILL)
     _said(supervisor, "gateway-2 exited with status -9; restarting it")
     wait_for("another is ready", lambda: _part(data, "gateway-2")["state"] == "ready")
-    after = {part["name"]: part for part in component_states.read_components(data)}
+    after = {part["name"]: part for part in component_status_reader.read_components(data)}
     assert after["gateway-2"]["restarts"] == 1
     assert {name for name in before if after[name] != before[name]} == {"gateway-2"}
 

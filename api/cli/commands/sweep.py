@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from podium.api.cli.commands import sweep_convert, sweep_export_import, sweep_validate
+from podium.api.cli.commands import sweep_convert, sweep_export, sweep_import, sweep_validate
 from podium.api.cli.terminal import lazy
 from podium.api.cli.terminal.lazy_groups import group
 from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir, Devices, SpecFile, SweepId, SweepIds
@@ -34,7 +34,7 @@ def run(
     Uses the running service, or starts one for this sweep. Ctrl-C cancels the sweep. Exits with 0 if it finished,
     with 1 otherwise.
     """
-    output, submission = lazy.terminal_output, lazy.sweep_submission
+    output, submission = lazy.terminal_output, lazy.sweep_file_validation
     read, document, _ = submission.read(file)
     submission.print_notes(read)
     with lazy.service_for_command.service(data_dir.absolute(), devices) as client:
@@ -69,7 +69,7 @@ def run(
 @app.command("submit")
 def submit(file: SpecFile, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Submit a sweep to the running service and return immediately."""
-    submission = lazy.sweep_submission
+    submission = lazy.sweep_file_validation
     read, document, _ = submission.read(file)
     submission.print_notes(read)
     with lazy.Client.of(data_dir) as client:
@@ -255,5 +255,5 @@ def _no_ensemble(sweep: SweepInfo) -> str:
 
 
 app.command("convert")(sweep_convert.convert)
-app.command("export")(sweep_export_import.export_sweep)
-app.command("import")(sweep_export_import.import_sweep)
+app.command("export")(sweep_export.export_sweep)
+app.command("import")(sweep_import.import_sweep)

@@ -27,7 +27,7 @@ def validate(
     Prints the search space, three samples, the code, the data and the number of devices. Exits with 2 if the file is
     invalid.
     """
-    submission = lazy.sweep_submission
+    submission = lazy.sweep_file_validation
     try:
         read, document, code = submission.read(file)
         size = submission.packed_bytes(read, document)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from podium.api.client import optuna_studies as optuna_studies
     from podium.api.client import service_for_command as service_for_command
     from podium.api.client import sweep_export as sweep_export
-    from podium.api.client import sweep_submission as sweep_submission
+    from podium.api.client import sweep_file_validation as sweep_file_validation
     from podium.api.client.client import Client as Client
     from podium.api.client.client import serves as serves
     from podium.api.serve import listen_policy as listen_policy
@@ -50,7 +50,7 @@ _MODULES = {
     "service_for_command": "podium.api.client",
     "log_following": "podium.api.client",
     "optuna_studies": "podium.api.client",
-    "sweep_submission": "podium.api.client",
+    "sweep_file_validation": "podium.api.client",
     "database_subprocess": "podium.api.serve",
     "listen_policy": "podium.api.serve",
     "ports": "podium.api.serve",

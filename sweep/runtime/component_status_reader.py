@@ -6,10 +6,10 @@ The file may be outdated, on a full disk or while `serve` is stopped, so process
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.runtime.process_liveness import is_running
 
 
 def read_components(data: DataDirectory) -> list[dict[str, Any]]:
@@ -24,11 +24,3 @@ def read_components(data: DataDirectory) -> list[dict[str, Any]]:
 def all_ready(found: list[dict[str, Any]]) -> bool:
     """Whether there are components and all are ready."""
     return bool(found) and all(part["state"] == "ready" for part in found)
-
-
-def is_running(pid: int) -> bool:
-    """Whether a process exists and is not a zombie."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False

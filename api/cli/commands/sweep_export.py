@@ -1,4 +1,4 @@
-"""`podium sweep export` and `podium sweep import`; CLI."""
+"""`podium sweep export`: the trials of a sweep as a table or for another tool; CLI."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import typer
 
 from podium.api.cli.terminal import lazy
 from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir, SweepId
-from podium.api.client import suggested_commands
 
 FORMATS = "csv, parquet, jsonl, optuna, tensorboard, mlflow"
 
@@ -46,29 +45,3 @@ def export_sweep(
     lazy.terminal_output.console.print(f"exported {done.trials:,} trials of sweep {sweep_id} to {done.to}")
     if done.viewer_command:
         lazy.terminal_output.console.print(f"view them with: {done.viewer_command}")
-
-
-def import_sweep(
-    storage: Annotated[str, typer.Argument(metavar="STORAGE", help="an Optuna storage: a file or a database URL")],
-    study: Annotated[str | None, typer.Option("--study", help="name of the study; default: the only one")] = None,
-    name: Annotated[str | None, typer.Option("--name", help="name of the sweep; default: the study's name")] = None,
-    data_dir: DataDir = DEFAULT_DATA_DIR,
-    as_json: AsJson = False,
-) -> None:
-    """Import an Optuna study as a finished sweep.
-
-    To browse it, and to start other sweeps from it (`warm_start`).
-    """
-    with lazy.Client.of(data_dir) as client:
-        document, left_out = lazy.optuna_studies.read(storage, study, name)
-        sweep = client.import_sweep(document)
-    if as_json:
-        lazy.terminal_output.print_json({**sweep, "left_out": left_out})
-        return
-    lazy.terminal_output.console.print(
-        f"sweep {sweep['id']} {sweep['name']!r} has {sum(sweep['counts'].values()):,} trials; "
-        f"{suggested_commands.command(data_dir, 'sweep', 'show', sweep['id'])}, "
-        f"or warm_start: [{sweep['id']}] in a sweep file"
-    )
-    for omission in left_out:
-        lazy.terminal_output.console.print(omission)
