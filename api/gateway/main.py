@@ -1,6 +1,6 @@
 """Entry point of the gateway process, which serves predictions only, so that no other request delays them.
 
-`python -P -m podium.api.gateway.main SETTINGS NAME`, started by the supervisor. It listens on the gateway's port, which
+`python -P -m podium.api.gateway.main FILE NAME`, started by the supervisor. It listens on the gateway's port, which
 several gateway processes share, and on a Unix socket of its own, through which the api process forwards predictions. It
 loads no model: it parses rows, sends them to the ensemble workers, and combines their replies.
 """

@@ -10,8 +10,7 @@ Modules:
     app              Creates the app of the api process: state, middleware, routers and the dashboard's files
     dashboard_files  Serves the dashboard's build, and its page for every path that no route matches
     health_routes    Liveness and readiness of the service. Public: the responses contain no secrets
-    main             Entry point of the api process: `python -P -m podium.api.rest.main SETTINGS`, started by the
-                     supervisor
+    main             Entry point of the api process: `python -P -m podium.api.rest.main FILE`, started by the supervisor
     routers          The table of all routers of the REST API, in the order in which paths are matched
     schema_routes    JSON Schema of the sweep file over REST, for editors. Public: editors send no token
     write_openapi    Writes the OpenAPI document: `python -m podium.api.rest.write_openapi [FILE]`

@@ -1,4 +1,4 @@
-"""Entry point of the api process: `python -P -m podium.api.rest.main SETTINGS`, started by the supervisor."""
+"""Entry point of the api process: `python -P -m podium.api.rest.main FILE`, started by the supervisor."""
 
 from __future__ import annotations
 

@@ -114,6 +114,7 @@ class Supervisor:
         signal.signal(signal.SIGCHLD, lambda *_: None)
         self._selector.register(wake_read, selectors.EVENT_READ)
         try:
+            self._settings.save()
             self._start(self._components["ray"])
             self._prepare(prepare)
             self._database = _identity(self._settings.data.database)
@@ -193,7 +194,7 @@ class Supervisor:
         with (self._settings.data.logs / f"{component.name}.log").open("ab") as log:
             component.process = start_process(
                 _MODULES[component.kind],
-                [self._settings.to_json(), component.name],
+                [str(self._settings.runtime.settings_file), component.name],
                 environment,
                 (stdin, log.fileno(), log.fileno()),
                 [write_fd],

@@ -1,6 +1,6 @@
 """Entry point of the ensemble host: connects the database, and runs the loop; host process.
 
-Started by `serve` as `python -P -m podium.ensemble.host.main SETTINGS`.
+Started by `serve` as `python -P -m podium.ensemble.host.main FILE`.
 """
 
 from __future__ import annotations

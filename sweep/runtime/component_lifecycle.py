@@ -25,7 +25,7 @@ HEARTBEAT_S = 1.0
 
 
 def start_component(name: str) -> ServiceSettings:
-    """Initializes a component, which from now on dies with `serve`; returns the settings from the command line."""
+    """Initializes a component, which from now on dies with `serve`; returns the settings."""
     name_process(f"podium-{name}")
     fail_points.name_component(name)
     parent = os.environ.pop(PARENT_PID, None)
@@ -33,7 +33,7 @@ def start_component(name: str) -> ServiceSettings:
         die_with_parent(int(parent))
     _pipe()  # before threads are started
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    return ServiceSettings.from_json(sys.argv[1])
+    return ServiceSettings.load(Path(sys.argv[1]))
 
 
 def report_ready() -> None:

@@ -105,12 +105,20 @@ class DataDirectory:
     def bundle(self, sha256: str) -> Path:
         return self.bundles / sha256
 
+    def bundle_archive(self, sha256: str) -> Path:
+        """The bundle as it was uploaded; other machines fetch it, and check its hash."""
+        return self.bundles / f"{sha256}.zip"
+
     def attempt_key(self, sweep_id: int, number: int, attempt: int) -> str:
         """The folder of an attempt relative to `trials`, as stored in the database."""
         return f"{sweep_id}/{number}/{attempt}"
 
     def attempt(self, sweep_id: int, number: int, attempt: int) -> Path:
         return self.trials / self.attempt_key(sweep_id, number, attempt)
+
+    def relative(self, path: Path) -> str:
+        """A path below the data directory, relative to it, so that it means the same file on each machine."""
+        return str(path.relative_to(self.root))
 
     def prepare(self) -> None:
         """Create missing folders with mode 0700. Raises `DataDirectoryError` on failure."""
@@ -190,6 +198,11 @@ class RuntimeDirectory:
     @property
     def ray(self) -> Path:
         return self.root / "ray"
+
+    @property
+    def settings_file(self) -> Path:
+        """The settings of the service, for its components; see `podium.sweep.runtime.service_settings`."""
+        return self.root / "settings.json"
 
     def gateway_socket(self, name: str) -> Path:
         """The socket on which the gateway process `name` answers the other components."""

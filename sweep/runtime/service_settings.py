@@ -8,6 +8,7 @@ import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
 from podium.sweep.values.errors import ServiceError
 
@@ -112,12 +113,19 @@ class ServiceSettings:
         """The name of the session cookie; includes the port, since cookies are shared by all ports of a host."""
         return f"podium_session_{self.port}"
 
-    def to_json(self) -> str:
-        return json.dumps(asdict(self))
+    def save(self) -> Path:
+        """Write the settings to their file in the runtime directory, which only the owner may read; returns its path.
+
+        Components get the path as their argument: `ps` shows arguments to every user of the machine.
+        """
+        path = self.runtime.settings_file
+        write_atomic(path, json.dumps(asdict(self)).encode(), mode=0o600)
+        return path
 
     @classmethod
-    def from_json(cls, text: str) -> ServiceSettings:
-        values = json.loads(text)
+    def load(cls, path: Path) -> ServiceSettings:
+        """The settings that `save` has written. Raises `OSError`."""
+        values = json.loads(path.read_bytes())
         values["devices"] = DevicePlan(**values["devices"])
         values |= {name: tuple(values[name]) for name in ("allowed_hosts", "proxies")}
         return cls(**values)

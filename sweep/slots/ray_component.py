@@ -1,6 +1,6 @@
 """Runs Ray's head node and the process template under a guardian that leaves no process behind; started by `serve`.
 
-`python -P -m podium.sweep.slots.ray_component SETTINGS`. Not all of Ray's processes exit with their parent. The
+`python -P -m podium.sweep.slots.ray_component FILE`. Not all of Ray's processes exit with their parent. The
 guardian is a subreaper, and all processes of Ray, slots, trials and members are below it. On SIGTERM, when `serve`
 exits (end-of-file on standard input), or when Ray exits, it kills everything below it. A process template that is
 killed is started again; the processes that it has forked keep running.
@@ -17,6 +17,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 from filelock import FileLock, Timeout
 
@@ -49,7 +50,7 @@ def main() -> None:
     files, which are also the files of this one.
     """
     name_process("podium-guardian")
-    settings = ServiceSettings.from_json(sys.argv[1])
+    settings = ServiceSettings.load(Path(sys.argv[1]))
     try:
         with FileLock(settings.data.ray_lock).acquire(timeout=PREDECESSOR_S):
             status = guard(settings)
@@ -77,7 +78,7 @@ def guard(settings: ServiceSettings) -> int:
     os.environ[template_client.TEMPLATE_SOCKET] = str(settings.runtime.template_socket)
     os.environ[ray_worker_launcher.TEMPLATE_SOCKET] = str(settings.runtime.ray_workers_socket)
     ray = subprocess.Popen(
-        [sys.executable, "-P", "-m", "podium.sweep.slots.ray_head", settings.to_json()],
+        [sys.executable, "-P", "-m", "podium.sweep.slots.ray_head", str(settings.runtime.settings_file)],
         stdin=subprocess.DEVNULL,
         preexec_fn=exit_with_guardian,
     )

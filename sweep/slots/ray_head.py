@@ -1,6 +1,6 @@
 """Ray's head without its dashboard, its agents and its client server, and with workers forked from a template.
 
-`python -P -m podium.sweep.slots.ray_head SETTINGS`, started by the guardian in `ray_component`. It does what
+`python -P -m podium.sweep.slots.ray_head FILE`, started by the guardian in `ray_component`. It does what
 `ray start --head --block` does. The module of that command also imports Ray's job, state and Serve command lines, which
 takes 1.5 s of processor time instead of 0.8 s. With `ray[default]`, `ray[tune]` or `ray[serve]` installed, Ray starts a
 dashboard, a dashboard agent and a client server; it always starts an agent for runtime environments. There is no option
@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from ray._private import node, services, utils
@@ -138,7 +139,7 @@ def parameters(settings: ServiceSettings) -> RayParams:
 
 def main() -> None:
     """Start Ray, write its address to its folder, and wait; exit when one of its processes has exited."""
-    settings = ServiceSettings.from_json(sys.argv[1])
+    settings = ServiceSettings.load(Path(sys.argv[1]))
     head = HeadNode(parameters(settings), head=True, shutdown_at_exit=True, spawn_reaper=True)
     utils.write_ray_address(head.address, str(settings.runtime.ray))
     while not (exited := head.dead_processes()):

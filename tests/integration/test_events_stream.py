@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -257,7 +257,7 @@ def test_streams_end_on_sigterm(rig: ServiceRig) -> None:
     rig.data.admin_token.write_text("token-of-admin-2")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    settings = json.dumps({**json.loads(rig.settings.to_json()), "port": port})
+    settings = str(replace(rig.settings, port=port).save())
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "podium.api.rest.main", settings], env=environment, stderr=subprocess.PIPE

@@ -91,7 +91,7 @@ class Serving:
 
 
 def _process(part: str, settings: ServiceSettings) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-P", "-m", part, settings.to_json()], stdin=subprocess.DEVNULL)
+    return subprocess.Popen([sys.executable, "-P", "-m", part, str(settings.save())], stdin=subprocess.DEVNULL)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

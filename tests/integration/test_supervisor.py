@@ -23,6 +23,7 @@ from tests.running_service import wait_for
 
 SUPERVISE = """
 import sys
+from pathlib import Path
 from podium.api.serve import supervisor
 from podium.api.serve.missed_heartbeats import Heartbeats
 from podium.sweep.runtime.service_settings import ServiceSettings
@@ -30,7 +31,7 @@ from podium.sweep.runtime.service_settings import ServiceSettings
 supervisor.TICK_S = 0.1
 supervisor.Heartbeats = lambda: Heartbeats(silent_s=1.0, hung_s=3.0)
 supervisor._MODULES.update(dict.fromkeys(supervisor._MODULES, "tests.heartbeat_component"))
-supervisor.Supervisor(ServiceSettings.from_json(sys.argv[1]), lambda line: print(line, flush=True)).run()
+supervisor.Supervisor(ServiceSettings.load(Path(sys.argv[1])), lambda line: print(line, flush=True)).run()
 """
 
 
@@ -52,7 +53,7 @@ def supervisor(tmp_path: Path, data: DataDirectory, request: pytest.FixtureReque
     address.write_text("127.0.0.1:1")
     settings = ServiceSettings(str(data.root), str(runtime.root), gateways=getattr(request, "param", 1))
     with subprocess.Popen(
-        [sys.executable, "-c", SUPERVISE, settings.to_json()],
+        [sys.executable, "-c", SUPERVISE, str(settings.save())],
         cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
         try:

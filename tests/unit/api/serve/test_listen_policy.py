@@ -115,10 +115,10 @@ def test_certificate_with_the_key_of_another_is_refused(certificate: tuple[Path,
         ),
     ],
 )
-def test_local_and_public_urls(settings: dict[str, object], url: str, public: str) -> None:
-    made = ServiceSettings("data", "run", **settings)  # type: ignore[arg-type]
+def test_local_and_public_urls(settings: dict[str, object], url: str, public: str, tmp_path: Path) -> None:
+    made = ServiceSettings("data", str(tmp_path), **settings)  # type: ignore[arg-type]
     assert (made.url, made.public_url) == (url, public)
-    assert ServiceSettings.from_json(made.to_json()) == made
+    assert ServiceSettings.load(made.save()) == made
 
 
 def test_listen_address_is_an_allowed_host() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import stat
+from pathlib import Path
+
 import pytest
 
 from podium.sweep.runtime.service_settings import MAX_DEFAULT_CPU_SLOTS, DevicePlan, ServiceSettings, available_cores
@@ -33,17 +36,19 @@ def test_cpu_slots_default_to_number_of_cores() -> None:
     assert DevicePlan("cpu").cpu_slots == min(available_cores(), MAX_DEFAULT_CPU_SLOTS)
 
 
-def test_settings_survive_json_round_trip() -> None:
+def test_saved_settings_are_loaded_and_readable_by_their_owner_only(tmp_path: Path) -> None:
     settings = ServiceSettings(
         "data",
-        "run",
+        str(tmp_path),
         host="0.0.0.0",
         port=1,
         gateway_port=2,
         devices=DevicePlan("cpu", 2),
         allowed_hosts=("podium.example",),
     )
-    assert ServiceSettings.from_json(settings.to_json()) == settings
+    path = settings.save()
+    assert ServiceSettings.load(path) == settings
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert (settings.url, settings.gateway_url) == ("http://127.0.0.1:1", "http://127.0.0.1:2")
     assert settings.data.database.parent == settings.data.root
 
