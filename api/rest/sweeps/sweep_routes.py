@@ -29,6 +29,7 @@ from podium.db.queries.trial_order import order_of
 from podium.db.stores import sweeps
 from podium.sweep.lifecycle.allowed_commands import SweepCommand
 from podium.sweep.lifecycle.budget_usage import BudgetTerms
+from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.submission_provenance import MAX_HEADER, Provenance
 from podium.sweep.spec.budget import Budget
 from podium.sweep.spec.sweep_spec import MAX_PRIORITY, MAX_RUN_CAP, MIN_PRIORITY
@@ -72,9 +73,10 @@ async def upload_bundle(request: Request, service: ServiceContext = context) -> 
     """Upload user code as a zip file in the raw body. Returns its SHA-256, for `program.bundle`."""
     content = await read_body(request, code_bundles.MAX_BYTES, "exclude data and results from the code folder")
     sha256 = code_bundles.digest(content)
-    folder = service.settings.data.bundle(sha256)
-    if not folder.exists():
+    folder, archive = service.settings.data.bundle(sha256), service.settings.data.bundle_archive(sha256)
+    if not (folder.exists() and archive.exists()):
         await asyncio.to_thread(code_bundles.unpack, content, folder)
+        await asyncio.to_thread(write_atomic, archive, content)
     return {"sha256": sha256}
 
 

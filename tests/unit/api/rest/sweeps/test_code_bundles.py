@@ -96,7 +96,17 @@ def test_equal_content_is_one_bundle(client: TestClient, service: ServiceRig) ->
     first, second = (client.post(URL, content=content) for _ in range(2))
     assert first.json() == second.json()
     assert second.status_code == 201
-    assert len(list(service.data.bundles.iterdir())) == 1
+    sha256 = first.json()["sha256"]
+    assert {path.name for path in service.data.bundles.iterdir()} == {sha256, f"{sha256}.zip"}
+
+
+def test_archive_is_kept_and_written_again_if_it_is_missing(client: TestClient, service: ServiceRig) -> None:
+    content = packed(("train.py", ""))
+    archive = service.data.bundle_archive(client.post(URL, content=content).json()["sha256"])
+    assert archive.read_bytes() == content
+    archive.unlink()
+    client.post(URL, content=content)
+    assert archive.read_bytes() == content
 
 
 def test_concurrent_uploads_of_equal_content_are_complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
