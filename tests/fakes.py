@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from podium.sweep.lifecycle.pending_commands import Enqueued
@@ -88,14 +87,16 @@ class FakePool:
     A command to start a second attempt on a busy slot fails the test. Commands are encoded and decoded as for a slot.
     """
 
-    def __init__(self, inbox: Inbox, clock: FakeClock, count: int = 1) -> None:
+    def __init__(self, inbox: Inbox, clock: FakeClock, count: int = 1, nodes: Sequence[str] = ()) -> None:
+        """`nodes`: the node of each slot; one for all if it is empty."""
         self.inbox = inbox
         self._clock = clock
-        self.slots = {f"cpu-{position}": FakeSlot(_device(position)) for position in range(count)}
+        named = nodes or ["node"] * count
+        self.slots = {f"cpu-{position}": FakeSlot(_device(position, node)) for position, node in enumerate(named)}
         self.placed: list[tuple[str, AttemptKey]] = []
         self.killed: list[str] = []
         self.drops_calls = False  # as if the scheduler died before each call
-        self.not_received: set[Path] = set()  # folders of attempts whose start was dropped
+        self.not_received: set[str] = set()  # folders of attempts whose start was dropped, in the data directory
 
     def __getitem__(self, device_id: str) -> FakeSlot:
         return self.slots[device_id]
@@ -103,7 +104,7 @@ class FakePool:
     def send(self, device_id: str, acknowledged: int, commands: Sequence[SlotCommand]) -> None:
         if self.drops_calls:
             starts = [command.assignment for command in commands if isinstance(command, StartAttempt)]
-            self.not_received.update(Path(assignment.directory) for assignment in starts)
+            self.not_received.update(assignment.directory for assignment in starts)
             return
         slot = self.slots[device_id]
         slot.events = [(number, event) for number, event in slot.events if number > acknowledged]
@@ -199,10 +200,10 @@ class FakePool:
         self.killed.append(device_id)
         self.lose(device_id)
 
-    def lose(self, device_id: str) -> None:
+    def lose(self, device_id: str, cause: Cause = Cause.INFRASTRUCTURE) -> None:
         """The slot's process dies with its attempt and its state; the pool creates a new one."""
         self.slots[device_id] = FakeSlot(self.slots[device_id].device)
-        self.inbox.put(SlotLost(device_id, "worker lost: as played"))
+        self.inbox.put(SlotLost(device_id, "worker lost: as played", cause))
         self.inbox.put(SlotOpened(self.slots[device_id].device))
 
     def _key(self, device_id: str) -> AttemptKey:
@@ -216,8 +217,8 @@ class FakePool:
         self.inbox.put(SlotEvents(device_id, tuple(self.slots[device_id].events)))
 
 
-def _device(position: int) -> Device:
-    return Device(f"cpu-{position}", "cpu", position, "node", "", None, 100 + position)
+def _device(position: int, node: str) -> Device:
+    return Device(f"cpu-{position}", "cpu", position, node, "", None, 100 + position)
 
 
 class InlineSearcher:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +17,17 @@ from tests.fakes import FakeClock, FakePool, InlineSearchers, InlineStudyReader
 from tests.memory import MemoryRecorder, MemorySweep, MemoryTrial
 from tests.specs import spec
 
+DATA = DataDirectory(Path("data"))
+
 
 class Rig:
     """A scheduler, and its successors, on the same slots and the same recorder."""
 
-    def __init__(self, slots: int = 1) -> None:
+    def __init__(self, slots: int = 1, nodes: Sequence[str] = ()) -> None:
+        """`nodes`: the node of each slot; one for all if it is empty."""
         self.clock = FakeClock()
         self.inbox: Inbox = Inbox()
-        self.pool = FakePool(self.inbox, self.clock, slots)
+        self.pool = FakePool(self.inbox, self.clock, slots, nodes)
         self.recorder = MemoryRecorder()
         self.disk_shortage = ""  # what the scheduler measures
         self.cleaned_up: list[Path] = []  # folders that it had cleaned up
@@ -41,10 +45,10 @@ class Rig:
             recorder=self.recorder,
             study=InlineStudyReader(self.inbox, self._study),
             clock=self.clock,
-            data=DataDirectory(Path("data")),
+            data=DATA,
             disk_shortage=lambda: self.disk_shortage,
             clean_up=self.cleaned_up.append,
-            has_started=lambda folder: folder not in self.pool.not_received,
+            has_started=lambda folder: DATA.relative(folder) not in self.pool.not_received,
             apply_retention=self.retained.append,
         )
         self.scheduler.adopt(self.pool.found())

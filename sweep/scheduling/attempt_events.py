@@ -127,6 +127,8 @@ def end_attempt(state: SchedulerState, trial: LiveTrial, event: Ended, now: Inst
     if repeat and event.state is TrialState.CANCELLED and event.cause is Cause.CANCELLED:
         event = replace(event, message="the service stopped")  # no client requested it
     decision += state.sweeps.end_attempt(trial, event, now, repeat=repeat)
+    if slot is not None and event.cause is Cause.NODE_LOST:
+        trial.avoid_node(slot.device.node)
     if event.state in COUNTED_TRIAL_STATES and sweep.spec.keep.removes_something:
         decision.actions.append(ApplyRetention(sweep.sweep_id))
     return decision

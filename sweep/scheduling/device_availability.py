@@ -82,11 +82,11 @@ def _shown(slots: Iterable[Slot], at: float) -> list[Change]:
 def _is_device_fault(event: Ended) -> bool:
     """Whether an attempt failed because of the device on which it ran.
 
-    Slow imports are slow on every device, and a full disk affects all devices. A failure with a traceback is the
-    program's own, unless the attempt found a device other than its slot's.
+    Slow imports are slow on every device; a full disk, and the loss of a node, affect all its devices. A failure with a
+    traceback is the program's own, unless the attempt found a device other than its slot's.
     """
     if event.state is not TrialState.FAILED:
         return False
-    if event.cause in (Cause.NODE_LOST, Cause.PINNING):
+    if event.cause is Cause.PINNING:
         return True
     return event.cause is Cause.INFRASTRUCTURE and not event.traceback

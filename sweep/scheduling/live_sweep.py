@@ -12,7 +12,7 @@ from podium.sweep.runtime.import_times import warning_of
 from podium.sweep.scheduling.ask_pacing import AskPacing
 from podium.sweep.scheduling.decision import Instant
 from podium.sweep.scheduling.device_time import DeviceTime
-from podium.sweep.scheduling.live_trial import LiveTrial
+from podium.sweep.scheduling.live_trial import LiveTrial, OtherDevices
 from podium.sweep.scheduling.sweep_budget import SweepBudget
 from podium.sweep.spec.program import FunctionProgram
 from podium.sweep.spec.search_methods import BRUTE_FORCE, CUSTOM
@@ -224,12 +224,12 @@ class LiveSweep:
         """Whether its trials may run on a device of this kind."""
         return self.spec.resources.device in ("auto", device.kind)
 
-    def next_for(self, device: Device, now_s: float, *, only: bool) -> LiveTrial | None:
-        """The next trial for a device. A trial that just failed there is skipped, unless it is the `only` device."""
+    def next_for(self, device: Device, others: OtherDevices, now_s: float) -> LiveTrial | None:
+        """The next trial for a device. A trial that just failed there is skipped if there are other devices."""
         if not self.fits(device):
             return None
         candidates = self._ready if self.wants_more else self.restartable
-        return next((trial for trial in candidates if only or not trial.avoids(device, now_s)), None)
+        return next((trial for trial in candidates if not trial.avoids(device, others, now_s)), None)
 
     @property
     def wants_more(self) -> bool:

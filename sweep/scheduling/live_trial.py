@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from podium.sweep.lifecycle.stored_sweeps import StoredTrial
 from podium.sweep.spec.sweep_spec import SweepSpec
@@ -14,6 +15,13 @@ from podium.sweep.values.slot_events import Ended, Started
 
 MAX_INTERRUPTIONS = 30  # of one trial, by kills and restarts of the service, which are not its failures
 AVOID_S = 60.0  # how long a trial waits for another device than the one on which it failed
+
+
+class OtherDevices(NamedTuple):
+    """Whether a trial that avoids a device, or its node, has another one that accepts trials."""
+
+    device: bool
+    node: bool
 
 
 @dataclass(slots=True, eq=False)
@@ -28,6 +36,7 @@ class LiveTrial:
     forgiven: int = 0  # attempts up to this one no longer count
     device_id: str | None = None  # of the current attempt
     avoided_device: str | None = None  # where the last attempt ran
+    avoided_node: str | None = None  # with which the last attempt was lost
     avoided_until_s: float = 0.0  # monotonic
     placed_on: str | None = None  # the device of an attempt that had not ended when this scheduler started
     placed_s: float = 0.0  # when the current attempt got its device; monotonic
@@ -77,9 +86,19 @@ class LiveTrial:
         """Whether it was interrupted so often that it may itself bring down the service."""
         return self.attempt - self.forgiven - sum(self.failures.values()) > MAX_INTERRUPTIONS
 
-    def avoids(self, device: Device, now_s: float) -> bool:
-        """Whether to wait for another device for a while, because its last attempt ran on this one."""
-        return self.avoided_device == device.device_id and now_s < self.avoided_until_s
+    def avoids(self, device: Device, others: OtherDevices, now_s: float) -> bool:
+        """Whether to wait for another device for a while: its last attempt ran on this one, or was lost with this node.
+
+        Not if there is no other.
+        """
+        if now_s >= self.avoided_until_s:
+            return False
+        same_device = self.avoided_device == device.device_id
+        return (same_device and others.device) or (self.avoided_node == device.node and others.node)
+
+    def avoid_node(self, node: str) -> None:
+        """Record that the last attempt was lost together with its node."""
+        self.avoided_node = node
 
     def place(self, device_id: str, now_s: float) -> None:
         """Place the next attempt on a device."""
@@ -98,7 +117,7 @@ class LiveTrial:
 
     def release(self, now_s: float) -> None:
         """Record that the attempt left its device; the next attempt avoids that device for some time."""
-        self.avoided_device, self.device_id = self.device_id, None
+        self.avoided_device, self.avoided_node, self.device_id = self.device_id, None, None
         self.avoided_until_s = now_s + AVOID_S
 
     def start(self, event: Started) -> None:
@@ -141,6 +160,8 @@ class LiveTrial:
 
 def _retry_budget(cause: Cause, spec: SweepSpec) -> tuple[str, int]:
     """The retry budget that a failure uses: its name and size."""
+    if cause is Cause.NODE_LOST:
+        return "node_lost", spec.retries.node_lost
     if cause in INFRASTRUCTURE_CAUSES:
         return "infrastructure", spec.retries.infrastructure
     if cause in MEMORY_CAUSES:

@@ -11,7 +11,7 @@ from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.device_ledger import Slot
 from podium.sweep.scheduling.fair_share import Claim
 from podium.sweep.scheduling.live_sweep import LiveSweep
-from podium.sweep.scheduling.live_trial import LiveTrial
+from podium.sweep.scheduling.live_trial import LiveTrial, OtherDevices
 from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.scheduling.wait_and_idle_reasons import sweep_wait_reason
 from podium.sweep.values.states import SweepState
@@ -27,12 +27,13 @@ def place_trials(state: SchedulerState, now: Instant) -> Decision:
     decision = Decision()
     if state.disk.reason:
         return decision
-    only = len(state.ledger.available()) == 1
+    available = [slot.device for slot in state.ledger.available()]
+    others = OtherDevices(device=len(available) > 1, node=len({device.node for device in available}) > 1)
     for slot in state.ledger.free():
         ready = {
             sweep.sweep_id: trial
             for sweep in state.sweeps
-            if (trial := sweep.next_for(slot.device, now.monotonic_s, only=only)) is not None
+            if (trial := sweep.next_for(slot.device, others, now.monotonic_s)) is not None
         }
         chosen = state.shares.choose(_claims(state, ready.keys(), now.monotonic_s))
         if chosen is not None:

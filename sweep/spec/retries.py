@@ -10,7 +10,8 @@ from podium.sweep.spec.strict_model import Model
 class Retries(Model):
     """How often a failed attempt is retried, by cause, and how many failures end the sweep."""
 
-    infrastructure: int = Field(3, ge=0, le=100, description="retries after a lost slot or machine, or a slow start")
+    infrastructure: int = Field(3, ge=0, le=100, description="retries after a lost slot, or a slow start")
+    node_lost: int = Field(10, ge=0, le=100, description="retries after a lost machine, on another one if there is one")
     memory: int = Field(1, ge=0, le=100, description="retries after host or device memory ran out")
     user: int = Field(0, ge=0, le=100, description="retries after your code failed, hung or exceeded a time limit")
     max_consecutive_failures: int = Field(10, ge=1, description="consecutive failed trials after which the sweep fails")

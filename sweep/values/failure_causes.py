@@ -26,7 +26,5 @@ class Cause(StrEnum):
     INFRASTRUCTURE = "infrastructure"
 
 
-INFRASTRUCTURE_CAUSES = frozenset(
-    {Cause.INFRASTRUCTURE, Cause.NODE_LOST, Cause.START_TIMEOUT, Cause.PINNING, Cause.DISK_FULL}
-)
+INFRASTRUCTURE_CAUSES = frozenset({Cause.INFRASTRUCTURE, Cause.START_TIMEOUT, Cause.PINNING, Cause.DISK_FULL})
 MEMORY_CAUSES = frozenset({Cause.HOST_MEMORY, Cause.DEVICE_MEMORY})

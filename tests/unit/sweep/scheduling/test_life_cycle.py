@@ -15,6 +15,7 @@ from podium.sweep.scheduling.live_trial import AVOID_S, MAX_INTERRUPTIONS
 from podium.sweep.scheduling.scheduler import TICK_S
 from podium.sweep.scheduling.slot_watchdog import HEARTBEAT_TIMEOUT_S, MARGIN_S
 from podium.sweep.scheduling.trial_placement import WAITS_S
+from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.errors import DatabaseError, FencedError
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.search_messages import TrialPlan
@@ -364,6 +365,42 @@ def test_slot_lost_with_its_node_has_cause_node_lost(rig: Rig) -> None:
     rig.settle()
     end = rig.trials()[0].attempts[1]
     assert end is not None and end.cause is Cause.NODE_LOST
+
+
+def test_lost_node_uses_a_budget_of_its_own_and_blames_no_device(rig: Rig) -> None:
+    rig.submit(run_cap=1, retries={"infrastructure": 0, "node_lost": 4})
+    for _ in range(4):
+        rig.pool.lose("cpu-0", Cause.NODE_LOST)
+        rig.settle()
+    assert rig.trials()[0].state is TrialState.RUNNING
+    assert rig.recorder.devices["cpu-0"].state == "ready"
+    rig.pool.lose("cpu-0", Cause.NODE_LOST)
+    rig.settle()
+    assert rig.trials()[0].state is TrialState.FAILED
+    assert [end.cause for end in rig.trials()[0].attempts.values() if end] == [Cause.NODE_LOST] * 5
+
+
+def test_trial_whose_node_was_lost_waits_for_another_node_for_limited_time(make_rig: MakeRig) -> None:
+    rig = make_rig(3, nodes=["a", "a", "b"])
+    rig.submit(run_cap=3)
+    rig.pool.lose("cpu-0", Cause.NODE_LOST)
+    rig.settle()
+    assert rig.pool.busy() == ["cpu-1", "cpu-2"], "the other device of its node is free, too"
+    rig.pool.finish("cpu-1")
+    rig.settle()
+    assert rig.pool.busy() == ["cpu-2"]
+    rig.pool.finish("cpu-2")
+    rig.settle()
+    assert rig.pool.placed[-1] == ("cpu-2", AttemptKey(1, 2))
+
+
+def test_trial_whose_node_was_lost_runs_there_again_if_it_is_the_only_one(make_rig: MakeRig) -> None:
+    rig = make_rig(2)
+    rig.submit(run_cap=2)
+    rig.pool.lose("cpu-1", Cause.NODE_LOST)
+    rig.pool.finish("cpu-0")
+    rig.settle()
+    assert rig.pool.placed[-1] == ("cpu-0", AttemptKey(2, 2))
 
 
 def test_repeated_trial_waits_for_another_device_for_limited_time(make_rig: MakeRig) -> None:
