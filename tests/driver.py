@@ -21,6 +21,7 @@ from podium.sweep.protocol.slot_commands import (
 from podium.sweep.protocol.slot_messages import NumberedEvents, SlotDescription, decode_events, encode_commands
 from podium.sweep.runtime.process_title import process_name
 from podium.sweep.runtime.process_trees import children, descendants
+from podium.sweep.slots.ray_worker_template import WORKER_TEMPLATE
 from podium.sweep.slots.slot import Slot
 from podium.sweep.values.assignment import Assignment, AttemptKey, Scalar
 from podium.sweep.values.failure_causes import Cause
@@ -41,13 +42,14 @@ class SlotDriver:
         self._folder = folder
         self._runner = asyncio.Runner()
         self._trial_id = 0
+        self.epoch = 1  # of the scheduler
         self._template = shared_template()
-        self.slot = Slot("cpu-0", DeviceView("", None), lambda: self._template.requests)
+        self.slot = Slot("cpu-0", DeviceView("", None), lambda: self._template.requests, folder)
         self.open()
 
     def open(self) -> SlotDescription:
         """Open a session; returns the description of the slot with the unacknowledged events."""
-        description = SlotDescription.from_json(self.wait(self.slot.open()))
+        description = SlotDescription.from_json(self.wait(self.slot.open(self.epoch)))
         self.session, self.call = description.session, 0
         self.acknowledged = max((number for number, _ in description.events), default=0)
         return description
@@ -72,7 +74,8 @@ class SlotDriver:
         return self._runner.run(awaited())
 
     def fork_servers(self) -> list[int]:
-        return children(self._template.process.pid)
+        """The children of the template, without the one that forks workers of Ray."""
+        return [pid for pid in children(self._template.process.pid) if process_name(pid) != WORKER_TEMPLATE]
 
     def attempt_processes(self) -> list[int]:
         """The processes of attempts, without those that wait for one."""

@@ -29,6 +29,14 @@ metadata = MetaData(
 
 # Times are seconds since the epoch, UTC. JSON is text.
 
+# One row, written by a migration: what tells this service from others in the same Ray cluster.
+service = Table(
+    "service",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", String, nullable=False),  # random
+)
+
 sweeps = Table(
     "sweeps",
     metadata,

@@ -30,6 +30,7 @@ Modules:
     scheduler_lease                      The scheduler's lease: one row with an epoch that fences out a replaced
                                          scheduler
     scheduler_recovery                   Reads the trials that the scheduler needs after a restart
+    service_name                         The random name of the service, which a migration wrote
     sweep_commands                       Commands of clients for sweeps, validated and written in one transaction:
                                          pause, stop, extend
     sweep_warnings                       Warnings of sweeps: at most one per code, deleted when it no longer holds

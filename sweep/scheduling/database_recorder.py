@@ -20,6 +20,7 @@ from podium.db.stores import (
     replicas,
     scheduler_lease,
     scheduler_recovery,
+    service_name,
     sweep_warnings,
     sweeps,
     trial_writer,
@@ -93,6 +94,11 @@ class DatabaseRecorder:
             scheduler_lease.check(connection, self.epoch)
             for kind, group in groupby(changes, key=type):
                 _WRITERS[kind](connection, list(group))
+
+    def service_name(self) -> str:
+        """The random name of this service."""
+        with self._database.read() as connection:
+            return service_name.read(connection)
 
     def open_sweeps(self, known: frozenset[int]) -> list[StoredSweep]:
         """Every sweep with work left that is not in `known`, with its trials.

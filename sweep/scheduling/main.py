@@ -1,6 +1,6 @@
 """Entry point of the scheduler process: connects Ray, Optuna and the database, and runs the loop.
 
-`python -P -m podium.sweep.scheduling.main SETTINGS`, started by `serve`, which writes the address to standard input as
+`python -P -m podium.sweep.scheduling.main FILE`, started by `serve`, which writes the address to standard input as
 soon as Ray is ready: imports and the database take as long as Ray.
 """
 
@@ -41,9 +41,10 @@ def run(settings: ServiceSettings) -> None:
     ray_address = sys.stdin.readline().strip()
     if not ray_address:
         return  # `serve` has ended
-    ray_slots.connect(ray_address)
+    namespace = ray_slots.namespace_of(recorder.service_name())
+    ray_slots.connect(ray_address, namespace)
     inbox: Inbox = Inbox()
-    pool = ray_slots.RaySlots(inbox, settings.devices)
+    pool = ray_slots.RaySlots(inbox, settings.devices, data=settings.data, namespace=namespace, epoch=recorder.epoch)
     cleanup = CleanupThread()
     retention = Retention(database, settings.data, recorder.epoch)
     scheduler = Scheduler(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import ray
 
@@ -11,22 +12,41 @@ from podium.sweep.process_template.template_client import template_socket
 from podium.sweep.protocol.codec import DeviceView
 from podium.sweep.protocol.slot_messages import SlotDescription
 from podium.sweep.slots.slot import Slot
+from podium.sweep.values.device import device_name
 from podium.sweep.values.errors import NoDeviceError
+
+ACTOR_PREFIX = "slot-"
+
+
+@dataclass(frozen=True, slots=True)
+class SlotPlace:
+    """A device that gets a slot."""
+
+    kind: str  # "cpu" or "gpu"
+    position: int
+    node_name: str = ""  # "" for the head
+
+    @property
+    def actor_name(self) -> str:
+        return f"{ACTOR_PREFIX}{device_name(self.kind, self.position, self.node_name)}"
 
 
 class RaySlot(Slot):
     """A `Slot` on the device that Ray reserved for its actor."""
 
-    def __init__(self, kind: str, position: int, pretend: bool) -> None:
+    def __init__(self, place: SlotPlace, pretend: bool, root: str) -> None:
+        """`pretend`: a CPU slot that is pinned as if to a GPU; `root`: the data directory on this machine."""
+        kind, position = place.kind, place.position
         self._kind = kind
         self._position = position
         visible = _reserved_gpu() if kind == "gpu" else ""
         if kind == "gpu":
             self._position = int(visible) if visible.isdecimal() else position
         super().__init__(
-            f"{kind}-{self._position}",
+            device_name(kind, self._position, place.node_name),
             DeviceView(visible, None if kind == "cpu" or pretend else gpu_uuid(visible)),
             template_socket,
+            Path(root),
         )
 
     def describe(self) -> SlotDescription:

@@ -1,45 +1,64 @@
 """The slots on Ray: attach to existing ones, create missing ones, exchange messages; scheduler.
 
-All Ray calls of the scheduler are here. Slots are detached named actors in one namespace, so a restarted scheduler
-finds them. Ray never restarts an actor or retries a call: retries are the scheduler's decision.
+All Ray calls of the scheduler are here. Slots are detached named actors in the namespace of the service, so a restarted
+scheduler finds them. Ray never restarts an actor or retries a call: retries are the scheduler's decision.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Any
 
 import ray
+from ray.exceptions import ActorUnavailableError, NodeDiedError, RayError
 from ray.util import list_named_actors
 
 from podium.sweep.lifecycle.scheduler_messages import Inbox, SlotEvents, SlotLost, SlotOpened
 from podium.sweep.protocol.slot_commands import SlotCommand
 from podium.sweep.protocol.slot_messages import SlotDescription, decode_events, encode_commands
+from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.service_settings import DevicePlan
-from podium.sweep.slots.ray_slot_actor import RaySlot
+from podium.sweep.slots.ray_slot_actor import ACTOR_PREFIX, RaySlot, SlotPlace
 from podium.sweep.values.device import Device
-from podium.sweep.values.errors import NoDeviceError
+from podium.sweep.values.errors import FencedError, NoDeviceError
 from podium.sweep.values.failure_causes import Cause
 
-NAMESPACE = "podium"
-ATTACH_S = 10.0
+ATTACH_S = 10.0  # to find out which slots of an earlier scheduler still respond, all together
 REOPEN_S = 2.0
-_PREFIX = "slot-"
+UNAVAILABLE_S = 3.0  # a slot that cannot be reached for longer is lost
+RESEND_S = 0.25
 log = logging.getLogger("podium.slots")
+
+
+@dataclass(slots=True)
+class _Call:
+    """One call of `Slot.exchange`, kept until it is answered: it is sent again while the slot cannot be reached."""
+
+    number: int
+    acknowledged: int
+    commands: bytes
+    unavailable_since_s: float | None = None  # monotonic
 
 
 class RaySlots:
     """See `podium.sweep.lifecycle.scheduler_ports.SlotPool`."""
 
-    def __init__(self, inbox: Inbox, plan: DevicePlan) -> None:
+    def __init__(self, inbox: Inbox, plan: DevicePlan, *, data: DataDirectory, namespace: str, epoch: int) -> None:
+        """`epoch`: of this scheduler; a slot refuses a scheduler with a lower epoch than that of an earlier one."""
         self._inbox = inbox
         self._kind, self._count = _devices(plan)
         self._pretend = plan.kind == "pretend-gpu"
+        self._root = str(data.root)
+        self._namespace = namespace
+        self._epoch = epoch
         self._actors: dict[str, Any] = {}  # by device
         self._names: dict[str, str] = {}  # device -> actor name
+        self._places = [SlotPlace(self._kind, position) for position in range(self._count)]
         self._sessions: dict[str, int] = {}
         self._calls: dict[str, int] = {}  # device -> number of its newest call in this session
         self._closed = False
@@ -50,31 +69,47 @@ class RaySlots:
         return self._count
 
     def attach(self) -> list[SlotOpened]:
-        """The slots of an earlier scheduler that still respond."""
+        """The slots of an earlier scheduler that still respond; the others are killed.
+
+        Raises `FencedError` if a later scheduler has already opened one of them.
+        """
+        actors = {name: actor for name in sorted(list_named_actors()) if (actor := _slot_actor(name)) is not None}
+        until_s = time.monotonic() + ATTACH_S
         found: list[SlotOpened] = []
-        for name in sorted(n for n in list_named_actors() if n.startswith(_PREFIX)):
-            try:
-                actor = ray.get_actor(name)
-                found.append(self._opened(name, actor, ray.get(actor.open.remote(), timeout=ATTACH_S)))
-            except (ray.exceptions.RayError, ValueError) as error:
-                log.warning("slot %s is unresponsive (%s); replacing it", name, error)
-                _kill(name)
+        while actors:
+            opening = {name: actor.open.remote(self._epoch) for name, actor in actors.items()}
+            ray.wait(list(opening.values()), num_returns=len(opening), timeout=max(0.0, until_s - time.monotonic()))
+            unavailable: dict[str, Any] = {}
+            for name, reference in opening.items():
+                try:
+                    found.append(self._opened(name, actors[name], ray.get(reference, timeout=0)))
+                except FencedError:
+                    raise
+                except ActorUnavailableError as error:
+                    if time.monotonic() >= until_s:
+                        _replace(name, error)
+                    unavailable[name] = actors[name]
+                except RayError as error:
+                    _replace(name, error)
+            if time.monotonic() >= until_s:
+                break
+            actors = unavailable
+            if actors:
+                time.sleep(RESEND_S)
         return found
 
     def open_missing(self) -> None:
         """Create the slots that `attach` did not find; each puts `SlotOpened` into the inbox when it is ready."""
         have = set(self._names.values())
-        for position in range(self._count):
-            if f"{_PREFIX}{self._kind}-{position}" not in have:
-                self._create(position)
+        for place in self._places:
+            if place.actor_name not in have:
+                self._create(place)
 
     def send(self, device_id: str, acknowledged: int, commands: Sequence[SlotCommand]) -> None:
         """One call of `Slot.exchange`; its result, or the loss of the slot, goes to the inbox."""
-        call = self._calls[device_id] = self._calls[device_id] + 1
-        reference = self._actors[device_id].exchange.remote(
-            self._sessions[device_id], call, acknowledged, encode_commands(commands)
-        )
-        reference.future().add_done_callback(lambda future: self._on_result(device_id, call, future))
+        number = self._calls[device_id] = self._calls[device_id] + 1
+        call = _Call(number, acknowledged, encode_commands(commands))
+        self._send(device_id, self._sessions[device_id], call)
 
     def kill(self, device_id: str) -> None:
         """Kill a slot that is unresponsive, or does not end its attempt; a new one is created."""
@@ -84,31 +119,80 @@ class RaySlots:
         """Ignore all further results."""
         self._closed = True
 
-    def _create(self, position: int) -> None:
-        name = f"{_PREFIX}{self._kind}-{position}"
-        resources = {"num_gpus": 1, "num_cpus": 0} if self._kind == "gpu" else {"num_cpus": 1}
+    # Calls.
+
+    def _send(self, device_id: str, session: int, call: _Call) -> None:
+        if self._closed or session != self._sessions[device_id]:
+            return
+        reference = self._actors[device_id].exchange.remote(session, call.number, call.acknowledged, call.commands)
+        reference.future().add_done_callback(lambda future: self._on_result(device_id, session, call, future))
+
+    def _on_result(self, device_id: str, session: int, call: _Call, future: Future[bytes]) -> None:
+        if self._closed or session != self._sessions[device_id]:
+            return
+        try:
+            events = decode_events(future.result())
+        except ActorUnavailableError as error:
+            self._on_unavailable(device_id, session, call, error)
+            return
+        except Exception as error:  # noqa: BLE001 - RayActorError and its many relatives
+            if call.number == self._calls[device_id]:
+                self._on_lost(device_id, error, _cause(error))
+            return
+        # A newer call returns the same events.
+        if events is not None and call.number == self._calls[device_id]:
+            self._inbox.put(SlotEvents(device_id, events))
+
+    def _on_unavailable(self, device_id: str, session: int, call: _Call, error: Exception) -> None:
+        """The slot could not be reached, which is not its death: whether the call arrived is unknown.
+
+        It is sent again, also if a newer call waits, because the slot executes calls in their order.
+        """
+        now_s = time.monotonic()
+        if call.unavailable_since_s is None:
+            call.unavailable_since_s = now_s
+        if now_s - call.unavailable_since_s < UNAVAILABLE_S or call.number != self._calls[device_id]:
+            _later(RESEND_S, lambda: self._send(device_id, session, call))
+            return
+        _kill(self._names[device_id])  # frees the name, also if the node of the slot cannot be reached
+        self._on_lost(device_id, error, Cause.NODE_LOST)
+
+    def _on_lost(self, device_id: str, error: Exception, cause: Cause) -> None:
+        self._inbox.put(SlotLost(device_id, f"worker lost: {_first_line(error)}", cause))
+        name = self._names[device_id]
+        for place in self._places:
+            if place.actor_name == name:
+                self._reopen(place)
+
+    # Opening.
+
+    def _create(self, place: SlotPlace) -> None:
+        resources = {"num_gpus": 1, "num_cpus": 0} if place.kind == "gpu" else {"num_cpus": 1}
         actor = (
             ray.remote(RaySlot)
             .options(
-                name=name,
-                namespace=NAMESPACE,
+                name=place.actor_name,
+                namespace=self._namespace,
                 lifetime="detached",
                 max_restarts=0,
                 max_task_retries=0,
                 **resources,
             )
-            .remote(self._kind, position, self._pretend)
+            .remote(place, self._pretend, self._root)
         )
-        actor.open.remote().future().add_done_callback(lambda future: self._on_created(name, position, actor, future))
+        opening = actor.open.remote(self._epoch)
+        opening.future().add_done_callback(lambda future: self._on_created(place, actor, future))
 
-    def _on_created(self, name: str, position: int, actor: Any, future: Future[bytes]) -> None:
+    def _on_created(self, place: SlotPlace, actor: Any, future: Future[bytes]) -> None:
         if self._closed:
             return
         try:
-            self._inbox.put(self._opened(name, actor, future.result()))
+            self._inbox.put(self._opened(place.actor_name, actor, future.result()))
+        except FencedError as error:
+            log.error("%s", error)  # the next commit of this scheduler ends it
         except Exception as error:  # noqa: BLE001 - whatever the error, the device must become available again
-            log.error("slot %s failed to open: %s", name, error)
-            self._reopen(position)
+            log.error("%s failed to open: %s", place.actor_name, error)
+            self._reopen(place)
 
     def _opened(self, name: str, actor: Any, result: bytes) -> SlotOpened:
         slot = SlotDescription.from_json(result)
@@ -119,38 +203,28 @@ class RaySlots:
         device = Device(slot.name, slot.kind, slot.position, slot.node, slot.visible, slot.uuid, slot.pid)
         return SlotOpened(device, slot.running, slot.events)
 
-    def _on_result(self, device_id: str, call: int, future: Future[bytes]) -> None:
-        if self._closed or call != self._calls[device_id]:
-            return  # a newer call returns the same events
-        try:
-            events = decode_events(future.result())
-        except Exception as error:  # noqa: BLE001 - RayActorError and its many relatives
-            reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-            self._inbox.put(SlotLost(device_id, f"worker lost: {reason}", _cause(error)))
-            self._reopen(int(self._names[device_id].rsplit("-", 1)[1]))
-            return
-        if events is not None:
-            self._inbox.put(SlotEvents(device_id, events))
+    def _reopen(self, place: SlotPlace) -> None:
+        _later(REOPEN_S, lambda: self._recreate(place))
 
-    def _reopen(self, position: int) -> None:
-        timer = threading.Timer(REOPEN_S, self._recreate, [position])
-        timer.daemon = True
-        timer.start()
-
-    def _recreate(self, position: int) -> None:
+    def _recreate(self, place: SlotPlace) -> None:
         if self._closed:
             return
-        _kill(f"{_PREFIX}{self._kind}-{position}")
+        _kill(place.actor_name)
         try:
-            self._create(position)
+            self._create(place)
         except Exception as error:  # noqa: BLE001 - the name of a killed actor becomes free a moment later
-            log.warning("failed to create slot %d, trying again: %s", position, error)
-            self._reopen(position)
+            log.warning("failed to create %s, trying again: %s", place.actor_name, error)
+            self._reopen(place)
 
 
-def connect(address: str) -> None:
+def namespace_of(service_id: str) -> str:
+    """The namespace of a service in Ray: services that share a cluster do not see each other's slots."""
+    return f"podium-{service_id}"
+
+
+def connect(address: str, namespace: str) -> None:
     """Connect to the Ray of this service."""
-    ray.init(address=address, namespace=NAMESPACE, log_to_driver=False, logging_level=logging.ERROR)
+    ray.init(address=address, namespace=namespace, log_to_driver=False, logging_level=logging.ERROR)
 
 
 def _devices(plan: DevicePlan) -> tuple[str, int]:
@@ -164,14 +238,39 @@ def _devices(plan: DevicePlan) -> tuple[str, int]:
     return "cpu", plan.cpu_slots
 
 
+def _slot_actor(name: str) -> Any:
+    """The actor of a slot; None if the name is of no slot, or the actor is gone."""
+    if not name.startswith(ACTOR_PREFIX):
+        return None
+    try:
+        return ray.get_actor(name)
+    except ValueError:
+        return None
+
+
 def _cause(error: Exception) -> Cause:
     """Whether the slot died alone or with its node; for some errors, only Ray's message shows this."""
-    lost = isinstance(error, ray.exceptions.NodeDiedError) or "node has died" in str(error)
+    lost = isinstance(error, NodeDiedError) or "node has died" in str(error)
     return Cause.NODE_LOST if lost else Cause.INFRASTRUCTURE
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+
+
+def _replace(name: str, error: Exception) -> None:
+    log.warning("slot %s is unresponsive (%s); replacing it", name, _first_line(error))
+    _kill(name)
 
 
 def _kill(name: str) -> None:
     try:
         ray.kill(ray.get_actor(name), no_restart=True)
-    except (ValueError, ray.exceptions.RayError):
+    except (ValueError, RayError):
         pass
+
+
+def _later(seconds: float, action: Callable[[], None]) -> None:
+    timer = threading.Timer(seconds, action)
+    timer.daemon = True
+    timer.start()

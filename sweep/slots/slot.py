@@ -56,7 +56,7 @@ from podium.sweep.values.attempt_outcomes import (
     over_quota,
     storable,
 )
-from podium.sweep.values.errors import BadReportError, UserCodeError
+from podium.sweep.values.errors import BadReportError, FencedError, UserCodeError
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.failure_classification import disk_is_full
 from podium.sweep.values.slot_events import Ended, Event, Logged, Reported, Started, StudyRequested, SuggestRequested
@@ -74,14 +74,16 @@ log = logging.getLogger("podium.slot")
 class Slot:
     """Runs one attempt at a time, each in a new process, and keeps its events until they are acknowledged."""
 
-    def __init__(self, name: str, device: DeviceView, template: Callable[[], Path]) -> None:
-        """`template` returns the socket of the process template."""
+    def __init__(self, name: str, device: DeviceView, template: Callable[[], Path], root: Path) -> None:
+        """`template` returns the socket of the process template; `root` is the data directory on this machine."""
         self._name = name
         self._device = device
+        self._root = root
         self._counted: dict[int, Assignment] = {}  # by the number of the event that ended it
         self._changes = Changes()
         self._command_lock = asyncio.Lock()  # commands are executed in order, one at a time
-        self._session = 0  # of the scheduler that opened this slot last
+        self._epoch = 0  # of the scheduler that opened this slot last
+        self._session = 0  # of that scheduler
         self._call = 0  # the newest call of this session
         self._running: RunningAttempt | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -91,11 +93,15 @@ class Slot:
 
     # Called by the scheduler.
 
-    async def open(self) -> bytes:
+    async def open(self, epoch: int) -> bytes:
         """Request the fork server unless it is alive, wait until it is ready, and return a `SlotDescription`.
 
-        Opens a session: calls of earlier sessions return `SUPERSEDED` from now on.
+        Opens a session: calls of earlier sessions return `SUPERSEDED` from now on. Raises `FencedError` if a scheduler
+        with a higher epoch has opened this slot: the caller has been replaced.
         """
+        if epoch < self._epoch:
+            raise FencedError(f"slot {self._name} belongs to the scheduler with epoch {self._epoch}, not {epoch}")
+        self._epoch = epoch
         self._session += 1
         self._call = 0
         async with self._command_lock:  # the effect of commands of an earlier session is part of the description
@@ -108,17 +114,19 @@ class Slot:
 
         There is one reader: a newer call makes an older one return `SUPERSEDED`. If there are no events, returns an
         empty list after `POLL_S` seconds, as a heartbeat. Calls are numbered from 1 and executed in this order, since
-        Ray may start the methods of an asynchronous actor in another order than they were called.
+        Ray may start the methods of an asynchronous actor in another order than they were called. A call that is sent
+        again, because it is unknown whether it arrived, is executed once.
         """
-        await self._changes.wait_until(lambda: session != self._session or call == self._call + 1)
-        if session != self._session:
+        await self._changes.wait_until(lambda: session != self._session or call <= self._call + 1)
+        if session != self._session or call < self._call:
             return SUPERSEDED
-        self._call = call
-        self._acknowledge(acknowledged)
-        async with self._command_lock:  # a stop waits until its attempt has been started
-            for command in decode_commands(commands):
-                await self._execute(command)
-        self._changes.notify()
+        if call > self._call:
+            self._call = call
+            self._acknowledge(acknowledged)
+            async with self._command_lock:  # a stop waits until its attempt has been started
+                for command in decode_commands(commands):
+                    await self._execute(command)
+            self._changes.notify()
 
         def is_superseded() -> bool:
             return (session, call) != (self._session, self._call)
@@ -145,7 +153,7 @@ class Slot:
 
     async def _execute(self, command: SlotCommand) -> None:
         if isinstance(command, StartAttempt):
-            await self._start(command.assignment)
+            await self._start(command.assignment.located(self._root))
             return
         running = self._running
         if running is None or running.key != command.key:

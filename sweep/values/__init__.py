@@ -10,7 +10,7 @@ Modules:
     constraints_and_user_attributes  Constraints and user attributes of a trial: what it may set, and whether it is
                                      infeasible
     decimal_steps                    Steps of a range in decimal arithmetic, so that 3 steps of 0.1 are 0.3
-    device                           A device and its slot, as the scheduler knows them
+    device                           A device and its slot, as the scheduler knows them, and the names of devices
     device_state                     The states of a device and their transitions
     errors                           All errors that a user may see
     failure_causes                   The causes of failed attempts: all of them, those of the infrastructure, and those

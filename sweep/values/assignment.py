@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 Scalar = str | int | float | bool | None
@@ -26,7 +27,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What a slot and its trial process need to run one attempt; plain values only."""
+    """What a slot and its trial process need to run one attempt; plain values only.
+
+    The scheduler writes paths relative to the data directory. `located` gives those of a machine.
+    """
 
     sweep_id: int
     trial_id: int
@@ -59,6 +63,11 @@ class Assignment:
     @property
     def key(self) -> AttemptKey:
         return AttemptKey(self.trial_id, self.attempt)
+
+    def located(self, root: Path) -> Assignment:
+        """The assignment with absolute paths, below the data directory `root` of the machine on which it runs."""
+        code = None if self.code is None else str(root / self.code)
+        return replace(self, directory=str(root / self.directory), data_cache=str(root / self.data_cache), code=code)
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as plain values, to be encoded: not copied, since each attempt is encoded several times."""

@@ -1,4 +1,4 @@
-"""A device and its slot, as the scheduler knows them; scheduler process."""
+"""A device and its slot, as the scheduler knows them, and the names of devices; scheduler process and slot."""
 
 from __future__ import annotations
 
@@ -9,10 +9,15 @@ from dataclasses import dataclass
 class Device:
     """One device and the slot on it."""
 
-    device_id: str  # `cpu-0`, `gpu-3`; also the slot's name
+    device_id: str  # `cpu-0`, or `b:gpu-3` on the node named `b`; also the slot's name
     kind: str  # "cpu" or "gpu"
     position: int
     node: str
     visible: str  # CUDA_VISIBLE_DEVICES of its processes
     uuid: str | None
     slot_pid: int
+
+
+def device_name(kind: str, position: int, node_name: str = "") -> str:
+    """The id of a device: `cpu-0` on the head, whose node has no name, or `b:gpu-3` on the node named `b`."""
+    return f"{node_name}:{kind}-{position}" if node_name else f"{kind}-{position}"

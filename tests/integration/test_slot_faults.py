@@ -15,6 +15,7 @@ from podium.sweep.protocol.slot_messages import SUPERSEDED, SlotDescription, dec
 from podium.sweep.runtime.process_title import process_name
 from podium.sweep.runtime.process_trees import children
 from podium.sweep.values.assignment import Assignment, Limits
+from podium.sweep.values.errors import FencedError
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Ended, Started
 from podium.sweep.values.states import TrialState
@@ -125,7 +126,7 @@ def test_new_session_reports_attempt_that_previous_one_is_starting(slot: SlotDri
         sent = encode_commands([run(assignment)])
         call = asyncio.ensure_future(slot.slot.exchange(slot.session, slot.call + 1, slot.acknowledged, sent))
         await asyncio.sleep(0.05)
-        about = await slot.slot.open()
+        about = await slot.slot.open(slot.epoch)
         await call
         return about
 
@@ -184,6 +185,32 @@ async def _call_all(slot: SlotDriver, commands: dict[int, list[SlotCommand]]) ->
     calls = [slot.slot.exchange(slot.session, n, seen, encode_commands(sent)) for n, sent in commands.items()]
     answers = await asyncio.gather(*calls)
     return dict(zip(commands, answers, strict=True))
+
+
+def test_call_that_is_sent_again_is_executed_once(slot: SlotDriver) -> None:
+    """As after a network failure, when it is unknown whether the call arrived."""
+    assignment = slot.assignment("good")
+    sent = encode_commands([run(assignment)])
+    slot.call += 1
+
+    async def twice() -> list[bytes]:
+        return [await slot.slot.exchange(slot.session, slot.call, slot.acknowledged, sent) for _ in range(2)]
+
+    first, second = (decode_events(answer) for answer in slot.wait(twice()))
+    assert first and second is not None and first == second[: len(first)]
+    events = slot.until(lambda event: isinstance(event, Ended))
+    assert len([event for event in events if isinstance(event, Ended)]) == 1
+    late = slot.slot.exchange(slot.session, slot.call - 1, slot.acknowledged, sent)
+    assert slot.wait(late) == SUPERSEDED
+    assert slot.open().running is None
+
+
+def test_scheduler_with_lower_epoch_is_refused(slot: SlotDriver) -> None:
+    slot.epoch += 1
+    slot.open()
+    with pytest.raises(FencedError, match=r"slot cpu-0 belongs to the scheduler with epoch \d+, not"):
+        slot.wait(slot.slot.open(slot.epoch - 1))
+    assert slot.result("good").state is TrialState.FINISHED
 
 
 def test_old_session_receives_and_changes_nothing(slot: SlotDriver) -> None:
