@@ -1,0 +1,165 @@
+"""Machines on one machine: each a network, mount, process and host name namespace, connected by a bridge.
+
+For tests of several nodes. Killing a machine kills all its processes at once; unplugging it is a cable that is cut, not
+a connection that is closed. The bridge is in a namespace of its own, so the network of the real machine is unchanged.
+All ends with the process that made it. Needs root and iproute2: `unavailable_reason` says what is missing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from podium.sweep.runtime.process_trees import children, die_with_parent
+from tests.repository import ROOT
+
+SUBNET = "10.77.0"
+_ALONE = ("--net", "--mount", "--pid", "--uts", "--fork", "--kill-child", "--mount-proc")
+_INIT = "hostname {name} && ip link set lo up && exec sleep infinity"
+_SWITCH = "ip link set lo up && ip link add bridge type bridge && ip link set bridge up && exec sleep infinity"
+START_S = 10.0
+
+
+def unavailable_reason() -> str:
+    """Why no machines can be made here, or ""."""
+    if os.geteuid() != 0:
+        return "namespaces need root"
+    if missing := [program for program in ("unshare", "nsenter", "ip") if shutil.which(program) is None]:
+        return f"{', '.join(missing)} not found: install util-linux and iproute2"
+    tried = subprocess.run(["unshare", *_ALONE, "ip", "link", "set", "lo", "up"], capture_output=True, text=True)
+    return "" if tried.returncode == 0 else f"namespaces are not permitted: {tried.stderr.strip()}"
+
+
+class Network:
+    """A bridge, and the machines on it. A context manager."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._switch = _start(["unshare", "--net", "sh", "-c", _SWITCH])
+        self.machines: dict[str, Machine] = {}
+        _wait("the bridge is up", lambda: self.run("ip", "link", "show", "bridge", check=False).returncode == 0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for machine in list(self.machines.values()):
+            machine.kill()
+        self._switch.kill()
+        self._switch.wait()
+
+    def add(self, name: str) -> Machine:
+        """A new machine with the next address; its folder is empty."""
+        number = len(self.machines) + 1
+        folder = self._folder / name
+        folder.mkdir(parents=True)
+        machine = self.machines[name] = Machine(name, f"{SUBNET}.{number}", folder, self)
+        return machine
+
+    def run(self, *command: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Run a command in the network namespace of the bridge."""
+        return subprocess.run(
+            ["nsenter", "-t", str(self._switch.pid), "--net", *command], check=check, capture_output=True, text=True
+        )
+
+
+class Machine:
+    """One machine: a host name, an address, a folder for its temporary files, and its processes."""
+
+    def __init__(self, name: str, address: str, folder: Path, network: Network) -> None:
+        self.name = name
+        self.address = address
+        self.folder = folder
+        self._network = network
+        self._port = f"to-{name}"
+        self._started: list[subprocess.Popen[Any]] = []
+        self._outer = _start(["unshare", *_ALONE, "sh", "-c", _INIT.format(name=name)])
+        _wait(f"{name} has started", lambda: bool(children(self._outer.pid)))
+        (self._init,) = children(self._outer.pid)
+        self._connect()
+
+    @property
+    def is_running(self) -> bool:
+        return self._outer.poll() is None
+
+    def start(
+        self, command: Sequence[str], environment: Mapping[str, str] | None = None, **options: Any
+    ) -> subprocess.Popen[Any]:
+        """Start a command on this machine; it ends with the machine, or with this process."""
+        variables = {
+            **os.environ, "TMPDIR": str(self.folder), "XDG_RUNTIME_DIR": str(self.folder), "PYTHONPATH": str(ROOT),
+            **(environment or {}),
+        }  # fmt: skip
+        self._started.append(_start([*self._inside(), *command], env=variables, cwd=ROOT, **options))
+        return self._started[-1]
+
+    def run(self, *command: str, timeout_s: float = 60.0) -> str:
+        """Run a command on this machine; its output. Raises `CalledProcessError`."""
+        process = self.start(command, stdout=subprocess.PIPE, text=True)
+        said, _ = process.communicate(timeout=timeout_s)
+        if process.returncode != 0:
+            raise subprocess.CalledProcessError(process.returncode, command, said)
+        return str(said)
+
+    def processes(self) -> list[int]:
+        """The processes of this machine, by their ids outside of it."""
+        here = _namespace(Path(f"/proc/{self._init}"))
+        return [int(path.name) for path in Path("/proc").glob("[0-9]*") if _namespace(path) == here]
+
+    def unplug(self) -> None:
+        """Cut its cable: packets are dropped in both directions, and connections are not closed."""
+        self._network.run("ip", "link", "set", self._port, "down")
+
+    def plug(self) -> None:
+        """Connect the cable again."""
+        self._network.run("ip", "link", "set", self._port, "up")
+
+    def kill(self) -> None:
+        """End it without a shutdown: the kernel kills all its processes."""
+        if self.is_running:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._init, signal.SIGKILL)
+            self._outer.wait(timeout=START_S)
+            for process in self._started:
+                process.wait(timeout=START_S)
+                if process.stdout is not None:
+                    process.stdout.close()
+        self._network.machines.pop(self.name, None)
+
+    def _connect(self) -> None:
+        switch = self._network.run
+        switch("ip", "link", "add", self._port, "type", "veth", "peer", "name", "eth0", "netns", str(self._init))
+        switch("ip", "link", "set", self._port, "master", "bridge", "up")
+        for command in (["address", "add", f"{self.address}/24", "dev", "eth0"], ["link", "set", "eth0", "up"]):
+            subprocess.run([*self._inside(), "ip", *command], check=True)
+
+    def _inside(self) -> list[str]:
+        return ["nsenter", "-t", str(self._init), "--net", "--mount", "--uts", "--pid"]
+
+
+def _start(command: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
+    """Start a process that ends with this one."""
+    parent = os.getpid()
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=lambda: die_with_parent(parent), **options)
+
+
+def _namespace(process: Path) -> str:
+    try:
+        return str((process / "ns" / "pid").readlink())
+    except OSError:
+        return ""
+
+
+def _wait(what: str, condition: Any) -> None:
+    end = time.monotonic() + START_S
+    while not condition():
+        if time.monotonic() > end:
+            raise TimeoutError(f"not within {START_S:g} s: {what}")
+        time.sleep(0.01)

@@ -1,0 +1,79 @@
+"""The rig itself: machines reach each other, a cut cable closes nothing, and a killed machine leaves nothing."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.cluster.machines import Machine, Network
+from tests.running_service import wait_for
+
+LISTEN = """
+import socket
+with socket.create_server(("0.0.0.0", 9000)) as listening:
+    while True:
+        connection, _ = listening.accept()
+        connection.sendall(socket.gethostname().encode())
+"""
+READ = """
+import socket, sys
+with socket.create_connection((sys.argv[1], 9000), timeout=0.5) as connection:
+    print(connection.recv(100).decode())
+"""
+HOLD = """
+import socket, sys
+connection = socket.create_connection((sys.argv[1], 9000), timeout=5)
+connection.recv(100)
+print("connected", flush=True)
+connection.settimeout(1.5)
+try:
+    print(repr(connection.recv(100)), flush=True)
+except TimeoutError:
+    print("silent", flush=True)
+"""
+
+
+def _reads(machine: Machine, other: Machine) -> str:
+    try:
+        return machine.run(sys.executable, "-c", READ, other.address).strip()
+    except subprocess.CalledProcessError:
+        return ""
+
+
+def test_machines_reach_each_other_by_their_addresses_only(network: Network) -> None:
+    first, second = network.add("first"), network.add("second")
+    first.start([sys.executable, "-c", LISTEN])
+    wait_for("it listens", lambda: _reads(second, first) == "first")
+    assert _reads(second, second) == ""
+    assert not {"bridge", "to-first", "to-second"} & {name for _, name in socket.if_nameindex()}, "outside the rig"
+
+
+def test_cut_cable_is_silent_and_can_be_connected_again(network: Network) -> None:
+    first, second = network.add("first"), network.add("second")
+    first.start([sys.executable, "-c", LISTEN])
+    wait_for("it listens", lambda: _reads(second, first))
+    holding = second.start([sys.executable, "-c", HOLD, first.address], stdout=subprocess.PIPE, text=True)
+    assert holding.stdout is not None and holding.stdout.readline() == "connected\n"
+    first.unplug()
+    assert holding.stdout.readline() == "silent\n", "the connection is not closed"
+    assert _reads(second, first) == ""
+    first.plug()
+    wait_for("they reach each other again", lambda: _reads(second, first) == "first")
+
+
+def test_killed_machine_leaves_no_process(network: Network) -> None:
+    machine = network.add("first")
+    machine.start([sys.executable, "-c", LISTEN])
+    wait_for("it runs", lambda: len(machine.processes()) >= 2)
+    before = machine.processes()
+    machine.kill()
+    wait_for("all are gone", lambda: not [pid for pid in before if Path(f"/proc/{pid}").exists()])
+
+
+def test_machine_has_its_own_name_and_processes(network: Network) -> None:
+    machine = network.add("first")
+    assert machine.run("hostname").strip() == "first"
+    shown = machine.run("ps", "-e", "-o", "comm=").split()
+    assert "sleep" in shown and len(shown) < 10
