@@ -80,7 +80,7 @@ class BareRay:
         data = DataDirectory(Path(self._folder.name, "data"))
         data.prepare()
         ray_connection_settings.ensure_token(data)
-        environment = {**os.environ, **ray_connection_settings.environment(data)}
+        environment = {**os.environ, **ray_connection_settings.environment(data.ray_token)}
         began = time.perf_counter()
         self._head = subprocess.Popen(
             [

@@ -92,10 +92,10 @@ class Supervisor:
         self._ray_address = ""
         self._certificate = service_certificate.read_certificate(Path(settings.tls_cert)) if settings.tls_cert else None
         self._database: tuple[int, int] | None = None
-        ours = {
-            name: value for name, value in os.environ.items() if name not in ray_connection_settings.OTHER_RAY_VARIABLES
-        }
-        self._environment = {**ours, **ray_connection_settings.environment(settings.data), PARENT_PID: str(os.getpid())}
+        others = ray_connection_settings.OTHER_RAY_VARIABLES
+        of_ray = ray_connection_settings.environment(settings.data.ray_token, cluster=bool(settings.cluster))
+        ours = {name: value for name, value in os.environ.items() if name not in others}
+        self._environment = {**ours, **of_ray, PARENT_PID: str(os.getpid())}
 
     def run(self, prepare: Callable[[Callable[[], bool]], None] = lambda _: None) -> None:
         """Serve until SIGTERM or SIGINT. Raises `PodiumError` if it cannot start; then no process is left running.

@@ -23,6 +23,7 @@ Modules:
     layout                   All paths of the data directory, the runtime directory and the folders of attempts
     memory_and_disk_usage    Measures the resource usage of an attempt: memory of its processes, size of its folders,
                              OOM kills
+    node_settings            The settings of a node that joins the service of another machine
     package_versions         The versions of installed packages, recorded with each sweep
     process_liveness         Whether a process still runs
     process_title            The name and the command line of a process, as `ps` and `top` show them

@@ -57,6 +57,7 @@ class ServiceSettings:
     allowed_hosts: tuple[str, ...] = ()  # host names of the service in addition to loopback
     tls_cert: str = ""  # file; without certificate and key the service uses plain HTTP
     tls_key: str = ""
+    cluster: str = ""  # address at which nodes on other machines reach Ray; "": one machine
     proxies: tuple[
         str, ...
     ] = ()  # addresses of trusted reverse proxies, which terminate TLS and forward the client address

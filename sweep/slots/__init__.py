@@ -8,12 +8,17 @@ Modules:
     fork_server_client       A slot's client of one fork server: start it, send requests, receive replies
     fork_server_pool         The fork servers of one slot: one without packages, and one for each recent
                              `program.preload`
+    node_component           Runs the raylet and the process template of a node under a guardian, as `ray_component`
+                             does on the head
     outcome_classification   Determines the outcome of an attempt from its process's last report and exit status. Pure
     ray_component            Runs Ray's head node and the process template under a guardian that leaves no process
                              behind
     ray_connection_settings  How other processes reach this service's Ray: its address, its token, and their variables
     ray_head                 Ray's head without its dashboard, its agents and its client server, and with workers forked
                              from a template
+    ray_node                 The raylet of a node that joins the Ray of another machine, with workers forked from a
+                             template
+    ray_nodes                The nodes of the Ray cluster whose devices get slots
     ray_slot_actor           The slot as a Ray actor: Ray reserves a device, and this class determines which one
     ray_slots                The slots on Ray: attach to existing ones, create missing ones, exchange messages
     ray_worker_launcher      The command by which the raylet starts a Python worker: has it forked from the process

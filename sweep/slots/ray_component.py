@@ -25,6 +25,7 @@ from podium.sweep.process_template import template_client
 from podium.sweep.process_template.template_launcher import TemplateProcess
 from podium.sweep.runtime import fail_points
 from podium.sweep.runtime.component_lifecycle import report_ready
+from podium.sweep.runtime.layout import RuntimeDirectory
 from podium.sweep.runtime.process_title import name_process, process_name
 from podium.sweep.runtime.process_trees import (
     become_subreaper,
@@ -53,16 +54,22 @@ def main() -> None:
     settings = ServiceSettings.load(Path(sys.argv[1]))
     try:
         with FileLock(settings.data.ray_lock).acquire(timeout=PREDECESSOR_S):
-            status = guard(settings)
+            status = guard(settings.runtime, "podium.sweep.slots.ray_head")
     except Timeout:
         sys.exit(f"another Ray of {settings.data_dir} did not exit within {PREDECESSOR_S:g} s")
     sys.exit(status)
 
 
-def guard(settings: ServiceSettings) -> int:
-    """Start Ray, report when it is ready, and stop it with all its processes; returns the exit status."""
+def guard(runtime: RuntimeDirectory, module: str, *, ends_with_stdin: bool = True) -> int:
+    """Start Ray, report when it is ready, and stop it with all its processes; returns the exit status.
+
+    Args:
+        runtime: Of this machine, with the file of settings.
+        module: Starts Ray, and gets the path of the settings.
+        ends_with_stdin: Whether to stop at end-of-file on standard input.
+    """
     become_subreaper()
-    shutil.rmtree(settings.runtime.ray, ignore_errors=True)  # other processes would read a stale address
+    shutil.rmtree(runtime.ray, ignore_errors=True)  # other processes would read a stale address
     wake_read, wake_write = os.pipe()
     os.set_blocking(wake_write, False)
     signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
@@ -71,26 +78,25 @@ def guard(settings: ServiceSettings) -> int:
     signal.signal(signal.SIGCHLD, lambda *_: None)
     # If this process is killed together with `serve`, no other process would stop Ray.
     exit_with_guardian = functools.partial(die_with_parent, os.getpid(), signal.SIGTERM)
-    template = TemplateProcess(
-        settings.runtime.template_socket, settings.runtime.ray_workers_socket, _template_environment()
-    )
+    template = TemplateProcess(runtime.template_socket, runtime.ray_workers_socket, _template_environment())
     template.start_if_exited()
-    os.environ[template_client.TEMPLATE_SOCKET] = str(settings.runtime.template_socket)
-    os.environ[ray_worker_launcher.TEMPLATE_SOCKET] = str(settings.runtime.ray_workers_socket)
+    os.environ[template_client.TEMPLATE_SOCKET] = str(runtime.template_socket)
+    os.environ[ray_worker_launcher.TEMPLATE_SOCKET] = str(runtime.ray_workers_socket)
     ray = subprocess.Popen(
-        [sys.executable, "-P", "-m", "podium.sweep.slots.ray_head", str(settings.runtime.settings_file)],
+        [sys.executable, "-P", "-m", module, str(runtime.settings_file)],
         stdin=subprocess.DEVNULL,
         preexec_fn=exit_with_guardian,
     )
+    watched = [0, wake_read] if ends_with_stdin else [wake_read]
     announced = False
     adopted: set[int] = set()
     while not stopping and ray.poll() is None:
-        readable, _, _ = select.select([0, wake_read], [], [], 0.5 if announced else 0.05)
+        readable, _, _ = select.select(watched, [], [], 0.5 if announced else 0.05)
         if wake_read in readable:
             os.read(wake_read, 4096)
         if 0 in readable and not os.read(0, 4096):
             break
-        if not announced and address_of(settings.runtime):
+        if not announced and address_of(runtime):
             announced = True
             report_ready()
         if template.has_failed:
@@ -99,7 +105,7 @@ def guard(settings: ServiceSettings) -> int:
         adopted = _watch_template(template, ray.pid, adopted)
     _stop(ray)
     template.close()
-    shutil.rmtree(settings.runtime.ray, ignore_errors=True)
+    shutil.rmtree(runtime.ray, ignore_errors=True)
     return 0 if stopping else 1
 
 

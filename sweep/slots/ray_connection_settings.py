@@ -12,14 +12,20 @@ from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
 OTHER_RAY_VARIABLES = ("RAY_AUTH_TOKEN", "RAY_ADDRESS")
 
 
-def environment(data: DataDirectory) -> dict[str, str]:
-    """Variables to connect to this service's Ray, and to keep the user's folder off the module search path."""
+def environment(token: Path, *, cluster: bool = False) -> dict[str, str]:
+    """Variables to connect to this service's Ray, and to keep the user's folder off the module search path.
+
+    Args:
+        token: The file of Ray's token.
+        cluster: Whether other nodes join: then Ray listens on every interface.
+    """
+    # Intended for Windows and macOS. With it, Ray listens on 127.0.0.1 only. Without, Ray replaces
+    # --node-ip-address=127.0.0.1 by the machine's address, and listens on every interface.
+    loopback = {} if cluster else {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
     return {
+        **loopback,
         "RAY_AUTH_MODE": "token",
-        "RAY_AUTH_TOKEN_PATH": str(data.ray_token),
-        # Intended for Windows and macOS. With it, Ray listens on 127.0.0.1 only. Without, Ray replaces
-        # --node-ip-address=127.0.0.1 by the machine's address, and listens on every interface.
-        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+        "RAY_AUTH_TOKEN_PATH": str(token),
         "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": "0",
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",

@@ -40,14 +40,15 @@ PORTS_OF_AGENTS = (
     RUNTIME_ENV_AGENT_PORT_NAME,
 )
 WORKER_OPTION = "--python_worker_command="
+CLUSTER_PORT = 6379  # of the head, if other nodes join
 POLL_S = 0.5  # between two checks of Ray's processes
 # Ray's minimum; its object store is not used for data.
 OBJECT_STORE_BYTES = 100 * 2**20
 NO_PORT = -1  # the value that Ray's own agent reports for a server that is not running
 
 
-class HeadNode(node.Node):  # type: ignore[misc]
-    """The head of a cluster whose only processes are the GCS server, the raylet and the agent for environments."""
+class LeanNode(node.Node):  # type: ignore[misc]
+    """A node whose only processes are the raylet and, on the head, the GCS server."""
 
     def start_api_server(self, **_: object) -> None:
         """Start no dashboard; its address stays None."""
@@ -121,12 +122,15 @@ def _changed_raylet_command() -> Iterator[None]:
 
 
 def parameters(settings: ServiceSettings) -> RayParams:
-    """Those of `ray start --head`: any free port on 127.0.0.1, the resources of the plan, and no autoscaler."""
+    """Those of `ray start --head` with the resources of the plan and no autoscaler.
+
+    Without a cluster, on any free port of 127.0.0.1.
+    """
     plan = settings.devices
     return RayParams(
-        node_ip_address="127.0.0.1",
-        node_name="127.0.0.1",
-        gcs_server_port=0,
+        node_ip_address=settings.cluster or "127.0.0.1",
+        node_name=settings.cluster or "127.0.0.1",
+        gcs_server_port=CLUSTER_PORT if settings.cluster else 0,
         num_cpus=plan.cpu_slots,
         num_gpus={"cpu": 0, "pretend-gpu": plan.count or 2}.get(plan.kind),  # None: those that Ray detects
         object_store_memory=OBJECT_STORE_BYTES,
@@ -140,12 +144,17 @@ def parameters(settings: ServiceSettings) -> RayParams:
 def main() -> None:
     """Start Ray, write its address to its folder, and wait; exit when one of its processes has exited."""
     settings = ServiceSettings.load(Path(sys.argv[1]))
-    head = HeadNode(parameters(settings), head=True, shutdown_at_exit=True, spawn_reaper=True)
+    head = LeanNode(parameters(settings), head=True, shutdown_at_exit=True, spawn_reaper=True)
     utils.write_ray_address(head.address, str(settings.runtime.ray))
-    while not (exited := head.dead_processes()):
+    sys.exit(wait_until_exited(head))
+
+
+def wait_until_exited(started: LeanNode) -> str:
+    """Wait until a process of the node has exited, and kill the others; returns which one it was."""
+    while not (exited := started.dead_processes()):
         time.sleep(POLL_S)
-    head.kill_all_processes(check_alive=False, allow_graceful=False)
-    sys.exit(", ".join(f"{name} exited with status {process.returncode}" for name, process in exited))
+    started.kill_all_processes(check_alive=False, allow_graceful=False)
+    return ", ".join(f"{name} exited with status {process.returncode}" for name, process in exited)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from podium.sweep.values.device import device_name
 from podium.sweep.values.errors import NoDeviceError
 
 ACTOR_PREFIX = "slot-"
+NODE_ROOT = "PODIUM_NODE_ROOT"  # the data directory of a node other than the head, in its environment
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +25,12 @@ class SlotPlace:
 
     kind: str  # "cpu" or "gpu"
     position: int
+    node_id: str  # Ray's
     node_name: str = ""  # "" for the head
 
     @property
     def actor_name(self) -> str:
+        """The name of the slot's actor: a new scheduler finds it by this name."""
         return f"{ACTOR_PREFIX}{device_name(self.kind, self.position, self.node_name)}"
 
 
@@ -35,7 +38,7 @@ class RaySlot(Slot):
     """A `Slot` on the device that Ray reserved for its actor."""
 
     def __init__(self, place: SlotPlace, pretend: bool, root: str) -> None:
-        """`pretend`: a CPU slot that is pinned as if to a GPU; `root`: the data directory on this machine."""
+        """`pretend`: a CPU slot that is pinned as if to a GPU; `root`: the data directory on the head."""
         kind, position = place.kind, place.position
         self._kind = kind
         self._position = position
@@ -46,7 +49,7 @@ class RaySlot(Slot):
             device_name(kind, self._position, place.node_name),
             DeviceView(visible, None if kind == "cpu" or pretend else gpu_uuid(visible)),
             template_socket,
-            Path(root),
+            Path(os.environ.get(NODE_ROOT, root)),
         )
 
     def describe(self) -> SlotDescription:

@@ -17,14 +17,17 @@ from typing import Any
 import ray
 from ray.exceptions import ActorUnavailableError, NodeDiedError, RayError
 from ray.util import list_named_actors
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from podium.sweep.lifecycle.scheduler_messages import Inbox, SlotEvents, SlotLost, SlotOpened
 from podium.sweep.protocol.slot_commands import SlotCommand
 from podium.sweep.protocol.slot_messages import SlotDescription, decode_events, encode_commands
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.service_settings import DevicePlan
+from podium.sweep.slots.ray_nodes import ClusterNode, alive_nodes
 from podium.sweep.slots.ray_slot_actor import ACTOR_PREFIX, RaySlot, SlotPlace
-from podium.sweep.values.device import Device
+from podium.sweep.slots.slot import POLL_S
+from podium.sweep.values.device import Device, is_remote
 from podium.sweep.values.errors import FencedError, NoDeviceError
 from podium.sweep.values.failure_causes import Cause
 
@@ -32,6 +35,8 @@ ATTACH_S = 10.0  # to find out which slots of an earlier scheduler still respond
 REOPEN_S = 2.0
 UNAVAILABLE_S = 3.0  # a slot that cannot be reached for longer is lost
 RESEND_S = 0.25
+REMOTE_POLL_S = 2.0  # between two answers of a slot on another node
+NODES_S = 1.0  # between two looks at the nodes of the cluster
 log = logging.getLogger("podium.slots")
 
 
@@ -51,21 +56,26 @@ class RaySlots:
     def __init__(self, inbox: Inbox, plan: DevicePlan, *, data: DataDirectory, namespace: str, epoch: int) -> None:
         """`epoch`: of this scheduler; a slot refuses a scheduler with a lower epoch than that of an earlier one."""
         self._inbox = inbox
-        self._kind, self._count = _devices(plan)
+        self._plan = plan
         self._pretend = plan.kind == "pretend-gpu"
+        self._nodes = alive_nodes()
+        self._count = len(self._places_of(self._head))
+        if not self._count:
+            raise NoDeviceError("this machine has no GPU; start with --devices auto or --devices cpu")
         self._root = str(data.root)
         self._namespace = namespace
         self._epoch = epoch
         self._actors: dict[str, Any] = {}  # by device
         self._names: dict[str, str] = {}  # device -> actor name
-        self._places = [SlotPlace(self._kind, position) for position in range(self._count)]
+        self._places: dict[str, SlotPlace] = {}  # by actor name
+        self._lock = threading.RLock()  # of what the thread that follows the nodes changes
         self._sessions: dict[str, int] = {}
         self._calls: dict[str, int] = {}  # device -> number of its newest call in this session
         self._closed = False
 
     @property
     def count(self) -> int:
-        """The intended number of slots."""
+        """The intended number of slots on the head."""
         return self._count
 
     def attach(self) -> list[SlotOpened]:
@@ -77,7 +87,7 @@ class RaySlots:
         until_s = time.monotonic() + ATTACH_S
         found: list[SlotOpened] = []
         while actors:
-            opening = {name: actor.open.remote(self._epoch) for name, actor in actors.items()}
+            opening = {name: self._open(name, actor) for name, actor in actors.items()}
             ray.wait(list(opening.values()), num_returns=len(opening), timeout=max(0.0, until_s - time.monotonic()))
             unavailable: dict[str, Any] = {}
             for name, reference in opening.items():
@@ -99,11 +109,12 @@ class RaySlots:
         return found
 
     def open_missing(self) -> None:
-        """Create the slots that `attach` did not find; each puts `SlotOpened` into the inbox when it is ready."""
-        have = set(self._names.values())
-        for place in self._places:
-            if place.actor_name not in have:
-                self._create(place)
+        """Create the slots that `attach` did not find; each puts `SlotOpened` into the inbox when it is ready.
+
+        From now on, the devices of a node that joins get slots, and those of a node that has left are lost.
+        """
+        self._update_nodes(self._nodes)
+        threading.Thread(target=self._follow_nodes, name="nodes", daemon=True).start()
 
     def send(self, device_id: str, acknowledged: int, commands: Sequence[SlotCommand]) -> None:
         """One call of `Slot.exchange`; its result, or the loss of the slot, goes to the inbox."""
@@ -113,7 +124,10 @@ class RaySlots:
 
     def kill(self, device_id: str) -> None:
         """Kill a slot that is unresponsive, or does not end its attempt; a new one is created."""
-        _kill(self._names[device_id])
+        _kill(self._names.get(device_id, ""))
+        if is_remote(device_id) and self._sessions.pop(device_id, None) is not None:
+            # Ray reports the death of an actor whose node cannot be reached only when it gives up the node.
+            self._on_lost(device_id, TimeoutError("its node does not answer"), Cause.NODE_LOST)
 
     def close(self) -> None:
         """Ignore all further results."""
@@ -122,13 +136,13 @@ class RaySlots:
     # Calls.
 
     def _send(self, device_id: str, session: int, call: _Call) -> None:
-        if self._closed or session != self._sessions[device_id]:
+        if self._closed or session != self._sessions.get(device_id):
             return
         reference = self._actors[device_id].exchange.remote(session, call.number, call.acknowledged, call.commands)
         reference.future().add_done_callback(lambda future: self._on_result(device_id, session, call, future))
 
     def _on_result(self, device_id: str, session: int, call: _Call, future: Future[bytes]) -> None:
-        if self._closed or session != self._sessions[device_id]:
+        if self._closed or session != self._sessions.get(device_id):
             return
         try:
             events = decode_events(future.result())
@@ -154,34 +168,69 @@ class RaySlots:
         if now_s - call.unavailable_since_s < UNAVAILABLE_S or call.number != self._calls[device_id]:
             _later(RESEND_S, lambda: self._send(device_id, session, call))
             return
-        _kill(self._names[device_id])  # frees the name, also if the node of the slot cannot be reached
+        _kill(self._names.get(device_id, ""))  # frees the name, also if the node of the slot cannot be reached
         self._on_lost(device_id, error, Cause.NODE_LOST)
 
     def _on_lost(self, device_id: str, error: Exception, cause: Cause) -> None:
         self._inbox.put(SlotLost(device_id, f"worker lost: {_first_line(error)}", cause))
-        name = self._names[device_id]
-        for place in self._places:
-            if place.actor_name == name:
-                self._reopen(place)
+        place = self._places.get(self._names.get(device_id, ""))
+        if place is not None:
+            self._reopen(place)
+
+    # Nodes.
+
+    @property
+    def _head(self) -> ClusterNode:
+        return next(node for node in self._nodes.values() if not node.name)
+
+    def _places_of(self, node: ClusterNode) -> list[SlotPlace]:
+        """The devices of a node that get slots: on the head by the plan of the service, elsewhere GPUs before CPUs."""
+        plan = DevicePlan() if node.name else self._plan
+        gpus = plan.kind in ("gpu", "pretend-gpu") or (plan.kind == "auto" and node.gpus > 0)
+        kind, count = ("gpu", node.gpus) if gpus else ("cpu", node.cpus if node.name else plan.cpu_slots)
+        return [SlotPlace(kind, position, node.node_id, node.name) for position in range(count)]
+
+    def _follow_nodes(self) -> None:
+        while True:
+            time.sleep(NODES_S)
+            if self._closed:
+                return
+            try:
+                self._update_nodes(alive_nodes())
+            except Exception as error:  # noqa: BLE001 - whatever the error of Ray, nodes may join later
+                log.warning("cannot list the nodes of the cluster, trying again: %s", _first_line(error))
+
+    def _update_nodes(self, nodes: dict[str, ClusterNode]) -> None:
+        """Create the slots that are missing on these nodes, and report those of other nodes as lost."""
+        with self._lock:
+            self._nodes = nodes
+            places = {place.actor_name: place for node in nodes.values() for place in self._places_of(node)}
+            gone = {name: place for name, place in self._places.items() if places.get(name) != place}
+            new = {name: place for name, place in places.items() if self._places.get(name) != place}
+            self._places = places
+        for place in gone.values():
+            self._on_node_gone(place)
+        for name, place in new.items():
+            if name in gone:  # its node has joined again
+                self._recreate(place)
+            elif name not in self._names.values():
+                self._create(place)
+
+    def _on_node_gone(self, place: SlotPlace) -> None:
+        _kill(place.actor_name)  # Ray may still consider the actor alive
+        for device_id in [device_id for device_id, name in self._names.items() if name == place.actor_name]:
+            del self._names[device_id]
+            self._inbox.put(SlotLost(device_id, f"node {place.node_name} has left", Cause.NODE_LOST))
 
     # Opening.
 
     def _create(self, place: SlotPlace) -> None:
-        resources = {"num_gpus": 1, "num_cpus": 0} if place.kind == "gpu" else {"num_cpus": 1}
-        actor = (
-            ray.remote(RaySlot)
-            .options(
-                name=place.actor_name,
-                namespace=self._namespace,
-                lifetime="detached",
-                max_restarts=0,
-                max_task_retries=0,
-                **resources,
-            )
-            .remote(place, self._pretend, self._root)
-        )
-        opening = actor.open.remote(self._epoch)
+        actor = create_actor(place, namespace=self._namespace, pretend=self._pretend, root=self._root)
+        opening = self._open(place.actor_name, actor)
         opening.future().add_done_callback(lambda future: self._on_created(place, actor, future))
+
+    def _open(self, name: str, actor: Any) -> Any:
+        return actor.open.remote(self._epoch, REMOTE_POLL_S if is_remote(name) else POLL_S)
 
     def _on_created(self, place: SlotPlace, actor: Any, future: Future[bytes]) -> None:
         if self._closed:
@@ -207,8 +256,8 @@ class RaySlots:
         _later(REOPEN_S, lambda: self._recreate(place))
 
     def _recreate(self, place: SlotPlace) -> None:
-        if self._closed:
-            return
+        if self._closed or self._places.get(place.actor_name) != place:
+            return  # its node has left
         _kill(place.actor_name)
         try:
             self._create(place)
@@ -227,15 +276,19 @@ def connect(address: str, namespace: str) -> None:
     ray.init(address=address, namespace=namespace, log_to_driver=False, logging_level=logging.ERROR)
 
 
-def _devices(plan: DevicePlan) -> tuple[str, int]:
-    """Kind and number of the slots, by the plan and the resources of Ray. Raises `NoDeviceError`."""
-    resources = ray.cluster_resources()
-    gpus = int(resources.get("GPU", 0))
-    if plan.kind in ("gpu", "pretend-gpu") or (plan.kind == "auto" and gpus):
-        if not gpus:
-            raise NoDeviceError("this machine has no GPU; start with --devices auto or --devices cpu")
-        return "gpu", gpus
-    return "cpu", plan.cpu_slots
+def create_actor(place: SlotPlace, *, namespace: str, pretend: bool, root: str) -> Any:
+    """A new slot on its node; never on another one."""
+    resources = {"num_gpus": 1, "num_cpus": 0} if place.kind == "gpu" else {"num_cpus": 1}
+    remote = ray.remote(RaySlot).options(
+        name=place.actor_name,
+        namespace=namespace,
+        lifetime="detached",
+        max_restarts=0,
+        max_task_retries=0,
+        scheduling_strategy=NodeAffinitySchedulingStrategy(place.node_id, soft=False),
+        **resources,
+    )
+    return remote.remote(place, pretend, root)
 
 
 def _slot_actor(name: str) -> Any:

@@ -84,6 +84,7 @@ class Slot:
         self._command_lock = asyncio.Lock()  # commands are executed in order, one at a time
         self._epoch = 0  # of the scheduler that opened this slot last
         self._session = 0  # of that scheduler
+        self._poll_s = POLL_S
         self._call = 0  # the newest call of this session
         self._running: RunningAttempt | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -93,15 +94,17 @@ class Slot:
 
     # Called by the scheduler.
 
-    async def open(self, epoch: int) -> bytes:
+    async def open(self, epoch: int, poll_s: float = POLL_S) -> bytes:
         """Request the fork server unless it is alive, wait until it is ready, and return a `SlotDescription`.
 
-        Opens a session: calls of earlier sessions return `SUPERSEDED` from now on. Raises `FencedError` if a scheduler
+        Opens a session, whose calls return at least every `poll_s` seconds; calls of earlier sessions return
+        `SUPERSEDED` from now on. Raises `FencedError` if a scheduler
         with a higher epoch has opened this slot: the caller has been replaced.
         """
         if epoch < self._epoch:
             raise FencedError(f"slot {self._name} belongs to the scheduler with epoch {self._epoch}, not {epoch}")
         self._epoch = epoch
+        self._poll_s = poll_s
         self._session += 1
         self._call = 0
         async with self._command_lock:  # the effect of commands of an earlier session is part of the description
@@ -113,9 +116,9 @@ class Slot:
         """Remove events up to `acknowledged`, execute `commands`, then wait for events and return the oldest.
 
         There is one reader: a newer call makes an older one return `SUPERSEDED`. If there are no events, returns an
-        empty list after `POLL_S` seconds, as a heartbeat. Calls are numbered from 1 and executed in this order, since
-        Ray may start the methods of an asynchronous actor in another order than they were called. A call that is sent
-        again, because it is unknown whether it arrived, is executed once.
+        empty list after the `poll_s` of its session, as a heartbeat. Calls are numbered from 1 and executed in this
+        order, since Ray may start the methods of an asynchronous actor in another order than they were called. A call
+        that is sent again, because it is unknown whether it arrived, is executed once.
         """
         await self._changes.wait_until(lambda: session != self._session or call <= self._call + 1)
         if session != self._session or call < self._call:
@@ -131,7 +134,7 @@ class Slot:
         def is_superseded() -> bool:
             return (session, call) != (self._session, self._call)
 
-        if not await self._changes.wait_until(lambda: is_superseded() or bool(self.events), POLL_S):
+        if not await self._changes.wait_until(lambda: is_superseded() or bool(self.events), self._poll_s):
             return join_events([])
         if not is_superseded() and not self.events.is_urgent:
             await self._changes.wait_until(lambda: is_superseded() or self.events.is_urgent, FLUSH_S)

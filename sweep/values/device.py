@@ -17,6 +17,16 @@ class Device:
     uuid: str | None
     slot_pid: int
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether it is on another machine than the scheduler."""
+        return is_remote(self.device_id)
+
+
+def is_remote(device_id: str) -> bool:
+    """Whether a device is on another machine than the scheduler: its name then begins with that of its node."""
+    return ":" in device_id
+
 
 def device_name(kind: str, position: int, node_name: str = "") -> str:
     """The id of a device: `cpu-0` on the head, whose node has no name, or `b:gpu-3` on the node named `b`."""

@@ -44,6 +44,7 @@ class Network:
         self._folder = folder
         self._switch = _start(["unshare", "--net", "sh", "-c", _SWITCH])
         self.machines: dict[str, Machine] = {}
+        self._added = 0
         _wait("the bridge is up", lambda: self.run("ip", "link", "show", "bridge", check=False).returncode == 0)
 
     def __enter__(self) -> Self:
@@ -57,10 +58,10 @@ class Network:
 
     def add(self, name: str) -> Machine:
         """A new machine with the next address; its folder is empty."""
-        number = len(self.machines) + 1
+        self._added += 1
         folder = self._folder / name
         folder.mkdir(parents=True)
-        machine = self.machines[name] = Machine(name, f"{SUBNET}.{number}", folder, self)
+        machine = self.machines[name] = Machine(name, f"{SUBNET}.{self._added}", folder, self)
         return machine
 
     def run(self, *command: str, check: bool = True) -> subprocess.CompletedProcess[str]:

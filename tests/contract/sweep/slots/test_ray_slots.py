@@ -19,7 +19,10 @@ from podium.sweep.protocol.slot_messages import SlotDescription, decode_commands
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.service_settings import DevicePlan
 from podium.sweep.slots import ray_slots
-from podium.sweep.slots.ray_slots import RaySlots
+from podium.sweep.slots.ray_nodes import ClusterNode
+from podium.sweep.slots.ray_slot_actor import ACTOR_PREFIX, SlotPlace
+from podium.sweep.slots.ray_slots import REMOTE_POLL_S, RaySlots
+from podium.sweep.slots.slot import POLL_S
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.errors import FencedError
 from podium.sweep.values.failure_causes import Cause
@@ -49,19 +52,19 @@ class FakeActor:
     def __init__(self, name: str, *, opens: list[Answer] | None = None, exchanges: list[Answer] | None = None) -> None:
         description = SlotDescription(name, 1, 100, "", None, None, ())
         self._opens = opens if opens is not None else [description.to_json()]
-        self._exchanges = exchanges if exchanges is not None else [b"[]"]
-        self.opened_with: list[int] = []
+        self.exchanges: list[Answer] = exchanges if exchanges is not None else [b"[]"]
+        self.opened_with: list[tuple[int, float]] = []  # epoch, seconds between two answers
         self.calls: list[tuple[int, int]] = []  # number, number of commands
         self.open = _Method(self._open)
         self.exchange = _Method(self._exchange)
 
-    def _open(self, epoch: int) -> Answer:
-        self.opened_with.append(epoch)
+    def _open(self, epoch: int, poll_s: float) -> Answer:
+        self.opened_with.append((epoch, poll_s))
         return self._opens.pop(0) if len(self._opens) > 1 else self._opens[0]
 
     def _exchange(self, session: int, call: int, acknowledged: int, commands: bytes) -> Answer:
         self.calls.append((call, len(decode_commands(commands))))
-        return self._exchanges.pop(0) if len(self._exchanges) > 1 else self._exchanges[0]
+        return self.exchanges.pop(0) if len(self.exchanges) > 1 else self.exchanges[0]
 
 
 class _Method:
@@ -81,14 +84,31 @@ class FakeRay:
         monkeypatch.setattr(ray_slots, "list_named_actors", lambda: [*self.actors, "another"])
         monkeypatch.setattr(ray, "get_actor", self._get_actor)
         monkeypatch.setattr(ray, "kill", lambda actor, no_restart: self.killed.append(actor))
-        monkeypatch.setattr(ray, "cluster_resources", dict)
+        self.nodes = {"id-head": ClusterNode("id-head", "", 0, 0)}
+        self.created: list[SlotPlace] = []
+        self._made: RaySlots | None = None
+        monkeypatch.setattr(ray_slots, "alive_nodes", lambda: dict(self.nodes))
+        monkeypatch.setattr(ray_slots, "create_actor", self._create)
         monkeypatch.setattr(ray, "wait", self._wait)
         monkeypatch.setattr(ray, "get", self._get)
 
-    def slots(self) -> tuple[RaySlots, Inbox]:
+    def slots(self, count: int | None = None) -> tuple[RaySlots, Inbox]:
         inbox: Inbox = Inbox()
-        plan = DevicePlan("cpu", len(self.actors))
-        return RaySlots(inbox, plan, data=DataDirectory(Path("data")), namespace="podium-test", epoch=7), inbox
+        plan = DevicePlan("cpu", count or len(self.actors))
+        self._made = RaySlots(inbox, plan, data=DataDirectory(Path("data")), namespace="podium-test", epoch=7)
+        return self._made, inbox
+
+    def close(self) -> None:
+        """No thread may call Ray once it is no longer replaced: Ray would start."""
+        if self._made is not None:
+            self._made.close()
+            time.sleep(2 * ray_slots.NODES_S)
+
+    def _create(self, place: SlotPlace, **_: object) -> FakeActor:
+        self.created.append(place)
+        name = place.actor_name
+        self.actors[name] = FakeActor(name.removeprefix(ACTOR_PREFIX))
+        return self.actors[name]
 
     def _get_actor(self, name: str) -> FakeActor:
         if name not in self.actors:
@@ -112,7 +132,10 @@ def fake_ray(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeRay]:
     monkeypatch.setattr(ray_slots, "UNAVAILABLE_S", 0.3)
     monkeypatch.setattr(ray_slots, "RESEND_S", 0.02)
     monkeypatch.setattr(ray_slots, "REOPEN_S", 3600.0)
-    yield FakeRay(monkeypatch)
+    monkeypatch.setattr(ray_slots, "NODES_S", 0.02)
+    made = FakeRay(monkeypatch)
+    yield made
+    made.close()
 
 
 def _opened(found: list[SlotOpened]) -> list[str]:
@@ -139,7 +162,7 @@ def test_attach_opens_all_slots_at_once_and_replaces_those_without_an_answer(fak
     assert _opened(slots.attach()) == ["cpu-5"]
     assert time.monotonic() - began < 2 * ray_slots.ATTACH_S, "one after the other would take five times as long"
     assert fake_ray.killed == silent
-    assert fake_ray.actors["slot-cpu-5"].opened_with == [7]
+    assert fake_ray.actors["slot-cpu-5"].opened_with == [(7, POLL_S)]
 
 
 def test_attach_tries_again_while_a_slot_cannot_be_reached(fake_ray: FakeRay) -> None:
@@ -202,3 +225,70 @@ def test_dead_slot_is_lost_at_once(fake_ray: FakeRay) -> None:
     lost = _next(inbox)
     assert isinstance(lost, SlotLost) and lost.cause is Cause.INFRASTRUCTURE
     assert len(actor.calls) == 1
+
+
+# Nodes.
+
+
+def _join(fake_ray: FakeRay, name: str, node_id: str, *, cpus: int = 2, gpus: int = 0) -> None:
+    fake_ray.nodes[node_id] = ClusterNode(node_id, name, cpus, gpus)
+
+
+def _opened_ids(inbox: Inbox, count: int) -> set[str]:
+    messages = [_next(inbox) for _ in range(count)]
+    return {message.device.device_id for message in messages if isinstance(message, SlotOpened)}
+
+
+def test_devices_of_a_node_that_joins_get_slots_with_its_name(fake_ray: FakeRay) -> None:
+    slots, inbox = fake_ray.slots(1)
+    slots.open_missing()
+    assert _opened_ids(inbox, 1) == {"cpu-0"}
+    _join(fake_ray, "b", "id-b")
+    _join(fake_ray, "c", "id-c", gpus=1)
+    assert _opened_ids(inbox, 3) == {"b:cpu-0", "b:cpu-1", "c:gpu-0"}
+    assert [(place.node_id, place.kind) for place in fake_ray.created[1:]] == [("id-b", "cpu")] * 2 + [("id-c", "gpu")]
+    assert slots.count == 1
+    assert _is_silent(inbox)
+
+
+def test_slots_of_a_node_that_has_left_are_lost_and_come_back_with_it(fake_ray: FakeRay) -> None:
+    _join(fake_ray, "b", "id-b", cpus=1)
+    slots, inbox = fake_ray.slots(1)
+    slots.open_missing()
+    assert _opened_ids(inbox, 2) == {"cpu-0", "b:cpu-0"}
+    del fake_ray.nodes["id-b"]
+    lost = _next(inbox)
+    assert lost == SlotLost("b:cpu-0", "node b has left", Cause.NODE_LOST)
+    assert fake_ray.killed == [fake_ray.actors["slot-b:cpu-0"]]
+    _join(fake_ray, "b", "id-b-again", cpus=1)
+    assert _opened_ids(inbox, 1) == {"b:cpu-0"}
+    assert fake_ray.created[-1].node_id == "id-b-again"
+
+
+def test_node_that_joins_again_before_its_loss_is_seen_gets_new_slots(fake_ray: FakeRay) -> None:
+    _join(fake_ray, "b", "id-b", cpus=1)
+    slots, inbox = fake_ray.slots(1)
+    slots.open_missing()
+    _opened_ids(inbox, 2)
+    fake_ray.nodes = {"id-head": fake_ray.nodes["id-head"], "id-b-2": ClusterNode("id-b-2", "b", 1, 0)}
+    assert isinstance(_next(inbox), SlotLost)
+    assert _opened_ids(inbox, 1) == {"b:cpu-0"}
+    assert fake_ray.created[-1].node_id == "id-b-2"
+
+
+def test_silent_slot_of_another_node_is_lost_when_it_is_killed(fake_ray: FakeRay) -> None:
+    """Without waiting for Ray, which reports it only when it gives up the node."""
+    _join(fake_ray, "b", "id-b", cpus=1)
+    slots, inbox = fake_ray.slots(1)
+    slots.open_missing()
+    _opened_ids(inbox, 2)
+    actor = fake_ray.actors["slot-b:cpu-0"]
+    assert actor.opened_with == [(7, REMOTE_POLL_S)]
+    actor.exchanges = [None]
+    slots.send("b:cpu-0", 0, [])
+    assert _is_silent(inbox)
+    slots.kill("b:cpu-0")
+    lost = _next(inbox)
+    assert isinstance(lost, SlotLost) and (lost.device_id, lost.cause) == ("b:cpu-0", Cause.NODE_LOST)
+    assert fake_ray.killed == [actor]
+    assert _is_silent(inbox)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -13,7 +14,7 @@ from podium.sweep.lifecycle.stored_sweeps import StoredSweep
 from podium.sweep.scheduling.disk_gate import FULL_S
 from podium.sweep.scheduling.live_trial import AVOID_S, MAX_INTERRUPTIONS
 from podium.sweep.scheduling.scheduler import TICK_S
-from podium.sweep.scheduling.slot_watchdog import HEARTBEAT_TIMEOUT_S, MARGIN_S
+from podium.sweep.scheduling.slot_watchdog import HEARTBEAT_TIMEOUT_S, MARGIN_S, REMOTE_TIMEOUT_S
 from podium.sweep.scheduling.trial_placement import WAITS_S
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.errors import DatabaseError, FencedError
@@ -365,6 +366,16 @@ def test_slot_lost_with_its_node_has_cause_node_lost(rig: Rig) -> None:
     rig.settle()
     end = rig.trials()[0].attempts[1]
     assert end is not None and end.cause is Cause.NODE_LOST
+
+
+def test_slot_of_another_machine_is_lost_after_a_shorter_silence(make_rig: MakeRig) -> None:
+    rig = make_rig(2)
+    remote = rig.pool.slots["b:cpu-0"] = rig.pool.slots.pop("cpu-1")
+    remote.device = replace(remote.device, device_id="b:cpu-0", node="b")
+    rig.restart()
+    rig.submit(run_cap=2)
+    tick(rig, int(REMOTE_TIMEOUT_S / TICK_S) + 2)
+    assert rig.pool.killed == ["b:cpu-0"]
 
 
 def test_lost_node_uses_a_budget_of_its_own_and_blames_no_device(rig: Rig) -> None:

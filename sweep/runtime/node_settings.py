@@ -1,0 +1,42 @@
+"""The settings of a node that joins the service of another machine; the node's guardian and its raylet."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from podium.sweep.runtime.atomic_files import write_atomic
+from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSettings:
+    """How a node reaches the head, and what it contributes."""
+
+    head: str  # HOST:PORT of Ray on the head
+    address: str  # at which the head reaches this node
+    name: str
+    data_dir: str  # of the files of attempts on this machine
+    runtime_dir: str
+    cpus: int  # slots, on a machine without GPUs
+    gpus: int | None = None  # None: all that Ray detects
+
+    @property
+    def data(self) -> DataDirectory:
+        return DataDirectory(Path(self.data_dir))
+
+    @property
+    def runtime(self) -> RuntimeDirectory:
+        return RuntimeDirectory(Path(self.runtime_dir))
+
+    def save(self) -> Path:
+        """Write the settings to their file in the runtime directory; returns its path."""
+        path = self.runtime.settings_file
+        write_atomic(path, json.dumps(asdict(self)).encode(), mode=0o600)
+        return path
+
+    @classmethod
+    def load(cls, path: Path) -> NodeSettings:
+        """The settings that `save` has written. Raises `OSError`."""
+        return cls(**json.loads(path.read_bytes()))

@@ -1,0 +1,28 @@
+"""Runs the raylet and the process template of a node under a guardian, as `ray_component` does on the head.
+
+`python -P -m podium.sweep.slots.node_component FILE`. It ends when it is told to, or when the raylet ends: because the
+head has ended, or has given up this node.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from podium.sweep.runtime.node_settings import NodeSettings
+from podium.sweep.runtime.process_title import name_process
+from podium.sweep.slots.ray_component import guard
+from podium.sweep.slots.ray_slot_actor import NODE_ROOT
+
+
+def main() -> None:
+    """Serve until SIGTERM or until the raylet ends."""
+    name_process("podium-guardian")
+    settings = NodeSettings.load(Path(sys.argv[1]))
+    os.environ[NODE_ROOT] = settings.data_dir
+    sys.exit(guard(settings.runtime, "podium.sweep.slots.ray_node", ends_with_stdin=False))
+
+
+if __name__ == "__main__":
+    main()

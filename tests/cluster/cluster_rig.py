@@ -1,0 +1,127 @@
+"""A service whose devices are on several machines of the rig. They share the real machine's file system."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from podium.db.schema.engine import connect, sqlite_module
+from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
+from podium.sweep.runtime.node_settings import NodeSettings
+from podium.sweep.runtime.service_settings import DevicePlan, ServiceSettings
+from podium.sweep.slots import ray_connection_settings
+from podium.sweep.slots.ray_head import CLUSTER_PORT
+from tests.cluster.machines import Machine, Network
+from tests.running_service import PODIUM, wait_for
+
+START_S = 60.0
+SERVE = """
+import sys
+from pathlib import Path
+from podium.api.serve.startup import serve
+from podium.sweep.runtime.service_settings import ServiceSettings
+
+serve(ServiceSettings.load(Path(sys.argv[1])), lambda line: None)
+"""
+
+
+class Attempt(NamedTuple):
+    """A row of `attempts`, with the number of its trial."""
+
+    trial: int
+    number: int
+    device: str
+    started_at: float
+    ended_at: float | None
+    state: str | None
+    cause: str | None
+
+
+class Cluster:
+    """A service on the machine `head`, and the nodes that have joined it."""
+
+    def __init__(self, network: Network, folder: Path, *, head_slots: int) -> None:
+        self.head = network.add("head")
+        self.data = DataDirectory(folder / "data")
+        self._network = network
+        runtime = RuntimeDirectory(self.head.folder / "run")
+        runtime.prepare()
+        settings = ServiceSettings(
+            str(self.data.root), str(runtime.root), devices=DevicePlan("cpu", head_slots), cluster=self.head.address
+        )
+        self._log = (folder / "serve.log").open("wb")
+        self.service = self.head.start(
+            [sys.executable, "-P", "-c", SERVE, str(settings.save())], stdout=self._log, stderr=self._log
+        )
+        wait_for("the slots of the head are open", lambda: len(self.devices("ready")) == head_slots, START_S)
+
+    def close(self) -> None:
+        """Stop the service as Ctrl-C does."""
+        self.service.send_signal(signal.SIGTERM)
+        self.service.wait(timeout=30)
+        self._log.close()
+
+    def join(self, name: str, slots: int) -> Machine:
+        """A new machine with this many CPU slots, which are open when this returns."""
+        machine = self._network.add(name)
+        runtime = RuntimeDirectory(machine.folder / "run")
+        runtime.prepare()
+        settings = NodeSettings(
+            f"{self.head.address}:{CLUSTER_PORT}", machine.address, name, str(self.data.root), str(runtime.root), slots
+        )
+        token = ray_connection_settings.environment(self.data.ray_token, cluster=True)
+        log = self._log
+        command = [sys.executable, "-P", "-m", "podium.sweep.slots.node_component", str(settings.save())]
+        machine.start(command, token, stdout=log, stderr=log)
+        names = {f"{name}:cpu-{position}" for position in range(slots)}
+        wait_for(f"{name} has joined", lambda: names <= self.devices("ready"), START_S)
+        return machine
+
+    def take_out(self, machine: Machine) -> None:
+        """Kill a machine, and wait until its slots are known to be lost."""
+        machine.kill()
+        wait_for("its slots are lost", lambda: not self.devices("ready") & {f"{machine.name}:cpu-0"})
+
+    def devices(self, state: str) -> set[str]:
+        """The devices in this state."""
+        return {row[0] for row in self.rows("SELECT id FROM devices WHERE state = :state", state=state)}
+
+    def attempts(self, sweep_id: int) -> list[Attempt]:
+        """All attempts of a sweep, by trial."""
+        query = (
+            "SELECT t.number, a.number, a.device_id, a.started_at, a.ended_at, a.state, a.cause FROM attempts a"
+            " JOIN trials t ON t.id = a.trial_id WHERE t.sweep_id = :sweep ORDER BY t.number, a.number"
+        )
+        return [Attempt(*row) for row in self.rows(query, sweep=sweep_id)]
+
+    def rows(self, query: str, **values: Any) -> list[Any]:
+        """Read the database, which all machines share; [] before it has been created."""
+        try:
+            with contextlib.closing(connect(self.data.database, "ro")) as connection:
+                return list(connection.execute(query, values))
+        except sqlite_module().OperationalError:
+            return []
+
+    def submit(self, document: dict[str, Any], folder: Path) -> int:
+        """Submit a sweep; its id."""
+        path = folder / "sweep.json"
+        path.write_text(json.dumps(document))
+        return int(self.command("sweep", "submit", str(path), "--json")["id"])
+
+    def state(self, sweep_id: int) -> str:
+        """The state of a sweep."""
+        return str(self.rows("SELECT state FROM sweeps WHERE id = :sweep", sweep=sweep_id)[0][0])
+
+    def command(self, *arguments: str) -> Any:
+        """Run `podium ARGUMENTS...` on the head; its JSON."""
+        command = [*PODIUM, *arguments, "--data-dir", str(self.data.root)]
+        process = self.head.start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        said, complaint = process.communicate(timeout=60)
+        if process.returncode != 0:
+            raise AssertionError(f"podium {' '.join(arguments)}: {complaint}")
+        return json.loads(said)
