@@ -47,9 +47,9 @@ class SlotDriver:
         self.slot = Slot("cpu-0", DeviceView("", None), lambda: self._template.requests, folder)
         self.open()
 
-    def open(self) -> SlotDescription:
+    def open(self, **options: float) -> SlotDescription:
         """Open a session; returns the description of the slot with the unacknowledged events."""
-        description = SlotDescription.from_json(self.wait(self.slot.open(self.epoch)))
+        description = SlotDescription.from_json(self.wait(self.slot.open(self.epoch, **options)))
         self.session, self.call = description.session, 0
         self.acknowledged = max((number for number, _ in description.events), default=0)
         return description

@@ -56,6 +56,7 @@ class SlotDescription:
     kind: str = "cpu"  # or "gpu"
     position: int = 0  # of the device on its node
     node: str = ""
+    threads: int = 1  # of a trial, if its sweep sets no number
 
     def to_json(self) -> bytes:
         """The description as bytes of JSON."""

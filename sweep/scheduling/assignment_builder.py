@@ -9,10 +9,11 @@ from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.spec.program import OwnCode
 from podium.sweep.values.assignment import Assignment, Limits
+from podium.sweep.values.device import Device
 
 
-def assignment_of(sweep: LiveSweep, trial: LiveTrial, data: DataDirectory, threads: int) -> Assignment:
-    """The assignment of a trial's current attempt; `threads` applies if the sweep sets no number."""
+def assignment_of(sweep: LiveSweep, trial: LiveTrial, data: DataDirectory, device: Device) -> Assignment:
+    """The assignment of a trial's current attempt on a device."""
     spec = sweep.spec
     bundle = spec.program.bundle if isinstance(spec.program, OwnCode) else None
     return Assignment(
@@ -31,7 +32,7 @@ def assignment_of(sweep: LiveSweep, trial: LiveTrial, data: DataDirectory, threa
         defined=tuple(sorted(trial.defined)),
         prunable=spec.early_terminate.type != "none",
         keep_checkpoint=spec.keep.checkpoints != "none",
-        threads=spec.resources.threads or threads,
+        threads=spec.resources.threads or device.threads,
         limits=Limits(**spec.limits.model_dump()),
         objectives=tuple(metric.name for metric in spec.objectives),
         goals=tuple(metric.goal for metric in spec.objectives),

@@ -21,7 +21,7 @@ from podium.sweep.lifecycle.scheduler_messages import Inbox, Stop, Wake
 from podium.sweep.runtime.clock import SystemClock
 from podium.sweep.runtime.component_lifecycle import on_wake, report_ready, send_heartbeat, start_component
 from podium.sweep.runtime.disk_space import disk_space
-from podium.sweep.runtime.service_settings import ServiceSettings, available_cores
+from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.scheduling.cleanup import CleanupThread
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.scheduling.retention import Retention
@@ -55,7 +55,6 @@ def run(settings: ServiceSettings) -> None:
         study=StudyThread(inbox, recorder.read_study),
         clock=SystemClock(),
         data=settings.data,
-        threads=max(1, available_cores() // pool.count),
         disk_shortage=lambda: _disk_shortage(settings),
         clean_up=cleanup.clean_up_attempt,
         has_started=Path.exists,  # a slot creates the folder of an attempt before it forks

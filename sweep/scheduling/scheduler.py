@@ -43,7 +43,7 @@ class Scheduler:
 
     `disk_shortage`: why the data disk allows no new trial, or "". `clean_up`: takes the folder of an attempt whose slot
     is gone. `has_started`: whether a slot has received the attempt of a folder. `apply_retention`: takes a sweep some
-    of whose files are not kept. `threads`: of a trial, if its sweep sets no number.
+    of whose files are not kept.
     """
 
     def __init__(
@@ -56,7 +56,6 @@ class Scheduler:
         study: StudyReader,
         clock: Clock,
         data: DataDirectory,
-        threads: int = 1,
         disk_shortage: Callable[[], str] = lambda: "",
         clean_up: Callable[[Path], None] = lambda _: None,
         has_started: Callable[[Path], bool] = lambda _: True,
@@ -68,7 +67,7 @@ class Scheduler:
         self._clock = clock
         self._disk_shortage = disk_shortage
         self._has_started = has_started
-        self._state = SchedulerState(data, threads, recorder.last_trial_id())
+        self._state = SchedulerState(data, recorder.last_trial_id())
         self._commands = CommandHandler(self._state)
         self._writer = ChangeBuffer(recorder, self._state.sweeps.sweep_id_of)
         self._executor = ActionExecutor(

@@ -14,19 +14,15 @@ from podium.sweep.scheduling.live_trial import LiveTrial
 
 
 class SchedulerState:
-    """Everything that decisions depend on. Each owner changes only through its own methods.
+    """Everything that decisions depend on. Each owner changes only through its own methods."""
 
-    `threads`: the number of threads of a trial, if its sweep sets none.
-    """
-
-    def __init__(self, data: DataDirectory, threads: int, last_trial_id: int) -> None:
+    def __init__(self, data: DataDirectory, last_trial_id: int) -> None:
         self.sweeps = ActiveSweeps(last_trial_id)
         self.ledger = DeviceLedger()
         self.availability = DeviceAvailability(self.ledger)
         self.shares = FairShare()
         self.disk = DiskGate()
         self.data = data
-        self.threads = threads
         self._stopping = False
 
     @property

@@ -55,7 +55,7 @@ def _claims(state: SchedulerState, ready: Iterable[int], now_s: float) -> list[C
 def _start(state: SchedulerState, slot: Slot, sweep: LiveSweep, trial: LiveTrial, now: Instant) -> Decision:
     device = slot.device
     sweep.place(trial, device.device_id, now.monotonic_s)
-    slot.run(trial, assignment_of(sweep, trial, state.data, state.threads))
+    slot.run(trial, assignment_of(sweep, trial, state.data, slot.device))
     decision = Decision(changes=state.availability.begin(slot, now.wall_s))
     if sweep.state is SweepState.QUEUED:
         decision.changes.append(sweep.set_state(SweepState.RUNNING, "", now.wall_s))
@@ -71,7 +71,7 @@ def resend_attempt(state: SchedulerState, slot: Slot, trial: LiveTrial, now: Ins
     """Send an attempt that is in the database to the slot on its device, which has not received it."""
     sweep = state.sweeps[trial.sweep_id]
     sweep.adopt(trial, slot.device.device_id, now.monotonic_s)
-    slot.run(trial, assignment_of(sweep, trial, state.data, state.threads))
+    slot.run(trial, assignment_of(sweep, trial, state.data, slot.device))
     return Decision(changes=state.availability.begin(slot, now.wall_s))
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import socket
 from dataclasses import dataclass
 from typing import Any
 
 import ray
 
+CONNECT_S = 1.0
 NODE_LABEL = "podium-node"  # of a node that has joined this service: its name
 
 
@@ -18,6 +20,15 @@ class ClusterNode:
     name: str  # "" for the head
     cpus: int
     gpus: int
+    raylet: tuple[str, int] = ("", 0)  # its address and port
+
+    def is_reachable(self) -> bool:
+        """Whether its raylet accepts connections: Ray takes many seconds to notice that it does not."""
+        try:
+            socket.create_connection(self.raylet, timeout=CONNECT_S).close()
+        except OSError:
+            return False
+        return True
 
 
 def alive_nodes() -> dict[str, ClusterNode]:
@@ -35,7 +46,8 @@ def alive_nodes() -> dict[str, ClusterNode]:
             continue
         name = "" if node_id == head_id else _unique(wanted, names)
         names.add(name)
-        found[node_id] = ClusterNode(node_id, name, _count(about, "CPU"), _count(about, "GPU"))
+        raylet = (str(about["NodeManagerAddress"]), int(about["NodeManagerPort"]))
+        found[node_id] = ClusterNode(node_id, name, _count(about, "CPU"), _count(about, "GPU"), raylet)
     return found
 
 

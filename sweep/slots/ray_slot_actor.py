@@ -11,6 +11,7 @@ import ray
 from podium.sweep.process_template.template_client import template_socket
 from podium.sweep.protocol.codec import DeviceView
 from podium.sweep.protocol.slot_messages import SlotDescription
+from podium.sweep.runtime.service_settings import available_cores
 from podium.sweep.slots.slot import Slot
 from podium.sweep.values.device import device_name
 from podium.sweep.values.errors import NoDeviceError
@@ -27,6 +28,7 @@ class SlotPlace:
     position: int
     node_id: str  # Ray's
     node_name: str = ""  # "" for the head
+    slots: int = 1  # on this node
 
     @property
     def actor_name(self) -> str:
@@ -42,6 +44,7 @@ class RaySlot(Slot):
         kind, position = place.kind, place.position
         self._kind = kind
         self._position = position
+        self._threads = max(1, available_cores() // place.slots)
         visible = _reserved_gpu() if kind == "gpu" else ""
         if kind == "gpu":
             self._position = int(visible) if visible.isdecimal() else position
@@ -55,7 +58,7 @@ class RaySlot(Slot):
     def describe(self) -> SlotDescription:
         """The state of the slot, with its device and node."""
         node = ray.get_runtime_context().get_node_id()
-        return replace(super().describe(), kind=self._kind, position=self._position, node=node)
+        return replace(super().describe(), kind=self._kind, position=self._position, node=node, threads=self._threads)
 
 
 def _reserved_gpu() -> str:

@@ -26,7 +26,6 @@ from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.service_settings import DevicePlan
 from podium.sweep.slots.ray_nodes import ClusterNode, alive_nodes
 from podium.sweep.slots.ray_slot_actor import ACTOR_PREFIX, RaySlot, SlotPlace
-from podium.sweep.slots.slot import POLL_S
 from podium.sweep.values.device import Device, is_remote
 from podium.sweep.values.errors import FencedError, NoDeviceError
 from podium.sweep.values.failure_causes import Cause
@@ -35,7 +34,9 @@ ATTACH_S = 10.0  # to find out which slots of an earlier scheduler still respond
 REOPEN_S = 2.0
 UNAVAILABLE_S = 3.0  # a slot that cannot be reached for longer is lost
 RESEND_S = 0.25
+JUDGE_S = 0.5  # between the death of a slot on another node and the look at its node
 REMOTE_POLL_S = 2.0  # between two answers of a slot on another node
+ABANDONED_S = 600.0  # without a call, after which a slot on another node ends its attempt
 NODES_S = 1.0  # between two looks at the nodes of the cluster
 log = logging.getLogger("podium.slots")
 
@@ -124,7 +125,7 @@ class RaySlots:
 
     def kill(self, device_id: str) -> None:
         """Kill a slot that is unresponsive, or does not end its attempt; a new one is created."""
-        _kill(self._names.get(device_id, ""))
+        self._kill_later(device_id)
         if is_remote(device_id) and self._sessions.pop(device_id, None) is not None:
             # Ray reports the death of an actor whose node cannot be reached only when it gives up the node.
             self._on_lost(device_id, TimeoutError("its node does not answer"), Cause.NODE_LOST)
@@ -133,7 +134,12 @@ class RaySlots:
         """Ignore all further results."""
         self._closed = True
 
-    # Calls.
+    def _kill_later(self, device_id: str) -> None:
+        """Kill a slot in a thread of its own: in a callback of Ray, `ray.kill` would wait for itself forever."""
+        name = self._names.get(device_id, "")
+        _later(0.0, lambda: _kill(name))
+
+    # Calls. Callbacks of Ray must not call Ray: they run in its thread.
 
     def _send(self, device_id: str, session: int, call: _Call) -> None:
         if self._closed or session != self._sessions.get(device_id):
@@ -151,7 +157,7 @@ class RaySlots:
             return
         except Exception as error:  # noqa: BLE001 - RayActorError and its many relatives
             if call.number == self._calls[device_id]:
-                self._on_lost(device_id, error, _cause(error))
+                self._on_died(device_id, error)
             return
         # A newer call returns the same events.
         if events is not None and call.number == self._calls[device_id]:
@@ -168,8 +174,22 @@ class RaySlots:
         if now_s - call.unavailable_since_s < UNAVAILABLE_S or call.number != self._calls[device_id]:
             _later(RESEND_S, lambda: self._send(device_id, session, call))
             return
-        _kill(self._names.get(device_id, ""))  # frees the name, also if the node of the slot cannot be reached
+        self._kill_later(device_id)  # frees the name, also if the node of the slot cannot be reached
         self._on_lost(device_id, error, Cause.NODE_LOST)
+
+    def _on_died(self, device_id: str, error: Exception) -> None:
+        """A slot has died, alone or with its node, which for a node that was killed only its raylet tells in time."""
+        if not is_remote(device_id):
+            self._on_lost(device_id, error, _cause(error))
+            return
+        place = self._places.get(self._names.get(device_id, ""))
+        node = None if place is None else self._nodes.get(place.node_id)
+
+        def judge() -> None:
+            gone = node is None or not node.is_reachable()
+            self._on_lost(device_id, error, Cause.NODE_LOST if gone else _cause(error))
+
+        _later(JUDGE_S, judge)  # a node that ends may end the slot first
 
     def _on_lost(self, device_id: str, error: Exception, cause: Cause) -> None:
         self._inbox.put(SlotLost(device_id, f"worker lost: {_first_line(error)}", cause))
@@ -188,7 +208,7 @@ class RaySlots:
         plan = DevicePlan() if node.name else self._plan
         gpus = plan.kind in ("gpu", "pretend-gpu") or (plan.kind == "auto" and node.gpus > 0)
         kind, count = ("gpu", node.gpus) if gpus else ("cpu", node.cpus if node.name else plan.cpu_slots)
-        return [SlotPlace(kind, position, node.node_id, node.name) for position in range(count)]
+        return [SlotPlace(kind, position, node.node_id, node.name, count) for position in range(count)]
 
     def _follow_nodes(self) -> None:
         while True:
@@ -230,7 +250,9 @@ class RaySlots:
         opening.future().add_done_callback(lambda future: self._on_created(place, actor, future))
 
     def _open(self, name: str, actor: Any) -> Any:
-        return actor.open.remote(self._epoch, REMOTE_POLL_S if is_remote(name) else POLL_S)
+        if is_remote(name):
+            return actor.open.remote(self._epoch, REMOTE_POLL_S, ABANDONED_S)
+        return actor.open.remote(self._epoch)
 
     def _on_created(self, place: SlotPlace, actor: Any, future: Future[bytes]) -> None:
         if self._closed:
@@ -249,7 +271,7 @@ class RaySlots:
         self._names[slot.name] = name
         self._sessions[slot.name] = slot.session
         self._calls[slot.name] = 0
-        device = Device(slot.name, slot.kind, slot.position, slot.node, slot.visible, slot.uuid, slot.pid)
+        device = Device(slot.name, slot.kind, slot.position, slot.node, slot.visible, slot.uuid, slot.pid, slot.threads)
         return SlotOpened(device, slot.running, slot.events)
 
     def _reopen(self, place: SlotPlace) -> None:

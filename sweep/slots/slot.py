@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import os
 import signal
 import socket
@@ -85,6 +86,8 @@ class Slot:
         self._epoch = 0  # of the scheduler that opened this slot last
         self._session = 0  # of that scheduler
         self._poll_s = POLL_S
+        self._abandoned_s = math.inf
+        self._called_s = time.monotonic()  # when the scheduler called last
         self._call = 0  # the newest call of this session
         self._running: RunningAttempt | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -94,17 +97,18 @@ class Slot:
 
     # Called by the scheduler.
 
-    async def open(self, epoch: int, poll_s: float = POLL_S) -> bytes:
+    async def open(self, epoch: int, poll_s: float = POLL_S, abandoned_s: float = math.inf) -> bytes:
         """Request the fork server unless it is alive, wait until it is ready, and return a `SlotDescription`.
 
         Opens a session, whose calls return at least every `poll_s` seconds; calls of earlier sessions return
-        `SUPERSEDED` from now on. Raises `FencedError` if a scheduler
-        with a higher epoch has opened this slot: the caller has been replaced.
+        `SUPERSEDED` from now on. An attempt ends after `abandoned_s` seconds without a call: its machine may be cut
+        off, and the attempt repeated elsewhere. Raises `FencedError` if a scheduler with a higher epoch has opened this
+        slot: the caller has been replaced.
         """
         if epoch < self._epoch:
             raise FencedError(f"slot {self._name} belongs to the scheduler with epoch {self._epoch}, not {epoch}")
         self._epoch = epoch
-        self._poll_s = poll_s
+        self._poll_s, self._abandoned_s, self._called_s = poll_s, abandoned_s, time.monotonic()
         self._session += 1
         self._call = 0
         async with self._command_lock:  # the effect of commands of an earlier session is part of the description
@@ -123,6 +127,7 @@ class Slot:
         await self._changes.wait_until(lambda: session != self._session or call <= self._call + 1)
         if session != self._session or call < self._call:
             return SUPERSEDED
+        self._called_s = time.monotonic()
         if call > self._call:
             self._call = call
             self._acknowledge(acknowledged)
@@ -380,6 +385,8 @@ class Slot:
         """End the attempt when it reaches one of its time limits."""
         while self._running is running:
             now_s = time.monotonic()
+            if now_s - self._called_s > self._abandoned_s:
+                self._kill(running, Kill(Cause.NODE_LOST, f"no scheduler has called for {self._abandoned_s:g} s"))
             due = running.deadline()
             if due is not None and now_s >= due[0]:
                 if running.kill is None:

@@ -16,6 +16,7 @@ class Device:
     visible: str  # CUDA_VISIBLE_DEVICES of its processes
     uuid: str | None
     slot_pid: int
+    threads: int = 1  # of a trial on it, if its sweep sets no number: the cores of its machine by the slots there
 
     @property
     def is_remote(self) -> bool:

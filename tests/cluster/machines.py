@@ -59,7 +59,7 @@ class Network:
     def add(self, name: str) -> Machine:
         """A new machine with the next address; its folder is empty."""
         self._added += 1
-        folder = self._folder / name
+        folder = self._folder / f"{self._added}-{name}"
         folder.mkdir(parents=True)
         machine = self.machines[name] = Machine(name, f"{SUBNET}.{self._added}", folder, self)
         return machine

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import tempfile
 import time
 from collections.abc import Iterator
@@ -9,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from podium.sweep.runtime.process_title import process_name
 from tests.cluster.cluster_rig import Cluster
 from tests.cluster.machines import Network
 from tests.running_service import function_sweep, wait_for
@@ -17,7 +20,7 @@ NAPS = """
 import time
 
 def nap(trial):
-    for step in range(40):
+    for step in range(24):
         time.sleep(0.25)
         trial.report(trial.params["x"], step)
     return trial.params["x"]
@@ -89,3 +92,23 @@ def test_trial_of_a_killed_machine_is_repeated_elsewhere(cluster: Cluster, folde
     wait_for("the sweep has finished", lambda: cluster.state(sweep_id) == "finished")
     counted = [each.trial for each in cluster.attempts(sweep_id) if each.state == "finished"]
     assert sorted(counted) == [0, 1], "each counts once"
+    wait_for("its slots are lost", lambda: "d:cpu-0" not in cluster.devices("ready"))
+
+
+def test_killed_raylet_takes_its_node_along_and_the_node_can_join_again(cluster: Cluster, folder: Path) -> None:
+    node = cluster.join("e", slots=1)
+    sweep_id = cluster.submit(function_sweep(folder / "code", "naps:nap", run_cap=2), folder)
+    wait_for("both devices work", lambda: _running(cluster, sweep_id) >= {"cpu-0", "e:cpu-0"})
+    (raylet,) = [pid for pid in node.processes() if process_name(pid) == "raylet"]
+    killed_at = time.time()
+    os.kill(raylet, signal.SIGKILL)
+    wait_for("the loss is noticed", lambda: [each for each in cluster.attempts(sweep_id) if each.cause == "node_lost"])
+    assert time.time() - killed_at <= DETECTED_S
+    wait_for("nothing of the node is left", lambda: not [p for p in node.processes() if "podium" in process_name(p)])
+    wait_for("the sweep has finished", lambda: cluster.state(sweep_id) == "finished")
+    node.kill()
+    cluster.join("e", slots=1)
+    sweep_id = cluster.submit(function_sweep(folder / "code", "naps:nap", run_cap=2), folder)
+    wait_for("both devices work", lambda: _running(cluster, sweep_id) >= {"cpu-0", "e:cpu-0"})
+    wait_for("the sweep has finished", lambda: cluster.state(sweep_id) == "finished")
+    assert [each.state for each in cluster.attempts(sweep_id)] == ["finished"] * 2

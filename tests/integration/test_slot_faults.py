@@ -213,6 +213,17 @@ def test_scheduler_with_lower_epoch_is_refused(slot: SlotDriver) -> None:
     assert slot.result("good").state is TrialState.FINISHED
 
 
+def test_attempt_ends_when_no_scheduler_calls(slot: SlotDriver) -> None:
+    """As on a machine that is cut off, where the attempt would run on although it is repeated elsewhere."""
+    slot.begin("sleeps")
+    slot.open(abandoned_s=0.3)
+    slot.wait(asyncio.sleep(1.0))
+    ended = slot.end()
+    assert (ended.state, ended.cause, ended.message) == (FAILED, Cause.NODE_LOST, "no scheduler has called for 0.3 s")
+    slot.open()
+    assert slot.result("good").state is FINISHED
+
+
 def test_old_session_receives_and_changes_nothing(slot: SlotDriver) -> None:
     old = slot.session
     slot.open()

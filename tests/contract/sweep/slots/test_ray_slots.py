@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import queue
+import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -21,8 +23,7 @@ from podium.sweep.runtime.service_settings import DevicePlan
 from podium.sweep.slots import ray_slots
 from podium.sweep.slots.ray_nodes import ClusterNode
 from podium.sweep.slots.ray_slot_actor import ACTOR_PREFIX, SlotPlace
-from podium.sweep.slots.ray_slots import REMOTE_POLL_S, RaySlots
-from podium.sweep.slots.slot import POLL_S
+from podium.sweep.slots.ray_slots import ABANDONED_S, REMOTE_POLL_S, RaySlots
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.errors import FencedError
 from podium.sweep.values.failure_causes import Cause
@@ -53,17 +54,19 @@ class FakeActor:
         description = SlotDescription(name, 1, 100, "", None, None, ())
         self._opens = opens if opens is not None else [description.to_json()]
         self.exchanges: list[Answer] = exchanges if exchanges is not None else [b"[]"]
-        self.opened_with: list[tuple[int, float]] = []  # epoch, seconds between two answers
+        self.opened_with: list[tuple[float, ...]] = []
         self.calls: list[tuple[int, int]] = []  # number, number of commands
+        self.called_by: list[threading.Thread] = []  # also the threads of the callbacks
         self.open = _Method(self._open)
         self.exchange = _Method(self._exchange)
 
-    def _open(self, epoch: int, poll_s: float) -> Answer:
-        self.opened_with.append((epoch, poll_s))
+    def _open(self, *arguments: float) -> Answer:
+        self.opened_with.append(arguments)
         return self._opens.pop(0) if len(self._opens) > 1 else self._opens[0]
 
     def _exchange(self, session: int, call: int, acknowledged: int, commands: bytes) -> Answer:
         self.calls.append((call, len(decode_commands(commands))))
+        self.called_by.append(threading.current_thread())
         return self.exchanges.pop(0) if len(self.exchanges) > 1 else self.exchanges[0]
 
 
@@ -81,9 +84,10 @@ class FakeRay:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.actors: dict[str, FakeActor] = {}
         self.killed: list[FakeActor] = []
+        self.killed_by: list[threading.Thread] = []
         monkeypatch.setattr(ray_slots, "list_named_actors", lambda: [*self.actors, "another"])
         monkeypatch.setattr(ray, "get_actor", self._get_actor)
-        monkeypatch.setattr(ray, "kill", lambda actor, no_restart: self.killed.append(actor))
+        monkeypatch.setattr(ray, "kill", self._kill)
         self.nodes = {"id-head": ClusterNode("id-head", "", 0, 0)}
         self.created: list[SlotPlace] = []
         self._made: RaySlots | None = None
@@ -110,6 +114,11 @@ class FakeRay:
         self.actors[name] = FakeActor(name.removeprefix(ACTOR_PREFIX))
         return self.actors[name]
 
+    def _kill(self, actor: FakeActor, *, no_restart: bool) -> None:
+        assert no_restart
+        self.killed.append(actor)
+        self.killed_by.append(threading.current_thread())
+
     def _get_actor(self, name: str) -> FakeActor:
         if name not in self.actors:
             raise ValueError(name)
@@ -133,6 +142,7 @@ def fake_ray(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeRay]:
     monkeypatch.setattr(ray_slots, "RESEND_S", 0.02)
     monkeypatch.setattr(ray_slots, "REOPEN_S", 3600.0)
     monkeypatch.setattr(ray_slots, "NODES_S", 0.02)
+    monkeypatch.setattr(ray_slots, "JUDGE_S", 0.02)
     made = FakeRay(monkeypatch)
     yield made
     made.close()
@@ -162,7 +172,7 @@ def test_attach_opens_all_slots_at_once_and_replaces_those_without_an_answer(fak
     assert _opened(slots.attach()) == ["cpu-5"]
     assert time.monotonic() - began < 2 * ray_slots.ATTACH_S, "one after the other would take five times as long"
     assert fake_ray.killed == silent
-    assert fake_ray.actors["slot-cpu-5"].opened_with == [(7, POLL_S)]
+    assert fake_ray.actors["slot-cpu-5"].opened_with == [(7,)]
 
 
 def test_attach_tries_again_while_a_slot_cannot_be_reached(fake_ray: FakeRay) -> None:
@@ -212,8 +222,9 @@ def test_slot_that_stays_unavailable_is_killed_and_lost_with_its_node(fake_ray: 
     slots.send("cpu-0", 0, [])
     lost = _next(inbox)
     assert isinstance(lost, SlotLost) and (lost.device_id, lost.cause) == ("cpu-0", Cause.NODE_LOST)
-    assert fake_ray.killed == [actor]
     assert _is_silent(inbox), "lost once"
+    assert fake_ray.killed == [actor]
+    assert fake_ray.killed_by[0] not in actor.called_by, "in a callback, ray.kill would wait for itself"
 
 
 def test_dead_slot_is_lost_at_once(fake_ray: FakeRay) -> None:
@@ -283,7 +294,7 @@ def test_silent_slot_of_another_node_is_lost_when_it_is_killed(fake_ray: FakeRay
     slots.open_missing()
     _opened_ids(inbox, 2)
     actor = fake_ray.actors["slot-b:cpu-0"]
-    assert actor.opened_with == [(7, REMOTE_POLL_S)]
+    assert actor.opened_with == [(7, REMOTE_POLL_S, ABANDONED_S)]
     actor.exchanges = [None]
     slots.send("b:cpu-0", 0, [])
     assert _is_silent(inbox)
@@ -292,3 +303,21 @@ def test_silent_slot_of_another_node_is_lost_when_it_is_killed(fake_ray: FakeRay
     assert isinstance(lost, SlotLost) and (lost.device_id, lost.cause) == ("b:cpu-0", Cause.NODE_LOST)
     assert fake_ray.killed == [actor]
     assert _is_silent(inbox)
+
+
+@pytest.mark.parametrize(("listens", "cause"), [(True, Cause.INFRASTRUCTURE), (False, Cause.NODE_LOST)])
+def test_dead_slot_of_another_node_is_lost_with_it_if_its_raylet_is_gone(
+    fake_ray: FakeRay, listens: bool, cause: Cause
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as raylet:
+        address = raylet.getsockname()
+        if not listens:
+            raylet.close()
+        fake_ray.nodes["id-b"] = ClusterNode("id-b", "b", 1, 0, address)
+        slots, inbox = fake_ray.slots(1)
+        slots.open_missing()
+        _opened_ids(inbox, 2)
+        fake_ray.actors["slot-b:cpu-0"].exchanges = [ActorDiedError()]
+        slots.send("b:cpu-0", 0, [])
+        lost = _next(inbox)
+    assert isinstance(lost, SlotLost) and lost.cause is cause

@@ -54,7 +54,7 @@ DATA = DataDirectory(Path("data"))
 
 def _state() -> SchedulerState:
     """One slot, and one sweep whose search was opened."""
-    state = SchedulerState(DATA, threads=1, last_trial_id=7)
+    state = SchedulerState(DATA, last_trial_id=7)
     stored = StoredSweep(1, SweepState.QUEUED, spec(run_cap=2).to_json(), 900.0, ())
     CommandHandler(state).activate(stored, NOW)
     decide(state, SlotOpened(DEVICE), NOW)
@@ -82,7 +82,7 @@ def _ended(state: TrialState = TrialState.FINISHED, cause: Cause | None = None) 
 
 
 def test_new_sweep_opens_its_search_and_asks_ahead() -> None:
-    state = SchedulerState(DATA, threads=1, last_trial_id=7)
+    state = SchedulerState(DATA, last_trial_id=7)
     stored = StoredSweep(1, SweepState.QUEUED, spec().to_json(), 900.0, ())
     decision = CommandHandler(state).activate(stored, NOW)
     assert decision.changes == [] and [type(action) for action in decision.actions] == [OpenSearch]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -38,6 +39,13 @@ def test_every_slot_is_busy_while_trials_remain(make_rig: MakeRig) -> None:
         rig.pool.finish(rig.pool.busy()[finished % 3])
         rig.settle()
     assert len(rig.pool.busy()) == 3
+
+
+def test_trial_has_the_threads_of_its_device_unless_its_sweep_says_otherwise(rig: Rig) -> None:
+    rig.pool["cpu-0"].device = replace(rig.pool["cpu-0"].device, threads=5)
+    rig.restart()
+    rig.submit(run_cap=1)
+    assert rig.pool["cpu-0"].running is not None and rig.pool["cpu-0"].running.threads == 5
 
 
 def test_assignment_carries_trial_and_sweep_settings(rig: Rig) -> None:
