@@ -57,8 +57,11 @@ test: $(DEV)
 	@$(BIN)/python -m $(if $(strip $(TEST)),pytest $(TEST),tests)
 
 test-all: $(DEV)
-	@$(BIN)/python -m tests --all
-	@$(MAKE) --no-print-directory test-extras kserve
+	@failed=0; \
+	$(BIN)/python -m tests --all || failed=1; \
+	$(MAKE) --no-print-directory test-extras || failed=1; \
+	$(MAKE) --no-print-directory kserve || failed=1; \
+	exit $$failed
 
 test-extras: $(BENCHED) $(BENTOML)/.installed
 	@$(BENCH_VENV)/bin/python -c 'import litserve, ray.serve, ray.tune, ray.dashboard.optional_deps'

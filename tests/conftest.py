@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import sys
@@ -9,6 +10,7 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from hypothesis import settings
 
@@ -28,10 +30,13 @@ settings.load_profile("podium")
 
 def pytest_configure() -> None:
     """Put temporary folders in memory, if there is room and programs may run from there: a fifth of the unit tests."""
-    if not MEMORY.is_dir():
+    if not os.access(MEMORY, os.W_OK | os.X_OK):
         return
     found = os.statvfs(MEMORY)
-    if found.f_bavail * found.f_frsize >= NEEDED_BYTES and not found.f_flag & os.ST_NOEXEC:
+    free_bytes = min(found.f_bavail * found.f_frsize, psutil.virtual_memory().available)
+    with contextlib.suppress(OSError, ValueError):  # of a container; "max" is no limit
+        free_bytes = min(free_bytes, int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    if free_bytes >= NEEDED_BYTES and not found.f_flag & os.ST_NOEXEC:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 

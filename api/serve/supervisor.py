@@ -90,6 +90,7 @@ class Supervisor:
         self._heartbeats = Heartbeats()
         self._write_error = ""  # why the service file could not be written
         self._ray_address = ""
+        self._has_saved_settings = False
         self._certificate = service_certificate.read_certificate(Path(settings.tls_cert)) if settings.tls_cert else None
         self._database: tuple[int, int] | None = None
         others = ray_connection_settings.OTHER_RAY_VARIABLES
@@ -114,7 +115,6 @@ class Supervisor:
         signal.signal(signal.SIGCHLD, lambda *_: None)
         self._selector.register(wake_read, selectors.EVENT_READ)
         try:
-            self._settings.save()
             self._start(self._components["ray"])
             self._prepare(prepare)
             self._database = _identity(self._settings.data.database)
@@ -184,6 +184,19 @@ class Supervisor:
 
     # One component.
 
+    def _settings_file(self) -> Path:
+        """The settings for a component; written again if somebody has tidied the runtime directory."""
+        path = self._settings.runtime.settings_file
+        if not self._has_saved_settings or not path.exists():
+            try:
+                self._settings.save()
+            except OSError as error:
+                if not self._has_saved_settings:
+                    raise ServiceError(f"cannot write {path}: {error.strerror}") from error
+                self._log(f"cannot write {path} again ({error.strerror}); the component is restarted later")
+            self._has_saved_settings = True
+        return path
+
     def _start(self, component: _Component) -> None:
         fail_point(f"serve.before-{component.kind}")
         read_fd, write_fd = os.pipe()
@@ -194,7 +207,7 @@ class Supervisor:
         with (self._settings.data.logs / f"{component.name}.log").open("ab") as log:
             component.process = start_process(
                 _MODULES[component.kind],
-                [str(self._settings.runtime.settings_file), component.name],
+                [str(self._settings_file()), component.name],
                 environment,
                 (stdin, log.fileno(), log.fileno()),
                 [write_fd],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -18,7 +19,7 @@ def write_atomic(path: Path, content: bytes, *, mode: int = 0o644) -> None:
 @contextlib.contextmanager
 def open_atomic(path: Path, *, mode: int = 0o644) -> Iterator[BinaryIO]:
     """A context manager for an atomic write: the file is renamed into place at the end, removed on an exception."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.{os.getpid()}.tmp")  # threads may write one file
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
     try:
         with os.fdopen(descriptor, "wb") as file:

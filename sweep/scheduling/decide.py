@@ -28,6 +28,7 @@ from podium.sweep.scheduling.actions import CleanUpAttempt
 from podium.sweep.scheduling.attempt_events import attempt_ended, end_attempt, end_interrupted, end_lost, on_event
 from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.device_ledger import Slot
+from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.scheduling.sweep_endings import fail_sweep
 from podium.sweep.scheduling.trial_placement import resend_attempt
@@ -165,11 +166,18 @@ def resolve_orphans(state: SchedulerState, has_started: Callable[[Path], bool], 
         if trial.device_id is not None or state.sweeps.current(trial.key) is not trial:
             continue
         slot = None if trial.placed_on is None else state.ledger.get(trial.placed_on)
-        if slot is not None and slot.free and not trial.stopping and not has_started(state.folder_of(trial)):
+        if slot is not None and _may_resend(state, slot, trial, has_started):
             decision += resend_attempt(state, slot, trial, now)
         else:
             decision += end_interrupted(state, trial, "lost while the scheduler was not running", now)
     return decision
+
+
+def _may_resend(state: SchedulerState, slot: Slot, trial: LiveTrial, has_started: Callable[[Path], bool]) -> bool:
+    """Whether an attempt has certainly not started. The folder of one on another machine is not on this one."""
+    if not slot.free or trial.stopping or slot.device.is_remote:
+        return False
+    return not has_started(state.folder_of(trial))
 
 
 def suspend(state: SchedulerState, now: Instant) -> Decision:

@@ -32,6 +32,8 @@ class DeviceAvailability:
         aside.
         """
         device_id = slot.device.device_id
+        if event.cause is Cause.NODE_LOST:
+            return []  # says nothing about the device
         if not _is_device_fault(event):
             if event.state in COUNTED_TRIAL_STATES or event.state is TrialState.FAILED:
                 self._ledger.record_success(device_id)

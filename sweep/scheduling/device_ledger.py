@@ -43,6 +43,7 @@ class Slot:
     ending_folder: Path | None = None
     acknowledged: int = 0
     answered: bool = True  # whether it has answered the last call
+    starting: bool = False  # whether that call starts an attempt
     commands: list[SlotCommand] = field(default_factory=list)
 
     @property
@@ -145,6 +146,7 @@ class Slot:
 
     def take_commands(self, now_s: float) -> list[SlotCommand]:
         """The commands to send now."""
+        self.starting = self.is_unsent or (self.starting and not self.answered)
         commands, self.commands, self.answered, self.sent_s = self.commands, [], False, now_s
         return commands
 
@@ -188,6 +190,10 @@ class DeviceLedger:
     def __len__(self) -> int:
         """The number of slots that are up."""
         return sum(not slot.lost for slot in self)
+
+    def open_here(self) -> int:
+        """The number of slots that are up on this machine; in any thread."""
+        return sum(not slot.lost and not slot.device.is_remote for slot in list(self._slots.values()))
 
     def __getitem__(self, device_id: str) -> Slot:
         return self._slots[device_id]

@@ -83,13 +83,13 @@ class Scheduler:
         return self._writer.pending
 
     def wait_for_slots(self, count: int) -> None:
-        """Wait until `count` slots are open; may be called in any thread."""
+        """Wait until `count` slots of this machine are open; may be called in any thread."""
         with self._slots_changed:
-            self._slots_changed.wait_for(lambda: len(self._state.ledger) >= count)
+            self._slots_changed.wait_for(lambda: self._state.ledger.open_here() >= count)
 
     def devices(self) -> frozenset[str]:
         """The devices that have, or had, a slot; in any thread, once all are open."""
-        return frozenset(slot.device.device_id for slot in self._state.ledger)
+        return frozenset(slot.device.device_id for slot in list(self._state.ledger))
 
     def folders_in_use(self) -> frozenset[Path]:
         """The folders of the attempts that slots run."""

@@ -12,7 +12,7 @@ from podium.sweep.spec.trial_limits import MAX_GRACE_S
 CHECK_S = 1.0
 AWAY_S = 5.0  # after a longer time without a check, this process itself was stopped or delayed
 HEARTBEAT_TIMEOUT_S = 25.0  # a slot answers at least every 10 s
-REMOTE_TIMEOUT_S = 6.0  # one on another machine, every 2 s: Ray notices a silent cut of the network after a minute
+REMOTE_TIMEOUT_S = 8.0  # one on another machine, every 2 s: Ray notices a silent cut of the network after a minute
 MARGIN_S = 15.0  # a slot enforces the time limits of its attempt; one that is this much late does not
 
 
@@ -40,7 +40,8 @@ class SlotWatchdog:
 
 
 def _problem(slot: Slot, sweeps: ActiveSweeps, now_s: float) -> str:
-    timeout_s = REMOTE_TIMEOUT_S if slot.device.is_remote else HEARTBEAT_TIMEOUT_S
+    # A slot that starts an attempt answers when its fork server is ready, which imports `program.preload`.
+    timeout_s = REMOTE_TIMEOUT_S if slot.device.is_remote and not slot.starting else HEARTBEAT_TIMEOUT_S
     if not slot.answered and now_s - slot.sent_s > timeout_s:
         return f"has sent no heartbeat for {timeout_s:g} s"
     late = now_s > _due_to_end_s(slot, sweeps) + MARGIN_S

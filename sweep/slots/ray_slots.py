@@ -34,10 +34,11 @@ ATTACH_S = 10.0  # to find out which slots of an earlier scheduler still respond
 REOPEN_S = 2.0
 UNAVAILABLE_S = 3.0  # a slot that cannot be reached for longer is lost
 RESEND_S = 0.25
-JUDGE_S = 0.5  # between the death of a slot on another node and the look at its node
+NODE_CHECK_S = 0.5  # between the death of a slot on another node and the look at its node
 REMOTE_POLL_S = 2.0  # between two answers of a slot on another node
 ABANDONED_S = 600.0  # without a call, after which a slot on another node ends its attempt
 NODES_S = 1.0  # between two looks at the nodes of the cluster
+CLOSE_S = 2.0
 log = logging.getLogger("podium.slots")
 
 
@@ -49,6 +50,17 @@ class _Call:
     acknowledged: int
     commands: bytes
     unavailable_since_s: float | None = None  # monotonic
+
+
+@dataclass(slots=True, eq=False)
+class _Session:
+    """A slot as this scheduler has opened it. Its loss ends the session once; late results of it are ignored."""
+
+    device_id: str
+    actor: Any
+    actor_name: str
+    number: int  # the slot's
+    calls: int = 0  # the number of the newest call
 
 
 class RaySlots:
@@ -66,13 +78,11 @@ class RaySlots:
         self._root = str(data.root)
         self._namespace = namespace
         self._epoch = epoch
-        self._actors: dict[str, Any] = {}  # by device
-        self._names: dict[str, str] = {}  # device -> actor name
         self._places: dict[str, SlotPlace] = {}  # by actor name
-        self._lock = threading.RLock()  # of what the thread that follows the nodes changes
-        self._sessions: dict[str, int] = {}
-        self._calls: dict[str, int] = {}  # device -> number of its newest call in this session
-        self._closed = False
+        self._sessions: dict[str, _Session] = {}  # by device
+        self._lock = threading.Lock()  # of the end of a session
+        self._closing = threading.Event()
+        self._follower: threading.Thread | None = None
 
     @property
     def count(self) -> int:
@@ -115,55 +125,58 @@ class RaySlots:
         From now on, the devices of a node that joins get slots, and those of a node that has left are lost.
         """
         self._update_nodes(self._nodes)
-        threading.Thread(target=self._follow_nodes, name="nodes", daemon=True).start()
+        self._follower = threading.Thread(target=self._follow_nodes, name="nodes", daemon=True)
+        self._follower.start()
 
     def send(self, device_id: str, acknowledged: int, commands: Sequence[SlotCommand]) -> None:
         """One call of `Slot.exchange`; its result, or the loss of the slot, goes to the inbox."""
-        number = self._calls[device_id] = self._calls[device_id] + 1
-        call = _Call(number, acknowledged, encode_commands(commands))
-        self._send(device_id, self._sessions[device_id], call)
+        session = self._sessions.get(device_id)
+        if session is None:
+            return  # its loss is already in the inbox, or will be in a moment
+        session.calls += 1
+        self._send(session, _Call(session.calls, acknowledged, encode_commands(commands)))
 
     def kill(self, device_id: str) -> None:
         """Kill a slot that is unresponsive, or does not end its attempt; a new one is created."""
-        self._kill_later(device_id)
-        if is_remote(device_id) and self._sessions.pop(device_id, None) is not None:
+        session = self._sessions.get(device_id)
+        if session is None:
+            return
+        _kill_later(session.actor_name)
+        if is_remote(device_id) and self._end(session):
             # Ray reports the death of an actor whose node cannot be reached only when it gives up the node.
-            self._on_lost(device_id, TimeoutError("its node does not answer"), Cause.NODE_LOST)
+            self._lose(session, TimeoutError("its node does not answer"), Cause.NODE_LOST)
 
     def close(self) -> None:
         """Ignore all further results."""
-        self._closed = True
-
-    def _kill_later(self, device_id: str) -> None:
-        """Kill a slot in a thread of its own: in a callback of Ray, `ray.kill` would wait for itself forever."""
-        name = self._names.get(device_id, "")
-        _later(0.0, lambda: _kill(name))
+        self._closing.set()
+        if self._follower is not None:
+            self._follower.join(timeout=CLOSE_S)
 
     # Calls. Callbacks of Ray must not call Ray: they run in its thread.
 
-    def _send(self, device_id: str, session: int, call: _Call) -> None:
-        if self._closed or session != self._sessions.get(device_id):
+    def _send(self, session: _Session, call: _Call) -> None:
+        if self._closing.is_set() or self._sessions.get(session.device_id) is not session:
             return
-        reference = self._actors[device_id].exchange.remote(session, call.number, call.acknowledged, call.commands)
-        reference.future().add_done_callback(lambda future: self._on_result(device_id, session, call, future))
+        reference = session.actor.exchange.remote(session.number, call.number, call.acknowledged, call.commands)
+        reference.future().add_done_callback(lambda future: self._on_result(session, call, future))
 
-    def _on_result(self, device_id: str, session: int, call: _Call, future: Future[bytes]) -> None:
-        if self._closed or session != self._sessions.get(device_id):
+    def _on_result(self, session: _Session, call: _Call, future: Future[bytes]) -> None:
+        if self._closing.is_set() or self._sessions.get(session.device_id) is not session:
             return
         try:
             events = decode_events(future.result())
         except ActorUnavailableError as error:
-            self._on_unavailable(device_id, session, call, error)
+            self._on_unavailable(session, call, error)
             return
         except Exception as error:  # noqa: BLE001 - RayActorError and its many relatives
-            if call.number == self._calls[device_id]:
-                self._on_died(device_id, error)
+            if self._end(session):
+                self._on_died(session, error)
             return
         # A newer call returns the same events.
-        if events is not None and call.number == self._calls[device_id]:
-            self._inbox.put(SlotEvents(device_id, events))
+        if events is not None and call.number == session.calls:
+            self._inbox.put(SlotEvents(session.device_id, events))
 
-    def _on_unavailable(self, device_id: str, session: int, call: _Call, error: Exception) -> None:
+    def _on_unavailable(self, session: _Session, call: _Call, error: Exception) -> None:
         """The slot could not be reached, which is not its death: whether the call arrived is unknown.
 
         It is sent again, also if a newer call waits, because the slot executes calls in their order.
@@ -171,29 +184,50 @@ class RaySlots:
         now_s = time.monotonic()
         if call.unavailable_since_s is None:
             call.unavailable_since_s = now_s
-        if now_s - call.unavailable_since_s < UNAVAILABLE_S or call.number != self._calls[device_id]:
-            _later(RESEND_S, lambda: self._send(device_id, session, call))
-            return
-        self._kill_later(device_id)  # frees the name, also if the node of the slot cannot be reached
-        self._on_lost(device_id, error, Cause.NODE_LOST)
+        if now_s - call.unavailable_since_s < UNAVAILABLE_S or call.number != session.calls:
+            _later(RESEND_S, lambda: self._send_again(session, call, error))
+        elif self._end(session):
+            _kill_later(session.actor_name)  # frees the name, also if the node of the slot cannot be reached
+            self._lose(session, error, Cause.NODE_LOST if is_remote(session.device_id) else _cause(error))
 
-    def _on_died(self, device_id: str, error: Exception) -> None:
+    def _send_again(self, session: _Session, call: _Call, error: Exception) -> None:
+        node = self._node_of(session)
+        if node is not None and node.name and node.refuses_connections():
+            if self._end(session):
+                _kill_later(session.actor_name)
+                self._lose(session, error, Cause.NODE_LOST)
+            return
+        self._send(session, call)
+
+    def _node_of(self, session: _Session) -> ClusterNode | None:
+        place = self._places.get(session.actor_name)
+        return None if place is None else self._nodes.get(place.node_id)
+
+    def _on_died(self, session: _Session, error: Exception) -> None:
         """A slot has died, alone or with its node, which for a node that was killed only its raylet tells in time."""
-        if not is_remote(device_id):
-            self._on_lost(device_id, error, _cause(error))
+        if not is_remote(session.device_id):
+            self._lose(session, error, _cause(error))
             return
-        place = self._places.get(self._names.get(device_id, ""))
-        node = None if place is None else self._nodes.get(place.node_id)
+        node = self._node_of(session)
 
-        def judge() -> None:
+        def report() -> None:
             gone = node is None or not node.is_reachable()
-            self._on_lost(device_id, error, Cause.NODE_LOST if gone else _cause(error))
+            self._lose(session, error, Cause.NODE_LOST if gone else _cause(error))
 
-        _later(JUDGE_S, judge)  # a node that ends may end the slot first
+        _later(NODE_CHECK_S, report)  # a node that ends may end the slot first
 
-    def _on_lost(self, device_id: str, error: Exception, cause: Cause) -> None:
-        self._inbox.put(SlotLost(device_id, f"worker lost: {_first_line(error)}", cause))
-        place = self._places.get(self._names.get(device_id, ""))
+    def _end(self, session: _Session) -> bool:
+        """End a session; whether it had not been ended before."""
+        with self._lock:
+            if self._sessions.get(session.device_id) is not session:
+                return False
+            del self._sessions[session.device_id]
+            return True
+
+    def _lose(self, session: _Session, error: Exception, cause: Cause) -> None:
+        """Report the loss of a slot whose session has been ended, and open a new one."""
+        self._inbox.put(SlotLost(session.device_id, f"worker lost: {_first_line(error)}", cause))
+        place = self._places.get(session.actor_name)
         if place is not None:
             self._reopen(place)
 
@@ -211,36 +245,30 @@ class RaySlots:
         return [SlotPlace(kind, position, node.node_id, node.name, count) for position in range(count)]
 
     def _follow_nodes(self) -> None:
-        while True:
-            time.sleep(NODES_S)
-            if self._closed:
-                return
+        while not self._closing.wait(NODES_S):
             try:
-                self._update_nodes(alive_nodes())
+                self._update_nodes(alive_nodes(self._nodes))
             except Exception as error:  # noqa: BLE001 - whatever the error of Ray, nodes may join later
                 log.warning("cannot list the nodes of the cluster, trying again: %s", _first_line(error))
 
     def _update_nodes(self, nodes: dict[str, ClusterNode]) -> None:
         """Create the slots that are missing on these nodes, and report those of other nodes as lost."""
-        with self._lock:
-            self._nodes = nodes
-            places = {place.actor_name: place for node in nodes.values() for place in self._places_of(node)}
-            gone = {name: place for name, place in self._places.items() if places.get(name) != place}
-            new = {name: place for name, place in places.items() if self._places.get(name) != place}
-            self._places = places
-        for place in gone.values():
+        places = {place.actor_name: place for node in nodes.values() for place in self._places_of(node)}
+        gone = [place for name, place in self._places.items() if places.get(name) != place]
+        new = [place for name, place in places.items() if self._places.get(name) != place]
+        self._nodes, self._places = nodes, places
+        for place in gone:
             self._on_node_gone(place)
-        for name, place in new.items():
-            if name in gone:  # its node has joined again
+        attached = {session.actor_name for session in list(self._sessions.values())}
+        for place in new:
+            if place.actor_name not in attached:
                 self._recreate(place)
-            elif name not in self._names.values():
-                self._create(place)
 
     def _on_node_gone(self, place: SlotPlace) -> None:
-        _kill(place.actor_name)  # Ray may still consider the actor alive
-        for device_id in [device_id for device_id, name in self._names.items() if name == place.actor_name]:
-            del self._names[device_id]
-            self._inbox.put(SlotLost(device_id, f"node {place.node_name} has left", Cause.NODE_LOST))
+        _kill_later(place.actor_name)  # Ray may still consider the actor alive
+        for session in list(self._sessions.values()):
+            if session.actor_name == place.actor_name and self._end(session):
+                self._inbox.put(SlotLost(session.device_id, f"node {place.node_name} has left", Cause.NODE_LOST))
 
     # Opening.
 
@@ -255,8 +283,8 @@ class RaySlots:
         return actor.open.remote(self._epoch)
 
     def _on_created(self, place: SlotPlace, actor: Any, future: Future[bytes]) -> None:
-        if self._closed:
-            return
+        if self._closing.is_set() or self._places.get(place.actor_name) != place:
+            return  # its node has left
         try:
             self._inbox.put(self._opened(place.actor_name, actor, future.result()))
         except FencedError as error:
@@ -267,10 +295,7 @@ class RaySlots:
 
     def _opened(self, name: str, actor: Any, result: bytes) -> SlotOpened:
         slot = SlotDescription.from_json(result)
-        self._actors[slot.name] = actor
-        self._names[slot.name] = name
-        self._sessions[slot.name] = slot.session
-        self._calls[slot.name] = 0
+        self._sessions[slot.name] = _Session(slot.name, actor, name, slot.session)
         device = Device(slot.name, slot.kind, slot.position, slot.node, slot.visible, slot.uuid, slot.pid, slot.threads)
         return SlotOpened(device, slot.running, slot.events)
 
@@ -278,7 +303,7 @@ class RaySlots:
         _later(REOPEN_S, lambda: self._recreate(place))
 
     def _recreate(self, place: SlotPlace) -> None:
-        if self._closed or self._places.get(place.actor_name) != place:
+        if self._closing.is_set() or self._places.get(place.actor_name) != place:
             return  # its node has left
         _kill(place.actor_name)
         try:
@@ -343,6 +368,11 @@ def _kill(name: str) -> None:
         ray.kill(ray.get_actor(name), no_restart=True)
     except (ValueError, RayError):
         pass
+
+
+def _kill_later(name: str) -> None:
+    """Kill a slot in a thread of its own: in a callback of Ray, `ray.kill` would wait for itself forever."""
+    _later(0.0, lambda: _kill(name))
 
 
 def _later(seconds: float, action: Callable[[], None]) -> None:

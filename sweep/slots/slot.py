@@ -385,7 +385,7 @@ class Slot:
         """End the attempt when it reaches one of its time limits."""
         while self._running is running:
             now_s = time.monotonic()
-            if now_s - self._called_s > self._abandoned_s:
+            if running.kill is None and now_s - self._called_s > self._abandoned_s:
                 self._kill(running, Kill(Cause.NODE_LOST, f"no scheduler has called for {self._abandoned_s:g} s"))
             due = running.deadline()
             if due is not None and now_s >= due[0]:

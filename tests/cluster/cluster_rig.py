@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 from podium.db.schema.engine import connect, sqlite_module
 from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
 from podium.sweep.runtime.node_settings import NodeSettings
+from podium.sweep.runtime.process_trees import children
 from podium.sweep.runtime.service_settings import DevicePlan, ServiceSettings
 from podium.sweep.slots import ray_connection_settings
 from podium.sweep.slots.ray_head import CLUSTER_PORT
@@ -24,6 +26,7 @@ SERVE = """
 import sys
 from pathlib import Path
 from podium.api.serve.startup import serve
+from podium.sweep.runtime.process_trees import children
 from podium.sweep.runtime.service_settings import ServiceSettings
 
 serve(ServiceSettings.load(Path(sys.argv[1])), lambda line: None)
@@ -58,13 +61,19 @@ class Cluster:
         self.service = self.head.start(
             [sys.executable, "-P", "-c", SERVE, str(settings.save())], stdout=self._log, stderr=self._log
         )
-        wait_for("the slots of the head are open", lambda: len(self.devices("ready")) == head_slots, START_S)
+        try:
+            wait_for("the slots of the head are open", lambda: len(self.devices("ready")) == head_slots, START_S)
+        except BaseException:
+            self._log.close()
+            print((folder / "serve.log").read_text()[-4000:])
+            raise
 
     def close(self) -> None:
         """Stop the service as Ctrl-C does."""
-        self.service.send_signal(signal.SIGTERM)
-        self.service.wait(timeout=30)
+        (serve,) = children(self.service.pid)  # below the process that entered the namespaces
+        os.kill(serve, signal.SIGTERM)
         self._log.close()
+        assert self.service.wait(timeout=30) == 0, "`podium serve` stops cleanly"
 
     def join(self, name: str, slots: int) -> Machine:
         """A new machine with this many CPU slots, which are open when this returns."""
@@ -83,8 +92,10 @@ class Cluster:
         return machine
 
     def take_out(self, machine: Machine) -> None:
-        """Kill a machine, and wait until its slots are known to be lost."""
+        """Kill a machine, end what still runs, and wait until its slots are known to be lost."""
         machine.kill()
+        for (sweep_id,) in self.rows("SELECT id FROM sweeps WHERE state IN ('queued', 'running', 'stopping')"):
+            self.command("sweep", "cancel", str(sweep_id), "--json")
         wait_for("its slots are lost", lambda: not self.devices("ready") & {f"{machine.name}:cpu-0"})
 
     def devices(self, state: str) -> set[str]:

@@ -2,7 +2,7 @@
 
 For tests of several nodes. Killing a machine kills all its processes at once; unplugging it is a cable that is cut, not
 a connection that is closed. The bridge is in a namespace of its own, so the network of the real machine is unchanged.
-All ends with the process that made it. Needs root and iproute2: `unavailable_reason` says what is missing.
+All processes end with the one that made them. Needs root and iproute2: `unavailable_reason` says what is missing.
 """
 
 from __future__ import annotations
@@ -10,19 +10,20 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from podium.sweep.runtime.process_title import process_name
 from podium.sweep.runtime.process_trees import children, die_with_parent
 from tests.repository import ROOT
 
 SUBNET = "10.77.0"
 _ALONE = ("--net", "--mount", "--pid", "--uts", "--fork", "--kill-child", "--mount-proc")
 _INIT = "hostname {name} && ip link set lo up && exec sleep infinity"
+_TRY = "ip link set lo up && ip link add bridge type bridge && ip link add one type veth peer name other"
 _SWITCH = "ip link set lo up && ip link add bridge type bridge && ip link set bridge up && exec sleep infinity"
 START_S = 10.0
 
@@ -31,9 +32,9 @@ def unavailable_reason() -> str:
     """Why no machines can be made here, or ""."""
     if os.geteuid() != 0:
         return "namespaces need root"
-    if missing := [program for program in ("unshare", "nsenter", "ip") if shutil.which(program) is None]:
+    if missing := [program for program in ("unshare", "nsenter", "ip", "hostname") if shutil.which(program) is None]:
         return f"{', '.join(missing)} not found: install util-linux and iproute2"
-    tried = subprocess.run(["unshare", *_ALONE, "ip", "link", "set", "lo", "up"], capture_output=True, text=True)
+    tried = subprocess.run(["unshare", *_ALONE, "sh", "-c", _TRY], capture_output=True, text=True)
     return "" if tried.returncode == 0 else f"namespaces are not permitted: {tried.stderr.strip()}"
 
 
@@ -45,23 +46,24 @@ class Network:
         self._switch = _start(["unshare", "--net", "sh", "-c", _SWITCH])
         self.machines: dict[str, Machine] = {}
         self._added = 0
-        _wait("the bridge is up", lambda: self.run("ip", "link", "show", "bridge", check=False).returncode == 0)
+        with _killed_on_error(self._switch):
+            _wait("the bridge is up", lambda: self.run("ip", "link", "show", "bridge", check=False).returncode == 0)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for machine in list(self.machines.values()):
-            machine.kill()
-        self._switch.kill()
-        self._switch.wait()
+        with contextlib.ExitStack() as stack:
+            stack.callback(_end, self._switch)
+            for machine in list(self.machines.values()):
+                stack.callback(machine.kill)
 
     def add(self, name: str) -> Machine:
         """A new machine with the next address; its folder is empty."""
         self._added += 1
         folder = self._folder / f"{self._added}-{name}"
         folder.mkdir(parents=True)
-        machine = self.machines[name] = Machine(name, f"{SUBNET}.{self._added}", folder, self)
+        machine = self.machines[name] = Machine(name, self._added, folder, self)
         return machine
 
     def run(self, *command: str, check: bool = True) -> subprocess.CompletedProcess[str]:
@@ -74,17 +76,18 @@ class Network:
 class Machine:
     """One machine: a host name, an address, a folder for its temporary files, and its processes."""
 
-    def __init__(self, name: str, address: str, folder: Path, network: Network) -> None:
+    def __init__(self, name: str, number: int, folder: Path, network: Network) -> None:
         self.name = name
-        self.address = address
+        self.address = f"{SUBNET}.{number}"
         self.folder = folder
         self._network = network
-        self._port = f"to-{name}"
+        self._port = f"port-{number}"  # never one of a machine that the kernel is still removing
         self._started: list[subprocess.Popen[Any]] = []
         self._outer = _start(["unshare", *_ALONE, "sh", "-c", _INIT.format(name=name)])
-        _wait(f"{name} has started", lambda: bool(children(self._outer.pid)))
-        (self._init,) = children(self._outer.pid)
-        self._connect()
+        with _killed_on_error(self._outer):
+            _wait(f"{name} has started", lambda: [process_name(pid) for pid in children(self._outer.pid)] == ["sleep"])
+            (self._init,) = children(self._outer.pid)
+            self._connect()
 
     @property
     def is_running(self) -> bool:
@@ -110,7 +113,9 @@ class Machine:
         return str(said)
 
     def processes(self) -> list[int]:
-        """The processes of this machine, by their ids outside of it."""
+        """The processes of this machine, by their ids outside of it; [] if it has ended."""
+        if not self.is_running:
+            return []
         here = _namespace(Path(f"/proc/{self._init}"))
         return [int(path.name) for path in Path("/proc").glob("[0-9]*") if _namespace(path) == here]
 
@@ -124,14 +129,11 @@ class Machine:
 
     def kill(self) -> None:
         """End it without a shutdown: the kernel kills all its processes."""
-        if self.is_running:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self._init, signal.SIGKILL)
-            self._outer.wait(timeout=START_S)
-            for process in self._started:
-                process.wait(timeout=START_S)
-                if process.stdout is not None:
-                    process.stdout.close()
+        _end(self._outer)  # with --kill-child, the kernel kills the first process of its namespace as well
+        for process in self._started:
+            process.wait(timeout=START_S)
+            if process.stdout is not None:
+                process.stdout.close()
         self._network.machines.pop(self.name, None)
 
     def _connect(self) -> None:
@@ -149,6 +151,20 @@ def _start(command: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
     """Start a process that ends with this one."""
     parent = os.getpid()
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=lambda: die_with_parent(parent), **options)
+
+
+def _end(process: subprocess.Popen[Any]) -> None:
+    process.kill()
+    process.wait(timeout=START_S)
+
+
+@contextlib.contextmanager
+def _killed_on_error(process: subprocess.Popen[Any]) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        _end(process)
+        raise
 
 
 def _namespace(process: Path) -> str:

@@ -47,7 +47,7 @@ def test_machines_reach_each_other_by_their_addresses_only(network: Network) -> 
     first.start([sys.executable, "-c", LISTEN])
     wait_for("it listens", lambda: _reads(second, first) == "first")
     assert _reads(second, second) == ""
-    assert not {"bridge", "to-first", "to-second"} & {name for _, name in socket.if_nameindex()}, "outside the rig"
+    assert not {"bridge", "port-1", "port-2"} & {name for _, name in socket.if_nameindex()}, "outside the rig"
 
 
 def test_cut_cable_is_silent_and_can_be_connected_again(network: Network) -> None:
@@ -75,5 +75,12 @@ def test_killed_machine_leaves_no_process(network: Network) -> None:
 def test_machine_has_its_own_name_and_processes(network: Network) -> None:
     machine = network.add("first")
     assert machine.run("hostname").strip() == "first"
-    shown = machine.run("ps", "-e", "-o", "comm=").split()
-    assert "sleep" in shown and len(shown) < 10
+    seen = machine.run(sys.executable, "-c", "import os; print(*filter(str.isdecimal, os.listdir('/proc')))").split()
+    assert "1" in seen and len(seen) < 10
+
+
+def test_machine_can_be_added_again_under_its_name(network: Network) -> None:
+    for _ in range(3):
+        machine = network.add("first")
+        assert machine.run("hostname").strip() == "first"
+        machine.kill()

@@ -11,10 +11,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 
 from podium.db.schema.engine import Database, connect, sqlite_module
+from podium.sweep.runtime.layout import RuntimeDirectory
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from tests.doctor import assert_no_breaches
 from tests.faults.journal import Journal, compare
@@ -117,9 +117,8 @@ def test_resumed_scheduler_writes_nothing_after_another_took_over(service: Runni
 
 
 def test_second_scheduler_on_same_data_is_refused(service: RunningService) -> None:
-    shown = " ".join(psutil.Process(_pid_of(service, "scheduler")).cmdline())
-    settings = shown[shown.index("{") : shown.rindex("}") + 1]
-    command = [sys.executable, "-P", "-m", "podium.sweep.scheduling.main", settings]
+    settings = RuntimeDirectory.of(service.data).settings_file
+    command = [sys.executable, "-P", "-m", "podium.sweep.scheduling.main", str(settings)]
     second = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert second.returncode == 1
     assert f"another scheduler uses the data directory {service.data.root}" in second.stderr

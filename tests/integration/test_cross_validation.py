@@ -69,9 +69,9 @@ def test_value_is_mean_over_folds_and_one_network_is_kept(slot: SlotDriver, name
 
 
 def test_interrupted_folds_resume_with_identical_results(slot: SlotDriver, tmp_path: Path) -> None:
-    whole = assignment_of(slot, "digits", "val_accuracy", epochs=60)
+    whole = assignment_of(slot, "digits", "val_accuracy", epochs=120)
     whole_events = slot.until(lambda event: isinstance(event, Ended), run(whole))
-    first = replace(assignment_of(slot, "digits", "val_accuracy", epochs=60), directory=str(tmp_path / "1"))
+    first = replace(assignment_of(slot, "digits", "val_accuracy", epochs=120), directory=str(tmp_path / "1"))
     events = slot.until(lambda event: isinstance(event, Started), run(first))
     (started,) = [event for event in events if isinstance(event, Started)]
     wait_for("a checkpoint is written", AttemptDirectory(Path(first.directory)).checkpoint.exists)

@@ -91,7 +91,7 @@ class FakeRay:
         self.nodes = {"id-head": ClusterNode("id-head", "", 0, 0)}
         self.created: list[SlotPlace] = []
         self._made: RaySlots | None = None
-        monkeypatch.setattr(ray_slots, "alive_nodes", lambda: dict(self.nodes))
+        monkeypatch.setattr(ray_slots, "alive_nodes", lambda known=None: dict(self.nodes))
         monkeypatch.setattr(ray_slots, "create_actor", self._create)
         monkeypatch.setattr(ray, "wait", self._wait)
         monkeypatch.setattr(ray, "get", self._get)
@@ -106,7 +106,6 @@ class FakeRay:
         """No thread may call Ray once it is no longer replaced: Ray would start."""
         if self._made is not None:
             self._made.close()
-            time.sleep(2 * ray_slots.NODES_S)
 
     def _create(self, place: SlotPlace, **_: object) -> FakeActor:
         self.created.append(place)
@@ -142,7 +141,7 @@ def fake_ray(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeRay]:
     monkeypatch.setattr(ray_slots, "RESEND_S", 0.02)
     monkeypatch.setattr(ray_slots, "REOPEN_S", 3600.0)
     monkeypatch.setattr(ray_slots, "NODES_S", 0.02)
-    monkeypatch.setattr(ray_slots, "JUDGE_S", 0.02)
+    monkeypatch.setattr(ray_slots, "NODE_CHECK_S", 0.02)
     made = FakeRay(monkeypatch)
     yield made
     made.close()
@@ -214,14 +213,15 @@ def test_older_call_is_sent_again_although_a_newer_one_waits(fake_ray: FakeRay) 
     assert actor.calls == [(1, 1), (2, 0), (1, 1)]
 
 
-def test_slot_that_stays_unavailable_is_killed_and_lost_with_its_node(fake_ray: FakeRay) -> None:
-    actor = FakeActor("cpu-0", exchanges=[UNAVAILABLE])
-    fake_ray.actors = {"slot-cpu-0": actor}
+@pytest.mark.parametrize(("device", "cause"), [("cpu-0", Cause.INFRASTRUCTURE), ("b:cpu-0", Cause.NODE_LOST)])
+def test_slot_that_stays_unavailable_is_killed_and_lost(fake_ray: FakeRay, device: str, cause: Cause) -> None:
+    actor = FakeActor(device, exchanges=[UNAVAILABLE])
+    fake_ray.actors = {f"slot-{device}": actor}
     slots, inbox = fake_ray.slots()
     slots.attach()
-    slots.send("cpu-0", 0, [])
+    slots.send(device, 0, [])
     lost = _next(inbox)
-    assert isinstance(lost, SlotLost) and (lost.device_id, lost.cause) == ("cpu-0", Cause.NODE_LOST)
+    assert isinstance(lost, SlotLost) and (lost.device_id, lost.cause) == (device, cause)
     assert _is_silent(inbox), "lost once"
     assert fake_ray.killed == [actor]
     assert fake_ray.killed_by[0] not in actor.called_by, "in a callback, ray.kill would wait for itself"
@@ -236,6 +236,25 @@ def test_dead_slot_is_lost_at_once(fake_ray: FakeRay) -> None:
     lost = _next(inbox)
     assert isinstance(lost, SlotLost) and lost.cause is Cause.INFRASTRUCTURE
     assert len(actor.calls) == 1
+
+
+def test_slot_is_lost_once_and_ignores_calls_until_it_is_open_again(
+    fake_ray: FakeRay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second loss would kill the slot that replaces it."""
+    monkeypatch.setattr(ray_slots, "REOPEN_S", 0.05)
+    slots, inbox = fake_ray.slots(1)
+    slots.open_missing()
+    _opened_ids(inbox, 1)
+    fake_ray.actors["slot-cpu-0"].exchanges = [ActorDiedError()]
+    for _ in range(3):  # the scheduler has not read the inbox yet
+        slots.send("cpu-0", 0, [])
+    assert isinstance(_next(inbox), SlotLost)
+    slots.send("cpu-0", 0, [])
+    slots.kill("cpu-0")
+    assert _opened_ids(inbox, 1) == {"cpu-0"}
+    assert _is_silent(inbox)
+    assert len(fake_ray.created) == 2
 
 
 # Nodes.
@@ -321,3 +340,19 @@ def test_dead_slot_of_another_node_is_lost_with_it_if_its_raylet_is_gone(
         slots.send("b:cpu-0", 0, [])
         lost = _next(inbox)
     assert isinstance(lost, SlotLost) and lost.cause is cause
+
+
+def test_unavailable_slot_is_lost_at_once_if_no_raylet_listens_on_its_node(
+    fake_ray: FakeRay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ray_slots, "UNAVAILABLE_S", 3600.0)
+    with socket.create_server(("127.0.0.1", 0)) as raylet:
+        address = raylet.getsockname()
+    fake_ray.nodes["id-b"] = ClusterNode("id-b", "b", 1, 0, address)
+    slots, inbox = fake_ray.slots(1)
+    slots.open_missing()
+    _opened_ids(inbox, 2)
+    fake_ray.actors["slot-b:cpu-0"].exchanges = [UNAVAILABLE]
+    slots.send("b:cpu-0", 0, [])
+    lost = _next(inbox)
+    assert isinstance(lost, SlotLost) and lost.cause is Cause.NODE_LOST

@@ -374,8 +374,38 @@ def test_slot_of_another_machine_is_lost_after_a_shorter_silence(make_rig: MakeR
     remote.device = replace(remote.device, device_id="b:cpu-0", node="b")
     rig.restart()
     rig.submit(run_cap=2)
+    for device_id in rig.pool.slots:
+        rig.pool.start(device_id)
+    rig.settle()
     tick(rig, int(REMOTE_TIMEOUT_S / TICK_S) + 2)
     assert rig.pool.killed == ["b:cpu-0"]
+
+
+def test_slot_of_another_machine_may_take_as_long_as_a_local_one_to_start_an_attempt(make_rig: MakeRig) -> None:
+    """It answers when its fork server has imported the packages of `program.preload`."""
+    rig = make_rig(1)
+    remote = rig.pool.slots["b:cpu-0"] = rig.pool.slots.pop("cpu-0")
+    remote.device = replace(remote.device, device_id="b:cpu-0", node="b")
+    rig.restart()
+    rig.pool.stop_replying("b:cpu-0")
+    rig.submit(run_cap=1)
+    tick(rig, int(REMOTE_TIMEOUT_S / TICK_S) + 2)
+    assert rig.pool.killed == []
+    tick(rig, int(HEARTBEAT_TIMEOUT_S / TICK_S))
+    assert rig.pool.killed == ["b:cpu-0"]
+
+
+def test_attempt_on_another_machine_is_never_sent_again_after_a_restart(make_rig: MakeRig) -> None:
+    """Whether it has started cannot be seen in the files of this machine."""
+    rig = make_rig(1)
+    remote = rig.pool.slots["b:cpu-0"] = rig.pool.slots.pop("cpu-0")
+    remote.device = replace(remote.device, device_id="b:cpu-0", node="b")
+    rig.restart()
+    rig.pool.drops_calls = True
+    rig.submit(run_cap=1)
+    rig.pool.drops_calls = False
+    rig.restart()
+    assert rig.pool.placed == [("b:cpu-0", AttemptKey(1, 2))]
 
 
 def test_lost_node_uses_a_budget_of_its_own_and_blames_no_device(rig: Rig) -> None:
