@@ -16,7 +16,7 @@ from podium.ensemble.values.prediction import Uncertainty
 Predictions = NDArray[np.float32]
 _ELEMENTWISE = frozenset({Rule.MEDIAN, Rule.TRIMMED_MEAN})  # their results on probabilities need not sum
 TRIM_FROM = 3  # minimum number of members to trim
-_MANY_ELEMENTS = 512  # of one member
+MANY_ELEMENTS = 512  # of one member
 _TINY = np.finfo(np.float32).tiny
 
 
@@ -98,7 +98,7 @@ def _mean(predictions: Predictions, weights: NDArray[np.float32]) -> Predictions
 
     With many elements `accumulate` is several times slower than `+=`; with few they differ by microseconds.
     """
-    if predictions[0].size < _MANY_ELEMENTS:
+    if predictions[0].size < MANY_ELEMENTS:
         weighted = predictions * weights.reshape(-1, *[1] * (predictions.ndim - 1))
         return np.asarray(np.add.accumulate(weighted, axis=0, out=weighted)[-1])
     total: Predictions = predictions[0] * weights[0]

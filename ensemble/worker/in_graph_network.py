@@ -75,7 +75,7 @@ class GroupRunner:
         except ValueError as error:
             return GroupOutputs(self.group, [], [], dict.fromkeys(self.group.positions, reason(error)))
         try:
-            answers = self._compute(len(rows))(rows)
+            answers = self.plan_of(len(rows))(rows)
         except Exception as error:  # noqa: BLE001 - caused by a member or the plan
             return self._one_by_one(rows, error)
         return GroupOutputs(self.group, [answers], list(self.group.positions))
@@ -89,7 +89,8 @@ class GroupRunner:
             "fell_back": self._fell_back,
         }
 
-    def _compute(self, rows: int) -> Callable[[torch.Tensor], torch.Tensor]:
+    def plan_of(self, rows: int) -> Callable[[torch.Tensor], torch.Tensor]:
+        """How this many rows are computed."""
         choice = self.choices.get(size_of(rows))
         return self.plans.run_loop if choice is None else choice.compute
 
@@ -151,7 +152,7 @@ class InGraphNetwork:
         began = time.perf_counter()
         budget_s = budget_s or (SLOW_WARM_S if slow else WARM_S)
         samples = plan_selection.samples(features, torch.device("cpu"), self._example)
-        self._choose_threads(samples)
+        self.choose_threads(samples)
         for group in self.runners:
             group.warm(samples, budget_s / len(self.runners), slow, self._threads)
         if self._placeholders():
@@ -174,7 +175,7 @@ class InGraphNetwork:
         """Input rows that the members accept."""
         return known_rows(rows, features, self._example)
 
-    def _choose_threads(self, samples: Mapping[int, torch.Tensor]) -> None:
+    def choose_threads(self, samples: Mapping[int, torch.Tensor]) -> None:
         """Choose the number of threads for each operation: one, or the allowed number if that is faster.
 
         Small operations synchronize too often to profit from several threads. The two take turns, and their times are
@@ -184,13 +185,13 @@ class InGraphNetwork:
         if most == 1 or any(running.group.device.type == "cuda" for running in self.runners):
             return
         for size, sample in samples.items():
-            took_us = self._time_threads(sample[: self._quick_rows(sample)], (1, most))
+            took_us = self._time_threads(sample[: self.quick_rows(sample)], (1, most))
             ratio = statistics.median(plan_selection.relative(took_us[most], took_us[1]))
             self._threads[size] = most if ratio < SEVERAL_BELOW else 1
 
-    def _quick_rows(self, sample: torch.Tensor) -> int:
+    def quick_rows(self, sample: torch.Tensor) -> int:
         """As many rows as are computed in `MAX_TIMED_S`, at least those of the batch size below."""
-        took_s = _timed_us(self._serial, sample[: SIZES[1]]) / 1e6
+        took_s = timed_us(self._serial, sample[: SIZES[1]]) / 1e6
         return max(SIZES[1] + 1, int(MAX_TIMED_S / took_s * SIZES[1]))
 
     def _time_threads(self, rows: torch.Tensor, numbers: Sequence[int]) -> dict[int, list[float]]:
@@ -203,7 +204,7 @@ class InGraphNetwork:
                 break
             for threads, times in took_us.items():
                 use_threads(threads)
-                took = _timed_us(self._serial, rows)
+                took = timed_us(self._serial, rows)
                 if done >= 0:
                     times.append(took)
         return took_us
@@ -226,7 +227,7 @@ class InGraphNetwork:
             took: dict[str, float] = {}
             for _ in range(2):  # the first run starts the threads
                 for name, run in (("one after the other", self._serial), ("at once", self._threaded)):
-                    took[name] = min(_timed_us(run, sample) for _ in range(5 if size < SIZES[-1] else 2))
+                    took[name] = min(timed_us(run, sample) for _ in range(5 if size < SIZES[-1] else 2))
             self._took_us[size] = {name: round(us, 1) for name, us in took.items()}
             self.at_once[size] = took["at once"] < took["one after the other"] * plan_selection.MARGIN
 
@@ -269,7 +270,7 @@ def known_rows(rows: int, features: int, example: torch.Tensor | None) -> NDArra
     return np.resize(example.numpy(), (rows, features))
 
 
-class _ThreadNumber:
+class ThreadNumber:
     """The number that was set last. PyTorch sets that of OpenMP in the calling thread, of MKL in the process."""
 
     last: int | None = None
@@ -277,9 +278,9 @@ class _ThreadNumber:
 
 def use_threads(threads: int) -> None:
     """Set the number of threads of each operation, before each computation in any thread; nearly free if unchanged."""
-    if torch.get_num_threads() != threads or _ThreadNumber.last != threads:
+    if torch.get_num_threads() != threads or ThreadNumber.last != threads:
         torch.set_num_threads(threads)
-        _ThreadNumber.last = threads
+        ThreadNumber.last = threads
 
 
 def size_of(rows: int) -> int:
@@ -313,7 +314,8 @@ def _pinned(tensor: torch.Tensor) -> torch.Tensor:
     return torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True).copy_(tensor, non_blocking=True)
 
 
-def _timed_us(run: Callable[[torch.Tensor], object], rows: torch.Tensor) -> float:
+def timed_us(run: Callable[[torch.Tensor], object], rows: torch.Tensor) -> float:
+    """The time of one computation in microseconds."""
     began = time.perf_counter()
     run(rows)
     return (time.perf_counter() - began) * 1e6

@@ -88,7 +88,7 @@ class WorkerServer:
         self._known_row = known_row  # (1, features) that the network accepts; None: zeros
         self._width: int | None = None  # of the last rows that were computed successfully
         self._closing = threading.Event()
-        self._computing = threading.Lock()  # held by the thread that computes
+        self.computing = threading.Lock()  # held by the thread that computes
         self._threads = [threading.Thread(target=self._guard, name=f"worker-{n}", daemon=True) for n in range(_THREADS)]
 
     def start(self) -> None:
@@ -127,17 +127,18 @@ class WorkerServer:
     def _run(self) -> None:
         while not self._closing.is_set():
             for sender, frames in self._messages.receive():
-                self._accept(sender, frames)
+                self.accept(sender, frames)
             # Again: the other thread may have queued a request after the last look and before the release.
-            while not self._queue.empty and self._computing.acquire(blocking=False):
+            while not self._queue.empty and self.computing.acquire(blocking=False):
                 try:
-                    self._compute()
+                    self.compute()
                 finally:
-                    self._computing.release()
+                    self.computing.release()
 
     # The thread that has received.
 
-    def _accept(self, sender: int, frames: list[bytes]) -> None:
+    def accept(self, sender: int, frames: list[bytes]) -> None:
+        """Queue the requests of a message, or refuse those that cannot be queued."""
         try:
             requests = unpack_requests(frames)
         except WireError as error:
@@ -160,7 +161,7 @@ class WorkerServer:
 
     # The thread that computes.
 
-    def _compute(self) -> None:
+    def compute(self) -> None:
         """Compute until no request is queued or the server is closing."""
         waiting: list[QueuedRequest] = []
         wait_s = 0.0

@@ -15,7 +15,7 @@ import sys
 import threading
 from pathlib import Path
 
-_libc = ctypes.PyDLL(None, use_errno=True)  # keeps the interpreter lock during the call, as os.fork does
+LIBC = ctypes.PyDLL(None, use_errno=True)  # keeps the interpreter lock during the call, as os.fork does
 
 
 def fork_without_hooks() -> int:
@@ -30,7 +30,7 @@ def fork_without_hooks() -> int:
             f"fork_without_hooks needs a process with one thread; {threading.active_count()} are running"
         )
     sys.audit("os.fork")
-    pid = int(_libc.fork())
+    pid = int(LIBC.fork())
     if pid < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))

@@ -14,11 +14,11 @@ class Changes:
     """The changes of an object; all calls are made in one event loop."""
 
     def __init__(self) -> None:
-        self._waiting: set[asyncio.Future[None]] = set()
+        self.waiting: set[asyncio.Future[None]] = set()
 
     def notify(self) -> None:
         """Announce a change."""
-        for waiting in self._waiting:
+        for waiting in self.waiting:
             if not waiting.done():
                 waiting.set_result(None)
 
@@ -36,8 +36,8 @@ class Changes:
 
     async def _next(self) -> None:
         waiting = asyncio.get_running_loop().create_future()
-        self._waiting.add(waiting)
+        self.waiting.add(waiting)
         try:
             await waiting
         finally:
-            self._waiting.discard(waiting)
+            self.waiting.discard(waiting)

@@ -211,12 +211,12 @@ def test_threads_are_compared_by_round_and_slow_networks_on_fewer_rows(
             return len(sample) * row_us
         return len(sample) * row_us * next(load) * (several if torch.get_num_threads() > 1 else 1)
 
-    monkeypatch.setattr(in_graph_network, "_timed_us", time_us)
+    monkeypatch.setattr(in_graph_network, "timed_us", time_us)
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(2)
         ensemble = traced_network([placed(network(0))])
-        ensemble._choose_threads({1024: torch.zeros((1024, 64))})
+        ensemble.choose_threads({1024: torch.zeros((1024, 64))})
         assert ensemble.plan()["threads"]["1024"] == threads
         assert timed[0] == 64 and set(timed[1:]) == {rows}
     finally:
@@ -226,15 +226,15 @@ def test_threads_are_compared_by_round_and_slow_networks_on_fewer_rows(
 def test_slow_network_is_timed_on_at_least_the_rows_above_the_size_below(monkeypatch: pytest.MonkeyPatch) -> None:
     ensemble, sample = traced_network([placed(network(0))]), torch.zeros((1024, 64))
     for took_us, rows in ((1e9, 65), (100_000, 128), (10, 1_280_000)):  # of 64 rows
-        monkeypatch.setattr(in_graph_network, "_timed_us", lambda _, __, took_us=took_us: took_us)
-        assert ensemble._quick_rows(sample) == rows
+        monkeypatch.setattr(in_graph_network, "timed_us", lambda _, __, took_us=took_us: took_us)
+        assert ensemble.quick_rows(sample) == rows
 
 
 def test_number_of_threads_is_also_set_when_another_thread_has_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     """OpenMP has a number for each thread, MKL one for the process."""
     was_set: list[int] = []
     monkeypatch.setattr(torch, "set_num_threads", was_set.append)
-    monkeypatch.setattr(in_graph_network._ThreadNumber, "last", None)
+    monkeypatch.setattr(in_graph_network.ThreadNumber, "last", None)
     for own_number in (1, 1, 2, 1, 1, 2):  # threads that have computed with 1 and with 2 take turns
         monkeypatch.setattr(torch, "get_num_threads", lambda own_number=own_number: own_number)
         in_graph_network.use_threads(own_number)
@@ -281,7 +281,7 @@ def test_plan_is_discarded_when_it_raises_but_loop_works(monkeypatch: pytest.Mon
     def broken(_: torch.Tensor) -> torch.Tensor:
         raise RuntimeError("out of luck")
 
-    monkeypatch.setattr(GroupRunner, "_compute", lambda *_: broken)
+    monkeypatch.setattr(GroupRunner, "plan_of", lambda *_: broken)
     found = ensemble.predict(ROWS)
     assert not found.failed and found.combined is not None
     np.testing.assert_allclose(found.predictions, looped(network(0), network(1)), atol=1e-6)

@@ -172,7 +172,7 @@ def test_row_does_not_depend_on_its_batch(case: tuple[Combination, Array, list[i
     np.testing.assert_allclose(alone[0], whole[row], atol=1e-7)
 
 
-@given(weights_of, st.integers(2, 9) | st.just(2 * combine_module._MANY_ELEMENTS), seeds)
+@given(weights_of, st.integers(2, 9) | st.just(2 * combine_module.MANY_ELEMENTS), seeds)
 def test_mean_of_one_value_is_bitwise_equal_to_its_mean_in_a_batch(weights: list[float], rows: int, seed: int) -> None:
     combination = Combination(Task.REGRESSION, Rule.MEAN, tuple(weights))
     values = np.random.default_rng(seed).standard_normal((len(weights), rows, 1)).astype(np.float32)

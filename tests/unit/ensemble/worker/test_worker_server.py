@@ -243,7 +243,7 @@ def test_single_request_is_computed_by_the_thread_that_received_it(
     client: Client, server: WorkerServer, network: FakeNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     threads: list[tuple[str, str]] = []
-    accept, predict = server._accept, network.predict
+    accept, predict = server.accept, network.predict
 
     def recorded(step: str, call: Callable[..., Any]) -> Callable[..., Any]:
         def run(*arguments: object) -> Any:
@@ -252,12 +252,12 @@ def test_single_request_is_computed_by_the_thread_that_received_it(
 
         return run
 
-    monkeypatch.setattr(server, "_accept", recorded("receive", accept))
+    monkeypatch.setattr(server, "accept", recorded("receive", accept))
     monkeypatch.setattr(network, "predict", recorded("compute", predict))
     for _ in range(20):
         client.send()
         client.reply()
-        while server._computing.locked():  # it looks for further requests after a reply
+        while server.computing.locked():  # it looks for further requests after a reply
             time.sleep(0.001)
     assert [step for step, _ in threads] == ["receive", "compute"] * 20
     for (_, receiving), (_, computing) in zip(threads[::2], threads[1::2], strict=True):
@@ -267,7 +267,7 @@ def test_single_request_is_computed_by_the_thread_that_received_it(
 def test_request_that_arrives_as_the_other_thread_stops_computing_is_computed(
     client: Client, server: WorkerServer, network: FakeNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    compute, lingered = server._compute, threading.Event()
+    compute, lingered = server.compute, threading.Event()
     late: list[int] = []
 
     def compute_and_linger() -> None:
@@ -281,7 +281,7 @@ def test_request_that_arrives_as_the_other_thread_stops_computing_is_computed(
             client.catch_up()
             lingered.set()
 
-    monkeypatch.setattr(server, "_compute", compute_and_linger)
+    monkeypatch.setattr(server, "compute", compute_and_linger)
     client.send()
     assert lingered.wait(PATIENCE_S)
     assert client.reply().request_id == late[0]

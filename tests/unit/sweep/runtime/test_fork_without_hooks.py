@@ -66,7 +66,7 @@ def test_refused_fork_is_an_os_error(monkeypatch: pytest.MonkeyPatch) -> None:
             ctypes.set_errno(errno.EAGAIN)
             return -1
 
-    monkeypatch.setattr(fork_without_hooks, "_libc", _Refuses)
+    monkeypatch.setattr(fork_without_hooks, "LIBC", _Refuses)
     monkeypatch.setattr(threading, "active_count", lambda: 1)
     with pytest.raises(BlockingIOError):
         fork_without_hooks.fork_without_hooks()

@@ -47,6 +47,6 @@ def test_canceled_waiter_is_forgotten() -> None:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         changes.notify()
-        return len(changes._waiting)
+        return len(changes.waiting)
 
     assert asyncio.run(scenario()) == 0
