@@ -37,7 +37,7 @@ DISK_FULL_BYTES = 1 << 20
 FIRST_BACKOFF_S = 0.1
 MAX_BACKOFF_S = 2.0  # a component that is killed repeatedly is back within 5 s
 STABLE_S = 30.0  # uptime after which the backoff is reset
-_MODULES = {
+MODULES = {
     "ray": "podium.sweep.slots.ray_component",
     "api": "podium.api.rest.main",
     "gateway": "podium.api.gateway.main",
@@ -54,7 +54,7 @@ class _Component:
     """A component of the service and its process."""
 
     name: str
-    kind: str  # key of `_MODULES`; several gateways have different names
+    kind: str  # key of `MODULES`; several gateways have different names
     process: ChildProcess | subprocess.Popen[bytes] | None = None
     stdin_fd: int | None = None  # writes to its standard input
     ready_fd: int | None = None
@@ -185,7 +185,7 @@ class Supervisor:
     # One component.
 
     def _settings_file(self) -> Path:
-        """The settings for a component; written again if somebody has tidied the runtime directory."""
+        """The settings for a component; written again if the file was removed from the runtime directory."""
         path = self._settings.runtime.settings_file
         if not self._has_saved_settings or not path.exists():
             try:
@@ -206,7 +206,7 @@ class Supervisor:
         stdin, component.stdin_fd = os.pipe() if component.kind in ("ray", *_ON_RAY) else (_open_null(), None)
         with (self._settings.data.logs / f"{component.name}.log").open("ab") as log:
             component.process = start_process(
-                _MODULES[component.kind],
+                MODULES[component.kind],
                 [str(self._settings_file()), component.name],
                 environment,
                 (stdin, log.fileno(), log.fileno()),
@@ -390,7 +390,7 @@ class Supervisor:
 
 
 def _components(settings: ServiceSettings) -> Iterator[_Component]:
-    for kind in _MODULES:
+    for kind in MODULES:
         for name in settings.gateway_names if kind == "gateway" else (kind,):
             yield _Component(name, kind)
 

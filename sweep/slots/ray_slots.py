@@ -143,7 +143,7 @@ class RaySlots:
             return
         _kill_later(session.actor_name)
         if is_remote(device_id) and self._end(session):
-            # Ray reports the death of an actor whose node cannot be reached only when it gives up the node.
+            # Ray reports the death of an actor on an unreachable node only when it declares the node dead.
             self._lose(session, TimeoutError("its node does not answer"), Cause.NODE_LOST)
 
     def close(self) -> None:

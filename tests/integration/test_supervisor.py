@@ -30,7 +30,7 @@ from podium.sweep.runtime.service_settings import ServiceSettings
 
 supervisor.TICK_S = 0.1
 supervisor.Heartbeats = lambda: Heartbeats(silent_s=1.0, hung_s=3.0)
-supervisor._MODULES.update(dict.fromkeys(supervisor._MODULES, "tests.heartbeat_component"))
+supervisor.MODULES.update(dict.fromkeys(supervisor.MODULES, "tests.heartbeat_component"))
 supervisor.Supervisor(ServiceSettings.load(Path(sys.argv[1])), lambda line: print(line, flush=True)).run()
 """
 
