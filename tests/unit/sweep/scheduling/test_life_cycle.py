@@ -421,6 +421,14 @@ def test_lost_node_uses_a_budget_of_its_own_and_blames_no_device(rig: Rig) -> No
     assert [end.cause for end in rig.trials()[0].attempts.values() if end] == [Cause.NODE_LOST] * 5
 
 
+def test_lost_node_does_not_clear_the_failures_of_a_device(rig: Rig) -> None:
+    rig.submit(run_cap=9, retries={"infrastructure": 0, "node_lost": 0})
+    for cause in (Cause.INFRASTRUCTURE, Cause.INFRASTRUCTURE, Cause.NODE_LOST, Cause.INFRASTRUCTURE):
+        rig.pool.fail("cpu-0", cause)
+        rig.settle()
+    assert rig.recorder.devices["cpu-0"].state == "drained"
+
+
 def test_trial_whose_node_was_lost_waits_for_another_node_for_limited_time(make_rig: MakeRig) -> None:
     rig = make_rig(3, nodes=["a", "a", "b"])
     rig.submit(run_cap=3)
