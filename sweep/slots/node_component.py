@@ -1,7 +1,7 @@
 """Runs the raylet and the process template of a node under a guardian, as `ray_component` does on the head.
 
-`python -P -m podium.sweep.slots.node_component FILE`. It ends on SIGTERM, or when the raylet exits: the head has stopped,
-or has declared this node dead.
+`python -P -m podium.sweep.slots.node_component FILE`. It ends on SIGTERM, or when the raylet exits: the head has
+stopped, or has declared this node dead.
 """
 
 from __future__ import annotations
