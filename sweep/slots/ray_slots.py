@@ -30,16 +30,22 @@ from podium.sweep.values.device import Device, is_remote
 from podium.sweep.values.errors import FencedError, NoDeviceError
 from podium.sweep.values.failure_causes import Cause
 
-ATTACH_S = 10.0  # to find out which slots of an earlier scheduler still respond, all together
-REOPEN_S = 2.0
-UNAVAILABLE_S = 3.0  # a slot that cannot be reached for longer is lost
-RESEND_S = 0.25
-NODE_CHECK_S = 0.5  # between the death of a slot on another node and the look at its node
-REMOTE_POLL_S = 2.0  # between two answers of a slot on another node
-ABANDONED_S = 600.0  # without a call, after which a slot on another node ends its attempt
-NODES_S = 1.0  # between two looks at the nodes of the cluster
-CLOSE_S = 2.0
 log = logging.getLogger("podium.slots")
+
+
+@dataclass(frozen=True, slots=True)
+class SlotTimings:
+    """Waits and time limits of `RaySlots`, in seconds."""
+
+    attach_s: float = 10.0  # to find out which slots of an earlier scheduler still respond, all together
+    reopen_s: float = 2.0  # between the loss of a slot and the creation of a new one
+    unavailable_s: float = 3.0  # a slot that cannot be reached for longer is lost
+    resend_s: float = 0.25  # between two tries of a call that cannot reach its slot
+    nodes_s: float = 1.0  # between two looks at the nodes of the cluster
+    node_check_s: float = 0.5  # between the death of a slot on another node and the look at its node
+    remote_poll_s: float = 2.0  # between two answers of a slot on another node
+    abandoned_s: float = 600.0  # without a call, after which a slot on another node ends its attempt
+    close_s: float = 2.0  # to wait for the thread that follows the nodes
 
 
 @dataclass(slots=True)
@@ -66,7 +72,16 @@ class _Session:
 class RaySlots:
     """See `podium.sweep.lifecycle.scheduler_ports.SlotPool`."""
 
-    def __init__(self, inbox: Inbox, plan: DevicePlan, *, data: DataDirectory, namespace: str, epoch: int) -> None:
+    def __init__(
+        self,
+        inbox: Inbox,
+        plan: DevicePlan,
+        *,
+        data: DataDirectory,
+        namespace: str,
+        epoch: int,
+        timings: SlotTimings = SlotTimings(),
+    ) -> None:
         """`epoch`: of this scheduler; a slot refuses a scheduler with a lower epoch than that of an earlier one."""
         self._inbox = inbox
         self._plan = plan
@@ -78,6 +93,7 @@ class RaySlots:
         self._root = str(data.root)
         self._namespace = namespace
         self._epoch = epoch
+        self._timings = timings
         self._places: dict[str, SlotPlace] = {}  # by actor name
         self._sessions: dict[str, _Session] = {}  # by device
         self._lock = threading.Lock()  # of the end of a session
@@ -95,7 +111,7 @@ class RaySlots:
         Raises `FencedError` if a later scheduler has already opened one of them.
         """
         actors = {name: actor for name in sorted(list_named_actors()) if (actor := _slot_actor(name)) is not None}
-        until_s = time.monotonic() + ATTACH_S
+        until_s = time.monotonic() + self._timings.attach_s
         found: list[SlotOpened] = []
         while actors:
             opening = {name: self._open(name, actor) for name, actor in actors.items()}
@@ -116,7 +132,7 @@ class RaySlots:
                 break
             actors = unavailable
             if actors:
-                time.sleep(RESEND_S)
+                time.sleep(self._timings.resend_s)
         return found
 
     def open_missing(self) -> None:
@@ -150,7 +166,7 @@ class RaySlots:
         """Ignore all further results."""
         self._closing.set()
         if self._follower is not None:
-            self._follower.join(timeout=CLOSE_S)
+            self._follower.join(timeout=self._timings.close_s)
 
     # Calls. Callbacks of Ray must not call Ray: they run in its thread.
 
@@ -184,8 +200,8 @@ class RaySlots:
         now_s = time.monotonic()
         if call.unavailable_since_s is None:
             call.unavailable_since_s = now_s
-        if now_s - call.unavailable_since_s < UNAVAILABLE_S or call.number != session.calls:
-            _later(RESEND_S, lambda: self._send_again(session, call, error))
+        if now_s - call.unavailable_since_s < self._timings.unavailable_s or call.number != session.calls:
+            _later(self._timings.resend_s, lambda: self._send_again(session, call, error))
         elif self._end(session):
             _kill_later(session.actor_name)  # frees the name, also if the node of the slot cannot be reached
             self._lose(session, error, Cause.NODE_LOST if is_remote(session.device_id) else _cause(error))
@@ -214,7 +230,7 @@ class RaySlots:
             gone = node is None or not node.is_reachable()
             self._lose(session, error, Cause.NODE_LOST if gone else _cause(error))
 
-        _later(NODE_CHECK_S, report)  # a node that ends may end the slot first
+        _later(self._timings.node_check_s, report)  # a node that ends may end the slot first
 
     def _end(self, session: _Session) -> bool:
         """End a session; whether it had not been ended before."""
@@ -245,7 +261,7 @@ class RaySlots:
         return [SlotPlace(kind, position, node.node_id, node.name, count) for position in range(count)]
 
     def _follow_nodes(self) -> None:
-        while not self._closing.wait(NODES_S):
+        while not self._closing.wait(self._timings.nodes_s):
             try:
                 self._update_nodes(alive_nodes(self._nodes))
             except Exception as error:  # noqa: BLE001 - whatever the error of Ray, nodes may join later
@@ -279,7 +295,7 @@ class RaySlots:
 
     def _open(self, name: str, actor: Any) -> Any:
         if is_remote(name):
-            return actor.open.remote(self._epoch, REMOTE_POLL_S, ABANDONED_S)
+            return actor.open.remote(self._epoch, self._timings.remote_poll_s, self._timings.abandoned_s)
         return actor.open.remote(self._epoch)
 
     def _on_created(self, place: SlotPlace, actor: Any, future: Future[bytes]) -> None:
@@ -300,7 +316,7 @@ class RaySlots:
         return SlotOpened(device, slot.running, slot.events)
 
     def _reopen(self, place: SlotPlace) -> None:
-        _later(REOPEN_S, lambda: self._recreate(place))
+        _later(self._timings.reopen_s, lambda: self._recreate(place))
 
     def _recreate(self, place: SlotPlace) -> None:
         if self._closing.is_set() or self._places.get(place.actor_name) != place:

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +24,14 @@ from podium.sweep.runtime.service_settings import DevicePlan
 from podium.sweep.slots import ray_slots
 from podium.sweep.slots.ray_nodes import ClusterNode
 from podium.sweep.slots.ray_slot_actor import ACTOR_PREFIX, SlotPlace
-from podium.sweep.slots.ray_slots import ABANDONED_S, REMOTE_POLL_S, RaySlots
+from podium.sweep.slots.ray_slots import RaySlots, SlotTimings
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.errors import FencedError
 from podium.sweep.values.failure_causes import Cause
 
 UNAVAILABLE = ActorUnavailableError("no route to the node", None)
 STOP = StopAttempt(AttemptKey(1, 1), Cause.CANCELLED)
+FAST = SlotTimings(attach_s=0.5, unavailable_s=0.3, resend_s=0.02, reopen_s=3600.0, nodes_s=0.02, node_check_s=0.02)
 Answer = bytes | Exception | None  # None: no answer
 
 
@@ -96,10 +98,11 @@ class FakeRay:
         monkeypatch.setattr(ray, "wait", self._wait)
         monkeypatch.setattr(ray, "get", self._get)
 
-    def slots(self, count: int | None = None) -> tuple[RaySlots, Inbox]:
+    def slots(self, count: int | None = None, timings: SlotTimings = FAST) -> tuple[RaySlots, Inbox]:
         inbox: Inbox = Inbox()
         plan = DevicePlan("cpu", count or len(self.actors))
-        self._made = RaySlots(inbox, plan, data=DataDirectory(Path("data")), namespace="podium-test", epoch=7)
+        data = DataDirectory(Path("data"))
+        self._made = RaySlots(inbox, plan, data=data, namespace="podium-test", epoch=7, timings=timings)
         return self._made, inbox
 
     def close(self) -> None:
@@ -136,12 +139,6 @@ class FakeRay:
 
 @pytest.fixture
 def fake_ray(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeRay]:
-    monkeypatch.setattr(ray_slots, "ATTACH_S", 0.5)
-    monkeypatch.setattr(ray_slots, "UNAVAILABLE_S", 0.3)
-    monkeypatch.setattr(ray_slots, "RESEND_S", 0.02)
-    monkeypatch.setattr(ray_slots, "REOPEN_S", 3600.0)
-    monkeypatch.setattr(ray_slots, "NODES_S", 0.02)
-    monkeypatch.setattr(ray_slots, "NODE_CHECK_S", 0.02)
     made = FakeRay(monkeypatch)
     yield made
     made.close()
@@ -169,7 +166,7 @@ def test_attach_opens_all_slots_at_once_and_replaces_those_without_an_answer(fak
     slots, _ = fake_ray.slots()
     began = time.monotonic()
     assert _opened(slots.attach()) == ["cpu-5"]
-    assert time.monotonic() - began < 2 * ray_slots.ATTACH_S, "one after the other would take five times as long"
+    assert time.monotonic() - began < 2 * FAST.attach_s, "one after the other would take five times as long"
     assert fake_ray.killed == silent
     assert fake_ray.actors["slot-cpu-5"].opened_with == [(7,)]
 
@@ -238,12 +235,9 @@ def test_dead_slot_is_lost_at_once(fake_ray: FakeRay) -> None:
     assert len(actor.calls) == 1
 
 
-def test_slot_is_lost_once_and_ignores_calls_until_it_is_open_again(
-    fake_ray: FakeRay, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_slot_is_lost_once_and_ignores_calls_until_it_is_open_again(fake_ray: FakeRay) -> None:
     """A second loss would kill the slot that replaces it."""
-    monkeypatch.setattr(ray_slots, "REOPEN_S", 0.05)
-    slots, inbox = fake_ray.slots(1)
+    slots, inbox = fake_ray.slots(1, replace(FAST, reopen_s=0.05))
     slots.open_missing()
     _opened_ids(inbox, 1)
     fake_ray.actors["slot-cpu-0"].exchanges = [ActorDiedError()]
@@ -313,7 +307,7 @@ def test_silent_slot_of_another_node_is_lost_when_it_is_killed(fake_ray: FakeRay
     slots.open_missing()
     _opened_ids(inbox, 2)
     actor = fake_ray.actors["slot-b:cpu-0"]
-    assert actor.opened_with == [(7, REMOTE_POLL_S, ABANDONED_S)]
+    assert actor.opened_with == [(7, FAST.remote_poll_s, FAST.abandoned_s)]
     actor.exchanges = [None]
     slots.send("b:cpu-0", 0, [])
     assert _is_silent(inbox)
@@ -342,14 +336,11 @@ def test_dead_slot_of_another_node_is_lost_with_it_if_its_raylet_is_gone(
     assert isinstance(lost, SlotLost) and lost.cause is cause
 
 
-def test_unavailable_slot_is_lost_at_once_if_no_raylet_listens_on_its_node(
-    fake_ray: FakeRay, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ray_slots, "UNAVAILABLE_S", 3600.0)
+def test_unavailable_slot_is_lost_at_once_if_no_raylet_listens_on_its_node(fake_ray: FakeRay) -> None:
     with socket.create_server(("127.0.0.1", 0)) as raylet:
         address = raylet.getsockname()
     fake_ray.nodes["id-b"] = ClusterNode("id-b", "b", 1, 0, address)
-    slots, inbox = fake_ray.slots(1)
+    slots, inbox = fake_ray.slots(1, replace(FAST, unavailable_s=3600.0))
     slots.open_missing()
     _opened_ids(inbox, 2)
     fake_ray.actors["slot-b:cpu-0"].exchanges = [UNAVAILABLE]
