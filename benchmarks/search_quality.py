@@ -36,9 +36,9 @@ from threadpoolctl import threadpool_limits
 from benchmarks.results import Figure, Row, Target, at_least
 from benchmarks.run_settings import Plan
 from benchmarks.search_functions import FUNCTIONS, Function
+from podium.sweep.search.search_limits import LIMITS, SearchLimits
 from podium.sweep.search.study import Study
 from podium.sweep.search.sweep_search import Search
-from podium.sweep.search.tpe import trial_history
 from podium.sweep.spec.sweep_spec import parse_spec
 from podium.sweep.values.assignment import Params
 from podium.sweep.values.states import TrialState
@@ -113,8 +113,7 @@ def _optuna(case: tuple[str, int], trials: int) -> Searched:
 
 
 def _bounded(case: tuple[str, int], trials: int, checked: tuple[int, ...], window: int) -> Searched:
-    trial_history.WINDOW = window
-    return searched(FUNCTIONS[case[0]], case[1], trials, checked)
+    return searched(FUNCTIONS[case[0]], case[1], trials, checked, limits=SearchLimits(tpe_window=window))
 
 
 @contextmanager
@@ -129,7 +128,13 @@ def optunas_tpe() -> Iterator[None]:
 
 
 def searched(
-    function: Function, seed: int, trials: int, checked: tuple[int, ...], *, asked_every: int | None = None
+    function: Function,
+    seed: int,
+    trials: int,
+    checked: tuple[int, ...],
+    *,
+    asked_every: int | None = None,
+    limits: SearchLimits = LIMITS,
 ) -> Searched:
     """A search of this number of trials; after every `asked_every` of them, its proposal is compared with Optuna's."""
     threadpool_limits(1, user_api="blas")  # as in the scheduler
@@ -144,7 +149,7 @@ def searched(
             "program": {"function": "trivial:objective"},
         }
     )
-    search, found = Search(spec), Searched()
+    search, found = Search(spec, limits=limits), Searched()
     noise = random.Random(seed)
     best, regret = math.inf, math.inf
     for number in range(trials):

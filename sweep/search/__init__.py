@@ -26,6 +26,7 @@ Modules:
                           processes
     search_client         The client of the search process: start it, send it trials, receive its proposals. Scheduler
                           process
+    search_limits         Numbers of trials that bound the time of a proposal. Scheduler and search processes
     search_process        Entry point of the search process, for samplers that are slow or import torch
     search_threads        One thread per sweep for its search, so that a slow search does not block the loop. Scheduler
                           process

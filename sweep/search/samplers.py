@@ -27,12 +27,12 @@ from podium.sweep.search.optuna_private import (
     nsga2_generation,
     nsga3_generation,
 )
+from podium.sweep.search.search_limits import LIMITS, SearchLimits
 from podium.sweep.spec.search_methods import CUSTOM, METHODS, Independent, Method
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.constraints_and_user_attributes import is_infeasible
 
 GP_STARTS_AT = 10  # finished trials; with fewer, GP samples at random
-GP_ENDS_AT = 500  # finished trials; with more, a proposal takes seconds
 SLOW_FROM = 1000  # trials; from here on an ask of most samplers takes 20 ms or more
 _POPULATION = range(10, 51)  # a fifth of `run_cap`, within these bounds
 
@@ -224,9 +224,9 @@ def _slow_from(builder: SamplerBuilder, objectives: int) -> float:
     return builder.slow_from_trials
 
 
-def is_beyond_range(method: Method, finished: int) -> bool:
+def is_beyond_range(method: Method, finished: int, limits: SearchLimits = LIMITS) -> bool:
     """Whether TPE proposes instead: the time of a Gaussian process grows with the third power of the trials."""
-    return method == "gp" and finished >= GP_ENDS_AT
+    return method == "gp" and finished >= limits.gp_ends_at
 
 
 def import_modules(method: Method) -> None:

@@ -17,6 +17,7 @@ from optuna.trial import FrozenTrial, Trial
 from optuna.trial import TrialState as OptunaState
 
 from podium.sweep.search.optuna_private import MutableStorage, is_compatible, study_id
+from podium.sweep.search.search_limits import LIMITS, SearchLimits
 from podium.sweep.spec.builtin_catalog import Goal
 from podium.sweep.values.assignment import Params
 
@@ -29,12 +30,15 @@ optuna.logging.set_verbosity(optuna.logging.WARNING)
 class Study:
     """Trials by number; `optuna` is the study for samplers and pruners."""
 
-    def __init__(self, directions: Sequence[Goal], earlier: Sequence[FrozenTrial] = ()) -> None:
+    def __init__(
+        self, directions: Sequence[Goal], earlier: Sequence[FrozenTrial] = (), limits: SearchLimits = LIMITS
+    ) -> None:
         self._storage = MutableStorage()
         # The name is fixed: samplers and pruners may derive seeds from it.
         self.optuna = optuna.create_study(
             storage=self._storage, study_name="podium", directions=directions, pruner=optuna.pruners.NopPruner()
         )
+        self._limits = limits
         self._history: TrialHistory | None = None  # for TPE
         self._earlier = len(earlier)
         self._count = 0
@@ -59,7 +63,8 @@ class Study:
         from podium.sweep.search.tpe import tpe_sampler
 
         if self._history is None:
-            self._history = tpe_sampler.TrialHistory(self._storage, self.optuna.direction)
+            window = self._limits.tpe_window
+            self._history = tpe_sampler.TrialHistory(self._storage, self.optuna.direction, window)
         return tpe_sampler.TpeSampler(seed, self._history)
 
     def ask(self, sampler: BaseSampler, fixed: Params) -> Trial:

@@ -40,6 +40,7 @@ from podium.sweep.search.samplers import (
     random_sampler,
     sampler_of,
 )
+from podium.sweep.search.search_limits import LIMITS, SearchLimits
 from podium.sweep.search.study import Study
 from podium.sweep.spec.define_by_run_parameters import check_definable, enqueued_value
 from podium.sweep.spec.grid import Grid
@@ -99,8 +100,10 @@ class Search:
         earlier: Sequence[PastTrial] = (),
         *,
         judges: bool = True,
+        limits: SearchLimits = LIMITS,
     ) -> None:
         self.spec = spec
+        self._limits = limits
         self.method = spec.searched_by
         if self.method != CUSTOM:
             builder_of(self.method)  # an unregistered method fails here, rather than with a fallback in each ask
@@ -108,7 +111,7 @@ class Search:
         self.earlier = tuple(earlier)
         self._converter = TrialConverter(spec)
         self.earlier_frozen = [frozen for trial in earlier if (frozen := self._as_own(trial)) is not None]
-        self.study = Study([metric.goal for metric in spec.objectives], self.earlier_frozen)
+        self.study = Study([metric.goal for metric in spec.objectives], self.earlier_frozen, limits)
         self._pruning = PruningStudy(spec) if judges and spec.early_terminate.type != "none" else None
         self._space = intersection_space(self.method)
         self._grid = Grid(spec.parameters) if self.method == GRID else None
@@ -269,7 +272,7 @@ class Search:
     @property
     def _proposing_method(self) -> Method:
         """The method of the next proposal: TPE once there are more trials than the method of the sweep supports."""
-        return TPE if is_beyond_range(self.method, self._finished_count) else self.method
+        return TPE if is_beyond_range(self.method, self._finished_count, self._limits) else self.method
 
     def _sampler(self, number: int) -> BaseSampler:
         position = self._chosen[self.label]

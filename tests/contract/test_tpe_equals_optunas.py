@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from optuna.samplers import TPESampler
 
+from podium.sweep.search.search_limits import SearchLimits
 from podium.sweep.search.study import Study
 from podium.sweep.search.sweep_search import Search
-from podium.sweep.search.tpe import trial_history
 from podium.sweep.values.assignment import Params
 from podium.sweep.values.search_messages import PastTrial
 from podium.sweep.values.states import TrialState
@@ -137,9 +137,8 @@ def test_rebuilt_search_proposes_the_same(parameters: Any) -> None:
         _assert_equal(found.params, expected.params)
 
 
-def test_history_beyond_the_window_counts_among_the_best_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_history_beyond_the_window_counts_among_the_best_only() -> None:
     """Old trials that are not among the best do not change a proposal; the best of all do."""
-    monkeypatch.setattr(trial_history, "WINDOW", 150)
     searched = spec(method="tpe", seed=5, metric=METRIC, parameters=NUMBERS, run_cap=900)
     rng = random.Random(1)
     shares = [rng.random() for _ in range(600)]
@@ -153,10 +152,10 @@ def test_history_beyond_the_window_counts_among_the_best_only(monkeypatch: pytes
             trials.append(PastTrial(number, TrialState.FINISHED, params, values=(value,), sampler="tpe"))
         return trials
 
-    one, other = Search(searched, past(0.4)).ask(), Search(searched, past(0.6)).ask()
-    assert one is not None and other is not None
-    assert one.params == other.params
-    monkeypatch.setattr(trial_history, "WINDOW", 10_000)
-    one, other = Search(searched, past(0.4)).ask(), Search(searched, past(0.6)).ask()
-    assert one is not None and other is not None
-    assert one.params != other.params
+    def proposed(old: float, window: int) -> Params:
+        planned = Search(searched, past(old), limits=SearchLimits(tpe_window=window)).ask()
+        assert planned is not None
+        return planned.params
+
+    assert proposed(0.4, window=150) == proposed(0.6, window=150)
+    assert proposed(0.4, window=10_000) != proposed(0.6, window=10_000)

@@ -17,16 +17,19 @@ from podium.sweep.search.tpe.parzen_mixture import ParzenMixture
 Space = dict[str, BaseDistribution]
 Rank = tuple[int, float, float, int]  # ascending: complete by value, pruned by step and value, infeasible; the trial
 
-WINDOW = 8192  # the newest trials; older ones have a kernel only among the best
 MOST_BEST = 25
 _SPACES = 64  # whose densities are kept, up to 3 MB each
 
 
 class TrialHistory:
-    """The trials in `storage`, which has one study with one objective. Follows its changes at each `sync`."""
+    """The trials in `storage`, which has one study with one objective. Follows its changes at each `sync`.
 
-    def __init__(self, storage: MutableStorage, direction: StudyDirection) -> None:
+    `window`: the number of newest trials that have a kernel; older ones have one only among the best.
+    """
+
+    def __init__(self, storage: MutableStorage, direction: StudyDirection, window: int) -> None:
         self._storage = storage
+        self._window = window
         self._sign = -1.0 if direction is StudyDirection.MAXIMIZE else 1.0
         self._trials: list[FrozenTrial] = []  # by number, as of the last `sync`
         self._ranking: list[Rank] = []  # of the trials that finished or were pruned
@@ -68,7 +71,7 @@ class TrialHistory:
     def densities(self, space: Space) -> Densities:
         """The densities of the best trials and of the others that have all parameters of `space`."""
         key = tuple(space.items())
-        found = self._densities.pop(key, None) or Densities(space)
+        found = self._densities.pop(key, None) or Densities(space, self._window)
         self._densities[key] = found  # the last one
         if len(self._densities) > _SPACES:
             del self._densities[next(iter(self._densities))]
@@ -96,8 +99,9 @@ class TrialHistory:
 class Densities:
     """The density of the best trials, and that of the others, over one space."""
 
-    def __init__(self, space: Space) -> None:
+    def __init__(self, space: Space, window: int) -> None:
         self._space = space
+        self._window = window  # trials
         self._start = 0  # the first trial that may be among the others
         self._followed = 0  # changes
         self._best_trials: list[FrozenTrial] = []
@@ -111,7 +115,7 @@ class Densities:
             self.best = ParzenMixture(self._space)
             found = [values for trial in best_trials if (values := self._values(trial)) is not None]
             self.best.change([], dict(enumerate(found)))
-        start = max(0, len(trials) - WINDOW)
+        start = max(0, len(trials) - self._window)
         concerned = {*changes[self._followed :], *range(self._start, start)}
         self._start, self._followed = start, len(changes)
         removed: list[int] = []

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from podium.sweep.lifecycle.scheduler_messages import Inbox, TrialProposed
-from podium.sweep.search import samplers
 from podium.sweep.search.search_client import OnMessage, opening_lines
+from podium.sweep.search.search_limits import LIMITS, SearchLimits
 from podium.sweep.search.search_process import serve
 from podium.sweep.search.search_threads import MAX_SHOWN, SearchThread
 from podium.sweep.search.sweep_search import TRIALS_TOLD, Search
@@ -60,11 +60,11 @@ class FakeProcess:
 class Bench:
     """A GP search with finished trials, and the processes that it starts."""
 
-    def __init__(self, **changes: Any) -> None:
+    def __init__(self, limits: SearchLimits = LIMITS, **changes: Any) -> None:
         self.processes: queue.SimpleQueue[FakeProcess] = queue.SimpleQueue()
         self.inbox: Inbox = Inbox()
         past = [PastTrial(n, TrialState.FINISHED, {"x": n / 20}, value=n / 20, sampler="gp") for n in range(12)]
-        self.search = Search(spec(method="gp", run_cap=50, **changes), past)
+        self.search = Search(spec(method="gp", run_cap=50, **changes), past, limits=limits)
         self.thread = SearchThread(3, 8, lambda: self.search, self.inbox, self._open)
 
     def _open(self, search: Search, on_message: OnMessage) -> FakeProcess:
@@ -194,9 +194,8 @@ def test_process_ends_with_its_search() -> None:
     assert process.closed.wait(ANSWER_S)
 
 
-def test_process_ends_when_tpe_continues_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(samplers, "GP_ENDS_AT", 13)
-    bench = Bench()
+def test_process_ends_when_tpe_continues_the_search() -> None:
+    bench = Bench(SearchLimits(gp_ends_at=13))
     bench.thread.ask(deadline_s=LONG_S)
     process = bench.process()
     number = process.propose(0.25)

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium.sweep.search import samplers
+from podium.sweep.search.search_limits import SearchLimits
 from podium.sweep.search.sweep_search import TRIALS_TOLD, Search
 from podium.sweep.spec import search_methods
 from podium.sweep.spec.sweep_spec import SweepSpec
@@ -341,10 +342,9 @@ def test_search_rebuilt_at_any_time_continues_identically(
     assert Sweep(searched, restarts).play(25) == Sweep(searched).play(25)
 
 
-def test_tpe_proposes_when_gp_has_too_many_trials(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tpe_proposes_when_gp_has_too_many_trials() -> None:
     """In the same process, which then no longer needs the search process; each trial records it."""
-    monkeypatch.setattr(samplers, "GP_ENDS_AT", 12)
-    search = Search(spec(method="gp", parameters=NUMBERS, run_cap=30))
+    search = Search(spec(method="gp", parameters=NUMBERS, run_cap=30), limits=SearchLimits(gp_ends_at=12))
     for number in range(12):
         search.ask_at_random(FallbackReason.SLOW)
         search.tell(number, TrialState.FINISHED, [float(number)])
@@ -362,32 +362,28 @@ def test_only_several_objectives_make_tpe_slow() -> None:
     assert samplers.is_slow("cmaes", samplers.SLOW_FROM, 0, 1)
 
 
-def test_gp_with_several_objectives_and_too_many_trials_stays_in_the_search_process(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(samplers, "GP_ENDS_AT", 12)
-    monkeypatch.setattr(samplers, "SLOW_FROM", 12)
+def test_gp_with_several_objectives_and_too_many_trials_stays_in_the_search_process() -> None:
     searched = spec(
         method="gp", parameters=NUMBERS, run_cap=30, metric=None,
         metrics=[{"name": "a", "goal": "minimize"}, {"name": "b", "goal": "maximize"}],
     )  # fmt: skip
-    search = Search(searched)
-    for number in range(12):
-        search.ask_at_random(FallbackReason.SLOW)
-        search.tell(number, TrialState.FINISHED, [float(number), 1.0])
-    planned = search.propose(12)
+    earlier = Search(searched)
+    params = earlier.ask_at_random(FallbackReason.SLOW).params
+    past = [PastTrial(n, TrialState.FINISHED, params, values=(float(n), 1.0)) for n in range(samplers.SLOW_FROM)]
+    search = Search(searched, past)
+    assert search.is_slow and search.is_slow_soon
+    planned = search.propose(len(search))
     assert planned is not None and planned.fallback_reason is FallbackReason.MANY_TRIALS
 
 
 def test_enqueued_trial_after_many_trials_does_not_fit_a_gaussian_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """The parameters that it omits are proposed by TPE, too."""
-    monkeypatch.setattr(samplers, "GP_ENDS_AT", 12)
     monkeypatch.setattr("optuna.samplers.GPSampler.sample_relative", None)
     earlier = Search(spec(method="random", parameters=NUMBERS, run_cap=30))
     for number in range(12):
         earlier.ask()
         earlier.tell(number, TrialState.FINISHED, [float(number)])
     searched = spec(method="gp", parameters=NUMBERS, run_cap=30, enqueue=[{"lr": 0.01}])
-    planned = Search(searched, [], list(earlier.past_trials())).ask()
+    planned = Search(searched, [], list(earlier.past_trials()), limits=SearchLimits(gp_ends_at=12)).ask()
     assert planned is not None
     assert (planned.sampler, planned.params["lr"]) == ("enqueue", 0.01)
