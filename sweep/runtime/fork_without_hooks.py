@@ -13,13 +13,14 @@ import ctypes
 import os
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
-LIBC = ctypes.PyDLL(None, use_errno=True)  # keeps the interpreter lock during the call, as os.fork does
+_LIBC = ctypes.PyDLL(None, use_errno=True)  # keeps the interpreter lock during the call, as os.fork does
 
 
-def fork_without_hooks() -> int:
-    """Fork as `os.fork` does, but without hooks; for a process with one thread.
+def fork_without_hooks(fork: Callable[[], int] = _LIBC.fork) -> int:
+    """Fork as `os.fork` does, but without hooks; for a process with one thread. `fork`: that of the C library.
 
     Hooks of the C library (`pthread_atfork`), which OpenMP, OpenSSL and CUDA use, run as always. Raises `OSError`, and
     `RuntimeError` if Python runs other threads: a child whose parent was asked to yield the interpreter lock would wait
@@ -30,7 +31,7 @@ def fork_without_hooks() -> int:
             f"fork_without_hooks needs a process with one thread; {threading.active_count()} are running"
         )
     sys.audit("os.fork")
-    pid = int(LIBC.fork())
+    pid = fork()
     if pid < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))

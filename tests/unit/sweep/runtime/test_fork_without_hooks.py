@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from podium.sweep.runtime import fork_without_hooks
+from podium.sweep.runtime.fork_without_hooks import fork_without_hooks
 
 _CHILD_WITH_A_THREAD = """
 import os, threading
@@ -53,20 +53,17 @@ def test_process_with_threads_is_refused() -> None:
     thread.start()
     try:
         with pytest.raises(RuntimeError, match="one thread"):
-            fork_without_hooks.fork_without_hooks()
+            fork_without_hooks()
     finally:
         done.set()
         thread.join()
 
 
 def test_refused_fork_is_an_os_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    class _Refuses:
-        @staticmethod
-        def fork() -> int:
-            ctypes.set_errno(errno.EAGAIN)
-            return -1
+    def refuses() -> int:
+        ctypes.set_errno(errno.EAGAIN)
+        return -1
 
-    monkeypatch.setattr(fork_without_hooks, "LIBC", _Refuses)
     monkeypatch.setattr(threading, "active_count", lambda: 1)
     with pytest.raises(BlockingIOError):
-        fork_without_hooks.fork_without_hooks()
+        fork_without_hooks(refuses)
