@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,26 @@ class SlotDriver:
         self._trial_id = 0
         self.epoch = 1  # of the scheduler
         self._template = shared_template()
-        self.slot = Slot("cpu-0", DeviceView("", None), lambda: self._template.requests, folder)
+        self.slot = self._new_slot()
+        self.open()
+
+    @contextlib.contextmanager
+    def timed(self, **timings_s: float) -> Iterator[None]:
+        """In this context, drive another slot, which has these timings, in seconds; see `Slot`."""
+        own = self.slot
+        self._use(self._new_slot(**timings_s))
+        try:
+            yield
+        finally:
+            self.clear()
+            self._use(own)
+
+    def _new_slot(self, **timings_s: float) -> Slot:
+        return Slot("cpu-0", DeviceView("", None), lambda: self._template.requests, self._folder, **timings_s)
+
+    def _use(self, slot: Slot) -> None:
+        self._end_fork_servers()
+        self.slot = slot
         self.open()
 
     def open(self, **options: float) -> SlotDescription:
@@ -56,10 +76,13 @@ class SlotDriver:
 
     def close(self) -> None:
         """End the fork server and its attempts."""
+        self._end_fork_servers()
+        self._runner.close()
+
+    def _end_fork_servers(self) -> None:
         self.kill_fork_server()
         while self.fork_servers():
             self.wait(asyncio.sleep(0.01))  # the template reaps it
-        self._runner.close()
 
     def kill_fork_server(self) -> None:
         for pid in self.fork_servers():

@@ -51,6 +51,7 @@ class ForkServerClient:
             `ForkServerExited`.
         template: The socket of the process template.
         preload: Packages that the fork server imports before it forks.
+        preload_s: Seconds that these imports may take.
     """
 
     def __init__(
@@ -59,9 +60,11 @@ class ForkServerClient:
         on_reply: Callable[[AttemptReply], None],
         template: Callable[[], Path],
         preload: Sequence[str] = (),
+        preload_s: float = PRELOAD_S,
     ) -> None:
         self._visible = visible
         self._preload = tuple(preload)
+        self._preload_s = preload_s
         self._on_reply = on_reply
         self._template = template
         self._control: socket.socket | None = None
@@ -84,12 +87,12 @@ class ForkServerClient:
         if self._warm is None or self._process is None or self._process.has_exited:
             self._warm = self._start()
         try:
-            await asyncio.wait_for(asyncio.shield(self._warm), PRELOAD_S if self._preload else None)
+            await asyncio.wait_for(asyncio.shield(self._warm), self._preload_s if self._preload else None)
         except TimeoutError:
             self.kill()
             raise UserCodeError(
-                f"program.preload: importing {self._names} took longer than {PRELOAD_S:g} s, possibly because the "
-                "machine is busy; remove the slowest package"
+                f"program.preload: importing {self._names} took longer than {self._preload_s:g} s, possibly because "
+                "the machine is busy; remove the slowest package"
             ) from None
 
     @property

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from podium.sweep.slots.fork_server_client import AttemptReply, ForkServerClient
+from podium.sweep.slots.fork_server_client import PRELOAD_S, AttemptReply, ForkServerClient
 
 MAX_PRELOADED = 2  # fork servers with packages; each takes memory
 
@@ -14,13 +14,21 @@ MAX_PRELOADED = 2  # fork servers with packages; each takes memory
 class ForkServerPool:
     """Keeps the fork server of the current attempt, and the most recently used ones.
 
-    `on_reply` gets the replies of the current fork server only.
+    `on_reply` gets the replies of the current fork server only. `preload_s`: seconds that the imports of packages may
+    take.
     """
 
-    def __init__(self, visible: str, on_reply: Callable[[AttemptReply], None], template: Callable[[], Path]) -> None:
+    def __init__(
+        self,
+        visible: str,
+        on_reply: Callable[[AttemptReply], None],
+        template: Callable[[], Path],
+        preload_s: float = PRELOAD_S,
+    ) -> None:
         self._visible = visible
         self._on_reply = on_reply
         self._template = template
+        self._preload_s = preload_s
         self._preloaded: OrderedDict[tuple[str, ...], ForkServerClient] = OrderedDict()  # by packages, newest last
         self._plain = self.current = self._new(())
 
@@ -46,5 +54,5 @@ class ForkServerPool:
             if server is self.current:
                 self._on_reply(reply)
 
-        server = ForkServerClient(self._visible, on_reply, self._template, names)
+        server = ForkServerClient(self._visible, on_reply, self._template, names, self._preload_s)
         return server

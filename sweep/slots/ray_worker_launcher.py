@@ -18,8 +18,9 @@ TIMEOUT_S = 20.0  # the template imports torch and Ray before it forks the first
 _CONTEXT = "--serialized-runtime-env-context="
 
 
-def main() -> None:
-    if not (_has_default_environment(sys.argv) and _is_forked()):
+def main(timeout_s: float = TIMEOUT_S) -> None:
+    """Exit once the worker exists, or become it. `timeout_s`: seconds in which the template must have forked it."""
+    if not (_has_default_environment(sys.argv) and _is_forked(timeout_s)):
         os.execv(sys.executable, [sys.executable, *sys.argv[1:]])  # noqa: S606 - Ray's own command
 
 
@@ -36,7 +37,7 @@ def _has_default_environment(arguments: list[str]) -> bool:
     return "--language=PYTHON" in arguments
 
 
-def _is_forked() -> bool:
+def _is_forked(timeout_s: float) -> bool:
     """Request the worker, and wait until it exists.
 
     After the timeout no worker is forked: it exits when it cannot confirm its start.
@@ -45,7 +46,7 @@ def _is_forked() -> bool:
     if path is None:
         return False
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-        connection.settimeout(TIMEOUT_S)
+        connection.settimeout(timeout_s)
         try:
             connection.connect(path)
             body = json.dumps({"arguments": sys.argv[1:], "environment": dict(os.environ)}).encode() + b"\n"

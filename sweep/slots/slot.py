@@ -42,7 +42,7 @@ from podium.sweep.runtime.incremental_removal import advance, finish, removal_st
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.slots.condition_variable import Changes
 from podium.sweep.slots.event_queue import EventQueue
-from podium.sweep.slots.fork_server_client import AttemptReply
+from podium.sweep.slots.fork_server_client import PRELOAD_S, AttemptReply
 from podium.sweep.slots.fork_server_pool import ForkServerPool
 from podium.sweep.slots.outcome_classification import attempt_outcome
 from podium.sweep.slots.running_attempt import RunningAttempt
@@ -65,7 +65,7 @@ from podium.sweep.values.states import COUNTED_TRIAL_STATES, TrialState
 
 POLL_S = 10.0
 FLUSH_S = 0.1  # how long an event that is not urgent may stay in the slot
-FORK_SERVER_S = 5.0  # time in which a fork server must have killed an attempt
+FORK_SERVER_S = 5.0
 READ_BYTES = 64 << 10
 LOG_TAIL_BYTES = 4096
 _MB = 1 << 20
@@ -75,11 +75,30 @@ log = logging.getLogger("podium.slot")
 class Slot:
     """Runs one attempt at a time, each in a new process, and keeps its events until they are acknowledged."""
 
-    def __init__(self, name: str, device: DeviceView, template: Callable[[], Path], root: Path) -> None:
-        """`template` returns the socket of the process template; `root` is the data directory on this machine."""
+    def __init__(
+        self,
+        name: str,
+        device: DeviceView,
+        template: Callable[[], Path],
+        root: Path,
+        *,
+        preload_s: float = PRELOAD_S,
+        fork_server_s: float = FORK_SERVER_S,
+    ) -> None:
+        """A slot without a session.
+
+        Args:
+            name: The device.
+            device: What its attempts see of the device.
+            template: Returns the socket of the process template.
+            root: The data directory on this machine.
+            preload_s: Seconds that the imports of `program.preload` may take.
+            fork_server_s: Seconds in which a fork server must have killed an attempt, or it is killed itself.
+        """
         self._name = name
         self._device = device
         self._root = root
+        self._fork_server_s = fork_server_s
         self._counted: dict[int, Assignment] = {}  # by the number of the event that ended it
         self._changes = Changes()
         self._command_lock = asyncio.Lock()  # commands are executed in order, one at a time
@@ -92,7 +111,7 @@ class Slot:
         self._running: RunningAttempt | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self.events = EventQueue()
-        self.fork_servers = ForkServerPool(device.visible, self._on_reply, template)
+        self.fork_servers = ForkServerPool(device.visible, self._on_reply, template, preload_s)
         self.oom_counter = memory_and_disk_usage.oom_counter()
 
     # Called by the scheduler.
@@ -391,7 +410,7 @@ class Slot:
             if due is not None and now_s >= due[0]:
                 if running.kill is None:
                     self._stop(running, Kill(due[1]))
-                elif now_s < due[0] + FORK_SERVER_S:
+                elif now_s < due[0] + self._fork_server_s:
                     self.fork_servers.current.signal(signal.SIGKILL)
                 else:  # the fork server is unresponsive; when it is killed, so is every process that it forked
                     self.fork_servers.current.kill()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from podium.sweep.slots import fork_server_client, fork_server_pool
+from podium.sweep.slots import fork_server_pool
 from podium.sweep.values.assignment import Assignment
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Started
@@ -45,12 +45,12 @@ def test_failed_preload_is_user_error_and_slot_stays_usable(slot: SlotDriver, na
     assert slot.result("good").state is TrialState.FINISHED
 
 
-def test_slow_import_is_aborted(slot: SlotDriver, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fork_server_client, "PRELOAD_S", 0.5)
-    ended = slot.result(_program("takes_long"))
+def test_slow_import_is_aborted(slot: SlotDriver) -> None:
+    with slot.timed(preload_s=0.5):
+        ended = slot.result(_program("takes_long"))
+        again = slot.result(_program("takes_long"))  # immediately, while the previous one is dying
     assert (ended.state, ended.cause) == (TrialState.FAILED, Cause.USER_ERROR)
     assert "importing takes_long took longer than 0.5 s" in ended.message
-    again = slot.result(_program("takes_long"))  # immediately, while the previous one is dying
     assert (again.cause, again.message) == (Cause.USER_ERROR, ended.message)
 
 

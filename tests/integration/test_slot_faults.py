@@ -143,14 +143,14 @@ def test_requests_to_slow_fork_server_are_processed_in_sequence(slot: SlotDriver
     assert slot.fork_servers() == [fork_server]
 
 
-def test_attempt_ends_when_fork_server_hangs(slot: SlotDriver, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("podium.sweep.slots.slot.FORK_SERVER_S", 0.3)
-    slot.begin("never_ends", limits=Limits(trial_s=0.2, grace_s=0.05))
-    (fork_server,) = slot.fork_servers()
-    os.kill(fork_server, signal.SIGSTOP)
-    assert slot.end().cause is Cause.TIMEOUT
-    assert slot.result("good").state is TrialState.FINISHED
-    assert fork_server not in slot.fork_servers()
+def test_attempt_ends_when_fork_server_hangs(slot: SlotDriver) -> None:
+    with slot.timed(fork_server_s=0.3):
+        slot.begin("never_ends", limits=Limits(trial_s=0.2, grace_s=0.05))
+        (fork_server,) = slot.fork_servers()
+        os.kill(fork_server, signal.SIGSTOP)
+        assert slot.end().cause is Cause.TIMEOUT
+        assert slot.result("good").state is TrialState.FINISHED
+        assert fork_server not in slot.fork_servers()
 
 
 # Sessions and calls.

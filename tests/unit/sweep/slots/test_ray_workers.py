@@ -16,7 +16,7 @@ import pytest
 
 from podium.sweep.slots import ray_worker_launcher
 from podium.sweep.slots.ray_head import with_worker_launcher
-from podium.sweep.slots.ray_worker_launcher import FORKED, TEMPLATE_SOCKET
+from podium.sweep.slots.ray_worker_launcher import FORKED, TEMPLATE_SOCKET, TIMEOUT_S
 from podium.sweep.slots.ray_worker_template import worker_arguments
 
 PYTHON = "--language=PYTHON"
@@ -43,9 +43,9 @@ def template(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> socket.socket:
     return listening
 
 
-def launch(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:
+def launch(monkeypatch: pytest.MonkeyPatch, *arguments: str, timeout_s: float = TIMEOUT_S) -> None:
     monkeypatch.setattr(sys, "argv", ["ray_worker_launcher.py", *arguments])
-    ray_worker_launcher.main()
+    ray_worker_launcher.main(timeout_s)
 
 
 def serve_one(listening: socket.socket, answer: Callable[[socket.socket], None]) -> threading.Thread:
@@ -144,7 +144,6 @@ def test_worker_is_not_started_twice_after_a_timeout(
     executed: Executed, template: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The forked worker confirms its start, and exits if the launcher no longer waits."""
-    monkeypatch.setattr(ray_worker_launcher, "TIMEOUT_S", 0.1)
     timed_out = threading.Event()
     confirmed: list[bool] = []
 
@@ -157,7 +156,7 @@ def test_worker_is_not_started_twice_after_a_timeout(
             confirmed.append(False)
 
     thread = serve_one(template, answer)
-    launch(monkeypatch, PYTHON)
+    launch(monkeypatch, PYTHON, timeout_s=0.1)
     timed_out.set()
     thread.join()
     assert executed == [[sys.executable, PYTHON]]
