@@ -6,17 +6,17 @@ import signal
 import sys
 import time
 
-from podium.sweep.runtime import component_lifecycle
+from podium.sweep.runtime.component_lifecycle import SupervisorPipe, start_component
 
 
 def main() -> None:
     """Send heartbeats until SIGTERM."""
-    component_lifecycle.HEARTBEAT_S = 0.1
-    component_lifecycle.start_component("test")
+    pipe = SupervisorPipe.from_environment(beat_s=0.1)
+    start_component("test")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    component_lifecycle.report_ready()
+    pipe.say_ready()
     while True:
-        component_lifecycle.send_heartbeat()
+        pipe.beat()
         time.sleep(0.05)
 
 

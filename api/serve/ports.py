@@ -9,20 +9,20 @@ import socket
 from podium.sweep.values.errors import ServiceError
 
 # Below the range of which Linux gives ports to outgoing connections, above that of Ray's workers.
-_PORTS = range(20_000, 32_768)
+PORTS = range(20_000, 32_768)
 _TRIES = 100
 
 
-def free_port() -> int:
-    """A port that is free now.
+def free_port(ports: range = PORTS) -> int:
+    """A port of `ports` that is free now. Raises `ServiceError` if none is found.
 
     A port that the kernel chooses may be taken by a connection of any process before a component listens on it.
     """
     for _ in range(_TRIES):
-        port = _PORTS.start + secrets.randbelow(len(_PORTS))
+        port = ports.start + secrets.randbelow(len(ports))
         with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
             return port
-    raise ServiceError(f"no free port from {_PORTS.start} to {_PORTS[-1]}; choose one with --port and --gateway-port")
+    raise ServiceError(f"no free port from {ports.start} to {ports[-1]}; choose one with --port and --gateway-port")
 
 
 def check_port(host: str, port: int, option: str) -> None:

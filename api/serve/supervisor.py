@@ -13,7 +13,7 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -76,18 +76,37 @@ class _Component:
 
 
 class Supervisor:
-    """Runs the components; `log` writes a line for the user."""
+    """Runs the components."""
 
-    def __init__(self, settings: ServiceSettings, log: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        settings: ServiceSettings,
+        log: Callable[[str], None],
+        *,
+        modules: Mapping[str, str] = MODULES,
+        heartbeats: Heartbeats | None = None,
+        tick_s: float = TICK_S,
+    ) -> None:
+        """A supervisor that has started nothing.
+
+        Args:
+            settings: Of the service.
+            log: Writes a line for the user.
+            modules: The module of each kind of component.
+            heartbeats: Finds the components that miss theirs.
+            tick_s: Seconds between two checks of the components when nothing happens.
+        """
         self._settings = settings
         self._log = log
+        self._modules = modules
+        self._tick_s = tick_s
         self._components = {component.name: component for component in _components(settings)}
         for component in self._of_kinds(_AFTER_RAY):
             component.due_s = None
         self._selector = selectors.DefaultSelector()
         self._stopping = False
         self._announced = False
-        self._heartbeats = Heartbeats()
+        self._heartbeats = heartbeats or Heartbeats()
         self._write_error = ""  # why the service file could not be written
         self._ray_address = ""
         self._has_saved_settings = False
@@ -171,7 +190,7 @@ class Supervisor:
 
     def _next_due(self) -> float:
         due = [component.due_s for component in self._components.values() if component.due_s is not None]
-        return min(TICK_S, max(0.0, min(due) - time.monotonic())) if due else TICK_S
+        return min(self._tick_s, max(0.0, min(due) - time.monotonic())) if due else self._tick_s
 
     def _start_due(self) -> None:
         for component in self._components.values():
@@ -206,7 +225,7 @@ class Supervisor:
         stdin, component.stdin_fd = os.pipe() if component.kind in ("ray", *_ON_RAY) else (_open_null(), None)
         with (self._settings.data.logs / f"{component.name}.log").open("ab") as log:
             component.process = start_process(
-                MODULES[component.kind],
+                self._modules[component.kind],
                 [str(self._settings_file()), component.name],
                 environment,
                 (stdin, log.fileno(), log.fileno()),

@@ -24,14 +24,17 @@ from tests.running_service import wait_for
 SUPERVISE = """
 import sys
 from pathlib import Path
-from podium.api.serve import supervisor
 from podium.api.serve.missed_heartbeats import Heartbeats
+from podium.api.serve.supervisor import MODULES, Supervisor
 from podium.sweep.runtime.service_settings import ServiceSettings
 
-supervisor.TICK_S = 0.1
-supervisor.Heartbeats = lambda: Heartbeats(silent_s=1.0, hung_s=3.0)
-supervisor.MODULES.update(dict.fromkeys(supervisor.MODULES, "tests.heartbeat_component"))
-supervisor.Supervisor(ServiceSettings.load(Path(sys.argv[1])), lambda line: print(line, flush=True)).run()
+Supervisor(
+    ServiceSettings.load(Path(sys.argv[1])),
+    lambda line: print(line, flush=True),
+    modules=dict.fromkeys(MODULES, "tests.heartbeat_component"),
+    heartbeats=Heartbeats(silent_s=1.0, hung_s=3.0),
+    tick_s=0.1,
+).run()
 """
 
 
