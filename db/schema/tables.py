@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sqlalchemy import (
+    BigInteger,
     Boolean,
     Column,
     Float,
@@ -343,6 +344,28 @@ devices_aside = Table(
     Column("device_id", String, primary_key=True),
     Column("reason", Text, nullable=False),
     Column("at", Float, nullable=False),
+)
+
+# Other machines that have joined the service, as their agents report them; the head has no row.
+nodes = Table(
+    "nodes",
+    metadata,
+    Column("name", String, primary_key=True),  # before the colon in the ids of its devices
+    Column("address", String, nullable=False),
+    Column("joined_at", Float, nullable=False),
+    Column("reported_at", Float, nullable=False),  # by the clock of the head
+    Column("podium_version", String, nullable=False),
+    Column("python_version", String, nullable=False),
+    Column("ray_version", String, nullable=False),
+    Column("cores", Integer, nullable=False),
+    Column("gpus", Integer, nullable=False),
+    Column("memory_bytes", BigInteger, nullable=False),
+    Column("disk_free_bytes", BigInteger, nullable=False),
+    Column("cache_bytes", BigInteger, nullable=False),  # of code, data and checkpoints that it keeps
+    Column("clock_offset_s", Float, nullable=False),  # its clock minus that of the head
+    Column("uploads_waiting", Integer, nullable=False),  # files that it has not sent to the head yet
+    Column("leaving", Boolean, nullable=False, server_default="0"),  # the head has asked it to leave
+    Column("leave_now", Boolean, nullable=False, server_default="0"),  # without waiting for its trials
 )
 
 # One row: the scheduler that may write. A scheduler takes the next epoch at start, and each of its transactions

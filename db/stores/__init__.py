@@ -23,6 +23,7 @@ Modules:
     installed_packages                   Lists of packages installed at the submission of sweeps, stored once by hash
     metrics                              Metric points: one row per trial, name and step; the first report of a step is
                                          kept
+    nodes                                Nodes as their agents report them, and requests to leave
     pending_trial_commands               Reads the requests and configurations of clients that the scheduler has not
                                          executed yet
     replicas                             Replicas, the processes that serve ensemble members

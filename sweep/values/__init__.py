@@ -18,6 +18,7 @@ Modules:
     failure_classification           Classifies exceptions and error output of a trial by failure cause
     nested_parameters                Converts parameters with dotted names to nested dictionaries, for code written for
                                      W&B or Ray Tune
+    node_state                       The state of a node, computed from its last report
     note_and_tag_checks              Checks the note and the tags that users attach to a trial
     number_patterns                  Regular expressions for numbers in printed text: `auto`, `${number}`, truncated
                                      matches

@@ -29,6 +29,11 @@ def is_remote(device_id: str) -> bool:
     return ":" in device_id
 
 
+def node_name(device_id: str) -> str:
+    """The name of the node of a device; "" for the head."""
+    return device_id.rpartition(":")[0]
+
+
 def device_name(kind: str, position: int, node_name: str = "") -> str:
     """The id of a device: `cpu-0` on the head, whose node has no name, or `b:gpu-3` on the node named `b`."""
     return f"{node_name}:{kind}-{position}" if node_name else f"{kind}-{position}"

@@ -1,0 +1,152 @@
+"""Nodes as their agents report them, and requests to leave; api."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, Row, delete, insert, select, update
+
+from podium.db.schema.tables import devices as device_table
+from podium.db.schema.tables import devices_aside
+from podium.db.schema.tables import nodes as table
+from podium.db.stores import devices, events
+from podium.db.stores.devices import DeviceRow
+from podium.db.stores.events import NewEvent
+from podium.sweep.protocol.node_reports import NodeReport
+from podium.sweep.values.device import node_name
+from podium.sweep.values.device_state import USABLE_DEVICE_STATES
+from podium.sweep.values.errors import NotFoundError
+from podium.sweep.values.node_state import SILENT_AFTER_S, NodeState, node_state
+
+LEAVES = "its node leaves"  # the reason of devices that are drained for that
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRow:
+    """A node, with its devices."""
+
+    report: NodeReport  # the last one
+    joined_at: float
+    reported_at: float
+    leaving: bool
+    device_ids: tuple[str, ...]
+    busy: int  # devices that run a trial
+    drained: bool  # whether it has devices, and all are drained
+
+    @property
+    def name(self) -> str:
+        return self.report.name
+
+    def state(self, now: float) -> NodeState:
+        """Ready, silent, leaving or drained."""
+        return node_state(silent_s=now - self.reported_at, leaving=self.leaving, drained=self.drained)
+
+
+def record_report(connection: Connection, report: NodeReport, at: float, *, starts: bool = False) -> bool:
+    """Store the report of a node, received `at`; returns whether the node shall leave now.
+
+    A node that was asked to leave does so when its devices accept and run no trials, and its files are sent, unless it
+    was asked to leave at once. `starts`: it is the first report of an agent, which has not been asked to leave.
+    """
+    known = connection.execute(select(table).where(table.c.name == report.name)).one_or_none()
+    values = {**report.to_dict(), "reported_at": at}
+    if known is None or starts:
+        connection.execute(delete(table).where(table.c.name == report.name))
+        connection.execute(insert(table).values(**values, joined_at=at))
+        _return_leaving(connection, report.name)
+        _add_event(connection, "joined", report.name, at, address=report.address)
+        return False
+    connection.execute(update(table).where(table.c.name == report.name).values(**values))
+    if at - known.reported_at > SILENT_AFTER_S:
+        _add_event(connection, "reconnected", report.name, at, silent_s=round(at - known.reported_at, 1))
+    if not known.leaving:
+        return False
+    return bool(known.leave_now) or (report.uploads_waiting == 0 and not _is_used(connection, report.name))
+
+
+def ask_to_leave(connection: Connection, name: str, at: float, *, now: bool = False) -> None:
+    """The next reports of a node are answered that it shall leave: after its trials, or `now`. Raises `NotFoundError`.
+
+    Its devices are not drained by this.
+    """
+    known = _get(connection, name)
+    if (known.leaving, known.leave_now) in {(True, True), (True, now)}:
+        return
+    connection.execute(update(table).where(table.c.name == name).values(leaving=True, leave_now=now))
+    _add_event(connection, "leaving", name, at, now=now)
+
+
+def keep(connection: Connection, name: str) -> None:
+    """Withdraw a request to leave. Raises `NotFoundError`."""
+    _get(connection, name)
+    connection.execute(update(table).where(table.c.name == name).values(leaving=False, leave_now=False))
+
+
+def forget(connection: Connection, name: str, at: float) -> None:
+    """Delete a node that has left, and its devices. Raises `NotFoundError`.
+
+    Devices that were drained so that it leaves are not drained if it joins again.
+    """
+    _get(connection, name)
+    connection.execute(delete(table).where(table.c.name == name))
+    on_it = [device.id for device in _devices_of(connection, name)]
+    connection.execute(delete(device_table).where(device_table.c.id.in_(on_it)))
+    _return_leaving(connection, name)
+    _add_event(connection, "left", name, at)
+
+
+def all_of(connection: Connection) -> list[NodeRow]:
+    """All nodes by name, with their devices."""
+    rows = connection.execute(select(table).order_by(table.c.name)).all()
+    if not rows:
+        return []
+    aside = devices.drained(connection)
+    found = devices.all_of(connection)
+    return [_row(row, [each for each in found if node_name(each.id) == row.name], aside) for row in rows]
+
+
+def get(connection: Connection, name: str) -> NodeRow:
+    """One node. Raises `NotFoundError` with the known names."""
+    _get(connection, name)
+    return next(node for node in all_of(connection) if node.name == name)
+
+
+def _get(connection: Connection, name: str) -> Row[tuple[object, ...]]:
+    row = connection.execute(select(table).where(table.c.name == name)).one_or_none()
+    if row is None:
+        known = connection.execute(select(table.c.name).order_by(table.c.name)).scalars().all()
+        raise NotFoundError(f"there is no node {name!r}; known: {', '.join(known) or 'none yet'}")
+    return row
+
+
+def _row(row: Row[tuple[object, ...]], on_it: Sequence[DeviceRow], aside: dict[str, str]) -> NodeRow:
+    return NodeRow(
+        report=NodeReport(**{name: getattr(row, name) for name in NodeReport.__dataclass_fields__}),
+        joined_at=row.joined_at,
+        reported_at=row.reported_at,
+        leaving=row.leaving,
+        device_ids=tuple(device.id for device in on_it),
+        busy=sum(device.running is not None for device in on_it),
+        drained=bool(on_it) and all(device.id in aside for device in on_it),
+    )
+
+
+def _is_used(connection: Connection, name: str) -> bool:
+    """Whether a device of a node runs a trial, or may get one: the scheduler has not drained it yet."""
+    on_it = _devices_of(connection, name)
+    return any(device.running is not None or device.state in USABLE_DEVICE_STATES for device in on_it)
+
+
+def _devices_of(connection: Connection, name: str) -> list[DeviceRow]:
+    return [device for device in devices.all_of(connection) if node_name(device.id) == name]
+
+
+def _return_leaving(connection: Connection, name: str) -> None:
+    for device_id, reason in devices.drained(connection).items():
+        if node_name(device_id) == name and reason == LEAVES:
+            connection.execute(delete(devices_aside).where(devices_aside.c.device_id == device_id))
+
+
+def _add_event(connection: Connection, kind: str, name: str, at: float, **payload: object) -> None:
+    events.add(connection, [NewEvent(at, f"node.{kind}", payload={"node": name, **payload})])
