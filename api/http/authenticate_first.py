@@ -10,8 +10,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from podium.api.http import problem_details
-from podium.api.http.authentication import authorize
-from podium.db.access.tokens import Role
+from podium.api.http.authentication import authenticate
 from podium.sweep.values.errors import PodiumError
 
 
@@ -28,7 +27,7 @@ class AuthenticateFirst:
         if _has_body(scope) and scope["path"] not in self._public and not scope["path"].startswith(self._own_errors):
             request = Request(scope)
             try:
-                await authorize(request, Role.VIEWER)
+                await authenticate(request)
             except PodiumError as error:
                 await problem_details.answer_to(request, error)(scope, receive, send)
                 return

@@ -128,15 +128,18 @@ def address_of(request: Request) -> str:
 
 
 async def authorize(request: Request, role: Role) -> Holder:
-    """The holder that sends the request. Raises `UnauthorizedError`; `ForbiddenError` if its role is lower."""
-    holder = await _authenticate(request)
+    """The holder that sends the request. Raises `UnauthorizedError`, and `ForbiddenError` if its role is not enough."""
+    holder = await authenticate(request)
     if not holder.role.covers(role):
         raise ForbiddenError(f"this request requires the role {role.value}; the token has the role {holder.role.value}")
     return holder
 
 
-async def _authenticate(request: Request) -> Holder:
-    """By the Authorization header if present, otherwise by the session cookie."""
+async def authenticate(request: Request) -> Holder:
+    """The holder, by the Authorization header if present, otherwise by the session cookie.
+
+    Raises `UnauthorizedError` and `TooManyFailuresError`.
+    """
     authorization = request.headers.get("authorization")
     if authorization is not None:
         scheme, _, token = authorization.partition(" ")
@@ -150,7 +153,7 @@ async def _authenticate(request: Request) -> Holder:
 
 
 def requires(role: Role) -> Callable[..., Holder]:
-    """A dependency that returns the holder, who has at least this role; `_bearer` documents it in OpenAPI."""
+    """A dependency that returns the holder, whose role covers this one; `_bearer` documents it in OpenAPI."""
 
     async def check(request: Request, _: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]) -> Holder:
         return await authorize(request, role)
@@ -182,3 +185,4 @@ public = Depends(_declare(_allow_everyone, PUBLIC))
 viewer = Depends(requires(Role.VIEWER))
 submitter = Depends(requires(Role.SUBMITTER))
 admin = Depends(requires(Role.ADMIN))
+node = Depends(requires(Role.NODE))  # no other role covers it

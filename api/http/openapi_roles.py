@@ -9,7 +9,7 @@ from fastapi.routing import APIRoute
 
 from podium.api.http.route_roles import all_routes, roles_of
 
-REQUIRED_ROLE = "x-required-role"  # an extension of OpenAPI: `viewer`, `submitter`, `admin` or `public`
+REQUIRED_ROLE = "x-required-role"  # an extension of OpenAPI: `viewer`, `submitter`, `admin`, `node` or `public`
 
 
 def describe_roles(app: FastAPI) -> None:

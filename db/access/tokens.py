@@ -19,17 +19,20 @@ SERVE = "serve"  # creator of the data directory's token
 
 
 class Role(StrEnum):
-    """The role of a token; each role includes the ones before it."""
+    """The role of a token. Each role of people includes the lower ones; that of a node's agent stands alone."""
 
     VIEWER = "viewer"
     SUBMITTER = "submitter"
     ADMIN = "admin"
+    NODE = "node"  # the agent of another machine
 
     def covers(self, needed: Role) -> bool:
-        order = list(Role)
-        return order.index(self) >= order.index(needed)
+        if Role.NODE in (self, needed):
+            return self is needed
+        return _LADDER.index(self) >= _LADDER.index(needed)
 
 
+_LADDER = (Role.VIEWER, Role.SUBMITTER, Role.ADMIN)  # each includes the ones before it
 TokenState = Literal["valid", "expired", "revoked"]
 
 

@@ -20,10 +20,13 @@ _UNIT_S = {"m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 
 @app.command()
 def create(
-    name: Annotated[str, typer.Argument(help="its holder: ann, ci, notebook-3")],
+    name: Annotated[str, typer.Argument(help="its holder: ann, ci, notebook-3, or the name of a node")],
     role: Annotated[
-        Literal["viewer", "submitter", "admin"],
-        typer.Option(help="viewer: read and predict; submitter: also submit, control and build; admin: everything"),
+        Literal["viewer", "submitter", "admin", "node"],
+        typer.Option(
+            help="viewer: read and predict; submitter: also submit, control and build; admin: everything; "
+            "node: only for other machines that join the service"
+        ),
     ],
     expires_in: Annotated[str, typer.Option(metavar="TIME", help="30m, 12h, 90d, 8w, or never")] = "90d",
     data_dir: DataDir = DEFAULT_DATA_DIR,

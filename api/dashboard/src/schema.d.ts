@@ -450,7 +450,7 @@ export interface paths {
         put?: never;
         /**
          * Log In
-         * @description Log in: the response sets the session cookie. A code can be used once.
+         * @description Log in: the response sets the session cookie. A code can be used once. The token of a node is refused.
          */
         post: operations["log_in_api_v1_session_post"];
         /**
@@ -2767,10 +2767,10 @@ export interface components {
         };
         /**
          * Role
-         * @description The role of a token; each role includes the ones before it.
+         * @description The role of a token. Each role of people includes the lower ones; that of a node's agent stands alone.
          * @enum {string}
          */
-        Role: "viewer" | "submitter" | "admin";
+        Role: "viewer" | "submitter" | "admin" | "node";
         /**
          * Rule
          * @description How the members' predictions are combined.

@@ -20,7 +20,7 @@ from podium.api.rest.schemas.base_schema import View, time_of
 from podium.db.access import login_sessions, tokens
 from podium.db.access.login_sessions import NewSession
 from podium.db.access.tokens import Holder, Role
-from podium.sweep.values.errors import UnauthorizedError
+from podium.sweep.values.errors import ForbiddenError, UnauthorizedError
 
 SESSION_S = 14 * 86400.0
 LINK_S = 600.0
@@ -70,7 +70,7 @@ class LoginLinkView(View):
 
 @router.post("/session", dependencies=[public])
 def log_in(body: Login, request: Request, response: Response, service: ServiceContext = context) -> SessionView:
-    """Log in: the response sets the session cookie. A code can be used once."""
+    """Log in: the response sets the session cookie. A code can be used once. The token of a node is refused."""
     begun = _begin(body, service, time.time())
     if begun is None:
         authenticator_of(request).failed_logins.add(address_of(request), tokens.digest(body.code or body.token or ""))
@@ -87,13 +87,19 @@ def log_in(body: Login, request: Request, response: Response, service: ServiceCo
 
 
 def _begin(body: Login, service: ServiceContext, now: float) -> NewSession | None:
-    """A new session; None for invalid credentials, which are rejected without a write transaction."""
+    """A new session; None for invalid credentials, which are rejected without a write transaction.
+
+    Raises `ForbiddenError` for the token of a node.
+    """
     token = (body.token or "").strip()
     with service.database.read() as connection:
         if body.code is not None:
             valid = login_sessions.is_open(connection, body.code, now)
         else:
-            valid = tokens.holder(connection, token, now) is not None
+            holder = tokens.holder(connection, token, now)
+            valid = holder is not None
+            if holder is not None and not holder.role.covers(Role.VIEWER):
+                raise ForbiddenError(f"a token with the role {holder.role.value} cannot log in")
     if not valid:
         return None
     with service.database.write() as connection:

@@ -366,11 +366,12 @@ def test_revoked_or_expired_token_identifies_nobody(database: Database, column: 
         assert tokens.holder(connection, "secret", 5.0) is None
 
 
-def test_each_role_includes_the_lower_ones() -> None:
+def test_each_role_of_people_includes_the_lower_ones_and_that_of_a_node_stands_alone() -> None:
     assert [[role.covers(needed) for needed in Role] for role in Role] == [
-        [True, False, False],
-        [True, True, False],
-        [True, True, True],
+        [True, False, False, False],
+        [True, True, False, False],
+        [True, True, True, False],
+        [False, False, False, True],
     ]
 
 

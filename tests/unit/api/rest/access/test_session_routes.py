@@ -50,6 +50,12 @@ def test_token_logs_in(service: ServiceRig) -> None:
     assert_problem(service.client(None).post(SESSION, json={"token": "x"}), 401, "unknown, expired or revoked")
 
 
+def test_token_of_a_node_cannot_log_in(service: ServiceRig) -> None:
+    client = service.client(None)
+    assert_problem(client.post(SESSION, json={"token": "token-of-node"}), 403, "role node cannot log in")
+    assert not client.cookies
+
+
 @pytest.mark.parametrize("body", [{}, {"code": "a", "token": "b"}, {"code": ""}, {"code": "x" * 201}, {"k": 1}, []])
 def test_request_without_a_code_or_token_is_422(service: ServiceRig, body: object) -> None:
     assert_problem(service.client(None).post(SESSION, json=body), 422)

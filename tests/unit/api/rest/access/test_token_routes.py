@@ -34,7 +34,13 @@ def test_token_is_shown_once_and_has_its_role(service: ServiceRig, client: TestC
     assert (session["name"], session["role"], session["expires_at"]) == ("ann", "submitter", token["expires_at"])
     listed = client.get(TOKENS)
     assert token["token"] not in listed.text
-    assert [each["name"] for each in listed.json()["items"]] == ["viewer", "submitter", "admin", "ann"]
+    assert [each["name"] for each in listed.json()["items"]] == ["viewer", "submitter", "admin", "node", "ann"]
+
+
+def test_token_of_a_node_can_be_created(service: ServiceRig, client: TestClient) -> None:
+    token = client.post(TOKENS, json={"name": "node-b", "role": "node"}).json()
+    assert token["role"] == "node"
+    assert_problem(service.client(None).get("/api/v1/devices", headers=bearer(token["token"])), 403, "viewer", "node")
 
 
 def test_token_is_valid_for_90_days_by_default(service: ServiceRig, client: TestClient) -> None:
@@ -117,7 +123,7 @@ def test_tokens_are_listed_in_pages(service: ServiceRig, client: TestClient) -> 
         seen += [each["id"] for each in page["items"]]
         if (after := page["next"]) is None:
             break
-    assert seen == [1, 2, 3]
+    assert seen == list(range(1, len(Role) + 1))
 
 
 def test_new_admin_token_of_the_data_directory_replaces_the_old_one(service: ServiceRig) -> None:
@@ -233,13 +239,14 @@ def test_tokens_are_managed_by_the_command_line(
     assert "not shown again" in err
     assert podium("token", "create", "ann", "--role", "viewer")[0] == 1
     assert podium("token", "create", "eve", "--role", "admin", "--expires-in", "never")[0] == 0
+    assert podium("token", "create", "node-b", "--role", "node")[0] == 0
     for wrong in ("8", "0d", "8y", "-1d", ""):
         assert podium("token", "create", "bob", "--role", "viewer", "--expires-in", wrong)[0] == 2
     listed = podium("token", "list")[1]
     assert "ann" in listed
     assert out.strip() not in listed
-    code, out, err = podium("token", "revoke", "ann", "nobody", 5)
-    assert (code, out) == (1, "token 4 of ann is revoked\ntoken 5 of eve is revoked\n")
+    code, out, err = podium("token", "revoke", "ann", "nobody", len(Role) + 2)
+    assert (code, out) == (1, "token 5 of ann is revoked\ntoken 6 of eve is revoked\n")
     assert "no valid token 'nobody'" in err
     with service.database.read() as connection:
         states = {row.name: row.state(time.time()) for row in tokens.page(connection, 0, 10)}
