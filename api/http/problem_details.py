@@ -23,16 +23,20 @@ from podium.sweep.values.errors import (
     BundleError,
     ChangedDataError,
     ConflictError,
+    DamagedFileError,
     DatabaseError,
     DataError,
     EnsembleError,
+    FileStoreError,
     FilterError,
     ForbiddenError,
     InvalidSpecError,
     MissingExtraError,
+    MissingFileError,
     NotFoundError,
     NotPossibleError,
     PodiumError,
+    RefusedFileError,
     ServiceError,
     StorageFullError,
     TooLargeError,
@@ -116,6 +120,10 @@ ERROR_TYPES: dict[type[PodiumError], ProblemType] = {
     TooSlowError: ProblemType.QUERY_TOO_SLOW,  # 400: a retry does not help
     StorageFullError: ProblemType.STORAGE_FULL,
     ServiceError: ProblemType.SERVICE_UNAVAILABLE,
+    FileStoreError: ProblemType.SERVICE_UNAVAILABLE,
+    MissingFileError: ProblemType.NOT_FOUND,
+    DamagedFileError: ProblemType.INVALID_REQUEST,
+    RefusedFileError: ProblemType.CONFLICT,
 }
 # Types of the errors that the framework and the routes raise as `HTTPException`.
 STATUS_TYPES = {

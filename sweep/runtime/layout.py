@@ -70,6 +70,25 @@ class DataDirectory:
         return self.root / "ray.token"
 
     @property
+    def cluster_certificate(self) -> Path:
+        """Of the port for nodes; made by `podium serve --cluster`, and trusted by its SHA-256."""
+        return self.root / "cluster.crt"
+
+    @property
+    def cluster_key(self) -> Path:
+        return self.root / "cluster.key"
+
+    @property
+    def outbox(self) -> Path:
+        """Of a node: files on their way to the head."""
+        return self.root / "outbox"
+
+    @property
+    def uploads(self) -> Path:
+        """Files that nodes have sent in part."""
+        return self.root / "uploads"
+
+    @property
     def logs(self) -> Path:
         return self.root / "logs"
 
@@ -132,6 +151,12 @@ class DataDirectory:
             raise DataDirectoryError(
                 f"cannot write to the data directory {self.root}: {error.strerror}; choose another with --data-dir"
             ) from error
+
+
+def attempt_of_folder(name: str) -> int:
+    """The number of the attempt whose folder has this name; 0 if it is the folder of none."""
+    number = name.partition("-")[0]
+    return int(number) if number.isdecimal() else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +250,11 @@ class RuntimeDirectory:
     def ray_workers_socket(self) -> Path:
         """Takes the raylet's requests for workers; see `podium.sweep.slots.ray_worker_template`."""
         return self.root / "ray-workers.sock"
+
+    @property
+    def agent_socket(self) -> Path:
+        """Takes the requests of slots for files; see `podium.sweep.node_agent`."""
+        return self.root / "agent.sock"
 
     def wake_socket(self, part: str) -> Path:
         """A datagram socket that notifies the component `part` of changes in the database."""

@@ -190,6 +190,22 @@ class FencedError(DatabaseError):
     """Another scheduler has taken over; this one must not write."""
 
 
+class FileStoreError(PodiumError):
+    """The file store cannot be used."""
+
+
+class MissingFileError(FileStoreError):
+    """The file store has no such file."""
+
+
+class DamagedFileError(FileStoreError):
+    """The content of a file differs from its SHA-256."""
+
+
+class RefusedFileError(FileStoreError):
+    """The head does not accept the file: its attempt is over."""
+
+
 class ServiceError(PodiumError):
     """The service did not start, or did not answer."""
 

@@ -1,0 +1,46 @@
+"""The keys of stored files, checked before one becomes a path: other machines send them; node service, node agent."""
+
+from __future__ import annotations
+
+import re
+
+from podium.sweep.values.errors import BadRequestError
+
+MAX_KEY = 1024  # characters
+_BUNDLE = re.compile(r"bundles/[0-9a-f]{64}\.zip")
+_DATASET = re.compile(r"datasets/[a-z0-9-]{1,80}/[a-z_0-9]{1,40}\.npy")
+_ATTEMPT = re.compile(
+    r"trials/(?P<sweep>[1-9][0-9]{0,18})/(?P<trial>[0-9]{1,18})/(?P<folder>[0-9a-f-]{1,40})/(?P<name>.+)"
+)
+_TRIAL = re.compile(r"trials/[1-9][0-9]{0,18}/[0-9]{1,18}/")
+_CHECKPOINTS = ("checkpoint.safetensors", "checkpoints")
+
+
+def checked(key: str) -> str:
+    """The key. Raises `BadRequestError` unless it names a bundle, an array of a data set, or a file of an attempt."""
+    match = _ATTEMPT.fullmatch(key)
+    plain = match is not None and not any(part in ("", ".", "..") for part in match["name"].split("/"))
+    if len(key) <= MAX_KEY and "\0" not in key and (plain or _BUNDLE.fullmatch(key) or _DATASET.fullmatch(key)):
+        return key
+    raise BadRequestError(f"{key[:200]!r} is not the key of a stored file")
+
+
+def checked_prefix(prefix: str) -> str:
+    """The prefix. Raises `BadRequestError` unless it names the attempts of one trial."""
+    if _TRIAL.fullmatch(prefix) is None:
+        raise BadRequestError(f"{prefix[:200]!r}: files are listed by trial, like trials/7/12/")
+    return prefix
+
+
+def attempt_folder(key: str) -> tuple[int, int, str]:
+    """Sweep id, trial number and folder name of a file of an attempt. Raises `BadRequestError` for another key."""
+    match = _ATTEMPT.fullmatch(checked(key))
+    if match is None:
+        raise BadRequestError(f"{key!r} is not a file of an attempt")
+    return int(match["sweep"]), int(match["trial"]), match["folder"]
+
+
+def is_checkpoint(key: str) -> bool:
+    """Whether a file of an attempt belongs to its checkpoints, which are removed when the trial has ended."""
+    match = _ATTEMPT.fullmatch(key)
+    return match is not None and match["name"].split("/")[0] in _CHECKPOINTS
