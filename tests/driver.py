@@ -59,8 +59,8 @@ class SlotDriver:
             self.clear()
             self._use(own)
 
-    def _new_slot(self, **timings_s: float) -> Slot:
-        return Slot("cpu-0", DeviceView("", None), lambda: self._template.requests, self._folder, **timings_s)
+    def _new_slot(self, **options: Any) -> Slot:
+        return Slot("cpu-0", DeviceView("", None), lambda: self._template.requests, self._folder, **options)
 
     def _use(self, slot: Slot) -> None:
         self._end_fork_servers()

@@ -14,7 +14,6 @@ Modules:
     notebook_objects       Sweeps, trials and ensembles as objects, displayed by notebooks
     optuna_studies         Optuna studies of the client: the only module of `api` that uses Optuna
     readiness_responses    The REST responses about the readiness of the service
-    service_certificate    Trust in a local service with TLS: its exact certificate, whatever its host names
     service_for_command    A service for one command: the running one, or one started for the command
     suggested_commands     `podium` commands in messages, quoted for a shell and for the right data directory
     sweep_export           Exports a sweep to a file, an Optuna study, TensorBoard or MLflow, by format name or file

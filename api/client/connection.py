@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 
 import httpx2
 
-from podium.api.client.service_certificate import ssl_context
+from podium.sweep.runtime.certificate_pin import ssl_context
 from podium.sweep.values.errors import (
     InvalidSpecError,
     NotFoundError,

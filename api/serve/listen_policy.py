@@ -34,6 +34,16 @@ def check(host: str, cert: Path | None, key: Path | None, proxies: Sequence[str]
         )
 
 
+def check_cluster(address: str) -> None:
+    """Raises `ServiceError` unless `--cluster` is one address at which nodes reach this machine."""
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        raise ServiceError(f"--cluster {address}: write the IP address of this machine, like 10.0.0.5") from None
+    if parsed.is_unspecified or parsed.is_loopback:
+        raise ServiceError(f"--cluster {address}: other machines cannot reach it; write one like 10.0.0.5")
+
+
 def names_of(host: str, names: Sequence[str]) -> tuple[str, ...]:
     """The host names of the service in addition to loopback: `names`, and the address that it listens on."""
     if host in ANYWHERE or is_loopback(host):

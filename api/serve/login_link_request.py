@@ -6,7 +6,7 @@ import http.client
 import json
 from pathlib import Path
 
-from podium.api.client.service_certificate import read_certificate, ssl_context
+from podium.sweep.runtime.certificate_pin import read_certificate, ssl_context
 from podium.sweep.runtime.service_settings import ServiceSettings
 
 VALID_S = 86400

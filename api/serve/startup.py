@@ -17,7 +17,7 @@ from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.disk_space import check_disk_space
 from podium.sweep.runtime.filesystem_type import refuse_network
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.runtime.service_settings import ServiceSettings
+from podium.sweep.runtime.service_settings import CLUSTER_PORT, ServiceSettings
 from podium.sweep.slots import ray_connection_settings
 
 
@@ -42,6 +42,12 @@ def serve(settings: ServiceSettings, log: Callable[[str], None]) -> None:
             if not data.admin_token.exists():
                 check_disk_space(data.root)  # the first start writes; later ones can serve reads from a full disk
             ray_connection_settings.ensure_token(data)
+            if settings.cluster:
+                for port in (settings.node_port, CLUSTER_PORT):
+                    check_port(settings.cluster, port, "--cluster")
+                from podium.api.serve import cluster_certificate  # imports cryptography
+
+                cluster_certificate.ensure(data, settings.cluster)
             Supervisor(settings, log).run(lambda is_stopping: _prepare(data, log, is_stopping))
         finally:
             shutil.rmtree(settings.runtime.root, ignore_errors=True)

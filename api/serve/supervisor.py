@@ -17,10 +17,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from podium.api.client import service_certificate, suggested_commands
+from podium.api.client import suggested_commands
 from podium.api.serve import login_link_request
 from podium.api.serve.child_process import ChildProcess, start_process
 from podium.api.serve.missed_heartbeats import Heartbeats
+from podium.sweep.runtime import certificate_pin
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.component_lifecycle import PARENT_PID, READY_FD
 from podium.sweep.runtime.disk_space import disk_space
@@ -43,10 +44,11 @@ MODULES = {
     "gateway": "podium.api.gateway.main",
     "scheduler": "podium.sweep.scheduling.main",
     "host": "podium.ensemble.host.main",
+    "nodes": "podium.api.node_service.main",  # only with `--cluster`
 }
 _AFTER_RAY = ("gateway", "host")  # first started when Ray is ready: until then, Ray and its template need the cores
 _ON_RAY = ("scheduler",)  # read Ray's address from standard input, and end with Ray
-_STOP_ORDER = ("gateway", "api", "host", "scheduler")
+_STOP_ORDER = ("gateway", "api", "host", "scheduler", "nodes")
 
 
 @dataclass(slots=True)
@@ -110,7 +112,7 @@ class Supervisor:
         self._write_error = ""  # why the service file could not be written
         self._ray_address = ""
         self._has_saved_settings = False
-        self._certificate = service_certificate.read_certificate(Path(settings.tls_cert)) if settings.tls_cert else None
+        self._certificate = certificate_pin.read_certificate(Path(settings.tls_cert)) if settings.tls_cert else None
         self._database: tuple[int, int] | None = None
         others = ray_connection_settings.OTHER_RAY_VARIABLES
         of_ray = ray_connection_settings.environment(settings.data.ray_token, cluster=bool(settings.cluster))
@@ -410,6 +412,8 @@ class Supervisor:
 
 def _components(settings: ServiceSettings) -> Iterator[_Component]:
     for kind in MODULES:
+        if kind == "nodes" and not settings.cluster:
+            continue
         for name in settings.gateway_names if kind == "gateway" else (kind,):
             yield _Component(name, kind)
 

@@ -28,6 +28,7 @@ Modules:
                                          executed yet
     replicas                             Replicas, the processes that serve ensemble members
     retention_plan                       Which files a sweep's retention policy removes, and the record of removed files
+    running_attempts                     Whether an attempt runs on a node, which then may write its files
     scheduler_lease                      The scheduler's lease: one row with an epoch that fences out a replaced
                                          scheduler
     scheduler_recovery                   Reads the trials that the scheduler needs after a restart

@@ -12,6 +12,8 @@ Modules:
     mean_and_std        Computes mean and standard deviation of large arrays in chunks
     npz_reader          Reads `.npz` files in chunks, without pickle
     parquet_reader      Reads Parquet files in chunks, with pyarrow (an extra)
+    prepare_dataset     Builds the cache of a data set in a process of its own: `python -P -m
+                        podium.sweep.data.prepare_dataset CACHE`
     reader_interface    The interface of data file readers: a header, then rows in chunks
     source_opener       Opens the source of `program.data`: a built-in data set, IDX files, or tabular files
     splits              Seeded, stratified splits and cross-validation folds

@@ -140,17 +140,27 @@ def load_folds(data: Mapping[str, Any], split: Mapping[str, Any], cache: Path) -
     return tuple(folds)
 
 
-def _source(
-    data: Mapping[str, Any], cache: Path, limits: ReadLimits = LIMITS
-) -> tuple[Path, dict[str, NDArray[Any]], dict[str, Any]]:
-    """The cache folder, the arrays and the metadata of all rows."""
+def cache_folder(data: Mapping[str, Any], cache: Path) -> Path:
+    """The folder for the arrays of all rows, the same on each machine if `data` has a `source`. Raises `DataError`."""
     built_in = data.get("file") is None and data.get("idx") is None
     if built_in and data["name"] not in builtin_catalog.DATASETS:
         raise DataError(f"unknown data set {data['name']!r}", key="name")
     kind = data["name"] if built_in else "file" if data.get("file") is not None else "idx"
     files = data.get("source") or source_of(data)
     what = {key: data.get(key) for key in ("file", "idx", "target", "features", "task")}
-    folder = cache / f"{kind}-{_digest({'name': None if files else data['name'], 'files': files, **what})}"
+    return cache / f"{kind}-{_digest({'name': None if files else data['name'], 'files': files, **what})}"
+
+
+def prepare_cache(data: Mapping[str, Any], cache: Path, limits: ReadLimits = LIMITS) -> Path:
+    """Build the cache of all rows unless it exists; returns its folder. Raises `DataError`."""
+    return _source(data, cache, limits)[0]
+
+
+def _source(
+    data: Mapping[str, Any], cache: Path, limits: ReadLimits = LIMITS
+) -> tuple[Path, dict[str, NDArray[Any]], dict[str, Any]]:
+    """The cache folder, the arrays and the metadata of all rows."""
+    folder = cache_folder(data, cache)
     arrays = get_or_build(folder, lambda to: _prepare(data, to, limits))
     return folder, arrays, json.loads(arrays["meta"].tobytes())
 

@@ -3,6 +3,7 @@
 Runs in the scheduler, slot actors, fork servers and trial processes. Start at `codec`; each other module is one link.
 
 Modules:
+    agent_messages             The messages between a slot and the agent of its node, over a Unix socket
     codec                      Encodes frozen dataclasses as JSON objects with a `kind`, and decodes them
     fork_server_messages       The messages between slot and fork server, over a SEQPACKET socket
     limits                     Limits of the messages between scheduler, slot and trial process, used by both ends

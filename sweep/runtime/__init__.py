@@ -4,6 +4,7 @@ Imported in every process.
 
 Modules:
     atomic_files             Atomic writes of files: readers see either the old file or the new one
+    certificate_pin          Trust in one exact certificate, whatever its host names: of a local service, or of a head
     clock                    A clock interface that tests can replace
     component_lifecycle      Startup, readiness, heartbeats and wake-ups, common to all components of the service
     component_status_reader  Reads the state of the service's components from the file that `serve` writes

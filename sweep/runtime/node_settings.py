@@ -9,6 +9,8 @@ from pathlib import Path
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
 
+LEAVE = 17  # exit status of the agent, and of the guardian: the head has asked the node to leave
+
 
 @dataclass(frozen=True, slots=True)
 class NodeSettings:
@@ -21,6 +23,9 @@ class NodeSettings:
     runtime_dir: str
     cpus: int  # slots, on a machine without GPUs
     gpus: int | None = None  # None: all that Ray detects
+    url: str = ""  # of the head's port for nodes; "": this node has the files of the head
+    token: str = ""  # with the role node
+    certificate: str = ""  # of that port (PEM)
 
     @property
     def data(self) -> DataDirectory:

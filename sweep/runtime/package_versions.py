@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import platform
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distributions, version
 
@@ -21,6 +22,25 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return {**found, "system": f"{platform.system()} {platform.machine()}"}
+
+
+def version_problem(head: Mapping[str, str], node: Mapping[str, str]) -> str | None:
+    """Why a node with these versions cannot run the trials of a head; None if it can.
+
+    Podium and Ray must be equal, since they exchange messages; Python up to its minor version.
+    """
+    for package, of_head, of_node in (
+        ("podium", head.get("podium"), node.get("podium")),
+        ("ray", head.get("ray"), node.get("ray")),
+        ("python", _minor(head["python"]), _minor(node.get("python", ""))),
+    ):
+        if of_head != of_node:
+            return f"this node has {package} {of_node or '(unknown)'}, and the head has {of_head}; install that version"
+    return None
+
+
+def _minor(version: str) -> str:
+    return ".".join(version.split(".")[:2])
 
 
 @dataclass(frozen=True, slots=True)

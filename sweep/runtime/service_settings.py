@@ -14,6 +14,8 @@ from podium.sweep.values.errors import ServiceError
 
 MAX_DEFAULT_CPU_SLOTS = 8
 MAX_GATEWAYS = 64
+CLUSTER_PORT = 6379  # of Ray on the head, if other nodes join
+NODE_PORT = 8302  # at which nodes ask the head for files
 _REACHED = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # listen address -> address to connect to
 _DEVICES = re.compile(r"(?P<kind>auto|gpu|cpu|pretend-gpu)(:(?P<count>[1-9][0-9]{0,3}))?")
 
@@ -57,7 +59,8 @@ class ServiceSettings:
     allowed_hosts: tuple[str, ...] = ()  # host names of the service in addition to loopback
     tls_cert: str = ""  # file; without certificate and key the service uses plain HTTP
     tls_key: str = ""
-    cluster: str = ""  # address at which nodes on other machines reach Ray; "": one machine
+    cluster: str = ""  # address at which nodes on other machines reach the head; "": one machine
+    node_port: int = NODE_PORT
     proxies: tuple[
         str, ...
     ] = ()  # addresses of trusted reverse proxies, which terminate TLS and forward the client address
@@ -77,6 +80,11 @@ class ServiceSettings:
     @property
     def gateway_url(self) -> str:
         return f"{self._base}:{self.gateway_port}"
+
+    @property
+    def ray_address(self) -> str:
+        """Where nodes reach Ray."""
+        return f"{self.cluster}:{CLUSTER_PORT}"
 
     @property
     def gateway_names(self) -> tuple[str, ...]:

@@ -3,13 +3,15 @@
 Only this room imports Ray. Runs in slot actors; the slot pool runs in the scheduler.
 
 Modules:
+    attempt_files            The files of a slot's attempts: here on the head, or carried to and from it by the agent of
+                             the node
     condition_variable       Waits until a condition holds, evaluated at each change
     event_queue              The events of a slot that the scheduler has not acknowledged, encoded and bounded
     fork_server_client       A slot's client of one fork server: start it, send requests, receive replies
     fork_server_pool         The fork servers of one slot: one without packages, and one for each recent
                              `program.preload`
-    node_component           Runs the raylet and the process template of a node under a guardian, as `ray_component`
-                             does on the head
+    node_component           Runs the raylet, the agent and the process template of a node under a guardian, like
+                             `ray_component` on the head
     outcome_classification   Determines the outcome of an attempt from its process's last report and exit status. Pure
     ray_component            Runs Ray's head node and the process template under a guardian that leaves no process
                              behind

@@ -1,4 +1,4 @@
-"""Runs the raylet and the process template of a node under a guardian, as `ray_component` does on the head.
+"""Runs the raylet, the agent and the process template of a node under a guardian, like `ray_component` on the head.
 
 `python -P -m podium.sweep.slots.node_component FILE`. It ends on SIGTERM, or when the raylet exits: the head has
 stopped, or has declared this node dead.
@@ -12,6 +12,7 @@ from pathlib import Path
 
 from podium.sweep.runtime.node_settings import NodeSettings
 from podium.sweep.runtime.process_title import name_process
+from podium.sweep.slots.attempt_files import AGENT_SOCKET
 from podium.sweep.slots.ray_component import guard
 from podium.sweep.slots.ray_slot_actor import NODE_ROOT
 
@@ -21,7 +22,11 @@ def main() -> None:
     name_process("podium-guardian")
     settings = NodeSettings.load(Path(sys.argv[1]))
     os.environ[NODE_ROOT] = settings.data_dir
-    sys.exit(guard(settings.runtime, "podium.sweep.slots.ray_node", ends_with_stdin=False))
+    agent = ""
+    if settings.url:
+        agent = "podium.sweep.node_agent.main"
+        os.environ[AGENT_SOCKET] = str(settings.runtime.agent_socket)
+    sys.exit(guard(settings.runtime, "podium.sweep.slots.ray_node", agent=agent, ends_with_stdin=False))
 
 
 if __name__ == "__main__":

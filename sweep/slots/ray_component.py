@@ -17,6 +17,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -26,6 +27,7 @@ from podium.sweep.process_template.template_launcher import TemplateProcess
 from podium.sweep.runtime import fail_points
 from podium.sweep.runtime.component_lifecycle import report_ready
 from podium.sweep.runtime.layout import RuntimeDirectory
+from podium.sweep.runtime.node_settings import LEAVE
 from podium.sweep.runtime.process_title import name_process, process_name
 from podium.sweep.runtime.process_trees import (
     become_subreaper,
@@ -60,12 +62,13 @@ def main() -> None:
     sys.exit(status)
 
 
-def guard(runtime: RuntimeDirectory, module: str, *, ends_with_stdin: bool = True) -> int:
+def guard(runtime: RuntimeDirectory, module: str, *, agent: str = "", ends_with_stdin: bool = True) -> int:
     """Start Ray, report when it is ready, and stop it with all its processes; returns the exit status.
 
     Args:
         runtime: Of this machine, with the file of settings.
         module: Starts Ray, and gets the path of the settings.
+        agent: The module of the node agent; "" on the head. It is restarted, unless it exits with `LEAVE`.
         ends_with_stdin: Whether to stop at end-of-file on standard input.
     """
     become_subreaper()
@@ -82,15 +85,13 @@ def guard(runtime: RuntimeDirectory, module: str, *, ends_with_stdin: bool = Tru
     template.start_if_exited()
     os.environ[template_client.TEMPLATE_SOCKET] = str(runtime.template_socket)
     os.environ[ray_worker_launcher.TEMPLATE_SOCKET] = str(runtime.ray_workers_socket)
-    ray = subprocess.Popen(
-        [sys.executable, "-P", "-m", module, str(runtime.settings_file)],
-        stdin=subprocess.DEVNULL,
-        preexec_fn=exit_with_guardian,
-    )
+    started = {name: _Restartable(name, runtime.settings_file, exit_with_guardian) for name in (module, agent) if name}
+    ray = started[module]
     watched = [0, wake_read] if ends_with_stdin else [wake_read]
     announced = False
     adopted: set[int] = set()
-    while not stopping and ray.poll() is None:
+    left = False
+    while not stopping and not left and ray.exit_status is None:
         readable, _, _ = select.select(watched, [], [], 0.5 if announced else 0.05)
         if wake_read in readable:
             os.read(wake_read, 4096)
@@ -102,11 +103,44 @@ def guard(runtime: RuntimeDirectory, module: str, *, ends_with_stdin: bool = Tru
         if template.has_failed:
             print("the process template failed", file=sys.stderr)  # after its traceback
             break
-        adopted = _watch_template(template, ray.pid, adopted)
-    _stop(ray)
+        if agent and started[agent].exit_status is not None:
+            left = started[agent].exit_status == LEAVE
+            started[agent].restart()
+        adopted = _watch_template(template, {each.pid for each in started.values()}, adopted)
+    _stop(ray.process)
     template.close()
     shutil.rmtree(runtime.ray, ignore_errors=True)
-    return 0 if stopping else 1
+    return LEAVE if left else 0 if stopping else 1
+
+
+class _Restartable:
+    """A process below the guardian that runs a module with the settings of this machine."""
+
+    def __init__(self, module: str, settings: Path, exit_with_guardian: Callable[[], None]) -> None:
+        self._module = module
+        self._settings = settings
+        self._exit_with_guardian = exit_with_guardian
+        self.process = self._start()
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    @property
+    def exit_status(self) -> int | None:
+        """None while it runs."""
+        return self.process.poll()
+
+    def restart(self) -> None:
+        """Start it again; it has exited."""
+        self.process = self._start()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [sys.executable, "-P", "-m", self._module, str(self._settings)],
+            stdin=subprocess.DEVNULL,
+            preexec_fn=self._exit_with_guardian,
+        )
 
 
 def _template_environment() -> dict[str, str]:
@@ -114,7 +148,7 @@ def _template_environment() -> dict[str, str]:
     return {**user_environment(), **fail_points.variable()}
 
 
-def _watch_template(template: TemplateProcess, ray: int, adopted: set[int]) -> set[int]:
+def _watch_template(template: TemplateProcess, started: set[int], adopted: set[int]) -> set[int]:
     """Restart the template if it was killed, and watch the processes that it has left to this one.
 
     These keep running: fork servers, members and Ray workers. When one of them exits, the processes that it has left
@@ -122,7 +156,7 @@ def _watch_template(template: TemplateProcess, ray: int, adopted: set[int]) -> s
 
     Args:
         template: The template.
-        ray: The pid of Ray.
+        started: The pids of Ray and of the agent.
         adopted: The processes left by earlier templates.
 
     Returns:
@@ -133,10 +167,10 @@ def _watch_template(template: TemplateProcess, ray: int, adopted: set[int]) -> s
         template.start_if_exited()
     if template.pid != killed:
         _wait_for_exit(WORKER_TEMPLATE)  # it ends with the template; then Ray's workers are children of this process
-        adopted = set(children(os.getpid())) - {ray, template.pid}
+        adopted = set(children(os.getpid())) - {*started, template.pid}
     running = {pid for pid in adopted if not _reaped(pid)}
     if running != adopted:
-        kill_orphans({ray, template.pid, *running})
+        kill_orphans({*started, template.pid, *running})
     return running
 
 

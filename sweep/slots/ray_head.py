@@ -27,7 +27,7 @@ from ray._raylet import (  # type: ignore[attr-defined]  # a module in Cython, w
     persist_port,
 )
 
-from podium.sweep.runtime.service_settings import ServiceSettings
+from podium.sweep.runtime.service_settings import CLUSTER_PORT, ServiceSettings
 from podium.sweep.slots import ray_worker_launcher
 
 AGENT_OPTIONS = ("--dashboard_agent_command=", "--runtime_env_agent_command=")
@@ -40,7 +40,6 @@ PORTS_OF_AGENTS = (
     RUNTIME_ENV_AGENT_PORT_NAME,
 )
 WORKER_OPTION = "--python_worker_command="
-CLUSTER_PORT = 6379  # of the head, if other nodes join
 POLL_S = 0.5  # between two checks of Ray's processes
 # Ray's minimum; its object store is not used for data.
 OBJECT_STORE_BYTES = 100 * 2**20

@@ -12,6 +12,7 @@ from podium.sweep.process_template.template_client import template_socket
 from podium.sweep.protocol.codec import DeviceView
 from podium.sweep.protocol.slot_messages import SlotDescription
 from podium.sweep.runtime.service_settings import available_cores
+from podium.sweep.slots.attempt_files import AGENT_SOCKET, AgentFiles
 from podium.sweep.slots.slot import Slot
 from podium.sweep.values.device import device_name
 from podium.sweep.values.errors import NoDeviceError
@@ -53,6 +54,7 @@ class RaySlot(Slot):
             DeviceView(visible, None if kind == "cpu" or pretend else gpu_uuid(visible)),
             template_socket,
             Path(os.environ.get(NODE_ROOT, root)),
+            files=AgentFiles(Path(agent)) if (agent := os.environ.get(AGENT_SOCKET)) else None,
         )
 
     def describe(self) -> SlotDescription:

@@ -16,6 +16,7 @@ from podium.sweep.values.attempt_outcomes import Kill, ReducedResult, ReportedOu
 from podium.sweep.values.constraints_and_user_attributes import TrialAttributes
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.objective_reduction import ReportedValues
+from podium.sweep.values.slot_events import Saved
 
 
 @dataclass(slots=True)
@@ -41,6 +42,7 @@ class RunningAttempt:
     sending: asyncio.Task[None] | None = None
     value: ReducedResult | None = None  # as the process reported it
     ending_since_s: float | None = None  # when the process reported that it ends with this value
+    saved: list[Saved] = field(default_factory=list)  # files that the head does not have yet
     reported: ReportedValues = field(init=False)
 
     def __post_init__(self) -> None:

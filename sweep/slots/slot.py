@@ -20,6 +20,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ from podium.sweep.runtime.disk_full_cause import ON_DATA_DISK
 from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.incremental_removal import advance, finish, removal_steps, unfinished
 from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.slots.attempt_files import AttemptFiles, FilesError, LocalFiles
 from podium.sweep.slots.condition_variable import Changes
 from podium.sweep.slots.event_queue import EventQueue
 from podium.sweep.slots.fork_server_client import PRELOAD_S, AttemptReply
@@ -60,7 +62,17 @@ from podium.sweep.values.attempt_outcomes import (
 from podium.sweep.values.errors import BadReportError, FencedError, UserCodeError
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.failure_classification import disk_is_full
-from podium.sweep.values.slot_events import Ended, Event, Logged, Reported, Started, StudyRequested, SuggestRequested
+from podium.sweep.values.slot_events import (
+    Ended,
+    Event,
+    Logged,
+    Reported,
+    Saved,
+    Started,
+    StudyRequested,
+    SuggestRequested,
+    shifted,
+)
 from podium.sweep.values.states import COUNTED_TRIAL_STATES, TrialState
 
 POLL_S = 10.0
@@ -82,6 +94,7 @@ class Slot:
         template: Callable[[], Path],
         root: Path,
         *,
+        files: AttemptFiles | None = None,
         preload_s: float = PRELOAD_S,
         fork_server_s: float = FORK_SERVER_S,
     ) -> None:
@@ -92,6 +105,7 @@ class Slot:
             device: What its attempts see of the device.
             template: Returns the socket of the process template.
             root: The data directory on this machine.
+            files: How files come from the head and go there; None on the head.
             preload_s: Seconds that the imports of `program.preload` may take.
             fork_server_s: Seconds in which a fork server must have killed an attempt, or it is killed itself.
         """
@@ -99,7 +113,9 @@ class Slot:
         self._device = device
         self._root = root
         self._fork_server_s = fork_server_s
-        self._counted: dict[int, Assignment] = {}  # by the number of the event that ended it
+        self._files: AttemptFiles = files or LocalFiles()
+        self._fetching: _Fetching | None = None
+        self._ended: dict[int, _EndedAttempt] = {}  # by the number of the event
         self._changes = Changes()
         self._command_lock = asyncio.Lock()  # commands are executed in order, one at a time
         self._epoch = 0  # of the scheduler that opened this slot last
@@ -172,15 +188,27 @@ class Slot:
             pid=os.getpid(),
             visible=self._device.visible,
             uuid=self._device.uuid,
-            running=None if self._running is None else self._running.key,
+            running=self._key,
             events=decode_events(self.events.all()) or (),
         )
+
+    @property
+    def _key(self) -> AttemptKey | None:
+        """The attempt that holds the device."""
+        if self._fetching is not None:
+            return self._fetching.assignment.key
+        return None if self._running is None else self._running.key
 
     # Commands.
 
     async def _execute(self, command: SlotCommand) -> None:
         if isinstance(command, StartAttempt):
-            await self._start(command.assignment.located(self._root))
+            await self._begin(command.assignment.located(self._root))
+            return
+        if isinstance(command, StopAttempt) and self._fetching is not None and self._key == command.key:
+            self._fetching.task.cancel()
+            self._fetching = None
+            self._end_before_start(command.key, command.cause)
             return
         running = self._running
         if running is None or running.key != command.key:
@@ -206,12 +234,30 @@ class Slot:
 
     # The attempt.
 
+    async def _begin(self, assignment: Assignment) -> None:
+        """Start an attempt; on another machine than the head in the background, when its files have arrived."""
+        key = assignment.key
+        if self._key is not None:
+            if self._key != key:
+                self._refuse(key, f"slot {self._name} is busy with trial {self._key.trial_id}")
+        elif self._files.is_local:
+            await self._start(assignment)
+        else:
+            self._fetching = _Fetching(assignment, self._spawn(self._fetch_and_start(assignment)))
+
+    async def _fetch_and_start(self, assignment: Assignment) -> None:
+        try:
+            await self._files.fetch(assignment)
+        except FilesError as error:
+            self._fetching = None
+            self._refuse(assignment.key, str(error), error.cause)
+            return
+        async with self._command_lock:
+            self._fetching = None
+            await self._start(assignment)
+
     async def _start(self, assignment: Assignment) -> None:
         key = assignment.key
-        if self._running is not None:
-            if self._running.key != key:
-                self._refuse(key, f"slot {self._name} is busy with trial {self._running.key.trial_id}")
-            return
         fail_point("slot.before-fork")
         try:
             await self.fork_servers.select(assignment.program.get("preload") or ())
@@ -271,12 +317,24 @@ class Slot:
             watch.cancel()
         ended = self._determine_outcome(running)
         self._remove_temporary(running.assignment)
+        if not self._files.is_local:
+            ended = await self._send_files(running, ended)
         self._running = None
         fail_point("slot.before-ended")
         ended = self._emit_end(ended)
-        keeps_checkpoint = running.assignment.keep_checkpoint and ended.state is TrialState.FINISHED
-        if ended.state in COUNTED_TRIAL_STATES and not keeps_checkpoint:
-            self._counted[self.events.last_number] = running.assignment
+        self._ended[self.events.last_number] = _EndedAttempt(running.assignment, not _needs_checkpoint(running, ended))
+
+    async def _send_files(self, running: RunningAttempt, ended: Ended) -> Ended:
+        """Send the files of an attempt to the head before its end: a finished attempt has all its files there."""
+        try:
+            await self._files.send(running.assignment, checkpoints=_needs_checkpoint(running, ended))
+        except FilesError as error:
+            log.error("files of attempt %s were not sent: %s", running.key, error)
+            message = f"the files of the attempt could not be sent to the head: {error}"
+            return replace(_failed(ended.key, ended.started_at, message), pid=ended.pid, log_tail=ended.log_tail)
+        for saved in running.saved:
+            self._emit(saved)
+        return ended
 
     def _determine_outcome(self, running: RunningAttempt) -> Ended:
         """How the attempt ended; without details if they cannot be determined."""
@@ -354,6 +412,9 @@ class Slot:
                 running.reported.record(message.step, {running.assignment.metric: message.value})
             elif isinstance(message, Logged):
                 running.reported.record(message.step, message.values)
+            elif isinstance(message, Saved) and not self._files.is_local:
+                running.saved.append(message)  # recorded when the head has the file
+                return
             self._emit(message)
 
     def _on_reply(self, reply: AttemptReply) -> None:
@@ -402,7 +463,7 @@ class Slot:
 
     async def _enforce_deadlines(self, running: RunningAttempt) -> None:
         """End the attempt when it reaches one of its time limits."""
-        while self._running is running:
+        while self._running is running and running.exited is None:
             now_s = time.monotonic()
             if running.kill is None and now_s - self._called_s > self._abandoned_s:
                 self._kill(running, Kill(Cause.NODE_LOST, f"no scheduler has called for {self._abandoned_s:g} s"))
@@ -459,15 +520,25 @@ class Slot:
         urgent = isinstance(event, Ended | SuggestRequested | StudyRequested) or (
             prunable and isinstance(event, Reported)
         )
-        self.events.add(event, urgent=urgent)
+        self.events.add(shifted(event, self._files.clock_offset_s), urgent=urgent)
         self._changes.notify()
 
     def _acknowledge(self, number: int) -> None:
-        """Events up to a number are in the database: a trial that is over needs its checkpoints no longer."""
+        """Events up to a number are in the database: files of attempts that have ended may be removed."""
         for acknowledged in self.events.acknowledge(number):
-            assignment = self._counted.pop(acknowledged, None)
-            if assignment is not None and (checkpoints := _checkpoints(assignment)):
-                self._spawn(asyncio.to_thread(finish, removal_steps(checkpoints)))
+            ended = self._ended.pop(acknowledged, None)
+            if ended is not None:
+                self._spawn(self._remove_files(ended))
+
+    async def _remove_files(self, ended: _EndedAttempt) -> None:
+        try:
+            await self._files.remove(ended.assignment, checkpoints=ended.counted)
+        except FilesError as error:
+            log.warning("files of attempt %s stay on this node: %s", ended.assignment.key, error)
+
+    def _end_before_start(self, key: AttemptKey, cause: Cause) -> None:
+        now = time.time()
+        self._emit(Ended(key=key, started_at=now, ended_at=now, **attempt_outcome(None, -signal.SIGTERM, Kill(cause))))
 
     def _refuse(
         self, key: AttemptKey, reason: str, cause: Cause = Cause.INFRASTRUCTURE, *, interrupted: bool = False
@@ -488,15 +559,33 @@ class Slot:
             log.error("a background task of the slot failed", exc_info=error)
 
 
+@dataclass(frozen=True, slots=True)
+class _Fetching:
+    """An attempt whose files are on their way."""
+
+    assignment: Assignment
+    task: asyncio.Task[None]
+
+
+@dataclass(frozen=True, slots=True)
+class _EndedAttempt:
+    """An attempt whose end is not acknowledged yet."""
+
+    assignment: Assignment
+    counted: bool  # its trial is over, and needs no checkpoint
+
+
+def _needs_checkpoint(running: RunningAttempt, ended: Ended) -> bool:
+    """Whether the checkpoints of a trial stay: for its next attempt, or because its sweep keeps them."""
+    keeps = running.assignment.keep_checkpoint and ended.state is TrialState.FINISHED
+    return keeps or ended.state not in COUNTED_TRIAL_STATES
+
+
 def _minimal_ended(key: AttemptKey, started_at: float, error: Exception) -> Ended:
     """The end of an attempt without details."""
-    message = storable(f"the slot failed to determine the outcome: {type(error).__name__}: {error}"[:MAX_MESSAGE])
-    return Ended(key, TrialState.FAILED, started_at, time.time(), cause=Cause.INFRASTRUCTURE, message=message)
+    return _failed(key, started_at, f"the slot failed to determine the outcome: {type(error).__name__}: {error}")
 
 
-def _checkpoints(assignment: Assignment) -> list[Path]:
-    """The existing checkpoints of a trial, of all its attempts."""
-    directory = AttemptDirectory(Path(assignment.directory))
-    attempts = (directory, *directory.earlier(assignment.attempt))
-    paths = [path for attempt in attempts for path in (attempt.checkpoint, attempt.checkpoint_folders)]
-    return [path for path in paths if os.path.lexists(path)]
+def _failed(key: AttemptKey, started_at: float, message: str) -> Ended:
+    cause = Cause.INFRASTRUCTURE
+    return Ended(key, TrialState.FAILED, started_at, time.time(), cause=cause, message=storable(message[:MAX_MESSAGE]))

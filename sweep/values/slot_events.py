@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from podium.sweep.values.assignment import AttemptKey, Scalar
@@ -113,3 +113,14 @@ class Ended:
 
 
 Event = Started | Reported | Logged | Saved | SuggestRequested | StudyRequested | StopRequested | Ended
+
+
+def shifted(event: Event, offset_s: float) -> Event:
+    """The event with its times in the clock of the head, which is ahead of the clock of the node by `offset_s`."""
+    if not offset_s:
+        return event
+    if isinstance(event, Ended):
+        return replace(event, started_at=event.started_at + offset_s, ended_at=event.ended_at + offset_s)
+    if isinstance(event, Started | Reported | Logged):
+        return replace(event, at=event.at + offset_s)
+    return event

@@ -15,9 +15,8 @@ from podium.db.schema.engine import connect, sqlite_module
 from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
 from podium.sweep.runtime.node_settings import NodeSettings
 from podium.sweep.runtime.process_trees import children
-from podium.sweep.runtime.service_settings import DevicePlan, ServiceSettings
+from podium.sweep.runtime.service_settings import CLUSTER_PORT, DevicePlan, ServiceSettings
 from podium.sweep.slots import ray_connection_settings
-from podium.sweep.slots.ray_head import CLUSTER_PORT
 from tests.cluster.machines import Machine, Network
 from tests.running_service import PODIUM, wait_for
 

@@ -32,6 +32,10 @@ def serve(
         int, typer.Option(min=1, max=MAX_GATEWAYS, help="gateway processes on that port, at most one for each core")
     ] = 1,
     devices: Devices = "auto",
+    cluster: Annotated[
+        str,
+        typer.Option(metavar="ADDRESS", help="this machine's address for nodes on other machines: `podium node join`"),
+    ] = "",
     allowed_host: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="another host name under which clients reach the service; repeatable"),
@@ -48,6 +52,8 @@ def serve(
     try:
         lazy.listen_policy.check(host, tls_cert, tls_key, proxies=proxies, names=names)
         plan = lazy.service_settings.DevicePlan.parse(devices)
+        if cluster:
+            lazy.listen_policy.check_cluster(cluster)
     except ServiceError as error:
         raise typer.BadParameter(str(error)) from error
     data = DataDirectory(data_dir.absolute())
@@ -67,6 +73,7 @@ def serve(
         gateway_port=gateway_port or lazy.ports.free_port(),
         gateways=gateways,
         devices=plan,
+        cluster=cluster,
         allowed_hosts=lazy.listen_policy.names_of(host, names),
         tls_cert="" if tls_cert is None else str(tls_cert.absolute()),
         tls_key="" if tls_key is None else str(tls_key.absolute()),

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from podium.api.client.client import Client as Client
     from podium.api.client.client import serves as serves
     from podium.api.serve import listen_policy as listen_policy
+    from podium.api.serve import node_process as node_process
     from podium.api.serve import ports as ports
     from podium.api.serve import startup as startup
     from podium.api.serve.service_lock import service_locked as service_locked
@@ -53,6 +54,7 @@ _MODULES = {
     "sweep_file_validation": "podium.api.client",
     "database_subprocess": "podium.api.serve",
     "listen_policy": "podium.api.serve",
+    "node_process": "podium.api.serve",
     "ports": "podium.api.serve",
     "startup": "podium.api.serve",
     "datasets": "podium.sweep.data",

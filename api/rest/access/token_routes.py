@@ -15,6 +15,7 @@ from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.base_schema import Page, View, time_of
 from podium.db.access import tokens
 from podium.db.access.tokens import Holder, Role, TokenRow, TokenState
+from podium.sweep.runtime.certificate_pin import fingerprint, read_certificate
 from podium.sweep.values.errors import ConflictError
 
 DEFAULT_S = 90 * 86400.0
@@ -56,12 +57,13 @@ class NewTokenView(TokenView):
 
 @router.post("", status_code=201)
 def create_token(body: TokenWanted, service: ServiceContext = context, holder: Holder = admin) -> NewTokenView:
-    """Create a token."""
+    """Create a token. That of a node ends with the fingerprint of the certificate that the node must find."""
     now = time.time()
+    suffix = f"@{_cluster_fingerprint(service)}" if body.role is Role.NODE else ""
     until = None if body.expires_in_s is None else now + body.expires_in_s
     with service.database.write() as connection:
         made = tokens.create(connection, body.name, body.role, now, by=holder.name, until=until)
-    return NewTokenView(**_view(made.row).model_dump(), token=made.secret)
+    return NewTokenView(**_view(made.row).model_dump(), token=made.secret + suffix)
 
 
 @router.get("", dependencies=[admin])
@@ -91,6 +93,13 @@ def revoke_token(
     authenticator_of(request).clear_cache()
     service.wake_gateways()  # which caches tokens, too
     return _view(row)
+
+
+def _cluster_fingerprint(service: ServiceContext) -> str:
+    """Raises `ConflictError` if the service accepts no nodes."""
+    if not service.settings.cluster:
+        raise ConflictError("this service accepts no nodes; start it with `podium serve --cluster ADDRESS`")
+    return fingerprint(read_certificate(service.settings.data.cluster_certificate))
 
 
 def _local_digest(service: ServiceContext) -> str | None:

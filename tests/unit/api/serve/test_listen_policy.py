@@ -19,11 +19,11 @@ import httpx2
 import pytest
 from fastapi import FastAPI, Request
 
-from podium.api.client import service_certificate
 from podium.api.client.client import Client
 from podium.api.http import uvicorn_server
 from podium.api.rest.app import create_app
 from podium.api.serve import listen_policy, login_link_request
+from podium.sweep.runtime import certificate_pin
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import ServiceError
 from tests.commands import Podium
@@ -186,7 +186,7 @@ def test_tls_is_used_on_the_port_and_not_on_the_unix_socket(
     (tmp_path / "admin.token").write_text("x")
 
     def ask() -> tuple[object, ...]:
-        pem = service_certificate.read_certificate(certificate[0])
+        pem = certificate_pin.read_certificate(certificate[0])
         with Client(settings.url, "token", retry_s=0, certificate=pem) as trusting:
             came = trusting.sweep(1)
         with Client(settings.url, "token", retry_s=0) as default, pytest.raises(ServiceError, match="certificate"):
@@ -221,7 +221,7 @@ def test_nothing_is_sent_unencrypted_with_tls(
             pytest.raises(OSError, match=r"(?i)ssl"),
         ):
             old.wrap_socket(plain)
-        trusting = service_certificate.ssl_context(service_certificate.read_certificate(certificate[0]))
+        trusting = certificate_pin.ssl_context(certificate_pin.read_certificate(certificate[0]))
         with httpx2.Client(base_url=f"https://127.0.0.1:{port}", verify=trusting) as client:
             named = {"Host": f"podium.example.org:{port}"}
             login = client.post("/api/v1/session", json={"token": "token-of-viewer"}, headers=named)
@@ -237,7 +237,7 @@ def test_nothing_is_sent_unencrypted_with_tls(
 
 
 def test_another_certificate_is_not_trusted(certificate: tuple[Path, Path]) -> None:
-    context = service_certificate.ssl_context(service_certificate.read_certificate(certificate[0]))
+    context = certificate_pin.ssl_context(certificate_pin.read_certificate(certificate[0]))
     assert context.verify_mode == ssl.CERT_REQUIRED
     assert len(context.get_ca_certs()) <= 1
 

@@ -1,0 +1,46 @@
+"""`podium node join`: gives the devices of this machine to a service on another one, until Ctrl-C; CLI."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from podium.api.cli.terminal import lazy
+
+
+def join(
+    head: Annotated[str, typer.Argument(metavar="ADDRESS", help="of `podium serve --cluster ADDRESS`; ADDRESS:PORT")],
+    token_file: Annotated[
+        Path, typer.Option(metavar="FILE", help="made on the head by `podium token create NAME --role node`")
+    ],
+    name: Annotated[str, typer.Option(help="name of this node, in the names of its devices; default: host name")] = "",
+    devices: Annotated[
+        str, typer.Option("--devices", help="auto, gpu, cpu or cpu:N; auto: GPUs, or CPU slots without any")
+    ] = "auto",
+    address: Annotated[
+        str, typer.Option(help="of this machine, for the head; default: the one from which it reaches the head")
+    ] = "",
+    data_dir: Annotated[
+        Path, typer.Option("--data-dir", envvar="PODIUM_NODE_DATA_DIR", help="for code, data and running trials")
+    ] = Path("podium-node-data"),
+) -> None:
+    """Run trials of another machine's service on the devices of this one, until Ctrl-C."""
+    plan = lazy.service_settings.DevicePlan.parse(devices)
+    if plan.kind == "pretend-gpu":
+        raise typer.BadParameter("--devices pretend-gpu: only `podium serve` has it, for tests")
+    lazy.node_process.join(
+        lazy.node_process.NodeOptions(
+            head=head,
+            token_file=token_file,
+            data_dir=data_dir.absolute(),
+            name=name or socket.gethostname().split(".")[0],
+            cpus=plan.cpu_slots,
+            gpus={"cpu": 0}.get(plan.kind),
+            address=address,
+        ),
+        lambda line: print(line, file=sys.stderr, flush=True),
+    )

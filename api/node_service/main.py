@@ -1,0 +1,59 @@
+"""Entry point of the nodes process: `python -P -m podium.api.node_service.main FILE`, started by the supervisor.
+
+Only with `podium serve --cluster`.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+from fastapi import FastAPI
+
+from podium.api.http import route_roles, uvicorn_server
+from podium.api.http.base_app import service_app
+from podium.api.http.connection_limits import allow_many_files
+from podium.api.http.garbage_collection import collect_rarely
+from podium.api.http.uvicorn_server import ReadyServer
+from podium.api.node_service import file_routes, join_routes
+from podium.api.node_service.dataset_preparation import DatasetPreparation
+from podium.db.schema.engine import Database
+from podium.sweep.file_store.local_store import LocalFileStore
+from podium.sweep.file_store.resumable_uploads import ResumableUploads
+from podium.sweep.runtime.component_lifecycle import start_component
+from podium.sweep.runtime.service_settings import ServiceSettings
+from podium.sweep.values.errors import PodiumError
+
+
+def create_app(settings: ServiceSettings, database: Database) -> FastAPI:
+    """The routes for nodes."""
+    app = service_app(settings, database, title="Podium nodes", openapi_url=None)
+    app.state.store = LocalFileStore(settings.data.root)
+    app.state.uploads = ResumableUploads(app.state.store, settings.data.uploads)
+    app.state.datasets = DatasetPreparation()
+    for module in (join_routes, file_routes):
+        app.include_router(module.router)
+    route_roles.check(app.routes)
+    return app
+
+
+def main() -> None:
+    """Serve nodes until SIGTERM."""
+    settings = start_component("nodes")
+    own = replace(
+        settings, host=settings.cluster, port=settings.node_port, allowed_hosts=(settings.cluster,), proxies=(),
+        tls_cert=str(settings.data.cluster_certificate), tls_key=str(settings.data.cluster_key),
+    )  # fmt: skip
+    try:
+        database = Database(settings.data.database)
+        app = create_app(own, database)
+        allow_many_files()
+        collect_rarely()
+        ReadyServer(uvicorn_server.config(app, own)).run(sockets=[uvicorn_server.tcp(own.host, own.port)])
+        database.close()
+    except PodiumError as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()

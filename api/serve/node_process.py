@@ -1,0 +1,194 @@
+"""`podium node join`: joins the cluster of a head, runs the node's guardian, and joins again when the head is back.
+
+The guardian runs the raylet with its slots, the node agent and the process template.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+
+from podium.api.serve.service_lock import service_locked
+from podium.sweep.protocol.node_reports import NODE_NAME
+from podium.sweep.runtime.atomic_files import write_atomic
+from podium.sweep.runtime.certificate_pin import fetch_certificate, ssl_context
+from podium.sweep.runtime.filesystem_type import refuse_network
+from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
+from podium.sweep.runtime.node_settings import LEAVE, NodeSettings
+from podium.sweep.runtime.package_versions import versions
+from podium.sweep.runtime.service_settings import NODE_PORT
+from podium.sweep.slots import ray_connection_settings
+from podium.sweep.values.errors import ServiceError
+
+TIMEOUT_S = 20.0
+RETRY_S = 2.0
+STOP_S = 15.0
+_TOKEN = re.compile(r"(?P<secret>podium_[A-Za-z0-9_-]{20,100})@(?P<fingerprint>[0-9a-f]{64})")
+
+
+@dataclass(frozen=True, slots=True)
+class NodeOptions:
+    """What the user of `podium node join` wants."""
+
+    head: str  # host, or host:port
+    token_file: Path
+    data_dir: Path
+    name: str
+    cpus: int
+    gpus: int | None
+    address: str = ""  # "": the one from which this machine reaches the head
+
+
+@dataclass(frozen=True, slots=True)
+class _NodeToken:
+    secret: str
+    fingerprint: str  # of the head's certificate
+
+
+def join(options: NodeOptions, log: Callable[[str], None]) -> None:
+    """Run the node until SIGTERM, SIGINT, or until the head asks it to leave.
+
+    Raises `ServiceError` if the head cannot be reached at first, or refuses this node; later it is tried again.
+    """
+    token = read_token(options.token_file)
+    if NODE_NAME.fullmatch(options.name) is None:
+        raise ServiceError(f"--name {options.name}: write letters, digits, '.', '_' and '-', at most 63")
+    stopping = threading.Event()
+    data = DataDirectory(options.data_dir)
+    if not sys.flags.safe_path:
+        del sys.path[0]
+    os.umask(0o077)
+    refuse_network(data.root)
+    data.prepare()
+    runtime = RuntimeDirectory.of(data)
+    with service_locked(data, "stop it, or give another --data-dir"):
+        try:
+            runtime.prepare()
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, lambda *_: stopping.set())
+            settings = _join(options, token, data, runtime)
+            log(f"Node {settings.name} joins {options.head} from {settings.address} (data in {data.root})")
+            while not stopping.is_set():
+                if _run_guardian(settings, data, stopping) == LEAVE:
+                    log(f"The head has asked {settings.name} to leave; its devices are gone")
+                    return
+                settings = _join_again(options, token, data, runtime, stopping, log) or settings
+        finally:
+            shutil.rmtree(runtime.root, ignore_errors=True)
+
+
+def read_token(file: Path) -> _NodeToken:
+    """The token of a node. Raises `ServiceError`."""
+    try:
+        match = _TOKEN.fullmatch(file.read_text().strip())
+    except (OSError, UnicodeDecodeError) as error:
+        raise ServiceError(f"--token-file {file}: {getattr(error, 'strerror', None) or error}") from error
+    if match is None:
+        raise ServiceError(
+            f"--token-file {file}: not the token of a node; create one on the head with "
+            "`podium token create NAME --role node > FILE`"
+        )
+    return _NodeToken(match["secret"], match["fingerprint"])
+
+
+def _join(options: NodeOptions, token: _NodeToken, data: DataDirectory, runtime: RuntimeDirectory) -> NodeSettings:
+    """Ask the head for Ray's address and token, and write the settings of this node. Raises `ServiceError`."""
+    host, port = _endpoint(options.head)
+    pem = fetch_certificate(host, port, token.fingerprint)
+    url = f"https://{f'[{host}]' if ':' in host else host}:{port}"
+    try:
+        answer = httpx2.post(
+            f"{url}/internal/v1/join", json={"versions": versions()}, timeout=TIMEOUT_S, verify=ssl_context(pem),
+            headers={"authorization": f"Bearer {token.secret}"}, trust_env=False,
+        )  # fmt: skip
+        found = answer.json()
+    except (httpx2.HTTPError, ValueError) as error:
+        raise ServiceError(f"the head at {host}:{port} does not answer: {error}") from error
+    if answer.is_error:
+        raise ServiceError(f"the head at {host}:{port} refused this node: {found.get('detail', answer.status_code)}")
+    write_atomic(data.ray_token, str(found["ray_token"]).encode(), mode=0o600)
+    settings = NodeSettings(
+        head=str(found["ray_address"]),
+        address=options.address or _own_address(host, port),
+        name=options.name,
+        data_dir=str(data.root),
+        runtime_dir=str(runtime.root),
+        cpus=options.cpus,
+        gpus=options.gpus,
+        url=url,
+        token=token.secret,
+        certificate=pem,
+    )
+    settings.save()
+    return settings
+
+
+def _join_again(
+    options: NodeOptions,
+    token: _NodeToken,
+    data: DataDirectory,
+    runtime: RuntimeDirectory,
+    stopping: threading.Event,
+    log: Callable[[str], None],
+) -> NodeSettings | None:
+    """Wait until the head accepts this node; None if it is stopped meanwhile."""
+    said = ""
+    while not stopping.wait(RETRY_S):
+        try:
+            settings = _join(options, token, data, runtime)
+        except ServiceError as error:
+            if str(error) != said:
+                said = str(error)
+                log(f"Disconnected from the head: {said}; trying again")
+            continue
+        log(f"Node {settings.name} joins {options.head} again")
+        return settings
+    return None
+
+
+def _run_guardian(settings: NodeSettings, data: DataDirectory, stopping: threading.Event) -> int:
+    """Run the guardian until it ends, or stop it; its exit status."""
+    others = ray_connection_settings.OTHER_RAY_VARIABLES
+    ours = {name: value for name, value in os.environ.items() if name not in others}
+    with (data.logs / "node.log").open("ab") as output:
+        guardian = subprocess.Popen(
+            [sys.executable, "-P", "-m", "podium.sweep.slots.node_component", str(settings.runtime.settings_file)],
+            stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
+            env={**ours, **ray_connection_settings.environment(data.ray_token, cluster=True)},
+        )  # fmt: skip
+    while (status := guardian.poll()) is None and not stopping.wait(0.2):
+        pass
+    if status is None:
+        guardian.terminate()
+        try:
+            status = guardian.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            guardian.kill()
+            status = guardian.wait()
+    return status
+
+
+def _endpoint(head: str) -> tuple[str, int]:
+    """Host and port. Raises `ServiceError`."""
+    host, separator, port = head.rpartition(":")
+    if not separator or (":" in host and not host.startswith("[")):
+        return head, NODE_PORT
+    if not port.isdecimal():
+        raise ServiceError(f"{head}: write the address of the head, like 10.0.0.5 or 10.0.0.5:{NODE_PORT}")
+    return host.strip("[]"), int(port)
+
+
+def _own_address(host: str, port: int) -> str:
+    with socket.create_connection((host, port), timeout=TIMEOUT_S) as connection:
+        return str(connection.getsockname()[0])

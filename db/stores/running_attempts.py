@@ -1,0 +1,27 @@
+"""Whether an attempt runs on a node, which then may write its files; nodes process."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from sqlalchemy import Connection, select
+
+from podium.db.schema.tables import attempts, trials
+from podium.sweep.runtime.layout import attempt_of_folder
+from podium.sweep.values.device import is_remote
+
+AttemptOnNode = Literal["unknown", "running", "over"]
+
+
+def state_on_node(connection: Connection, sweep_id: int, number: int, folder: str) -> AttemptOnNode:
+    """`running` for an attempt that runs on a node; `over` after its end, also for one on the head."""
+    attempt = attempt_of_folder(folder)
+    query = (
+        select(attempts.c.device_id, attempts.c.ended_at)
+        .join(trials, trials.c.id == attempts.c.trial_id)
+        .where(trials.c.sweep_id == sweep_id, trials.c.number == number, attempts.c.number == attempt)
+    )
+    row = connection.execute(query).first()
+    if row is None:
+        return "unknown"
+    return "running" if row.ended_at is None and is_remote(row.device_id) else "over"

@@ -1,0 +1,13 @@
+"""The agent of a node: carries code, data and checkpoints from the head, and models, files and logs to it.
+
+One process per node, started by the guardian of the node; slots reach it through a Unix socket.
+
+Modules:
+    agent          Answers the requests of the slots of a node for files, in one thread per request
+    fetched_files  Fetches the code, the data and the checkpoints of attempts from the head, each once per node
+    head_reports   Reports the state of a node to the head every few seconds, and measures the offset of its clock
+    main           Entry point of the node agent: `python -P -m podium.sweep.node_agent.main FILE`, started by the
+                   node's guardian
+    sent_files     Sends the files of one attempt to the head: its log and checkpoints while it runs, the others at its
+                   end
+"""

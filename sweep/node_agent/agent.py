@@ -1,0 +1,128 @@
+"""Answers the requests of the slots of a node for files, in one thread per request; node agent."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import shutil
+import socketserver
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from podium.sweep.file_store.head_store import HeadFileStore
+from podium.sweep.node_agent import sent_files
+from podium.sweep.node_agent.fetched_files import FetchedFiles
+from podium.sweep.node_agent.sent_files import SentFiles
+from podium.sweep.protocol.agent_messages import (
+    AgentReply,
+    AgentRequest,
+    FetchFiles,
+    FilesFailed,
+    FilesReady,
+    RemoveFiles,
+    SendFiles,
+    decode_request,
+    encode_reply,
+)
+from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
+from podium.sweep.values.assignment import Assignment, AttemptKey
+from podium.sweep.values.errors import BundleError, DataError, FileStoreError
+from podium.sweep.values.failure_causes import Cause
+
+DATASET_S = 1800.0  # for the head to read a data set
+log = logging.getLogger("podium.node_agent")
+
+
+class NodeAgent:
+    """The files of the attempts that run on this node."""
+
+    def __init__(
+        self, store: HeadFileStore, data: DataDirectory, clock_offset_s: Callable[[], float], *, look_s: float = 2.0
+    ) -> None:
+        """`clock_offset_s`: time of the head minus time of this node; `look_s`: between two looks at an attempt."""
+        self._store = store
+        self._data = data
+        self._clock_offset_s = clock_offset_s
+        self._look_s = look_s
+        self._fetched = FetchedFiles(store, data, self._dataset_keys)
+        self._lock = threading.Lock()
+        self._attempts: dict[AttemptKey, SentFiles] = {}
+        data.outbox.mkdir(mode=0o700, exist_ok=True)
+        for left in data.outbox.iterdir():
+            left.unlink(missing_ok=True)
+
+    def handle(self, request: AgentRequest) -> AgentReply:
+        """Do what a slot asks for."""
+        try:
+            if isinstance(request, FetchFiles):
+                self._fetch(request.assignment)
+            elif isinstance(request, SendFiles):
+                self._of(request.assignment).send_all(checkpoints=request.checkpoints)
+            else:
+                self._remove(request)
+        except (BundleError, DataError) as error:
+            return FilesFailed(str(error), Cause.USER_ERROR)
+        except (FileStoreError, OSError) as error:
+            return FilesFailed(str(error), Cause.INFRASTRUCTURE)
+        return FilesReady(self._clock_offset_s())
+
+    @property
+    def waiting(self) -> int:
+        """The number of attempts with files that the head may not have."""
+        return len(self._attempts)
+
+    def _fetch(self, assignment: Assignment) -> None:
+        self._fetched.fetch(assignment)
+        self._of(assignment)
+
+    def _of(self, assignment: Assignment) -> SentFiles:
+        """Also after a restart of the agent, which does not know the attempts that run."""
+        with self._lock:
+            if assignment.key not in self._attempts:
+                sending = SentFiles(self._store, self._data, assignment, look_s=self._look_s)
+                self._attempts[assignment.key] = sending
+                sending.start()
+            return self._attempts[assignment.key]
+
+    def _remove(self, request: RemoveFiles) -> None:
+        with self._lock:
+            sending = self._attempts.pop(request.assignment.key, None)
+        if sending is not None:
+            sending.stop()
+        directory = AttemptDirectory(Path(request.assignment.directory))
+        shutil.rmtree(directory.root, ignore_errors=True)  # the head has everything
+        with contextlib.suppress(OSError):
+            directory.root.parent.rmdir()
+        if request.checkpoints:
+            for key in sent_files.remove(self._store, self._data, directory):
+                (self._data.root / key).unlink(missing_ok=True)
+
+    def _dataset_keys(self, sweep_id: int) -> list[str]:
+        answer = self._store.ask("POST", "datasets", json={"sweep_id": sweep_id}, timeout=DATASET_S)
+        return [str(key) for key in answer["keys"]]
+
+
+class AgentServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+    """Listens for slots."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, socket: Path, agent: NodeAgent) -> None:
+        socket.unlink(missing_ok=True)
+        self.agent = agent
+        super().__init__(str(socket), _Handler)
+
+
+class _Handler(socketserver.StreamRequestHandler):
+    server: AgentServer
+
+    def handle(self) -> None:
+        try:
+            reply = self.server.agent.handle(decode_request(self.rfile.readline()))
+        except Exception as error:  # any error: a slot waits for a reply
+            log.exception("a request of a slot failed")
+            reply = FilesFailed(f"{type(error).__name__}: {error}", Cause.INFRASTRUCTURE)
+        with contextlib.suppress(OSError):  # the slot has withdrawn its request
+            self.wfile.write(encode_reply(reply))

@@ -1,0 +1,94 @@
+"""Fetches the code, the data and the checkpoints of attempts from the head, each once per node; node agent."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from podium.sweep.data.datasets import cache_folder
+from podium.sweep.file_store.file_keys import attempt_folder, is_checkpoint
+from podium.sweep.file_store.store_interface import FileStore
+from podium.sweep.runtime.layout import DataDirectory, attempt_of_folder
+from podium.sweep.runtime.regular_files import sha256_of
+from podium.sweep.specfile import code_bundles
+from podium.sweep.values.assignment import Assignment
+from podium.sweep.values.errors import DamagedFileError
+
+DatasetKeys = Callable[[int], list[str]]
+
+
+class FetchedFiles:
+    """What attempts need, in the data directory of the node. Thread-safe."""
+
+    def __init__(self, store: FileStore, data: DataDirectory, dataset_keys: DatasetKeys) -> None:
+        """`dataset_keys` returns the keys of the arrays of a sweep, which the head has prepared."""
+        self._store = store
+        self._data = data
+        self._dataset_keys = dataset_keys
+        self._lock = threading.Lock()
+        self._locks: dict[str, threading.Lock] = {}
+
+    def fetch(self, assignment: Assignment) -> None:
+        """Fetch what is missing here. Raises `FileStoreError`, `BundleError`, `DataError` and `OSError`."""
+        if assignment.code is not None:
+            self._fetch_code(Path(assignment.code))
+        data = assignment.program.get("data")
+        if data is not None and data.get("source"):  # others are part of a library
+            self._fetch_data(assignment.sweep_id, data)
+        if assignment.attempt > 1:
+            self._fetch_checkpoints(assignment)
+
+    def _fetch_code(self, folder: Path) -> None:
+        with self._only_one(folder.name):
+            if folder.exists():
+                return
+            archive = self._data.bundle_archive(folder.name)
+            if not archive.exists():
+                self._store.get(self._data.relative(archive), archive)
+            if sha256_of(archive) != folder.name:
+                archive.unlink()
+                raise DamagedFileError(f"the code bundle {folder.name} arrived with another content")
+            code_bundles.unpack(archive.read_bytes(), folder)
+
+    def _fetch_data(self, sweep_id: int, data: Mapping[str, Any]) -> None:
+        folder = cache_folder(data, self._data.data_cache)
+        with self._only_one(folder.name):
+            if folder.exists():
+                return
+            temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
+            try:
+                for key in self._dataset_keys(sweep_id):
+                    if Path(key).parent.name != folder.name:
+                        raise DamagedFileError(f"the head prepared {key}, but this node needs {folder.name}")
+                    self._store.get(key, temporary / Path(key).name)
+                temporary.rename(folder)
+            finally:
+                shutil.rmtree(temporary, ignore_errors=True)
+
+    def _fetch_checkpoints(self, assignment: Assignment) -> None:
+        """Those of the newest earlier attempt that has one. The file that makes a folder valid arrives last."""
+        prefix = f"{Path(self._data.relative(Path(assignment.directory))).parent}/"
+        by_attempt: dict[int, list[str]] = {}
+        for stored in self._store.list(prefix):
+            if is_checkpoint(stored.key):
+                by_attempt.setdefault(attempt_of_folder(attempt_folder(stored.key)[2]), []).append(stored.key)
+        earlier = [attempt for attempt in by_attempt if attempt < assignment.attempt]
+        if not earlier:
+            return
+        for key in sorted(by_attempt[max(earlier)], key=lambda key: (key.endswith("/podium.json"), key)):
+            path = self._data.root / key
+            if not path.exists():  # the attempt ran on this node
+                self._store.get(key, path)
+
+    @contextmanager
+    def _only_one(self, name: str) -> Iterator[None]:
+        """Several attempts that need the same files fetch them once."""
+        with self._lock:
+            lock = self._locks.setdefault(name, threading.Lock())
+        with lock:
+            yield

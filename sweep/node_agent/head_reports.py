@@ -1,0 +1,94 @@
+"""Reports the state of a node to the head every few seconds, and measures the offset of its clock; node agent."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from podium.sweep.file_store.head_store import HeadFileStore
+from podium.sweep.protocol.node_reports import NodeReport
+from podium.sweep.runtime.node_settings import NodeSettings
+from podium.sweep.runtime.package_versions import versions
+from podium.sweep.runtime.service_settings import available_cores
+from podium.sweep.values.errors import PodiumError
+
+REPORT_S = 5.0
+log = logging.getLogger("podium.node_agent")
+
+
+class HeadReports:
+    """The connection of a node with its head."""
+
+    def __init__(
+        self,
+        store: HeadFileStore,
+        settings: NodeSettings,
+        waiting: Callable[[], int],
+        *,
+        report_s: float = REPORT_S,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """`waiting`: the number of attempts with files that the head may not have."""
+        self._store = store
+        self._settings = settings
+        self._waiting = waiting
+        self._report_s = report_s
+        self._clock = clock
+        self.clock_offset_s = 0.0  # time of the head minus time of this node
+        self._starts = True  # no report has arrived yet
+        self.stopped = threading.Event()
+
+    def follow(self) -> None:
+        """Report until the head asks this node to leave, or until `stopped` is set."""
+        while True:
+            try:
+                if self.report():
+                    return
+            except PodiumError as error:
+                log.warning("cannot report to the head: %s", error)
+            if self.stopped.wait(self._report_s):
+                return
+
+    def report(self) -> bool:
+        """Send one report; returns whether this node shall leave. Raises `FileStoreError`."""
+        before = self._clock()
+        state = {"report": self._state().to_dict(), "starts": self._starts}
+        answer = self._store.ask("POST", "reports", json=state, patience_s=0.0)
+        after = self._clock()
+        self._starts = False
+        self.clock_offset_s = ((answer["received_at"] - before) + (answer["sent_at"] - after)) / 2
+        return bool(answer["leave"])
+
+    def _state(self) -> NodeReport:
+        found = versions()
+        data = Path(self._settings.data_dir)
+        return NodeReport(
+            name=self._settings.name,
+            address=self._settings.address,
+            podium_version=found.get("podium", ""),
+            python_version=found["python"],
+            ray_version=found.get("ray", ""),
+            cores=available_cores(),
+            gpus=self._settings.gpus or 0,
+            memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+            disk_free_bytes=shutil.disk_usage(data).free,
+            cache_bytes=_size(data / "datasets") + _size(data / "bundles"),
+            clock_offset_s=-self.clock_offset_s,
+            uploads_waiting=self._waiting(),
+        )
+
+
+def _size(folder: Path) -> int:
+    total = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += Path(parent, name).lstat().st_size
+            except FileNotFoundError:
+                continue
+    return total

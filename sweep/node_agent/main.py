@@ -1,0 +1,49 @@
+"""Entry point of the node agent: `python -P -m podium.sweep.node_agent.main FILE`, started by the node's guardian.
+
+Exits with `LEAVE` when the head asks the node to leave.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+from pathlib import Path
+
+import httpx2
+
+from podium.sweep.file_store.head_store import HeadFileStore
+from podium.sweep.node_agent.agent import AgentServer, NodeAgent
+from podium.sweep.node_agent.head_reports import HeadReports
+from podium.sweep.runtime.certificate_pin import ssl_context
+from podium.sweep.runtime.node_settings import LEAVE, NodeSettings
+from podium.sweep.runtime.process_title import name_process
+
+
+def main() -> None:
+    """Serve the slots of this node until SIGTERM, or until the head asks it to leave."""
+    name_process("podium-agent")
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("httpx2").setLevel(logging.WARNING)
+    os.umask(0o077)
+    settings = NodeSettings.load(Path(sys.argv[1]))
+    with httpx2.Client(
+        base_url=settings.url,
+        headers={"authorization": f"Bearer {settings.token}"},
+        verify=ssl_context(settings.certificate),
+        limits=httpx2.Limits(max_connections=64),
+        trust_env=False,
+    ) as client:
+        store = HeadFileStore(client)
+        reports = HeadReports(store, settings, lambda: agent.waiting)
+        agent = NodeAgent(store, settings.data, lambda: reports.clock_offset_s)
+        with AgentServer(settings.runtime.agent_socket, agent) as server:
+            threading.Thread(target=server.serve_forever, name="slots", daemon=True).start()
+            reports.follow()
+            server.shutdown()
+    sys.exit(LEAVE)
+
+
+if __name__ == "__main__":
+    main()

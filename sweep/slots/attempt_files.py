@@ -1,0 +1,134 @@
+"""The files of a slot's attempts: here on the head, or carried to and from it by the agent of the node; slot."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from pathlib import Path
+from typing import Protocol
+
+from podium.sweep.protocol.agent_messages import (
+    AgentRequest,
+    FetchFiles,
+    FilesFailed,
+    FilesReady,
+    RemoveFiles,
+    SendFiles,
+    decode_reply,
+    encode_request,
+)
+from podium.sweep.runtime.incremental_removal import finish, removal_steps
+from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.values.assignment import Assignment
+from podium.sweep.values.failure_causes import Cause
+
+AGENT_SOCKET = "PODIUM_NODE_AGENT"  # the path of the agent's socket, in the environment of all processes of a node
+RETRY_S = 0.5
+FETCH_S = 3600.0  # for code, data and checkpoints
+SEND_S = 600.0  # for the files of an attempt that has ended
+
+
+class FilesError(Exception):
+    """The files of an attempt could not be fetched or sent."""
+
+    def __init__(self, message: str, cause: Cause = Cause.INFRASTRUCTURE) -> None:
+        super().__init__(message)
+        self.cause = cause
+
+
+class AttemptFiles(Protocol):
+    """Where the files of attempts come from and go to."""
+
+    clock_offset_s: float  # time of the head minus time of this machine
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the files are where they belong, so that nothing is fetched or sent."""
+
+    async def fetch(self, assignment: Assignment) -> None:
+        """Fetch what an attempt needs. Raises `FilesError`."""
+
+    async def send(self, assignment: Assignment, *, checkpoints: bool) -> None:
+        """Send what an attempt has left. Raises `FilesError`."""
+
+    async def remove(self, assignment: Assignment, *, checkpoints: bool) -> None:
+        """The end of an attempt is in the database; `checkpoints`: its trial needs none any more."""
+
+
+class LocalFiles:
+    """On the head, whose data directory has all files."""
+
+    clock_offset_s = 0.0
+    is_local = True
+
+    async def fetch(self, assignment: Assignment) -> None:
+        """Nothing is missing."""
+
+    async def send(self, assignment: Assignment, *, checkpoints: bool) -> None:
+        """Everything is in place."""
+
+    async def remove(self, assignment: Assignment, *, checkpoints: bool) -> None:
+        if checkpoints and (paths := _checkpoints(assignment)):
+            await asyncio.to_thread(finish, removal_steps(paths))
+
+
+class AgentFiles:
+    """On another machine: by requests to the agent, which are repeated while it is restarted."""
+
+    is_local = False
+
+    def __init__(
+        self, socket: Path, *, fetch_s: float = FETCH_S, send_s: float = SEND_S, retry_s: float = RETRY_S
+    ) -> None:
+        """`fetch_s`, `send_s`: seconds that the requests may take; `retry_s`: between two tries."""
+        self._socket = socket
+        self._fetch_s, self._send_s, self._retry_s = fetch_s, send_s, retry_s
+        self.clock_offset_s = 0.0
+
+    async def fetch(self, assignment: Assignment) -> None:
+        await self._ask(FetchFiles(assignment), self._fetch_s)
+
+    async def send(self, assignment: Assignment, *, checkpoints: bool) -> None:
+        await self._ask(SendFiles(assignment, checkpoints), self._send_s)
+
+    async def remove(self, assignment: Assignment, *, checkpoints: bool) -> None:
+        await self._ask(RemoveFiles(assignment, checkpoints), self._send_s)
+
+    async def _ask(self, request: AgentRequest, within_s: float) -> None:
+        end_s = time.monotonic() + within_s
+        while True:
+            try:
+                async with asyncio.timeout(max(0.0, end_s - time.monotonic())):
+                    reply = await self._reply_to(request)
+                break
+            except (OSError, EOFError, ValueError) as error:  # the agent is being restarted; `TimeoutError` as well
+                if time.monotonic() + self._retry_s >= end_s:
+                    reason = f"{type(error).__name__}: {error}".removesuffix(": ")
+                    raise FilesError(
+                        f"the agent of this node did not answer within {within_s:g} s: {reason}"
+                    ) from error
+            await asyncio.sleep(self._retry_s)
+        if isinstance(reply, FilesFailed):
+            raise FilesError(reply.message, reply.cause)
+        self.clock_offset_s = reply.clock_offset_s
+
+    async def _reply_to(self, request: AgentRequest) -> FilesReady | FilesFailed:
+        reading, writing = await asyncio.open_unix_connection(str(self._socket))
+        try:
+            writing.write(encode_request(request))
+            await writing.drain()
+            line = await reading.readline()
+            if not line.endswith(b"\n"):
+                raise EOFError("it ended")
+            return decode_reply(line)
+        finally:
+            writing.close()
+
+
+def _checkpoints(assignment: Assignment) -> list[Path]:
+    """The existing checkpoints of a trial, of all its attempts."""
+    directory = AttemptDirectory(Path(assignment.directory))
+    attempts = (directory, *directory.earlier(assignment.attempt))
+    paths = [path for attempt in attempts for path in (attempt.checkpoint, attempt.checkpoint_folders)]
+    return [path for path in paths if os.path.lexists(path)]
