@@ -11,6 +11,7 @@ Modules:
     import_export_calls    Exports of sweeps and imports of studies as methods of the Python client
     log_following          Follows the log of a trial over all of its attempts
     mlflow_export          Exports a sweep as an MLflow run with one child run per trial
+    node_responses         The REST responses about nodes
     notebook_objects       Sweeps, trials and ensembles as objects, displayed by notebooks
     optuna_studies         Optuna studies of the client: the only module of `api` that uses Optuna
     readiness_responses    The REST responses about the readiness of the service

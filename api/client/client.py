@@ -17,6 +17,7 @@ from podium.api.client import suggested_commands
 from podium.api.client.connection import RETRY_S, TIMEOUT_S
 from podium.api.client.ensemble_calls import EnsembleCalls, EnsembleName, Rows, serves, settled
 from podium.api.client.import_export_calls import ExportCalls
+from podium.api.client.node_responses import NodeInfo, RemovedNodeInfo
 from podium.api.client.readiness_responses import Readiness
 from podium.api.client.sweep_responses import (
     BestTrialInfo,
@@ -222,6 +223,28 @@ class Client(EnsembleCalls, ExportCalls):
     def return_device(self, device_id: str) -> DeviceInfo:
         """Place trials on a drained device again. Raises `NotFoundError`."""
         return self._answer(DeviceInfo, "POST", f"/api/v1/devices/{quote(device_id, safe='')}/return", repeatable=True)
+
+    def nodes(self) -> list[NodeInfo]:
+        """All other machines that have joined the service, by name."""
+        return self._answer(list[NodeInfo], "GET", "/api/v1/nodes")
+
+    def drain_node(self, name: str, reason: str | None = None) -> NodeInfo:
+        """Place no more trials on the devices of a node until they are returned. Raises `NotFoundError`."""
+        body = {} if reason is None else {"reason": reason}
+        path = f"/api/v1/nodes/{quote(name, safe='')}/drain"
+        return self._answer(NodeInfo, "POST", path, json=body, repeatable=True)
+
+    def return_node(self, name: str) -> NodeInfo:
+        """Place trials on the devices of a node again; it stays if it was to leave. Raises `NotFoundError`."""
+        return self._answer(NodeInfo, "POST", f"/api/v1/nodes/{quote(name, safe='')}/return", repeatable=True)
+
+    def remove_node(self, name: str, *, now: bool = False) -> RemovedNodeInfo:
+        """Ask a node to leave after its running trials, or `now`: they are then repeated elsewhere.
+
+        A silent node is forgotten at once. Raises `NotFoundError`.
+        """
+        params = {"now": "true"} if now else {}
+        return self._answer(RemovedNodeInfo, "DELETE", f"/api/v1/nodes/{quote(name, safe='')}", params=params)
 
     # The service.
 

@@ -10,7 +10,7 @@ from fastapi import APIRouter
 
 from podium.api.rest import health_routes, schema_routes
 from podium.api.rest.access import session_routes, token_routes
-from podium.api.rest.devices import device_routes, timeline_routes
+from podium.api.rest.devices import device_routes, node_routes, timeline_routes
 from podium.api.rest.ensembles import (
     ensemble_preview_routes,
     ensemble_routes,
@@ -46,6 +46,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     importance_routes.router,
     trial_download_routes.router,
     device_routes.router,
+    node_routes.router,
     timeline_routes.router,
     ensemble_routes.router,
     ensemble_preview_routes.router,

@@ -435,6 +435,86 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/nodes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Nodes
+         * @description Every other machine that has joined the service, by name. The machine of the service is not listed.
+         */
+        get: operations["list_nodes_api_v1_nodes_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/nodes/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove Node
+         * @description Ask a node to leave after its running trials have ended. A silent node is forgotten at once.
+         */
+        delete: operations["remove_node_api_v1_nodes__name__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/nodes/{name}/drain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Drain Node
+         * @description Place no more trials on the devices that a node has now, until they are returned; running trials finish.
+         */
+        post: operations["drain_node_api_v1_nodes__name__drain_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/nodes/{name}/return": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Return Node
+         * @description Place trials again on all devices of a node. A node that was asked to leave stays, if it has not left yet.
+         */
+        post: operations["return_node_api_v1_nodes__name__return_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/session": {
         parameters: {
             query?: never;
@@ -1581,6 +1661,17 @@ export interface components {
             reason: string;
         };
         /**
+         * DrainNode
+         * @description Why the devices of a node are drained.
+         */
+        DrainNode: {
+            /**
+             * Reason
+             * @default drained on request
+             */
+            reason: string;
+        };
+        /**
          * EnqueuedView
          * @description A configuration that was added to a sweep; `trial_id` is set once its trial is created.
          */
@@ -2218,6 +2309,57 @@ export interface components {
             /** Token */
             token: string;
         };
+        /**
+         * NodeState
+         * @description The state of a node. The values are those in the REST API.
+         * @enum {string}
+         */
+        NodeState: "ready" | "silent" | "leaving" | "drained";
+        /**
+         * NodeView
+         * @description Another machine that has joined the service, by the last report of its agent.
+         */
+        NodeView: {
+            /** Address */
+            address: string;
+            /** Busy */
+            busy: number;
+            /** Cache Bytes */
+            cache_bytes: number;
+            /** Clock Offset S */
+            clock_offset_s: number;
+            /** Cores */
+            cores: number;
+            /** Devices */
+            devices: string[];
+            /** Disk Free Bytes */
+            disk_free_bytes: number;
+            /** Gpus */
+            gpus: number;
+            /**
+             * Joined At
+             * Format: date-time
+             */
+            joined_at: string;
+            /** Memory Bytes */
+            memory_bytes: number;
+            /** Name */
+            name: string;
+            /** Podium Version */
+            podium_version: string;
+            /** Python Version */
+            python_version: string;
+            /** Ray Version */
+            ray_version: string;
+            /**
+             * Reported At
+             * Format: date-time
+             */
+            reported_at: string;
+            state: components["schemas"]["NodeState"];
+            /** Uploads Waiting */
+            uploads_waiting: number;
+        };
         /** Page[EnsembleView] */
         Page_EnsembleView_: {
             /** Items */
@@ -2686,6 +2828,16 @@ export interface components {
             remove_tags?: string[];
             /** Tags */
             tags?: string[] | null;
+        };
+        /**
+         * RemovedNodeView
+         * @description A node that was asked to leave, or that was silent and is forgotten.
+         */
+        RemovedNodeView: {
+            /** Forgotten */
+            forgotten: boolean;
+            /** Name */
+            name: string;
         };
         /**
          * ReplicaView
@@ -4389,6 +4541,174 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["LoginLinkView"];
+                };
+            };
+            /** @description The request is refused. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The service cannot process the request now. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_nodes_api_v1_nodes_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NodeView"][];
+                };
+            };
+            /** @description The request is refused. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The service cannot process the request now. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    remove_node_api_v1_nodes__name__delete: {
+        parameters: {
+            query?: {
+                /** @description do not wait for running trials; they are repeated elsewhere */
+                now?: boolean;
+            };
+            header?: never;
+            path: {
+                /** @description for example `b`, the node of the device `b:gpu-0` */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RemovedNodeView"];
+                };
+            };
+            /** @description The request is refused. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The service cannot process the request now. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    drain_node_api_v1_nodes__name__drain_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description for example `b`, the node of the device `b:gpu-0` */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["DrainNode"] | null;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NodeView"];
+                };
+            };
+            /** @description The request is refused. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The service cannot process the request now. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    return_node_api_v1_nodes__name__return_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description for example `b`, the node of the device `b:gpu-0` */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NodeView"];
                 };
             };
             /** @description The request is refused. */

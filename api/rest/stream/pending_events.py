@@ -76,7 +76,7 @@ class Changes:
         return ChangesView(
             sweeps=sorted(self.sweeps),
             trials={sweep_id: sorted(ids) for sweep_id, ids in sorted(self.trials.items())},
-            devices=any(kind in _STATE_EVENTS or kind.startswith("device.") for kind in self.kinds),
+            devices=any(kind in _STATE_EVENTS or kind.startswith(("device.", "node.")) for kind in self.kinds),
             ensembles=sorted(self.ensembles),
             evaluations=sorted(self.evaluations),
             kinds=sorted(self.kinds),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import threading
+import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 
 from podium.api.client.client import Client
+from podium.db.stores import nodes
 from podium.sweep.values.errors import (
     EnsembleError,
     InvalidSpecError,
@@ -23,6 +25,7 @@ from podium.sweep.values.errors import (
     PodiumError,
     ServiceError,
 )
+from tests.node_reports import node_report
 from tests.service_rig import ServiceRig
 from tests.specs import builtin_document, document
 
@@ -96,6 +99,20 @@ def test_device_is_drained_and_returned(podium: Client, service: ServiceRig) -> 
     for unknown in ("cpu-1", "a/b"):
         with pytest.raises(NotFoundError):
             podium.drain_device(unknown)
+
+
+def test_node_is_drained_returned_and_removed(podium: Client, service: ServiceRig) -> None:
+    with service.database.write() as connection:
+        nodes.record_report(connection, node_report("b"), time.time())
+    service.device("b:cpu-0")
+    assert podium.drain_node("b", "it is hot")["state"] == "drained"
+    assert podium.devices()[0]["reason"] == "it is hot"
+    assert podium.return_node("b")["state"] == "ready"
+    assert podium.remove_node("b", now=True) == {"name": "b", "forgotten": False}
+    assert [node["state"] for node in podium.nodes()] == ["leaving"]
+    for unknown in ("c", "a/b"):
+        with pytest.raises(NotFoundError):
+            podium.remove_node(unknown)
 
 
 def test_every_page_is_read(podium: Client, service: ServiceRig) -> None:

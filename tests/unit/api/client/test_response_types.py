@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from podium.api.client import ensemble_responses, sweep_responses, token_responses
+from podium.api.client import ensemble_responses, node_responses, sweep_responses, token_responses
 from podium.api.rest.access.session_routes import LoginLinkView
 from podium.api.rest.access.token_routes import NewTokenView, TokenView
+from podium.api.rest.devices.node_routes import NodeView, RemovedNodeView
 from podium.api.rest.ensembles import ensemble_schemas as ensembles
 from podium.api.rest.ensembles.prediction_schemas import MemberPartView, PredictionView
 from podium.api.rest.ensembles.score_schemas import ResultView
@@ -37,6 +38,8 @@ PAIRS: list[tuple[Any, Any]] = [
     (sweep_responses.RunningTrialInfo, device_schemas.RunningView),
     (sweep_responses.PlacedMemberInfo, device_schemas.PlacedMemberView),
     (sweep_responses.DeviceInfo, device_schemas.DeviceView),
+    (node_responses.NodeInfo, NodeView),
+    (node_responses.RemovedNodeInfo, RemovedNodeView),
     (ensemble_responses.ReplicaInfo, ensembles.ReplicaView),
     (ensemble_responses.MemberInfo, ensembles.MemberView),
     (ensemble_responses.VersionInfo, ensembles.VersionView),

@@ -43,7 +43,7 @@ def _operations(app: FastAPI, service: ServiceRig) -> Iterator[tuple[str, str]]:
     trial_id = service.trial(sweep_id, 0, 0.5)
     ensemble_id = service.ensemble(sweep_id, [trial_id, service.trial(sweep_id, 1, 0.6)])
     service.device()
-    found = {"sweep_id": sweep_id, "trial_id": trial_id, "ensemble_id": ensemble_id, "device_id": "cpu-0"}
+    found = {"sweep_id": sweep_id, "trial_id": trial_id, "ensemble_id": ensemble_id, "device_id": "cpu-0", "name": "b"}
     for path, operations in app.openapi()["paths"].items():
         for method, operation in operations.items():
             if "requestBody" in operation and not path.endswith("/predict"):

@@ -59,7 +59,13 @@ def test_events_are_merged_into_one_message_with_the_last_id() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "devices"),
-    [("trial.noted", False), ("trial.requested", False), ("trial.pruned", True), ("device.lost", True)],
+    [
+        ("trial.noted", False),
+        ("trial.requested", False),
+        ("trial.pruned", True),
+        ("device.lost", True),
+        ("node.left", True),
+    ],
 )
 def test_changes_include_devices_when_their_activity_changes(kind: str, devices: bool) -> None:
     subscription = started()
