@@ -37,6 +37,7 @@ COMMANDS = {
     "status": CommandSource(_COMMANDS + "status", "status", "Print whether the service is ready, and its components."),
     "login": CommandSource(_COMMANDS + "login", "login", "Print a link that opens the dashboard, logged in."),
     "devices": CommandSource(_COMMANDS + "devices", "app", "List, drain and return devices."),
+    "node": CommandSource(_COMMANDS + "node", "app", "List, drain, return and remove nodes."),
     "doctor": CommandSource(_COMMANDS + "doctor", "doctor", "Check every invariant of a data directory."),
     "sweep": CommandSource(_COMMANDS + "sweep", "app", "Submit, follow and control sweeps."),
     "trial": CommandSource(_COMMANDS + "trial", "app", "Show, stop, retry, annotate and tag trials."),

@@ -4,8 +4,8 @@ Keys are paths relative to the data directory, so a file has the same key on eac
 the head and by node agents.
 
 Modules:
-    file_keys          The keys of stored files, which other machines send: checked before one becomes a path
-    head_store         The file store of the head, over HTTPS: parts that continue after a broken connection, checked by
+    file_keys          The keys of stored files, checked before one becomes a path: other machines send them
+    head_store         The file store of the head over HTTPS: parts that continue after a broken connection, checked by
                        hash
     local_store        The file store of the machine that has the files: the data directory itself
     resumable_uploads  Uploads in parts, which continue where a broken connection or a restart of the head has ended

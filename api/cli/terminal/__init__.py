@@ -3,7 +3,7 @@
 Runs in the CLI process.
 
 Modules:
-    completion        Shell completion of ids: the sweeps and devices of the running service
+    completion        Shell completion of ids: the sweeps, devices and nodes of the running service
     completion_query  The request that shell completion sends to the running service
     demo_run          The work of `podium demo`: a sweep, its best three models, both ensemble modes, one table
     ensemble_options  Options of `podium ensemble build` and `version add`

@@ -1,4 +1,4 @@
-"""Shell completion of ids: the sweeps and devices of the running service; CLI."""
+"""Shell completion of ids: the sweeps, devices and nodes of the running service; CLI."""
 
 from __future__ import annotations
 
@@ -24,6 +24,13 @@ def device_ids(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     """Every device, with its state."""
     query = lazy.completion_query
     found = query.rows(_data_dir(ctx), "devices", lambda devices: devices, lambda one: (one["id"], one["state"]))
+    return [row for row in found if row[0].startswith(incomplete)]
+
+
+def node_names(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+    """Every node, with its state."""
+    query = lazy.completion_query
+    found = query.rows(_data_dir(ctx), "nodes", lambda nodes: nodes, lambda one: (one["name"], one["state"]))
     return [row for row in found if row[0].startswith(incomplete)]
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from podium.api.cli.terminal.completion import device_ids, sweep_ids
+from podium.api.cli.terminal.completion import device_ids, node_names, sweep_ids
 
 DataDir = Annotated[
     Path,
@@ -21,6 +21,7 @@ DeviceIds = Annotated[
     list[str],
     typer.Argument(metavar="DEVICE...", help="names of devices: cpu-0, gpu-1", autocompletion=device_ids),
 ]
+NodeNames = Annotated[list[str], typer.Argument(metavar="NODE...", help="names of nodes", autocompletion=node_names)]
 SpecFile = Annotated[Path, typer.Argument(metavar="FILE", help="a sweep file: YAML, TOML or JSON")]
 Devices = Annotated[str, typer.Option("--devices", help="auto, gpu, cpu, cpu:N, or pretend-gpu:N")]
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON")]

@@ -48,6 +48,7 @@ COMMANDS = [
     ("sweep", "pause", "1"), ("sweep", "resume", "1"), ("sweep", "stop", "1"), ("sweep", "watch", "1"),
     ("sweep", "extend", "1", "--by", "2"), ("trial", "list", "1"), ("trial", "show", "1"), ("trial", "logs", "1"),
     ("trial", "stop", "1"), ("trial", "retry", "1"), ("trial", "clone", "1"), ("devices", "drain", "cpu-0"),
+    ("node", "list"), ("node", "drain", "b"), ("node", "return", "b"), ("node", "remove", "b"),
     ("trial", "note", "1", "odd"), ("trial", "tag", "1", "--add", "keep"),
     ("devices", "return", "cpu-0"), ("sweep", "export", "1", "--to", "x.csv"), ("sweep", "import", "x.db"),
 ]  # fmt: skip

@@ -27,6 +27,7 @@ ANSWERS = {
         "next": None,
     },
     "/api/v1/devices": [{"id": "cpu-0", "state": "ready"}, {"id": "gpu-0", "state": "busy"}],
+    "/api/v1/nodes": [{"name": "b", "state": "ready"}, {"name": "c", "state": "silent"}],
 }
 
 
@@ -43,7 +44,7 @@ class _Api(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def data_dir(tmp_path: Path) -> Iterator[Path]:
-    """The data directory of a service that knows three sweeps and two devices."""
+    """The data directory of a service that knows three sweeps, two devices and two nodes."""
     with HTTPServer(("127.0.0.1", 0), _Api) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
@@ -75,6 +76,7 @@ def _proposed(data_dir: Path, words: str) -> list[str]:
         ("sweep show 1", ["12", "11"]),
         ("sweep pause 2 1", ["12", "11"]),
         ("devices drain g", ["gpu-0"]),
+        ("node drain c", ["c"]),
         ("sweep li", ["list"]),
     ],
 )

@@ -1,0 +1,88 @@
+"""`podium node ...`: other machines that have joined the service; CLI."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from podium.api.cli.terminal import lazy
+from podium.api.cli.terminal.lazy_groups import group
+from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir, NodeNames
+from podium.api.cli.terminal.run_each import run_each
+
+if TYPE_CHECKING:
+    from podium.api.client.node_responses import NodeInfo, RemovedNodeInfo
+
+app = group()
+_COLUMNS = ("node", "state", "address", "busy", "disk free", "clock offset", "last report")
+
+
+@app.command("list")
+def list_nodes(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
+    """List the nodes: how many of their devices are busy, free disk space, clock offset and last report."""
+    with lazy.Client.of(data_dir) as client:
+        found = client.nodes()
+    if as_json:
+        lazy.terminal_output.print_json(found)
+        return
+    rows = [
+        (
+            node["name"],
+            lazy.terminal_output.state(node["state"]),
+            node["address"],
+            f"{node['busy']} of {len(node['devices'])}",
+            f"{node['disk_free_bytes'] / 1e9:,.0f} GB",
+            f"{node['clock_offset_s']:+.2f} s",
+            f"{_seconds_since(node['reported_at']):,.0f} s ago",
+        )
+        for node in found
+    ]
+    lazy.terminal_output.console.print(lazy.terminal_output.table(None, _COLUMNS, rows))
+
+
+@app.command("drain")
+def drain(
+    names: NodeNames,
+    reason: Annotated[str | None, typer.Option(help="the reason to show to others")] = None,
+    data_dir: DataDir = DEFAULT_DATA_DIR,
+    as_json: AsJson = False,
+) -> None:
+    """Place no more trials on the devices of nodes until they are returned. Running trials complete."""
+    with lazy.Client.of(data_dir) as client:
+        run_each(names, lambda name: client.drain_node(name, reason), _state, as_json)
+
+
+@app.command("return")
+def give_back(names: NodeNames, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
+    """Place trials again on the devices of nodes. A node that was asked to leave stays."""
+    with lazy.Client.of(data_dir) as client:
+        run_each(names, client.return_node, _state, as_json)
+
+
+@app.command("remove")
+def remove(
+    names: NodeNames,
+    now: Annotated[bool, typer.Option("--now", help="do not wait for running trials: repeat them elsewhere")] = False,
+    data_dir: DataDir = DEFAULT_DATA_DIR,
+    as_json: AsJson = False,
+) -> None:
+    """Ask nodes to leave when their running trials have ended. Silent nodes are forgotten."""
+
+    def line(node: RemovedNodeInfo) -> str:
+        if node["forgotten"]:
+            return f"{node['name']} was silent and is forgotten"
+        return f"{node['name']} leaves" + ("" if now else " when its running trials have ended")
+
+    with lazy.Client.of(data_dir) as client:
+        run_each(names, lambda name: client.remove_node(name, now=now), line, as_json)
+
+
+def _state(node: NodeInfo) -> str:
+    busy = f"; {node['busy']} of its {len(node['devices'])} devices are busy" if node["busy"] else ""
+    return f"{node['name']} is {node['state']}{busy}"
+
+
+def _seconds_since(at: str) -> float:
+    return max(0.0, (datetime.now(UTC) - datetime.fromisoformat(at)).total_seconds())
