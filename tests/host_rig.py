@@ -100,10 +100,11 @@ class HostRig:
 
     def device(self, device_id: str, state: str = "ready", reason: str = "") -> None:
         """The record that the scheduler writes about a device."""
-        kind, position = device_id.split("-")
+        node_name, _, local_id = device_id.rpartition(":")
+        kind, position = local_id.split("-")
         visible = "" if kind == "cpu" else position
         changed = DeviceChanged(
-            device_id, kind, int(position), "node", visible, None, 99, DeviceState(state), reason, AT
+            device_id, kind, int(position), node_name or "node", visible, None, 99, DeviceState(state), reason, AT
         )
         self.service.commit(changed)
 

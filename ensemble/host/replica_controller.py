@@ -26,6 +26,7 @@ from podium.ensemble.worker.network_interface import ModelFile
 from podium.sweep.runtime.clock import Clock
 from podium.sweep.runtime.component_lifecycle import wake_component
 from podium.sweep.runtime.service_settings import ServiceSettings, available_cores
+from podium.sweep.values.device import is_remote
 from podium.sweep.values.device_state import USABLE_DEVICE_STATES, DeviceState
 from podium.sweep.values.errors import DatabaseError, EnsembleError
 
@@ -117,7 +118,7 @@ class ReplicaController:
             return False
         chosen = self._choose(spec)
         if not chosen:
-            return self._wait(spec, "no device is ready", [None] * len(spec.replicas))
+            return self._wait(spec, "no device of this machine is ready", [None] * len(spec.replicas))
         busy = dict.fromkeys(device.device_id for device in chosen if not device.free_of_trials)
         if spec.version.placement is Placement.DEDICATED and busy:
             return self._reserve(spec, chosen, f"waiting for {', '.join(busy)} to be free of trials")
@@ -194,11 +195,14 @@ class ReplicaController:
         )
 
     def _occupancy(self, spec: ReplicaSpec) -> list[DeviceOccupancy]:
-        """All devices, with the members on them other than those of this replica."""
+        """The devices of this machine, with the members on them other than those of this replica.
+
+        Sockets and model files of members are local, so they cannot run on other nodes.
+        """
         own = {replica.id for replica in spec.replicas}
         member_ids: dict[str | None, list[int]] = {}
         with self._database.read() as connection:
-            found = devices.all_of(connection)
+            found = [device for device in devices.all_of(connection) if not is_remote(device.id)]
             dedicated = replicas.dedicated(connection)
             for row in ensemble_reader.wanted(connection):
                 for member in [member for version in row.versions.values() for member in version.members]:

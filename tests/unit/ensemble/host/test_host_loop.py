@@ -89,6 +89,19 @@ def test_members_share_devices_with_a_reason_when_devices_are_fewer(rig: HostRig
     ]
 
 
+def test_members_are_placed_on_this_machine_only(make_host: MakeRig) -> None:
+    rig = make_host("b:gpu-0", "b:gpu-1", "cpu-0", trials=2)
+    rig.build()
+    rig.become_ready()
+    assert [replica.device_id for replica in rig.replicas()] == ["cpu-0", "cpu-0"]
+    rig.device("cpu-0", "lost", "its slot is gone")
+    for name in rig.workers.names:
+        rig.die(name)
+    rig.step(60.0)
+    assert rig.workers.running == []
+    assert "no device of this machine is ready" in rig.row().reason
+
+
 def test_replicas_of_a_member_are_on_different_devices(make_host: MakeRig) -> None:
     rig = make_host("cpu-0", "cpu-1", trials=2)
     rig.build(replicas=2)
@@ -128,7 +141,7 @@ def test_members_wait_with_a_reason_when_no_device_is_ready(make_host: MakeRig) 
     rig = make_host()
     rig.build()
     rig.step()
-    assert rig.row().reason == "; ".join(f"member {n}: no device is ready" for n in range(3))
+    assert rig.row().reason == "; ".join(f"member {n}: no device of this machine is ready" for n in range(3))
     rig.device("cpu-0", "lost", "its slot is gone")
     rig.step(1)
     assert rig.workers.placed == []
