@@ -5,5 +5,6 @@ Runs in a process of its own.
 Modules:
     file_checks  Invariants of files and processes against the database
     main         Entry point of `podium doctor`: checks the invariants of rows, files and processes
+    node_checks  Invariants of the nodes of a running service, by their last reports
     row_checks   Invariants of the database rows as SQL queries that find breaches
 """

@@ -19,7 +19,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
 
-from podium.db.integrity import file_checks, row_checks
+from podium.db.integrity import file_checks, node_checks, row_checks
 from podium.db.integrity.row_checks import ALWAYS, NO_ROOM, WHILE_STOPPED, Breach
 from podium.db.schema.engine import Database
 from podium.db.schema.migrate import alembic_config
@@ -28,9 +28,10 @@ from podium.sweep.runtime.disk_space import disk_space
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import DatabaseError
 
+_OF_A_RUNNING_SERVICE = ("alive", "nodes")
 INVARIANTS = (
-    "database", "attempts", "results", "counts", "sweeps", "devices", "alive", "best", "ensembles", "references",
-    "requests", "stray", "artifacts",
+    "database", "attempts", "results", "counts", "sweeps", "devices", "alive", "nodes", "best", "ensembles",
+    "references", "requests", "stray", "artifacts",
 )  # fmt: skip
 SETTLE_S = 10.0
 RECHECK_S = 2.0
@@ -99,6 +100,7 @@ def _find_breaches(
         found += file_checks.leftovers(connection, data)
         if is_service_running(data):
             found += file_checks.dead_attempts(connection)
+            found += node_checks.nodes_in_use(connection, time.time())
         saved = file_checks.saved_artifacts(connection) if artifacts else []
     return [*found, *file_checks.artifacts(saved, data, say)]
 
@@ -132,7 +134,8 @@ def _report(database: Database, data: DataDirectory, found: list[Breach], artifa
         notes.append(str(found_room))
     if open_trials and not running:
         notes.append(f"no service runs: {open_trials} running trials will be retried at the next start")
-    looked = tuple(name for name in INVARIANTS if (artifacts or name != "artifacts") and (running or name != "alive"))
+    left_out = (*(() if artifacts else ("artifacts",)), *(() if running else _OF_A_RUNNING_SERVICE))
+    looked = tuple(name for name in INVARIANTS if name not in left_out)
     return Report(
         running=running,
         invariants=looked,

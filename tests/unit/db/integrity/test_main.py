@@ -20,11 +20,13 @@ from sqlalchemy import text
 from podium.db.integrity import file_checks
 from podium.db.integrity.main import INVARIANTS, Report, audit
 from podium.db.schema.engine import Database
+from podium.db.stores import nodes
 from podium.sweep.runtime.disk_space import DiskSpace
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
 from podium.sweep.runtime.regular_files import sha256_of
 from podium.sweep.values.errors import DatabaseError
 from tests.doctor import assert_no_breaches
+from tests.node_reports import node_report
 from tests.service_rig import AT, ServiceRig
 
 
@@ -105,7 +107,7 @@ def test_consistent_database_at_rest_has_a_note_and_no_breach(consistent: Servic
     report = assert_no_breaches(consistent.data)
     assert (report.sweeps, report.trials, report.attempts, report.running) == (2, 4, 4, False)
     assert report.notes == ("no service runs: 1 running trials will be retried at the next start",)
-    assert "alive" not in report.invariants
+    assert not {"alive", "nodes"} & set(report.invariants)
 
 
 def test_consistent_database_in_use_has_no_note_and_no_breach(in_use: ServiceRig) -> None:
@@ -217,6 +219,31 @@ ALIVE = [
 def test_running_state_without_its_process_is_a_breach(in_use: ServiceRig, statement: str) -> None:
     run_sql(in_use, statement)
     assert breached(in_use) == {"alive"}
+
+
+@pytest.mark.parametrize(
+    ("ago_s", "state", "found"), [(90, "ready", {"nodes"}), (90, "lost", set()), (9, "ready", set())]
+)
+def test_node_in_use_that_does_not_report_is_a_breach(
+    in_use: ServiceRig, ago_s: float, state: str, found: set[str]
+) -> None:
+    with in_use.database.write() as connection:
+        nodes.record_report(connection, node_report("b"), time.time() - ago_s)
+    in_use.device("b:cpu-0")
+    run_sql(in_use, f"UPDATE devices SET state = '{state}' WHERE id = 'b:cpu-0'")
+    assert breached(in_use) == found
+
+
+def test_wrong_clock_of_a_node_in_use_is_a_note(in_use: ServiceRig) -> None:
+    with in_use.database.write() as connection:
+        for name, offset_s in (("b", -7.0), ("c", 7.0), ("d", 4.0)):
+            nodes.record_report(connection, node_report(name, clock_offset_s=offset_s), time.time())
+    for device_id in ("b:cpu-0", "d:cpu-0"):
+        in_use.device(device_id)
+    report = report_of(in_use)
+    assert not report.breaches
+    (note,) = report.notes
+    assert note.startswith("its clock is more than 5 s off") and "node b, clock_offset_s -7.0" in note
 
 
 def test_dangling_reference_is_found(consistent: ServiceRig) -> None:
