@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,7 @@ from podium.sweep.values.errors import ServiceError
 TIMEOUT_S = 20.0
 RETRY_S = 2.0
 STOP_S = 15.0
+STABLE_S = 20.0  # uptime after which the end of a node is no failed start
 _TOKEN = re.compile(r"(?P<secret>podium_[A-Za-z0-9_-]{20,100})@(?P<fingerprint>[0-9a-f]{64})")
 
 
@@ -79,10 +81,19 @@ def join(options: NodeOptions, log: Callable[[str], None]) -> None:
                 signal.signal(number, lambda *_: stopping.set())
             settings = _join(options, token, data, runtime)
             log(f"Node {settings.name} joins {options.head} from {settings.address} (data in {data.root})")
+            has_run = False
             while not stopping.is_set():
-                if _run_guardian(settings, data, stopping) == LEAVE:
-                    log(f"The head has asked {settings.name} to leave; its devices are gone")
+                started_s = time.monotonic()
+                status = _run_guardian(settings, data, stopping)
+                if stopping.is_set():
                     return
+                if status == LEAVE:
+                    log(f"Node {settings.name} leaves: the head has asked for it")
+                    return
+                has_run = has_run or time.monotonic() - started_s > STABLE_S
+                if not has_run:
+                    raise ServiceError(f"node {settings.name} failed to start: {_last_line(data)}")
+                log(f"Node {settings.name} is disconnected: {_last_line(data)}")
                 settings = _join_again(options, token, data, runtime, stopping, log) or settings
         finally:
             shutil.rmtree(runtime.root, ignore_errors=True)
@@ -177,6 +188,11 @@ def _run_guardian(settings: NodeSettings, data: DataDirectory, stopping: threadi
             guardian.kill()
             status = guardian.wait()
     return status
+
+
+def _last_line(data: DataDirectory) -> str:
+    lines = (data.logs / "node.log").read_text(errors="replace").strip().splitlines()
+    return lines[-1] if lines else "no output"
 
 
 def _endpoint(head: str) -> tuple[str, int]:

@@ -56,7 +56,8 @@ class Cluster:
         settings = ServiceSettings(
             str(self.data.root), str(runtime.root), devices=DevicePlan("cpu", head_slots), cluster=self.head.address
         )
-        self._log = (folder / "serve.log").open("wb")
+        self._log_file = folder / "serve.log"
+        self._log = self._log_file.open("wb")
         self.service = self.head.start(
             [sys.executable, "-P", "-c", SERVE, str(settings.save())], stdout=self._log, stderr=self._log
         )
@@ -64,7 +65,7 @@ class Cluster:
             wait_for("the slots of the head are open", lambda: len(self.devices("ready")) == head_slots, START_S)
         except BaseException:
             self._log.close()
-            print((folder / "serve.log").read_text()[-4000:])
+            print(self._log_file.read_text()[-4000:])
             raise
 
     def close(self) -> None:
@@ -89,6 +90,29 @@ class Cluster:
         names = {f"{name}:cpu-{position}" for position in range(slots)}
         wait_for(f"{name} has joined", lambda: names <= self.devices("ready"), START_S)
         return machine
+
+    def join_by_command(self, name: str, slots: int) -> Machine:
+        """A new machine with files of its own, on which a user runs `podium node join`; its slots are open."""
+        machine = self._network.add(name)
+        token = machine.folder / "token"
+        token.write_text(self.command("token", "create", name, "--role", "node", "--json")["token"])
+        command = [
+            *PODIUM, "node", "join", self.head.address, "--token-file", str(token), "--devices", f"cpu:{slots}",
+            "--data-dir", str(machine.folder / "data"),
+        ]  # fmt: skip
+        machine.start(command, stdout=self._log, stderr=self._log)
+        names = {f"{name}:cpu-{position}" for position in range(slots)}
+        try:
+            wait_for(f"{name} has joined", lambda: names <= self.devices("ready"), START_S)
+        except BaseException:
+            self._print_logs(machine)
+            raise
+        return machine
+
+    def _print_logs(self, machine: Machine) -> None:
+        logs = [self._log_file, *self.data.logs.glob("*.log"), machine.folder / "data" / "logs" / "node.log"]
+        for path in logs:
+            print(f"--- {path}\n{path.read_text()[-3000:] if path.exists() else 'missing'}")
 
     def take_out(self, machine: Machine) -> None:
         """Kill a machine, end what still runs, and wait until its slots are known to be lost."""

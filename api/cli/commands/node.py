@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from podium.api.cli.commands.node_join import join
 from podium.api.cli.terminal import lazy
 from podium.api.cli.terminal.lazy_groups import group
 from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir, NodeNames
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from podium.api.client.node_responses import NodeInfo, RemovedNodeInfo
 
 app = group()
+app.command("join")(join)
 _COLUMNS = ("node", "state", "address", "busy", "disk free", "clock offset", "last report")
 
 

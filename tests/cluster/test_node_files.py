@@ -1,0 +1,156 @@
+"""Nodes with files of their own, on which a user has run `podium node join`: code, data, checkpoints, models, logs."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from podium.sweep.runtime.process_title import process_name
+from tests.cluster.cluster_rig import Attempt, Cluster
+from tests.cluster.machines import Machine, Network
+from tests.running_service import function_sweep, wait_for
+
+HELPER = """
+def loss(step):
+    return 1.0 / (step + 1)
+"""
+PROGRAM = """
+import json, os, pathlib, time
+import torch
+from helper import loss
+
+def train(trial):
+    model = torch.nn.Linear(2, 2)
+    found = trial.resume()
+    first = 0 if found is None else found.epoch + 1
+    print("begins at", first, flush=True)
+    for epoch in range(first, 8):
+        time.sleep(0.4)
+        trial.report(loss(epoch), epoch)
+        trial.save_checkpoint(model, epoch=epoch)
+    note = pathlib.Path(trial.dir, "note.txt")
+    note.write_text(str(first))
+    trial.save_artifact(note)
+    return float(first)
+"""
+numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def folder(can_make_machines: None) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="r-") as made:
+        code = Path(made) / "code"
+        code.mkdir()
+        (code / "helper.py").write_text(HELPER)
+        (code / "program.py").write_text(PROGRAM)
+        yield Path(made)
+
+
+@pytest.fixture(scope="module")
+def cluster(folder: Path) -> Iterator[Cluster]:
+    """A head with one slot."""
+    with Network(folder / "m") as network:
+        started = Cluster(network, folder, head_slots=1)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def node(cluster: Cluster) -> Iterator[Machine]:
+    """A node with one slot, which is taken out at the end."""
+    joined = cluster.join_by_command(f"n{next(numbers)}", slots=1)
+    yield joined
+    cluster.take_out(joined)
+
+
+def test_trial_on_a_node_leaves_its_files_on_the_head(cluster: Cluster, node: Machine, folder: Path) -> None:
+    sweep_id = cluster.submit(function_sweep(folder / "code", "program:train", run_cap=2), folder)
+    wait_for("the sweep has finished", lambda: cluster.state(sweep_id) == "finished", 60.0)
+    attempts = cluster.attempts(sweep_id)
+    assert sorted(each.state for each in attempts) == ["finished", "finished"]
+    far = next(each for each in attempts if each.device == f"{node.name}:cpu-0")
+    directory = cluster.data.attempt(sweep_id, far.trial, far.number)
+    assert "begins at 0" in (directory / "log").read_text()
+    assert (directory / "artifacts" / "note.txt").read_text() == "0"
+    wait_for("checkpoints are removed", lambda: not (directory / "checkpoint.safetensors").exists())
+    wait_for("nothing stays on the node", lambda: not list((node.folder / "data" / "trials").glob("*/*/*")))
+
+
+def test_attempt_elsewhere_continues_from_the_checkpoint_of_a_node_that_was_cut_off(
+    cluster: Cluster, node: Machine, folder: Path
+) -> None:
+    sweep_id = _start(cluster, node, folder)
+    checkpoint = cluster.data.attempt(sweep_id, _on(node, cluster, sweep_id).trial, 1) / "checkpoint.safetensors"
+    wait_for("a checkpoint has arrived", checkpoint.exists)
+    node.unplug()
+    wait_for("the sweep has finished", lambda: cluster.state(sweep_id) == "finished", 90.0)
+    lost = _on(node, cluster, sweep_id)
+    assert (lost.state, lost.cause) == ("failed", "node_lost")
+    (repeated,) = [each for each in cluster.attempts(sweep_id) if each.number == 2]
+    log = (cluster.data.attempt(sweep_id, repeated.trial, 2) / "log").read_text()
+    assert "begins at" in log and "begins at 0" not in log
+
+
+def test_log_of_a_trial_on_a_node_can_be_followed(cluster: Cluster, node: Machine, folder: Path) -> None:
+    sweep_id = _start(cluster, node, folder)
+    log = cluster.data.attempt(sweep_id, _on(node, cluster, sweep_id).trial, 1) / "log"
+    wait_for("the log has arrived", lambda: log.exists() and "begins at" in log.read_text())
+    assert _on(node, cluster, sweep_id).ended_at is None, "while the trial runs"
+
+
+def test_attempt_goes_on_when_the_agent_is_killed(cluster: Cluster, node: Machine, folder: Path) -> None:
+    sweep_id = _start(cluster, node, folder)
+    (agent,) = [pid for pid in node.processes() if process_name(pid) == "podium-agent"]
+    os.kill(agent, signal.SIGKILL)
+    wait_for("the sweep has finished", lambda: cluster.state(sweep_id) == "finished", 60.0)
+    far = _on(node, cluster, sweep_id)
+    assert (far.state, far.number) == ("finished", 1)
+    assert (cluster.data.attempt(sweep_id, far.trial, 1) / "artifacts" / "note.txt").read_text() == "0"
+
+
+def test_data_of_a_sweep_is_read_on_the_head_only(cluster: Cluster, node: Machine, folder: Path) -> None:
+    """The file is hidden from the node; its trials get the arrays."""
+    source = folder / "table" / "rows.npz"
+    source.parent.mkdir()
+    rng = np.random.default_rng(0)
+    np.savez(source, inputs=rng.normal(size=(500, 4)).astype(np.float32), targets=rng.integers(0, 2, 500))
+    node.run("mount", "-t", "tmpfs", "none", str(source.parent))
+    document = {
+        "name": "data", "method": "random", "metric": {"name": "val_loss", "goal": "minimize"}, "run_cap": 4,
+        "program": {"model": "mlp", "data": {"file": str(source), "target": "targets"}},
+        "parameters": {"lr": {"min": 0.001, "max": 0.1, "log": True}, "epochs": {"value": 2}},
+    }  # fmt: skip
+    sweep_id = cluster.submit(document, folder)
+    wait_for("the sweep has finished", lambda: cluster.state(sweep_id) == "finished", 90.0)
+    far = _on(node, cluster, sweep_id)
+    assert far.state == "finished"
+    directory = cluster.data.attempt(sweep_id, far.trial, far.number)
+    assert (directory / "model.safetensors").exists() and (directory / "predictions.safetensors").exists()
+
+
+def test_node_that_is_removed_leaves_after_its_trial(cluster: Cluster, node: Machine, folder: Path) -> None:
+    sweep_id = _start(cluster, node, folder)
+    cluster.command("node", "remove", node.name, "--json")
+    wait_for("the node has left", lambda: f"{node.name}:cpu-0" in cluster.devices("lost"), 60.0)
+    assert _on(node, cluster, sweep_id).state == "finished"
+    wait_for("its processes have ended", lambda: "podium-guardian" not in map(process_name, node.processes()))
+
+
+def _start(cluster: Cluster, node: Machine, folder: Path) -> int:
+    """A sweep with a trial on each of the two devices; its id."""
+    sweep_id = cluster.submit(function_sweep(folder / "code", "program:train", run_cap=2), folder)
+    both = {"cpu-0", f"{node.name}:cpu-0"}
+    wait_for("both devices work", lambda: both == {a.device for a in cluster.attempts(sweep_id) if a.ended_at is None})
+    return sweep_id
+
+
+def _on(node: Machine, cluster: Cluster, sweep_id: int) -> Attempt:
+    """The first attempt on a node."""
+    return next(each for each in cluster.attempts(sweep_id) if each.device == f"{node.name}:cpu-0")
