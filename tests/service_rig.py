@@ -20,6 +20,7 @@ from starlette.testclient import TestClient
 
 from podium.api.gateway import main
 from podium.api.http.problem_details import ProblemType
+from podium.api.node_service import main as node_service
 from podium.api.rest.app import create_app
 from podium.db.access import tokens
 from podium.db.access.tokens import Role
@@ -139,6 +140,10 @@ class ServiceRig:
         """The gateway on this database, which it follows during a `with` block of its client."""
         return _share_routes(main.create_app(self.settings, self.database, limits))
 
+    def node_service(self) -> FastAPI:
+        """The app for nodes on this database."""
+        return _share_routes(node_service.create_app(self.settings, self.database))
+
     def client(self, role: Role | None = Role.ADMIN, app: FastAPI | None = None) -> TestClient:
         """A client with this role; unexpected server errors are a 500, as for any client."""
         headers = {} if role is None else {"Authorization": f"Bearer token-of-{role.value}"}
@@ -171,8 +176,9 @@ class ServiceRig:
         architecture: dict[str, Any] | None = None,
         cause: Cause | None = None,
         planned: dict[str, Any] | None = None,
+        device: str = "cpu-0",
     ) -> int:
-        """A trial with one attempt on cpu-0: finished with `value`, failed of `cause`, or running without either.
+        """A trial with one attempt on a device: finished with `value`, failed of `cause`, or running without either.
 
         Several values are those of the sweep's objectives. `planned` changes fields of `TrialPlanned`.
         """
@@ -181,7 +187,7 @@ class ServiceRig:
         plan = TrialPlanned(trial_id, sweep_id, number, params or {"lr": 0.01}, "random", {}, AT)
         self.commit(
             replace(plan, **(planned or {})),
-            AttemptPlaced(key, sweep_id, number, "cpu-0", "node", AT + 1),
+            AttemptPlaced(key, sweep_id, number, device, "node", AT + 1),
             AttemptStarted(Started(key, 4321, AT + 1, "", "cpu")),
         )
         if log is not None:

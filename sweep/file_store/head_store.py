@@ -64,7 +64,7 @@ class HeadFileStore:
                 answer = self._ask("PUT", url, params={**about, "offset": received}, content=content)
                 if answer.status_code == httpx2.codes.CONFLICT and "received" in answer.json():
                     received = int(answer.json()["received"])
-                elif answer.status_code == httpx2.codes.UNPROCESSABLE_ENTITY and damaged < 2:
+                elif answer.status_code == httpx2.codes.UNPROCESSABLE_CONTENT and damaged < 2:
                     received, damaged = 0, damaged + 1  # the head has discarded what it received
                 else:
                     received = int(_checked_answer(answer, key).json()["received"])
@@ -92,7 +92,7 @@ class HeadFileStore:
         if end <= start:
             return b""
         answer = self._ask("GET", _file(key), headers={"range": f"bytes={start}-{end - 1}"})
-        if answer.status_code == httpx2.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
+        if answer.status_code == httpx2.codes.RANGE_NOT_SATISFIABLE:
             return b""  # it begins behind the end of the file
         return _checked_answer(answer, key).content
 
@@ -127,7 +127,7 @@ class HeadFileStore:
         with to.open("wb") as file:
             while True:
                 headers = {"range": f"bytes={received}-", "if-range": etag} if received else {}
-                request = self._client.stream("GET", _file(key), headers=headers, timeout=TIMEOUT_S)
+                request = self._client.stream("GET", _file(key), headers=headers)
                 with contextlib.suppress(httpx2.TransportError), request as answer:
                     if answer.is_error:
                         answer.read()
@@ -149,7 +149,6 @@ class HeadFileStore:
         """One request, sent again while the head does not answer. Raises `FileStoreError`."""
         end = time.monotonic() + (self._patience_s if patience_s is None else patience_s)
         wait_s = FIRST_WAIT_S
-        options.setdefault("timeout", TIMEOUT_S)
         while True:
             try:
                 answer = self._client.request(method, url, **options)
@@ -184,7 +183,7 @@ def _checked_answer(answer: httpx2.Response, what: str) -> httpx2.Response:
         raise RefusedFileError(detail)
     if answer.status_code == httpx2.codes.BAD_REQUEST:
         raise BadRequestError(detail)
-    if answer.status_code == httpx2.codes.UNPROCESSABLE_ENTITY:
+    if answer.status_code == httpx2.codes.UNPROCESSABLE_CONTENT:
         raise DamagedFileError(detail)
     raise FileStoreError(f"{what}: the head refused with status {answer.status_code}: {detail}")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import httpx2
 
-from podium.sweep.file_store.head_store import HeadFileStore
+from podium.sweep.file_store.head_store import TIMEOUT_S, HeadFileStore
 from podium.sweep.node_agent.agent import AgentServer, NodeAgent
 from podium.sweep.node_agent.head_reports import HeadReports
 from podium.sweep.runtime.certificate_pin import ssl_context
@@ -33,6 +33,7 @@ def main() -> None:
         headers={"authorization": f"Bearer {settings.token}"},
         verify=ssl_context(settings.certificate),
         limits=httpx2.Limits(max_connections=64),
+        timeout=TIMEOUT_S,
         trust_env=False,
     ) as client:
         store = HeadFileStore(client)
