@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import io
+import itertools
 import json
 import re
 import socket
@@ -12,7 +13,7 @@ import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -145,6 +146,19 @@ class AsIfTls(DirectProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self.scheme = "https"
+
+
+class Unwritable:
+    """A transport that cannot write."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+
+    def write(self, _: bytes) -> None:
+        raise RuntimeError("unexpected")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
 
 
 @contextmanager
@@ -386,18 +400,15 @@ def test_unexpected_error_is_answered(
 
 
 def test_connection_that_cannot_be_written_is_aborted(rig: ServiceRig, networks: list[FakeNetwork]) -> None:
-    class Broken(DirectProtocol):
-        """Its first direct response cannot be written."""
+    numbers = itertools.count(1)
 
-        broken = True
+    class SecondIsBroken(DirectProtocol):
+        """The second connection cannot be written."""
 
-        def _write(self, *arguments: Any) -> None:
-            if Broken.broken:
-                Broken.broken = False
-                raise RuntimeError("unexpected")
-            super()._write(*arguments)
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(cast(Any, Unwritable(transport)) if next(numbers) == 2 else transport)
 
-    with serving(rig, direct=True, protocol=Broken) as gateway:
+    with serving(rig, direct=True, protocol=SecondIsBroken) as gateway:
         gateway.ask(request())  # by the app, which looks up the token
         assert gateway.ask(request()) == b"\r\n"  # the connection was closed
         assert gateway.ask(request()).startswith(b"HTTP/1.1 200 ")
