@@ -42,10 +42,11 @@ class Authenticator:
         cache_s: float = CACHE_S,
         cache_unknown_s: float = CACHE_UNKNOWN_S,
         max_cached: int = MAX_CACHED,
+        failed_logins: FailedLogins | None = None,
     ) -> None:
         """`cookie` is the name of the session cookie."""
         self.cookie = cookie
-        self.failed_logins = FailedLogins()
+        self.failed_logins = failed_logins or FailedLogins()
         self._database = database
         self._cache_s, self._cache_unknown_s, self._max_cached = cache_s, cache_unknown_s, max_cached
         self._cache: dict[str, tuple[float, Holder | None]] = {}  # with the time at which an entry expires

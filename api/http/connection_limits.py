@@ -11,6 +11,7 @@ import functools
 import logging
 import resource
 import time
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, cast
 
@@ -22,7 +23,7 @@ from podium.api.http import arrival_time
 from podium.api.http.cancel_on_disconnect import EXTENSION, DisconnectSignal
 from podium.api.http.problem_details import ProblemType, problem
 from podium.api.http.security_headers import HEADERS
-from podium.api.http.slow_connections import Awaited, SlowConnections
+from podium.api.http.slow_connections import LIMITS_S, Awaited, SlowConnections
 
 MAX_CONNECTIONS = 16_384
 MAX_FILES = 65_536
@@ -36,9 +37,10 @@ _quiet.setLevel(logging.ERROR)  # otherwise every malformed request would be log
 class BoundedState(ServerState):
     """State that the connections of one server share."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits_s: Mapping[Awaited, float] = LIMITS_S) -> None:
+        """`limits_s`: how long the server waits for a client, in seconds."""
         super().__init__()
-        self.waiting: SlowConnections[BoundedProtocol] = SlowConnections()
+        self.waiting: SlowConnections[BoundedProtocol] = SlowConnections(limits_s)
         self.clients = 0
         files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         self.max_clients = min(MAX_CONNECTIONS, MAX_FILES if files == resource.RLIM_INFINITY else files * 3 // 4)

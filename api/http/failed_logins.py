@@ -22,8 +22,16 @@ MAX_ADDRESSES = 4096
 class FailedLogins:
     """Failed logins of the last minute by address."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic, *, max_addresses: int = MAX_ADDRESSES) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        max_failures: int = MAX_FAILURES,
+        max_addresses: int = MAX_ADDRESSES,
+    ) -> None:
+        """`max_failures`: of one address within a minute."""
         self._clock = clock
+        self._max_failures = max_failures
         self._max_addresses = max_addresses
         self._lock = threading.Lock()
         self._by_address: dict[str, deque[tuple[float, str]]] = {}
@@ -34,7 +42,7 @@ class FailedLogins:
         return len(self._by_address)
 
     def add(self, address: str, digest: str, *, once: bool = False) -> None:
-        """Count a failure. Raises `TooManyFailuresError` from the eleventh within a minute on.
+        """Count a failure. Raises `TooManyFailuresError` above the limit.
 
         `once`: count the same `digest` only once, since open pages repeat their requests.
         """
@@ -43,12 +51,12 @@ class FailedLogins:
             found = self._recent(_network(address), now)
             if not (once and any(known == digest for _, known in found)):
                 found.append((now, digest))
-            if len(found) > MAX_FAILURES:
+            if len(found) > self._max_failures:
                 raise TooManyFailuresError(found[1][0] + WINDOW_S - now)
 
     def _recent(self, address: str, now: float) -> deque[tuple[float, str]]:
         """Failures of an address within the window; evicts the least recent of too many addresses."""
-        found = self._by_address.pop(address, None) or deque(maxlen=MAX_FAILURES + 1)
+        found = self._by_address.pop(address, None) or deque(maxlen=self._max_failures + 1)
         while found and found[0][0] <= now - WINDOW_S:
             found.popleft()
         if len(self._by_address) >= self._max_addresses:

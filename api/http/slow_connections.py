@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 from typing import Generic, TypeVar
 
@@ -30,7 +31,9 @@ LIMITS_S = {
 class SlowConnections(Generic[Client]):
     """The clients that the server waits for, by what is awaited, in the order in which the wait began."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits_s: Mapping[Awaited, float] = LIMITS_S) -> None:
+        """`limits_s`: how long the server waits, in seconds."""
+        self._limits_s = limits_s
         self._since: dict[Awaited, dict[Client, float]] = {awaited: {} for awaited in Awaited}
 
     def begin(self, client: Client, awaited: Awaited, now_s: float) -> None:
@@ -50,7 +53,7 @@ class SlowConnections(Generic[Client]):
         """Remove and return at most `most` clients that exceeded a time limit, with what is awaited."""
         found: list[tuple[Client, Awaited]] = []
         for awaited, since in self._since.items():
-            while since and len(found) < most and now_s - next(iter(since.values())) > LIMITS_S[awaited]:
+            while since and len(found) < most and now_s - next(iter(since.values())) > self._limits_s[awaited]:
                 client = next(iter(since))
                 del since[client]
                 found.append((client, awaited))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from podium.api.http.connection_limits import BoundedProtocol, BoundedState
+from podium.api.http.slow_connections import LIMITS_S, Awaited
 from podium.sweep.runtime.component_lifecycle import report_ready
 from podium.sweep.runtime.service_settings import ServiceSettings
 
@@ -33,7 +34,7 @@ class ReadyServer(uvicorn.Server):
     """Reports readiness as soon as its sockets accept connections.
 
     `on_stop` is called before the server waits for pending responses: it must end streams. `send_heartbeat` is called
-    ten times a second.
+    ten times a second. `limits_s`: how long the server waits for a client, in seconds.
     """
 
     def __init__(
@@ -41,9 +42,10 @@ class ReadyServer(uvicorn.Server):
         config: uvicorn.Config,
         on_stop: Callable[[], None] | None = None,
         send_heartbeat: Callable[[], None] | None = None,
+        limits_s: Mapping[Awaited, float] = LIMITS_S,
     ) -> None:
         super().__init__(config)
-        self.bounds = self.server_state = BoundedState()
+        self.bounds = self.server_state = BoundedState(limits_s)
         self._on_stop = on_stop
         self._send_heartbeat = send_heartbeat
 

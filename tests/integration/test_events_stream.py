@@ -22,8 +22,8 @@ import uvicorn
 
 from podium.api.http.authentication import CACHE_S, Authenticator
 from podium.api.http.uvicorn_server import ReadyServer
-from podium.api.rest.stream import event_routes as events_api
-from podium.api.rest.stream import feed as feed_module
+from podium.api.rest.stream.event_routes import feed_of
+from podium.api.rest.stream.feed import LIMITS, StreamLimits
 from podium.db.access.tokens import Role
 from podium.db.stores import events
 from podium.db.stores.events import NewEvent
@@ -52,9 +52,12 @@ def rig(tmp_path: Path) -> Iterator[ServiceRig]:
 
 
 @contextmanager
-def serving(rig: ServiceRig, cache_s: float = CACHE_S) -> Iterator[tuple[str, ReadyServer]]:
+def serving(
+    rig: ServiceRig, cache_s: float = CACHE_S, limits: StreamLimits = LIMITS
+) -> Iterator[tuple[str, ReadyServer]]:
     """The api on a port of its own, in a thread; ended as on SIGTERM."""
     app = rig.app()
+    app.state.feed = feed_of(app.state.service, limits)
     app.state.authenticator = Authenticator(rig.database, rig.settings.session_cookie, cache_s=cache_s)
     config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=10)
     server = ReadyServer(config, app.state.feed.close)
@@ -129,13 +132,11 @@ def test_new_stream_includes_changes_just_before_it_opened(rig: ServiceRig) -> N
 
 
 @pytest.mark.parametrize("after", [5, 99_999])
-def test_stream_resets_when_events_were_missed_or_database_differs(
-    rig: ServiceRig, monkeypatch: pytest.MonkeyPatch, after: int
-) -> None:
-    monkeypatch.setattr(feed_module, "MAX_BEHIND", 3)
+def test_stream_resets_when_events_were_missed_or_database_differs(rig: ServiceRig, after: int) -> None:
     for _ in range(12):
         rig.sweep()
-    with serving(rig) as (url, _), following(url, after=after) as stream:
+    limits = StreamLimits(behind_events=3)
+    with serving(rig, limits=limits) as (url, _), following(url, after=after) as stream:
         assert [next(stream).event, next(stream).event] == ["hello", "reset"]
         rig.sweep()
         assert next(stream).event == "changes"
@@ -177,9 +178,8 @@ def test_stream_sends_members_of_focused_ensemble(rig: ServiceRig) -> None:
         assert next(stream).event == "changes"
 
 
-def test_stream_over_limit_is_503_until_another_closes(rig: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feed_module, "MAX_STREAMS", 1)
-    with serving(rig) as (url, server):
+def test_stream_over_limit_is_503_until_another_closes(rig: ServiceRig) -> None:
+    with serving(rig, limits=StreamLimits(streams=1)) as (url, server):
         feed = server.config.app.state.feed  # type: ignore[union-attr]
         with following(url) as stream:
             next(stream)
@@ -192,9 +192,9 @@ def test_stream_over_limit_is_503_until_another_closes(rig: ServiceRig, monkeypa
             assert next(stream).id == "0"
 
 
-def test_one_token_cannot_use_all_streams(rig: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feed_module, "MAX_STREAMS_PER_TOKEN", 2)
-    with serving(rig) as (url, _), following(url) as first, following(url) as second:
+def test_one_token_cannot_use_all_streams(rig: ServiceRig) -> None:
+    limits = StreamLimits(streams_per_token=2)
+    with serving(rig, limits=limits) as (url, _), following(url) as first, following(url) as second:
         assert [next(stream).event for stream in (first, second)] == ["hello", "hello"]
         refused = httpx2.get(url + EVENTS, headers={"Authorization": "Bearer token-of-viewer"})
         assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
@@ -214,9 +214,8 @@ def test_stream_ends_within_seconds_of_token_expiry(rig: ServiceRig) -> None:
         assert time.monotonic() - begun < 7
 
 
-def test_stream_ends_when_token_is_revoked(rig: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events_api, "RECHECK_S", 0.1)
-    with serving(rig, cache_s=0.0) as (url, _), following(url) as stream:
+def test_stream_ends_when_token_is_revoked(rig: ServiceRig) -> None:
+    with serving(rig, cache_s=0.0, limits=StreamLimits(recheck_s=0.1)) as (url, _), following(url) as stream:
         next(stream)
         rig.sweep()
         assert next(stream).event == "changes"

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import cast
@@ -23,11 +23,12 @@ import psutil
 import pytest
 from fastapi import FastAPI
 
-from podium.api.http import connection_limits, slow_connections, uvicorn_server
+from podium.api.http import connection_limits, uvicorn_server
 from podium.api.http.request_body import IncomingBodies
-from podium.api.http.slow_connections import Awaited
+from podium.api.http.slow_connections import LIMITS_S, Awaited
 from podium.api.http.uvicorn_server import ReadyServer
-from podium.api.rest.stream import feed
+from podium.api.rest.stream.event_routes import feed_of
+from podium.api.rest.stream.feed import LIMITS, StreamLimits
 from tests.repository import ROOT
 from tests.running_service import RunningService, wait_for
 from tests.service_rig import ServiceRig
@@ -49,17 +50,21 @@ def rig(tmp_path: Path) -> Iterator[ServiceRig]:
 
 
 @pytest.fixture
-def server(rig: ServiceRig) -> Iterator[ReadyServer]:
-    with serving(rig) as found:
+def server(rig: ServiceRig, request: pytest.FixtureRequest) -> Iterator[ReadyServer]:
+    """A running server; the parameter changes how long it waits for a client, in seconds."""
+    with serving(rig, limits_s={**LIMITS_S, **getattr(request, "param", {})}) as found:
         yield found
 
 
 @contextmanager
-def serving(rig: ServiceRig) -> Iterator[ReadyServer]:
+def serving(
+    rig: ServiceRig, *, limits_s: Mapping[Awaited, float] = LIMITS_S, streams: StreamLimits = LIMITS
+) -> Iterator[ReadyServer]:
     """The api as `serve` runs it, in a thread, on a port of its own."""
     app = rig.app()
+    app.state.feed = feed_of(app.state.service, streams)
     tcp = uvicorn_server.tcp("127.0.0.1", 0)
-    found = ReadyServer(uvicorn_server.config(app, rig.settings), app.state.feed.close)
+    found = ReadyServer(uvicorn_server.config(app, rig.settings), app.state.feed.close, limits_s=limits_s)
     thread = threading.Thread(target=found.run, args=([tcp],))
     thread.start()
     wait_for("the server listens", lambda: found.servers if found.started else None)
@@ -129,8 +134,8 @@ def flat_memory(most_bytes: int = 50 << 20) -> Iterator[None]:
 # Time.
 
 
-def test_connection_is_closed_when_headers_do_not_arrive(server: ReadyServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(slow_connections.LIMITS_S, Awaited.HEAD, 0.3)
+@pytest.mark.parametrize("server", [{Awaited.HEAD: 0.3}], indirect=True, ids=["0.3 s"])
+def test_connection_is_closed_when_headers_do_not_arrive(server: ReadyServer) -> None:
     with connect(server) as mute, connect(server) as half, connect(server) as idle:
         half.sendall(b"GET /healthz HTTP/1.1\r\nHost: loc")
         idle.sendall(b"GET /healthz HTTP/1.1\r\n" + HEAD + b"\r\n")
@@ -151,18 +156,16 @@ def test_request_is_408_when_body_does_not_arrive(server: ReadyServer, path: byt
         assert everything(slow).startswith(b"HTTP/1.1 408 ")
 
 
-def test_reading_of_refused_body_is_bounded(server: ReadyServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(slow_connections.LIMITS_S, Awaited.REST, 0.3)
+@pytest.mark.parametrize("server", [{Awaited.REST: 0.3}], indirect=True, ids=["0.3 s"])
+def test_reading_of_refused_body_is_bounded(server: ReadyServer) -> None:
     with connect(server) as slow:
         slow.sendall(b"POST /api/v1/nothing HTTP/1.1\r\n" + HEAD + b"Content-Length: 1000000\r\n\r\n")
         wait_for("it is cut", lambda: pour(slow, b"x", 1) == 0)
     wait_for("nobody is left", lambda: server.bounds.clients == 0)
 
 
-def test_client_that_does_not_read_is_disconnected(
-    rig: ServiceRig, server: ReadyServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(slow_connections.LIMITS_S, Awaited.READING, 0.5)
+@pytest.mark.parametrize("server", [{Awaited.READING: 0.5}], indirect=True, ids=["0.5 s"])
+def test_client_that_does_not_read_is_disconnected(rig: ServiceRig, server: ReadyServer) -> None:
     sweep_id = rig.sweep()
     rig.trial(sweep_id, 0, 0.5, log="x" * 1000 + "\n")
     with connect(server) as stuck:
@@ -202,9 +205,9 @@ def test_active_request_keeps_its_connection_and_new_one_is_503(server: ReadySer
         assert health(server) == 200
 
 
-def test_stream_over_limit_is_503(server: ReadyServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feed, "MAX_STREAMS", 2)
+def test_stream_over_limit_is_503(rig: ServiceRig) -> None:
     with ExitStack() as stack:
+        server = stack.enter_context(serving(rig, streams=StreamLimits(streams=2)))
         answers = []
         for _ in range(3):
             stream = stack.enter_context(connect(server))
@@ -232,10 +235,10 @@ ENDLESS = {
 
 
 @pytest.mark.parametrize(("head", "piece", "status"), ENDLESS.values(), ids=ENDLESS)
+@pytest.mark.parametrize("server", [{Awaited.REST: 0.5}], indirect=True, ids=["0.5 s"])
 def test_endless_requests_are_cut_off_with_bounded_memory(
-    server: ReadyServer, monkeypatch: pytest.MonkeyPatch, head: bytes, piece: bytes, status: int | None
+    server: ReadyServer, head: bytes, piece: bytes, status: int | None
 ) -> None:
-    monkeypatch.setitem(slow_connections.LIMITS_S, Awaited.REST, 0.5)
     room = 100 << 20 if "bundles" in head.decode() else 50 << 20  # a bundle is held, to 64 MB
     with connect(server) as connection, flat_memory(room):
         connection.sendall(head)

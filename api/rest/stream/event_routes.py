@@ -13,17 +13,16 @@ from podium.api.http.authentication import authorize, viewer
 from podium.api.http.request_limits import MAX_ID
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.ensembles.ensemble_view import ensemble_view
-from podium.api.rest.stream.feed import Feed
+from podium.api.rest.stream.feed import LIMITS, Feed, StreamLimits
 from podium.api.rest.stream.pending_events import Subscription, Watch
 from podium.db.access.tokens import Holder, Role
 from podium.sweep.values.errors import ForbiddenError, NotFoundError, PodiumError, UnauthorizedError
 
-RECHECK_S = 5.0  # interval of checks whether the client is still authorized
 router = APIRouter(prefix="/api/v1", tags=["events"])
 Id = Annotated[int | None, Query(ge=1, le=MAX_ID)]
 
 
-def feed_of(service: ServiceContext) -> Feed:
+def feed_of(service: ServiceContext, limits: StreamLimits = LIMITS) -> Feed:
     """Create the feed of an app."""
 
     async def health(ensemble_id: int) -> dict[str, Any] | None:
@@ -33,7 +32,7 @@ def feed_of(service: ServiceContext) -> Feed:
             return None
         return {"ensemble_id": ensemble_id, "members": view.model_dump(mode="json")["members"]}
 
-    return Feed(service, health)
+    return Feed(service, health, limits)
 
 
 async def _subscribed(
@@ -67,7 +66,8 @@ async def follow_events(
     too many events were missed: reload everything. 503 if the limit of streams is reached: poll every few seconds
     instead.
     """
-    recheck_at = asyncio.get_running_loop().time() + RECHECK_S
+    recheck_s = request.app.state.feed.limits.recheck_s
+    recheck_at = asyncio.get_running_loop().time() + recheck_s
     while not subscription.closed:
         try:
             async with asyncio.timeout_at(recheck_at) as recheck:
@@ -78,7 +78,7 @@ async def follow_events(
         if recheck.expired() or asyncio.get_running_loop().time() >= recheck_at:
             if not await _is_authorized(request):
                 return
-            recheck_at = asyncio.get_running_loop().time() + RECHECK_S
+            recheck_at = asyncio.get_running_loop().time() + recheck_s
         for message in subscription.take():
             yield message
 

@@ -25,12 +25,22 @@ from podium.sweep.values.states import TrialState
 POLL_S = 0.25
 HEALTH_S = 1.0
 RECENT_S = 3.0  # a new page may have loaded older data before its stream started
-MAX_STREAMS = 200
-MAX_STREAMS_PER_TOKEN = 50  # of one token and its sessions
-MAX_BEHIND = 5_000  # events; a client that missed more reloads everything
 MAX_RUNNING = 64  # of the newest trials of a sweep, whose points are sent
 Health = Callable[[int], Awaitable[dict[str, object] | None]]
 log = logging.getLogger("podium.feed")
+
+
+@dataclass(frozen=True, slots=True)
+class StreamLimits:
+    """Limits of the event streams of one process."""
+
+    streams: int = 200
+    streams_per_token: int = 50  # of one token and its sessions
+    behind_events: int = 5_000  # a client that missed more reloads everything
+    recheck_s: float = 5.0  # between two checks whether a client is still authorized
+
+
+LIMITS = StreamLimits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +57,9 @@ class Poll:
 class Feed:
     """Distributes events to subscriptions. Runs on the event loop, except where marked."""
 
-    def __init__(self, service: ServiceContext, health: Health) -> None:
+    def __init__(self, service: ServiceContext, health: Health, limits: StreamLimits = LIMITS) -> None:
         """`health` returns the health of an ensemble's members; None if there is no such ensemble."""
+        self.limits = limits
         self._service = service
         self._health = health
         self._subscriptions: set[Subscription] = set()
@@ -74,12 +85,11 @@ class Feed:
         """
         if self._closed:
             raise ServiceError("the service is stopping")
-        if len(self._subscriptions) >= MAX_STREAMS:
-            raise ServiceError(f"event-stream limit reached ({MAX_STREAMS}); falling back to polling")
-        if sum(each.token_id == token_id for each in self._subscriptions) >= MAX_STREAMS_PER_TOKEN:
-            raise ServiceError(
-                f"event-stream limit of this token reached ({MAX_STREAMS_PER_TOKEN}); falling back to polling"
-            )
+        if len(self._subscriptions) >= self.limits.streams:
+            raise ServiceError(f"event-stream limit reached ({self.limits.streams}); falling back to polling")
+        most = self.limits.streams_per_token
+        if sum(each.token_id == token_id for each in self._subscriptions) >= most:
+            raise ServiceError(f"event-stream limit of this token reached ({most}); falling back to polling")
         subscription = Subscription(watch, token_id)
         self._subscriptions.add(subscription)
         try:
@@ -118,7 +128,7 @@ class Feed:
 
     async def _catch_up(self, subscription: Subscription, after: int) -> None:
         oldest, newest = await asyncio.to_thread(self._span)
-        if after > newest or after < oldest - 1 or newest - after > MAX_BEHIND:
+        if after > newest or after < oldest - 1 or newest - after > self.limits.behind_events:
             subscription.begin(newest, reset=True)  # another database, or too many missed events
             return
         missed = await asyncio.to_thread(self._news, after)
@@ -128,7 +138,7 @@ class Feed:
     async def _follow(self) -> None:
         watches = {subscription.watch for subscription in self._subscriptions}
         poll = await asyncio.to_thread(self._poll, self._position, watches)
-        behind = len(poll.news) > MAX_BEHIND
+        behind = len(poll.news) > self.limits.behind_events
         self._position = poll.position
         for subscription in self._subscriptions:
             if behind:
@@ -161,15 +171,15 @@ class Feed:
 
     def _news(self, after: int) -> list[EventSummary]:
         with self._service.database.read() as connection:
-            return events.summaries(connection, after, MAX_BEHIND + 1)
+            return events.summaries(connection, after, self.limits.behind_events + 1)
 
     def _poll(self, position: int, watches: Iterable[Watch]) -> Poll:
         sweeps = {watch.sweep_id for watch in watches} - {None}
         trials = [watch.trial_id for watch in watches if watch.trial_id is not None]
         with self._service.database.read() as connection:
-            news = events.summaries(connection, position, MAX_BEHIND + 1)
-            newest = news[-1].id if len(news) <= MAX_BEHIND and news else position
-            if len(news) > MAX_BEHIND:
+            news = events.summaries(connection, position, self.limits.behind_events + 1)
+            newest = news[-1].id if len(news) <= self.limits.behind_events and news else position
+            if len(news) > self.limits.behind_events:
                 _, newest = events.id_range(connection)
             running = {
                 sweep_id: trial_attempts.running(connection, sweep_id, MAX_RUNNING)

@@ -13,8 +13,9 @@ from sqlalchemy import Connection
 from starlette.routing import BaseRoute, Route
 from starlette.testclient import TestClient
 
-from podium.api.http import failed_logins, route_roles
+from podium.api.http import route_roles
 from podium.api.http.authentication import Authenticator
+from podium.api.http.failed_logins import FailedLogins
 from podium.db.access import tokens
 from podium.db.access.tokens import Role
 from podium.db.schema.engine import Database
@@ -175,9 +176,10 @@ def test_route_accepts_its_role_and_higher_ones(service: ServiceRig, route: str,
         assert status not in (401, 405, 500)
 
 
-def test_gateway_authenticates_too(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(failed_logins, "MAX_FAILURES", 10_000)
-    with service.client(None, service.gateway()) as client:
+def test_gateway_authenticates_too(service: ServiceRig) -> None:
+    app, failures = service.gateway(), FailedLogins(max_failures=10_000)
+    app.state.authenticator = Authenticator(service.database, service.settings.session_cookie, failed_logins=failures)
+    with service.client(None, app) as client:
         for route in sorted(GATEWAY):
             assert [request(client, route, token) for token in (None, "garbage")] == [401, 401], route
             for role in Role:
