@@ -17,6 +17,7 @@ from podium.api.gateway.counter_exchange import CounterExchange, GatewayShare, s
 from podium.api.gateway.prometheus_metrics import ProcessReading, Reading, exposition, served_versions
 from podium.api.http import problem_details
 from podium.api.http.request_body import IncomingBodies
+from podium.api.http.request_limits import RequestLimits
 from podium.db.access.tokens import Holder, Role
 from podium.ensemble.scoring import combine
 from podium.ensemble.serving.aggregator import Aggregator
@@ -171,6 +172,7 @@ def serving(aggregator: Aggregator) -> FastAPI:
     app.state.aggregator = aggregator
     app.state.authenticator = SingleTokenAuthenticator()
     app.state.incoming_bodies = IncomingBodies()
+    app.state.request_limits = RequestLimits()
     app.state.counter_exchange = CounterExchange(
         ServiceSettings("/nowhere", "/nowhere"), "gateway", lambda: GatewayCounters.of(aggregator)
     )

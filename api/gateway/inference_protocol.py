@@ -26,9 +26,9 @@ from podium.api.http import arrival_time, reject_duplicate_keys
 from podium.api.http.authentication import authorize, authorizes_itself, public, viewer
 from podium.api.http.cancel_on_disconnect import cancel_on_disconnect
 from podium.api.http.inference_errors import InferenceRoute, answers_inference_errors, inference_error
-from podium.api.http.request_body import check_row_count, read_body, run_in_thread_if
+from podium.api.http.request_body import check_row_count, limits_of, read_body, run_in_thread_if
 from podium.api.http.request_decompression import ENCODINGS, decompress
-from podium.api.http.request_limits import INLINE_SIZE, MAX_ARRAY_ROWS_BYTES, MAX_JSON_ROWS_BYTES
+from podium.api.http.request_limits import INLINE_SIZE
 from podium.db.access.tokens import Role
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.replica_link_pool import can_answer
@@ -73,7 +73,7 @@ def server_metadata() -> dict[str, Any]:
 @router.post("/repository/index", dependencies=[viewer])
 async def repository_index(request: Request) -> Response:
     """Every active and canary version; with `{"ready": true}` only the ready ones."""
-    content = await read_body(request, MAX_JSON_ROWS_BYTES)
+    content = await read_body(request, limits_of(request).json_rows_bytes)
     ready_only = _ready_only(content)
     rows = [_index_row(snapshot) for traffic in _aggregator(request).traffic() for snapshot in _versions(traffic)]
     return _json([row for row in rows if row["state"] == "READY" or not ready_only])
@@ -146,10 +146,12 @@ async def infer(request: Request) -> Response:
     content, json_bytes = await _content(request)
     snapshot = aggregator.named(name, number)  # again: the body may have taken long to arrive
     names = list(outputs_of(snapshot))
+    limits = limits_of(request)
     parsed = await run_in_thread_if(
-        len(content) > INLINE_SIZE, lambda: inference_request.parse(content, json_bytes, snapshot.features, names)
+        len(content) > INLINE_SIZE,
+        lambda: inference_request.parse(content, json_bytes, snapshot.features, names, limits.json_rows_bytes),
     )
-    check_row_count(len(parsed.inputs))
+    check_row_count(len(parsed.inputs), limits.rows)
     work = aggregator.predict(snapshot, parsed.inputs, parsed.deadline_ms, arrival_time.arrived_s(request))
     prediction = await cancel_on_disconnect(request, work)
     if prediction.outputs is None:
@@ -231,9 +233,10 @@ async def _content(request: Request) -> tuple[bytes, int | None]:
     encoding = request.headers.get("content-encoding", "identity").lower()
     if encoding not in {"identity", *ENCODINGS}:
         raise HTTPException(415, f"Content-Encoding: must be identity, gzip or deflate, not {encoding[:40]!r}")
-    content = await read_body(request, MAX_ARRAY_ROWS_BYTES)
+    limit = limits_of(request).array_rows_bytes
+    content = await read_body(request, limit)
     if encoding != "identity":
-        content = await asyncio.to_thread(decompress, content, encoding, MAX_ARRAY_ROWS_BYTES)
+        content = await asyncio.to_thread(decompress, content, encoding, limit)
     return content, None if stated is None else int(stated)
 
 

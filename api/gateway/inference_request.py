@@ -91,16 +91,22 @@ class InferenceRequest:
     deadline_ms: float | None
 
 
-def parse(content: bytes, json_bytes: int | None, features: int, outputs: Sequence[str]) -> InferenceRequest:
+def parse(
+    content: bytes,
+    json_bytes: int | None,
+    features: int,
+    outputs: Sequence[str],
+    max_json_bytes: int = MAX_JSON_ROWS_BYTES,
+) -> InferenceRequest:
     """Parse a body whose first `json_bytes` bytes are JSON; None: the whole body is JSON.
 
-    `features` is the width of a row, `outputs` the names of the available outputs. Raises `BadRequestError` and
-    `TooLargeError`. Nothing is allocated for a size that the body only claims.
+    `features` is the width of a row, `outputs` the names of the available outputs. Raises `BadRequestError`, and
+    `TooLargeError` for more than `max_json_bytes` of JSON. Nothing is allocated for a size that the body only claims.
     """
     if json_bytes is not None and json_bytes > len(content):
         raise BadRequestError(f"{LENGTH}: {json_bytes:,} exceeds the body size of {len(content):,} bytes")
     view = memoryview(content)
-    body = _body(view, json_bytes)
+    body = _body(view, json_bytes, max_json_bytes)
     raw = view[len(content) if json_bytes is None else json_bytes :]
     parameters = body.parameters or _Parameters()
     if parameters.sequence_id:
@@ -113,11 +119,11 @@ def parse(content: bytes, json_bytes: int | None, features: int, outputs: Sequen
     )
 
 
-def _body(content: memoryview, json_bytes: int | None) -> _Body:
+def _body(content: memoryview, json_bytes: int | None, max_json_bytes: int) -> _Body:
     text = content if json_bytes is None else content[:json_bytes]
-    if len(text) > MAX_JSON_ROWS_BYTES:
+    if len(text) > max_json_bytes:
         raise TooLargeError(
-            f"the JSON exceeds {MAX_JSON_ROWS_BYTES:,} bytes; send fewer rows, or send {INPUT} as binary data"
+            f"the JSON exceeds {max_json_bytes:,} bytes; send fewer rows, or send {INPUT} as binary data"
         )
     try:
         values = orjson.loads(text)

@@ -20,13 +20,12 @@ from podium.api.http.authentication import authorize, authorizes_itself, viewer
 from podium.api.http.cancel_on_disconnect import cancel_on_disconnect
 from podium.api.http.prediction_rows import check_rows, rows_of, rows_of_npy
 from podium.api.http.problem_details import ProblemType
-from podium.api.http.request_body import check_row_count, read_body, run_in_thread_if
+from podium.api.http.request_body import check_row_count, limits_of, read_body, run_in_thread_if
 from podium.api.http.request_limits import (
     INLINE_SIZE,
-    MAX_ARRAY_ROWS_BYTES,
     MAX_DEADLINE_MS,
     MAX_ID,
-    MAX_JSON_ROWS_BYTES,
+    MAX_ROWS,
     MAX_ROWS_WITH_MEMBERS,
 )
 from podium.api.http.service_context import ServiceContext
@@ -97,14 +96,15 @@ async def predict(request: Request) -> Response:
         raise EnsembleError("members: not available in .npy format; accept application/json instead")
     aggregator: Aggregator = request.app.state.aggregator
     is_npy = request.headers.get("content-type", "").partition(";")[0] == "application/x-npy"
+    limits = limits_of(request)
     if is_npy:
-        content = await read_body(request, MAX_ARRAY_ROWS_BYTES)
+        content = await read_body(request, limits.array_rows_bytes)
     else:
-        content = await read_body(request, MAX_JSON_ROWS_BYTES, "send a .npy array (application/x-npy)")
+        content = await read_body(request, limits.json_rows_bytes, "send a .npy array (application/x-npy)")
     service: ServiceContext = request.app.state.service
     snapshot = await _version_for(aggregator, service, parameters)  # after the body, which may take long to arrive
     inputs, deadline_ms = await run_in_thread_if(
-        len(content) > INLINE_SIZE, lambda: read_rows(content, snapshot.features, is_npy=is_npy)
+        len(content) > INLINE_SIZE, lambda: read_rows(content, snapshot.features, limits.rows, is_npy=is_npy)
     )
     if parameters.members and len(inputs) > MAX_ROWS_WITH_MEMBERS:
         raise EnsembleError(f"members: at most {MAX_ROWS_WITH_MEMBERS} rows, not {len(inputs):,}")
@@ -140,11 +140,13 @@ def refused(prediction: Prediction, parameters: _Parameters = _DEFAULTS) -> Resp
     return problem_details.problem(REFUSALS[prediction.outcome], _missing(prediction), **body)
 
 
-def read_rows(content: bytes, features: int, *, is_npy: bool = False) -> tuple[NDArray[np.float32], float | None]:
+def read_rows(
+    content: bytes, features: int, max_rows: int = MAX_ROWS, *, is_npy: bool = False
+) -> tuple[NDArray[np.float32], float | None]:
     """The rows of a body, (rows, features), and its deadline in milliseconds. Raises `PodiumError`, `HTTPException`."""
     inputs, deadline_ms = (rows_of_npy(content), None) if is_npy else _read_json(content)
     check_rows(inputs, features)
-    check_row_count(len(inputs))
+    check_row_count(len(inputs), max_rows)
     return inputs, deadline_ms
 
 

@@ -41,7 +41,7 @@ class DirectPredictions:
         if snapshot is None:
             return None
         try:
-            inputs, deadline_ms = predictions.read_rows(body, snapshot.features)
+            inputs, deadline_ms = predictions.read_rows(body, snapshot.features, self._app.state.request_limits.rows)
         except Exception:  # noqa: BLE001 - the app reads it again, and reports the error
             return None
         if predictions.is_large(len(inputs) * snapshot.outputs * len(snapshot.members)):

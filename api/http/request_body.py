@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from podium.api.http import arrival_time, reject_duplicate_keys, request_limits
-from podium.api.http.request_limits import INLINE_SIZE, MAX_JSON_BYTES
+from podium.api.http.request_limits import INLINE_SIZE, MAX_JSON_BYTES, RequestLimits
 from podium.sweep.values.errors import TooLargeError
 
 Answer = TypeVar("Answer")
@@ -81,12 +81,16 @@ async def _receive(request: Request, limit: int, advice: str, chunks: list[bytes
         more = message.get("more_body", False)
 
 
-def check_row_count(rows: int) -> None:
+def limits_of(request: Request) -> RequestLimits:
+    """The limits of the app that received the request."""
+    found: RequestLimits = request.app.state.request_limits
+    return found
+
+
+def check_row_count(rows: int, most: int) -> None:
     """Raises `TooLargeError` for more rows than one prediction may have."""
-    if rows > request_limits.MAX_ROWS:
-        raise TooLargeError(
-            f"{rows:,} rows exceed the limit of {request_limits.MAX_ROWS:,} per prediction; send batches"
-        )
+    if rows > most:
+        raise TooLargeError(f"{rows:,} rows exceed the limit of {most:,} per prediction; send batches")
 
 
 async def run_in_thread_if(large: bool, work: Callable[[], Answer]) -> Answer:

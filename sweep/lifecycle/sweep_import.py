@@ -76,23 +76,26 @@ class SweepImport(Model):
         return hashlib.sha256(content.encode()).hexdigest()
 
 
-def parse_import(body: bytes) -> SweepImport:
-    """The validated document. Raises `InvalidSpecError` with the first problems."""
+def parse_import(body: bytes, max_points: int = MAX_POINTS) -> SweepImport:
+    """The validated document. Raises `InvalidSpecError` with the first problems.
+
+    `max_points`: of all curves together.
+    """
     try:
         found = SweepImport.model_validate_json(body)
     except ValidationError as error:
         problems = problems_of(error.errors()[:MAX_PROBLEMS], SweepImport)
         raise InvalidSpecError(problems, "import") from None
-    problems = [problem for problem, _ in zip(_problems(found), range(MAX_PROBLEMS), strict=False)]
+    problems = [problem for problem, _ in zip(_problems(found, max_points), range(MAX_PROBLEMS), strict=False)]
     if problems:
         raise InvalidSpecError(problems, "import")
     return found
 
 
-def _problems(found: SweepImport) -> Iterator[Problem]:
+def _problems(found: SweepImport, max_points: int) -> Iterator[Problem]:
     points = sum(len(curve) for trial in found.trials for curve in trial.metrics.values())
-    if points > MAX_POINTS:
-        message = f"the curves have {points:,} points; at most {MAX_POINTS:,} are supported"
+    if points > max_points:
+        message = f"the curves have {points:,} points; at most {max_points:,} are supported"
         yield Problem(("trials",), message)
     for number, trial in enumerate(found.trials):
         for where, message in _trial_problems(trial, found):

@@ -13,8 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from podium.api.http import reject_duplicate_keys
 from podium.api.http.authentication import submitter, viewer
 from podium.api.http.openapi_bodies import body_of
-from podium.api.http.request_body import read_body, reads_own_body
-from podium.api.http.request_limits import MAX_ARRAY_ROWS_BYTES
+from podium.api.http.request_body import limits_of, read_body, reads_own_body
 from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.ensembles.ensemble_schemas import EvaluationView
@@ -57,7 +56,7 @@ async def evaluate_ensemble(
     ensemble_id: RowId, request: Request, response: Response, service: ServiceContext = context
 ) -> EvaluationView:
     """Score a version and each of its members on a split or on posted rows. 202 if it takes longer than `wait_s`."""
-    content = await read_body(request, MAX_ARRAY_ROWS_BYTES)
+    content = await read_body(request, limits_of(request).array_rows_bytes)
     body = await asyncio.to_thread(_parse, content)
     evaluation = EvaluationRequest(
         version=body.version, split=body.split, inputs=body.inputs, targets=body.targets, force=body.force

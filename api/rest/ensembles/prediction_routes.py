@@ -15,8 +15,8 @@ from podium.api.http import npy_answer
 from podium.api.http.authentication import authenticator_of, public, session_of, viewer
 from podium.api.http.cancel_on_disconnect import cancel_on_disconnect
 from podium.api.http.inference_errors import InferenceRoute
-from podium.api.http.request_body import read_body, reads_own_body
-from podium.api.http.request_limits import MAX_ARRAY_ROWS_BYTES, MAX_DEADLINE_MS
+from podium.api.http.request_body import limits_of, read_body, reads_own_body
+from podium.api.http.request_limits import MAX_DEADLINE_MS
 from podium.api.http.route_dependencies import context
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.ensembles.prediction_schemas import PredictBody, PredictionView
@@ -93,7 +93,7 @@ async def forward(request: Request, settings: ServiceSettings) -> Response:
 
     The raw path is forwarded: an encoded slash in an ensemble's name is not a path separator.
     """
-    content = await read_body(request, MAX_ARRAY_ROWS_BYTES)
+    content = await read_body(request, limits_of(request).array_rows_bytes)
     client = _gateway(request.app, settings)
     forwarded = client.build_request(
         request.method,

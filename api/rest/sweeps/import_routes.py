@@ -11,8 +11,7 @@ from podium.api.http import reject_duplicate_keys
 from podium.api.http.authentication import admin
 from podium.api.http.openapi_bodies import body_of
 from podium.api.http.problem_schema import idempotent
-from podium.api.http.request_body import read_body, reads_own_body
-from podium.api.http.request_limits import MAX_IMPORT_BYTES
+from podium.api.http.request_body import limits_of, read_body, reads_own_body
 from podium.api.http.route_dependencies import context, has_disk_space
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.sweep_schemas import SweepView
@@ -41,7 +40,7 @@ async def import_sweep(
 
     Its trials do not run. A repeated idempotency key returns the same sweep.
     """
-    body = await read_body(request, MAX_IMPORT_BYTES, "import fewer trials, or shorter curves")
+    body = await read_body(request, limits_of(request).import_bytes, "import fewer trials, or shorter curves")
 
     def work() -> SweepView:
         reject_duplicate_keys.check(body)

@@ -10,22 +10,23 @@ import tracemalloc
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
 
 import numpy as np
 import pytest
+from fastapi import FastAPI
 from httpx2 import Response
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from starlette.testclient import TestClient
 
-from podium.api.gateway import inference_protocol, inference_request
+from podium.api.gateway import inference_protocol
 from podium.api.gateway.inference_request import parse
 from podium.api.gateway.output_tensors import Tensor
-from podium.api.http import request_limits
 from podium.api.http.request_decompression import decompress
+from podium.api.http.request_limits import RequestLimits
 from podium.ensemble.scoring import combine
 from podium.ensemble.values.ensemble_spec import Mode, Task
 from podium.ensemble.values.ensemble_states import EnsembleState
@@ -565,23 +566,26 @@ def test_claimed_size_allocates_no_memory(shape: list[int]) -> None:
     assert peak < 1 << 20
 
 
-def test_body_above_the_limit_is_413(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inference_protocol, "MAX_ARRAY_ROWS_BYTES", 50)
+def limit(client: TestClient, **limits: int) -> None:
+    """Set limits of the app."""
+    cast(FastAPI, client.app).state.request_limits = RequestLimits(**limits)
+
+
+def test_body_above_the_limit_is_413(client: TestClient) -> None:
+    limit(client, array_rows_bytes=50)
     assert_error(client.post(INFER, json=body()), 413, "exceeds 50 bytes")
     bomb = gzip.compress(b"0" * 51)
     assert_error(client.post(INFER, content=bomb, headers={"Content-Encoding": "gzip"}), 413, "decompressed")
 
 
-def test_rows_above_the_limit_are_413(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request_limits, "MAX_ROWS", 1)
+def test_rows_above_the_limit_are_413(client: TestClient) -> None:
+    limit(client, rows=1)
     assert_error(client.post(INFER, json=body()), 413, "2 rows", "batches")
 
 
-def test_json_above_its_limit_is_413_and_suggests_binary_data(
-    client: TestClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_json_above_its_limit_is_413_and_suggests_binary_data(client: TestClient) -> None:
     content, headers = binary()
-    monkeypatch.setattr(inference_request, "MAX_JSON_ROWS_BYTES", int(headers[LENGTH]))
+    limit(client, json_rows_bytes=int(headers[LENGTH]))
     assert_error(client.post(INFER, content=json.dumps(body(id="x" * 100))), 413, "binary")
     assert client.post(INFER, content=content, headers=headers).status_code == 200
 

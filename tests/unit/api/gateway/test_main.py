@@ -20,9 +20,9 @@ from starlette.testclient import TestClient
 
 from podium.api.gateway import predictions
 from podium.api.gateway.main import follow_database
-from podium.api.http import request_limits
 from podium.api.http.authentication import Authenticator
 from podium.api.http.request_body import IncomingBodies, read_body
+from podium.api.http.request_limits import MAX_ROWS_WITH_MEMBERS, RequestLimits
 from podium.db.access.tokens import Role
 from podium.ensemble.serving import aggregator
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
@@ -176,7 +176,7 @@ def test_member_outputs_are_available_to_viewers(gateway: TestClient, networks: 
     answer = gateway.post(f"{URL}?members=true", json={"inputs": [[0.5, 0, 0]]}, headers=viewer)
     assert (answer.status_code, answer.json()["degraded"]) == (200, True)
     assert answer.json()["member_outputs"] == [[[0.5, 0.5]], None, [[0.5, 0.5]]]
-    too_many = {"inputs": [[0.5, 0, 0]] * (request_limits.MAX_ROWS_WITH_MEMBERS + 1)}
+    too_many = {"inputs": [[0.5, 0, 0]] * (MAX_ROWS_WITH_MEMBERS + 1)}
     assert_problem(gateway.post(f"{URL}?members=true", json=too_many), 422, "at most 100 rows, not 101")
 
 
@@ -347,10 +347,8 @@ def test_largest_finite_values_are_valid_rows(gateway: TestClient) -> None:
     assert gateway.post(URL, content=json.dumps({"inputs": [[1.0, top, top]]})).status_code == 200
 
 
-def test_rows_above_the_limit_are_413(
-    gateway: TestClient, networks: list[FakeNetwork], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(request_limits, "MAX_ROWS", 2)
+def test_rows_above_the_limit_are_413(gateway: TestClient, networks: list[FakeNetwork]) -> None:
+    cast(FastAPI, gateway.app).state.request_limits = RequestLimits(rows=2)
     for sent in ({"content": npy(np.ones((3, FEATURES))), "headers": NPY}, {"json": {"inputs": [[1, 2, 3]] * 3}}):
         assert_problem(gateway.post(URL, **cast(Any, sent)), 413, "3 rows", "limit of 2", "batches")
     assert networks[0].batches == []
@@ -367,9 +365,8 @@ def test_large_rows_and_answers_are_processed_outside_the_event_loop(
 
     monkeypatch.setattr(predictions, "run_in_thread_if", run_in_thread_if)
     for rows in (1, 8_192):
-        content = npy(np.full((rows, FEATURES), 0.5))  # float64: 192 KiB at most
-        monkeypatch.setattr(predictions, "INLINE_SIZE", 100_000)
-        assert gateway.post(URL, content=content, headers=NPY).status_code == 200
+        body = {"inputs": [[1 / 3] * FEATURES] * rows}  # 16 digits each: 450 KB at most
+        assert gateway.post(URL, json=body).status_code == 200
     assert found == [False, False, True, True]
 
 

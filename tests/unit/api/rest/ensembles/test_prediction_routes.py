@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import httpx2
 import pytest
@@ -13,6 +13,7 @@ from starlette.testclient import TestClient
 from podium.api.http import problem_details, route_dependencies
 from podium.api.http.problem_details import ProblemType
 from podium.api.http.request_body import IncomingBodies
+from podium.api.http.request_limits import RequestLimits
 from podium.api.rest.ensembles import prediction_routes
 from podium.sweep.values.errors import NotFoundError
 from tests.inference_fakes import TOKEN, SingleTokenAuthenticator
@@ -50,6 +51,7 @@ def client(gateway: Gateway) -> Iterator[TestClient]:
     app.state.authenticator = SingleTokenAuthenticator()
     app.state.service = None
     app.state.incoming_bodies = IncomingBodies()
+    app.state.request_limits = RequestLimits()
     app.dependency_overrides[route_dependencies.context.dependency] = lambda: Settingless()
     problem_details.install(app)
     app.include_router(prediction_routes.router)
@@ -146,10 +148,8 @@ def test_health_is_public_and_other_routes_are_not(client: TestClient, gateway: 
     assert len(gateway.came) == 2
 
 
-def test_body_above_the_limit_is_not_forwarded(
-    client: TestClient, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(prediction_routes, "MAX_ARRAY_ROWS_BYTES", 3)
+def test_body_above_the_limit_is_not_forwarded(client: TestClient, gateway: Gateway) -> None:
+    cast(FastAPI, client.app).state.request_limits = RequestLimits(array_rows_bytes=3)
     answer = client.post("/v2/models/m/infer", content=b"1234", headers=BEARER)
     assert (answer.status_code, answer.json()["error"]) == (413, "the request body exceeds 3 bytes; send fewer rows")
     assert gateway.came == []

@@ -13,7 +13,7 @@ from typing import cast
 import pytest
 
 from podium.api.http.service_context import ServiceContext
-from podium.api.rest.ensembles import replica_health
+from podium.api.rest.ensembles.replica_health import replica_health
 from podium.db.schema.engine import Database
 from podium.sweep.runtime.service_settings import ServiceSettings
 
@@ -62,16 +62,13 @@ def gateway(path: Path, *, status: int | None) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("status", [None, 503])
-def test_process_without_an_answer_is_passed_over(
-    service: ServiceContext, status: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(replica_health, "TIMEOUT_S", 0.1)
+def test_process_without_an_answer_is_passed_over(service: ServiceContext, status: int | None) -> None:
     failing, answering = service.settings.gateway_sockets
     with gateway(failing, status=status), gateway(answering, status=200):
         for _ in range(5):  # whichever is asked first
-            assert replica_health.replica_health(service) == HEALTH
+            assert replica_health(service, timeout_s=0.1) == HEALTH
 
 
 @pytest.mark.filterwarnings("ignore:unclosed <socket.*family=1:ResourceWarning")
 def test_health_is_empty_without_a_gateway(service: ServiceContext) -> None:
-    assert replica_health.replica_health(service) == {}
+    assert replica_health(service) == {}

@@ -5,17 +5,20 @@ from __future__ import annotations
 import csv
 import io
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from fastapi import FastAPI
 from starlette.testclient import TestClient
 
+from podium.api.http.request_limits import RequestLimits
 from podium.db.integrity.main import audit
 from podium.db.schema.tables import metadata
 from podium.db.stores import scheduler_recovery
 from podium.db.stores.trial_writer import IMPORTED_FROM
-from podium.sweep.lifecycle import sweep_import
+from podium.sweep.lifecycle.sweep_import import parse_import
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
+from podium.sweep.values.errors import InvalidSpecError
 from tests.doctor import assert_no_breaches
 from tests.service_rig import ServiceRig, assert_problem
 from tests.specs import builtin_document
@@ -188,11 +191,10 @@ def test_invalid_study_is_422(client: TestClient, body: bytes) -> None:
     assert_problem(client.post(PATH, content=body), 422)
 
 
-def test_import_above_the_limits_is_refused(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweep_import, "MAX_POINTS", 1)
-    body = assert_problem(client.post(PATH, json=study()), 422)
-    assert "the curves have 3 points; at most 1" in body["errors"][0]["message"]
-    monkeypatch.setattr("podium.api.rest.sweeps.import_routes.MAX_IMPORT_BYTES", 10)
+def test_import_above_the_limits_is_refused(client: TestClient) -> None:
+    with pytest.raises(InvalidSpecError, match="the curves have 3 points; at most 1"):
+        parse_import(json.dumps(study()).encode(), max_points=1)
+    cast(FastAPI, client.app).state.request_limits = RequestLimits(import_bytes=10)
     assert_problem(client.post(PATH, json=study()), 413, "import fewer trials")
 
 
