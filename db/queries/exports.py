@@ -124,8 +124,9 @@ def read_batch(
     *,
     among: ColumnElement[bool] | None = None,
     curves: bool,
+    max_points: int = MAX_POINTS_PER_BATCH,
 ) -> list[ExportedTrial]:
-    """The next `limit` trials after number `after`; fewer, but at least one, if their curves are long.
+    """The next `limit` trials after number `after`; fewer, but at least one, if their curves exceed `max_points`.
 
     `among` is a filter's condition.
     """
@@ -133,7 +134,7 @@ def read_batch(
     rows = [row for row in page.rows if row.number <= wanted.last_number]
     found: dict[int, Curves] = {}
     if curves and rows:
-        found, first_left = _curves(connection, [row.id for row in rows])
+        found, first_left = _curves(connection, [row.id for row in rows], max_points)
         rows = list(takewhile(lambda row: row.id < first_left, rows))  # ids rise as numbers do
     ids = [row.id for row in rows]
     ends = _ends(connection, ids)
@@ -165,7 +166,7 @@ def _distributions(connection: Connection, ids: Sequence[int]) -> dict[int, dict
     return found
 
 
-def _curves(connection: Connection, ids: Sequence[int]) -> tuple[dict[int, Curves], float]:
+def _curves(connection: Connection, ids: Sequence[int], max_points: int) -> tuple[dict[int, Curves], float]:
     """Curves by trial id, at least of the first one, and the first id left for the next batch.
 
     The curves of a trial are never split.
@@ -177,7 +178,7 @@ def _curves(connection: Connection, ids: Sequence[int]) -> tuple[dict[int, Curve
     )  # the order of the primary key
     with closing(connection.execute(statement)) as points:
         for count, (trial_id, name, step, value) in enumerate(points):
-            if count >= MAX_POINTS_PER_BATCH and trial_id not in found:
+            if count >= max_points and trial_id not in found:
                 return found, trial_id
             found[trial_id][name].append((step, value))
     return found, math.inf

@@ -23,15 +23,15 @@ from podium.sweep.values.states import COUNTED_TRIAL_STATES, TrialState
 MAX_TRIALS = 5_000  # trials: loading more into a sampler takes too long
 
 
-def select_for(connection: Connection, spec: SweepSpec) -> WarmStart | None:
-    """The warm start of a new sweep; None without `warm_start`.
+def select_for(connection: Connection, spec: SweepSpec, max_trials: int = MAX_TRIALS) -> WarmStart | None:
+    """The warm start of a new sweep, with at most `max_trials` trials; None without `warm_start`.
 
     Raises `InvalidSpecError` for an unknown sweep, or one with other objectives.
     """
     if not spec.warm_start:
         return None
     check(connection, spec)
-    ids, left_out = _considered_trials(connection, spec)
+    ids, left_out = _considered_trials(connection, spec, max_trials)
     return replace(select_trials(spec, _with_params(connection, ids)), left_out=left_out)
 
 
@@ -54,7 +54,7 @@ def _invalid_reason(connection: Connection, sweep_id: int, spec: SweepSpec) -> s
     return incompatible_objectives(spec, sweep_id, earlier)
 
 
-def _considered_trials(connection: Connection, spec: SweepSpec) -> tuple[list[int], int]:
+def _considered_trials(connection: Connection, spec: SweepSpec, max_trials: int) -> tuple[list[int], int]:
     """The ids of the finished and pruned trials considered, and the number left out.
 
     If there are too many, half of them are the best by each objective, and the others the newest.
@@ -63,16 +63,18 @@ def _considered_trials(connection: Connection, spec: SweepSpec) -> tuple[list[in
         [state.value for state in COUNTED_TRIAL_STATES]
     )
     there = connection.execute(select(func.count()).select_from(trials).where(of_sweeps)).scalar_one()
-    if there <= MAX_TRIALS:
+    if there <= max_trials:
         ids = select(trials.c.id).where(of_sweeps).order_by(trials.c.sweep_id, trials.c.number)
         return list(connection.execute(ids).scalars()), 0
     newest = select(trials.c.id).where(of_sweeps).order_by(trials.c.ended_at.desc(), trials.c.id.desc())
-    chosen = {trial_id for best in _best(spec, of_sweeps) for trial_id in connection.execute(best).scalars()}
-    others = newest.where(trials.c.id.not_in(chosen)).limit(MAX_TRIALS - len(chosen))
-    return sorted(chosen.union(connection.execute(others).scalars())), there - MAX_TRIALS
+    chosen = {
+        trial_id for best in _best(spec, of_sweeps, max_trials) for trial_id in connection.execute(best).scalars()
+    }
+    others = newest.where(trials.c.id.not_in(chosen)).limit(max_trials - len(chosen))
+    return sorted(chosen.union(connection.execute(others).scalars())), there - max_trials
 
 
-def _best(spec: SweepSpec, of_sweeps: ColumnElement[bool]) -> Iterator[Select[int]]:
+def _best(spec: SweepSpec, of_sweeps: ColumnElement[bool], max_trials: int) -> Iterator[Select[int]]:
     """For each objective, the query of its share of the best half."""
     goals = [metric.goal for metric in spec.objectives]
     for position, goal in enumerate(goals):
@@ -82,7 +84,7 @@ def _best(spec: SweepSpec, of_sweeps: ColumnElement[bool]) -> Iterator[Select[in
             here = (trial_values.c.trial_id == trials.c.id) & (trial_values.c.position == position)
             found, value = found.join(trial_values, here), trial_values.c.value
         best_first = value.desc() if goal == "maximize" else value.asc()
-        yield found.order_by(best_first, trials.c.id).limit(MAX_TRIALS // 2 // len(goals))
+        yield found.order_by(best_first, trials.c.id).limit(max_trials // 2 // len(goals))
 
 
 def _with_params(connection: Connection, ids: Sequence[int]) -> Iterator[tuple[int, Params]]:

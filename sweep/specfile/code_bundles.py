@@ -31,7 +31,7 @@ _CHUNK = 1 << 20
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
-def pack(folder: Path) -> bytes:
+def pack(folder: Path, max_unpacked_bytes: int = MAX_UNPACKED_BYTES) -> bytes:
     """A deterministic zip of a folder: it depends on file names and contents only.
 
     Hidden files and folders, caches and virtual environments are excluded. Raises `BundleError`.
@@ -39,8 +39,8 @@ def pack(folder: Path) -> bytes:
     if not folder.is_dir():
         raise BundleError(f"program.code: folder {folder} does not exist")
     content = io.BytesIO()
-    if sum(path.stat().st_size for path in _files(folder)) > MAX_UNPACKED_BYTES:
-        raise _too_large(folder, f"exceeds {MAX_UNPACKED_BYTES >> 20} MB")
+    if sum(path.stat().st_size for path in _files(folder)) > max_unpacked_bytes:
+        raise _too_large(folder, f"exceeds {max_unpacked_bytes >> 20} MB")
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in _files(folder):
             info = zipfile.ZipInfo(path.relative_to(folder).as_posix(), _EPOCH)
@@ -80,10 +80,10 @@ def digest(content: bytes) -> str:
 def check_names(content: bytes) -> None:
     """Checks the names in a bundle made by `pack`, before it is uploaded. Raises `BundleError`."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        _checked(archive)
+        _checked(archive, MAX_UNPACKED_BYTES)
 
 
-def unpack(content: bytes, folder: Path) -> None:
+def unpack(content: bytes, folder: Path, max_unpacked_bytes: int = MAX_UNPACKED_BYTES) -> None:
     """Check a bundle and write it to `folder`, atomically. Raises `BundleError`; nothing is written then."""
     if len(content) > MAX_BYTES:
         raise BundleError(f"the bundle exceeds {MAX_BYTES >> 20} MB")
@@ -91,7 +91,7 @@ def unpack(content: bytes, folder: Path) -> None:
         raise BundleError(f"the bundle has more than {MAX_FILES:,} files")
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            members = _checked(archive)
+            members = _checked(archive, max_unpacked_bytes)
             for member in members:
                 _prove(archive, member)
             folder.parent.mkdir(parents=True, exist_ok=True)
@@ -105,12 +105,12 @@ def unpack(content: bytes, folder: Path) -> None:
         raise BundleError(f"the bundle is not a valid zip file: {error}") from error
 
 
-def _checked(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+def _checked(archive: zipfile.ZipFile, max_unpacked_bytes: int) -> list[zipfile.ZipInfo]:
     members = archive.infolist()
     if len(members) > MAX_FILES:
         raise BundleError(f"the bundle has {len(members):,} files, more than {MAX_FILES:,}")
-    if sum(member.file_size for member in members) > MAX_UNPACKED_BYTES:
-        raise BundleError(f"the bundle exceeds {MAX_UNPACKED_BYTES >> 20} MB when unpacked")
+    if sum(member.file_size for member in members) > max_unpacked_bytes:
+        raise BundleError(f"the bundle exceeds {max_unpacked_bytes >> 20} MB when unpacked")
     for member in members:
         _check_member(member)
     files = [member for member in members if not member.is_dir()]

@@ -18,7 +18,7 @@ from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.query_parameters import Filter
 from podium.api.rest.sweeps.export_formats import CSV, JSON_LINES, PARQUET, FileFormat
 from podium.db.queries import exports
-from podium.db.queries.exports import ExportedTrial, ExportSchema
+from podium.db.queries.exports import MAX_POINTS_PER_BATCH, ExportedTrial, ExportSchema
 from podium.db.queries.trial_filter import WITHIN_S, filter_condition
 from podium.db.stores import sweeps
 
@@ -59,13 +59,24 @@ def _export(
 
 
 def chunks(
-    service: ServiceContext, shape: ExportSchema, curves: bool, where: ColumnElement[bool] | None = None
+    service: ServiceContext,
+    shape: ExportSchema,
+    curves: bool,
+    where: ColumnElement[bool] | None = None,
+    *,
+    trials_per_chunk: int = TRIALS_PER_CHUNK,
+    points_per_chunk: int = MAX_POINTS_PER_BATCH,
 ) -> Iterator[list[ExportedTrial]]:
-    """The trials of a sweep, chunk by chunk, each read in its own transaction."""
+    """The trials of a sweep, chunk by chunk, each read in its own transaction.
+
+    The curves of a chunk may exceed `points_per_chunk` only if they are of one trial.
+    """
     after = -1
     while after < shape.last_number:
         with service.database.read(within_s=WITHIN_S) as connection:
-            found = exports.read_batch(connection, shape, after, TRIALS_PER_CHUNK, among=where, curves=curves)
+            found = exports.read_batch(
+                connection, shape, after, trials_per_chunk, among=where, curves=curves, max_points=points_per_chunk
+            )
         if not found:
             return
         yield found

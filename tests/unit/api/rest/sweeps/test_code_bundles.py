@@ -218,14 +218,12 @@ def test_invalid_bundle_is_422_and_nothing_is_written(
     assert sorted(service.data.root.parent.rglob("*.py")) == before
 
 
-def test_zip_bomb_is_422_and_not_unpacked(
-    client: TestClient, service: ServiceRig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(code_bundles, "MAX_UNPACKED_BYTES", 1 << 20)
+def test_zip_bomb_is_not_unpacked(tmp_path: Path) -> None:
     content = packed(*((f"zeros{n}", "\0" * (1 << 18)) for n in range(5)))
     assert len(content) < 1 << 13
-    assert_problem(client.post(URL, content=content), 422, "exceeds 1 MB when unpacked")
-    assert list(service.data.bundles.iterdir()) == []
+    with pytest.raises(BundleError, match="exceeds 1 MB when unpacked"):
+        code_bundles.unpack(content, tmp_path / "bundle", max_unpacked_bytes=1 << 20)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_zip_directory_of_a_million_files_is_not_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -237,9 +235,8 @@ def test_zip_directory_of_a_million_files_is_not_read(monkeypatch: pytest.Monkey
         code_bundles.unpack(content, tmp_path / "bundle")
 
 
-def test_bundle_above_the_limit_is_413(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(code_bundles, "MAX_BYTES", 1000)
-    assert_problem(client.post(URL, content=b"x" * 1001), 413, "1,000 bytes")
+def test_bundle_above_the_limit_is_413(client: TestClient) -> None:
+    assert_problem(client.post(URL, content=bytes(code_bundles.MAX_BYTES + 1)), 413, "67,108,864 bytes")
 
 
 def test_bundle_may_be_larger_than_a_json_body(client: TestClient) -> None:
@@ -260,15 +257,14 @@ def test_bundle_with_changed_bytes_is_accepted_or_422(client: TestClient, servic
     assert not list(service.data.bundles.glob(".*"))
 
 
-def test_error_for_too_large_code_names_the_largest_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(code_bundles, "MAX_UNPACKED_BYTES", 2 << 20)
+def test_error_for_too_large_code_names_the_largest_file(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("x = 1\n")
     (tmp_path / "weights.bin").write_bytes(bytes(3 << 20))
     words = r"exceeds 2 MB; the largest file, weights\.bin, has 3\.0 MB; move data elsewhere"
     with pytest.raises(BundleError, match=words):
-        code_bundles.pack(tmp_path)
+        code_bundles.pack(tmp_path, max_unpacked_bytes=2 << 20)
     (tmp_path / "weights.bin").rename(tmp_path / ".weights")
-    code_bundles.pack(tmp_path)
+    code_bundles.pack(tmp_path, max_unpacked_bytes=2 << 20)
 
 
 def test_code_of_a_submitted_document_is_checked_as_for_a_file(client: TestClient) -> None:

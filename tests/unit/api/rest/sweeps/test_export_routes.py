@@ -16,6 +16,7 @@ from starlette.testclient import TestClient
 
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.sweeps import export_formats, export_routes
+from podium.api.rest.sweeps.export_formats import CSV, JSON_LINES, PARQUET
 from podium.db.queries.exports import Kind, export_schema, kind_of
 from podium.sweep.values.assignment import Params
 from podium.sweep.values.failure_causes import Cause
@@ -148,41 +149,44 @@ def lines_of(client: TestClient, sweep_id: int, query: str = "") -> list[dict[st
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 500])
-def test_chunks_join_to_the_whole_file(
-    client: TestClient, sweep_id: int, monkeypatch: pytest.MonkeyPatch, size: int
-) -> None:
-    monkeypatch.setattr(export_routes, "TRIALS_PER_CHUNK", size)
-    assert [line["number"] for line in lines_of(client, sweep_id)] == [0, 1, 2]
-    assert len(rows_of(client, sweep_id)) == 3
-    content = client.get(f"/api/v1/sweeps/{sweep_id}/export.parquet").content
-    assert pyarrow.parquet.read_table(io.BytesIO(content)).num_rows == 3
+def test_chunks_join_to_the_whole_file(client: TestClient, service: ServiceRig, sweep_id: int, size: int) -> None:
+    with service.database.read() as connection:
+        shape = export_schema(connection, sweep_id)
+    for file, curves in ((CSV, False), (JSON_LINES, True)):
+        parts = export_routes.chunks(context_of(service), shape, curves, trials_per_chunk=size)
+        assert (
+            b"".join(file.write(shape, parts)) == client.get(f"/api/v1/sweeps/{sweep_id}/export.{file.suffix}").content
+        )
+    parts = export_routes.chunks(context_of(service), shape, False, trials_per_chunk=size)
+    table = pyarrow.parquet.read_table(io.BytesIO(b"".join(PARQUET.write(shape, parts))))
+    assert table.column("number").to_pylist() == [0, 1, 2]
+
+
+def context_of(service: ServiceRig) -> ServiceContext:
+    return ServiceContext(service.settings, service.database)
 
 
 @pytest.mark.parametrize(("points", "parts"), [(1, [1, 2, 1]), (3, [1, 3]), (5, [3, 1]), (100, [4])])
 def test_chunk_has_a_bounded_number_of_points_and_complete_curves(
-    service: ServiceRig, client: TestClient, monkeypatch: pytest.MonkeyPatch, points: int, parts: list[int]
+    service: ServiceRig, client: TestClient, points: int, parts: list[int]
 ) -> None:
     sweep_id = service.sweep(parameters=PARAMETERS, program={"function": "train:objective"})
     service.device()
     for number, count in enumerate((3, 2, 0, 1)):
         trial = service.trial(sweep_id, number, 0.5, params=LEAST)
         service.points(trial, "val_accuracy", *(0.25,) * count)
-    monkeypatch.setattr("podium.db.queries.exports.MAX_POINTS_PER_BATCH", points)
     with service.database.read() as connection:
         wanted = export_schema(connection, sweep_id)
-    found = export_routes.chunks(ServiceContext(service.settings, service.database), wanted, True)
+    found = list(export_routes.chunks(context_of(service), wanted, True, points_per_chunk=points))
     assert [len(part) for part in found] == parts
-    lines = lines_of(client, sweep_id)
-    assert [len(line["metrics"].get("val_accuracy", [])) for line in lines] == [3, 2, 0, 1]
+    curves = [trial.curves.get("val_accuracy", []) for part in found for trial in part]
+    assert [len(curve) for curve in curves] == [3, 2, 0, 1]
 
 
-def test_trials_added_during_the_export_are_excluded(
-    service: ServiceRig, sweep_id: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(export_routes, "TRIALS_PER_CHUNK", 2)
+def test_trials_added_during_the_export_are_excluded(service: ServiceRig, sweep_id: int) -> None:
     with service.database.read() as connection:
         wanted = export_schema(connection, sweep_id)
-    parts = export_routes.chunks(ServiceContext(service.settings, service.database), wanted, False)
+    parts = export_routes.chunks(context_of(service), wanted, False, trials_per_chunk=2)
     assert [trial.row.number for trial in next(parts)] == [0, 1]
     service.trial(sweep_id, 3, 0.5)
     assert [trial.row.number for part in parts for trial in part] == [2]

@@ -8,8 +8,10 @@ import pytest
 from starlette.testclient import TestClient
 
 from podium.api.cli.terminal import sweep_output
+from podium.db.stores import warm_starts
 from podium.sweep.lifecycle.recorded_changes import AttemptEnded
 from podium.sweep.lifecycle.stored_sweeps import EarlierTrial
+from podium.sweep.spec.sweep_spec import parse_spec
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.slot_events import Ended
 from podium.sweep.values.states import TrialState
@@ -75,13 +77,22 @@ def test_incompatible_trials_are_omitted_counted_and_reported(earlier: ServiceRi
     )
 
 
-def test_best_half_and_the_newest_are_used_above_the_limit(
-    earlier: ServiceRig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("podium.db.stores.warm_starts.MAX_TRIALS", 4)
+def started(service: ServiceRig, max_trials: int, **changes: Any) -> dict[str, Any]:
+    """A new sweep whose warm start has at most this many trials."""
+    sweep_id = service.sweep(method="tpe", **changes)
+    with service.database.write() as connection:
+        spec = parse_spec(builtin_document(method="tpe", **changes))
+        chosen = warm_starts.select_for(connection, spec, max_trials)
+        assert chosen is not None
+        warm_starts.add(connection, sweep_id, chosen)
+    sweep: dict[str, Any] = service.client().get(f"{URL}/{sweep_id}").json()
+    return sweep
+
+
+def test_best_half_and_the_newest_are_used_above_the_limit(earlier: ServiceRig) -> None:
     for number, value in enumerate([0.1, 0.8, 0.2, 0.3, 0.4], start=4):
         earlier.trial(1, number, value)
-    sweep = submit(earlier.client(), warm_start=[1])
+    sweep = started(earlier, 4, warm_start=[1])
     assert sweep["warm_start"] == {"trials": 4, "dropped": 0, "why": [], "left_out": 4}
     assert [trial.trial_id for trial in given(earlier, sweep["id"])] == [1, 6, 8, 9], "2 violates a constraint"
     assert sweep_output.warm_start(sweep["warm_start"]).endswith(
@@ -89,13 +100,12 @@ def test_best_half_and_the_newest_are_used_above_the_limit(
     )
 
 
-def test_best_of_each_objective_are_used_above_the_limit(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("podium.db.stores.warm_starts.MAX_TRIALS", 5)
+def test_best_of_each_objective_are_used_above_the_limit(service: ServiceRig) -> None:
     metrics = [{"name": "val_accuracy", "goal": "maximize"}, {"name": "val_loss", "goal": "minimize"}]
     sweep_id = service.sweep(metric=None, metrics=metrics)
     for number, values in enumerate([(0.9, 9.0), (0.1, 0.1), (0.5, 5.0), (0.4, 4.0), (0.3, 3.0), (0.2, 2.0)]):
         service.trial(sweep_id, number, values)
-    sweep = submit(service.client(), metric=None, metrics=metrics, warm_start=[sweep_id])
+    sweep = started(service, 5, metric=None, metrics=metrics, warm_start=[sweep_id])
     assert [trial.trial_id for trial in given(service, sweep["id"])] == [1, 2, 4, 5, 6]
 
 
