@@ -35,6 +35,7 @@ class Connection:
     """A service and a token. Every request raises `PodiumError` with the server's message if it is refused."""
 
     poll_s = 0.2  # interval of waiting methods
+    refresh_s = 0.25  # interval of displays in a terminal
     pause_s = 0.05  # before the first retry; doubles with each retry
 
     def __init__(

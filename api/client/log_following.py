@@ -12,8 +12,11 @@ POLL_S = 0.5
 TERMINAL = ("finished", "pruned", "failed", "cancelled")
 
 
-def follow_log(client: Client, trial_id: int) -> Iterator[str]:
-    """The output of a trial as it is written, until the trial ends. Raises `NotFoundError`."""
+def follow_log(client: Client, trial_id: int, poll_s: float = POLL_S) -> Iterator[str]:
+    """The output of a trial as it is written, until the trial ends. Raises `NotFoundError`.
+
+    `poll_s`: seconds between two requests while there is no new output.
+    """
     attempt, start = 0, 0
     while True:
         trial = client.trial(trial_id)  # read before the log: all output of an ended trial is then read
@@ -27,7 +30,7 @@ def follow_log(client: Client, trial_id: int) -> Iterator[str]:
         elif trial["state"] in TERMINAL:
             return
         else:
-            time.sleep(POLL_S)
+            time.sleep(poll_s)
 
 
 def _read_from(client: Client, trial_id: int, attempt: int, start: int) -> tuple[str, int]:

@@ -11,7 +11,6 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from podium.api.cli.terminal.sweep_progress import REFRESH_S
 from podium.api.cli.terminal.terminal_output import console, number, state, table
 from podium.api.client.client import Client, EnsembleName, settled
 from podium.api.client.ensemble_responses import (
@@ -179,24 +178,29 @@ def follow(client: Client, ensemble: EnsembleName, *, quiet: bool = False) -> En
         raise
 
 
-def follow_block(client: Client, sweep: SweepInfo, *, quiet: bool = False) -> EnsembleInfo | None:
-    """Wait for the ensemble of a finished sweep's `ensemble:` block; None if it cannot be built."""
-    end = time.monotonic() + BUILD_START_S
+def follow_block(
+    client: Client, sweep: SweepInfo, *, quiet: bool = False, start_s: float = BUILD_START_S
+) -> EnsembleInfo | None:
+    """Wait for the ensemble of a finished sweep's `ensemble:` block; None if it cannot be built.
+
+    Raises `ServiceError` if the build does not start within `start_s` seconds.
+    """
+    end = time.monotonic() + start_s
     while (ensemble_id := sweep["ensemble_id"]) is None:
         if sweep["ensemble_error"] is not None:
             return None
         if time.monotonic() > end:
             raise ServiceError(
-                f"the build of sweep {sweep['id']}'s ensemble did not start within {BUILD_START_S:g} s; try again"
+                f"the build of sweep {sweep['id']}'s ensemble did not start within {start_s:g} s; try again"
             )
-        time.sleep(REFRESH_S)
+        time.sleep(client.refresh_s)
         sweep = client.sweep(sweep["id"])
     return follow(client, ensemble_id, quiet=quiet)
 
 
 def _wait(client: Client, ensemble: EnsembleName) -> EnsembleInfo:
     while not settled(found := client.ensemble(ensemble)):
-        time.sleep(REFRESH_S)
+        time.sleep(client.refresh_s)
     return found
 
 
@@ -213,7 +217,7 @@ def _follow(client: Client, ensemble: EnsembleName) -> EnsembleInfo:
             printed = line
             if settled(found):
                 return found
-            time.sleep(REFRESH_S)
+            time.sleep(client.refresh_s)
 
 
 # Evaluations.

@@ -16,7 +16,6 @@ from podium.api.cli.terminal import sweep_output, terminal_output
 from podium.api.client.client import Client
 from podium.api.client.sweep_responses import SweepInfo
 
-REFRESH_S = 0.25
 NAME_COLUMNS = 24
 
 
@@ -42,7 +41,7 @@ def _follow_plain(client: Client, sweep_ids: Sequence[int]) -> list[SweepInfo]:
             print_warnings(sweep, name, warned)
         if all(sweep["state"] in sweep_output.TERMINAL for sweep in seen.values()):
             return [seen[sweep_id] for sweep_id in sweep_ids]
-        time.sleep(REFRESH_S)
+        time.sleep(client.refresh_s)
 
 
 def _follow_live(client: Client, sweep_ids: Sequence[int]) -> list[SweepInfo]:
@@ -57,7 +56,7 @@ def _follow_live(client: Client, sweep_ids: Sequence[int]) -> list[SweepInfo]:
             live.update(display(client, [seen[sweep_id] for sweep_id in sweep_ids]), refresh=True)
             if all(sweep["state"] in sweep_output.TERMINAL for sweep in seen.values()):
                 return [seen[sweep_id] for sweep_id in sweep_ids]
-            time.sleep(REFRESH_S)
+            time.sleep(client.refresh_s)
 
 
 def _poll(client: Client, sweep_ids: Sequence[int], seen: dict[int, SweepInfo]) -> list[SweepInfo]:

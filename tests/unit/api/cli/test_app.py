@@ -14,7 +14,7 @@ import pytest
 
 from podium.api.cli import app
 from podium.api.cli.commands.serve import serve
-from podium.api.cli.terminal import sweep_progress, terminal_output
+from podium.api.cli.terminal import terminal_output
 from podium.api.cli.terminal.lazy_groups import CommandSource, LazyCommand
 from podium.api.client import service_for_command
 from podium.api.client.client import Client
@@ -67,6 +67,7 @@ class FollowedClient(Client):
 
     def __init__(self, service: ServiceRig, follow: Callable[[int], None] = lambda _: None) -> None:
         super().__init__("http://testserver", "token", http=service.client())
+        self.refresh_s = 0
         self._follow = follow
 
     def sweep(self, sweep_id: int) -> SweepInfo:
@@ -393,7 +394,6 @@ def test_watch_of_a_paused_sweep_shows_its_state(
         if next(looks) == 1:
             service.client().post(f"/api/v1/sweeps/{sweep_id}/cancel")
 
-    monkeypatch.setattr(sweep_progress, "REFRESH_S", 0.0)
     monkeypatch.setattr(Client, "of", lambda _: FollowedClient(service, cancel_later))
     assert "paused: paused on request" in podium("sweep", "watch", sweep_id)[1].splitlines()[0]
 

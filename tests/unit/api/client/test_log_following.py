@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
-from podium.api.client import log_following
 from podium.api.client.log_following import follow_log
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.values.errors import NotFoundError
@@ -35,13 +32,12 @@ class GrowingTrial:
         return printed[start:], len(printed)
 
 
-def _followed(monkeypatch: pytest.MonkeyPatch, *steps: tuple[str, int, str | None]) -> str:
-    monkeypatch.setattr(log_following, "POLL_S", 0.0)
+def _followed(*steps: tuple[str, int, str | None]) -> str:
     client: Any = GrowingTrial(*steps)
-    return "".join(follow_log(client, 7))
+    return "".join(follow_log(client, 7, poll_s=0.0))
 
 
-def test_log_is_followed_once_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_is_followed_once_to_its_end() -> None:
     steps: list[tuple[str, int, str | None]] = [
         ("waiting", 0, None),
         ("running", 1, None),
@@ -49,18 +45,16 @@ def test_log_is_followed_once_to_its_end(monkeypatch: pytest.MonkeyPatch) -> Non
         ("running", 1, "a\n"),
         ("finished", 1, "a\nb\nc\n"),
     ]
-    assert _followed(monkeypatch, *steps) == "a\nb\nc\n"
+    assert _followed(*steps) == "a\nb\nc\n"
 
 
-def test_next_attempt_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    printed = _followed(monkeypatch, ("running", 1, "one\n"), ("running", 2, None), ("failed", 2, "two\n"))
+def test_next_attempt_is_named() -> None:
+    printed = _followed(("running", 1, "one\n"), ("running", 2, None), ("failed", 2, "two\n"))
     assert printed == "one\n\n[ attempt 2 ]\ntwo\n"
 
 
-def test_truncated_log_is_continued_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    printed = _followed(
-        monkeypatch, ("running", 1, "a" * 10), ("running", 1, "a" * 5), ("finished", 1, "a" * 5 + "end")
-    )
+def test_truncated_log_is_continued_at_its_end() -> None:
+    printed = _followed(("running", 1, "a" * 10), ("running", 1, "a" * 5), ("finished", 1, "a" * 5 + "end"))
     assert printed == "a" * 10 + "end"
 
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 import httpx2
 import numpy as np
@@ -21,6 +21,7 @@ from podium.api.rest.ensembles.ensemble_schemas import EnsembleView, EvaluationV
 from podium.ensemble.scoring import evaluation
 from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import Mode, Placement, Precision, Rule, Select, Split, Task
+from podium.sweep.values.errors import ServiceError
 from tests.commands import Podium
 from tests.specs import builtin_document
 
@@ -131,7 +132,7 @@ class Server:
     def client(self) -> Client:
         http = httpx2.Client(base_url="http://testserver", transport=httpx2.MockTransport(self._answer))
         made = Client("http://testserver", "token", http=http)
-        made.poll_s = 0
+        made.poll_s = made.refresh_s = 0
         return made
 
     def bodies(self, path: str) -> list[Any]:
@@ -160,7 +161,6 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Server:
     made.on("GET", f"{URL}/3", ensemble("ready", "ready"))
     made.on("POST", URL, ensemble("starting", "starting", state="building"), status=201)
     monkeypatch.setattr(Client, "of", lambda _: made.client())
-    monkeypatch.setattr(ensemble_output, "REFRESH_S", 0)
     return made
 
 
@@ -617,13 +617,10 @@ def test_failed_sweep_has_no_ensemble_to_wait_for(podium: Podium, server: Server
     assert podium("sweep", "run", file)[0] == 1
 
 
-def test_run_exits_4_when_the_build_does_not_start(
-    podium: Podium, server: Server, file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ensemble_output, "BUILD_START_S", 0)
+def test_build_that_does_not_start_is_an_error(server: Server) -> None:
     server.on("GET", "/api/v1/sweeps/1", _sweep())
-    code, _, err = podium("sweep", "run", file)
-    assert (code, "the build of sweep 1's ensemble did not start" in err) == (4, True)
+    with pytest.raises(ServiceError, match="the build of sweep 1's ensemble did not start within 0 s"):
+        ensemble_output.follow_block(server.client(), cast(Any, _sweep()), start_s=0)
 
 
 @pytest.mark.parametrize(
