@@ -56,8 +56,11 @@ def combination(weights: Sequence[float], rule: Rule = Rule.WEIGHTED, task: Task
     return Combination(task, rule, tuple(weight / sum(weights) for weight in weights))
 
 
-def traced_network(members: Sequence[PlacedNetwork], weights: Sequence[float] | None = None) -> InGraphNetwork:
-    return InGraphNetwork(members, combination(weights or [1.0] * len(members)))
+def traced_network(
+    members: Sequence[PlacedNetwork], weights: Sequence[float] | None = None, **options: Any
+) -> InGraphNetwork:
+    """The members as one program; `options` are those of `InGraphNetwork`."""
+    return InGraphNetwork(members, combination(weights or [1.0] * len(members)), **options)
 
 
 class FailsOnValue(nn.Module):

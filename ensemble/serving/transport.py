@@ -5,15 +5,25 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol, cast
 
 from podium.ensemble.protocol.framing import FrameReader, FramingError, framed, unix_path
 
 Frames = Sequence[bytes | memoryview]
-MAX_UNSENT_BYTES = 256 << 20  # per connection; the link's own limits are lower
-MAX_WAITING_MESSAGES = 1024  # while a connection is being established
 RECONNECT_S = 0.05  # doubled after each attempt
 MAX_RECONNECT_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class SendLimits:
+    """Limits of one connection on messages that are not sent yet."""
+
+    unsent_bytes: int = 256 << 20  # the link's own limits are lower
+    waiting_messages: int = 1024  # while the connection is being established
+
+
+LIMITS = SendLimits()
 
 
 class Cancellable(Protocol):
@@ -65,11 +75,12 @@ class Transport(Protocol):
 class SocketTransport:
     """Connections in the running event loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: SendLimits = LIMITS) -> None:
+        self._limits = limits
         self._open: set[SocketConnection] = set()
 
     def open(self, endpoint: str, listener: Listener) -> SocketConnection:
-        connection = SocketConnection(unix_path(endpoint), listener, self._open.discard)
+        connection = SocketConnection(unix_path(endpoint), listener, self._open.discard, self._limits)
         self._open.add(connection)
         return connection
 
@@ -81,8 +92,11 @@ class SocketTransport:
 class SocketConnection(asyncio.Protocol):
     """A connection that is established again when it is lost: its loss reports that the worker's process is gone."""
 
-    def __init__(self, path: str, listener: Listener, on_close: Callable[[SocketConnection], None]) -> None:
+    def __init__(
+        self, path: str, listener: Listener, on_close: Callable[[SocketConnection], None], limits: SendLimits
+    ) -> None:
         self._path = path
+        self._limits = limits
         self._listener = listener
         self._on_close = on_close
         self._loop = asyncio.get_running_loop()
@@ -94,11 +108,11 @@ class SocketConnection(asyncio.Protocol):
 
     def send(self, frames: Frames) -> bool:
         if self._transport is None:
-            if self._closed or len(self._waiting) >= MAX_WAITING_MESSAGES:
+            if self._closed or len(self._waiting) >= self._limits.waiting_messages:
                 return False
             self._waiting.append(frames)
             return True
-        if self._transport.get_write_buffer_size() > MAX_UNSENT_BYTES:
+        if self._transport.get_write_buffer_size() > self._limits.unsent_bytes:
             return False
         self._transport.writelines(framed(frames))
         return True

@@ -23,7 +23,7 @@ from podium.ensemble.worker import plan_selection
 from podium.ensemble.worker.architecture_groups import Group, PlacedNetwork, groups
 from podium.ensemble.worker.execution_plans import GroupPlans, Plan
 from podium.ensemble.worker.network_interface import NetworkOutputs
-from podium.ensemble.worker.plan_selection import SIZES, SLOW_WARM_S, WARM_S, PlanBenchmark, PlanChoice
+from podium.ensemble.worker.plan_selection import MARGIN, SIZES, SLOW_WARM_S, WARM_S, PlanBenchmark, PlanChoice
 from podium.sweep.networks.flat_input_adapter import check_rows
 
 THREAD_S = 0.4  # to choose the number of threads for one batch size
@@ -113,8 +113,26 @@ class InGraphNetwork:
     """All networks and their combination as one program. Implements `Network`."""
 
     def __init__(
-        self, members: Sequence[PlacedNetwork], combination: Combination, precision: torch.dtype = torch.float32
+        self,
+        members: Sequence[PlacedNetwork],
+        combination: Combination,
+        precision: torch.dtype = torch.float32,
+        *,
+        several_below: float = SEVERAL_BELOW,
+        at_once_below: float = MARGIN,
     ) -> None:
+        """A network that is not warm.
+
+        Args:
+            members: In the order of their outputs.
+            combination: Of the outputs.
+            precision: Of the weights.
+            several_below: The time with several threads, relative to that with one, below which several are used.
+            at_once_below: The time of devices that compute at once, relative to one after the other, below which they
+                compute at once.
+        """
+        self._several_below = several_below
+        self._at_once_below = at_once_below
         self._members = len(members)
         self._combination = combination
         self._example = next((member.example for member in members if member.example is not None), None)
@@ -187,7 +205,7 @@ class InGraphNetwork:
         for size, sample in samples.items():
             took_us = self._time_threads(sample[: self.quick_rows(sample)], (1, most))
             ratio = statistics.median(plan_selection.relative(took_us[most], took_us[1]))
-            self._threads[size] = most if ratio < SEVERAL_BELOW else 1
+            self._threads[size] = most if ratio < self._several_below else 1
 
     def quick_rows(self, sample: torch.Tensor) -> int:
         """As many rows as are computed in `MAX_TIMED_S`, at least those of the batch size below."""
@@ -229,7 +247,7 @@ class InGraphNetwork:
                 for name, run in (("one after the other", self._serial), ("at once", self._threaded)):
                     took[name] = min(timed_us(run, sample) for _ in range(5 if size < SIZES[-1] else 2))
             self._took_us[size] = {name: round(us, 1) for name, us in took.items()}
-            self.at_once[size] = took["at once"] < took["one after the other"] * plan_selection.MARGIN
+            self.at_once[size] = took["at once"] < took["one after the other"] * self._at_once_below
 
     def _run(self, rows: torch.Tensor) -> list[GroupOutputs]:
         run = self._threaded if self.at_once[size_of(len(rows))] else self._serial

@@ -27,8 +27,9 @@ _MAX_BUFFERS = 1024  # of one call of sendmsg, by the kernel
 class _Connection:
     """A gateway. It is watched for one event at a time, so that one thread handles it; a lock guards what is unsent."""
 
-    def __init__(self, accepted: socket.socket, number: int, epoll: select.epoll) -> None:
+    def __init__(self, accepted: socket.socket, number: int, epoll: select.epoll, max_unsent_bytes: int) -> None:
         self.number = number
+        self._max_unsent_bytes = max_unsent_bytes
         self.socket = accepted
         self.reader = FrameReader()
         self._epoll = epoll
@@ -47,7 +48,7 @@ class _Connection:
     def send(self, frames: Frames) -> None:
         """Write as much as possible without blocking; the rest is written when the gateway has read."""
         with self._lock:
-            if self._unsent_bytes > MAX_UNSENT_BYTES:
+            if self._unsent_bytes > self._max_unsent_bytes:
                 return
             buffers = [memoryview(each) for each in framed(frames)]
             if not self._unsent:
@@ -108,7 +109,9 @@ class _Connection:
 class MessageServer:
     """Listens on an endpoint; a sender is the number of its connection."""
 
-    def __init__(self, endpoint: str) -> None:
+    def __init__(self, endpoint: str, max_unsent_bytes: int = MAX_UNSENT_BYTES) -> None:
+        """`max_unsent_bytes`: of one connection; further replies to it are lost."""
+        self._max_unsent_bytes = max_unsent_bytes
         self._path = unix_path(endpoint)
         self._epoll = select.epoll()
         self._listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -161,7 +164,7 @@ class MessageServer:
         with contextlib.suppress(BlockingIOError, ConnectionError):
             accepted, _ = self._listening.accept()
             accepted.setblocking(False)
-            connection = _Connection(accepted, next(self._numbers), self._epoll)
+            connection = _Connection(accepted, next(self._numbers), self._epoll, self._max_unsent_bytes)
             self._connections[connection.number] = self._by_descriptor[accepted.fileno()] = connection
             connection.watch()
 

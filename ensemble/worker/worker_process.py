@@ -51,7 +51,10 @@ def run_forked(arguments: Sequence[str], descriptors: Sequence[int], owner: int)
 
 
 def serve(
-    assignment: WorkerAssignment, publish: Callable[[WorkerReport], None], wait: Callable[[WorkerServer | None], None]
+    assignment: WorkerAssignment,
+    publish: Callable[[WorkerReport], None],
+    wait: Callable[[WorkerServer | None], None],
+    warm_s: float | None = None,
 ) -> int:
     """Load, warm and bind, then `wait`; returns the exit status of the process.
 
@@ -60,11 +63,12 @@ def serve(
         publish: Called with each new report.
         wait: Returns when the process should exit. Its argument is None when the networks cannot be loaded: the process
             waits until the host has read the reason.
+        warm_s: Seconds to benchmark the plans of an in-graph ensemble; None: the default.
     """
     report = WorkerReport(Phase.WARMING, os.getpid())
     try:
         torch.set_num_threads(assignment.threads)
-        network = _load(assignment)
+        network = _load(assignment, warm_s)
         server = WorkerServer(
             assignment.endpoint, assignment.epoch, network, known_row=network.known_rows(1, assignment.features)
         )
@@ -83,7 +87,7 @@ def serve(
     return 0
 
 
-def _load(assignment: WorkerAssignment) -> SingleNetwork | InGraphNetwork:
+def _load(assignment: WorkerAssignment, warm_s: float | None) -> SingleNetwork | InGraphNetwork:
     """Load and warm the network. Raises `EnsembleError` naming the file that cannot be loaded."""
     network = load(
         assignment.files,
@@ -92,7 +96,7 @@ def _load(assignment: WorkerAssignment) -> SingleNetwork | InGraphNetwork:
         precision=Precision(assignment.precision),
     )
     if isinstance(network, InGraphNetwork):
-        network.warm(assignment.features, slow=os.environ.get(COMPILE) == "1")
+        network.warm(assignment.features, slow=os.environ.get(COMPILE) == "1", budget_s=warm_s)
     else:
         network.warm(assignment.features)
     return network

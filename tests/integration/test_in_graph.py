@@ -162,11 +162,11 @@ def test_read_only_rows_are_accepted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("at_once", [False, True], ids=["one after the other", "at once"])
-def test_members_on_several_devices_keep_their_order(at_once: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_members_on_several_devices_keep_their_order(at_once: bool) -> None:
     members = [network(seed, kind) for seed, kind in enumerate(("mlp", "cnn", "mlp", "mlp", "cnn"))]
     loop = looped(*members)
-    ensemble = traced_network([placed(member, slot=position % 2) for position, member in enumerate(members)])
-    monkeypatch.setattr(plan_selection, "MARGIN", 1e9 if at_once else 0)
+    placed_members = [placed(member, slot=position % 2) for position, member in enumerate(members)]
+    ensemble = traced_network(placed_members, at_once_below=1e9 if at_once else 0.0)
     found = warmed(ensemble).predict(ROWS)
     assert set(ensemble.plan()["devices_at_once"].values()) == {at_once}
     np.testing.assert_allclose(found.predictions, loop, atol=1e-6)
@@ -181,12 +181,11 @@ def test_failure_on_one_device_does_not_affect_other(at_once: bool) -> None:
 
 
 @pytest.mark.parametrize("share", [0.0, 1e9], ids=["one thread", "several"])
-def test_several_threads_are_used_only_when_faster(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(in_graph_network, "SEVERAL_BELOW", share)
+def test_several_threads_are_used_only_when_faster(share: float) -> None:
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(2)
-        ensemble = warmed(traced_network([placed(network(0)), placed(network(1))]))
+        ensemble = warmed(traced_network([placed(network(0)), placed(network(1))], several_below=share))
         expected = 2 if share else 1
         assert ensemble.plan()["threads"] == {"1": expected, "64": expected, "1024": expected}
         torch.set_num_threads(3 - expected)
@@ -321,8 +320,7 @@ def assignment(files: list[ModelFile], endpoint: str, *, in_graph: bool = False)
 
 
 @pytest.mark.parametrize("whole_ensemble", [False, True], ids=["between graph", "in graph"])
-def test_worker_serves_after_warm_up(tmp_path: Path, whole_ensemble: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(in_graph_network, "WARM_S", 0.5)
+def test_worker_serves_after_warm_up(tmp_path: Path, whole_ensemble: bool) -> None:
     files = [saved(tmp_path, seed) for seed in range(2 if whole_ensemble else 1)]
     endpoint = f"unix:{tmp_path / 'm'}"
     reports: list[WorkerReport] = []
@@ -336,7 +334,8 @@ def test_worker_serves_after_warm_up(tmp_path: Path, whole_ensemble: bool, monke
         client.close()
         server.close()
 
-    assert worker_process.serve(assignment(files, endpoint, in_graph=whole_ensemble), reports.append, ask) == 0
+    given = assignment(files, endpoint, in_graph=whole_ensemble)
+    assert worker_process.serve(given, reports.append, ask, warm_s=0.5) == 0
     (report,) = reports
     assert (report.phase, report.pid) == (Phase.READY, os.getpid())
     assert [group["members"] for group in report.plan.get("groups", [])] == ([[0, 1]] if whole_ensemble else [])

@@ -9,11 +9,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import pytest
-
 from podium.ensemble.protocol.framing import framed, unix_endpoint
-from podium.ensemble.serving import transport
-from podium.ensemble.serving.transport import SocketConnection, SocketTransport
+from podium.ensemble.serving.transport import LIMITS, SendLimits, SocketConnection, SocketTransport
 from tests.message_listener import MessageListener
 
 PATIENCE_S = 30.0
@@ -50,8 +47,8 @@ class Peer(MessageListener):
 
 
 @asynccontextmanager
-async def opened(path: Path) -> AsyncIterator[tuple[SocketConnection, Recorder]]:
-    listener, opener = Recorder(), SocketTransport()
+async def opened(path: Path, limits: SendLimits = LIMITS) -> AsyncIterator[tuple[SocketConnection, Recorder]]:
+    listener, opener = Recorder(), SocketTransport(limits)
     yield opener.open(unix_endpoint(path), listener), listener
     opener.close()
 
@@ -83,11 +80,11 @@ def test_messages_wait_until_the_worker_listens(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_waiting_messages_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transport, "MAX_WAITING_MESSAGES", 3)
+def test_waiting_messages_are_bounded(tmp_path: Path) -> None:
+    limits = SendLimits(waiting_messages=3)
 
     async def main() -> None:
-        async with opened(tmp_path / "nobody") as (connection, _):
+        async with opened(tmp_path / "nobody", limits) as (connection, _):
             assert [connection.send([b"x"]) for _ in range(5)] == [True, True, True, False, False]
 
     asyncio.run(main())
@@ -141,16 +138,14 @@ def test_stream_without_messages_is_disconnected(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_unsent_bytes_of_a_worker_that_does_not_read_are_bounded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(transport, "MAX_UNSENT_BYTES", 1 << 20)
+def test_unsent_bytes_of_a_worker_that_does_not_read_are_bounded(tmp_path: Path) -> None:
+    limits = SendLimits(unsent_bytes=1 << 20)
 
     async def main() -> None:
         with socket.socket(socket.AF_UNIX) as never_accepts:
             never_accepts.bind(str(tmp_path / "s"))
             never_accepts.listen()
-            async with opened(tmp_path / "s") as (connection, listener):
+            async with opened(tmp_path / "s", limits) as (connection, listener):
                 assert await listener.event() == "connect"
                 sent = [connection.send([b"x" * (1 << 18)]) for _ in range(40)]
                 assert sent == sorted(sent, reverse=True)

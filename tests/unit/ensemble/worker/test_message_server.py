@@ -10,16 +10,15 @@ from pathlib import Path
 import pytest
 
 from podium.ensemble.protocol.framing import unix_endpoint
-from podium.ensemble.worker import message_server
-from podium.ensemble.worker.message_server import MessageServer
+from podium.ensemble.worker.message_server import MAX_UNSENT_BYTES, MessageServer
 from tests.message_client import MessageClient
 
 
 class Echo:
     """A server that sends each message back from another thread, and records them."""
 
-    def __init__(self, endpoint: str) -> None:
-        self.server = MessageServer(endpoint)
+    def __init__(self, endpoint: str, max_unsent_bytes: int = MAX_UNSENT_BYTES) -> None:
+        self.server = MessageServer(endpoint, max_unsent_bytes)
         self.server.bind()
         self.received: list[tuple[int, list[bytes]]] = []
         self.answers = True
@@ -47,8 +46,9 @@ def endpoint(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def echo(endpoint: str) -> Iterator[Echo]:
-    started = Echo(endpoint)
+def echo(endpoint: str, request: pytest.FixtureRequest) -> Iterator[Echo]:
+    """A running server; the parameter limits the unsent bytes of a connection."""
+    started = Echo(endpoint, getattr(request, "param", MAX_UNSENT_BYTES))
     yield started
     started.close()
 
@@ -86,10 +86,8 @@ def test_reply_that_does_not_fit_the_socket_is_sent_when_the_gateway_reads(echo:
     client.close()
 
 
-def test_gateway_that_does_not_read_loses_further_replies_only(
-    echo: Echo, endpoint: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(message_server, "MAX_UNSENT_BYTES", 1 << 20)
+@pytest.mark.parametrize("echo", [1 << 20], indirect=True)
+def test_gateway_that_does_not_read_loses_further_replies_only(echo: Echo, endpoint: str) -> None:
     echo.answers = False
     client, other = MessageClient(endpoint), MessageClient(endpoint)
     client.send([b"hello"])
