@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks import (
@@ -32,7 +32,8 @@ from benchmarks.results import Row
 from benchmarks.run_settings import Plan
 
 Benchmark = Callable[[Plan, frozenset[int]], list[Row]]
-BENCHMARKS: tuple[tuple[frozenset[int], Benchmark], ...] = (
+Numbered = tuple[frozenset[int], Benchmark]  # the rows that it measures
+BENCHMARKS: tuple[Numbered, ...] = (
     (frozenset({1, 2}), dispatch.run),
     (frozenset({3}), search_and_storage.run),
     (frozenset({4}), slot_efficiency.run),
@@ -53,13 +54,13 @@ NUMBERS = frozenset().union(*(numbers for numbers, _ in BENCHMARKS))
 LONG = frozenset({16, 17})  # only measured when named: more than 20 minutes each
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main(arguments: list[str] | None = None, benchmarks: Sequence[Numbered] = BENCHMARKS) -> None:
     """Measure, print and store. Rows that were not measured in this run stay in the files unchanged."""
     options = _parser().parse_args(arguments)
     plan = Plan(options.quick, 1 if options.quick else options.repetitions)
     folder: Path | None = options.output or (None if plan.quick else results.FOLDER)
     rows = []
-    for numbers, benchmark in BENCHMARKS:
+    for numbers, benchmark in benchmarks:
         wanted = numbers & options.only
         if not wanted:
             continue

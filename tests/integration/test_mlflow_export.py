@@ -43,8 +43,9 @@ def trial(number: int, **changes: Any) -> dict[str, Any]:
     return {**plain, **changes}
 
 
+LONG = [[step, float(step)] for step in range(mlflow_export.MAX_METRICS_PER_BATCH + 1)]
 TRIALS = [
-    trial(0),
+    trial(0, metrics={"val_accuracy": [[0, 0.25], [1, 0.375], [2, 0.5]], "val loss!": [[0, 9.0]], "long": LONG}),
     trial(1, state="failed", values=None, metrics={}, cause="timeout"),
     trial(2, state="running", values=None, metrics={}, ended_at=None),
 ]
@@ -52,10 +53,7 @@ TRIALS = [
 
 @pytest.mark.filterwarnings("ignore:.*noload.*")
 @pytest.mark.parametrize("target", ["mlflow.db", "mlruns"])
-def test_sweep_is_parent_run_with_nested_run_for_each_trial(
-    tmp_path: Path, target: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(mlflow_export, "MAX_METRICS_PER_BATCH", 2)
+def test_sweep_is_parent_run_with_nested_run_for_each_trial(tmp_path: Path, target: str) -> None:
     uri = mlflow_export.tracking_uri(str(tmp_path / target))
     mlflow_export.write(SWEEP, TRIALS, uri, "tries")
     client = MlflowClient(uri)
@@ -69,8 +67,9 @@ def test_sweep_is_parent_run_with_nested_run_for_each_trial(
     assert {run.data.tags["mlflow.parentRunId"] for run in named.values()} == {parent.info.run_id}
     first, failed, running = (named[f"trial {number}"] for number in range(3))
     assert first.data.params == {"lr": "0.25", "学习": "a", "none": "None"}
-    assert first.data.metrics == {"val_accuracy": 0.5, "val loss_": 9.0, "objective/val_accuracy": 0.5}
+    assert first.data.metrics == {"val_accuracy": 0.5, "val loss_": 9.0, "long": 1000.0, "objective/val_accuracy": 0.5}
     assert [p.value for p in client.get_metric_history(first.info.run_id, "val_accuracy")] == [0.25, 0.375, 0.5]
+    assert len(client.get_metric_history(first.info.run_id, "long")) == len(LONG)
     assert (failed.info.status, failed.data.tags["podium.cause"]) == ("FAILED", "timeout")
     assert failed.info.end_time - failed.info.start_time == 2000
     assert running.info.status == "RUNNING"
