@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from podium.sweep.protocol.trial_messages import AttrsReported
+from podium.sweep.protocol.trial_messages import AttrsReported, encode_from_trial
 
 seen: list[int] = []
 
@@ -185,15 +185,19 @@ def saves_a_model(trial: Any) -> float:
     return 1.0
 
 
-def talks_nonsense(trial: Any) -> float:
-    """Writes to every socket it finds."""
+def _write_to_sockets(content: bytes) -> None:
+    """Write to every socket of this process, of which one leads to the slot."""
     for number in range(3, 64):
         try:
             if stat.S_ISSOCK(os.fstat(number).st_mode):
                 with socket.socket(fileno=os.dup(number)) as found:
-                    found.sendall(b'nonsense\n3\n[]\n{"kind": "outcome", "state": "finished", "value": "high"}\n')
+                    found.sendall(content)
         except OSError:
             continue
+
+
+def talks_nonsense(trial: Any) -> float:
+    _write_to_sockets(b'nonsense\n3\n[]\n{"kind": "outcome", "state": "finished", "value": "high"}\n')
     os._exit(0)
 
 
@@ -202,7 +206,7 @@ def notes_what_is_deep(trial: Any) -> float:
     value: Any = 1
     for _ in range(600):
         value = [value]
-    trial._channel.send(AttrsReported(user_attrs={"deep": value}))
+    _write_to_sockets(encode_from_trial(AttrsReported(user_attrs={"deep": value})))
     return 0.5
 
 
