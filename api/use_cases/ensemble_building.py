@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from podium.api.http.service_context import ServiceContext
 from podium.db.stores import candidates, ensemble_reader, ensemble_writer, sweeps
 from podium.db.stores.ensemble_reader import EnsembleRow, VersionRow
-from podium.ensemble.building.ensemble_preview import Preview, preview
+from podium.ensemble.building.ensemble_preview import ROWS, Preview, preview
 from podium.ensemble.building.version_building import VersionBuilder
 from podium.ensemble.values.candidates import TrialFiles
 from podium.ensemble.values.ensemble_spec import EnsembleRequest, VersionRequest
@@ -34,9 +34,9 @@ def build_ensemble(service: ServiceContext, request: EnsembleRequest) -> Ensembl
     return row
 
 
-def preview_ensemble(service: ServiceContext, request: EnsembleRequest) -> Preview:
-    """What `build_ensemble` would choose, with its scores; nothing is stored."""
-    return preview(VersionBuilder(service.settings.data), request, _candidates(service, request))
+def preview_ensemble(service: ServiceContext, request: EnsembleRequest, max_rows: int = ROWS) -> Preview:
+    """What `build_ensemble` would choose, with its scores on at most `max_rows` rows; nothing is stored."""
+    return preview(VersionBuilder(service.settings.data), request, _candidates(service, request), max_rows)
 
 
 def add_version(service: ServiceContext, ensemble_id: int, request: VersionRequest) -> EnsembleRow:

@@ -79,16 +79,22 @@ class _Rows:
     targets: NDArray[Any]
 
 
-def preview(builder: VersionBuilder, request: EnsembleRequest, trials: Sequence[TrialFiles]) -> Preview:
-    """Preview `request`. Raises `EnsembleError` if building would; missing predictions only omit the scores."""
+def preview(
+    builder: VersionBuilder, request: EnsembleRequest, trials: Sequence[TrialFiles], max_rows: int = ROWS
+) -> Preview:
+    """Preview `request`. Raises `EnsembleError` if building would; missing predictions only omit the scores.
+
+    `max_rows`: of a split that are used.
+    """
     found = builder.decide(request, trials)
     pool = _pool(found, request)
-    known, unknown = _rows_or_reason(builder, found, pool, Split.VALIDATION)
-    evaluation, there, why = _evaluated(builder, found)
+    reader = _RowReader(builder, found, max_rows)
+    known, unknown = reader.rows_or_reason(pool, Split.VALIDATION)
+    evaluation, there, why = _evaluated(reader)
     return Preview(
         decision=found,
         contenders=_contenders(found, pool, known),
-        path=() if known is None else _path(builder, request, found, pool=pool, known=known),
+        path=() if known is None else _path(reader, request, pool=pool, known=known),
         evaluation=evaluation,
         rows_there=there,
         unknown=why or unknown,
@@ -124,42 +130,44 @@ def _scores_if_finite(task: Task, predictions: NDArray[np.float32], targets: NDA
     return scores_of(task, predictions, targets) if np.isfinite(predictions).all() else None
 
 
-def _rows_or_reason(
-    builder: VersionBuilder, found: Decision, positions: Sequence[int], split: Split
-) -> tuple[_Rows | None, str]:
-    try:
-        return _rows(builder, found, positions, split), ""
-    except EnsembleError as error:
-        return None, str(error)
+@dataclass(frozen=True, slots=True)
+class _RowReader:
+    """Reads predictions of the trials in `found.usable`, by position."""
 
+    builder: VersionBuilder
+    found: Decision
+    max_rows: int  # of a split
 
-def _rows(
-    builder: VersionBuilder, found: Decision, positions: Sequence[int], split: Split, *, most: int | None = None
-) -> _Rows:
-    """At most `ROWS` rows of a split, or `most`, evenly spaced."""
-    most = min(ROWS, most or ROWS)
-    trials = [found.usable[position] for position in positions]
-    predictions, targets = builder.predictions(trials, found.architecture, split)
-    there = len(targets)
-    if there > most:
-        some = np.linspace(0, there - 1, most).astype(np.intp)
-        predictions, targets = predictions[:, some], np.asarray(targets)[some]
-    return _Rows(split, there, predictions, targets)
+    def rows_or_reason(self, positions: Sequence[int], split: Split) -> tuple[_Rows | None, str]:
+        try:
+            return self.rows(positions, split), ""
+        except EnsembleError as error:
+            return None, str(error)
+
+    def rows(self, positions: Sequence[int], split: Split, *, most: int | None = None) -> _Rows:
+        """At most `max_rows` rows of a split, or `most`, evenly spaced."""
+        most = min(self.max_rows, most or self.max_rows)
+        trials = [self.found.usable[position] for position in positions]
+        predictions, targets = self.builder.predictions(trials, self.found.architecture, split)
+        there = len(targets)
+        if there > most:
+            some = np.linspace(0, there - 1, most).astype(np.intp)
+            predictions, targets = predictions[:, some], np.asarray(targets)[some]
+        return _Rows(split, there, predictions, targets)
 
 
 # The selection path.
 
 
-def _path(
-    builder: VersionBuilder, request: EnsembleRequest, found: Decision, *, pool: Sequence[int], known: _Rows
-) -> tuple[PathStep, ...]:
+def _path(reader: _RowReader, request: EnsembleRequest, *, pool: Sequence[int], known: _Rows) -> tuple[PathStep, ...]:
     """Scores after every step; rules that would have to be fitted at every step are replaced by the mean."""
+    found = reader.found
     order, inside = _order(request, found, pool, known)
     rows = {position: row for row, position in enumerate(pool)}
     if not all(np.isfinite(known.predictions[rows[position]]).all() for position in set(order)):
         return ()
     different = sorted(set(order))
-    held_out, _ = _rows_or_reason(builder, found, different, Split.CALIBRATION)
+    held_out, _ = reader.rows_or_reason(different, Split.CALIBRATION)
     steps = []
     for size in range(1, len(order) + 1):
         counts = Counter(order[:size])
@@ -214,12 +222,12 @@ def _scored(
 # The whole ensemble.
 
 
-def _evaluated(builder: VersionBuilder, found: Decision) -> tuple[Evaluation | None, int, str]:
+def _evaluated(reader: _RowReader) -> tuple[Evaluation | None, int, str]:
     """Evaluate on calibration, or on validation without predictions on it; or return the reason why there is none."""
-    why = ""
+    found, why = reader.found, ""
     for split in (Split.CALIBRATION, Split.VALIDATION):
         try:
-            rows = _rows(builder, found, found.chosen.chosen, split, most=ANSWERS // len(found.members))
+            rows = reader.rows(found.chosen.chosen, split, most=ANSWERS // len(found.members))
             return _evaluate(found, rows), rows.there, ""
         except EnsembleError as error:
             why = why or str(error)

@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 from safetensors.numpy import save_file
 from starlette.testclient import TestClient
 
+from podium.api.http.service_context import ServiceContext
 from podium.api.rest.ensembles.ensemble_preview_routes import MAX_QUEUED, PreviewQueue
 from podium.api.rest.ensembles.ensemble_sample_routes import samples_of
+from podium.api.use_cases.ensemble_building import preview_ensemble
 from podium.db.stores.candidates import PREDICTIONS
 from podium.ensemble.building.trial_artifacts import Architecture
-from podium.ensemble.values.ensemble_spec import Split, Task
+from podium.ensemble.values.ensemble_spec import EnsembleRequest, Select, Split, Task
 from podium.sweep.data import datasets
 from podium.sweep.data.datasets import Dataset
 from podium.sweep.lifecycle.recorded_changes import ArtifactSaved
@@ -110,14 +112,13 @@ def test_diverse_bagged_and_named_selection(service: ServiceRig, client: TestCli
     assert [one["trial_id"] for one in named["contenders"]] == trial_ids[:2]
 
 
-def test_sample_of_many_rows_is_used(
-    service: ServiceRig, client: TestClient, digits: Dataset, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("podium.ensemble.building.ensemble_preview.ROWS", 50)
+def test_sample_of_many_rows_is_used(service: ServiceRig, digits: Dataset) -> None:
     sweep_id = service.sweep()
     trained(service, digits, sweep_id, 0.6, 0.8)
-    found = previewed(client, sweep_id=sweep_id, k=2, select="diverse")
-    assert (found["figures"]["rows"], found["rows_there"]) == (50, len(digits.rows["calibration"]))
+    request = EnsembleRequest(sweep_id=sweep_id, k=2, select=Select.DIVERSE)
+    found = preview_ensemble(ServiceContext(service.settings, service.database), request, max_rows=50)
+    assert found.evaluation is not None
+    assert (found.evaluation.rows, found.rows_there) == (50, len(digits.rows["calibration"]))
 
 
 def test_candidates_without_predictions_have_a_reason(service: ServiceRig, client: TestClient) -> None:
