@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +39,8 @@ def main() -> int:
     return status
 
 
-def report_of(dependencies: list[dict[str, Any]]) -> tuple[list[str], int]:
-    """The lines to print, and the exit status."""
+def report_of(dependencies: list[dict[str, Any]], reviewed: Mapping[str, str] = REVIEWED) -> tuple[list[str], int]:
+    """The lines to print, and the exit status; `reviewed`: reasons by the id of a vulnerability."""
     checked = [dependency for dependency in dependencies if "skip_reason" not in dependency]
     if not checked:
         why = f": {dependencies[0]['skip_reason']}" if dependencies else ""
@@ -48,7 +49,7 @@ def report_of(dependencies: list[dict[str, Any]]) -> tuple[list[str], int]:
         f"audit: {dependency['name']} {dependency['version']}: {_described(found)}"
         for dependency in checked
         for found in dependency["vulns"]
-        if found["id"] not in REVIEWED
+        if found["id"] not in reviewed
     ]
     unknown = [dependency["name"] for dependency in dependencies if "skip_reason" in dependency]
     unchecked = f"; not checked: {', '.join(unknown)}, which pypi.org does not have" if unknown else ""

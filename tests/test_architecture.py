@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -34,6 +37,18 @@ LIGHT = {
     "podium.api.client.client": ("torch", "ray", "optuna", "sqlalchemy", "fastapi"),
     "podium.sweep.specfile.spec_file": ("torch", "ray", "optuna", "sqlalchemy", "fastapi", "numpy"),
 }
+
+# Names of constants, and the calls that replace what their first two arguments name, or an item of the first one.
+CONSTANT = re.compile(r"(?:.*\.)?_?[A-Z][A-Z0-9_]+")
+REPLACING = ("setattr", "delattr", "patch", "object")
+REPLACING_ITEMS = ("setitem", "delitem", "dict")
+PROGRAM = re.compile(r"^\s*(?:import|from) podium\b", re.MULTILINE)
+
+# Private names that belong to other libraries, or that these read of Podium's objects.
+OF_OTHERS = frozenset(
+    {"_exit", "_is_multi_objective", "_parsed_url", "_repr_html_", "_storage", "_study_id", "_trial_id"}
+)
+PRIVATE = re.compile(r"_[a-z]\w*")
 
 UNIT = ROOT / "tests" / "unit"
 UNIT_FOLDERS = sorted({path.relative_to(UNIT).parts[0] for path in UNIT.rglob("*/test_*.py")})
@@ -86,6 +101,101 @@ def test_unit_tests_do_not_import_torch(folder: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == [], "move it to tests/contract/PACKAGE/ROOM, or import torch in the product lazily"
+
+
+def replaced_constants(source: str) -> list[str]:
+    """The constants of other modules that a test, or a program in one of its strings, replaces."""
+    tree = ast.parse(source)
+    imported = {
+        each.asname or each.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for each in node.names
+    }
+    own = [ast.unparse(target) for target in _replaced(tree) if _is_constant(target, imported)]
+    return own + [name for program in _programs(tree) for name in replaced_constants(program)]
+
+
+def _replaced(tree: ast.AST) -> Iterator[ast.expr]:
+    """What is replaced by assignments to other objects, and by monkeypatch and mock."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign | ast.AugAssign):
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                yield target.value if isinstance(target, ast.Subscript) else target
+        elif isinstance(node, ast.Call):
+            called = ast.unparse(node.func).rpartition(".")[2]
+            if called in REPLACING:
+                yield from (each for each in node.args[:2] if isinstance(each, ast.Constant))
+            elif called in REPLACING_ITEMS:
+                yield from node.args[:1]
+
+
+def _is_constant(target: ast.expr, imported: set[str]) -> bool:
+    if isinstance(target, ast.Attribute):
+        return CONSTANT.fullmatch(target.attr) is not None and ast.unparse(target.value) not in ("self", "cls")
+    if isinstance(target, ast.Name):
+        return CONSTANT.fullmatch(target.id) is not None and target.id in imported
+    value = target.value if isinstance(target, ast.Constant) else None
+    return isinstance(value, str) and CONSTANT.fullmatch(value) is not None
+
+
+def _programs(tree: ast.AST) -> Iterator[str]:
+    """The strings that are programs which import Podium."""
+    values = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    for value in values:
+        if isinstance(value, str) and PROGRAM.search(value):
+            with contextlib.suppress(SyntaxError):
+                ast.parse(value)
+                yield value
+
+
+def private_attributes(source: str) -> list[str]:
+    """The private attributes that a test uses of objects which it does not define itself."""
+    tree = ast.parse(source)
+    nodes = list(ast.walk(tree))
+    own = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)}
+    own |= {node.target.id for node in nodes if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)}
+    attributes = [node for node in nodes if isinstance(node, ast.Attribute) and PRIVATE.fullmatch(node.attr)]
+    own |= {node.attr for node in attributes if ast.unparse(node.value) in ("self", "cls")}
+    return [ast.unparse(node) for node in attributes if node.attr not in own | OF_OTHERS]
+
+
+@pytest.mark.parametrize("found", [replaced_constants, private_attributes])
+def test_tests_use_parameters_and_public_names(found: Callable[[str], list[str]]) -> None:
+    """A constant that a test replaces is a parameter of what uses it; a private name is not part of the interface."""
+    others = [path for path in TESTS if path != Path(__file__)]  # the examples below are in strings
+    assert {name(path): names for path in others if (names := found(path.read_text()))} == {}
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("monkeypatch.setattr(slot, 'FORK_SERVER_S', 0.3)", ["'FORK_SERVER_S'"]),
+        ("patch.setattr(ports,\n    '_PORTS', range(2))", ["'_PORTS'"]),
+        ("monkeypatch.setattr('podium.api.limits.MAX_ROWS', 2)", ["'podium.api.limits.MAX_ROWS'"]),
+        ("with mock.patch('podium.api.rest.app.LIMITS'): ...", ["'podium.api.rest.app.LIMITS'"]),
+        ("mock.patch.object(samplers, 'GP_ENDS_AT', 12)", ["'GP_ENDS_AT'"]),
+        ("monkeypatch.setitem(slow_connections.LIMITS_S, 'head', 0.3)", ["slow_connections.LIMITS_S"]),
+        ("from podium.api import LIMITS_S\nLIMITS_S['head'] = 0.3", ["LIMITS_S"]),
+        ("supervisor.TICK_S = 0.1", ["supervisor.TICK_S"]),
+        ("RUN = 'import podium.api; podium.api.TICK_S = 0.1'", ["podium.api.TICK_S"]),
+        ("monkeypatch.setattr(os, 'kill', refuse)\nmonkeypatch.setenv('HOME', '/')\nLIMITS = {}\nLIMITS['a'] = 1", []),
+        ("monkeypatch.setitem(os.environ, 'HOME', '/')\nself.LIMIT = 1", []),
+    ],
+)  # fmt: skip
+def test_replaced_constant_is_found(source: str, found: list[str]) -> None:
+    assert replaced_constants(source) == found
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("assert trial._channel.is_truncated", ["trial._channel"]),
+        ("class Broken(Protocol):\n    def write(self): super()._write()", ["super()._write"]),
+        ("self.slot._events", ["self.slot._events"]),
+        ("class Fake:\n    def __init__(self): self._seen = []\nFake()._seen", []),
+        ("os._exit(0)", []),
+    ],
+)
+def test_private_attribute_is_found(source: str, found: list[str]) -> None:
+    assert private_attributes(source) == found
 
 
 def test_every_room_is_in_the_import_contract() -> None:

@@ -40,8 +40,8 @@ def test_vulnerability_is_named_with_its_fix_and_fails(audit: Any) -> None:
 
 
 def test_reviewed_vulnerability_does_not_fail(audit: Any) -> None:
-    audit.REVIEWED["PYSEC-1"] = "we read the raw header"
-    assert audit.report_of([VULNERABLE]) == (["audit: 0 known vulnerabilities in 1 packages"], 0)
+    reviewed = {"PYSEC-1": "we read the raw header"}
+    assert audit.report_of([VULNERABLE], reviewed) == (["audit: 0 known vulnerabilities in 1 packages"], 0)
 
 
 def test_package_unknown_to_pypi_is_named(audit: Any) -> None:
