@@ -22,6 +22,7 @@ from podium.db.stores import device_history, events
 from podium.db.stores.device_history import DeviceStateRow
 from podium.db.stores.events import NewEvent
 from podium.sweep.lifecycle.recorded_changes import DeviceChanged, DeviceDrained
+from podium.sweep.values.device import node_name
 from podium.sweep.values.device_state import DeviceState, RecordedState
 from podium.sweep.values.errors import NotFoundError
 from podium.sweep.values.states import TrialState
@@ -121,9 +122,9 @@ def forget(connection: Connection, keep: Sequence[str]) -> None:
 
 
 def all_of(connection: Connection) -> list[DeviceRow]:
-    """All devices, with the trial in the slot and the ensemble members."""
+    """All devices, with the trial in the slot and the ensemble members: those of the head first, then node by node."""
     running, members = _running(connection), _members(connection)
-    statement = select(devices).order_by(devices.c.kind.desc(), devices.c.position)
+    rows = connection.execute(select(devices).order_by(devices.c.kind.desc(), devices.c.position)).all()
     return [
         DeviceRow(
             id=row.id,
@@ -139,7 +140,7 @@ def all_of(connection: Connection) -> list[DeviceRow]:
             members=tuple(members.get(row.id, ())),
             changed_at=row.changed_at,
         )
-        for row in connection.execute(statement)
+        for row in sorted(rows, key=lambda row: node_name(row.id))
     ]
 
 

@@ -995,7 +995,7 @@ export interface paths {
         };
         /**
          * Read Timeline
-         * @description Attempts and gaps of each device. Short attempts are merged; totals count each one.
+         * @description Attempts and gaps of each device, node by node. Short attempts are merged; totals count each one.
          */
         get: operations["read_timeline_api_v1_timeline_get"];
         put?: never;

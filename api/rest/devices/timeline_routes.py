@@ -30,6 +30,7 @@ from podium.api.rest.schemas.base_schema import View
 from podium.db.queries import busy_intervals
 from podium.db.queries.busy_intervals import BusyRow, TimelineInterval
 from podium.db.stores import device_history, devices, sweeps
+from podium.sweep.values.device import node_name
 from podium.sweep.values.errors import BadRequestError
 
 router = APIRouter(prefix="/api/v1", tags=["devices"])
@@ -145,7 +146,7 @@ def read_timeline(
     ] = None,
     service: ServiceContext = context,
 ) -> TimelineView:
-    """Attempts and gaps of each device. Short attempts are merged; totals count each one."""
+    """Attempts and gaps of each device, node by node. Short attempts are merged; totals count each one."""
     now = time.time()
     with service.database.read() as connection:
         stretch = _stretch(connection, since, until, sweep_id=sweep, now=now)
@@ -153,9 +154,9 @@ def read_timeline(
         present = {row.id: row for row in devices.all_of(connection)}
         removed = [name for name in device_history.known(connection) if name not in present]
         found = []
-        for device_id in [*present, *removed]:
+        for device_id in sorted([*present, *removed], key=node_name):
             row = present.get(device_id)
-            kind, node = (device_id.partition("-")[0], "") if row is None else (row.kind, row.node)
+            kind, node = (device_id.rpartition(":")[2].partition("-")[0], "") if row is None else (row.kind, row.node)
             view = _device(connection, device_id, stretch, now=now, seen_at=seen_at)
             if row is not None or view.attempts or view.reasons:
                 found.append(view.model_copy(update={"kind": kind, "node": node, "present": row is not None}))

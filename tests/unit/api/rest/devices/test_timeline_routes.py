@@ -239,6 +239,18 @@ def test_stopped_scheduler_records_its_stop(service: ServiceRig) -> None:
     assert states(service)[6:] == ["down", "starting", "gone"]
 
 
+def test_devices_are_shown_node_by_node_those_of_the_head_first(service: ServiceRig, client: TestClient) -> None:
+    for device_id in ("c:cpu-0", "cpu-0", "b:cpu-0", "b:gpu-1"):
+        device(service, "ready", "no sweep is running", T, device_id)
+    recorder = DatabaseRecorder(service.database)
+    recorder.forget_devices(["c:cpu-0", "cpu-0", "b:cpu-0"])
+    found = read(client)["devices"]
+    assert [each["id"] for each in found] == ["cpu-0", "b:cpu-0", "b:gpu-1", "c:cpu-0"]
+    assert [each["kind"] for each in found] == ["cpu", "cpu", "gpu", "cpu"]
+    assert [each["present"] for each in found] == [True, True, False, True]
+    assert [each["id"] for each in client.get("/api/v1/devices").json()] == ["cpu-0", "b:cpu-0", "c:cpu-0"]
+
+
 def test_removed_device_is_shown_while_the_interval_has_data_of_it(service: ServiceRig, client: TestClient) -> None:
     device(service, "ready", "no sweep is running", T)
     recorder = DatabaseRecorder(service.database)
