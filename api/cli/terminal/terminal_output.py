@@ -16,7 +16,7 @@ PIPED_COLUMNS = 200  # width of output to a file or pipe: folded lines are hard 
 _COLORS = {
     "finished": "green", "ready": "green", "active": "green", "running": "cyan", "busy": "cyan", "building": "cyan",
     "warming": "cyan", "pruned": "yellow", "degraded": "yellow", "suspect": "yellow", "restarting": "yellow",
-    "paused": "yellow", "stopping": "yellow", "leaving": "yellow", "silent": "red",
+    "paused": "yellow", "stopping": "yellow", "leaving": "yellow", "silent": "yellow",
     "drained": "yellow", "failed": "red", "lost": "red", "below_quorum": "red", "open": "red", "cancelled": "magenta",
 }  # fmt: skip
 _NUMBER = re.compile(r"[-+–]?[\d.,]*(e[-+]\d+)?( %)?")

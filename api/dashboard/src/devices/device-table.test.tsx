@@ -14,7 +14,12 @@ const DEVICE = {
 function show(changes: Partial<Device> = {}, line = lineFixture("cpu-0")) {
   const device = { ...DEVICE, ...changes };
   const lines = new Map([[line.id, line]]);
-  render(<DeviceTable devices={[device]} lines={lines} range="in the last hour" now={NOW} mayDrain={false} />);
+  render(
+    <DeviceTable
+      {...{ lines, mayDrain: false, now: NOW, range: "in the last hour" }}
+      machines={[{ name: "head", node: null, devices: [device] }]}
+    />,
+  );
 }
 const cells = () =>
   within(screen.getAllByRole("row")[1] as HTMLElement)

@@ -5,17 +5,19 @@ import type { DeviceLine } from "../timeline/segments";
 import { StateBadge } from "../widgets/state-badge";
 import { type Device, placeOf } from "./device";
 import { DrainControls } from "./drain-controls";
+import { HEAD, type Machine, NodeHeading } from "./nodes";
 import "./devices.css";
 
 type Props = {
-  devices: readonly Device[];
+  machines: readonly Machine[]; // with headings if there are nodes
   lines: ReadonlyMap<string, DeviceLine>; // by device, once the timeline has loaded
   range: string; // for example "the last hour"
   now: number;
   mayDrain: boolean;
 };
 
-export function DeviceTable({ devices, lines, range, now, mayDrain }: Props) {
+export function DeviceTable({ machines, lines, range, now, mayDrain }: Props) {
+  const grouped = machines.some(machine => machine.name !== HEAD);
   return (
     <table className="devices-table">
       <thead>
@@ -32,41 +34,44 @@ export function DeviceTable({ devices, lines, range, now, mayDrain }: Props) {
           )}
         </tr>
       </thead>
-      <tbody>
-        {devices.map(device => (
-          <tr key={device.id}>
-            <th scope="row" className="devices-name">
-              {device.id}
-              <span className="devices-hint" title={identity(device)}>
-                {placeOf(device, devices)}
-              </span>
-            </th>
-            <td data-name="State">
-              <div>
-                <State device={device} now={now} />
-              </div>
-            </td>
-            <td data-name="Trial">
-              <div>
-                <Running device={device} now={now} />
-              </div>
-            </td>
-            <td data-name="Ensemble members">
-              <Members device={device} />
-            </td>
-            <td data-name={`Busy ${range}`}>
-              <div>
-                <Busy line={lines.get(device.id)} />
-              </div>
-            </td>
-            {mayDrain && (
-              <td className="devices-actions">
-                <DrainControls device={device} />
+      {machines.map(machine => (
+        <tbody key={machine.name}>
+          {grouped && <NodeHeading machine={machine} now={now} columns={mayDrain ? 6 : 5} />}
+          {machine.devices.map(device => (
+            <tr key={device.id}>
+              <th scope="row" className="devices-name">
+                {device.id}
+                <span className="devices-hint" title={identity(device)}>
+                  {placeOf(device)}
+                </span>
+              </th>
+              <td data-name="State">
+                <div>
+                  <State device={device} now={now} />
+                </div>
               </td>
-            )}
-          </tr>
-        ))}
-      </tbody>
+              <td data-name="Trial">
+                <div>
+                  <Running device={device} now={now} />
+                </div>
+              </td>
+              <td data-name="Ensemble members">
+                <Members device={device} />
+              </td>
+              <td data-name={`Busy ${range}`}>
+                <div>
+                  <Busy line={lines.get(device.id)} />
+                </div>
+              </td>
+              {mayDrain && (
+                <td className="devices-actions">
+                  <DrainControls device={device} />
+                </td>
+              )}
+            </tr>
+          ))}
+        </tbody>
+      ))}
     </table>
   );
 }

@@ -8,11 +8,9 @@ export function isDrained(device: Device): boolean {
   return device.state === "drained";
 }
 
-/** "CPU slot 0", with a shortened node name if there are several nodes; Ray's node names are long. */
-export function placeOf(device: Device, all: readonly Device[]): string {
-  const place = `${kindName(device.kind)} ${device.position}`;
-  const several = all.some(other => other.node !== device.node);
-  return several ? `${place} on ${device.node.slice(0, 8)}` : place;
+/** "CPU slot 0" */
+export function placeOf(device: Device): string {
+  return `${kindName(device.kind)} ${device.position}`;
 }
 
 export function kindName(kind: string): string {

@@ -62,7 +62,7 @@ const TIMELINE = {
 
 let sent: { path: string; body: unknown }[];
 
-function open(role: string, device: object = DEVICE, path = "/devices") {
+function open(role: string, device: object = DEVICE, path = "/devices", nodes: object[] = []) {
   sent = [];
   window.history.replaceState(null, "", path);
   vi.stubGlobal("fetch", async (request: Request) => {
@@ -72,6 +72,7 @@ function open(role: string, device: object = DEVICE, path = "/devices") {
       return Response.json(device);
     }
     if (where === "/session") return Response.json({ name: "ann", role, expires_at: null });
+    if (where === "/nodes") return Response.json(nodes);
     return Response.json(where === "/timeline" ? TIMELINE : [device]);
   });
   render(
@@ -94,6 +95,13 @@ test("a device shows its state, its idle reason and its ensemble members", async
   );
   expect(await within(row).findByText("25 %")).toBeVisible();
   expect(screen.queryByRole("button", { name: "Drain cpu-0" })).toBeNull();
+});
+
+test("devices are grouped by machine once a node has joined", async () => {
+  const reported_at = new Date((NOW - 1) * 1000).toISOString();
+  open("viewer", DEVICE, "/devices", [{ ...{ name: "b", state: "ready", address: "10.0.0.6", reported_at } }]);
+  expect(await screen.findByRole("rowheader", { name: "head" })).toBeVisible();
+  expect(screen.getByRole("rowheader", { name: /^b.*10\.0\.0\.6/ })).toBeVisible();
 });
 
 test("the timeline describes its figures and can be shown as a table with links", async () => {

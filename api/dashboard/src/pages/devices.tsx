@@ -4,6 +4,7 @@ import { useEffect } from "react";
 import { api, done } from "../api";
 import type { Device } from "../devices/device";
 import { DeviceTable } from "../devices/device-table";
+import { machinesOf, type Node } from "../devices/nodes";
 import { formatCount, formatDuration, formatShare } from "../format";
 import { keys } from "../query-keys";
 import { Reasons } from "../timeline/idle-reasons";
@@ -27,11 +28,17 @@ const RANGES = [
   { key: "7d", name: "7 d", seconds: 604_800, label: "in the last 7 d" },
 ] as const;
 const HOUR = RANGES[1];
+const NODES_MS = 5_000; // silence is no event
 
 export function DevicesPage() {
   const devices = useQuery({
     queryKey: keys.devices("now"),
     queryFn: ({ signal }) => done(api.GET("/api/v1/devices", { signal })),
+  });
+  const nodes = useQuery<Node[]>({
+    queryKey: keys.devices("nodes"),
+    refetchInterval: query => (query.state.data?.length ? NODES_MS : false),
+    queryFn: ({ signal }) => done(api.GET("/api/v1/nodes", { signal })),
   });
   const [key] = useQueryState("range");
   const range = RANGES.find(each => each.key === key) ?? HOUR;
@@ -66,7 +73,12 @@ export function DevicesPage() {
             />
           ) : (
             <>
-              <Now devices={found} fetched={timeline.data} rangeText={state.span ? "in view" : range.label} />
+              <Now
+                devices={found}
+                nodes={nodes.data ?? []}
+                fetched={timeline.data}
+                rangeText={state.span ? "in view" : range.label}
+              />
               <Panel
                 title="Timeline"
                 hint="Bars are trials; shaded areas are idle time by reason. Drag, or press + and −, to zoom."
@@ -88,9 +100,14 @@ export function DevicesPage() {
   );
 }
 
-type NowProps = { devices: readonly Device[]; fetched: Fetched | undefined; rangeText: string };
+type NowProps = {
+  devices: readonly Device[];
+  nodes: readonly Node[];
+  fetched: Fetched | undefined;
+  rangeText: string;
+};
 
-function Now({ devices, fetched, rangeText }: NowProps) {
+function Now({ devices, nodes, fetched, rangeText }: NowProps) {
   const now = useNow() / 1000 + (fetched?.aheadS ?? 0);
   const mayDrain = useSession()?.role === "admin";
   const lines = new Map(fetched?.view.devices.map(line => [line.id, line]));
@@ -116,7 +133,13 @@ function Now({ devices, fetched, rangeText }: NowProps) {
         </Stats>
       </div>
       <Panel flush>
-        <DeviceTable devices={devices} lines={lines} range={rangeText} now={now} mayDrain={mayDrain} />
+        <DeviceTable
+          machines={machinesOf(devices, nodes)}
+          lines={lines}
+          range={rangeText}
+          now={now}
+          mayDrain={mayDrain}
+        />
       </Panel>
     </>
   );

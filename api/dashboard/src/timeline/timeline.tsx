@@ -142,7 +142,9 @@ function Chart({ view, lanes, shown, limits, sweepId, matching, onSpan }: ChartP
       <ul className="timeline-names" aria-hidden="true">
         {view.devices.map(line => (
           <li key={line.id} style={{ height: lane }}>
-            <span className={line.present ? "timeline-name" : "timeline-name timeline-gone"}>{line.id}</span>
+            <span className={line.present ? "timeline-name" : "timeline-name timeline-gone"} title={line.id}>
+              {line.id}
+            </span>
             <span className="timeline-share">{formatShare(line.busy_share, 0)}</span>
           </li>
         ))}

@@ -20,6 +20,8 @@ const STATE_STYLES: Record<string, StateStyle> = {
   degraded: { tone: "pruned", icon: "▲" },
   suspect: { tone: "pruned", icon: "▲" },
   half_open: { tone: "pruned", icon: "▲" },
+  leaving: { tone: "pruned", icon: "◐" },
+  silent: { tone: "pruned", icon: "▲" },
   drained: { tone: "pruned", icon: "❚❚" },
   finished: { tone: "finished", icon: "✓" },
   ready: { tone: "finished", icon: "✓" },
