@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
 import tempfile
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from podium.sweep.values.errors import DataDirectoryError
 
 _FIGURES = ".figures.json"
 ARTIFACTS = "artifacts"  # folder of an attempt, and prefix of the names of its files
+_ATTEMPT = re.compile(r"([1-9][0-9]*)(-[0-9a-f]{8})?")  # the name of the folder of an attempt; group 1: its number
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +204,20 @@ class AttemptDirectory:
         return self.root / "predictions.safetensors"
 
     def earlier(self, attempt: int) -> list[AttemptDirectory]:
-        """The folders of the earlier attempts of the trial, newest first; `attempt` is the number of this one."""
-        return [AttemptDirectory(self.root.parent / str(number)) for number in range(attempt - 1, 0, -1)]
+        """The existing folders of the earlier attempts of the trial, newest first; `attempt` is the number of this one.
+
+        Several have the same number if a backup of the database was restored; they are ordered by modification time.
+        """
+        found: list[tuple[int, int, str]] = []
+        try:
+            with os.scandir(self.root.parent) as entries:
+                for entry in entries:
+                    match = _ATTEMPT.fullmatch(entry.name)
+                    if match and int(match[1]) < attempt:
+                        found.append((int(match[1]), entry.stat().st_mtime_ns, entry.path))
+        except OSError:  # the attempt starts without a checkpoint
+            return []
+        return [AttemptDirectory(Path(path)) for _, _, path in sorted(found, reverse=True)]
 
     def prepare(self) -> None:
         self.root.mkdir(parents=True, exist_ok=True)

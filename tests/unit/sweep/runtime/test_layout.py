@@ -51,6 +51,18 @@ def test_attempt_folder_contains_all_paths_of_its_process(tmp_path: Path) -> Non
     assert {file.parent for file in files} == {attempt.root} and len(set(files)) == 6
 
 
+def test_folders_of_earlier_attempts_are_found_with_and_without_nonce(tmp_path: Path) -> None:
+    for name in ("2", "10-00000000", "9-fedcba98", "1", "9-01234567", "11-00000000", "12"):
+        (tmp_path / name).mkdir()
+    for name in ("3-short", "4-0123456789", "5-ABCDEF01", "-00000000", "07", "0", "6-", "x", "٣", ".8.tmp"):
+        (tmp_path / name).mkdir()
+    os.utime(tmp_path / "9-fedcba98", (1, 1))  # of the same number, but older
+    earlier = AttemptDirectory(tmp_path / "11-00000000").earlier(11)
+    assert [folder.root.name for folder in earlier] == ["10-00000000", "9-01234567", "9-fedcba98", "2", "1"]
+    assert AttemptDirectory(tmp_path / "1").earlier(1) == []
+    assert AttemptDirectory(tmp_path / "missing" / "3").earlier(3) == []
+
+
 @pytest.fixture
 def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RuntimeDirectory:
     """The runtime directory of a data directory in `tmp_path`."""

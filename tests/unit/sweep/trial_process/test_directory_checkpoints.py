@@ -49,6 +49,16 @@ def test_checkpoint_of_another_trial_is_skipped(tmp_path: Path, attempts: list[A
     assert _text(directory_checkpoints.newest(attempts[2], 3, "me")) == "a"
 
 
+def test_checkpoint_of_another_owner_with_the_same_number_is_skipped(tmp_path: Path) -> None:
+    """A restored backup of the database repeats the numbers of attempts: their folders differ by nonce."""
+    before, after, second = (AttemptDirectory(tmp_path / name) for name in ("1-bbbbbbbb", "1-aaaaaaaa", "2-cccccccc"))
+    for attempt in (after, before, second):
+        attempt.prepare()
+    directory_checkpoints.save(_source(tmp_path, "after"), after, 1, "me")
+    directory_checkpoints.save(_source(tmp_path, "before"), before, 1, "another")
+    assert _text(directory_checkpoints.newest(second, 2, "me")) == "after"
+
+
 def test_interrupted_copy_is_never_found(
     tmp_path: Path, attempts: list[AttemptDirectory], monkeypatch: pytest.MonkeyPatch
 ) -> None:
