@@ -104,7 +104,7 @@ def drive(search: Search, recorder: DatabaseRecorder, sweep_id: int, trials: int
 
     def placed(planned: TrialPlan) -> AttemptPlaced:
         key = AttemptKey(planned.number + 1, 1)
-        return AttemptPlaced(key, sweep_id, planned.number, "cpu-0", "node", time.time())
+        return AttemptPlaced(key, sweep_id, planned.number, "cpu-0", "node", time.time(), "00000001")
 
     current = plan_next()
     recorder.commit([placed(current)])

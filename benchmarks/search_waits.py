@@ -172,7 +172,7 @@ def _history(sweep_id: int, method: str, count: int) -> Iterator[list[Change]]:
             params: Params = {name: (x * (index + 1)) % 1.0 for index, name in enumerate("abcdefgx")}
             ended = Ended(key, TrialState.FINISHED, 1.0, 2.0, value=x, exit="0", pid=1, values=(x,))
             batch.append(TrialPlanned(key.trial_id, sweep_id, number, params, method, {}, 1.0))
-            batch.append(AttemptPlaced(key, sweep_id, number, "cpu-0", "node", 1.0))
+            batch.append(AttemptPlaced(key, sweep_id, number, "cpu-0", "node", 1.0, "00000001"))
             batch.append(AttemptEnded(ended, sweep_id, number, TrialState.FINISHED))
         yield batch
 

@@ -227,7 +227,7 @@ def _changes(kind: int, trial_id: int, sweep_id: int, number: int) -> list[Chang
         params: Params = {"seconds": 3600.0, "x": x, "y": y, "z": z}
         return [TrialPlanned(trial_id, sweep_id, number, params, "tpe", {}, at)]
     if kind == _PLACED:
-        return [AttemptPlaced(key, sweep_id, number, "cpu-0", "node", at)]
+        return [AttemptPlaced(key, sweep_id, number, "cpu-0", "node", at, "00000001")]
     if kind == _STARTED:
         return [AttemptStarted(Started(key, 4321, at, "", "cpu"))]
     if kind == _MEASURED:

@@ -59,6 +59,7 @@ class MemoryTrial:
     reports: dict[int, float] = field(default_factory=dict)
     attempts: dict[int, Ended | None] = field(default_factory=dict)
     devices: list[str] = field(default_factory=list)
+    nonces: list[str] = field(default_factory=list)  # of the attempts, in order
     requested: TrialRequest | None = None
     forgiven: int = 0
     ended_at: float | None = None
@@ -83,7 +84,7 @@ class MemoryTrial:
             failed[-1].cause if failed else None, failed[-1].message if failed else "",
             self.placed_at if runs else None, self.seen_at if runs else None,
             self.values, dict(self.constraints), copy.deepcopy(self.distributions),
-            self.devices[-1] if runs else None,
+            self.devices[-1] if runs else None, self.nonces[-1] if runs else "",
         )  # fmt: skip
 
 
@@ -328,6 +329,7 @@ class MemoryRecorder:
             raise DatabaseError(f"attempt {change.key} is there already")
         trial.attempts[change.key.attempt] = None
         trial.devices.append(change.device_id)
+        trial.nonces.append(change.nonce)
         trial.placed_at = trial.seen_at = change.at
         if trial.state is TrialState.WAITING:
             trial.state, trial.attempt = TrialState.RUNNING, change.key.attempt

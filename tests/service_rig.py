@@ -90,6 +90,11 @@ def _share_routes(app: FastAPI) -> FastAPI:
     return app
 
 
+def nonce(number: int, attempt: int = 1) -> str:
+    """The nonce of the folder of an attempt: another one for each."""
+    return f"{number:04x}{attempt:04x}"
+
+
 def new_version(trial_ids: list[int], **options: Any) -> NewVersion:
     """A version of these trials as `version_building` would decide it: two classes, three features."""
     members = len(trial_ids)
@@ -187,7 +192,7 @@ class ServiceRig:
         plan = TrialPlanned(trial_id, sweep_id, number, params or {"lr": 0.01}, "random", {}, AT)
         self.commit(
             replace(plan, **(planned or {})),
-            AttemptPlaced(key, sweep_id, number, device, "node", AT + 1),
+            AttemptPlaced(key, sweep_id, number, device, "node", AT + 1, nonce(number, 1)),
             AttemptStarted(Started(key, 4321, AT + 1, "", "cpu")),
         )
         if log is not None:

@@ -90,6 +90,7 @@ def stored_trials(connection: Connection, sweep_id: int, trial_id: int | None = 
             placed_at=placed[row.id][0] if row.id in placed else None,
             seen_at=placed[row.id][1] if row.id in placed else None,
             placed_on=placed[row.id][2] if row.id in placed else None,
+            nonce=placed[row.id][3] if row.id in placed else "",
             values=tuple(notes.values[row.id].values()) if row.id in notes.values else None,
             constraints=notes.constraints.get(row.id, {}),
             distributions=distributions.get(row.id, {}),
@@ -98,8 +99,8 @@ def stored_trials(connection: Connection, sweep_id: int, trial_id: int | None = 
     )
 
 
-def _open_attempts(connection: Connection, which: ColumnElement[bool]) -> dict[int, tuple[float, float, str]]:
-    """For each trial with an open attempt: when it was placed, its last report, and its device."""
+def _open_attempts(connection: Connection, which: ColumnElement[bool]) -> dict[int, tuple[float, float, str, str]]:
+    """For each trial with an open attempt: when it was placed, its last report, its device, and its nonce."""
     running = which & (trials.c.state == TrialState.RUNNING.value)
     heard = (
         select(func.max(metric_table.c.at))
@@ -112,8 +113,11 @@ def _open_attempts(connection: Connection, which: ColumnElement[bool]) -> dict[i
             attempts.c.started_at,
             func.coalesce(heard, attempts.c.started_at).label("heard"),
             attempts.c.device_id,
+            attempts.c.nonce,
         )
         .join(trials, (trials.c.id == attempts.c.trial_id) & (trials.c.attempt == attempts.c.number))
         .where(running, attempts.c.ended_at.is_(None))
     )
-    return {row.trial_id: (row.started_at, row.heard, row.device_id) for row in connection.execute(statement)}
+    return {
+        row.trial_id: (row.started_at, row.heard, row.device_id, row.nonce) for row in connection.execute(statement)
+    }

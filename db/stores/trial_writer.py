@@ -41,7 +41,7 @@ _PLAN = DriverStatement(
     ),
 )  # fmt: skip
 _PARAMS = DriverStatement(insert(trial_params), ("trial_id", "name", "number", "value", "distribution"))
-_ATTEMPT = DriverStatement(insert(attempts), ("trial_id", "number", "device_id", "node", "started_at"))
+_ATTEMPT = DriverStatement(insert(attempts), ("trial_id", "number", "device_id", "node", "started_at", "nonce"))
 _PLACE = DriverStatement(
     update(trials)
     .where(trials.c.id == bindparam("b_id"), trials.c.state == TrialState.WAITING.value)
@@ -144,6 +144,7 @@ def place(connection: Connection, placed: Sequence[AttemptPlaced]) -> None:
                 "device_id": item.device_id,
                 "node": item.node,
                 "started_at": item.at,
+                "nonce": item.nonce,
             }
             for item in placed
         ],

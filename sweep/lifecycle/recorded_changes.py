@@ -44,6 +44,7 @@ class AttemptPlaced:
     device_id: str
     node: str
     at: float
+    nonce: str  # of its folder
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ class StoredTrial:
         default_factory=dict
     )  # of parameters that the sweep file does not name
     placed_on: str | None = None  # of an attempt that has not ended: its device
+    nonce: str = ""  # and the nonce of its folder
 
     def __post_init__(self) -> None:
         if self.values is None and self.value is not None:

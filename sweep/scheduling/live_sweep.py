@@ -188,11 +188,11 @@ class LiveSweep:
         if trial in self._ready:
             self._ready.remove(trial)
 
-    def place(self, trial: LiveTrial, device_id: str, now_s: float) -> None:
+    def place(self, trial: LiveTrial, device_id: str, now_s: float, nonce: str) -> None:
         """Place the next attempt of a trial on a device."""
         self._ready.remove(trial)
         self.account.start(now_s)
-        trial.place(device_id, now_s)
+        trial.place(device_id, now_s, nonce)
         self.devices.add(trial)
 
     def adopt(self, trial: LiveTrial, device_id: str, now_s: float) -> None:

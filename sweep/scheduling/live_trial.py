@@ -39,6 +39,7 @@ class LiveTrial:
     avoided_node: str | None = None  # with which the last attempt was lost
     avoided_until_s: float = 0.0  # monotonic
     placed_on: str | None = None  # the device of an attempt that had not ended when this scheduler started
+    nonce: str = ""  # of the folder of the current attempt
     placed_s: float = 0.0  # when the current attempt got its device; monotonic
     ran_s: float = 0.0  # how long the attempt had run when this scheduler found it
     seen_s: float = 0.0  # of that, up to its last sign of life
@@ -56,7 +57,7 @@ class LiveTrial:
         """A trial from the database, read at `at` (seconds since the epoch)."""
         by_client = stored.sampler == CLONED or 0 < stored.attempt == stored.forgiven
         trial = cls._stored(sweep_id, stored, stored.forgiven, by_client)
-        trial.placed_on = stored.placed_on
+        trial.placed_on, trial.nonce = stored.placed_on, stored.nonce
         if stored.placed_at is not None:
             trial.ran_s = max(0.0, at - stored.placed_at)
             trial.seen_s = min(trial.ran_s, max(0.0, (stored.seen_at or 0.0) - stored.placed_at))
@@ -100,9 +101,10 @@ class LiveTrial:
         """Record that the last attempt was lost together with its node."""
         self.avoided_node = node
 
-    def place(self, device_id: str, now_s: float) -> None:
+    def place(self, device_id: str, now_s: float, nonce: str) -> None:
         """Place the next attempt on a device."""
         self.attempt += 1
+        self.nonce = nonce
         self.ran_s = self.seen_s = 0.0
         self.started = None
         self.adopt(device_id, now_s)

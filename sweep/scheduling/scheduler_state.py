@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 from podium.sweep.runtime.layout import DataDirectory
@@ -16,13 +17,14 @@ from podium.sweep.scheduling.live_trial import LiveTrial
 class SchedulerState:
     """Everything that decisions depend on. Each owner changes only through its own methods."""
 
-    def __init__(self, data: DataDirectory, last_trial_id: int) -> None:
+    def __init__(self, data: DataDirectory, last_trial_id: int, chance: random.Random | None = None) -> None:
         self.sweeps = ActiveSweeps(last_trial_id)
         self.ledger = DeviceLedger()
         self.availability = DeviceAvailability(self.ledger)
         self.shares = FairShare()
         self.disk = DiskGate()
         self.data = data
+        self._chance = chance or random.Random()  # noqa: S311 - the nonces are no secrets
         self._stopping = False
 
     @property
@@ -33,6 +35,10 @@ class SchedulerState:
     def stop(self) -> None:
         """The service is stopping."""
         self._stopping = True
+
+    def new_nonce(self) -> str:
+        """A nonce for the folder of an attempt: after a restored backup, attempts get the same numbers again."""
+        return f"{self._chance.getrandbits(32):08x}"
 
     def folder_of(self, trial: LiveTrial) -> Path:
         """The folder of a trial's current attempt."""

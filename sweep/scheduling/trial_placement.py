@@ -54,7 +54,7 @@ def _claims(state: SchedulerState, ready: Iterable[int], now_s: float) -> list[C
 
 def _start(state: SchedulerState, slot: Slot, sweep: LiveSweep, trial: LiveTrial, now: Instant) -> Decision:
     device = slot.device
-    sweep.place(trial, device.device_id, now.monotonic_s)
+    sweep.place(trial, device.device_id, now.monotonic_s, state.new_nonce())
     slot.run(trial, assignment_of(sweep, trial, state.data, slot.device))
     decision = Decision(changes=state.availability.begin(slot, now.wall_s))
     if sweep.state is SweepState.QUEUED:
@@ -62,7 +62,7 @@ def _start(state: SchedulerState, slot: Slot, sweep: LiveSweep, trial: LiveTrial
     elif sweep.state is SweepState.STOPPING:
         decision.changes.extend(sweep.explain(None, now.wall_s))
     decision.changes.append(
-        AttemptPlaced(trial.key, sweep.sweep_id, trial.number, device.device_id, device.node, now.wall_s)
+        AttemptPlaced(trial.key, sweep.sweep_id, trial.number, device.device_id, device.node, now.wall_s, trial.nonce)
     )
     return decision
 

@@ -140,7 +140,7 @@ def planned(trial_id: int = 1, number: int = 0, params: Params | None = None, sw
 
 
 def placed(attempt: int = 1, trial_id: int = 1) -> AttemptPlaced:
-    return AttemptPlaced(AttemptKey(trial_id, attempt), 1, trial_id - 1, "cpu-0", "node", 12.0)
+    return AttemptPlaced(AttemptKey(trial_id, attempt), 1, trial_id - 1, "cpu-0", "node", 12.0, f"{attempt:08x}")
 
 
 def ended(
@@ -375,6 +375,15 @@ def test_open_attempt_has_its_placement_and_last_heartbeat_times(store: Store) -
     assert (store.trial().placed_at, store.trial().seen_at) == (12.0, 14.0)
     store.commit(ended(value=0.5))
     assert (store.trial().placed_at, store.trial().seen_at) == (None, None)
+
+
+def test_open_attempt_has_the_nonce_of_its_folder(store: Store) -> None:
+    store.commit(planned(), placed())
+    assert store.trial().nonce == placed().nonce
+    store.commit(ended(1, FAILED, WAITING, cause=Cause.SIGNAL))
+    assert store.trial().nonce == "", "the next attempt gets its own"
+    store.commit(placed(2))
+    assert store.trial().nonce == placed(2).nonce != placed(1).nonce
 
 
 def test_changes_by_clients_are_reported_for_known_sweeps(store: Store) -> None:

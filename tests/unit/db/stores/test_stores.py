@@ -55,7 +55,7 @@ def planned(trial_id: int = 1, number: int = 0, **params: object) -> TrialPlanne
 
 
 def placed(attempt: int = 1, trial_id: int = 1, at: float = 12.0) -> AttemptPlaced:
-    return AttemptPlaced(AttemptKey(trial_id, attempt), 1, trial_id - 1, "cpu-0", "node", at)
+    return AttemptPlaced(AttemptKey(trial_id, attempt), 1, trial_id - 1, "cpu-0", "node", at, f"{attempt:08x}")
 
 
 def ended(

@@ -32,7 +32,7 @@ from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Ended, Saved
 from podium.sweep.values.states import TrialState
 from tests.rig import Rig
-from tests.service_rig import AT, ServiceRig, assert_problem
+from tests.service_rig import AT, ServiceRig, assert_problem, nonce
 
 REASON = "its weights were not kept: keep.models is 2"
 VALUES = (0.5, 0.9, 0.7, 0.9, 0.1)
@@ -136,7 +136,7 @@ def test_weights_of_retried_trial_are_distinct_from_removed_ones(
     second.model.write_bytes(b"weights")
     service.commit(
         TrialRetried(trial_id, sweep_id, 0, AT + 5),
-        AttemptPlaced(key, sweep_id, 0, "cpu-0", "node", AT + 6),
+        AttemptPlaced(key, sweep_id, 0, "cpu-0", "node", AT + 6, nonce(0, 2)),
         ArtifactSaved(Saved(key, "model.safetensors", "b" * 64, 7)),
         AttemptEnded(Ended(key, TrialState.FINISHED, AT + 7, AT + 7, value=0.5), sweep_id, 0, TrialState.FINISHED),
     )
@@ -185,7 +185,7 @@ def test_weights_of_all_attempts_are_removed(service: ServiceRig, retention: Ret
     second.model.write_bytes(b"weights")
     service.commit(
         AttemptEnded(Ended(AttemptKey(2, 1), TrialState.CANCELLED, AT, AT), sweep_id, 1, TrialState.WAITING),
-        AttemptPlaced(key, sweep_id, 1, "cpu-0", "node", AT + 1),
+        AttemptPlaced(key, sweep_id, 1, "cpu-0", "node", AT + 1, nonce(1, 2)),
         ArtifactSaved(Saved(key, "model.safetensors", "a" * 64, 7)),
         AttemptEnded(Ended(key, TrialState.FINISHED, AT, AT, value=0.1), sweep_id, 1, TrialState.FINISHED),
     )

@@ -28,7 +28,7 @@ from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Ended
 from podium.sweep.values.states import TrialState
 from tests.fakes import FakeClock
-from tests.service_rig import ServiceRig, assert_problem
+from tests.service_rig import ServiceRig, assert_problem, nonce
 
 NOW = time.time()
 T = float(round(NOW - 3000.0))  # within the hour shown by default
@@ -64,7 +64,7 @@ def trial(service: ServiceRig, sweep_id: int, start: float, end: float | None, *
 def trial_changes(trial_id: int, sweep_id: int, start: float, end: float | None, **options: Any) -> Iterator[Change]:
     key = AttemptKey(trial_id, 1)
     yield TrialPlanned(trial_id, sweep_id, trial_id, {}, "random", {}, options.get("planned", start - 100))
-    yield AttemptPlaced(key, sweep_id, trial_id, options.get("device", "cpu-0"), "node", start)
+    yield AttemptPlaced(key, sweep_id, trial_id, options.get("device", "cpu-0"), "node", start, nonce(trial_id, 1))
     if end is not None:
         state = options.get("state", TrialState.FINISHED)
         cause = Cause.USER_ERROR if state is TrialState.FAILED else None

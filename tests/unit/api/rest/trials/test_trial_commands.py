@@ -19,7 +19,7 @@ from podium.sweep.lifecycle.recorded_changes import (
 )
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.states import SweepState, TrialState
-from tests.service_rig import AT, ServiceRig, assert_problem
+from tests.service_rig import AT, ServiceRig, assert_problem, nonce
 from tests.unit.api.rest.states import (
     CANCELLED,
     FAILED,
@@ -68,7 +68,7 @@ def test_each_failure_can_be_retried_once(client: TestClient, service: ServiceRi
     service.commit(TrialRetried(trial_id, sweep_id, 0, AT))
     assert client.post(url).json()["requested"] is None  # it waits again, so it cannot be retried
     key = AttemptKey(trial_id, 2)
-    service.commit(AttemptPlaced(key, sweep_id, 0, "cpu-0", "node", AT))
+    service.commit(AttemptPlaced(key, sweep_id, 0, "cpu-0", "node", AT, nonce(0, 2)))
     end_attempt(service, key, sweep_id, 0, TrialState.FAILED)
     assert client.post(url).json()["requested"] == "retry"
     assert kinds(service).count("trial.requested") == 2
