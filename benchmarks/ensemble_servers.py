@@ -125,10 +125,9 @@ def train(data_dir: Path, deadline_ms: float) -> list[str]:
             )
             client.wait_ensemble(built["id"])
             client.stop_ensemble(built["id"])
-        attempts = (
-            AttemptDirectory(DataDirectory(data_dir).attempt(sweep["id"], trial["number"], 1)) for trial in trials
-        )
-        return [str(attempt.model) for attempt in attempts]
+        folder = DataDirectory(data_dir).trials / str(sweep["id"])
+        attempts = [next((folder / str(trial["number"])).iterdir()) for trial in trials]  # each has one
+        return [str(AttemptDirectory(attempt).model) for attempt in attempts]
 
 
 @contextlib.contextmanager

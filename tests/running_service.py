@@ -17,7 +17,7 @@ import psutil
 from podium.api.client.client import Client
 from podium.api.client.readiness_responses import ComponentInfo
 from podium.ensemble.values.ensemble_states import EnsembleState
-from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
+from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory, RuntimeDirectory
 from podium.sweep.values.errors import ServiceError
 from podium.sweep.values.states import TERMINAL_SWEEP_STATES, SweepState
 from tests.doctor import assert_no_breaches
@@ -127,6 +127,11 @@ class RunningService:
         pid = self.component(name)["pid"]
         assert pid is not None, f"{name} is not running"
         return pid
+
+    def attempt(self, sweep_id: int, number: int) -> AttemptDirectory:
+        """The folder of the only attempt of a trial."""
+        (folder,) = (self.data.trials / str(sweep_id) / str(number)).iterdir()
+        return AttemptDirectory(folder)
 
     def kill(self, name: str) -> None:
         """SIGKILL a component, and wait until another process is ready in its place."""

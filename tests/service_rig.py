@@ -196,7 +196,7 @@ class ServiceRig:
             AttemptStarted(Started(key, 4321, AT + 1, "", "cpu")),
         )
         if log is not None:
-            folder = AttemptDirectory(self.data.attempt(sweep_id, number, 1))
+            folder = self.attempt(sweep_id, number)
             folder.prepare()
             folder.log.write_text(log)
         if model:
@@ -223,13 +223,17 @@ class ServiceRig:
             self.commit(AttemptEnded(ended, sweep_id, number, TrialState.FAILED, 2.0))
         return trial_id
 
+    def attempt(self, sweep_id: int, number: int, attempt: int = 1) -> AttemptDirectory:
+        """The folder of an attempt that was placed with `nonce(number, attempt)`."""
+        return AttemptDirectory(self.data.attempt(sweep_id, number, attempt, nonce(number, attempt)))
+
     def _objectives(self, sweep_id: int) -> tuple[tuple[str, str], ...]:
         with self.database.read() as connection:
             return sweeps.get(connection, sweep_id).objectives
 
     def _save_model(self, sweep_id: int, number: int, architecture: dict[str, Any]) -> str:
         """Save a model file with the header that an ensemble needs; returns its SHA-256."""
-        folder = AttemptDirectory(self.data.attempt(sweep_id, number, 1))
+        folder = self.attempt(sweep_id, number)
         folder.prepare()
         header = json.dumps({**ARCHITECTURE, **architecture})
         save_file({"number": np.full(1, number, np.float32)}, folder.model, {"architecture": header})

@@ -59,9 +59,16 @@ class UserRig:
         importlib.invalidate_caches()
         return importlib.import_module(name)
 
+    def key(self, number: int) -> str:
+        """The folder of the attempt of a trial, relative to `DataDirectory.trials`."""
+        return DataDirectory.attempt_key(1, number, 1, "0123abcd")
+
+    def attempt(self, number: int) -> AttemptDirectory:
+        return AttemptDirectory(self.data.trials / self.key(number))
+
     def trial(self, bundle: str, params: Mapping[str, Any], *, number: int = 0, **program: Any) -> Trial:
         """A trial whose function may be called; its attempt has a folder."""
-        directory = AttemptDirectory(self.data.attempt(1, number, 1))
+        directory = self.attempt(number)
         directory.prepare()
         assignment = Assignment(
             sweep_id=1, trial_id=number + 1, number=number, attempt=1, params=dict(params), seed=number,
@@ -82,23 +89,23 @@ class UserRig:
         return self.file(number)
 
     def file(self, number: int) -> ModelFile:
-        path = AttemptDirectory(self.data.attempt(1, number, 1)).model
+        path = self.attempt(number).model
         return ModelFile(str(path), sha256_of(path), 0, str(self.data.root))
 
     def files(self, number: int, value: float = 0.5) -> TrialFiles:
         """The trial as the database has it."""
-        directory = AttemptDirectory(self.data.attempt(1, number, 1))
+        directory = self.attempt(number)
         left = directory.predictions.exists()
         return TrialFiles(
-            number + 1, number, 1, TrialState.FINISHED, value, "maximize", 1, sha256_of(directory.model),
-            1 if left else None,
+            number + 1, number, 1, TrialState.FINISHED, value, "maximize", self.key(number),
+            sha256_of(directory.model), self.key(number) if left else None,
         )  # fmt: skip
 
     def header(self, number: int) -> dict[str, Any]:
         """The header of the model file."""
         from safetensors import safe_open
 
-        with safe_open(AttemptDirectory(self.data.attempt(1, number, 1)).model, framework="numpy") as file:
+        with safe_open(self.attempt(number).model, framework="numpy") as file:
             found: dict[str, Any] = json.loads((file.metadata() or {})["user_network"])
             return found
 

@@ -55,22 +55,22 @@ def leftovers(connection: Connection, data: DataDirectory) -> Iterator[Breach]:
 def _open_attempts(connection: Connection, data: DataDirectory) -> set[str]:
     """The folders of attempts that are running or have just ended."""
     query = (
-        "SELECT t.sweep_id, t.number, a.number AS attempt FROM attempts a JOIN trials t ON t.id = a.trial_id"
+        "SELECT t.sweep_id, t.number, a.number AS attempt, a.nonce FROM attempts a JOIN trials t ON t.id = a.trial_id"
         " JOIN sweeps s ON s.id = t.sweep_id"
         " WHERE a.ended_at IS NULL OR (a.state = 'cancelled' AND"
         " a.ended_at + coalesce(json_extract(s.spec, '$.limits.grace_s'), 5) > :going)"
     )
     rows = connection.execute(text(query), {"going": time.time() - RECENT_S})
-    return {data.attempt_key(row.sweep_id, row.number, row.attempt) for row in rows}
+    return {data.attempt_key(*row) for row in rows}
 
 
 def _lost_attempts(connection: Connection, data: DataDirectory) -> set[str]:
     """The folders of attempts that were lost with their slot: only the start of a scheduler removes these."""
     query = (
-        "SELECT t.sweep_id, t.number, a.number AS attempt FROM attempts a JOIN trials t ON t.id = a.trial_id"
+        "SELECT t.sweep_id, t.number, a.number AS attempt, a.nonce FROM attempts a JOIN trials t ON t.id = a.trial_id"
         " WHERE a.cause IN ('infrastructure', 'node_lost')"
     )
-    return {data.attempt_key(row.sweep_id, row.number, row.attempt) for row in connection.execute(text(query))}
+    return {data.attempt_key(*row) for row in connection.execute(text(query))}
 
 
 def _temporary(folder: Path) -> Iterator[Breach]:
@@ -132,21 +132,21 @@ def _rows_of_evaluations(connection: Connection, data: DataDirectory) -> Iterato
 
 def _not_kept(connection: Connection, data: DataDirectory) -> Iterator[Breach]:
     """Weights and artifacts that exist although they are not kept."""
-    for left in retention_plan.marked_for_removal(connection):
-        for folder in _attempts(left, data):
-            if folder.model.exists():
-                yield _remaining_files(left, folder.model, "the model is not retained, but its file exists")
-    for left in retention_plan.marked_for_removal(connection, files=retention_plan.FILES):
-        for folder in _attempts(left, data):
-            if folder.artifacts.exists():
-                yield _remaining_files(
-                    left, folder.artifacts, "the artifacts are not retained, but their folder exists"
-                )
+    for left, folder in _marked(connection, data, retention_plan.MODEL):
+        if folder.model.exists():
+            yield _remaining_files(left, folder.model, "the model is not retained, but its file exists")
+    for left, folder in _marked(connection, data, retention_plan.FILES):
+        if folder.artifacts.exists():
+            yield _remaining_files(left, folder.artifacts, "the artifacts are not retained, but their folder exists")
 
 
-def _attempts(left: retention_plan.RemovableFiles, data: DataDirectory) -> Iterator[AttemptDirectory]:
-    for attempt in range(1, left.attempt + 1):
-        yield AttemptDirectory(data.attempt(left.sweep_id, left.number, attempt))
+def _marked(
+    connection: Connection, data: DataDirectory, files: str
+) -> Iterator[tuple[retention_plan.RemovableFiles, AttemptDirectory]]:
+    """The trials with files marked for removal, with each of their attempts."""
+    marked = retention_plan.marked_for_removal(connection, files=files)
+    folders = retention_plan.folders_of(connection, marked)
+    return ((left, AttemptDirectory(data.trials / folder)) for left in marked for folder in folders[left.trial_id])
 
 
 def _remaining_files(left: retention_plan.RemovableFiles, path: Path, wrong: str) -> Breach:
@@ -162,8 +162,10 @@ def _remaining_files(left: retention_plan.RemovableFiles, path: Path, wrong: str
 def saved_artifacts(connection: Connection) -> Sequence[Row[Any]]:
     """The files of finished trials. Files of other trials may be removed, or newer than their rows."""
     query = (
-        "SELECT f.trial_id, f.name, f.attempt, f.sha256, f.size_bytes, t.sweep_id, t.number"
-        " FROM artifacts f JOIN trials t ON t.id = f.trial_id WHERE t.state = 'finished' ORDER BY f.trial_id"
+        "SELECT f.trial_id, f.name, f.attempt, f.sha256, f.size_bytes, t.sweep_id, t.number,"
+        " coalesce(a.nonce, '') AS nonce FROM artifacts f JOIN trials t ON t.id = f.trial_id"
+        " LEFT JOIN attempts a ON a.trial_id = f.trial_id AND a.number = f.attempt"
+        " WHERE t.state = 'finished' ORDER BY f.trial_id"
     )
     return connection.execute(text(query)).all()
 
@@ -178,7 +180,8 @@ def artifacts(rows: Sequence[Row[Any]], data: DataDirectory, say: Say) -> Iterat
         if time.monotonic() - said_s > _SAY_EVERY_S:
             said_s = time.monotonic()
             say(f"{index} of {len(rows)} artifacts hashed")
-        wrong = _artifact_problem(row, data.attempt(row.sweep_id, row.number, row.attempt) / row.name)
+        folder = data.attempt(row.sweep_id, row.number, row.attempt, row.nonce)
+        wrong = _artifact_problem(row, folder / row.name)
         if wrong:
             which = {"trial_id": row.trial_id, "attempt": row.attempt, "name": row.name}
             yield Breach("artifacts", which, wrong)

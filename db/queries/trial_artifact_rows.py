@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Connection, exists, select
+from sqlalchemy import Connection, Select, Table, exists, select
 
-from podium.db.schema.tables import artifacts, removed_artifacts
+from podium.db.schema.tables import artifacts, attempts, removed_artifacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +17,7 @@ class ArtifactRow:
 
     name: str
     attempt: int
+    nonce: str  # of the folder of the attempt
     sha256: str
     size_bytes: int
     removed: str | None = None  # the reason, if it was removed
@@ -23,9 +25,8 @@ class ArtifactRow:
 
 def artifacts_of(connection: Connection, trial_id: int) -> list[ArtifactRow]:
     """The files of a trial, including removed ones."""
-    names = ("name", "attempt", "sha256", "size_bytes")
-    there = select(*(artifacts.c[name] for name in names)).where(artifacts.c.trial_id == trial_id)
-    removed = select(*(removed_artifacts.c[name] for name in names), removed_artifacts.c.reason.label("removed"))
+    there = _rows_of(artifacts).where(artifacts.c.trial_id == trial_id)
+    removed = _rows_of(removed_artifacts).add_columns(removed_artifacts.c.reason.label("removed"))
     again = (artifacts.c.trial_id == trial_id) & (artifacts.c.name == removed_artifacts.c.name)
     removed = removed.where(removed_artifacts.c.trial_id == trial_id, ~exists().where(again))
     found = [ArtifactRow(**row._mapping) for query in (there, removed) for row in connection.execute(query)]
@@ -35,8 +36,14 @@ def artifacts_of(connection: Connection, trial_id: int) -> list[ArtifactRow]:
 def files_of(connection: Connection, trial_ids: Sequence[int]) -> dict[int, tuple[ArtifactRow, ...]]:
     """By trial, the existing files sorted by name; trials without files are omitted."""
     found: dict[int, tuple[ArtifactRow, ...]] = {}
-    statement = select(artifacts).where(artifacts.c.trial_id.in_(trial_ids))
-    for row in connection.execute(statement.order_by(artifacts.c.trial_id, artifacts.c.name)):
-        file = ArtifactRow(row.name, row.attempt, row.sha256, row.size_bytes)
-        found[row.trial_id] = (*found.get(row.trial_id, ()), file)
+    statement = _rows_of(artifacts).add_columns(artifacts.c.trial_id).where(artifacts.c.trial_id.in_(trial_ids))
+    for *row, trial_id in connection.execute(statement.order_by(artifacts.c.trial_id, artifacts.c.name)):
+        found[trial_id] = (*found.get(trial_id, ()), ArtifactRow(*row))
     return found
+
+
+def _rows_of(table: Table) -> Select[Any]:
+    """The columns of `ArtifactRow`, in their order, without the last."""
+    of_attempt = (attempts.c.trial_id == table.c.trial_id) & (attempts.c.number == table.c.attempt)
+    columns = (table.c.name, table.c.attempt, attempts.c.nonce, table.c.sha256, table.c.size_bytes)
+    return select(*columns).select_from(table.join(attempts, of_attempt))

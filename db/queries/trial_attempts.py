@@ -43,6 +43,7 @@ class AttemptKeyRow(NamedTuple):
     number: int
     attempt: int
     state: str
+    nonce: str
 
 
 def attempts_of(connection: Connection, trial_id: int) -> list[AttemptRow]:
@@ -60,6 +61,14 @@ def running(connection: Connection, sweep_id: int, limit: int) -> list[int]:
 
 def current_attempts(connection: Connection, trial_ids: Sequence[int]) -> list[AttemptKeyRow]:
     """The current attempts of those of these trials that have started."""
-    columns = (trials.c.id, trials.c.sweep_id, trials.c.number, trials.c.attempt, trials.c.state)
-    started = select(*columns).where(trials.c.id.in_(trial_ids), trials.c.attempt > 0)
+    columns = (trials.c.id, trials.c.sweep_id, trials.c.number, trials.c.attempt, trials.c.state, attempts.c.nonce)
+    current = (attempts.c.trial_id == trials.c.id) & (attempts.c.number == trials.c.attempt)
+    started = select(*columns).join(attempts, current).where(trials.c.id.in_(trial_ids))
     return [AttemptKeyRow(*row) for row in connection.execute(started)]
+
+
+def nonce_of(connection: Connection, trial_id: int, number: int) -> str | None:
+    """The nonce of the folder of an attempt; None if there is no such attempt."""
+    mine = (attempts.c.trial_id == trial_id) & (attempts.c.number == number)
+    found: str | None = connection.execute(select(attempts.c.nonce).where(mine)).scalar_one_or_none()
+    return found

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import ColumnElement, Connection, FromClause, select
 
 from podium.db.schema.tables import (
     artifacts,
+    attempts,
     removed_artifacts,
     sweeps,
     trials,
@@ -16,6 +17,7 @@ from podium.db.schema.tables import (
 from podium.db.stores.retention_plan import MODEL
 from podium.db.stores.trial_feasibility import FEASIBLE
 from podium.ensemble.values.candidates import TrialFiles
+from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import NotFoundError
 from podium.sweep.values.states import TrialState
 
@@ -40,15 +42,19 @@ def named(connection: Connection, trial_ids: Sequence[int]) -> list[TrialFiles]:
 def candidates_where(connection: Connection, condition: Any) -> list[TrialFiles]:
     """The trials that meet a condition, with their saved files."""
     model, predictions = artifacts.alias("model"), artifacts.alias("predictions")
+    of_model, of_predictions = attempts.alias("of_model"), attempts.alias("of_predictions")
     statement = (
         select(
             trials.c.id, trials.c.number, trials.c.sweep_id, trials.c.state, trials.c.value, sweeps.c.goal,
-            model.c.attempt.label("model_attempt"), model.c.sha256, predictions.c.attempt.label("predictions_attempt"),
+            of_model.c.number.label("model_attempt"), of_model.c.nonce.label("model_nonce"), model.c.sha256,
+            of_predictions.c.number.label("predictions_attempt"), of_predictions.c.nonce.label("predictions_nonce"),
             removed_artifacts.c.reason.label("not_kept"),
         )
         .join(sweeps, sweeps.c.id == trials.c.sweep_id)
         .outerjoin(model, (model.c.trial_id == trials.c.id) & (model.c.name == MODEL))
+        .outerjoin(of_model, _is_of(of_model, model))
         .outerjoin(predictions, (predictions.c.trial_id == trials.c.id) & (predictions.c.name == PREDICTIONS))
+        .outerjoin(of_predictions, _is_of(of_predictions, predictions))
         .outerjoin(
             removed_artifacts,
             (removed_artifacts.c.trial_id == trials.c.id)
@@ -66,10 +72,21 @@ def candidates_where(connection: Connection, condition: Any) -> list[TrialFiles]
             state=TrialState(row.state),
             value=row.value,
             goal=row.goal,
-            model_attempt=row.model_attempt,
+            model_folder=_folder(row, row.model_attempt, row.model_nonce),
             model_sha256=row.sha256,
-            predictions_attempt=row.predictions_attempt,
+            predictions_folder=_folder(row, row.predictions_attempt, row.predictions_nonce),
             not_kept=row.not_kept or "",
         )
         for row in connection.execute(statement)
     ]
+
+
+def _is_of(attempt: FromClause, file: FromClause) -> ColumnElement[bool]:
+    return (attempt.c.trial_id == file.c.trial_id) & (attempt.c.number == file.c.attempt)
+
+
+def _folder(trial: Any, attempt: int | None, nonce: str | None) -> str | None:
+    """The folder of the attempt that saved a file; None if there is no such file."""
+    if attempt is None or nonce is None:
+        return None
+    return DataDirectory.attempt_key(trial.sweep_id, trial.number, attempt, nonce)

@@ -1,4 +1,4 @@
-"""Lists of ids as one parameter of a statement; api."""
+"""Lists of ids as one parameter of a statement; scheduler and api."""
 
 from __future__ import annotations
 

@@ -28,6 +28,7 @@ from sqlalchemy.dialects import sqlite
 
 from podium.db.schema.tables import (
     artifacts,
+    attempts,
     ensemble_members,
     ensembles,
     removed_artifacts,
@@ -38,10 +39,11 @@ from podium.db.schema.tables import (
 from podium.db.schema.tables import events as events_table
 from podium.db.stores import events
 from podium.db.stores.events import NewEvent
+from podium.db.stores.id_list import id_list
 from podium.db.stores.trial_feasibility import FEASIBLE
 from podium.ensemble.values.ensemble_states import EnsembleState
 from podium.sweep.lifecycle.pareto import fronts
-from podium.sweep.runtime.layout import ARTIFACTS
+from podium.sweep.runtime.layout import ARTIFACTS, DataDirectory
 from podium.sweep.spec.sweep_spec import spec_from_json
 from podium.sweep.values.states import TERMINAL_SWEEP_STATES, TERMINAL_TRIAL_STATES, TrialState
 
@@ -135,6 +137,18 @@ def marked_for_removal(connection: Connection, sweep_id: int | None = None, file
     if sweep_id is not None:
         statement = statement.where(trials.c.sweep_id == sweep_id)
     return [RemovableFiles(*row) for row in connection.execute(statement)]
+
+
+def folders_of(connection: Connection, left: Sequence[RemovableFiles]) -> dict[int, list[str]]:
+    """By trial, the folders with the files to remove, relative to `DataDirectory.trials`."""
+    trial_of = {each.trial_id: each for each in left}
+    found: dict[int, list[str]] = {trial_id: [] for trial_id in trial_of}
+    statement = select(attempts.c.trial_id, attempts.c.number, attempts.c.nonce)
+    for trial_id, attempt, nonce in connection.execute(statement.where(attempts.c.trial_id.in_(id_list(trial_of)))):
+        trial = trial_of[trial_id]
+        if attempt <= trial.attempt:
+            found[trial_id].append(DataDirectory.attempt_key(trial.sweep_id, trial.number, attempt, nonce))
+    return found
 
 
 def mark_removed(connection: Connection, left: Sequence[RemovableFiles], files: str = MODEL) -> None:

@@ -70,8 +70,8 @@ class Architecture:
 
 def model_path(data: DataDirectory, trial: TrialFiles) -> Path:
     """The path of a trial's model file."""
-    assert trial.model_attempt is not None
-    return AttemptDirectory(data.attempt(trial.sweep_id, trial.number, trial.model_attempt)).model
+    assert trial.model_folder is not None
+    return AttemptDirectory(data.trials / trial.model_folder).model
 
 
 def read_architecture(path: Path) -> Architecture:
@@ -166,8 +166,8 @@ def check_model(path: Path, sha256: str) -> None:
 
 
 def _predictions_path(data: DataDirectory, trial: TrialFiles) -> Path:
-    assert trial.predictions_attempt is not None
-    return AttemptDirectory(data.attempt(trial.sweep_id, trial.number, trial.predictions_attempt)).predictions
+    assert trial.predictions_folder is not None
+    return AttemptDirectory(data.trials / trial.predictions_folder).predictions
 
 
 def read_predictions(data: DataDirectory, trial: TrialFiles, split: Split) -> NDArray[np.float32]:
@@ -175,7 +175,7 @@ def read_predictions(data: DataDirectory, trial: TrialFiles, split: Split) -> ND
 
     Raises `EnsembleError` if there are none.
     """
-    if trial.predictions_attempt is None:
+    if trial.predictions_folder is None:
         raise EnsembleError(
             f"trial {trial.trial_id} saved no predictions; call trial.save_predictions in your function, or use "
             "select: top_k or trial_ids with a rule that needs no fit"

@@ -9,7 +9,10 @@ from podium.sweep.values.states import TrialState
 
 @dataclass(frozen=True, slots=True)
 class TrialFiles:
-    """A trial that may become a member, with the attempts that hold its files; None: it saved none."""
+    """A trial that may become a member, with the folders of its files, relative to `DataDirectory.trials`.
+
+    None: it saved none.
+    """
 
     trial_id: int
     number: int
@@ -17,7 +20,7 @@ class TrialFiles:
     state: TrialState
     value: float | None
     goal: str
-    model_attempt: int | None
+    model_folder: str | None
     model_sha256: str | None
-    predictions_attempt: int | None
+    predictions_folder: str | None
     not_kept: str = ""  # why its model was deleted

@@ -130,12 +130,17 @@ class DataDirectory:
         """The bundle as it was uploaded; other machines fetch it, and check its hash."""
         return self.bundles / f"{sha256}.zip"
 
-    def attempt_key(self, sweep_id: int, number: int, attempt: int) -> str:
-        """The folder of an attempt relative to `trials`, as stored in the database."""
-        return f"{sweep_id}/{number}/{attempt}"
+    @staticmethod
+    def attempt_key(sweep_id: int, number: int, attempt: int, nonce: str) -> str:
+        """The folder of an attempt relative to `trials`.
 
-    def attempt(self, sweep_id: int, number: int, attempt: int) -> Path:
-        return self.trials / self.attempt_key(sweep_id, number, attempt)
+        The nonce distinguishes it from an attempt that had the same numbers before a backup of the database was
+        restored; attempts of earlier versions have none.
+        """
+        return f"{sweep_id}/{number}/{attempt}-{nonce}" if nonce else f"{sweep_id}/{number}/{attempt}"
+
+    def attempt(self, sweep_id: int, number: int, attempt: int, nonce: str) -> Path:
+        return self.trials / self.attempt_key(sweep_id, number, attempt, nonce)
 
     def relative(self, path: Path) -> str:
         """A path below the data directory, relative to it, so that it means the same file on each machine."""

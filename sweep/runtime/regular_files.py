@@ -45,7 +45,7 @@ def check_regular(path: Path) -> None:
 
 
 def display_path(path: Path) -> str:
-    """The path of a file relative to the data directory, as shown to clients: `trials/3/0/1/model.safetensors`."""
+    """The path of a trial's file relative to the data directory, as shown to clients: `trials/3/0/1-…/log`."""
     return "/".join(path.parts[-5:])
 
 

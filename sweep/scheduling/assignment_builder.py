@@ -26,7 +26,7 @@ def assignment_of(sweep: LiveSweep, trial: LiveTrial, data: DataDirectory, devic
         metric=spec.pruned_on.name,
         program=spec.program.model_dump(),
         split=spec.validation.model_dump(mode="json"),
-        directory=data.relative(data.attempt(sweep.sweep_id, trial.number, trial.attempt)),
+        directory=data.relative(data.attempt(sweep.sweep_id, trial.number, trial.attempt, trial.nonce)),
         data_cache=data.relative(data.data_cache),
         code=None if bundle is None else data.relative(data.bundle(bundle)),
         defined=tuple(sorted(trial.defined)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -102,10 +102,12 @@ class Retention:
     def _remove(self, left: list[RemovableFiles], files: str) -> None:
         if not left:
             return
-        place = _PLACES[files]
+        place, directories = _PLACES[files], self._attempts(left)
         fail_point("retention.before-removal")
-        finish(removal_steps(place(directory) for each in left for directory in self._attempts(each)))
-        done = [each for each in left if not any(_is_there(place(directory)) for directory in self._attempts(each))]
+        finish(removal_steps(place(directory) for each in left for directory in directories[each.trial_id]))
+        done = [
+            each for each in left if not any(_is_there(place(directory)) for directory in directories[each.trial_id])
+        ]
         fail_point("retention.after-removal")
         if done:
             with self._database.write(durable=False) as connection:
@@ -124,13 +126,18 @@ class Retention:
                 return
             ranks = retention_plan.finished(connection, sweep_id, None if seen is None else {*seen.best, *new})
         others = [each for rank in ranks[1:] for each in rank]
-        directories = [directory for each in others for directory in self._attempts(each)]
+        directories = [directory for attempts in self._attempts(others).values() for directory in attempts]
         finish(removal_steps(path for each in directories for path in (each.checkpoint, each.checkpoint_folders)))
         self._checked[sweep_id] = _Checked(last, tuple(each.trial_id for rank in ranks[:1] for each in rank))
 
-    def _attempts(self, left: RemovableFiles) -> Iterable[AttemptDirectory]:
-        for attempt in range(1, left.attempt + 1):
-            yield AttemptDirectory(self._data.attempt(left.sweep_id, left.number, attempt))
+    def _attempts(self, left: list[RemovableFiles]) -> dict[int, list[AttemptDirectory]]:
+        """The folders of the attempts with files to remove, by trial."""
+        with self._database.read() as connection:
+            found = retention_plan.folders_of(connection, left)
+        return {
+            trial_id: [AttemptDirectory(self._data.trials / folder) for folder in folders]
+            for trial_id, folders in found.items()
+        }
 
 
 def _is_there(path: Path) -> bool:

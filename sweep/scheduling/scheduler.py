@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import queue
+import secrets
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -67,7 +68,7 @@ class Scheduler:
         self._clock = clock
         self._disk_shortage = disk_shortage
         self._has_started = has_started
-        self._state = SchedulerState(data, recorder.last_trial_id())
+        self._state = SchedulerState(data, recorder.last_trial_id(), salt=secrets.token_hex(8))
         self._commands = CommandHandler(self._state)
         self._writer = ChangeBuffer(recorder, self._state.sweeps.sweep_id_of)
         self._executor = ActionExecutor(

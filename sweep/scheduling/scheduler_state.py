@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import random
+import hashlib
 from pathlib import Path
 
 from podium.sweep.runtime.layout import DataDirectory
@@ -17,14 +17,15 @@ from podium.sweep.scheduling.live_trial import LiveTrial
 class SchedulerState:
     """Everything that decisions depend on. Each owner changes only through its own methods."""
 
-    def __init__(self, data: DataDirectory, last_trial_id: int, chance: random.Random | None = None) -> None:
+    def __init__(self, data: DataDirectory, last_trial_id: int, salt: str) -> None:
+        """`salt`: random for each scheduler; part of the names of the folders of the attempts that it places."""
         self.sweeps = ActiveSweeps(last_trial_id)
         self.ledger = DeviceLedger()
         self.availability = DeviceAvailability(self.ledger)
         self.shares = FairShare()
         self.disk = DiskGate()
         self.data = data
-        self._chance = chance or random.Random()  # noqa: S311 - the nonces are no secrets
+        self._salt = salt
         self._stopping = False
 
     @property
@@ -36,10 +37,14 @@ class SchedulerState:
         """The service is stopping."""
         self._stopping = True
 
-    def new_nonce(self) -> str:
-        """A nonce for the folder of an attempt: after a restored backup, attempts get the same numbers again."""
-        return f"{self._chance.getrandbits(32):08x}"
+    def next_nonce(self, trial: LiveTrial) -> str:
+        """The nonce of the folder of a trial's next attempt.
+
+        After a backup of the database was restored, another scheduler places attempts with the same numbers.
+        """
+        key = f"{self._salt}:{trial.trial_id}:{trial.attempt + 1}"
+        return hashlib.sha256(key.encode()).hexdigest()[:8]
 
     def folder_of(self, trial: LiveTrial) -> Path:
         """The folder of a trial's current attempt."""
-        return self.data.attempt(trial.sweep_id, trial.number, trial.attempt)
+        return self.data.attempt(trial.sweep_id, trial.number, trial.attempt, trial.nonce)

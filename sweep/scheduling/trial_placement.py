@@ -54,7 +54,7 @@ def _claims(state: SchedulerState, ready: Iterable[int], now_s: float) -> list[C
 
 def _start(state: SchedulerState, slot: Slot, sweep: LiveSweep, trial: LiveTrial, now: Instant) -> Decision:
     device = slot.device
-    sweep.place(trial, device.device_id, now.monotonic_s, state.new_nonce())
+    sweep.place(trial, device.device_id, now.monotonic_s, state.next_nonce(trial))
     slot.run(trial, assignment_of(sweep, trial, state.data, slot.device))
     decision = Decision(changes=state.availability.begin(slot, now.wall_s))
     if sweep.state is SweepState.QUEUED:

@@ -13,7 +13,6 @@ import pytest
 from podium.api.client.client import Client
 from podium.api.client.ensemble_responses import Prediction, ReplicaInfo
 from podium.api.client.sweep_responses import TrialInfo
-from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.values.errors import PodiumError
 from tests.running_service import RunningService, wait_for
 from tests.specs import builtin_document
@@ -175,7 +174,7 @@ def test_damaged_model_is_reported_and_other_members_answer(
     wait_for("stopped", lambda: {m["state"] for m in client.ensemble(ensemble)["members"]} == {"stopped"}, 10)
     with pytest.raises(PodiumError, match="stopped"):
         client.predict(ensemble, ROWS)
-    model = AttemptDirectory(service.data.attempt(trials[1]["sweep_id"], 1, 1)).model
+    model = service.attempt(trials[1]["sweep_id"], 1).model
     sound = model.read_bytes()
     model.write_bytes(sound[:-1] + bytes([sound[-1] ^ 1]))
     try:

@@ -156,7 +156,7 @@ def test_stream_sends_points_and_log_of_focused_trial(rig: ServiceRig) -> None:
         while seen.keys() != {str(trial_id), str(other)}:
             message = next(both)
             seen |= message.data["points"] if message.event == "metrics" else {}
-        with rig.data.attempt(sweep_id, 0, 1).joinpath("log").open("a") as log:
+        with rig.attempt(sweep_id, 0).log.open("a") as log:
             log.write("epoch 2\n")
         assert next(stream).data["size_bytes"] == 16
 

@@ -19,7 +19,6 @@ import numpy as np
 import pytest
 
 from podium.api.client.sweep_responses import TrialInfo
-from podium.sweep.runtime.layout import AttemptDirectory
 from tests.fuzz.described import TINY
 from tests.running_service import RunningService, function_sweep, wait_for
 
@@ -107,7 +106,7 @@ def _trials(service: RunningService) -> list[TrialInfo]:
         found += service.client.trials(sweep["id"])
     finished = [trial for trial in found if trial["state"] == "finished"]
     assert len(finished) == 2
-    folder = AttemptDirectory(service.data.attempt(finished[0]["sweep_id"], finished[0]["number"], 1))
+    folder = service.attempt(finished[0]["sweep_id"], finished[0]["number"])
     assert b"canary" in folder.model.read_bytes()
     return found
 

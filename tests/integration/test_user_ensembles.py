@@ -7,7 +7,6 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.values.errors import PodiumError
 from tests.running_service import RunningService, function_sweep
 from tests.user_nets import nets
@@ -29,7 +28,7 @@ def sweep_id(service: RunningService) -> int:
 
 def expected(service: RunningService, sweep_id: int, number: int, kind: str) -> np.ndarray:
     model = nets.build({"kind": kind, "width": 4})
-    path = AttemptDirectory(service.data.attempt(sweep_id, number, 1)).model
+    path = service.attempt(sweep_id, number).model
     model.load_state_dict({name: t for name, t in load_file(path).items() if not name.startswith("podium.")})
     rows = torch.from_numpy(ROWS).reshape(len(ROWS), *nets.SHAPES[kind])
     with torch.inference_mode():

@@ -507,7 +507,7 @@ def test_shared_data_provides_targets(rig: UserRig) -> None:
     with pytest.raises(UserCodeError, match="validation has 4 outputs per row, but the data has 10 classes"):
         trial.save_predictions({"validation": np.full((180, 4), 0.25)})
     trial.save_predictions({"validation": np.zeros((180, 10))}, outputs="logits")
-    found = trial_artifacts.read_predictions(rig.data, replace(rig_files(rig), predictions_attempt=1), Split.VALIDATION)
+    found = trial_artifacts.read_predictions(rig.data, rig_files(rig), Split.VALIDATION)
     np.testing.assert_allclose(found, 0.1)
 
 
@@ -542,12 +542,12 @@ def test_network_must_reproduce_saved_predictions_on_shared_rows(rig: UserRig) -
 
 
 def rig_files(rig: UserRig) -> Any:
-    model = Path(rig.file(0).path) if (rig.data.attempt(1, 0, 1) / "model.safetensors").exists() else None
+    model = Path(rig.file(0).path) if rig.attempt(0).model.exists() else None
     assert model is None
     from podium.ensemble.values.candidates import TrialFiles
     from podium.sweep.values.states import TrialState
 
-    return TrialFiles(1, 0, 1, TrialState.FINISHED, 0.5, "maximize", None, None, 1)
+    return TrialFiles(1, 0, 1, TrialState.FINISHED, 0.5, "maximize", None, None, rig.key(0))
 
 
 WRONG: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {

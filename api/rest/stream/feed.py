@@ -195,7 +195,7 @@ class Feed:
     def _logs(self, current: Iterable[AttemptKeyRow]) -> dict[int, LogView]:
         found = {}
         for row in current:
-            folder = self._service.settings.data.attempt(row.sweep_id, row.number, row.attempt)
+            folder = self._service.settings.data.attempt(row.sweep_id, row.number, row.attempt, row.nonce)
             try:
                 size = AttemptDirectory(folder).log.stat().st_size
             except OSError:  # no output yet

@@ -14,7 +14,7 @@ from fastapi.responses import StreamingResponse
 from podium.api.http.authentication import viewer
 from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext
-from podium.db.queries import trial_artifact_rows
+from podium.db.queries import trial_artifact_rows, trial_attempts
 from podium.db.stores import trial_reader
 from podium.sweep.runtime.layout import ARTIFACTS, AttemptDirectory
 from podium.sweep.runtime.regular_files import open_regular_in
@@ -35,9 +35,12 @@ def download_log(
     """The stored output of an attempt as a file; by default of the current attempt."""
     with service.database.read() as connection:
         row = trial_reader.get(connection, trial_id)
-    number = row.attempt if attempt is None else attempt
-    log = AttemptDirectory(service.settings.data.attempt(row.sweep_id, row.number, number)).log
+        number = row.attempt if attempt is None else attempt
+        nonce = trial_attempts.nonce_of(connection, trial_id, number)
     missing = f"attempt {number} of trial {trial_id} has no output yet"
+    if nonce is None:
+        raise NotFoundError(missing)
+    log = AttemptDirectory(service.settings.data.attempt(row.sweep_id, row.number, number, nonce)).log
     name = f"sweep-{row.sweep_id}-trial-{row.number}-attempt-{number}.log"
     return _download(log.parent, log.name, saved_as=name, media_type="text/plain", missing=missing)
 
@@ -52,7 +55,8 @@ def download_file(trial_id: RowId, name: str, service: ServiceContext = context)
         raise NotFoundError(f"trial {trial_id} has no file {name!r}")
     if artifacts[name].removed is not None:
         raise NotFoundError(f"{name} of trial {trial_id} has been removed: {artifacts[name].removed}")
-    folder = service.settings.data.attempt(row.sweep_id, row.number, artifacts[name].attempt)
+    file = artifacts[name]
+    folder = service.settings.data.attempt(row.sweep_id, row.number, file.attempt, file.nonce)
     missing = f"{name} of trial {trial_id} is missing from the disk"
     saved_as = f"sweep-{row.sweep_id}-trial-{row.number}-{name.rpartition('/')[2]}"
     return _download(folder, name, saved_as=saved_as, media_type="application/octet-stream", missing=missing)

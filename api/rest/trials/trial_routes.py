@@ -133,12 +133,16 @@ def show_log(
     """
     with service.database.read() as connection:
         row = trial_reader.get(connection, trial_id)
-    number = row.attempt if attempt is None else attempt
-    folder = service.settings.data.attempt(row.sweep_id, row.number, number)
+        number = row.attempt if attempt is None else attempt
+        nonce = trial_attempts.nonce_of(connection, trial_id, number)
+    missing = f"attempt {number} of trial {trial_id} has no output yet"
+    if nonce is None:
+        raise NotFoundError(missing)
+    folder = service.settings.data.attempt(row.sweep_id, row.number, number, nonce)
     try:
         text, following = _read_log(AttemptDirectory(folder).log, from_byte, tail_bytes)
     except OSError:
-        raise NotFoundError(f"attempt {number} of trial {trial_id} has no output yet") from None
+        raise NotFoundError(missing) from None
     headers = {"Podium-Next-Byte": str(following), "X-Content-Type-Options": "nosniff"}
     return PlainTextResponse(text, headers=headers)
 
@@ -173,7 +177,8 @@ def _show(service: ServiceContext, trial_id: int) -> TrialDetail:
 def _unfit(service: ServiceContext, row: TrialRow, artifacts: list[ArtifactRow]) -> str | None:
     """Why the trial's network cannot join an ensemble; None if it can, or if there is none."""
     for artifact in artifacts:
-        model = AttemptDirectory(service.settings.data.attempt(row.sweep_id, row.number, artifact.attempt)).model
+        folder = service.settings.data.attempt(row.sweep_id, row.number, artifact.attempt, artifact.nonce)
+        model = AttemptDirectory(folder).model
         if artifact.name == model.name and artifact.removed is None:
             return trial_artifacts.not_exportable_reason(model)
     return None

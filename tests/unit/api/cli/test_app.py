@@ -21,7 +21,6 @@ from podium.api.client.client import Client
 from podium.api.client.sweep_responses import SweepInfo
 from podium.api.serve import startup
 from podium.sweep.lifecycle.recorded_changes import ArtifactSaved, SweepWarned
-from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.runtime.regular_files import sha256_of
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.failure_causes import Cause
@@ -533,7 +532,7 @@ def test_short_help_of_a_command_fits_its_line(
 
 def _artifact(service: ServiceRig, name: str, content: bytes) -> None:
     """Trial 1 saves an artifact."""
-    path = AttemptDirectory(service.data.attempt(1, 0, 1)).artifacts / name
+    path = service.attempt(1, 0).artifacts / name
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(content)
     service.commit(ArtifactSaved(Saved(AttemptKey(1, 1), f"artifacts/{name}", sha256_of(path), len(content))))

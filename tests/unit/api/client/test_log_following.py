@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from podium.api.client.log_following import follow_log
-from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.values.errors import NotFoundError
 from tests.service_rig import ServiceRig
 
@@ -60,7 +59,7 @@ def test_truncated_log_is_continued_at_its_end() -> None:
 
 def test_incomplete_character_waits_for_its_remaining_bytes(service: ServiceRig) -> None:
     trial_id = service.trial(service.sweep(), 0, None, log="é")
-    path = AttemptDirectory(service.data.attempt(1, 0, 1)).log
+    path = service.attempt(1, 0).log
     path.write_bytes("aé".encode()[:2])
     client = service.client()
     first = client.get(f"/api/v1/trials/{trial_id}/log", params={"from_byte": 0})

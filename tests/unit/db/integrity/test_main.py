@@ -22,7 +22,7 @@ from podium.db.integrity.main import INVARIANTS, Report, audit
 from podium.db.schema.engine import Database
 from podium.db.stores import nodes
 from podium.sweep.runtime.disk_space import DiskSpace
-from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
+from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.regular_files import sha256_of
 from podium.sweep.values.errors import DatabaseError
 from tests.doctor import assert_no_breaches
@@ -62,7 +62,7 @@ def consistent(service: ServiceRig) -> ServiceRig:
 
 
 def model_of(service: ServiceRig, sweep_id: int, number: int) -> Path:
-    return AttemptDirectory(service.data.attempt(sweep_id, number, 1)).model
+    return service.attempt(sweep_id, number).model
 
 
 @pytest.fixture
@@ -255,12 +255,12 @@ def test_dangling_reference_is_found(consistent: ServiceRig) -> None:
 
 @pytest.mark.parametrize("name", ["work", "tmp"])
 def test_folder_left_by_an_attempt_is_found(consistent: ServiceRig, name: str) -> None:
-    (consistent.data.attempt(1, 0, 1) / name).mkdir()
+    (consistent.attempt(1, 0).root / name).mkdir()
     assert breached(consistent) == {"stray"}
 
 
 def test_folder_of_an_attempt_that_died_with_the_service_is_a_note_until_the_next_start(consistent: ServiceRig) -> None:
-    (consistent.data.attempt(1, 0, 1) / "work").mkdir()
+    (consistent.attempt(1, 0).root / "work").mkdir()
     run_sql(consistent, "UPDATE attempts SET state = 'failed', cause = 'infrastructure' WHERE trial_id = 1")
     report = report_of(consistent)
     assert "stray" not in {breach.invariant for breach in report.breaches}
@@ -271,7 +271,7 @@ def test_folder_of_an_attempt_that_died_with_the_service_is_a_note_until_the_nex
 
 
 def test_temporary_file_is_stray_when_it_is_old(consistent: ServiceRig) -> None:
-    left = consistent.data.attempt(1, 0, 1) / ".model.safetensors.7.tmp"
+    left = consistent.attempt(1, 0).root / ".model.safetensors.7.tmp"
     left.write_bytes(b"half")
     assert not breached(consistent)
     os.utime(left, (AT, AT))
@@ -279,7 +279,7 @@ def test_temporary_file_is_stray_when_it_is_old(consistent: ServiceRig) -> None:
 
 
 def test_process_left_by_an_attempt_is_found(consistent: ServiceRig) -> None:
-    folder = consistent.data.attempt(1, 0, 1)
+    folder = consistent.attempt(1, 0).root
     with subprocess.Popen([sys.executable, "-c", "input()"], cwd=folder, stdin=subprocess.PIPE) as process:
         found = report_of(consistent).breaches
         process.kill()
@@ -357,7 +357,7 @@ def test_hashing_holds_no_transaction_open(consistent: ServiceRig, monkeypatch: 
 
 @pytest.mark.parametrize("grace_s", [5, 60])
 def test_cancelled_attempt_has_the_grace_period_of_its_sweep(consistent: ServiceRig, grace_s: int) -> None:
-    (consistent.data.attempt(1, 0, 1) / "work").mkdir()
+    (consistent.attempt(1, 0).root / "work").mkdir()
     run_sql(
         consistent,
         f"UPDATE attempts SET state = 'cancelled', ended_at = {time.time() - 40} WHERE trial_id = 1",
@@ -367,7 +367,7 @@ def test_cancelled_attempt_has_the_grace_period_of_its_sweep(consistent: Service
 
 
 def test_process_in_another_folder_is_found_by_its_tmpdir(consistent: ServiceRig) -> None:
-    folder = consistent.data.attempt(1, 0, 1) / "tmp"
+    folder = consistent.attempt(1, 0).root / "tmp"
     command = [sys.executable, "-c", "print(flush=True); input()"]
     with subprocess.Popen(
         command, cwd="/", stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "TMPDIR": str(folder)}

@@ -137,7 +137,7 @@ def _cut_short(path: Path) -> None:
 
 def _empty_next_to_results(path: Path) -> None:
     path.touch()
-    DataDirectory(path.parent).attempt(1, 1, 1).mkdir(parents=True)
+    DataDirectory(path.parent).attempt(1, 1, 1, "").mkdir(parents=True)
 
 
 REFUSED = [

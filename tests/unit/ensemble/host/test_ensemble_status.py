@@ -32,7 +32,7 @@ def version(members: list[list[MemberState]], quorum: int, number: int = 1) -> V
             ReplicaRow(n, n, state, "" if state is MemberState.READY else f"r{n}", None, None, None, 1, None, 0)
             for n, state in enumerate(states)
         )
-        files = TrialFiles(position, position, 1, TrialState.FINISHED, 0.5, "maximize", 1, "ab", None)
+        files = TrialFiles(position, position, 1, TrialState.FINISHED, 0.5, "maximize", "1/0/1", "ab", None)
         rows.append(MemberRow(position, position, position, 1.0, files, replicas))
     combination = Combination(Task.CLASSIFICATION, Rule.MEAN, (1.0,) * len(members))
     return VersionRow(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import stat
 from pathlib import Path
@@ -36,9 +37,10 @@ def test_data_directory_that_is_a_file_is_rejected_with_fix(tmp_path: Path) -> N
 
 def test_every_attempt_has_its_own_folder() -> None:
     data = DataDirectory(Path("data"))
-    folders = {data.attempt(sweep, number, attempt) for sweep in (1, 11) for number in (1, 11) for attempt in (1, 11)}
-    assert len(folders) == 8
-    assert data.attempt(1, 2, 3) == data.trials / data.attempt_key(1, 2, 3)
+    keys = itertools.product((1, 11), (1, 11), (1, 11), ("", "00000001", "00000011"))
+    assert len({data.attempt(*key) for key in keys}) == 24
+    assert data.attempt(1, 2, 3, "0123abcd") == data.trials / "1" / "2" / "3-0123abcd"
+    assert data.attempt(1, 2, 3, "") == data.trials / "1" / "2" / "3", "the folder of an earlier version"
 
 
 def test_attempt_folder_contains_all_paths_of_its_process(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
 from podium.sweep.scheduling.cleanup import clean_up_attempt, clean_up_before
 from podium.sweep.values.failure_causes import Cause
-from tests.rig import Rig
+from tests.rig import DATA, Rig
 
 BEFORE, START, AFTER = 1000.0, 2000.0, 3000.0
 
@@ -24,7 +24,7 @@ def data(tmp_path: Path) -> DataDirectory:
 
 def attempt(data: DataDirectory, number: int, touched_at: float) -> AttemptDirectory:
     """The folder of an interrupted attempt."""
-    directory = AttemptDirectory(data.attempt(1, number, 1))
+    directory = AttemptDirectory(data.attempt(1, number, 1, f"{number:08x}"))
     directory.prepare()
     (directory.work / "big").write_text("x")
     directory.log.write_text("printed")
@@ -60,7 +60,9 @@ def test_scheduler_cleans_up_lost_attempts_and_lists_folders_in_use(rig: Rig) ->
     rig.pool.lose("cpu-0")
     rig.settle()
     assert rig.cleaned_up == list(first)
-    assert rig.scheduler.folders_in_use() == {Path("data/trials/1/0/2")}
+    running = rig.pool["cpu-0"].running
+    assert running is not None and running.attempt == 2
+    assert rig.scheduler.folders_in_use() == {DATA.root / running.directory}
     rig.pool.fail("cpu-0", Cause.USER_ERROR)
     rig.settle()
     assert rig.cleaned_up == list(first), "the slot has already cleaned up"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
@@ -52,9 +53,9 @@ KEY = AttemptKey(8, 1)  # trials get ids from 8 on
 DATA = DataDirectory(Path("data"))
 
 
-def _state() -> SchedulerState:
+def _state(salt: str = "salt") -> SchedulerState:
     """One slot, and one sweep whose search was opened."""
-    state = SchedulerState(DATA, last_trial_id=7)
+    state = SchedulerState(DATA, last_trial_id=7, salt=salt)
     stored = StoredSweep(1, SweepState.QUEUED, spec(run_cap=2).to_json(), 900.0, ())
     CommandHandler(state).activate(stored, NOW)
     decide(state, SlotOpened(DEVICE), NOW)
@@ -82,7 +83,7 @@ def _ended(state: TrialState = TrialState.FINISHED, cause: Cause | None = None) 
 
 
 def test_new_sweep_opens_its_search_and_asks_ahead() -> None:
-    state = SchedulerState(DATA, last_trial_id=7)
+    state = SchedulerState(DATA, last_trial_id=7, salt="salt")
     stored = StoredSweep(1, SweepState.QUEUED, spec().to_json(), 900.0, ())
     decision = CommandHandler(state).activate(stored, NOW)
     assert decision.changes == [] and [type(action) for action in decision.actions] == [OpenSearch]
@@ -99,6 +100,27 @@ def test_proposal_becomes_trial_and_gets_free_slot() -> None:
     assert [type(change) for change in decision.changes][-1] is AttemptPlaced
     assert decision.actions == []
     assert [type(command) for command in state.ledger["cpu-0"].commands] == [StartAttempt]
+
+
+def _placed(salt: str) -> tuple[AttemptPlaced, str]:
+    """The first attempt of a scheduler with this salt, and the directory of its assignment."""
+    state = _state(salt)
+    decide(state, _proposal(), NOW)
+    *_, placed = place_trials(state, NOW).changes
+    (command,) = state.ledger["cpu-0"].commands
+    assert isinstance(placed, AttemptPlaced) and isinstance(command, StartAttempt)
+    return placed, command.assignment.directory
+
+
+def test_folder_of_an_attempt_has_the_nonce_that_is_written() -> None:
+    placed, directory = _placed("salt")
+    assert re.fullmatch("[0-9a-f]{8}", placed.nonce)
+    assert directory == DATA.relative(DATA.attempt(1, 0, 1, placed.nonce))
+
+
+def test_same_numbers_after_a_restored_backup_get_another_folder() -> None:
+    before, after = _placed("before"), _placed("after")
+    assert before[0].key == after[0].key and before[1] != after[1]
 
 
 def test_report_is_written_and_reaches_search_once() -> None:
@@ -125,7 +147,7 @@ def test_lost_slot_is_written_with_end_of_its_attempt() -> None:
     device, attempt = decision.changes
     assert isinstance(device, DeviceChanged) and device.state == "lost"
     assert isinstance(attempt, AttemptEnded) and attempt.state is TrialState.WAITING, "it is repeated"
-    assert decision.actions == [CleanUpAttempt(DATA.attempt(1, 0, 1))]
+    assert decision.actions == [CleanUpAttempt(DATA.root / _placed("salt")[1])]
     assert decide(state, SlotLost("cpu-0", "its process died"), NOW) == Decision()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -22,7 +23,7 @@ from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.search_messages import TrialPlan
 from podium.sweep.values.states import SweepState, TrialRequest, TrialState
 from podium.sweep.values.sweep_wait_reason import Wait, WaitReason
-from tests.rig import Rig
+from tests.rig import DATA, Rig
 from tests.specs import spec
 
 MakeRig = Callable[..., Rig]
@@ -393,6 +394,34 @@ def test_slot_of_another_machine_may_take_as_long_as_a_local_one_to_start_an_att
     assert rig.pool.killed == []
     tick(rig, int(HEARTBEAT_TIMEOUT_S / TICK_S))
     assert rig.pool.killed == ["b:cpu-0"]
+
+
+def test_adopted_and_resent_attempts_keep_their_folders_after_a_restart(make_rig: MakeRig) -> None:
+    rig = make_rig(2)
+    rig.submit(run_cap=1)
+    adopted = rig.scheduler.folders_in_use()
+    rig.pool.drops_calls = True
+    rig.submit(run_cap=1)
+    rig.pool.drops_calls = False
+    both = rig.scheduler.folders_in_use()
+    assert len(both) == 2 and both > adopted
+    rig.restart()
+    assert rig.scheduler.folders_in_use() == both
+    started = [slot.running.directory for slot in rig.pool.slots.values() if slot.running is not None]
+    assert {DATA.root / directory for directory in started} == both
+
+
+def test_attempt_placed_after_a_restored_backup_gets_another_folder(rig: Rig) -> None:
+    rig.submit(run_cap=1)
+    backup = copy.deepcopy(rig.recorder)
+    rig.pool.lose("cpu-0")
+    rig.settle()
+    before = rig.pool["cpu-0"].running
+    rig.recorder, rig.pool["cpu-0"].running = backup, None
+    rig.restart()
+    after = rig.pool["cpu-0"].running
+    assert before is not None and after is not None
+    assert before.key == after.key == AttemptKey(1, 2) and before.directory != after.directory
 
 
 def test_attempt_on_another_machine_is_never_sent_again_after_a_restart(make_rig: MakeRig) -> None:

@@ -20,7 +20,6 @@ from podium.sweep.lifecycle.recorded_changes import (
     TrialPlanned,
     TrialRetried,
 )
-from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.runtime.regular_files import sha256_of
 from podium.sweep.runtime.weights_lock import hold_weights, try_lock_weights
 from podium.sweep.scheduling.cleanup import CleanupThread
@@ -44,14 +43,14 @@ def retention(service: ServiceRig) -> Retention:
 
 
 def model(service: ServiceRig, number: int, sweep_id: int = 1) -> Path:
-    return AttemptDirectory(service.data.attempt(sweep_id, number, 1)).model
+    return service.attempt(sweep_id, number).model
 
 
 def kept(service: ServiceRig, sweep_id: int = 1) -> list[int]:
     """The numbers of the trials whose weights exist, in the database and on the disk."""
     with service.database.read() as connection:
         found = [t.number for t in candidates.of_sweep(connection, sweep_id) if t.model_sha256 is not None]
-    on_disk = [int(path.parts[-3]) for path in service.data.trials.glob(f"{sweep_id}/*/1/model.safetensors")]
+    on_disk = [int(path.parts[-3]) for path in service.data.trials.glob(f"{sweep_id}/*/*/model.safetensors")]
     assert found == sorted(on_disk)
     return found
 
@@ -73,7 +72,7 @@ def finished_sweep(service: ServiceRig, *, models: int = 2, goal: str = "maximiz
 @pytest.mark.parametrize(("goal", "best"), [("maximize", [1, 3]), ("minimize", [0, 4])])
 def test_weights_of_best_trials_are_kept(service: ServiceRig, retention: Retention, goal: str, best: list[int]) -> None:
     sweep_id = finished_sweep(service, goal=goal)
-    predictions = AttemptDirectory(service.data.attempt(sweep_id, 2, 1)).predictions
+    predictions = service.attempt(sweep_id, 2).predictions
     predictions.write_bytes(b"content")
     assert retention.apply(sweep_id)
     assert kept(service) == best
@@ -100,10 +99,10 @@ def test_pareto_front_is_kept_before_better_first_values(service: ServiceRig, re
     sweep_id = service.sweep(metric=None, metrics=SEVERAL, keep={"models": 3, "checkpoints": "best"})
     for number, values in enumerate(POINTS):
         service.trial(sweep_id, number, values)
-        AttemptDirectory(service.data.attempt(sweep_id, number, 1)).checkpoint.write_bytes(b"state")
+        service.attempt(sweep_id, number).checkpoint.write_bytes(b"state")
         retention.apply(sweep_id)
     assert kept(service) == [0, 2, 3]
-    on_disk = [int(path.parts[-3]) for path in service.data.trials.glob("1/*/1/checkpoint.safetensors")]
+    on_disk = [int(path.parts[-3]) for path in service.data.trials.glob("1/*/*/checkpoint.safetensors")]
     assert sorted(on_disk) == [0, 2, 3]
 
 
@@ -131,7 +130,7 @@ def test_weights_of_retried_trial_are_distinct_from_removed_ones(
         with service.database.write() as connection:
             retention_plan.mark_for_removal(connection, retention_plan.surplus(connection, sweep_id, 1), REASON, AT)
     key = AttemptKey(trial_id, 2)
-    second = AttemptDirectory(service.data.attempt(sweep_id, 0, 2))
+    second = service.attempt(sweep_id, 0, 2)
     second.prepare()
     second.model.write_bytes(b"weights")
     service.commit(
@@ -180,7 +179,7 @@ def test_weights_of_all_attempts_are_removed(service: ServiceRig, retention: Ret
     service.trial(sweep_id, 0, 0.9)
     service.trial(sweep_id, 1, None)
     key = AttemptKey(2, 2)
-    second = AttemptDirectory(service.data.attempt(sweep_id, 1, 2))
+    second = service.attempt(sweep_id, 1, 2)
     second.prepare()
     second.model.write_bytes(b"weights")
     service.commit(
@@ -301,7 +300,7 @@ def test_checkpoints_are_kept_as_configured(
     paths = []
     for number, value in enumerate([0.5, 0.9, 0.7]):
         service.trial(sweep_id, number, value)
-        directory = AttemptDirectory(service.data.attempt(sweep_id, number, 1))
+        directory = service.attempt(sweep_id, number)
         paths.append(directory.checkpoint)
         paths[-1].write_bytes(b"state")
         (directory.checkpoint_folders / "1").mkdir(parents=True)
@@ -332,10 +331,10 @@ def test_only_best_and_recently_ended_trials_are_read_for_checkpoints(
         service.trial(other, turn, 0.9)
         if turn:
             service.trial(sweep_id, 3 + turn, 0.3 + turn / 10)
-            AttemptDirectory(service.data.attempt(sweep_id, 3 + turn, 1)).checkpoint.write_bytes(b"state")
+            service.attempt(sweep_id, 3 + turn).checkpoint.write_bytes(b"state")
     retention.apply(sweep_id)
     assert read == [4, 2, 2, 2]
-    on_disk = [int(path.parts[-3]) for path in service.data.trials.glob("1/*/1/checkpoint.safetensors")]
+    on_disk = [int(path.parts[-3]) for path in service.data.trials.glob("1/*/*/checkpoint.safetensors")]
     assert on_disk == [6]
 
 
@@ -434,7 +433,7 @@ def test_trial_without_weights_does_not_count(service: ServiceRig, retention: Re
 
 def _artifact(service: ServiceRig, sweep_id: int, number: int, *names: str) -> Path:
     """The folder of a trial's artifacts, with these in it."""
-    folder = AttemptDirectory(service.data.attempt(sweep_id, number, 1)).artifacts
+    folder = service.attempt(sweep_id, number).artifacts
     folder.mkdir(parents=True, exist_ok=True)
     for name in names:
         (folder / name).write_bytes(b"content")
@@ -469,7 +468,7 @@ def test_artifacts_marked_for_removal_are_removed_at_next_start(service: Service
     for number, value in enumerate([0.5, 0.9]):
         service.trial(sweep_id, number, value)
         _artifact(service, sweep_id, number, "plot.png")
-    folder = AttemptDirectory(service.data.attempt(sweep_id, 0, 1)).artifacts
+    folder = service.attempt(sweep_id, 0).artifacts
     with service.database.write() as connection:
         left = retention_plan.surplus(connection, sweep_id, 1, retention_plan.FILES)
         retention_plan.mark_for_removal(connection, left, REASON, AT, retention_plan.FILES)

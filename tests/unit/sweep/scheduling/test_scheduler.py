@@ -13,7 +13,7 @@ from podium.sweep.values.assignment import AttemptKey, Limits
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Ended
 from podium.sweep.values.states import SweepState, TrialState
-from tests.rig import Rig
+from tests.rig import DATA, Rig
 
 MakeRig = Callable[..., Rig]
 FINISHED, PRUNED, FAILED, CANCELLED = TrialState.FINISHED, TrialState.PRUNED, TrialState.FAILED, TrialState.CANCELLED
@@ -63,7 +63,7 @@ def test_assignment_carries_trial_and_sweep_settings(rig: Rig) -> None:
     assert assignment.limits == Limits(trial_s=9.0)
     assert assignment.program["function"] == "train:objective"
     assert (assignment.code, assignment.data_cache) == (f"bundles/{'a' * 64}", "datasets")
-    assert assignment.directory == "trials/1/0/1"
+    assert rig.scheduler.folders_in_use() == {DATA.root / assignment.directory}
 
 
 def test_pruned_trials_count_and_failed_ones_do_not(rig: Rig) -> None:

@@ -24,7 +24,6 @@ from podium.ensemble.values.ensemble_spec import EnsembleRequest, Select, Split,
 from podium.sweep.data import datasets
 from podium.sweep.data.datasets import Dataset
 from podium.sweep.lifecycle.recorded_changes import ArtifactSaved
-from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.slot_events import Saved
 from tests.service_rig import ARCHITECTURE, ServiceRig, assert_problem
@@ -53,7 +52,7 @@ def trained(service: ServiceRig, digits: Dataset, sweep_id: int, *shares: float,
     for number, share in enumerate(shares, first):
         found.append(service.trial(sweep_id, number, share, architecture=DIGITS))
         said = {split.value: answers(digits.targets_of(split.value), share, number) for split in SPLITS}
-        save_file(said, AttemptDirectory(service.data.attempt(sweep_id, number, 1)).predictions)
+        save_file(said, service.attempt(sweep_id, number).predictions)
         service.commit(ArtifactSaved(Saved(AttemptKey(found[-1], 1), PREDICTIONS, "0" * 64, 1000)))
     return found
 
@@ -134,7 +133,7 @@ def test_candidates_without_predictions_have_a_reason(service: ServiceRig, clien
 def test_nonfinite_predictions_have_no_scores(service: ServiceRig, client: TestClient, digits: Dataset) -> None:
     sweep_id = service.sweep()
     trained(service, digits, sweep_id, 0.6, 0.8)
-    file = AttemptDirectory(service.data.attempt(sweep_id, 0, 1)).predictions
+    file = service.attempt(sweep_id, 0).predictions
     save_file({s.value: np.full((len(digits.rows[s.value]), 10), np.nan, np.float32) for s in SPLITS}, file)
     found = previewed(client, sweep_id=sweep_id, k=1)
     assert [one["scores"] is None for one in found["contenders"]] == [False, True]

@@ -17,7 +17,6 @@ from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import Rule, Task
 from podium.ensemble.values.ensemble_states import EnsembleState, MemberState
 from podium.sweep.runtime.component_lifecycle import on_wake
-from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.runtime.regular_files import display_path
 from tests.service_rig import AT, ServiceRig, assert_problem
 
@@ -305,13 +304,13 @@ def test_trials_of_several_sweeps_may_be_combined(client: TestClient, service: S
 def test_damaged_weights_are_named(
     client: TestClient, service: ServiceRig, sweep_id: int, damage: bytes | None
 ) -> None:
-    model = AttemptDirectory(service.data.attempt(sweep_id, 1, 1)).model
+    model = service.attempt(sweep_id, 1).model
     model.unlink() if damage is None else model.write_bytes(damage)
     assert_problem(client.post(URL, json={"sweep_id": sweep_id}), 422, display_path(model))
 
 
 def test_changed_weights_are_named(client: TestClient, service: ServiceRig, sweep_id: int) -> None:
-    model = AttemptDirectory(service.data.attempt(sweep_id, 1, 1)).model
+    model = service.attempt(sweep_id, 1).model
     content = model.read_bytes()
     model.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     assert_problem(client.post(URL, json={"sweep_id": sweep_id}), 422, display_path(model), "SHA-256")

@@ -11,7 +11,7 @@ from podium.api.rest.stream.pending_events import MAX_TRIALS, LogView, Subscript
 from podium.db.queries import trial_attempts
 from podium.db.stores import evaluations, events, metrics
 from podium.db.stores.events import EventSummary, NewEvent
-from tests.service_rig import AT, ServiceRig
+from tests.service_rig import AT, ServiceRig, nonce
 
 
 def started(position: int = 7, **watch: int) -> Subscription:
@@ -140,7 +140,7 @@ def test_last_points_of_each_metric_of_given_trials(service: ServiceRig) -> None
         assert len(metrics.latest(connection, [one, two], limit=2)) == 2
         assert trial_attempts.running(connection, sweep_id, 2) == [silent, two]
         (row,) = trial_attempts.current_attempts(connection, [two, 99])
-    assert row == (two, sweep_id, 1, 1, "running")
+    assert row == (two, sweep_id, 1, 1, "running", nonce(1))
 
 
 def test_news_have_the_ids_of_their_events(service: ServiceRig) -> None:

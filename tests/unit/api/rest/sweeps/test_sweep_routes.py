@@ -12,7 +12,6 @@ from starlette.testclient import TestClient
 
 from podium.sweep.data import datasets
 from podium.sweep.lifecycle.recorded_changes import SweepChanged
-from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.spec.sweep_spec import parse_spec
 from podium.sweep.values.states import SweepState
 from podium.sweep.values.user_network_manifest import NotExportable
@@ -212,9 +211,9 @@ def test_trial_shows_its_attempts_and_files(client: TestClient, service: Service
 def test_trial_shows_why_its_network_cannot_join_an_ensemble(client: TestClient, service: ServiceRig) -> None:
     sweep_id = service.sweep()
     joins, unfit, gone = (service.trial(sweep_id, number, 0.75) for number in range(3))
-    path = AttemptDirectory(service.data.attempt(sweep_id, 1, 1)).model
+    path = service.attempt(sweep_id, 1).model
     save_file({"w": np.zeros(1, np.float32)}, path, {"user_network": NotExportable("there is no build").to_json()})
-    AttemptDirectory(service.data.attempt(sweep_id, 2, 1)).model.unlink()
+    service.attempt(sweep_id, 2).model.unlink()
     said = [client.get(f"/api/v1/trials/{trial_id}").json()["unfit"] for trial_id in (joins, unfit, gone)]
     assert said[:2] == [None, "its network cannot join an ensemble: there is no build"]
     assert said[2] is not None and said[2].startswith("cannot read")

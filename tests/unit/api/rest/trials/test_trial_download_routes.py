@@ -11,7 +11,6 @@ from starlette.testclient import TestClient
 
 from podium.db.integrity import file_checks
 from podium.sweep.lifecycle.recorded_changes import ArtifactSaved
-from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.runtime.regular_files import sha256_of
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.slot_events import Saved
@@ -34,7 +33,7 @@ def test_complete_log_is_downloaded(service: ServiceRig, client: TestClient) -> 
 def test_model_is_downloaded(service: ServiceRig, client: TestClient) -> None:
     trial_id = service.trial(service.sweep(), 0, 0.5)
     answer = client.get(f"{TRIALS}/{trial_id}/files/model.safetensors")
-    assert answer.content == AttemptDirectory(service.data.attempt(1, 0, 1)).model.read_bytes()
+    assert answer.content == service.attempt(1, 0).model.read_bytes()
     assert 'filename="sweep-1-trial-0-model.safetensors"' in answer.headers["content-disposition"]
 
 
@@ -52,7 +51,7 @@ def test_other_files_are_refused(service: ServiceRig, client: TestClient, name: 
 def test_symbolic_link_made_by_a_trial_is_not_followed(service: ServiceRig, client: TestClient) -> None:
     trial_id = service.trial(service.sweep(), 0, 0.5)
     service.data.admin_token.write_text("secret")
-    model = AttemptDirectory(service.data.attempt(1, 0, 1)).model
+    model = service.attempt(1, 0).model
     model.unlink()
     model.symlink_to(service.data.admin_token)
     assert_problem(client.get(f"{TRIALS}/{trial_id}/files/model.safetensors"), 404, "missing from the disk")
@@ -61,7 +60,7 @@ def test_symbolic_link_made_by_a_trial_is_not_followed(service: ServiceRig, clie
 def _artifact(service: ServiceRig, sweep_id: int, number: int, name: str, content: bytes) -> int:
     """A trial that saved one artifact."""
     trial_id = service.trial(sweep_id, number, 0.5, model=False)
-    directory = AttemptDirectory(service.data.attempt(sweep_id, number, 1))
+    directory = service.attempt(sweep_id, number)
     directory.artifacts.mkdir(parents=True)
     path = directory.artifacts / name
     path.write_bytes(content)
@@ -83,7 +82,7 @@ def test_artifact_is_an_attachment_and_never_a_page(service: ServiceRig, client:
         assert answer.headers["x-content-type-options"] == "nosniff"
     with service.database.read() as connection:
         assert list(file_checks.artifacts(file_checks.saved_artifacts(connection), service.data, print)) == []
-    AttemptDirectory(service.data.attempt(1, 0, 1)).artifacts.joinpath("report.html").write_bytes(b"changed")
+    service.attempt(1, 0).artifacts.joinpath("report.html").write_bytes(b"changed")
     with service.database.read() as connection:
         (breach,) = file_checks.artifacts(file_checks.saved_artifacts(connection), service.data, print)
     assert breach.invariant == "artifacts"
@@ -99,7 +98,7 @@ def test_paths_outside_the_artifacts_are_refused(service: ServiceRig, client: Te
 def test_link_in_place_of_the_artifact_folder_is_not_followed(service: ServiceRig, client: TestClient) -> None:
     trial_id = _artifact(service, service.sweep(), 0, "admin.token", b"x")
     service.data.admin_token.write_text("secret")
-    folder = AttemptDirectory(service.data.attempt(1, 0, 1)).artifacts
+    folder = service.attempt(1, 0).artifacts
     (folder / "admin.token").unlink()
     folder.rmdir()
     folder.symlink_to(service.data.root)
@@ -120,7 +119,7 @@ def test_exported_lines_name_the_files(service: ServiceRig, client: TestClient) 
 def test_special_file_in_place_of_a_file_is_not_opened(service: ServiceRig, client: TestClient, what: str) -> None:
     trial_id = service.trial(service.sweep(), 0, 0.5, log="x")
     service.data.admin_token.write_text("secret")
-    folder = AttemptDirectory(service.data.attempt(1, 0, 1))
+    folder = service.attempt(1, 0)
     for file in (folder.log, folder.model):
         file.unlink()
         put_instead(file, what, service.data.admin_token)
@@ -143,10 +142,10 @@ def put_instead(file: Path, what: str, secret: Path) -> None:
 def test_damaged_model_is_named_without_its_path(service: ServiceRig, client: TestClient) -> None:
     sweep_id = service.sweep()
     trials = [service.trial(sweep_id, number, 0.5) for number in range(2)]
-    model = AttemptDirectory(service.data.attempt(sweep_id, 0, 1)).model
+    model = service.attempt(sweep_id, 0).model
     model.write_bytes(b"\x80\x04damaged")
     said = client.get(f"{TRIALS}/{trials[0]}").json()["unfit"]
-    assert said.startswith("trials/1/0/1/model.safetensors is damaged")
+    assert said.startswith(f"trials/1/0/{model.parent.name}/model.safetensors is damaged")
     answer = client.post("/api/v1/ensembles", json={"name": "e", "sweep_id": sweep_id, "k": 2, "select": "top_k"})
-    assert_problem(answer, 422, "trials/1/0/1/model.safetensors is damaged")
+    assert_problem(answer, 422, f"trials/1/0/{model.parent.name}/model.safetensors is damaged")
     assert str(service.data.root) not in answer.text + said
