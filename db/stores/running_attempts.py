@@ -15,13 +15,14 @@ AttemptOnNode = Literal["unknown", "running", "over"]
 
 def state_on_node(connection: Connection, sweep_id: int, number: int, folder: str) -> AttemptOnNode:
     """`running` for an attempt that runs on a node; `over` after its end, also for one on the head."""
-    attempt = attempt_of_folder(folder)
+    attempt, nonce = attempt_of_folder(folder)
     query = (
-        select(attempts.c.device_id, attempts.c.ended_at)
+        select(attempts.c.device_id, attempts.c.ended_at, attempts.c.nonce)
         .join(trials, trials.c.id == attempts.c.trial_id)
         .where(trials.c.sweep_id == sweep_id, trials.c.number == number, attempts.c.number == attempt)
     )
     row = connection.execute(query).first()
     if row is None:
         return "unknown"
-    return "running" if row.ended_at is None and is_remote(row.device_id) else "over"
+    runs = row.ended_at is None and row.nonce == nonce and is_remote(row.device_id)
+    return "running" if runs else "over"

@@ -76,7 +76,7 @@ class FetchedFiles:
         by_attempt: dict[int, list[str]] = {}
         for stored in self._store.list(prefix):
             if is_checkpoint(stored.key):
-                by_attempt.setdefault(attempt_of_folder(attempt_folder(stored.key)[2]), []).append(stored.key)
+                by_attempt.setdefault(attempt_of_folder(attempt_folder(stored.key)[2])[0], []).append(stored.key)
         earlier = [attempt for attempt in by_attempt if attempt < assignment.attempt]
         if not earlier:
             return

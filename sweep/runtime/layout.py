@@ -160,10 +160,10 @@ class DataDirectory:
             ) from error
 
 
-def attempt_of_folder(name: str) -> int:
-    """The number of the attempt whose folder has this name; 0 if it is the folder of none."""
-    number = name.partition("-")[0]
-    return int(number) if number.isdecimal() else 0
+def attempt_of_folder(name: str) -> tuple[int, str]:
+    """Number and nonce of the attempt whose folder has this name; (0, "") if it is the folder of none."""
+    match = _ATTEMPT.fullmatch(name)
+    return (0, "") if match is None else (int(match[1]), match[0].partition("-")[2])
 
 
 @dataclass(frozen=True, slots=True)

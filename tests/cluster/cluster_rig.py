@@ -42,6 +42,7 @@ class Attempt(NamedTuple):
     ended_at: float | None
     state: str | None
     cause: str | None
+    nonce: str
 
 
 class Cluster:
@@ -128,10 +129,14 @@ class Cluster:
     def attempts(self, sweep_id: int) -> list[Attempt]:
         """All attempts of a sweep, by trial."""
         query = (
-            "SELECT t.number, a.number, a.device_id, a.started_at, a.ended_at, a.state, a.cause FROM attempts a"
-            " JOIN trials t ON t.id = a.trial_id WHERE t.sweep_id = :sweep ORDER BY t.number, a.number"
+            "SELECT t.number, a.number, a.device_id, a.started_at, a.ended_at, a.state, a.cause, a.nonce"
+            " FROM attempts a JOIN trials t ON t.id = a.trial_id WHERE t.sweep_id = :sweep ORDER BY t.number, a.number"
         )
         return [Attempt(*row) for row in self.rows(query, sweep=sweep_id)]
+
+    def folder_of(self, sweep_id: int, attempt: Attempt) -> Path:
+        """The folder of an attempt on the head."""
+        return self.data.attempt(sweep_id, attempt.trial, attempt.number, attempt.nonce)
 
     def rows(self, query: str, **values: Any) -> list[Any]:
         """Read the database, which all machines share; [] before it has been created."""

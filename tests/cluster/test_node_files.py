@@ -74,9 +74,9 @@ def test_trial_on_a_node_leaves_its_files_on_the_head(cluster: Cluster, node: Ma
     sweep_id = cluster.submit(function_sweep(folder / "code", "program:train", run_cap=2), folder)
     wait_for("the sweep has finished", lambda: cluster.state(sweep_id) == "finished", 60.0)
     attempts = cluster.attempts(sweep_id)
-    assert sorted(each.state for each in attempts) == ["finished", "finished"]
+    assert [each.state for each in attempts] == ["finished", "finished"]
     far = next(each for each in attempts if each.device == f"{node.name}:cpu-0")
-    directory = cluster.data.attempt(sweep_id, far.trial, far.number)
+    directory = cluster.folder_of(sweep_id, far)
     assert "begins at 0" in (directory / "log").read_text()
     assert (directory / "artifacts" / "note.txt").read_text() == "0"
     wait_for("checkpoints are removed", lambda: not (directory / "checkpoint.safetensors").exists())
@@ -87,20 +87,20 @@ def test_attempt_elsewhere_continues_from_the_checkpoint_of_a_node_that_was_cut_
     cluster: Cluster, node: Machine, folder: Path
 ) -> None:
     sweep_id = _start(cluster, node, folder)
-    checkpoint = cluster.data.attempt(sweep_id, _on(node, cluster, sweep_id).trial, 1) / "checkpoint.safetensors"
+    checkpoint = cluster.folder_of(sweep_id, _on(node, cluster, sweep_id)) / "checkpoint.safetensors"
     wait_for("a checkpoint has arrived", checkpoint.exists)
     node.unplug()
     wait_for("the sweep has finished", lambda: cluster.state(sweep_id) == "finished", 90.0)
     lost = _on(node, cluster, sweep_id)
     assert (lost.state, lost.cause) == ("failed", "node_lost")
     (repeated,) = [each for each in cluster.attempts(sweep_id) if each.number == 2]
-    log = (cluster.data.attempt(sweep_id, repeated.trial, 2) / "log").read_text()
+    log = (cluster.folder_of(sweep_id, repeated) / "log").read_text()
     assert "begins at" in log and "begins at 0" not in log
 
 
 def test_log_of_a_trial_on_a_node_can_be_followed(cluster: Cluster, node: Machine, folder: Path) -> None:
     sweep_id = _start(cluster, node, folder)
-    log = cluster.data.attempt(sweep_id, _on(node, cluster, sweep_id).trial, 1) / "log"
+    log = cluster.folder_of(sweep_id, _on(node, cluster, sweep_id)) / "log"
     wait_for("the log has arrived", lambda: log.exists() and "begins at" in log.read_text())
     assert _on(node, cluster, sweep_id).ended_at is None, "while the trial runs"
 
@@ -112,7 +112,7 @@ def test_attempt_goes_on_when_the_agent_is_killed(cluster: Cluster, node: Machin
     wait_for("the sweep has finished", lambda: cluster.state(sweep_id) == "finished", 60.0)
     far = _on(node, cluster, sweep_id)
     assert (far.state, far.number) == ("finished", 1)
-    assert (cluster.data.attempt(sweep_id, far.trial, 1) / "artifacts" / "note.txt").read_text() == "0"
+    assert (cluster.folder_of(sweep_id, far) / "artifacts" / "note.txt").read_text() == "0"
 
 
 def test_data_of_a_sweep_is_read_on_the_head_only(cluster: Cluster, node: Machine, folder: Path) -> None:
@@ -131,7 +131,7 @@ def test_data_of_a_sweep_is_read_on_the_head_only(cluster: Cluster, node: Machin
     wait_for("the sweep has finished", lambda: cluster.state(sweep_id) == "finished", 90.0)
     far = _on(node, cluster, sweep_id)
     assert far.state == "finished"
-    directory = cluster.data.attempt(sweep_id, far.trial, far.number)
+    directory = cluster.folder_of(sweep_id, far)
     assert (directory / "model.safetensors").exists() and (directory / "predictions.safetensors").exists()
 
 

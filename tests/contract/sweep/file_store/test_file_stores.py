@@ -15,7 +15,7 @@ from podium.sweep.file_store.head_store import HeadFileStore
 from podium.sweep.file_store.local_store import LocalFileStore
 from podium.sweep.file_store.store_interface import FileStore
 from podium.sweep.values.errors import BadRequestError, DamagedFileError, FileStoreError, MissingFileError
-from tests.service_rig import ServiceRig
+from tests.service_rig import ServiceRig, nonce
 
 NODE_DEVICE = "b:cpu-0"
 PART_BYTES = 1000
@@ -34,7 +34,7 @@ class Stored:
         return f"trials/{self.sweep_id}/0/"
 
     def key(self, name: str) -> str:
-        return self.service.data.relative(self.service.data.attempt(self.sweep_id, 0, 1)) + f"/{name}"
+        return self.service.data.relative(self.service.data.attempt(self.sweep_id, 0, 1, nonce(0))) + f"/{name}"
 
 
 @pytest.fixture(params=["local", "head"])

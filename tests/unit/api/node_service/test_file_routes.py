@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from podium.db.access.tokens import Role
 from podium.sweep.file_store.head_store import HeadFileStore
 from podium.sweep.values.errors import FileStoreError, RefusedFileError
-from tests.service_rig import ServiceRig, assert_problem
+from tests.service_rig import ServiceRig, assert_problem, nonce
 
 CONTENT = b"0123456789" * 100
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -31,12 +31,12 @@ def node(service: ServiceRig) -> TestClient:
 
 
 def key_of(service: ServiceRig, sweep_id: int, number: int, name: str = "model.safetensors") -> str:
-    return service.data.relative(service.data.attempt(sweep_id, number, 1) / name)
+    return service.data.relative(service.data.attempt(sweep_id, number, 1, nonce(number)) / name)
 
 
-def put(node: TestClient, key: str, offset: int, content: bytes, **changes: object) -> tuple[int, int | None]:
+def put(node: TestClient, key: str, offset: int, content: bytes, **changes: str | int) -> tuple[int, int | None]:
     """The status, and how much has been received."""
-    about = {"offset": offset, "size_bytes": len(CONTENT), "sha256": SHA256, **changes}
+    about: dict[str, str | int] = {"offset": offset, "size_bytes": len(CONTENT), "sha256": SHA256, **changes}
     answer = node.put(f"/internal/v1/files/{key}", params=about, content=content)
     return answer.status_code, answer.json().get("received")
 

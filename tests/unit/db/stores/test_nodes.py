@@ -59,7 +59,7 @@ def run_trial_on(database: Database, device_id: str) -> None:
     commit(
         database,
         TrialPlanned(1, 1, 0, {"x": 0.5}, "random", {}, AT),
-        AttemptPlaced(AttemptKey(1, 1), 1, 0, device_id, "host-b", AT),
+        AttemptPlaced(AttemptKey(1, 1), 1, 0, device_id, "host-b", AT, ""),
     )
 
 

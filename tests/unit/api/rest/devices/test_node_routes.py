@@ -30,7 +30,7 @@ def run_trial_on(service: ServiceRig, device_id: str) -> None:
     sweep_id = sweep_in(service, R)
     service.commit(
         TrialPlanned(1, sweep_id, 0, {"lr": 0.01}, "random", {}, AT),
-        AttemptPlaced(AttemptKey(1, 1), sweep_id, 0, device_id, "host-b", AT),
+        AttemptPlaced(AttemptKey(1, 1), sweep_id, 0, device_id, "host-b", AT, ""),
     )
 
 
