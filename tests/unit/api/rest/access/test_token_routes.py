@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import ssl
 import time
+from dataclasses import replace
 
 import pytest
 from sqlalchemy import update
@@ -10,6 +13,7 @@ from starlette.testclient import TestClient
 
 from podium.api.http import failed_logins
 from podium.api.http.failed_logins import FailedLogins
+from podium.api.serve import cluster_certificate
 from podium.db.access import tokens
 from podium.db.access.tokens import Role
 from podium.db.schema.tables import tokens as token_table
@@ -37,10 +41,20 @@ def test_token_is_shown_once_and_has_its_role(service: ServiceRig, client: TestC
     assert [each["name"] for each in listed.json()["items"]] == ["viewer", "submitter", "admin", "node", "ann"]
 
 
-def test_token_of_a_node_can_be_created(service: ServiceRig, client: TestClient) -> None:
-    token = client.post(TOKENS, json={"name": "node-b", "role": "node"}).json()
+def test_token_of_a_node_names_the_certificate_of_the_head(service: ServiceRig) -> None:
+    service.settings = replace(service.settings, cluster="10.0.0.5")
+    cluster_certificate.ensure(service.data, "10.0.0.5")
+    token = service.client().post(TOKENS, json={"name": "node-b", "role": "node"}).json()
     assert token["role"] == "node"
-    assert_problem(service.client(None).get("/api/v1/devices", headers=bearer(token["token"])), 403, "viewer", "node")
+    secret, _, fingerprint = token["token"].partition("@")
+    pem = service.data.cluster_certificate.read_text()
+    assert fingerprint == hashlib.sha256(ssl.PEM_cert_to_DER_cert(pem)).hexdigest()
+    assert_problem(service.client(None).get("/api/v1/devices", headers=bearer(secret)), 403, "viewer", "node")
+
+
+def test_token_of_a_node_is_refused_by_a_service_without_nodes(client: TestClient) -> None:
+    answer = client.post(TOKENS, json={"name": "node-b", "role": "node"})
+    assert "--cluster ADDRESS" in assert_problem(answer, 409)["detail"]
 
 
 def test_token_is_valid_for_90_days_by_default(service: ServiceRig, client: TestClient) -> None:
@@ -239,7 +253,7 @@ def test_tokens_are_managed_by_the_command_line(
     assert "not shown again" in err
     assert podium("token", "create", "ann", "--role", "viewer")[0] == 1
     assert podium("token", "create", "eve", "--role", "admin", "--expires-in", "never")[0] == 0
-    assert podium("token", "create", "node-b", "--role", "node")[0] == 0
+    assert podium("token", "create", "node-b", "--role", "node")[0] == 1, "it accepts no nodes"
     for wrong in ("8", "0d", "8y", "-1d", ""):
         assert podium("token", "create", "bob", "--role", "viewer", "--expires-in", wrong)[0] == 2
     listed = podium("token", "list")[1]
