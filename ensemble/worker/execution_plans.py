@@ -6,7 +6,7 @@ Each plan maps rows (rows, features) to the members' outputs, float32 (members, 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 
 import torch
@@ -31,6 +31,7 @@ class Plan(StrEnum):
     COMPILED_STACKED = "compiled_stacked"
 
 
+RECORDED = (Plan.RECORDED_LOOP, Plan.RECORDED_STACKED)
 QUICK = (Plan.STACKED, Plan.RECORDED_LOOP, Plan.RECORDED_STACKED)  # prepared in about a second
 SLOW = (Plan.COMPILED_LOOP, Plan.COMPILED_STACKED)  # need many seconds, and a C++ compiler or Triton
 
@@ -55,13 +56,24 @@ class GroupPlans:
 
         Raises the error of PyTorch if the networks cannot be stacked, recorded or compiled.
         """
-        compute = self.run_loop if plan in (Plan.LOOP, Plan.RECORDED_LOOP, Plan.COMPILED_LOOP) else self._stacked
-        assert compute is not None, "the plan is not a candidate"
-        if plan in (Plan.RECORDED_LOOP, Plan.RECORDED_STACKED):
+        compute = self.unrecorded(plan)
+        if plan in RECORDED:
             return record(lambda rows: compute(rows), sample[:_RECORDED_ROWS])
         if plan in SLOW:
             return torch.compile(compute, dynamic=len(sample) > 1, backend=self._backend)
         return compute
+
+    def unrecorded(self, plan: Plan) -> Compute:
+        """What a plan computes, before it is recorded or compiled."""
+        compute = self.run_loop if plan in (Plan.LOOP, Plan.RECORDED_LOOP, Plan.COMPILED_LOOP) else self._stacked
+        assert compute is not None, "the plan is not a candidate"
+        return compute
+
+    def weights(self) -> Iterator[torch.Tensor]:
+        """The weights and buffers of all members."""
+        for module in self._modules:
+            yield from module.parameters()
+            yield from module.buffers()
 
     def run_loop(self, rows: torch.Tensor) -> torch.Tensor:
         """Compute one member after the other: the reference for all other plans."""
