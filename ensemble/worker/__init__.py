@@ -15,7 +15,8 @@ Modules:
     network_interface    The interface of the networks that a worker runs
     network_loading      Loads model files as networks that output probabilities or values
     persistent_failures  Detects networks that fail on every input, so that only a new process helps
-    plan_selection       Selects the fastest execution plan of a group by benchmarking before the first request
+    plan_selection       Selects the fastest execution plan of a group by benchmarking
+    plan_transfer        Moves the chosen plans from the process that has measured them to the worker
     report_server        Reports the state of a worker process to the host, over a Unix socket
     user_networks        Rebuilds users' networks from code and weights, and verifies their outputs
     worker_process       The worker process: loads its networks, and serves them on a socket of its own

@@ -1,16 +1,17 @@
 """All networks of an ensemble and their combination as one program, each network on its device; in-graph worker.
 
 Géron 2017, chapter 12, figure 12-12: one graph, one call, all predictions awaited. Networks of one architecture on one
-device form a group, which uses the execution plan that was fastest during warm-up.
+device form a group. It is computed in a loop until its execution plans are benchmarked, and then by the fastest.
 """
 
 from __future__ import annotations
 
+import logging
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -23,14 +24,27 @@ from podium.ensemble.worker import plan_selection
 from podium.ensemble.worker.architecture_groups import Group, PlacedNetwork, groups
 from podium.ensemble.worker.execution_plans import GroupPlans, Plan
 from podium.ensemble.worker.network_interface import NetworkOutputs
-from podium.ensemble.worker.plan_selection import MARGIN, SIZES, SLOW_WARM_S, WARM_S, PlanBenchmark, PlanChoice
+from podium.ensemble.worker.plan_selection import (
+    MARGIN,
+    SIZES,
+    SLOW_WARM_S,
+    WARM_S,
+    GroupChoices,
+    NetworkChoices,
+    PlanBenchmark,
+    PlanChoice,
+    PlanState,
+    Samples,
+)
 from podium.sweep.networks.flat_input_adapter import check_rows
 
 THREAD_S = 0.4  # to choose the number of threads for one batch size
 THREAD_ROUNDS = (3, 30)  # minimum and maximum
 SEVERAL_BELOW = 0.95  # relative to the time with one thread: the median of the rounds
 MAX_TIMED_S = 0.2  # one computation; otherwise fewer rows are computed, on which the choice of threads depends less
+_FEW_ROWS = 5  # to check a plan that another process has checked on many
 _REASON_CHARACTERS = 500
+log = logging.getLogger("podium.worker")
 
 
 @dataclass(slots=True)
@@ -48,7 +62,7 @@ class GroupRunner:
 
     def __init__(self, group: Group, precision: torch.dtype) -> None:
         self.group = group
-        self.choices: dict[int, PlanChoice] = {}
+        self.choices: Mapping[int, PlanChoice] = {}
         self.plans = GroupPlans(group)
         self._precision = precision
         self._fell_back = ""
@@ -61,12 +75,36 @@ class GroupRunner:
         If the loop itself fails there is nothing to compare, and the loop is used.
         """
         trial = PlanBenchmark(self.plans, self.group.device, self._precision, slow)
+        choices: dict[int, PlanChoice] = {}
         try:
             for size, sample in samples.items():
                 use_threads(threads[size])
-                self.choices[size] = trial.choose(sample.to(self.group.device), budget_s / len(SIZES))
+                choices[size] = trial.choose(sample.to(self.group.device), budget_s / len(SIZES))
         except Exception as error:  # noqa: BLE001 - caused by a member: requests report which
             self._fell_back = reason(error)
+        self.choices = choices
+
+    def chosen(self) -> GroupChoices:
+        return GroupChoices(self.choices, self._fell_back)
+
+    def adopt(self, chosen: GroupChoices, samples: Samples) -> None:
+        """Use plans that another process has chosen; the loop replaces one that does not compute the same here."""
+        self.choices = {size: self._checked(choice, samples[size]) for size, choice in chosen.choices.items()}
+        self._fell_back = chosen.fell_back
+
+    def _checked(self, choice: PlanChoice, sample: torch.Tensor) -> PlanChoice:
+        if choice.plan is Plan.LOOP:
+            return choice
+        benchmark = PlanBenchmark(self.plans, self.group.device, self._precision)
+        try:
+            why = benchmark.mismatch(choice.compute, sample[:_FEW_ROWS].to(self.group.device))
+        except Exception as error:  # noqa: BLE001 - any error of PyTorch: the loop always works
+            why = reason(error)
+        if not why:
+            return choice
+        log.warning("the plan %s is not used for %d rows: %s", choice.plan, choice.rows, why)
+        refused = {**choice.refused, choice.plan: why}
+        return replace(choice, plan=Plan.LOOP, compute=self.plans.run_loop, refused=refused)
 
     def run(self, rows: torch.Tensor) -> GroupOutputs:
         """Compute rows on this group's device; on a GPU the result may not be available yet."""
@@ -118,6 +156,7 @@ class InGraphNetwork:
         combination: Combination,
         precision: torch.dtype = torch.float32,
         *,
+        threads: int | None = None,
         several_below: float = SEVERAL_BELOW,
         at_once_below: float = MARGIN,
     ) -> None:
@@ -127,6 +166,7 @@ class InGraphNetwork:
             members: In the order of their outputs.
             combination: Of the outputs.
             precision: Of the weights.
+            threads: The largest number of threads of an operation; None for PyTorch's.
             several_below: The time with several threads, relative to that with one, below which several are used.
             at_once_below: The time of devices that compute at once, relative to one after the other, below which they
                 compute at once.
@@ -138,10 +178,13 @@ class InGraphNetwork:
         self._example = next((member.example for member in members if member.example is not None), None)
         self.runners = [GroupRunner(group, precision) for group in groups(members)]
         self._devices = self._by_device()
-        self._threads = dict.fromkeys(SIZES, torch.get_num_threads())
-        self.at_once = dict.fromkeys(SIZES, False)  # by batch size: whether devices compute concurrently
-        self._took_us: dict[int, dict[str, float]] = {}
+        self._most_threads = threads or torch.get_num_threads()
+        self._threads: Mapping[int, int] = dict.fromkeys(SIZES, self._most_threads)
+        # By batch size: whether devices compute concurrently.
+        self.at_once: Mapping[int, bool] = dict.fromkeys(SIZES, False)
+        self._took_us: Mapping[int, Mapping[str, float]] = {}
         self._warm_s = 0.0
+        self._state, self._reason = PlanState.PREPARING, ""
         self._pool = ThreadPoolExecutor(max(1, len(self._devices) - 1), "member-device")
 
     @torch.inference_mode()
@@ -175,13 +218,51 @@ class InGraphNetwork:
             group.warm(samples, budget_s / len(self.runners), slow, self._threads)
         if self._placeholders():
             self._choose_at_once(samples)
+        self.check(features)
+        self._warm_s = time.perf_counter() - began
+        self._state = PlanState.CHOSEN
+
+    def check(self, features: int) -> None:
+        """Compute a first request. Raises the error of the first member if all failed."""
         for size in SIZES[:2]:
             self.predict(self.known_rows(size, features))
-        self._warm_s = time.perf_counter() - began
+
+    @property
+    def may_prepare_later(self) -> bool:
+        """Whether a forked process can prepare the plans: GPUs cannot be used after a fork."""
+        return all(running.group.device.type == "cpu" for running in self.runners)
+
+    @property
+    def plans(self) -> list[GroupPlans]:
+        return [running.plans for running in self.runners]
+
+    def chosen(self) -> NetworkChoices:
+        """What was chosen, for `adopt` in another process."""
+        groups = [running.chosen() for running in self.runners]
+        return NetworkChoices(groups, self._threads, self.at_once, self._took_us, self._warm_s)
+
+    @torch.inference_mode()
+    def adopt(self, chosen: NetworkChoices, features: int) -> None:
+        """Use what another process has chosen for the same networks, from the next prediction on.
+
+        Nothing else may compute meanwhile.
+        """
+        samples = plan_selection.samples(features, torch.device("cpu"), self._example)
+        for running, group in zip(self.runners, chosen.groups, strict=True):
+            running.adopt(group, samples)
+        self._threads, self.at_once = chosen.threads, chosen.at_once
+        self._took_us, self._warm_s = chosen.devices_took_us, chosen.warm_s
+        self._state = PlanState.CHOSEN
+
+    def keep_loop(self, why: str) -> None:
+        """The plans cannot be prepared."""
+        self._state, self._reason = PlanState.FAILED, why
 
     def plan(self) -> dict[str, Any]:
         """The chosen plans and the times of the others, as plain values for the ensemble's report."""
         return {
+            "state": self._state.value,
+            "reason": self._reason,
             "groups": [group.to_dict() for group in self.runners],
             "threads": {str(size): threads for size, threads in self._threads.items()},
             "devices_at_once": {str(size): at_once for size, at_once in self.at_once.items()},
@@ -199,13 +280,14 @@ class InGraphNetwork:
         Small operations synchronize too often to profit from several threads. The two take turns, and their times are
         compared by round.
         """
-        most = torch.get_num_threads()
+        most, chosen = self._most_threads, dict(self._threads)
         if most == 1 or any(running.group.device.type == "cuda" for running in self.runners):
             return
         for size, sample in samples.items():
             took_us = self._time_threads(sample[: self.quick_rows(sample)], (1, most))
             ratio = statistics.median(plan_selection.relative(took_us[most], took_us[1]))
-            self._threads[size] = most if ratio < self._several_below else 1
+            chosen[size] = most if ratio < self._several_below else 1
+        self._threads = chosen
 
     def quick_rows(self, sample: torch.Tensor) -> int:
         """As many rows as are computed in `MAX_TIMED_S`, at least those of the batch size below."""
@@ -240,14 +322,17 @@ class InGraphNetwork:
         return len(self._devices) > 1 and all(running.group.device.type == "cpu" for running in self.runners)
 
     def _choose_at_once(self, samples: Mapping[int, torch.Tensor]) -> None:
+        times_us: dict[int, dict[str, float]] = {}
+        at_once: dict[int, bool] = {}
         for size, sample in samples.items():
             use_threads(self._threads[size])
             took: dict[str, float] = {}
             for _ in range(2):  # the first run starts the threads
                 for name, run in (("one after the other", self._serial), ("at once", self._threaded)):
                     took[name] = min(timed_us(run, sample) for _ in range(5 if size < SIZES[-1] else 2))
-            self._took_us[size] = {name: round(us, 1) for name, us in took.items()}
-            self.at_once[size] = took["at once"] < took["one after the other"] * self._at_once_below
+            times_us[size] = {name: round(us, 1) for name, us in took.items()}
+            at_once[size] = took["at once"] < took["one after the other"] * self._at_once_below
+        self._took_us, self.at_once = times_us, at_once
 
     def _run(self, rows: torch.Tensor) -> list[GroupOutputs]:
         run = self._threaded if self.at_once[size_of(len(rows))] else self._serial

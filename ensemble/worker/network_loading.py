@@ -77,9 +77,13 @@ class SingleNetwork:
 
 
 def load(
-    files: Sequence[ModelFile], *, in_graph: bool, combination: Combination, precision: Precision
-) -> SingleNetwork | InGraphNetwork:
-    """Load the network of a worker. Raises `EnsembleError` naming the file that is missing, damaged or invalid."""
+    files: Sequence[ModelFile], *, in_graph: bool, combination: Combination, precision: Precision,
+    threads: int | None = None,
+) -> SingleNetwork | InGraphNetwork:  # fmt: skip
+    """Load the network of a worker; `threads` as in `InGraphNetwork`.
+
+    Raises `EnsembleError` naming the file that is missing, damaged or invalid.
+    """
     loaded = [user_networks.read(file) for file in files]
     rebuilt = user_networks.rebuild(loaded)
     members = [
@@ -89,7 +93,7 @@ def load(
         for position, one in enumerate(loaded)
     ]
     if in_graph:
-        return InGraphNetwork(members, combination, getattr(torch, precision.value))
+        return InGraphNetwork(members, combination, getattr(torch, precision.value), threads=threads)
     (member,) = members
     return SingleNetwork(member)
 

@@ -1,4 +1,4 @@
-"""Selects the fastest execution plan of a group by benchmarking before the first request; worker process.
+"""Selects the fastest execution plan of a group by benchmarking; worker process, or one that it forks.
 
 A plan is selected for each batch size: a plan that is fast for one row is often slow for a thousand. A plan is used
 only if its outputs equal those of the loop and it is faster by a margin, so that noise cannot cause a regression. Times
@@ -11,6 +11,7 @@ import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 import torch
@@ -21,6 +22,7 @@ from podium.ensemble.worker.fx_tracing import Compute
 SIZES = (1, 64, 1024)  # rows; a batch uses the smallest size that holds it, or else the largest size
 WARM_S = 8.0  # for plans with quick preparation, all groups and sizes together
 SLOW_WARM_S = 30.0  # with compiled plans
+BACKGROUND_WARM_S = 30.0  # while the worker serves with the loop: nobody waits, and other processes run first
 MARGIN = 0.9  # of the loop's time
 SAME_OPERATIONS = 0.99  # recorded_loop computes what the loop does, without its modules: noise cannot make it slower
 ROUNDS = (5, 50)  # minimum and maximum
@@ -49,6 +51,33 @@ class PlanChoice:
             "took_us": {plan.value: round(took, 1) for plan, took in self.took_us.items()},
             "refused": {plan.value: reason for plan, reason in self.refused.items()},
         }
+
+
+class PlanState(StrEnum):
+    """How far the selection of the plans of a worker is."""
+
+    PREPARING = "preparing"  # the loop is used
+    CHOSEN = "chosen"
+    FAILED = "failed"  # the loop is used until the process ends
+
+
+@dataclass(frozen=True, slots=True)
+class GroupChoices:
+    """The plans of a group by batch size, and why the loop is used if a plan or a member failed."""
+
+    choices: Mapping[int, PlanChoice]
+    fell_back: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkChoices:
+    """What is chosen for an in-graph network by measurement, by batch size."""
+
+    groups: Sequence[GroupChoices]
+    threads: Mapping[int, int]
+    at_once: Mapping[int, bool]  # whether devices compute concurrently
+    devices_took_us: Mapping[int, Mapping[str, float]]
+    warm_s: float
 
 
 @dataclass(slots=True)
@@ -99,7 +128,7 @@ class PlanBenchmark:
                 continue
             try:
                 compute = self.plans.prepare(plan, sample)
-                reason = self._mismatch(compute, sample) or self._slowness(compute, sample, loop_s)
+                reason = self.mismatch(compute, sample) or self._slowness(compute, sample, loop_s)
             except Exception as error:  # noqa: BLE001 - any error of PyTorch: the loop always works
                 reason = f"{type(error).__name__}: {error}"[:200]
             if reason:
@@ -108,7 +137,7 @@ class PlanBenchmark:
                 ready[plan] = compute
         return ready, refused
 
-    def _mismatch(self, compute: Compute, sample: torch.Tensor) -> str:
+    def mismatch(self, compute: Compute, sample: torch.Tensor) -> str:
         """How the outputs differ from those of the loop, on this number of rows and on fewer; empty if they do not."""
         for rows in {len(sample), max(2, len(sample) // 3)} if len(sample) > 1 else {1}:
             expected, found = self.plans.run_loop(sample[:rows]), compute(sample[:rows])
