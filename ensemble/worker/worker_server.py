@@ -15,6 +15,7 @@ import logging
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -88,8 +89,12 @@ class WorkerServer:
         self._known_row = known_row  # (1, features) that the network accepts; None: zeros
         self._width: int | None = None  # of the last rows that were computed successfully
         self._closing = threading.Event()
+        self._calls: deque[Callable[[], None]] = deque()  # for the thread that computes
         self.computing = threading.Lock()  # held by the thread that computes
-        self._threads = [threading.Thread(target=self._guard, name=f"worker-{n}", daemon=True) for n in range(_THREADS)]
+        self._threads = [
+            threading.Thread(target=self._guard, args=(self._run,), name=f"worker-{n}", daemon=True)
+            for n in range(_THREADS)
+        ]
 
     def start(self) -> None:
         """Bind and serve, replacing a socket file left by a dead worker. Raises `OSError` if it cannot bind."""
@@ -117,9 +122,17 @@ class WorkerServer:
         """The counters of the input queue."""
         return self._queue.counts
 
-    def _guard(self) -> None:
+    def call_between(self, call: Callable[[], None]) -> None:
+        """Call while nothing is computed: in this thread at once, or in the thread that computes before its next batch.
+
+        The process exits if the call raises.
+        """
+        self._calls.append(call)
+        self._guard(self._compute_queued)
+
+    def _guard(self, run: Callable[[], None]) -> None:
         try:
-            self._run()
+            run()
         except BaseException:
             log.critical("thread %s failed; exiting", threading.current_thread().name, exc_info=True)
             self._end_process()
@@ -128,12 +141,15 @@ class WorkerServer:
         while not self._closing.is_set():
             for sender, frames in self._messages.receive():
                 self.accept(sender, frames)
-            # Again: the other thread may have queued a request after the last look and before the release.
-            while not self._queue.empty and self.computing.acquire(blocking=False):
-                try:
-                    self.compute()
-                finally:
-                    self.computing.release()
+            self._compute_queued()
+
+    def _compute_queued(self) -> None:
+        # Again: another thread may have queued a request after the last look and before the release.
+        while (self._calls or not self._queue.empty) and self.computing.acquire(blocking=False):
+            try:
+                self.compute()
+            finally:
+                self.computing.release()
 
     # The thread that has received.
 
@@ -165,6 +181,7 @@ class WorkerServer:
         """Compute until no request is queued or the server is closing."""
         waiting: list[QueuedRequest] = []
         wait_s = 0.0
+        self._make_calls()
         while (came := self._queue.take(timeout_s=wait_s)) is not None and (came or waiting):
             for request in came:
                 self._batcher.arrived(request)
@@ -175,8 +192,13 @@ class WorkerServer:
                 self._reply(batch.expired, "expired")
             if batch.chosen:
                 self._serve(batch.chosen)
+            self._make_calls()
             waiting = batch.left
             wait_s = batch.wait_s if waiting else 0.0
+
+    def _make_calls(self) -> None:
+        while self._calls:
+            self._calls.popleft()()
 
     def _serve(self, batch: Sequence[QueuedRequest]) -> None:
         """Compute the batch. If that fails, compute each request alone, so that only the faulty one fails."""

@@ -264,6 +264,38 @@ def test_single_request_is_computed_by_the_thread_that_received_it(
         assert receiving == computing
 
 
+def test_call_is_made_at_once_if_nothing_is_computed(server: WorkerServer, client: Client) -> None:
+    calls: list[threading.Thread] = []
+    server.call_between(lambda: calls.append(threading.current_thread()))
+    assert calls == [threading.current_thread()]
+    sent = client.send()
+    assert client.reply().request_id == sent
+
+
+def test_call_is_made_before_the_next_batch(
+    server: WorkerServer, client: Client, busy: int, network: FakeNetwork
+) -> None:
+    batches: list[int] = []
+    server.call_between(lambda: batches.extend(network.batches))
+    assert not batches, "the network computes"
+    second = client.send(rows=2)
+    client.catch_up()
+    network.gate.set()
+    assert set(client.replies(2)) == {busy, second}
+    assert batches == [1]
+
+
+def test_request_that_arrives_during_a_call_is_computed(server: WorkerServer, client: Client) -> None:
+    sent: list[int] = []
+
+    def call() -> None:
+        sent.append(client.send())
+        client.catch_up()  # a thread has received it, and cannot compute
+
+    server.call_between(call)
+    assert client.reply().request_id == sent[0]
+
+
 def test_request_that_arrives_as_the_other_thread_stops_computing_is_computed(
     client: Client, server: WorkerServer, network: FakeNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
