@@ -15,6 +15,7 @@ Modules:
     network_interface    The interface of the networks that a worker runs
     network_loading      Loads model files as networks that output probabilities or values
     persistent_failures  Detects networks that fail on every input, so that only a new process helps
+    plan_preparation     Prepares the plans of an in-graph worker in a forked process while the worker serves
     plan_selection       Selects the fastest execution plan of a group by benchmarking
     plan_transfer        Moves the chosen plans from the process that has measured them to the worker
     report_server        Reports the state of a worker process to the host, over a Unix socket
