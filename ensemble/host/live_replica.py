@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from podium.ensemble.host.launcher_interface import WorkerHandle, WorkerStatus
 from podium.ensemble.host.replica_spec import ReplicaSpec
@@ -28,6 +29,7 @@ class LiveReplica:
     phase: Phase = Phase.STARTING
     since_s: float = 0.0  # start of the phase
     sharing: Sequence[str] = field(default_factory=list)  # by member
+    plan: Mapping[str, Any] = field(default_factory=dict)  # as last reported
     failures: int = 0  # consecutive
     restart_at_s: float = 0.0
     unwanted_since_s: float | None = None

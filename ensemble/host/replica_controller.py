@@ -246,7 +246,7 @@ class ReplicaController:
             return self._schedule_restart(live, reason)
         if status.phase is Phase.READY and now_s - live.since_s >= STABLE_S:
             live.failures = 0
-        return False
+        return status.phase is Phase.READY and self._record_plan(live, status)
 
     def _record_phase(self, live: LiveReplica, status: WorkerStatus) -> bool:
         spec = live.spec
@@ -260,6 +260,17 @@ class ReplicaController:
                 replicas.change(connection, replica.id, MemberState.READY, sharing, pid=status.pid)
             if status.plan and status.plan != spec.version.plan:
                 ensemble_writer.set_plan(connection, spec.key.ensemble_id, spec.version.number, dict(status.plan))
+        live.plan = status.plan
+        return True
+
+    def _record_plan(self, live: LiveReplica, status: WorkerStatus) -> bool:
+        """Record the execution plans when they change, which they do if they are prepared after the worker is ready."""
+        if status.plan == live.plan:
+            return False
+        key = live.spec.key
+        with self._database.write() as connection:
+            ensemble_writer.set_plan(connection, key.ensemble_id, key.version, dict(status.plan))
+        live.plan = status.plan
         return True
 
     def _schedule_restart(self, live: LiveReplica, reason: str) -> bool:

@@ -128,6 +128,11 @@ def test_in_graph_members_share_one_worker_and_its_status(make_host: MakeRig) ->
     rig.step()
     assert rig.row().state is EnsembleState.READY
     assert rig.row().active.plan == {"groups": [3]}
+    rig.workers.placed[0].become_ready(plan={"groups": [4]})  # it has prepared its plans while it served
+    rig.step()
+    rig.step()
+    assert rig.row().active.plan == {"groups": [4]}, "that of the other worker is older"
+    assert rig.row().state is EnsembleState.READY
     for number, worker in enumerate(rig.workers.placed):
         mine = [member.replicas[number] for member in rig.row().active.members]
         assert {(r.endpoint, r.pid, r.epoch) for r in mine} == {(worker.config.assignment.endpoint, worker.pid, 1)}
