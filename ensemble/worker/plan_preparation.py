@@ -23,7 +23,8 @@ from podium.sweep.runtime.process_title import name_process
 from podium.sweep.runtime.process_trees import die_with_parent
 from podium.sweep.runtime.session_priority import lower_priority_of_session
 
-NICENESS = 10  # of the process and its session: predictions run first
+NICENESS = 10  # added to that of the worker: predictions run first, and trials, which have 15, later
+SESSION_NICENESS = 3  # that of a trial's session is 5
 TIMEOUT_S = 180.0
 _OK, _FAILED = b"+", b"!"  # the first byte of what the process sends
 _REASON_CHARACTERS = 500
@@ -130,7 +131,7 @@ def _run(prepare: Callable[[], bytes], sender: int, parent: int) -> NoReturn:
         name_process("podium-prepare")
         os.nice(NICENESS)
         os.setsid()  # where the kernel groups processes by session, niceness has no effect on other sessions
-        lower_priority_of_session(NICENESS)
+        lower_priority_of_session(SESSION_NICENESS)
         content = _OK + prepare()
     except BaseException as error:
         log.exception("the plans cannot be prepared")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import product
@@ -20,7 +21,7 @@ from torch import nn
 from podium.ensemble.protocol.prediction_messages import Reply, Request, pack_requests, unpack_replies
 from podium.ensemble.scoring import combine
 from podium.ensemble.values.ensemble_spec import Precision, Rule, Task
-from podium.ensemble.worker import in_graph_network, plan_selection, worker_process
+from podium.ensemble.worker import in_graph_network, plan_preparation, plan_selection, worker_process
 from podium.ensemble.worker.control_messages import Phase, WorkerAssignment, WorkerReport
 from podium.ensemble.worker.execution_plans import Plan
 from podium.ensemble.worker.in_graph_network import GroupRunner, InGraphNetwork
@@ -339,9 +340,32 @@ def test_worker_serves_after_warm_up(tmp_path: Path, whole_ensemble: bool) -> No
     (report,) = reports
     assert (report.phase, report.pid) == (Phase.READY, os.getpid())
     assert [group["members"] for group in report.plan.get("groups", [])] == ([[0, 1]] if whole_ensemble else [])
+    assert report.plan.get("state", "") == ("chosen" if whole_ensemble else ""), "not prepared later"
     (reply,) = answered
     assert (reply.request_id, reply.status, reply.combined is not None) == (7, "ok", whole_ensemble)
     assert reply.predictions is not None and reply.predictions.shape == (len(files), 17, 4)
+
+
+def test_plans_are_chosen_before_the_worker_is_ready_if_a_library_has_threads(tmp_path: Path) -> None:
+    """A forked process would wait for these threads permanently."""
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        torch.ones(1 << 20).add_(1)
+        assert not plan_preparation.can_fork(threading.active_count())
+        reports: list[WorkerReport] = []
+
+        def close(server: WorkerServer | None) -> None:
+            assert server is not None
+            server.close()
+
+        own = assignment([saved(tmp_path, 0)], f"unix:{tmp_path / 'm'}", in_graph=True)
+        assert worker_process.serve(own, reports.append, close, prepare_later=True) == 0
+    finally:
+        torch.set_num_threads(before)
+    (report,) = reports
+    assert (report.phase, report.plan["state"]) == (Phase.READY, "chosen")
+    assert [size["rows"] for group in report.plan["groups"] for size in group["sizes"]] == [1, 64, 1024]
 
 
 def test_worker_reports_file_that_cannot_be_loaded(tmp_path: Path) -> None:

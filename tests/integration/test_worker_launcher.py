@@ -7,13 +7,16 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import psutil
 import pytest
+import torch
 
 from podium.ensemble.host.launcher_interface import WorkerConfig, WorkerHandle, WorkerStatus
 from podium.ensemble.host.worker_launcher import TemplateWorkerLauncher
@@ -24,7 +27,7 @@ from podium.sweep.runtime.layout import RuntimeDirectory
 from podium.sweep.runtime.user_environment import user_environment
 from podium.sweep.values.errors import EnsembleError
 from tests.message_client import MessageClient
-from tests.networks import ROWS, combination, saved
+from tests.networks import ROWS, combination, network, saved
 
 
 class Rig:
@@ -47,11 +50,12 @@ class Rig:
         """A launcher as a restarted host has it."""
         return TemplateWorkerLauncher(self.runtime, self.log)
 
-    def config(self, name: str) -> WorkerConfig:
+    def config(self, name: str, *, members: int = 1, threads: int = 1) -> WorkerConfig:
+        """A member, or several in-graph."""
         assignment = WorkerAssignment(
-            name=name, files=(saved(self._models, 0),), in_graph=False,
+            name=name, files=tuple(saved(self._models, seed) for seed in range(members)), in_graph=members > 1,
             endpoint=f"unix:{self.runtime.root / name}.requests", epoch=1, features=64,
-            combination=combination([1.0]).to_json(), precision="float32", threads=1,
+            combination=combination([1.0] * members).to_json(), precision="float32", threads=threads,
         )  # fmt: skip
         return WorkerConfig(assignment, ("cpu-0",), "node", "")
 
@@ -207,3 +211,69 @@ def test_launch_without_a_template_is_refused(tmp_path: Path, rig: Rig) -> None:
     launcher = TemplateWorkerLauncher(RuntimeDirectory(tmp_path), rig.log)
     with pytest.raises(EnsembleError, match=r"cannot start worker-7-1-0-0-1: "):
         launcher.launch(rig.config("worker-7-1-0-0-1"), lambda: None)
+
+
+# The plans of an in-graph worker.
+
+
+class InGraphWorker:
+    """A worker that is ready, with the process that prepares its plans, which is stopped."""
+
+    def __init__(self, rig: Rig, name: str) -> None:
+        self.handle = rig.launch(rig.config(name, members=3, threads=2))
+        pid = until(self.handle, Phase.READY).pid
+        self.process = psutil.Process(pid)
+        (self.preparing,) = self.process.children()
+        self.preparing.suspend()
+
+    def predict(self) -> np.ndarray:
+        client = MessageClient(self.handle.config.assignment.endpoint)
+        client.send(pack_requests([Request(7, 1, 30_000.0, ROWS)]))
+        (reply,) = unpack_replies(client.receive()).replies()
+        client.close()
+        assert reply.status == "ok" and reply.predictions is not None and reply.combined is not None
+        return reply.predictions
+
+    def until_plans_are(self, state: str) -> Mapping[str, Any]:
+        return until_status(self.handle, lambda status: status.plan["state"] == state).plan
+
+
+def looped() -> np.ndarray:
+    with torch.inference_mode():
+        return np.stack([torch.softmax(network(seed)(torch.from_numpy(ROWS)), dim=1).numpy() for seed in range(3)])
+
+
+def test_in_graph_worker_is_ready_before_its_plans(rig: Rig) -> None:
+    worker = InGraphWorker(rig, "worker-6-1-0-0-1")
+    assert worker.preparing.name() == "podium-prepare"
+    assert worker.handle.poll().plan["state"] == "preparing"
+    np.testing.assert_array_equal(worker.predict(), looped(), err_msg="the loop computes them")
+    worker.preparing.resume()
+    plan = worker.until_plans_are("chosen")
+    (group,) = plan["groups"]
+    assert [size["rows"] for size in group["sizes"]] == [1, 64, 1024]
+    for size in group["sizes"]:
+        assert {"loop", "recorded_loop"} <= set(size["took_us"]) and size["plan"] in size["took_us"]
+    assert (plan["reason"], group["fell_back"]) == ("", "")
+    np.testing.assert_allclose(worker.predict(), looped(), atol=1e-6)
+    assert not worker.process.children()
+    worker.handle.kill()
+
+
+def test_in_graph_worker_serves_with_the_loop_if_the_preparation_fails(rig: Rig) -> None:
+    worker = InGraphWorker(rig, "worker-7-1-0-0-1")
+    worker.preparing.kill()
+    plan = worker.until_plans_are("failed")
+    assert plan["reason"] == "its process ended with status -9"
+    assert [group["sizes"] for group in plan["groups"]] == [[]]
+    np.testing.assert_array_equal(worker.predict(), looped())
+    assert worker.handle.poll().phase is Phase.READY
+    assert f"prepared: {plan['reason']}" in rig.log.read_text()
+    worker.handle.kill()
+
+
+def test_preparation_ends_with_its_worker(rig: Rig) -> None:
+    worker = InGraphWorker(rig, "worker-8-1-0-0-1")
+    worker.handle.kill()
+    until_ended(worker.process.pid)
+    until_ended(worker.preparing.pid)
