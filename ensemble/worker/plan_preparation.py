@@ -46,6 +46,9 @@ class PlanPreparation:
     Args:
         prepare: Called in the forked process.
         timeout_s: The process is killed if it needs longer.
+
+    Raises:
+        OSError: The process cannot be forked.
     """
 
     def __init__(self, prepare: Callable[[], bytes], *, timeout_s: float = TIMEOUT_S) -> None:
@@ -53,7 +56,12 @@ class PlanPreparation:
         self._end_s = time.monotonic() + timeout_s
         self._receiver, sender = os.pipe()
         parent = os.getpid()
-        self._pid = os.fork()
+        try:
+            self._pid = os.fork()
+        except OSError:
+            os.close(self._receiver)
+            os.close(sender)
+            raise
         if self._pid == 0:
             _run(prepare, sender, parent)
         os.close(sender)

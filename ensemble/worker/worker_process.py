@@ -147,7 +147,11 @@ def _prepare(network: InGraphNetwork, assignment: WorkerAssignment, own_threads:
         network.warm(assignment.features, budget_s=BACKGROUND_WARM_S)
         return plan_transfer.pack(network.chosen(), network.plans)
 
-    return PlanPreparation(choose)
+    try:
+        return PlanPreparation(choose)
+    except OSError as error:
+        log.warning("the plans are prepared before the worker is ready: cannot fork: %s", error)
+        return None
 
 
 def _use_plans(
