@@ -14,7 +14,7 @@ from podium.sweep.file_store.local_store import LocalFileStore
 from podium.sweep.runtime.regular_files import sha256_of
 from podium.sweep.values.errors import ConflictError, DamagedFileError
 
-STALE_S = 86400.0  # an upload without a new part for so long is given up
+STALE_S = 86400.0  # an upload without a new part for so long is removed
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class ResumableUploads:
     """Files that have been received in part. Thread-safe."""
 
     def __init__(self, store: LocalFileStore, folder: Path) -> None:
-        """`folder` holds what has been received. Parts of uploads that were given up are removed."""
+        """`folder` holds what has been received. Parts without an upload for a day are removed."""
         self._store = store
         self._folder = folder
         self._lock = threading.Lock()
