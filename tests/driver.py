@@ -49,10 +49,10 @@ class SlotDriver:
         self.open()
 
     @contextlib.contextmanager
-    def timed(self, **timings_s: float) -> Iterator[None]:
-        """In this context, drive another slot, which has these timings, in seconds; see `Slot`."""
+    def with_options(self, **options: Any) -> Iterator[None]:
+        """In this context, drive another slot, which has these options; see `Slot`."""
         own = self.slot
-        self._use(self._new_slot(**timings_s))
+        self._use(self._new_slot(**options))
         try:
             yield
         finally:

@@ -13,6 +13,7 @@ CHECK_S = 1.0
 AWAY_S = 5.0  # after a longer time without a check, this process itself was stopped or delayed
 HEARTBEAT_TIMEOUT_S = 25.0  # a slot answers at least every 10 s
 REMOTE_TIMEOUT_S = 8.0  # one on another machine, every 2 s: Ray notices a silent cut of the network after a minute
+FILES_S = 4200.0  # the largest time to carry the files of an attempt to another machine, and back
 MARGIN_S = 15.0  # a slot enforces the time limits of its attempt; one that is this much late does not
 
 
@@ -55,4 +56,5 @@ def _due_to_end_s(slot: Slot, sweeps: ActiveSweeps) -> float:
     if slot.trial is None:
         return math.inf
     limits = sweeps[slot.trial.sweep_id].spec.limits
-    return math.inf if limits.trial_s is None else slot.trial.placed_s + limits.trial_s + limits.grace_s
+    files_s = FILES_S if slot.device.is_remote else 0.0
+    return math.inf if limits.trial_s is None else slot.trial.placed_s + limits.trial_s + limits.grace_s + files_s

@@ -326,8 +326,15 @@ class Slot:
 
     async def _send_files(self, running: RunningAttempt, ended: Ended) -> Ended:
         """Send the files of an attempt to the head before its end: a finished attempt has all its files there."""
+        send = self._files.send(running.assignment, checkpoints=_needs_checkpoint(running, ended))
+        running.transfer = asyncio.get_running_loop().create_task(send)
         try:
-            await self._files.send(running.assignment, checkpoints=_needs_checkpoint(running, ended))
+            await running.transfer
+        except asyncio.CancelledError:
+            if running.kill is None or not running.transfer.cancelled():
+                raise
+            outcome = attempt_outcome(None, -signal.SIGTERM, running.kill)
+            return Ended(key=ended.key, started_at=ended.started_at, ended_at=time.time(), pid=ended.pid, **outcome)
         except FilesError as error:
             log.error("files of attempt %s were not sent: %s", running.key, error)
             message = f"the files of the attempt could not be sent to the head: {error}"
@@ -499,7 +506,10 @@ class Slot:
         self._kill(running, Kill(Cause.DISK_QUOTA, over_quota(used, allowed_mb)))
 
     def _stop(self, running: RunningAttempt, kill: Kill) -> None:
-        """Ask the attempt to end; it is killed at the end of its grace period."""
+        """Ask the attempt to end; it is killed at the end of its grace period. Files on their way are not needed."""
+        if running.transfer is not None:
+            running.kill = running.kill or kill
+            running.transfer.cancel()
         if running.kill is None and running.exited is None:
             running.kill = kill
             running.killed_s = time.monotonic()

@@ -46,7 +46,7 @@ def test_failed_preload_is_user_error_and_slot_stays_usable(slot: SlotDriver, na
 
 
 def test_slow_import_is_aborted(slot: SlotDriver) -> None:
-    with slot.timed(preload_s=0.5):
+    with slot.with_options(preload_s=0.5):
         ended = slot.result(_program("takes_long"))
         again = slot.result(_program("takes_long"))  # immediately, while the previous one is dying
     assert (ended.state, ended.cause) == (TrialState.FAILED, Cause.USER_ERROR)

@@ -144,7 +144,7 @@ def test_requests_to_slow_fork_server_are_processed_in_sequence(slot: SlotDriver
 
 
 def test_attempt_ends_when_fork_server_hangs(slot: SlotDriver) -> None:
-    with slot.timed(fork_server_s=0.3):
+    with slot.with_options(fork_server_s=0.3):
         slot.begin("never_ends", limits=Limits(trial_s=0.2, grace_s=0.05))
         (fork_server,) = slot.fork_servers()
         os.kill(fork_server, signal.SIGSTOP)
