@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body
+from pydantic import BaseModel, ConfigDict, Field
 
 from podium.api.http.authentication import node
 from podium.api.http.route_dependencies import context
 from podium.api.http.service_context import ServiceContext
 from podium.db.stores import nodes
-from podium.sweep.protocol.node_reports import NodeReport
+from podium.db.stores.nodes import NodeRow
+from podium.sweep.protocol.node_reports import MAX_TEXT, NODE_NAME, NodeReport
 from podium.sweep.runtime.package_versions import version_problem, versions
-from podium.sweep.values.errors import BadRequestError, ConflictError
+from podium.sweep.values.errors import BadRequestError, ConflictError, NotFoundError
+from podium.sweep.values.node_state import NodeState
 
 router = APIRouter(prefix="/internal/v1", dependencies=[node])
 
@@ -28,26 +32,61 @@ class ClusterView:
     versions: dict[str, str]
 
 
+class Joining(BaseModel):
+    """A node that wants to join."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(pattern=f"^{NODE_NAME.pattern}$")
+    address: str = Field(max_length=MAX_TEXT)
+    versions: dict[str, str]
+
+
+class Leaving(BaseModel):
+    """A node that has stopped."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(pattern=f"^{NODE_NAME.pattern}$")
+
+
 @router.post("/join")
-def join(
-    found: Annotated[dict[str, str], Body(embed=True, alias="versions")], service: ServiceContext = context
-) -> dict[str, Any]:
-    """The address and the token of Ray. 409 for a node with other versions, which could not run trials."""
+def join(body: Joining, service: ServiceContext = context) -> dict[str, Any]:
+    """The address and the token of Ray.
+
+    409 for a node with other versions, which could not run trials, or with the name of another node that is connected.
+    """
     settings = service.settings
     own = versions()
-    problem = version_problem(own, found)
+    problem = version_problem(own, body.versions)
     if problem is not None:
         raise ConflictError(problem)
+    with service.database.write() as connection:
+        known = {node.name: node for node in nodes.all_of(connection)}.get(body.name)
+        if known is not None:
+            _check_same_node(known, body.address)
+            nodes.keep(connection, body.name)  # a request to leave was meant for the one that has left
     token = settings.data.ray_token.read_text().strip()
     return asdict(ClusterView(settings.ray_address, token, own))
 
 
+def _check_same_node(known: NodeRow, address: str) -> None:
+    if known.state(time.time()) is not NodeState.SILENT and known.report.address != address:
+        raise ConflictError(
+            f"a node named {known.name} is connected from {known.report.address}; choose another name with --name"
+        )
+
+
+@router.post("/leave")
+def leave(body: Leaving, service: ServiceContext = context) -> dict[str, Any]:
+    """A node has stopped: forget it, with its devices."""
+    with service.database.write() as connection, contextlib.suppress(NotFoundError):  # its agent has never reported
+        nodes.forget(connection, body.name, time.time())
+    return {}
+
+
 @router.post("/reports")
-def record_report(
-    report: Annotated[dict[str, Any], Body()],
-    starts: Annotated[bool, Body(description="the first report of an agent")] = False,
-    service: ServiceContext = context,
-) -> dict[str, Any]:
+def record_report(report: Annotated[dict[str, Any], Body()], service: ServiceContext = context) -> dict[str, Any]:
     """Record the state of a node. Returns the time of the head, and whether the node shall leave."""
     received_at = time.time()
     try:
@@ -55,5 +94,5 @@ def record_report(
     except ValueError as error:
         raise BadRequestError(f"not a report of a node: {error}") from None
     with service.database.write() as connection:
-        leave = nodes.record_report(connection, found, received_at, starts=starts)
+        leave = nodes.record_report(connection, found, received_at)
     return {"leave": leave, "received_at": received_at, "sent_at": time.time()}

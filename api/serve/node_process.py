@@ -5,6 +5,7 @@ The guardian runs the raylet with its slots, the node agent and the process temp
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -17,6 +18,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx2
 
@@ -34,6 +36,7 @@ from podium.sweep.values.errors import ServiceError
 
 TIMEOUT_S = 20.0
 RETRY_S = 2.0
+NOTICED_S = 3.0  # for the head to notice the end of the slots
 STOP_S = 15.0
 STABLE_S = 20.0  # uptime after which the end of a node is no failed start
 _TOKEN = re.compile(r"(?P<secret>podium_[A-Za-z0-9_-]{20,100})@(?P<fingerprint>[0-9a-f]{64})")
@@ -85,10 +88,9 @@ def join(options: NodeOptions, log: Callable[[str], None]) -> None:
             while not stopping.is_set():
                 started_s = time.monotonic()
                 status = _run_guardian(settings, data, stopping)
-                if stopping.is_set():
-                    return
-                if status == LEAVE:
-                    log(f"Node {settings.name} leaves: the head has asked for it")
+                if status == LEAVE or stopping.is_set():
+                    log(f"Node {settings.name} leaves{': the head has asked for it' if status == LEAVE else ''}")
+                    _leave(settings)
                     return
                 has_run = has_run or time.monotonic() - started_s > STABLE_S
                 if not has_run:
@@ -118,20 +120,13 @@ def _join(options: NodeOptions, token: _NodeToken, data: DataDirectory, runtime:
     host, port = _endpoint(options.head)
     pem = fetch_certificate(host, port, token.fingerprint)
     url = f"https://{f'[{host}]' if ':' in host else host}:{port}"
-    try:
-        answer = httpx2.post(
-            f"{url}/internal/v1/join", json={"versions": versions()}, timeout=TIMEOUT_S, verify=ssl_context(pem),
-            headers={"authorization": f"Bearer {token.secret}"}, trust_env=False,
-        )  # fmt: skip
-        found = answer.json()
-    except (httpx2.HTTPError, ValueError) as error:
-        raise ServiceError(f"the head at {host}:{port} does not answer: {error}") from error
-    if answer.is_error:
-        raise ServiceError(f"the head at {host}:{port} refused this node: {found.get('detail', answer.status_code)}")
+    address = options.address or _own_address(host, port)
+    body = {"name": options.name, "address": address, "versions": versions()}
+    found = _post(f"{url}/internal/v1/join", body, token.secret, pem)
     write_atomic(data.ray_token, str(found["ray_token"]).encode(), mode=0o600)
     settings = NodeSettings(
         head=str(found["ray_address"]),
-        address=options.address or _own_address(host, port),
+        address=address,
         name=options.name,
         data_dir=str(data.root),
         runtime_dir=str(runtime.root),
@@ -143,6 +138,28 @@ def _join(options: NodeOptions, token: _NodeToken, data: DataDirectory, runtime:
     )
     settings.save()
     return settings
+
+
+def _post(url: str, body: dict[str, Any], secret: str, pem: str) -> dict[str, Any]:
+    """Send a request to the head; its answer. Raises `ServiceError` with the reason of a refusal."""
+    try:
+        answer = httpx2.post(
+            url, json=body, timeout=TIMEOUT_S, verify=ssl_context(pem), trust_env=False,
+            headers={"authorization": f"Bearer {secret}"},
+        )  # fmt: skip
+        found: dict[str, Any] = answer.json()
+    except (httpx2.HTTPError, ValueError) as error:
+        raise ServiceError(f"the head does not answer at {url}: {error}") from error
+    if answer.is_error:
+        raise ServiceError(f"the head refused this node: {found.get('detail', answer.status_code)}")
+    return found
+
+
+def _leave(settings: NodeSettings) -> None:
+    """Tell the head that this node has stopped, when it has noticed the end of the slots."""
+    time.sleep(NOTICED_S)
+    with contextlib.suppress(ServiceError):
+        _post(f"{settings.url}/internal/v1/leave", {"name": settings.name}, settings.token, settings.certificate)
 
 
 def _join_again(

@@ -43,16 +43,15 @@ class NodeRow:
         return node_state(silent_s=now - self.reported_at, leaving=self.leaving, drained=self.drained)
 
 
-def record_report(connection: Connection, report: NodeReport, at: float, *, starts: bool = False) -> bool:
+def record_report(connection: Connection, report: NodeReport, at: float) -> bool:
     """Store the report of a node, received `at`; returns whether the node shall leave now.
 
     A node that was asked to leave does so when its devices accept and run no trials, and its files are sent, unless it
-    was asked to leave at once. `starts`: it is the first report of an agent, which has not been asked to leave.
+    was asked to leave at once.
     """
     known = connection.execute(select(table).where(table.c.name == report.name)).one_or_none()
     values = {**report.to_dict(), "reported_at": at}
-    if known is None or starts:
-        connection.execute(delete(table).where(table.c.name == report.name))
+    if known is None:
         connection.execute(insert(table).values(**values, joined_at=at))
         _return_leaving(connection, report.name)
         _add_event(connection, "joined", report.name, at, address=report.address)
@@ -78,9 +77,10 @@ def ask_to_leave(connection: Connection, name: str, at: float, *, now: bool = Fa
 
 
 def keep(connection: Connection, name: str) -> None:
-    """Withdraw a request to leave. Raises `NotFoundError`."""
+    """Withdraw a request to leave, also from its devices. Raises `NotFoundError`."""
     _get(connection, name)
     connection.execute(update(table).where(table.c.name == name).values(leaving=False, leave_now=False))
+    _return_leaving(connection, name)
 
 
 def forget(connection: Connection, name: str, at: float) -> None:

@@ -40,7 +40,6 @@ class HeadReports:
         self._report_s = report_s
         self._clock = clock
         self.clock_offset_s = 0.0  # time of the head minus time of this node
-        self._starts = True  # no report has arrived yet
         self.stopped = threading.Event()
 
     def follow(self) -> None:
@@ -57,10 +56,8 @@ class HeadReports:
     def report(self) -> bool:
         """Send one report; returns whether this node shall leave. Raises `FileStoreError`."""
         before = self._clock()
-        state = {"report": self._state().to_dict(), "starts": self._starts}
-        answer = self._store.ask("POST", "reports", json=state, patience_s=0.0)
+        answer = self._store.ask("POST", "reports", json=self._state().to_dict(), patience_s=0.0)
         after = self._clock()
-        self._starts = False
         self.clock_offset_s = ((answer["received_at"] - before) + (answer["sent_at"] - after)) / 2
         return bool(answer["leave"])
 

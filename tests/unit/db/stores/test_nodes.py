@@ -18,9 +18,9 @@ from tests.specs import spec
 AT = 100.0
 
 
-def report(database: Database, name: str = "b", at: float = AT, *, starts: bool = False, **changes: object) -> bool:
+def report(database: Database, name: str = "b", at: float = AT, **changes: object) -> bool:
     with database.write() as connection:
-        return nodes.record_report(connection, node_report(name, **changes), at, starts=starts)
+        return nodes.record_report(connection, node_report(name, **changes), at)
 
 
 def ask_to_leave(database: Database, name: str = "b", *, now: bool = False) -> None:
@@ -132,22 +132,14 @@ def test_node_that_shall_leave_now_waits_for_nothing(database: Database) -> None
 
 def test_request_to_leave_can_be_withdrawn(database: Database) -> None:
     report(database)
+    drain(database, "b:gpu-0", nodes.LEAVES)
+    drain(database, "b:gpu-1", "broken fan")
     ask_to_leave(database, now=True)
     with database.write() as connection:
         nodes.keep(connection, "b")
+        assert list(devices.drained(connection)) == ["b:gpu-1"]
     assert not report(database)
     assert all_of(database)[0].state(AT) is NodeState.READY
-
-
-def test_agent_that_starts_again_has_not_been_asked_to_leave(database: Database) -> None:
-    report(database)
-    drain(database, "b:gpu-0", nodes.LEAVES)
-    ask_to_leave(database, now=True)
-    assert not report(database, at=AT + 9, starts=True)
-    assert not report(database, at=AT + 10)
-    (node,) = all_of(database)
-    assert (node.joined_at, node.state(AT + 10)) == (AT + 9, NodeState.READY)
-    assert kinds(database) == ["node.joined", "node.leaving", "node.joined"]
 
 
 def test_forgotten_node_takes_its_devices_along(database: Database) -> None:
