@@ -41,7 +41,8 @@ def main() -> None:
     """Serve nodes until SIGTERM."""
     settings = start_component("nodes")
     own = replace(
-        settings, host=settings.cluster, port=settings.node_port, allowed_hosts=(settings.cluster,), proxies=(),
+        settings, host=settings.cluster, port=settings.node_port, proxies=(),
+        allowed_hosts=(settings.cluster, *settings.allowed_hosts),
         tls_cert=str(settings.data.cluster_certificate), tls_key=str(settings.data.cluster_key),
     )  # fmt: skip
     try:

@@ -37,9 +37,9 @@ def check(host: str, cert: Path | None, key: Path | None, proxies: Sequence[str]
 def check_cluster(address: str) -> None:
     """Raises `ServiceError` unless `--cluster` is one address at which nodes reach this machine."""
     try:
-        parsed = ipaddress.ip_address(address)
+        parsed = ipaddress.IPv4Address(address)
     except ValueError:
-        raise ServiceError(f"--cluster {address}: write the IP address of this machine, like 10.0.0.5") from None
+        raise ServiceError(f"--cluster {address}: write the IPv4 address of this machine, like 10.0.0.5") from None
     if parsed.is_unspecified or parsed.is_loopback:
         raise ServiceError(f"--cluster {address}: other machines cannot reach it; write one like 10.0.0.5")
 

@@ -26,9 +26,10 @@ from podium.api.serve.service_lock import service_locked
 from podium.sweep.protocol.node_reports import NODE_NAME
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.certificate_pin import fetch_certificate, ssl_context
+from podium.sweep.runtime.component_lifecycle import PARENT_PID
 from podium.sweep.runtime.filesystem_type import refuse_network
 from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
-from podium.sweep.runtime.node_settings import LEAVE, NodeSettings
+from podium.sweep.runtime.node_settings import LEAVE, REFUSED, NodeSettings
 from podium.sweep.runtime.package_versions import versions
 from podium.sweep.runtime.service_settings import NODE_PORT
 from podium.sweep.slots import ray_connection_settings
@@ -88,6 +89,11 @@ def join(options: NodeOptions, log: Callable[[str], None]) -> None:
             while not stopping.is_set():
                 started_s = time.monotonic()
                 status = _run_guardian(settings, data, stopping)
+                if status == REFUSED:
+                    raise ServiceError(
+                        f"the head does not accept the token of node {settings.name} any more: it was revoked or has "
+                        "expired; create another one on the head with `podium token create NAME --role node`"
+                    )
                 if status == LEAVE or stopping.is_set():
                     log(f"Node {settings.name} leaves{': the head has asked for it' if status == LEAVE else ''}")
                     _leave(settings)
@@ -192,8 +198,11 @@ def _run_guardian(settings: NodeSettings, data: DataDirectory, stopping: threadi
     with (data.logs / "node.log").open("ab") as output:
         guardian = subprocess.Popen(
             [sys.executable, "-P", "-m", "podium.sweep.slots.node_component", str(settings.runtime.settings_file)],
-            stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
-            env={**ours, **ray_connection_settings.environment(data.ray_token, cluster=True)},
+            stdin=subprocess.PIPE, stdout=output, stderr=output, start_new_session=True,
+            env={
+                **ours, **ray_connection_settings.environment(data.ray_token, cluster=True),
+                PARENT_PID: str(os.getpid()),  # whose environment trials get
+            },
         )  # fmt: skip
     while (status := guardian.poll()) is None and not stopping.wait(0.2):
         pass

@@ -19,9 +19,11 @@ from podium.sweep.runtime.regular_files import open_regular, sha256_of
 from podium.sweep.values.errors import (
     BadRequestError,
     DamagedFileError,
+    DataError,
     FileStoreError,
     MissingFileError,
     RefusedFileError,
+    UnauthorizedError,
 )
 
 PART_BYTES = 4 << 20
@@ -31,6 +33,7 @@ FIRST_WAIT_S = 0.1
 MAX_WAIT_S = 5.0
 SHA256 = "podium-sha256"  # response header
 _ROOT = "/internal/v1"
+_DATA_PROBLEMS = ("invalid-data", "data-changed")  # the head cannot read the data of a sweep
 log = logging.getLogger("podium.head_store")
 
 
@@ -177,6 +180,10 @@ def _checked_answer(answer: httpx2.Response, what: str) -> httpx2.Response:
     if not answer.is_error:
         return answer
     detail = _detail(answer)
+    if answer.status_code in (httpx2.codes.UNAUTHORIZED, httpx2.codes.FORBIDDEN):
+        raise UnauthorizedError(f"the head does not accept the token of this node: {detail}")
+    if _type(answer) in _DATA_PROBLEMS:
+        raise DataError(detail)
     if answer.status_code == httpx2.codes.NOT_FOUND:
         raise MissingFileError(detail)
     if answer.status_code == httpx2.codes.CONFLICT:
@@ -186,6 +193,14 @@ def _checked_answer(answer: httpx2.Response, what: str) -> httpx2.Response:
     if answer.status_code == httpx2.codes.UNPROCESSABLE_CONTENT:
         raise DamagedFileError(detail)
     raise FileStoreError(f"{what}: the head refused with status {answer.status_code}: {detail}")
+
+
+def _type(answer: httpx2.Response) -> str:
+    """The name of the problem type, such as `invalid-data`."""
+    try:
+        return str(answer.json()["type"]).rpartition(":")[2]
+    except (json.JSONDecodeError, KeyError, TypeError):
+        return ""
 
 
 def _detail(answer: httpx2.Response) -> str:

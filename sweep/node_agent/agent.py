@@ -27,7 +27,7 @@ from podium.sweep.protocol.agent_messages import (
 )
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
 from podium.sweep.values.assignment import Assignment, AttemptKey
-from podium.sweep.values.errors import BundleError, DataError, FileStoreError
+from podium.sweep.values.errors import BundleError, DataError, PodiumError
 from podium.sweep.values.failure_causes import Cause
 
 DATASET_S = 1800.0  # for the head to read a data set
@@ -63,7 +63,7 @@ class NodeAgent:
                 self._remove(request)
         except (BundleError, DataError) as error:
             return FilesFailed(str(error), Cause.USER_ERROR)
-        except (FileStoreError, OSError) as error:
+        except (PodiumError, OSError) as error:
             return FilesFailed(str(error), Cause.INFRASTRUCTURE)
         return FilesReady(self._clock_offset_s())
 

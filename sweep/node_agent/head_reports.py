@@ -5,17 +5,16 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from podium.sweep.file_store.head_store import HeadFileStore
 from podium.sweep.protocol.node_reports import NodeReport
-from podium.sweep.runtime.node_settings import NodeSettings
+from podium.sweep.runtime.node_settings import LEAVE, REFUSED, NodeSettings
 from podium.sweep.runtime.package_versions import versions
 from podium.sweep.runtime.service_settings import available_cores
-from podium.sweep.values.errors import PodiumError
+from podium.sweep.values.errors import PodiumError, UnauthorizedError
 
 REPORT_S = 5.0
 log = logging.getLogger("podium.node_agent")
@@ -32,6 +31,7 @@ class HeadReports:
         *,
         report_s: float = REPORT_S,
         clock: Callable[[], float] = time.time,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """`waiting`: the number of attempts with files that the head may not have."""
         self._store = store
@@ -39,19 +39,21 @@ class HeadReports:
         self._waiting = waiting
         self._report_s = report_s
         self._clock = clock
+        self._sleep = sleep
         self.clock_offset_s = 0.0  # time of the head minus time of this node
-        self.stopped = threading.Event()
 
-    def follow(self) -> None:
-        """Report until the head asks this node to leave, or until `stopped` is set."""
+    def follow(self) -> int:
+        """Report until this node must leave; returns `LEAVE`, or `REFUSED` if the token was revoked or has expired."""
         while True:
             try:
                 if self.report():
-                    return
+                    return LEAVE
+            except UnauthorizedError as error:
+                log.error("%s", error)
+                return REFUSED
             except PodiumError as error:
                 log.warning("cannot report to the head: %s", error)
-            if self.stopped.wait(self._report_s):
-                return
+            self._sleep(self._report_s)
 
     def report(self) -> bool:
         """Send one report; returns whether this node shall leave. Raises `FileStoreError`."""

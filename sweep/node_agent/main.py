@@ -1,6 +1,6 @@
 """Entry point of the node agent: `python -P -m podium.sweep.node_agent.main FILE`, started by the node's guardian.
 
-Exits with `LEAVE` when the head asks the node to leave.
+Exits with `LEAVE` when the head asks the node to leave, and with `REFUSED` when it does not accept its token.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from podium.sweep.file_store.head_store import TIMEOUT_S, HeadFileStore
 from podium.sweep.node_agent.agent import AgentServer, NodeAgent
 from podium.sweep.node_agent.head_reports import HeadReports
 from podium.sweep.runtime.certificate_pin import ssl_context
-from podium.sweep.runtime.node_settings import LEAVE, NodeSettings
+from podium.sweep.runtime.node_settings import NodeSettings
 from podium.sweep.runtime.process_title import name_process
 
 
@@ -41,9 +41,9 @@ def main() -> None:
         agent = NodeAgent(store, settings.data, lambda: reports.clock_offset_s)
         with AgentServer(settings.runtime.agent_socket, agent) as server:
             threading.Thread(target=server.serve_forever, name="slots", daemon=True).start()
-            reports.follow()
+            status = reports.follow()
             server.shutdown()
-    sys.exit(LEAVE)
+    sys.exit(status)
 
 
 if __name__ == "__main__":

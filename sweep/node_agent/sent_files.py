@@ -15,7 +15,7 @@ from podium.sweep.file_store.store_interface import FileStore
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
 from podium.sweep.runtime.regular_files import open_regular, sha256_of
 from podium.sweep.values.assignment import Assignment
-from podium.sweep.values.errors import FileStoreError, RefusedFileError
+from podium.sweep.values.errors import PodiumError, RefusedFileError
 
 LOG_S = 2.0  # between two looks at what an attempt has written
 LOG_PART_BYTES = 1 << 20
@@ -73,7 +73,7 @@ class SentFiles:
             except RefusedFileError as error:
                 log.warning("%s", error)
                 return
-            except (FileStoreError, OSError) as error:
+            except (PodiumError, OSError) as error:
                 log.info("sending again later: %s", error)
 
     def _send_log(self, *, last: bool = False) -> None:

@@ -9,7 +9,9 @@ from pathlib import Path
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
 
-LEAVE = 17  # exit status of the agent, and of the guardian: the head has asked the node to leave
+# Exit statuses of the agent, and then of the guardian.
+LEAVE = 17  # the head has asked the node to leave
+REFUSED = 18  # the head does not accept the token of the node any more
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Runs the raylet, the agent and the process template of a node under a guardian, like `ray_component` on the head.
 
-`python -P -m podium.sweep.slots.node_component FILE`. It ends on SIGTERM, or when the raylet exits: the head has
-stopped, or has declared this node dead.
+`python -P -m podium.sweep.slots.node_component FILE`. It ends on SIGTERM, when `podium node join` exits (end-of-file on
+standard input), or when the raylet exits: the head has stopped, or has declared this node dead.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def main() -> None:
     if settings.url:
         agent = "podium.sweep.node_agent.main"
         os.environ[AGENT_SOCKET] = str(settings.runtime.agent_socket)
-    sys.exit(guard(settings.runtime, "podium.sweep.slots.ray_node", agent=agent, ends_with_stdin=False))
+    sys.exit(guard(settings.runtime, "podium.sweep.slots.ray_node", agent=agent, ends_with_stdin=bool(agent)))
 
 
 if __name__ == "__main__":

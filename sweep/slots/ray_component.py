@@ -27,7 +27,7 @@ from podium.sweep.process_template.template_launcher import TemplateProcess
 from podium.sweep.runtime import fail_points
 from podium.sweep.runtime.component_lifecycle import report_ready
 from podium.sweep.runtime.layout import RuntimeDirectory
-from podium.sweep.runtime.node_settings import LEAVE
+from podium.sweep.runtime.node_settings import LEAVE, REFUSED
 from podium.sweep.runtime.process_title import name_process, process_name
 from podium.sweep.runtime.process_trees import (
     become_subreaper,
@@ -68,7 +68,7 @@ def guard(runtime: RuntimeDirectory, module: str, *, agent: str = "", ends_with_
     Args:
         runtime: Of this machine, with the file of settings.
         module: Starts Ray, and gets the path of the settings.
-        agent: The module of the node agent; "" on the head. It is restarted, unless it exits with `LEAVE`.
+        agent: The module of the node agent; "" on the head. It is restarted, unless it exits with `LEAVE` or `REFUSED`.
         ends_with_stdin: Whether to stop at end-of-file on standard input.
     """
     become_subreaper()
@@ -90,8 +90,8 @@ def guard(runtime: RuntimeDirectory, module: str, *, agent: str = "", ends_with_
     watched = [0, wake_read] if ends_with_stdin else [wake_read]
     announced = False
     adopted: set[int] = set()
-    left = False
-    while not stopping and not left and ray.exit_status is None:
+    left: int | None = None
+    while not stopping and left is None and ray.exit_status is None:
         readable, _, _ = select.select(watched, [], [], 0.5 if announced else 0.05)
         if wake_read in readable:
             os.read(wake_read, 4096)
@@ -104,13 +104,13 @@ def guard(runtime: RuntimeDirectory, module: str, *, agent: str = "", ends_with_
             print("the process template failed", file=sys.stderr)  # after its traceback
             break
         if agent and started[agent].exit_status is not None:
-            left = started[agent].exit_status == LEAVE
+            left = started[agent].exit_status if started[agent].exit_status in (LEAVE, REFUSED) else None
             started[agent].restart()
         adopted = _watch_template(template, {each.pid for each in started.values()}, adopted)
     _stop(ray.process)
     template.close()
     shutil.rmtree(runtime.ray, ignore_errors=True)
-    return LEAVE if left else 0 if stopping else 1
+    return left if left is not None else 0 if stopping else 1
 
 
 class _Restartable:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 from podium.sweep.runtime.process_title import process_name
@@ -40,6 +41,13 @@ def train(trial):
     trial.save_artifact(note)
     return float(first)
 """
+SCRIPT = """
+import time
+from helper import loss
+
+time.sleep(3)
+print("score", loss(1))
+"""
 numbers = itertools.count(1)
 
 
@@ -50,6 +58,7 @@ def folder(can_make_machines: None) -> Iterator[Path]:
         code.mkdir()
         (code / "helper.py").write_text(HELPER)
         (code / "program.py").write_text(PROGRAM)
+        (code / "script.py").write_text(SCRIPT)
         yield Path(made)
 
 
@@ -135,12 +144,43 @@ def test_data_of_a_sweep_is_read_on_the_head_only(cluster: Cluster, node: Machin
     assert (directory / "model.safetensors").exists() and (directory / "predictions.safetensors").exists()
 
 
+def test_script_with_modules_beside_it_runs_on_a_node(cluster: Cluster, node: Machine, folder: Path) -> None:
+    document = function_sweep(folder / "code", "", run_cap=2) | {
+        "metric": {"name": "score", "goal": "maximize"},
+        "program": {"script": "script.py", "code": str(folder / "code"), "metrics": {"score": "score ([0-9.]+)"}},
+    }
+    sweep_id = cluster.submit(document, folder)
+    wait_for("the sweep has finished", lambda: cluster.state(sweep_id) == "finished", 60.0)
+    assert _on(node, cluster, sweep_id).state == "finished"
+
+
+def test_node_with_a_revoked_token_leaves(cluster: Cluster, node: Machine) -> None:
+    cluster.command("token", "revoke", node.name, "--json")
+    wait_for("its devices are gone", lambda: f"{node.name}:cpu-0" in cluster.devices("lost"), 60.0)
+    wait_for("its processes have ended", lambda: "podium-guardian" not in map(process_name, node.processes()))
+
+
+def test_node_ends_with_the_command_that_joined_it(cluster: Cluster, node: Machine) -> None:
+    (guardian,) = [pid for pid in node.processes() if process_name(pid) == "podium-guardian"]
+    os.kill(psutil.Process(guardian).ppid(), signal.SIGKILL)
+    wait_for("its processes have ended", lambda: not [pid for pid in node.processes() if _is_of_podium(pid)])
+
+
 def test_node_that_is_removed_leaves_after_its_trial(cluster: Cluster, node: Machine, folder: Path) -> None:
     sweep_id = _start(cluster, node, folder)
     cluster.command("node", "remove", node.name, "--json")
     wait_for("the node has left", lambda: f"{node.name}:cpu-0" in cluster.devices("lost"), 60.0)
     assert _on(node, cluster, sweep_id).state == "finished"
     wait_for("its processes have ended", lambda: "podium-guardian" not in map(process_name, node.processes()))
+
+
+def _is_of_podium(pid: int) -> bool:
+    """Whether a process of Podium runs; the first process of a machine reaps none."""
+    try:
+        process = psutil.Process(pid)
+        return "podium" in process.name() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _start(cluster: Cluster, node: Machine, folder: Path) -> int:

@@ -32,6 +32,9 @@ def join(
     plan = lazy.service_settings.DevicePlan.parse(devices)
     if plan.kind == "pretend-gpu":
         raise typer.BadParameter("--devices pretend-gpu: only `podium serve` has it, for tests")
+    found = lazy.local_devices(plan)
+    if not found.count:
+        raise typer.BadParameter("--devices gpu: this machine has no GPU; write auto, cpu or cpu:N")
     lazy.node_process.join(
         lazy.node_process.NodeOptions(
             head=head,
@@ -39,7 +42,7 @@ def join(
             data_dir=data_dir.absolute(),
             name=name or socket.gethostname().split(".")[0],
             cpus=plan.cpu_slots,
-            gpus={"cpu": 0}.get(plan.kind),
+            gpus=found.count if found.kind == "gpu" else 0,
             address=address,
         ),
         lambda line: print(line, file=sys.stderr, flush=True),
