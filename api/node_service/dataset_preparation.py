@@ -10,25 +10,34 @@ from pathlib import Path
 from podium.api.http.service_context import ServiceContext
 from podium.db.stores import sweeps
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.values.errors import DataError, NotFoundError
+from podium.sweep.values.errors import DataError, FileStoreError, NotFoundError
 
 MODULE = "podium.sweep.data.prepare_dataset"
-_READY = "meta.npy"
+WAIT_S = 10.0
 
 
 class DatasetPreparation:
     """One process for each data set; requests that arrive meanwhile wait for it."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, wait_s: float = WAIT_S) -> None:
+        """`wait_s`: seconds for which a request waits."""
+        self._wait_s = wait_s
         self._running: dict[int, asyncio.Task[list[str]]] = {}  # by sweep
 
     async def keys_of(self, service: ServiceContext, sweep_id: int) -> list[str]:
-        """The keys of the prepared arrays. Raises `NotFoundError`, and `DataError` if the data cannot be read."""
+        """The keys of the prepared arrays.
+
+        Raises `NotFoundError`, `DataError` if the data cannot be read, and `FileStoreError` if that takes longer than a
+        request waits: the node asks again.
+        """
         task = self._running.get(sweep_id)
         if task is None:
             task = self._running[sweep_id] = asyncio.create_task(_prepare(service, sweep_id))
             task.add_done_callback(lambda _: self._running.pop(sweep_id, None))
-        return await asyncio.shield(task)
+        try:
+            return await asyncio.wait_for(asyncio.shield(task), self._wait_s)
+        except TimeoutError:
+            raise FileStoreError(f"the head is still reading the data of sweep {sweep_id}") from None
 
 
 async def _prepare(service: ServiceContext, sweep_id: int) -> list[str]:

@@ -99,7 +99,7 @@ class NodeAgent:
                 (self._data.root / key).unlink(missing_ok=True)
 
     def _dataset_keys(self, sweep_id: int) -> list[str]:
-        answer = self._store.ask("POST", "datasets", json={"sweep_id": sweep_id}, timeout=DATASET_S)
+        answer = self._store.ask("POST", "datasets", json={"sweep_id": sweep_id}, patience_s=DATASET_S)
         return [str(key) for key in answer["keys"]]
 
 
