@@ -5,17 +5,19 @@ from __future__ import annotations
 import contextlib
 import time
 from dataclasses import asdict, dataclass
+from ipaddress import IPv4Address
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body
 from pydantic import BaseModel, ConfigDict, Field
 
+from podium.api.http import cluster_certificate
 from podium.api.http.authentication import node
 from podium.api.http.route_dependencies import context
 from podium.api.http.service_context import ServiceContext
 from podium.db.stores import nodes
 from podium.db.stores.nodes import NodeRow
-from podium.sweep.protocol.node_reports import MAX_TEXT, NODE_NAME, NodeReport
+from podium.sweep.protocol.node_reports import NODE_NAME, NodeReport
 from podium.sweep.runtime.package_versions import version_problem, versions
 from podium.sweep.values.errors import BadRequestError, ConflictError, NotFoundError
 from podium.sweep.values.node_state import NodeState
@@ -30,6 +32,7 @@ class ClusterView:
     ray_address: str
     ray_token: str
     versions: dict[str, str]
+    ray_tls: dict[str, str] | None  # certificate, key and authority for Ray on this node; None without TLS
 
 
 class Joining(BaseModel):
@@ -38,7 +41,7 @@ class Joining(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     name: str = Field(pattern=f"^{NODE_NAME.pattern}$")
-    address: str = Field(max_length=MAX_TEXT)
+    address: IPv4Address
     versions: dict[str, str]
 
 
@@ -64,10 +67,11 @@ def join(body: Joining, service: ServiceContext = context) -> dict[str, Any]:
     with service.database.write() as connection:
         known = {node.name: node for node in nodes.all_of(connection)}.get(body.name)
         if known is not None:
-            _check_same_node(known, body.address)
+            _check_same_node(known, str(body.address))
             nodes.keep(connection, body.name)  # a request to leave was meant for the one that has left
     token = settings.data.ray_token.read_text().strip()
-    return asdict(ClusterView(settings.ray_address, token, own))
+    tls = cluster_certificate.issue(settings.data, str(body.address)) if settings.ray_tls else None
+    return asdict(ClusterView(settings.ray_address, token, own, tls))
 
 
 def _check_same_node(known: NodeRow, address: str) -> None:

@@ -4,8 +4,6 @@ Runs in the `podium serve` process.
 
 Modules:
     child_process        A child process that runs `main` of a module, forked from this one
-    cluster_certificate  The certificate of the port for nodes: made once, trusted by its fingerprint in the tokens of
-                         nodes
     database_subprocess  Runs a program of `db` in a separate process, which loads SQLAlchemy and Alembic
     listen_policy        The addresses a service may listen on: loopback, or any with TLS of its own or of a proxy
     login_link_request   Requests a login link from the running service without loading an HTTP client

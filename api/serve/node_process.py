@@ -130,6 +130,7 @@ def _join(options: NodeOptions, token: _NodeToken, data: DataDirectory, runtime:
     body = {"name": options.name, "address": address, "versions": versions()}
     found = _post(f"{url}/internal/v1/join", body, token.secret, pem)
     write_atomic(data.ray_token, str(found["ray_token"]).encode(), mode=0o600)
+    _write_ray_tls(data, found["ray_tls"])
     settings = NodeSettings(
         head=str(found["ray_address"]),
         address=address,
@@ -144,6 +145,17 @@ def _join(options: NodeOptions, token: _NodeToken, data: DataDirectory, runtime:
     )
     settings.save()
     return settings
+
+
+def _write_ray_tls(data: DataDirectory, given: dict[str, str] | None) -> None:
+    """Write the certificates for Ray; without any, Ray of the head does not encrypt."""
+    tls = data.ray_tls
+    if given is None:
+        tls.certificate.unlink(missing_ok=True)
+        return
+    write_atomic(tls.key, given["key"].encode(), mode=0o600)
+    write_atomic(tls.authority, given["authority"].encode())
+    write_atomic(tls.certificate, given["certificate"].encode())
 
 
 def _post(url: str, body: dict[str, Any], secret: str, pem: str) -> dict[str, Any]:
@@ -195,12 +207,13 @@ def _run_guardian(settings: NodeSettings, data: DataDirectory, stopping: threadi
     """Run the guardian until it ends, or stop it; its exit status."""
     others = ray_connection_settings.OTHER_RAY_VARIABLES
     ours = {name: value for name, value in os.environ.items() if name not in others}
+    tls = data.ray_tls if data.ray_tls.certificate.exists() else None
     with (data.logs / "node.log").open("ab") as output:
         guardian = subprocess.Popen(
             [sys.executable, "-P", "-m", "podium.sweep.slots.node_component", str(settings.runtime.settings_file)],
             stdin=subprocess.PIPE, stdout=output, stderr=output, start_new_session=True,
             env={
-                **ours, **ray_connection_settings.environment(data.ray_token, cluster=True),
+                **ours, **ray_connection_settings.environment(data.ray_token, cluster=True, tls=tls),
                 PARENT_PID: str(os.getpid()),  # whose environment trials get
             },
         )  # fmt: skip

@@ -115,7 +115,11 @@ class Supervisor:
         self._certificate = certificate_pin.read_certificate(Path(settings.tls_cert)) if settings.tls_cert else None
         self._database: tuple[int, int] | None = None
         others = ray_connection_settings.OTHER_RAY_VARIABLES
-        of_ray = ray_connection_settings.environment(settings.data.ray_token, cluster=bool(settings.cluster))
+        of_ray = ray_connection_settings.environment(
+            settings.data.ray_token,
+            cluster=bool(settings.cluster),
+            tls=settings.data.ray_tls if settings.ray_tls else None,
+        )
         ours = {name: value for name, value in os.environ.items() if name not in others}
         self._environment = {**ours, **of_ray, PARENT_PID: str(os.getpid())}
 

@@ -29,6 +29,7 @@ Modules:
     process_liveness         Whether a process still runs
     process_title            The name and the command line of a process, as `ps` and `top` show them
     process_trees            Ends process trees completely: subreapers, death with the parent, killing all descendants
+    ray_tls                  The files with which the processes of Ray on one machine encrypt their connections
     regular_files            Safe reads of files in folders that trials can write to: regular files only
     service_settings         The settings of a service, passed by `podium serve` to its components
     session_priority         The weight of a session among the sessions of the machine

@@ -14,6 +14,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from podium.sweep.runtime.ray_tls import RayTls
 from podium.sweep.values.errors import DataDirectoryError
 
 _FIGURES = ".figures.json"
@@ -79,6 +80,16 @@ class DataDirectory:
     @property
     def cluster_key(self) -> Path:
         return self.root / "cluster.key"
+
+    @property
+    def ray_tls(self) -> RayTls:
+        """Certificates of Ray on this machine, with `--ray-tls`."""
+        return RayTls(self.root / "ray.crt", self.root / "ray.key", self.root / "ray-authority.crt")
+
+    @property
+    def ray_authority_key(self) -> Path:
+        """Of the authority that signs the certificates of Ray; on the head only."""
+        return self.root / "ray-authority.key"
 
     @property
     def outbox(self) -> Path:

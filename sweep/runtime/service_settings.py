@@ -61,6 +61,7 @@ class ServiceSettings:
     tls_key: str = ""
     cluster: str = ""  # address at which nodes on other machines reach the head; "": one machine
     node_port: int = NODE_PORT
+    ray_tls: bool = False  # whether Ray encrypts its connections
     proxies: tuple[
         str, ...
     ] = ()  # addresses of trusted reverse proxies, which terminate TLS and forward the client address

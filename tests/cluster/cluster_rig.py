@@ -48,14 +48,18 @@ class Attempt(NamedTuple):
 class Cluster:
     """A service on the machine `head`, and the nodes that have joined it."""
 
-    def __init__(self, network: Network, folder: Path, *, head_slots: int) -> None:
+    def __init__(self, network: Network, folder: Path, *, head_slots: int, ray_tls: bool = False) -> None:
         self.head = network.add("head")
         self.data = DataDirectory(folder / "data")
         self._network = network
         runtime = RuntimeDirectory(self.head.folder / "run")
         runtime.prepare()
         settings = ServiceSettings(
-            str(self.data.root), str(runtime.root), devices=DevicePlan("cpu", head_slots), cluster=self.head.address
+            str(self.data.root),
+            str(runtime.root),
+            devices=DevicePlan("cpu", head_slots),
+            cluster=self.head.address,
+            ray_tls=ray_tls,
         )
         self._log_file = folder / "serve.log"
         self._log = self._log_file.open("wb")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -172,6 +173,31 @@ def test_node_that_is_removed_leaves_after_its_trial(cluster: Cluster, node: Mac
     wait_for("the node has left", lambda: f"{node.name}:cpu-0" in cluster.devices("lost"), 60.0)
     assert _on(node, cluster, sweep_id).state == "finished"
     wait_for("its processes have ended", lambda: "podium-guardian" not in map(process_name, node.processes()))
+
+
+@pytest.mark.slow
+def test_ray_is_encrypted_on_request(cluster: Cluster, node: Machine, folder: Path) -> None:
+    assert _speaks_plainly(node, cluster.head.address)
+    with tempfile.TemporaryDirectory(prefix="r-") as own, Network(Path(own) / "m") as network:
+        encrypted = Cluster(network, Path(own), head_slots=1, ray_tls=True)
+        other = encrypted.join_by_command("n1", slots=1)
+        assert not _speaks_plainly(other, encrypted.head.address)
+        sweep_id = encrypted.submit(function_sweep(folder / "code", "program:train", run_cap=2), Path(own))
+        wait_for("the sweep has finished", lambda: encrypted.state(sweep_id) == "finished", 60.0)
+        assert _on(other, encrypted, sweep_id).state == "finished"
+        encrypted.close()
+
+
+def _speaks_plainly(machine: Machine, head: str) -> bool:
+    """Whether Ray on the head answers HTTP/2, on which gRPC is based, without TLS: with its settings, frame type 4."""
+    program = (
+        "import socket, sys\n"
+        "head = socket.create_connection((sys.argv[1], 6379), 5)\n"
+        "head.settimeout(5)\n"
+        "head.sendall(b'PRI * HTTP/2.0\\r\\n\\r\\nSM\\r\\n\\r\\n' + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]))\n"
+        "print(head.recv(100)[3:4].hex())"
+    )
+    return machine.run(sys.executable, "-c", program, head).strip() == "04"
 
 
 def _is_of_podium(pid: int) -> bool:

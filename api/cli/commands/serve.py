@@ -36,6 +36,9 @@ def serve(
         str,
         typer.Option(metavar="ADDRESS", help="this machine's address for nodes on other machines: `podium node join`"),
     ] = "",
+    ray_tls: Annotated[
+        bool, typer.Option("--ray-tls", help="with --cluster: encrypt Ray's connections between the machines")
+    ] = False,
     allowed_host: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="another host name under which clients reach the service; repeatable"),
@@ -54,6 +57,8 @@ def serve(
         plan = lazy.service_settings.DevicePlan.parse(devices)
         if cluster:
             lazy.listen_policy.check_cluster(cluster)
+        elif ray_tls:
+            raise ServiceError("--ray-tls: give --cluster ADDRESS as well; on one machine Ray listens on loopback only")
     except ServiceError as error:
         raise typer.BadParameter(str(error)) from error
     data = DataDirectory(data_dir.absolute())
@@ -74,6 +79,7 @@ def serve(
         gateways=gateways,
         devices=plan,
         cluster=cluster,
+        ray_tls=ray_tls,
         allowed_hosts=lazy.listen_policy.names_of(host, names),
         tls_cert="" if tls_cert is None else str(tls_cert.absolute()),
         tls_key="" if tls_key is None else str(tls_key.absolute()),

@@ -11,9 +11,8 @@ import pytest
 from sqlalchemy import update
 from starlette.testclient import TestClient
 
-from podium.api.http import failed_logins
+from podium.api.http import cluster_certificate, failed_logins
 from podium.api.http.failed_logins import FailedLogins
-from podium.api.serve import cluster_certificate
 from podium.db.access import tokens
 from podium.db.access.tokens import Role
 from podium.db.schema.tables import tokens as token_table
