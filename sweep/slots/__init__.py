@@ -3,8 +3,10 @@
 Only this room imports Ray. Runs in slot actors; the slot pool runs in the scheduler.
 
 Modules:
+    attempt_end              The event of the end of an attempt, with its outcome
     attempt_files            The files of a slot's attempts: here on the head, or carried to and from it by the agent of
                              the node
+    attempt_limits           Ends an attempt on request, and when it reaches a limit on time, memory or disk usage
     condition_variable       Waits until a condition holds, evaluated at each change
     event_queue              The events of a slot that the scheduler has not acknowledged, encoded and bounded
     fork_server_client       A slot's client of one fork server: start it, send requests, receive replies

@@ -9,14 +9,16 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from podium.sweep.protocol.fork_server_messages import AttemptExited
-from podium.sweep.protocol.trial_messages import AttrsReported
+from podium.sweep.protocol.trial_messages import AttrsReported, Heartbeat, parse_from_trial
 from podium.sweep.slots.trial_log import LogPipe
 from podium.sweep.values.assignment import Assignment, AttemptKey
 from podium.sweep.values.attempt_outcomes import Kill, ReducedResult, ReportedOutcome
 from podium.sweep.values.constraints_and_user_attributes import TrialAttributes
+from podium.sweep.values.errors import BadReportError
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.objective_reduction import ReportedValues
-from podium.sweep.values.slot_events import Saved
+from podium.sweep.values.slot_events import Event, Logged, Reported, Saved, Started
+from podium.sweep.values.states import TrialState
 
 
 @dataclass(slots=True)
@@ -70,6 +72,33 @@ class RunningAttempt:
             self.attrs.set_constraint(name, value)
         for name, value in reported.user_attrs.items():
             self.attrs.set_user_attr(name, value)
+
+    def receive(self, line: bytes) -> Event | None:
+        """Record a message of the process; returns the event to report, if any. An invalid one is its outcome."""
+        try:
+            message = parse_from_trial(line, self.key)
+            if isinstance(message, AttrsReported):
+                self.add_attrs(message)
+                return None
+        except (ValueError, BadReportError) as error:
+            message_text = f"invalid message: {error}"
+            self.outcome = ReportedOutcome(TrialState.FAILED, cause=Cause.BAD_REPORT, message=message_text)
+            return None
+        if isinstance(message, Heartbeat):
+            return None
+        if isinstance(message, ReportedOutcome):
+            self.outcome = message
+            return None
+        if isinstance(message, ReducedResult):
+            self.set_value(message)
+            return None
+        if isinstance(message, Started):
+            self.started = True
+        elif isinstance(message, Reported):
+            self.reported.record(message.step, {self.assignment.metric: message.value})
+        elif isinstance(message, Logged):
+            self.reported.record(message.step, message.values)
+        return message
 
     def deadline(self) -> tuple[float, Cause] | None:
         """When the next time limit is reached, and its cause; after a stop, the end of the grace period."""

@@ -31,17 +31,16 @@ from podium.sweep.protocol.slot_commands import SlotCommand, StartAttempt, StopA
 from podium.sweep.protocol.slot_messages import SUPERSEDED, SlotDescription, decode_commands, decode_events, join_events
 from podium.sweep.protocol.trial_messages import (
     AttemptGreeting,
-    AttrsReported,
-    Heartbeat,
     encode_to_trial,
-    parse_from_trial,
 )
 from podium.sweep.runtime import memory_and_disk_usage
 from podium.sweep.runtime.disk_full_cause import ON_DATA_DISK
 from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.incremental_removal import advance, finish, removal_steps, unfinished
 from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.slots import attempt_end
 from podium.sweep.slots.attempt_files import AttemptFiles, FilesError, LocalFiles
+from podium.sweep.slots.attempt_limits import FORK_SERVER_S, AttemptLimits
 from podium.sweep.slots.condition_variable import Changes
 from podium.sweep.slots.event_queue import EventQueue
 from podium.sweep.slots.fork_server_client import PRELOAD_S, AttemptReply
@@ -51,33 +50,26 @@ from podium.sweep.slots.running_attempt import RunningAttempt
 from podium.sweep.slots.trial_log import LogPipe, TrialLog
 from podium.sweep.values.assignment import Assignment, AttemptKey
 from podium.sweep.values.attempt_outcomes import (
-    MAX_MESSAGE,
     Kill,
-    ReducedResult,
     ReportedOutcome,
-    exit_name,
-    over_quota,
-    storable,
 )
-from podium.sweep.values.errors import BadReportError, FencedError, UserCodeError
+from podium.sweep.values.errors import FencedError, UserCodeError
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.failure_classification import disk_is_full
 from podium.sweep.values.slot_events import (
     Ended,
     Event,
-    Logged,
     Reported,
     Saved,
-    Started,
     StudyRequested,
     SuggestRequested,
     shifted,
 )
-from podium.sweep.values.states import COUNTED_TRIAL_STATES, TrialState
+from podium.sweep.values.states import TrialState
 
 POLL_S = 10.0
+ABANDONED_CHECK_S = 1.0
 FLUSH_S = 0.1  # how long an event that is not urgent may stay in the slot
-FORK_SERVER_S = 5.0
 READ_BYTES = 64 << 10
 LOG_TAIL_BYTES = 4096
 _MB = 1 << 20
@@ -112,7 +104,6 @@ class Slot:
         self._name = name
         self._device = device
         self._root = root
-        self._fork_server_s = fork_server_s
         self._files: AttemptFiles = files or LocalFiles()
         self._fetching: _Fetching | None = None
         self._ended: dict[int, _EndedAttempt] = {}  # by the number of the event
@@ -129,6 +120,7 @@ class Slot:
         self.events = EventQueue()
         self.fork_servers = ForkServerPool(device.visible, self._on_reply, template, preload_s)
         self.oom_counter = memory_and_disk_usage.oom_counter()
+        self._limits = AttemptLimits(self.fork_servers, fork_server_s=fork_server_s)
 
     # Called by the scheduler.
 
@@ -214,7 +206,7 @@ class Slot:
         if running is None or running.key != command.key:
             return
         if isinstance(command, StopAttempt):
-            self._stop(running, Kill(command.cause))
+            self._limits.stop(running, Kill(command.cause))
         else:
             self._forward(running, command)
 
@@ -279,7 +271,8 @@ class Slot:
                 self._refuse(key, message)
             return
         self._spawn(self._supervise(running))
-        self._spawn(self._enforce_deadlines(running))
+        self._spawn(self._limits.enforce_deadlines(running))
+        self._spawn(self._end_if_abandoned(running))
 
     async def _fork(self, assignment: Assignment) -> RunningAttempt:
         """Fork the process of an attempt, and send it the assignment. Raises `OSError`."""
@@ -302,12 +295,14 @@ class Slot:
 
     async def _supervise(self, running: RunningAttempt) -> None:
         """Turn the messages of the trial process into events until its process tree is gone."""
-        watches = self._watch_usage(running)
+        watches = [self._spawn(watch) for watch in self._limits.usage_watches(running)]
         try:
             await self._read_messages(running)
         except Exception:
             log.exception("failed to read the messages of attempt %s", running.key)
-            self._kill(running, Kill(Cause.INFRASTRUCTURE, "internal error of the slot; see the log of Ray's worker"))
+            self._limits.kill(
+                running, Kill(Cause.INFRASTRUCTURE, "internal error of the slot; see the log of Ray's worker")
+            )
         await self._changes.wait_until(lambda: running.exited is not None)
         if running.sending is not None:
             running.sending.cancel()
@@ -322,11 +317,12 @@ class Slot:
         self._running = None
         fail_point("slot.before-ended")
         ended = self._emit_end(ended)
-        self._ended[self.events.last_number] = _EndedAttempt(running.assignment, not _needs_checkpoint(running, ended))
+        counted = not attempt_end.needs_checkpoint(running, ended)
+        self._ended[self.events.last_number] = _EndedAttempt(running.assignment, counted)
 
     async def _send_files(self, running: RunningAttempt, ended: Ended) -> Ended:
         """Send the files of an attempt to the head before its end: a finished attempt has all its files there."""
-        send = self._files.send(running.assignment, checkpoints=_needs_checkpoint(running, ended))
+        send = self._files.send(running.assignment, checkpoints=attempt_end.needs_checkpoint(running, ended))
         running.transfer = asyncio.get_running_loop().create_task(send)
         try:
             await running.transfer
@@ -338,7 +334,9 @@ class Slot:
         except FilesError as error:
             log.error("files of attempt %s were not sent: %s", running.key, error)
             message = f"the files of the attempt could not be sent to the head: {error}"
-            return replace(_failed(ended.key, ended.started_at, message), pid=ended.pid, log_tail=ended.log_tail)
+            return replace(
+                attempt_end.failed(ended.key, ended.started_at, message), pid=ended.pid, log_tail=ended.log_tail
+            )
         for saved in running.saved:
             self._emit(saved)
         return ended
@@ -349,7 +347,7 @@ class Slot:
             return self._end_of(running)
         except Exception as error:
             log.exception("failed to determine how attempt %s ended", running.key)
-            return _minimal_ended(running.key, running.forked_at, error)
+            return attempt_end.without_details(running.key, running.forked_at, error)
 
     def _emit_end(self, ended: Ended) -> Ended:
         """Emit the end of an attempt, without details if these cannot be encoded; returns the emitted event.
@@ -360,7 +358,7 @@ class Slot:
             self._emit(ended)
         except Exception as error:
             log.exception("failed to encode the end of attempt %s", ended.key)
-            ended = _minimal_ended(ended.key, ended.started_at, error)
+            ended = attempt_end.without_details(ended.key, ended.started_at, error)
             self._emit(ended)
         return ended
 
@@ -394,35 +392,15 @@ class Slot:
                 self._on_line(running, line)
             if len(buffer) > MAX_LINE_BYTES:
                 message = f"the trial sent a message of more than {MAX_LINE_BYTES:,} bytes"
-                self._kill(running, Kill(Cause.BAD_REPORT, message))
+                self._limits.kill(running, Kill(Cause.BAD_REPORT, message))
                 buffer = b""
 
     def _on_line(self, running: RunningAttempt, line: bytes) -> None:
-        try:
-            message = parse_from_trial(line, running.key)
-            if isinstance(message, AttrsReported):
-                running.add_attrs(message)
-                return
-        except (ValueError, BadReportError) as error:
-            running.outcome = ReportedOutcome(
-                TrialState.FAILED, cause=Cause.BAD_REPORT, message=f"invalid message: {error}"
-            )
-            return
-        if isinstance(message, ReportedOutcome):
-            running.outcome = message
-        elif isinstance(message, ReducedResult):
-            running.set_value(message)
-        elif not isinstance(message, Heartbeat):
-            if isinstance(message, Started):
-                running.started = True
-            elif isinstance(message, Reported):
-                running.reported.record(message.step, {running.assignment.metric: message.value})
-            elif isinstance(message, Logged):
-                running.reported.record(message.step, message.values)
-            elif isinstance(message, Saved) and not self._files.is_local:
-                running.saved.append(message)  # recorded when the head has the file
-                return
-            self._emit(message)
+        event = running.receive(line)
+        if isinstance(event, Saved) and not self._files.is_local:
+            running.saved.append(event)  # recorded when the head has the file
+        elif event is not None:
+            self._emit(event)
 
     def _on_reply(self, reply: AttemptReply) -> None:
         running = self._running
@@ -442,86 +420,15 @@ class Slot:
         assert exited is not None
         killed = exited.exit_code == -signal.SIGKILL
         out_of_memory = killed and memory_and_disk_usage.oom_kills(self.oom_counter) != running.oom_kills
-        verdict = attempt_outcome(
-            running.outcome,
-            exited.exit_code,
-            running.kill,
-            out_of_memory=out_of_memory,
-            objectives=len(running.assignment.objectives),
-            chosen=running.current_value,
-            finish_on_timeout=running.assignment.limits.on_timeout == "finish",
-            has_constraints=running.assignment.program.get("constraints") is not None,
-        )
-        tail = running.log.finish(LOG_TAIL_BYTES if verdict["state"] is TrialState.FAILED else 0)
-        return Ended(
-            key=running.key,
-            started_at=running.forked_at,
-            ended_at=time.time(),
-            exit=exit_name(exited.exit_code),
-            pid=exited.pid,
-            orphans_killed=exited.orphans,
-            log_tail=storable(tail),
-            constraints=running.attrs.constraints,
-            user_attrs=running.attrs.user_attrs,
-            **verdict,
-        )
+        return attempt_end.event_of(running, exited, out_of_memory=out_of_memory)
 
-    # Limits.
-
-    async def _enforce_deadlines(self, running: RunningAttempt) -> None:
-        """End the attempt when it reaches one of its time limits."""
-        while self._running is running and running.exited is None:
-            now_s = time.monotonic()
-            if running.kill is None and now_s - self._called_s > self._abandoned_s:
-                self._kill(running, Kill(Cause.NODE_LOST, f"no scheduler has called for {self._abandoned_s:g} s"))
-            due = running.deadline()
-            if due is not None and now_s >= due[0]:
-                if running.kill is None:
-                    self._stop(running, Kill(due[1]))
-                elif now_s < due[0] + self._fork_server_s:
-                    self.fork_servers.current.signal(signal.SIGKILL)
-                else:  # the fork server is unresponsive; when it is killed, so is every process that it forked
-                    self.fork_servers.current.kill()
-            wait_s = 0.25 if due is None else min(0.25, max(0.005, due[0] - now_s))
-            await asyncio.sleep(wait_s)
-
-    def _watch_usage(self, running: RunningAttempt) -> list[asyncio.Task[None]]:
-        limits = running.assignment.limits
-        watches = []
-        if limits.memory_mb is not None:
-            watches.append(self._spawn(self._enforce_memory(running, limits.memory_mb)))
-        if limits.work_dir_mb is not None:
-            watches.append(self._spawn(self._enforce_quota(running, limits.work_dir_mb)))
-        return watches
-
-    async def _enforce_memory(self, running: RunningAttempt, allowed_mb: float) -> None:
-        server = self.fork_servers.current
-        used = await memory_and_disk_usage.poll_memory(server.pid, int(allowed_mb * _MB), lambda: server.spare)
-        message = f"the trial used {used / _MB:.0f} MB of host memory; limits.memory_mb allows {allowed_mb:g}"
-        self._kill(running, Kill(Cause.HOST_MEMORY, message))
-
-    async def _enforce_quota(self, running: RunningAttempt, allowed_mb: float) -> None:
-        directory = AttemptDirectory(Path(running.assignment.directory))
-        used = await memory_and_disk_usage.poll_folders((directory.work, directory.temporary), int(allowed_mb * _MB))
-        self._kill(running, Kill(Cause.DISK_QUOTA, over_quota(used, allowed_mb)))
-
-    def _stop(self, running: RunningAttempt, kill: Kill) -> None:
-        """Ask the attempt to end; it is killed at the end of its grace period. Files on their way are not needed."""
-        if running.transfer is not None:
-            running.kill = running.kill or kill
-            running.transfer.cancel()
-        if running.kill is None and running.exited is None:
-            running.kill = kill
-            running.killed_s = time.monotonic()
-            self.fork_servers.current.signal(signal.SIGTERM)
-
-    def _kill(self, running: RunningAttempt, kill: Kill) -> None:
-        """Kill the attempt without a grace period, in which its usage would only grow."""
-        if running.exited is not None:
-            return
-        running.kill = running.kill or kill
-        running.killed_s = time.monotonic() - running.assignment.limits.grace_s
-        self.fork_servers.current.signal(signal.SIGKILL)
+    async def _end_if_abandoned(self, running: RunningAttempt) -> None:
+        """End an attempt on a machine that may be cut off: it is repeated elsewhere."""
+        while running.exited is None:
+            if running.kill is None and time.monotonic() - self._called_s > self._abandoned_s:
+                reason = f"no scheduler has called for {self._abandoned_s:g} s"
+                self._limits.kill(running, Kill(Cause.NODE_LOST, reason))
+            await asyncio.sleep(min(ABANDONED_CHECK_S, self._abandoned_s))
 
     # Events.
 
@@ -583,19 +490,3 @@ class _EndedAttempt:
 
     assignment: Assignment
     counted: bool  # its trial is over, and needs no checkpoint
-
-
-def _needs_checkpoint(running: RunningAttempt, ended: Ended) -> bool:
-    """Whether the checkpoints of a trial stay: for its next attempt, or because its sweep keeps them."""
-    keeps = running.assignment.keep_checkpoint and ended.state is TrialState.FINISHED
-    return keeps or ended.state not in COUNTED_TRIAL_STATES
-
-
-def _minimal_ended(key: AttemptKey, started_at: float, error: Exception) -> Ended:
-    """The end of an attempt without details."""
-    return _failed(key, started_at, f"the slot failed to determine the outcome: {type(error).__name__}: {error}")
-
-
-def _failed(key: AttemptKey, started_at: float, message: str) -> Ended:
-    cause = Cause.INFRASTRUCTURE
-    return Ended(key, TrialState.FAILED, started_at, time.time(), cause=cause, message=storable(message[:MAX_MESSAGE]))
