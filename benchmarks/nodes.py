@@ -1,0 +1,220 @@
+"""Row 18: trials on the nodes of a cluster, on machines that are namespaces of this one (`tests/cluster/machines.py`).
+
+A head with one slot, and nodes that `podium node join` adds, with data directories of their own. Measured: from the
+start of that command until the first trial of the node has started; the share of the ideal of 1 s trials on all nodes,
+compared with Ray Tune on the same number of machines and CPUs, with `ray start`; the time between two trivial trials on
+a node and on the head; and from a cut of the network until the trial runs again on another machine.
+
+Not measured: a real network, GPUs. Needs root.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from benchmarks.results import Figure, Row, Target, at_least, at_most, more
+from benchmarks.run_settings import Plan
+from podium.sweep.slots import ray_connection_settings
+from tests.cluster.cluster_rig import Attempt, Cluster
+from tests.cluster.machines import Machine, Network, unavailable_reason
+from tests.running_service import function_sweep, wait_for
+
+_PROGRAMS = """
+import time
+
+def trivial(trial):
+    return trial.params["x"]
+
+def second(trial):
+    time.sleep(1.0)
+    return trial.params["x"]
+
+def long(trial):
+    import torch
+    model = torch.nn.Linear(2, 2)
+    found = trial.resume()
+    for epoch in range(0 if found is None else found.epoch + 1, 120):
+        time.sleep(0.25)
+        trial.report(trial.params["x"], epoch)
+        trial.save_checkpoint(model, epoch=epoch)
+    return trial.params["x"]
+"""
+_TUNE = """
+import json, sys, tempfile, time
+import ray
+from ray import tune
+
+def second(config):
+    time.sleep(1.0)
+    tune.report({"score": config["x"]})
+
+if __name__ == "__main__":
+    ray.init(address=sys.argv[1], log_to_driver=False, logging_level=40)
+    with tempfile.TemporaryDirectory() as folder:
+        tuner = tune.Tuner(
+            second, param_space={"x": tune.uniform(0.0, 1.0)},
+            tune_config=tune.TuneConfig(num_samples=int(sys.argv[2])),
+            run_config=tune.RunConfig(storage_path=folder, verbose=0),
+        )
+        began = time.perf_counter()
+        tuner.fit()
+        print(json.dumps(time.perf_counter() - began))
+"""
+_WAIT_S = 300.0
+
+
+def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
+    """Row 18; none without root."""
+    if reason := unavailable_reason():
+        plan.say(f"row 18 is skipped: {reason}")
+        return []
+    nodes, slots = (1, 2) if plan.quick else (4, 8)
+    trials = nodes * slots * (2 if plan.quick else 10)
+    with tempfile.TemporaryDirectory(prefix="r-") as folder:
+        podium = _podium(Path(folder), nodes, slots, trials, plan)
+    with tempfile.TemporaryDirectory(prefix="r-") as folder:
+        tune = _ray_tune(Path(folder), nodes, slots, trials)
+    joined, share, far, near, resumed = podium
+    overhead = Figure("a trivial trial on a node, more than on the head", "ms", (far - near,))
+    targets: list[Target] = [
+        at_most(joined, 6.0),
+        at_least(share, 97.0),
+        at_most(overhead, 5.0),
+        at_most(resumed, 10.0),
+    ]
+    return [
+        Row(
+            number=18,
+            work=f"{nodes} nodes with {slots} slots: join, {trials} trials of 1 s, trivial trials, a cut",
+            podium=[joined, share, overhead, Figure("a trivial trial on the head", "ms", (near,)), resumed],
+            repetitions=1,
+            targets=targets,
+            peer_name="Ray Tune on the same machines",
+            peer=[tune],
+            ratios={share.name: more(share, tune)},
+            notes=["machines are namespaces that share the cores of this one"],
+        )
+    ]
+
+
+def _podium(
+    folder: Path, nodes: int, slots: int, trials: int, plan: Plan
+) -> tuple[Figure, Figure, float, float, Figure]:
+    code = folder / "code"
+    code.mkdir()
+    (code / "work.py").write_text(_PROGRAMS)
+    with Network(folder / "m") as network:
+        cluster = Cluster(network, folder, head_slots=1)
+        plan.say("nodes join")
+        waiting = cluster.submit(function_sweep(code, "work:second", run_cap=10_000), folder)
+        joined = []
+        machines = []
+        for number in range(nodes):
+            began = time.time()
+            machines.append(cluster.join_by_command(f"n{number}", slots=slots))
+            first = _first_on(cluster, waiting, machines[-1])
+            joined.append(first.started_at - began)
+        cluster.command("sweep", "cancel", str(waiting), "--json")
+        wait_for("it has ended", lambda: cluster.state(waiting) == "cancelled", _WAIT_S)
+        plan.say("trials of 1 s")
+        share = _share(cluster, _finished(cluster, folder, "work:second", trials), nodes * slots + 1)
+        plan.say("trivial trials")
+        sweep_id = _finished(cluster, folder, "work:trivial", 40 if plan.quick else 40 * (nodes * slots + 1))
+        far, near = _between_starts_ms(cluster.attempts(sweep_id))
+        plan.say("a cut")
+        resumed = _resumed_s(cluster, folder, machines[0])
+        cluster.close()
+    return (
+        Figure("a node joins: its first trial has started", "s", tuple(joined)),
+        Figure("1 s trials, share of the ideal", "%", (share,)),
+        far,
+        near,
+        Figure("a cut: its trials have started elsewhere", "s", resumed),
+    )
+
+
+def _first_on(cluster: Cluster, sweep_id: int, machine: Machine) -> Attempt:
+    def found() -> Attempt | None:
+        return next((a for a in cluster.attempts(sweep_id) if a.device.startswith(f"{machine.name}:")), None)
+
+    first: Attempt = wait_for("a trial runs on the node", found, _WAIT_S)
+    return first
+
+
+def _finished(cluster: Cluster, folder: Path, function: str, trials: int) -> int:
+    sweep_id = cluster.submit(function_sweep(folder / "code", function, run_cap=trials), folder)
+    wait_for("the sweep has finished", lambda: cluster.state(sweep_id) == "finished", _WAIT_S)
+    return sweep_id
+
+
+def _share(cluster: Cluster, sweep_id: int, slots: int) -> float:
+    attempts = cluster.attempts(sweep_id)
+    ended = [each.ended_at for each in attempts if each.ended_at is not None]
+    return 100.0 * len(ended) / (slots * (max(ended) - min(each.started_at for each in attempts)))
+
+
+def _between_starts_ms(attempts: list[Attempt]) -> tuple[float, float]:
+    """Medians of the time between the starts of two trials on one device: of nodes, and of the head."""
+    gaps: dict[bool, list[float]] = {True: [], False: []}
+    for device in {each.device for each in attempts}:
+        starts = sorted(each.started_at for each in attempts if each.device == device)
+        gaps[":" in device] += [1000.0 * (after - before) for before, after in itertools.pairwise(starts)]
+    return statistics.median(gaps[True]), statistics.median(gaps[False])
+
+
+def _resumed_s(cluster: Cluster, folder: Path, machine: Machine) -> tuple[float, ...]:
+    """Seconds from a cut until the trials of a node have started on other machines, which are idle."""
+    others = sorted(name for name in cluster.devices("ready") if not name.startswith(f"{machine.name}:"))
+    count = len(cluster.devices("ready")) - len(others)
+    cluster.command("devices", "drain", *others, "--json")
+    sweep_id = cluster.submit(function_sweep(folder / "code", "work:long", run_cap=count), folder)
+    wait_for("they run", lambda: len(cluster.attempts(sweep_id)) == count)
+    cluster.command("devices", "return", *others, "--json")
+    time.sleep(3.0)
+    began = time.time()
+    machine.unplug()
+
+    def again() -> list[Attempt]:
+        found = [each for each in cluster.attempts(sweep_id) if each.number == 2]
+        return found if len(found) == min(count, len(others)) else []
+
+    repeated: list[Attempt] = wait_for("they run elsewhere", again, _WAIT_S)
+    return tuple(each.started_at - began for each in repeated)
+
+
+def _ray_tune(folder: Path, nodes: int, slots: int, trials: int) -> Figure:
+    token = folder / "token"
+    token.write_text("0" * 64)
+    environment = ray_connection_settings.environment(token, cluster=True)
+    program = folder / "tune.py"
+    program.write_text(_TUNE)
+    common = ["--disable-usage-stats", "--block", f"--object-store-memory={100 << 20}"]
+    with Network(folder / "m") as network, (folder / "ray.log").open("wb") as log:
+        head = network.add("head")
+        ray = [sys.executable, "-m", "ray.scripts.scripts", "start"]
+        head.start(
+            [*ray, "--head", "--port=6379", f"--node-ip-address={head.address}", "--num-cpus=1",
+             "--include-dashboard=false", f"--temp-dir={head.folder}/r", *common],
+            environment, stdout=log, stderr=log,
+        )  # fmt: skip
+        time.sleep(10.0)
+        for number in range(nodes):
+            machine = network.add(f"n{number}")
+            machine.start(
+                [*ray, f"--address={head.address}:6379", f"--node-ip-address={machine.address}",
+                 f"--num-cpus={slots}", *common],
+                environment, stdout=log, stderr=log,
+            )  # fmt: skip
+        time.sleep(15.0)
+        printed = head.start(
+            [sys.executable, str(program), f"{head.address}:6379", str(trials)],
+            {**environment, "RAY_AIR_NEW_OUTPUT": "0"}, stdout=-1, stderr=log, text=True,
+        ).communicate(timeout=_WAIT_S)[0]  # fmt: skip
+    took = float(json.loads(printed.strip().splitlines()[-1]))
+    return Figure("1 s trials, share of the ideal", "%", (100.0 * trials / ((nodes * slots + 1) * took),))
