@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from podium.sweep.runtime import self_signed_certificate
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.layout import DataDirectory
 
@@ -23,10 +24,7 @@ VALID_DAYS = 3650  # nodes compare the fingerprint, so that a new one would requ
 
 def ensure(data: DataDirectory, address: str) -> None:
     """Create certificate and key of the port for nodes unless they exist. Raises `OSError`."""
-    if data.cluster_certificate.exists() and data.cluster_key.exists():
-        return
-    key = ec.generate_private_key(ec.SECP256R1())
-    _write(key, _signed(_named("podium"), key, key, [address]), data.cluster_certificate, data.cluster_key)
+    self_signed_certificate.ensure(data.cluster_certificate, data.cluster_key, address)
 
 
 def ensure_ray(data: DataDirectory, address: str) -> None:

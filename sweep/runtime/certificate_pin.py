@@ -1,8 +1,9 @@
-"""Trust in one exact certificate, whatever its host names: of a local service, or of a head; CLI, serve, node agent."""
+"""Trust in one exact certificate, whatever its host names: of a local service, a head, a node; every process."""
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import socket
 import ssl
 from pathlib import Path
@@ -25,6 +26,40 @@ def ssl_context(pem: str) -> ssl.SSLContext:
     context.check_hostname = False
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     return context
+
+
+def listening_context(certificate: Path, key: Path, client: str) -> ssl.SSLContext:
+    """A TLS context of a server that accepts one client: the one with the certificate `client` (PEM) and its key.
+
+    Raises `OSError` if the files cannot be read.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.load_cert_chain(certificate, key)
+    context.load_verify_locations(cadata=client)
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.num_tickets = 0  # connections are long, and a ticket would be a second way in
+    return context
+
+
+def connecting_context(certificate: Path, key: Path) -> ssl.SSLContext:
+    """A TLS context of a client that proves its identity by a certificate. Raises `OSError`.
+
+    It accepts any server: the caller compares its certificate with `is_pinned` before it sends anything.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.load_cert_chain(certificate, key)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def is_pinned(connection: ssl.SSLSocket | ssl.SSLObject, expected: str) -> bool:
+    """Whether the peer of an established connection has the certificate with this fingerprint."""
+    content = connection.getpeercert(binary_form=True) or b""
+    return hmac.compare_digest(hashlib.sha256(content).hexdigest(), expected)
 
 
 def fingerprint(pem: str) -> str:
