@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import time
 from collections import deque
 from collections.abc import Sequence
 
-from podium.ensemble.protocol.framing import FrameReader, framed, unix_path
+from podium.ensemble.protocol.framing import framed, unix_path
+from podium.ensemble.protocol.tls_endpoint import HeartbeatReader, TlsEndpoint
 
 PATIENCE_S = 30.0  # a message that has not arrived by then never will
 
 
 class MessageClient:
-    """Sends and receives messages; waits until the worker listens."""
+    """Sends and receives messages; waits until the worker listens.
 
-    def __init__(self, endpoint: str) -> None:
-        self.socket = _connected(unix_path(endpoint))
-        self._reader = FrameReader()
+    Args:
+        endpoint: Of the worker.
+        context: Proves the identity of the gateway to a worker on TCP.
+    """
+
+    def __init__(self, endpoint: str, context: ssl.SSLContext | None = None) -> None:
+        if context is None:
+            self.socket = _connected(unix_path(endpoint))
+        else:
+            where = TlsEndpoint.parse(endpoint)
+            plain = socket.create_connection((where.host, where.port), timeout=PATIENCE_S)
+            self.socket = context.wrap_socket(plain)
+        self._reader = HeartbeatReader(lambda: None)
         self._received: deque[list[bytes]] = deque()
 
     def send(self, frames: Sequence[bytes | memoryview]) -> None:

@@ -3,23 +3,27 @@
 Runs in worker processes, which Ray places.
 
 Modules:
-    architecture_groups  Groups members that can be computed together: same architecture, same device
-    batching             Dynamic batching: selects the waiting requests that are computed together
-    bundle_code          Imports functions from users' code bundles, isolated from each other
-    control_messages     What the host assigns to a worker process, and what the process reports
-    execution_plans      The execution plans of a group: loop, stacked, recorded, compiled
-    fx_tracing           Records a computation as a graph of tensor operations, without its Python overhead
-    in_graph_network     All networks of an ensemble and their combination as one program, each network on its device
-    input_queue          A worker's input queue, bounded in requests and bytes, and its counters
-    message_server       The worker's Unix socket: accepts connections, receives their messages and sends replies
-    network_interface    The interface of the networks that a worker runs
-    network_loading      Loads model files as networks that output probabilities or values
-    persistent_failures  Detects networks that fail on every input, so that only a new process helps
-    plan_preparation     Prepares the plans of an in-graph worker in a forked process while the worker serves
-    plan_selection       Selects the fastest execution plan of a group by benchmarking
-    plan_transfer        Moves the chosen plans from the process that has measured them to the worker
-    report_server        Reports the state of a worker process to the host, over a Unix socket
-    user_networks        Rebuilds users' networks from code and weights, and verifies their outputs
-    worker_process       The worker process: loads its networks, and serves them on a socket of its own
-    worker_server        A worker's server: receives requests, batches them, computes them and sends the replies
+    architecture_groups     Groups members that can be computed together: same architecture, same device
+    batching                Dynamic batching: selects the waiting requests that are computed together
+    bundle_code             Imports functions from users' code bundles, isolated from each other
+    control_messages        What the host assigns to a worker process, and what the process reports
+    execution_plans         The execution plans of a group: loop, stacked, recorded, compiled
+    fx_tracing              Records a computation as a graph of tensor operations, without its Python overhead
+    gateway_connection      One connection of a worker to a gateway: receives its messages, writes replies from any
+                            thread
+    in_graph_network        All networks of an ensemble and their combination as one program, each network on its device
+    input_queue             A worker's input queue, bounded in requests and bytes, and its counters
+    message_server          The worker's Unix socket: accepts connections, receives their messages and sends replies
+    network_interface       The interface of the networks that a worker runs
+    network_loading         Loads model files as networks that output probabilities or values
+    persistent_failures     Detects networks that fail on every input, so that only a new process helps
+    plan_preparation        Prepares the plans of an in-graph worker in a forked process while the worker serves
+    plan_selection          Selects the fastest execution plan of a group by benchmarking
+    plan_transfer           Moves the chosen plans from the process that has measured them to the worker
+    report_server           Reports the state of a worker process to the host, over a Unix socket
+    tls_gateway_connection  One TLS connection of a worker to a gateway on another machine
+    tls_message_server      The worker's TLS socket for gateways on another machine
+    user_networks           Rebuilds users' networks from code and weights, and verifies their outputs
+    worker_process          The worker process: loads its networks, and serves them on a socket of its own
+    worker_server           A worker's server: receives requests, batches them, computes them and sends the replies
 """

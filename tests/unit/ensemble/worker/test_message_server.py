@@ -1,4 +1,4 @@
-"""The worker's socket: several gateways, replies from other threads, and gateways that do not read or send garbage."""
+"""The worker's sockets, Unix and TLS: several gateways, replies from other threads, gateways that do not read."""
 
 from __future__ import annotations
 
@@ -11,15 +11,42 @@ import pytest
 
 from podium.ensemble.protocol.framing import unix_endpoint
 from podium.ensemble.worker.message_server import MAX_UNSENT_BYTES, MessageServer
+from podium.ensemble.worker.tls_message_server import TlsMessageServer
+from tests.certificates import Identity
 from tests.message_client import MessageClient
+
+
+class Listening:
+    """An endpoint of one kind: makes servers and gateways."""
+
+    def __init__(self, folder: Path, kind: str) -> None:
+        self._path = folder / "s"
+        self.is_tls = kind == "tls"
+        if self.is_tls:
+            self.node, self.head = Identity.make(folder, "node"), Identity.make(folder, "head")
+        self.endpoint = ""  # of the last server
+
+    def server(self, max_unsent_bytes: int = MAX_UNSENT_BYTES) -> MessageServer:
+        """A new server, which is bound."""
+        made = (
+            TlsMessageServer(self.node.listening(self.head), max_unsent_bytes)
+            if self.is_tls
+            else MessageServer(unix_endpoint(self._path), max_unsent_bytes)
+        )
+        made.bind()
+        self.endpoint = made.endpoint
+        return made
+
+    def client(self) -> MessageClient:
+        """A gateway that is connected to the last server."""
+        return MessageClient(self.endpoint, self.head.connecting if self.is_tls else None)
 
 
 class Echo:
     """A server that sends each message back from another thread, and records them."""
 
-    def __init__(self, endpoint: str, max_unsent_bytes: int = MAX_UNSENT_BYTES) -> None:
-        self.server = MessageServer(endpoint, max_unsent_bytes)
-        self.server.bind()
+    def __init__(self, server: MessageServer) -> None:
+        self.server = server
         self.received: list[tuple[int, list[bytes]]] = []
         self.answers = True
         self._over = False
@@ -40,22 +67,22 @@ class Echo:
         self.server.close()
 
 
-@pytest.fixture
-def endpoint(tmp_path: Path) -> str:
-    return unix_endpoint(tmp_path / "s")
+@pytest.fixture(params=["unix", "tls"])
+def listening(tmp_path: Path, request: pytest.FixtureRequest) -> Listening:
+    return Listening(tmp_path, request.param)
 
 
 @pytest.fixture
-def echo(endpoint: str, request: pytest.FixtureRequest) -> Iterator[Echo]:
+def echo(listening: Listening, request: pytest.FixtureRequest) -> Iterator[Echo]:
     """A running server; the parameter limits the unsent bytes of a connection."""
-    started = Echo(endpoint, getattr(request, "param", MAX_UNSENT_BYTES))
+    started = Echo(listening.server(getattr(request, "param", MAX_UNSENT_BYTES)))
     yield started
     started.close()
 
 
-def test_many_unsent_replies_arrive_complete_and_in_order(echo: Echo, endpoint: str) -> None:
+def test_many_unsent_replies_arrive_complete_and_in_order(echo: Echo, listening: Listening) -> None:
     """More buffers than the kernel accepts in one call wait for a gateway that does not read."""
-    client = MessageClient(endpoint)
+    client = listening.client()
     client.send([b"hello"])
     assert client.receive() == [b"hello"]
     sender = echo.received[0][0]
@@ -66,8 +93,8 @@ def test_many_unsent_replies_arrive_complete_and_in_order(echo: Echo, endpoint: 
     client.close()
 
 
-def test_each_sender_gets_its_own_replies(echo: Echo, endpoint: str) -> None:
-    clients = [MessageClient(endpoint) for _ in range(3)]
+def test_each_sender_gets_its_own_replies(echo: Echo, listening: Listening) -> None:
+    clients = [listening.client() for _ in range(3)]
     for number, client in enumerate(clients):
         client.send([b"from", str(number).encode()])
     assert [client.receive() for client in clients] == [[b"from", b"0"], [b"from", b"1"], [b"from", b"2"]]
@@ -76,8 +103,8 @@ def test_each_sender_gets_its_own_replies(echo: Echo, endpoint: str) -> None:
         client.close()
 
 
-def test_reply_that_does_not_fit_the_socket_is_sent_when_the_gateway_reads(echo: Echo, endpoint: str) -> None:
-    client = MessageClient(endpoint)
+def test_reply_that_does_not_fit_the_socket_is_sent_when_the_gateway_reads(echo: Echo, listening: Listening) -> None:
+    client = listening.client()
     large = bytes(range(256)) * 40_000
     threading.Thread(target=client.send, args=([large],)).start()
     assert client.receive() == [large]
@@ -87,9 +114,9 @@ def test_reply_that_does_not_fit_the_socket_is_sent_when_the_gateway_reads(echo:
 
 
 @pytest.mark.parametrize("echo", [1 << 20], indirect=True)
-def test_gateway_that_does_not_read_loses_further_replies_only(echo: Echo, endpoint: str) -> None:
+def test_gateway_that_does_not_read_loses_further_replies_only(echo: Echo, listening: Listening) -> None:
     echo.answers = False
-    client, other = MessageClient(endpoint), MessageClient(endpoint)
+    client, other = listening.client(), listening.client()
     client.send([b"hello"])
     other.send([b"hello"])
     other.send([b"done"])
@@ -112,8 +139,8 @@ def test_gateway_that_does_not_read_loses_further_replies_only(echo: Echo, endpo
     other.close()
 
 
-def test_garbage_disconnects_its_sender_only(echo: Echo, endpoint: str) -> None:
-    client, other = MessageClient(endpoint), MessageClient(endpoint)
+def test_garbage_disconnects_its_sender_only(echo: Echo, listening: Listening) -> None:
+    client, other = listening.client(), listening.client()
     client.socket.sendall(struct.pack("!I", 0))
     with pytest.raises(ConnectionError):
         client.receive()
@@ -126,9 +153,9 @@ def test_garbage_disconnects_its_sender_only(echo: Echo, endpoint: str) -> None:
     other.close()
 
 
-def test_reply_to_a_gateway_that_is_gone_is_dropped(echo: Echo, endpoint: str) -> None:
+def test_reply_to_a_gateway_that_is_gone_is_dropped(echo: Echo, listening: Listening) -> None:
     echo.answers = False
-    client = MessageClient(endpoint)
+    client = listening.client()
     client.send([b"hello"])
     while not echo.received:
         pass
@@ -136,26 +163,26 @@ def test_reply_to_a_gateway_that_is_gone_is_dropped(echo: Echo, endpoint: str) -
     for _ in range(100):
         echo.server.send(echo.received[0][0], [b"late"])
     echo.answers = True
-    other = MessageClient(endpoint)
+    other = listening.client()
     other.send([b"sound"])
     assert other.receive() == [b"sound"]
     other.close()
 
 
-def test_socket_file_of_a_dead_worker_is_replaced(endpoint: str) -> None:
+@pytest.mark.parametrize("listening", ["unix"], indirect=True)
+def test_socket_file_of_a_dead_worker_is_replaced(listening: Listening) -> None:
     for _ in range(2):
-        server = MessageServer(endpoint)
-        server.bind()
-        client = MessageClient(endpoint)
+        server = listening.server()
+        client = listening.client()
         client.close()
         server.close()
 
 
-def test_connection_is_handled_by_one_thread_at_a_time(endpoint: str) -> None:
+@pytest.mark.parametrize("listening", ["unix"], indirect=True)
+def test_connection_is_handled_by_one_thread_at_a_time(listening: Listening) -> None:
     """Also if a reply that does not fit is sent between the report of an event and its handling."""
-    server = MessageServer(endpoint)
-    server.bind()
-    clients = [MessageClient(endpoint) for _ in range(2)]
+    server = listening.server()
+    clients = [listening.client() for _ in range(2)]
     numbers: dict[bytes, int] = {}
     for name, client in zip((b"a", b"b"), clients, strict=True):
         client.send([name])
