@@ -113,6 +113,9 @@ class FakeConnection:
         self.bundles.append(len(requests))
         return True
 
+    def reply_is_late(self) -> None:
+        """The test disconnects it."""
+
     def close(self) -> None:
         self.closed = True
 

@@ -68,6 +68,9 @@ class NullTransport:
     def send(self, frames: Frames) -> bool:
         return True
 
+    def reply_is_late(self) -> None:
+        pass
+
     def close(self) -> None:
         pass
 

@@ -31,7 +31,10 @@ from podium.db.stores import ensemble_reader
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
 from podium.ensemble.serving.gateway_counters import GatewayCounters
+from podium.ensemble.serving.node_transport import NodeTransport
+from podium.ensemble.serving.transport import SocketTransport
 from podium.ensemble.values.ensemble_snapshot import Traffic
+from podium.sweep.runtime.certificate_pin import connecting_context
 from podium.sweep.runtime.component_lifecycle import on_wake, send_heartbeat, start_component, wake_component
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import DatabaseError, PodiumError
@@ -49,6 +52,7 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         aggregator = app.state.aggregator = Aggregator(
+            _transport(settings),
             on_death=lambda: wake_component(settings.runtime.wake_socket("host")),
             limits=limits or AggregatorLimits().divided(settings.gateways),
         )
@@ -75,6 +79,13 @@ def create_app(
     app.direct_routes = (predictions.PREDICT, *inference_protocol.INFER)
     app.direct_handler = DirectPredictions(app)
     return app
+
+
+def _transport(settings: ServiceSettings) -> SocketTransport:
+    """Connections to workers; in a cluster, also to those on other machines, which trust the key of the cluster."""
+    if not settings.cluster:
+        return SocketTransport()
+    return NodeTransport(connecting_context(settings.data.cluster_certificate, settings.data.cluster_key))
 
 
 def _set(loop: asyncio.AbstractEventLoop, changed: asyncio.Event) -> None:

@@ -12,6 +12,7 @@ Modules:
     gateway_counters         The figures of one or several gateway processes: counters and the health of replicas
     histogram                A histogram of latencies in fixed buckets: constant size, with estimated quantiles
     latency_statistics       The latency of one replica over its last replies
+    node_transport           The gateway's connections to workers on other machines: TLS on TCP, with heartbeats
     pending_request          A request in flight, and its calls to the members
     prediction_from_replies  Validates the members' replies and combines them into one prediction
     replica_link             The gateway's link to one replica: its requests in flight, latency and circuit breaker

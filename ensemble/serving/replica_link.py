@@ -248,6 +248,10 @@ class ReplicaLink:
         if (on_reply := self._pending.pop(request_id, None)) is not None:
             on_reply(LinkReply(None, MemberStatus.LATE))
 
+    def reply_is_late(self) -> None:
+        """A reply has not arrived by its deadline: the connection may be lost."""
+        self._connection.reply_is_late()
+
     def close(self) -> None:
         """Close the connection; pending requests complete immediately with status `died`."""
         self.down = True

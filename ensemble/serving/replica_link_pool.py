@@ -126,6 +126,7 @@ class ReplicaLinks:
             return  # this process was delayed: replies may be unread
         own_ms = pending.snapshot.deadline_ms
         for link in [link for call in pending.calls if call.status is None for link in call.links]:
+            link.reply_is_late()
             slow_ms = own_ms if link.p95_ms is None else min(own_ms, max(SLOW_FACTOR * link.p95_ms, MIN_SLOW_MS))
             waited_ms = max(link.waited_ms(pending.request_id), link.unresponsive_ms())
             if waited_ms >= _TIMER_TOLERANCE * slow_ms:

@@ -61,6 +61,9 @@ class Connection(Protocol):
     def send(self, frames: Frames) -> bool:
         """Queue a message without blocking. Returns False if it cannot be queued."""
 
+    def reply_is_late(self) -> None:
+        """A reply has not arrived by its deadline: close a connection that is lost without having been closed."""
+
     def close(self) -> None: ...
 
 
@@ -80,13 +83,16 @@ class SocketTransport:
         self._open: set[SocketConnection] = set()
 
     def open(self, endpoint: str, listener: Listener) -> SocketConnection:
-        connection = SocketConnection(unix_path(endpoint), listener, self._open.discard, self._limits)
+        connection = self._new_connection(endpoint, listener)
         self._open.add(connection)
         return connection
 
     def close(self) -> None:
         for connection in tuple(self._open):
             connection.close()
+
+    def _new_connection(self, endpoint: str, listener: Listener) -> SocketConnection:
+        return SocketConnection(unix_path(endpoint), listener, self._open.discard, self._limits)
 
 
 class SocketConnection(asyncio.Protocol):
@@ -100,7 +106,7 @@ class SocketConnection(asyncio.Protocol):
         self._listener = listener
         self._on_close = on_close
         self._loop = asyncio.get_running_loop()
-        self._reader = FrameReader()
+        self._reader = self._new_reader()
         self._transport: asyncio.Transport | None = None
         self._waiting: list[Frames] = []  # until the connection is established
         self._closed = False
@@ -117,6 +123,9 @@ class SocketConnection(asyncio.Protocol):
         self._transport.writelines(framed(frames))
         return True
 
+    def reply_is_late(self) -> None:
+        """The kernel closes the connection when the process exits, so there is nothing to find out."""
+
     def close(self) -> None:
         if self._closed:
             return
@@ -131,11 +140,17 @@ class SocketConnection(asyncio.Protocol):
         delay_s = RECONNECT_S
         while True:
             try:
-                await self._loop.create_unix_connection(lambda: self, self._path)
+                await self._dial()
                 return
             except OSError:
                 await asyncio.sleep(delay_s)
                 delay_s = min(2 * delay_s, MAX_RECONNECT_S)
+
+    async def _dial(self) -> None:
+        await self._loop.create_unix_connection(lambda: self, self._path)
+
+    def _new_reader(self) -> FrameReader:
+        return FrameReader()
 
     # `asyncio.Protocol`
 
@@ -163,7 +178,7 @@ class SocketConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
-        self._reader = FrameReader()
+        self._reader = self._new_reader()
         if not self._closed:
             self._connecting = self._loop.create_task(self._connect())
             self._listener.on_disconnect()

@@ -9,54 +9,67 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
 from podium.ensemble.protocol.framing import framed, unix_endpoint
+from podium.ensemble.protocol.tls_endpoint import TlsEndpoint
+from podium.ensemble.serving.node_transport import NodeTransport
 from podium.ensemble.serving.transport import LIMITS, SendLimits, SocketConnection, SocketTransport
+from podium.ensemble.worker.tls_message_server import TlsListening
+from tests.certificates import HOST, Identity
 from tests.message_listener import MessageListener
-
-PATIENCE_S = 30.0
-
-
-class Recorder:
-    """A listener that records what it hears."""
-
-    def __init__(self) -> None:
-        self.messages: asyncio.Queue[list[bytes]] = asyncio.Queue()
-        self.events: asyncio.Queue[str] = asyncio.Queue()
-
-    def on_message(self, frames: list[bytes]) -> None:
-        self.messages.put_nowait(frames)
-
-    def on_disconnect(self) -> None:
-        self.events.put_nowait("disconnect")
-
-    def on_reconnect(self) -> None:
-        self.events.put_nowait("connect")
-
-    async def event(self) -> str:
-        return await asyncio.wait_for(self.events.get(), PATIENCE_S)
-
-    async def message(self) -> list[bytes]:
-        return await asyncio.wait_for(self.messages.get(), PATIENCE_S)
+from tests.message_recorder import MessageRecorder
 
 
 class Peer(MessageListener):
     """A worker that sends every message back, in the reverse order of its frames."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, lambda connection, frames: self.send(connection, frames[::-1]))
+    def __init__(self, where: Path | TlsListening) -> None:
+        super().__init__(where, lambda connection, frames: self.send(connection, frames[::-1]))
 
 
-@asynccontextmanager
-async def opened(path: Path, limits: SendLimits = LIMITS) -> AsyncIterator[tuple[SocketConnection, Recorder]]:
-    listener, opener = Recorder(), SocketTransport(limits)
-    yield opener.open(unix_endpoint(path), listener), listener
-    opener.close()
+class Place:
+    """Where a worker listens, or will: on a Unix socket or on TLS."""
+
+    def __init__(self, folder: Path, kind: str) -> None:
+        self._path = folder / "s"
+        self._tls = kind == "tls"
+        if self._tls:
+            with socket.create_server((HOST, 0)) as free:
+                self._port = free.getsockname()[1]
+            self.node, self.head = Identity.make(folder, "node"), Identity.make(folder, "head")
+
+    def peer(self) -> Peer:
+        return Peer(self.node.listening(self.head, self._port) if self._tls else self._path)
+
+    @property
+    def endpoint(self) -> str:
+        return str(TlsEndpoint(HOST, self._port, self.node.fingerprint)) if self._tls else unix_endpoint(self._path)
+
+    @asynccontextmanager
+    async def opened(self, limits: SendLimits = LIMITS) -> AsyncIterator[tuple[SocketConnection, MessageRecorder]]:
+        listener = MessageRecorder()
+        opener = NodeTransport(self.head.connecting, limits) if self._tls else SocketTransport(limits)
+        yield opener.open(self.endpoint, listener), listener
+        opener.close()
+
+    def never_accepts(self) -> socket.socket:
+        """Listens, and reads nothing."""
+        listening = socket.socket(socket.AF_UNIX)
+        listening.bind(str(self._path))
+        listening.listen()
+        return listening
 
 
-def test_messages_arrive_in_order_and_whole(tmp_path: Path) -> None:
+@pytest.fixture(params=["unix", "tls"])
+def place(tmp_path: Path, request: pytest.FixtureRequest) -> Place:
+    return Place(tmp_path, request.param)
+
+
+def test_messages_arrive_in_order_and_whole(place: Place) -> None:
     async def main() -> None:
-        peer = Peer(tmp_path / "s")
-        async with opened(tmp_path / "s") as (connection, listener):
+        peer = place.peer()
+        async with place.opened() as (connection, listener):
             large = bytes(range(256)) * 20_000
             sent = [[b"1"], [b"2", large], [b"3", b"", b"x"]]
             assert all(connection.send(frames) for frames in sent)
@@ -66,13 +79,13 @@ def test_messages_arrive_in_order_and_whole(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_messages_wait_until_the_worker_listens(tmp_path: Path) -> None:
+def test_messages_wait_until_the_worker_listens(place: Place) -> None:
     async def main() -> None:
-        async with opened(tmp_path / "s") as (connection, listener):
+        async with place.opened() as (connection, listener):
             await asyncio.sleep(0.01)
             assert connection.send([b"early"])
             assert listener.events.empty()
-            peer = Peer(tmp_path / "s")
+            peer = place.peer()
             assert await listener.event() == "connect"
             assert await listener.message() == [b"early"]
         peer.close()
@@ -80,26 +93,26 @@ def test_messages_wait_until_the_worker_listens(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_waiting_messages_are_bounded(tmp_path: Path) -> None:
+def test_waiting_messages_are_bounded(place: Place) -> None:
     limits = SendLimits(waiting_messages=3)
 
     async def main() -> None:
-        async with opened(tmp_path / "nobody", limits) as (connection, _):
+        async with place.opened(limits) as (connection, _):
             assert [connection.send([b"x"]) for _ in range(5)] == [True, True, True, False, False]
 
     asyncio.run(main())
 
 
-def test_lost_connection_is_reported_and_established_again(tmp_path: Path) -> None:
+def test_lost_connection_is_reported_and_established_again(place: Place) -> None:
     async def main() -> None:
-        peer = Peer(tmp_path / "s")
-        async with opened(tmp_path / "s") as (connection, listener):
+        peer = place.peer()
+        async with place.opened() as (connection, listener):
             assert await listener.event() == "connect"
             assert connection.send([b"first"])
             assert await listener.message() == [b"first"]
             peer.close()
             assert await listener.event() == "disconnect"
-            peer = Peer(tmp_path / "s")
+            peer = place.peer()
             assert await listener.event() == "connect"
             assert connection.send([b"again"])
             assert await listener.message() == [b"again"]
@@ -109,10 +122,10 @@ def test_lost_connection_is_reported_and_established_again(tmp_path: Path) -> No
     asyncio.run(main())
 
 
-def test_part_of_a_message_before_the_loss_does_not_spoil_the_next(tmp_path: Path) -> None:
+def test_part_of_a_message_before_the_loss_does_not_spoil_the_next(place: Place) -> None:
     async def main() -> None:
-        peer = Peer(tmp_path / "s")
-        async with opened(tmp_path / "s") as (connection, listener):
+        peer = place.peer()
+        async with place.opened() as (connection, listener):
             assert connection.send([b"first"])
             assert await listener.message() == [b"first"]
             peer.transports[0].writelines(framed([b"half of this"])[:1])
@@ -125,10 +138,10 @@ def test_part_of_a_message_before_the_loss_does_not_spoil_the_next(tmp_path: Pat
     asyncio.run(main())
 
 
-def test_stream_without_messages_is_disconnected(tmp_path: Path) -> None:
+def test_stream_without_messages_is_disconnected(place: Place) -> None:
     async def main() -> None:
-        peer = Peer(tmp_path / "s")
-        async with opened(tmp_path / "s") as (connection, listener):
+        peer = place.peer()
+        async with place.opened() as (connection, listener):
             assert connection.send([b"first"])
             assert await listener.message() == [b"first"]
             peer.transports[0].write(struct.pack("!I", 2**31))
@@ -138,14 +151,13 @@ def test_stream_without_messages_is_disconnected(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_unsent_bytes_of_a_worker_that_does_not_read_are_bounded(tmp_path: Path) -> None:
+@pytest.mark.parametrize("place", ["unix"], indirect=True)
+def test_unsent_bytes_of_a_worker_that_does_not_read_are_bounded(place: Place) -> None:
     limits = SendLimits(unsent_bytes=1 << 20)
 
     async def main() -> None:
-        with socket.socket(socket.AF_UNIX) as never_accepts:
-            never_accepts.bind(str(tmp_path / "s"))
-            never_accepts.listen()
-            async with opened(tmp_path / "s", limits) as (connection, listener):
+        with place.never_accepts():
+            async with place.opened(limits) as (connection, listener):
                 assert await listener.event() == "connect"
                 sent = [connection.send([b"x" * (1 << 18)]) for _ in range(40)]
                 assert sent == sorted(sent, reverse=True)
@@ -154,10 +166,10 @@ def test_unsent_bytes_of_a_worker_that_does_not_read_are_bounded(tmp_path: Path)
     asyncio.run(main())
 
 
-def test_nothing_is_heard_or_sent_after_close(tmp_path: Path) -> None:
+def test_nothing_is_heard_or_sent_after_close(place: Place) -> None:
     async def main() -> None:
-        peer = Peer(tmp_path / "s")
-        async with opened(tmp_path / "s") as (connection, listener):
+        peer = place.peer()
+        async with place.opened() as (connection, listener):
             assert await listener.event() == "connect"
             assert connection.send([b"unanswered"])
         await asyncio.sleep(0.05)
