@@ -1,0 +1,118 @@
+{{/* The name of all objects, at most 32 characters: pools append to it, and a StatefulSet's may have 52. */}}
+{{- define "podium.fullname" -}}
+{{- if contains .Chart.Name .Release.Name -}}
+{{- .Release.Name | trunc 32 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name .Chart.Name | trunc 32 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "podium.selector" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "podium.labels" -}}
+{{ include "podium.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end -}}
+
+{{- define "podium.image" -}}
+image: {{ printf "%s:%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) | quote }}
+imagePullPolicy: {{ .Values.image.pullPolicy }}
+{{- end -}}
+
+{{/* True if the API listens on more than 127.0.0.1. */}}
+{{- define "podium.exposed" -}}
+{{- if or .Values.expose.tlsSecret .Values.expose.proxies -}}true{{- end -}}
+{{- end -}}
+
+{{/* What every pod has. */}}
+{{- define "podium.pod" -}}
+automountServiceAccountToken: false
+enableServiceLinks: false # variables of services are named PODIUM_…, like the settings of Podium
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 10001
+  runAsGroup: 10001
+  fsGroup: 10001
+  fsGroupChangePolicy: OnRootMismatch # the files of the data directory stay private to the user
+  seccompProfile:
+    type: RuntimeDefault
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{- define "podium.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end -}}
+
+{{/* Where a pool is placed; the argument is the pool. */}}
+{{- define "podium.placement" -}}
+{{- with .nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{/* The resources of a pool with its GPUs; the argument is the pool. */}}
+{{- define "podium.resources" -}}
+{{- $resources := deepCopy .resources -}}
+{{- if .gpus -}}
+{{- $limits := get $resources "limits" | default dict -}}
+{{- $_ := set $limits (.gpuResource | default "nvidia.com/gpu") .gpus -}}
+{{- $_ := set $resources "limits" $limits -}}
+{{- end -}}
+{{- toYaml $resources -}}
+{{- end -}}
+
+{{/* Writable folders: the root file system is read-only. The argument is the size of /dev/shm. */}}
+{{- define "podium.writableVolumes" -}}
+- name: home
+  emptyDir: {}
+- name: tmp
+  emptyDir: {}
+- name: shm
+  emptyDir:
+    medium: Memory
+    sizeLimit: {{ . }}
+{{- end -}}
+
+{{- define "podium.writableMounts" -}}
+- name: home
+  mountPath: /home/podium
+- name: tmp
+  mountPath: /tmp
+- name: shm
+  mountPath: /dev/shm
+{{- end -}}
+
+{{/* A probe in the pod, since the API may listen on 127.0.0.1 only. */}}
+{{- define "podium.probe" -}}
+{{- $tls := .root.Values.expose.tlsSecret -}}
+exec:
+  command:
+    - /opt/podium/bin/python
+    - -I
+    - -c
+    - >-
+      import ssl, urllib.request;
+      urllib.request.urlopen("{{ ternary "https" "http" (not (empty $tls)) }}://127.0.0.1:8300/{{ .path }}", timeout=4
+      {{- if $tls }}, context=ssl._create_unverified_context(){{ end }}).close()
+timeoutSeconds: 5
+{{- end -}}
