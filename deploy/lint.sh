@@ -1,6 +1,6 @@
 #!/bin/sh
 # Lint the deployment files and the scripts. Missing linters are reported as skipped; any finding fails the run.
-# shellcheck disable=SC2317 # check calls its arguments
+# shellcheck disable=SC2317,SC2329 # check calls its arguments
 set -u
 
 cd "$(dirname "$0")/.." || exit 1
@@ -26,10 +26,10 @@ has() {
 }
 
 # systemd-analyze looks for the command of the unit, which is installed only on the machine that runs it.
-verify_unit() {
+verify_unit() { # verify_unit FILE
     folder=$(mktemp -d) || return 1
-    sed 's|^ExecStart=[^ ]*|ExecStart=/bin/true|' deploy/podium.service >"$folder/podium.service"
-    said=$(systemd-analyze verify --man=no "$folder/podium.service" 2>&1)
+    sed 's|^ExecStart=[^ ]*|ExecStart=/bin/true|' "$1" >"$folder/${1##*/}"
+    said=$(systemd-analyze verify --man=no "$folder/${1##*/}" 2>&1)
     status=$?
     rm -rf "$folder"
     # It also reports other units of the machine, which are ignored.
@@ -44,24 +44,35 @@ else
     skip deploy/Dockerfile hadolint
 fi
 
-if docker compose version >/dev/null 2>&1; then
-    check deploy/compose.yaml docker compose -f deploy/compose.yaml config --quiet
-elif has docker-compose; then
-    check deploy/compose.yaml docker-compose -f deploy/compose.yaml config --quiet
-else
-    skip deploy/compose.yaml "docker compose"
-fi
+for file in deploy/compose.yaml deploy/compose.cluster.yaml; do
+    if docker compose version >/dev/null 2>&1; then
+        check "$file" docker compose -f "$file" config --quiet
+    elif has docker-compose; then
+        check "$file" docker-compose -f "$file" config --quiet
+    else
+        skip "$file" "docker compose"
+    fi
+done
 
-if has systemd-analyze; then
-    check deploy/podium.service verify_unit
-else
-    skip deploy/podium.service systemd-analyze
-fi
+for file in deploy/podium.service deploy/podium-node.service; do
+    if has systemd-analyze; then
+        check "$file" verify_unit "$file"
+    else
+        skip "$file" systemd-analyze
+    fi
+done
 
 if has shellcheck; then
-    check "shell scripts" shellcheck .ci/run deploy/lint.sh
+    check "shell scripts" shellcheck .ci/run deploy/lint.sh deploy/slurm.sbatch
 else
     skip "shell scripts" shellcheck
+fi
+
+# The chart, sky.yaml and the scripts in YAML files.
+if python3 -c 'import helm_python, kubernetes_validate' 2>/dev/null; then
+    check "deploy/helm, deploy/sky.yaml" python3 .ci/check_deploy.py
+else
+    skip "deploy/helm, deploy/sky.yaml" helm-python-sdk
 fi
 
 exit "$failed"

@@ -1,0 +1,186 @@
+"""Check the files in deploy/ that describe several machines: `check_deploy.py [CHART]`, run by deploy/lint.sh.
+
+Renders the Helm chart with its default values and with each file of its folder ci/, offline, and validates the
+manifests against Kubernetes' schemas. Also checks that the YAML files are valid, and the shell scripts in them with
+shellcheck if it is installed. Prints a line for each problem, and exits with 1 if there are any. Needs
+helm-python-sdk, kubernetes-validate and jsonschema.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import helm_python
+import jsonschema
+import kubernetes_validate
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+ROOT = Path(__file__).parents[1]
+DEPLOY = ROOT / "deploy"
+CHART = DEPLOY / "helm" / "podium"
+RAYCLUSTER = ROOT / ".ci" / "raycluster.schema.json"
+VERSIONS = ("1.29", kubernetes_validate.latest_version())  # of Kubernetes: the oldest one in Chart.yaml, the newest one
+_WARNING = 2  # severity of a finding of Helm's lint
+_SECRET = re.compile(r"TOKEN|PASSWORD|SECRET|CREDENTIAL")
+_PATH = re.compile(r"_(PATH|FILE|DIR)$")
+
+Manifest = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A shell script in a YAML file."""
+
+    where: str
+    text: str
+
+
+def main() -> int:
+    """Check everything, and print what was checked."""
+    chart = Path(sys.argv[1]) if len(sys.argv) > 1 else CHART
+    problems = [*file_problems(), *version_problems(chart), *chart_problems(chart)]
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return 1 if problems else 0
+
+
+def file_problems() -> Iterator[str]:
+    """Of the YAML files outside the chart, and of the scripts in them."""
+    found = {}
+    for path in (DEPLOY / "compose.yaml", DEPLOY / "compose.cluster.yaml", DEPLOY / "sky.yaml"):
+        try:
+            found[path.name] = YAML(typ="safe").load(path)
+        except YAMLError as error:
+            yield f"{path.relative_to(ROOT)}: {error}"
+            return
+    for name, service in found["compose.cluster.yaml"]["services"].items():
+        if service.get("entrypoint") == ["sh", "-c"]:
+            script = service["command"][0].replace("$$", "$")
+            yield from script_problems(Script(f"compose.cluster.yaml, {name}", script))
+    for key in ("setup", "run"):
+        yield from script_problems(Script(f"sky.yaml, {key}", found["sky.yaml"][key]))
+
+
+def version_problems(chart: Path) -> Iterator[str]:
+    """The versions in the chart are those of the package and of the installed Ray."""
+    package = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    about = YAML(typ="safe").load(chart / "Chart.yaml")
+    for key in ("version", "appVersion"):
+        if about[key] != package:
+            yield f"Chart.yaml: {key} is {about[key]}, and that of the package is {package}"
+    ray = YAML(typ="safe").load(chart / "values.yaml")["ray"]["version"]
+    if f"ray=={ray}" not in (ROOT / "constraints.txt").read_text().splitlines():
+        yield f"values.yaml: ray.version is {ray}, and constraints.txt has another one"
+
+
+def chart_problems(chart: Path) -> Iterator[str]:
+    """Of the chart, with its default values and with each file of its folder ci/."""
+    for file in (None, *sorted((chart / "ci").glob("*.yaml"))):
+        name = "values.yaml" if file is None else f"ci/{file.name}"
+        try:
+            values = {} if file is None else helm_python.values_from_yaml(file.read_text())
+            yield from (f"chart, {name}: {problem}" for problem in _with_values(chart, values))
+        except (helm_python.HelmError, YAMLError) as error:
+            yield f"chart, {name}: {error}"
+
+
+def _with_values(chart: Path, values: dict[str, Any]) -> Iterator[str]:
+    for finding in helm_python.lint(chart, values, strict=True)["messages"]:
+        if finding["severity"] >= _WARNING:
+            yield f"{finding['path']}: {finding['error']}"
+    with helm_python.Chart.load(chart) as loaded:
+        loaded.validate_schema(values)
+        rendered = loaded.render(values, name="demo", namespace="research")
+    names = set()
+    for template, text in rendered.items():
+        if not template.endswith(".yaml"):
+            continue
+        for manifest in YAML(typ="safe").load_all(text):
+            if manifest is None:
+                continue
+            where = f"{Path(template).name}: {manifest.get('kind')} {manifest.get('metadata', {}).get('name')}"
+            if where in names:
+                yield f"{where} is rendered twice"
+            names.add(where)
+            yield from (f"{where}: {problem}" for problem in manifest_problems(manifest))
+
+
+def manifest_problems(manifest: Manifest) -> Iterator[str]:
+    """Of one rendered object, and of the pods in it."""
+    if manifest.get("kind") == "RayCluster":
+        yield from _schema_problems(manifest, json.loads(RAYCLUSTER.read_text()))
+        groups = [manifest["spec"]["headGroupSpec"], *manifest["spec"]["workerGroupSpecs"]]
+        pods = [group["template"] for group in groups]
+        for pod in pods:
+            metadata = {"name": "pod", **pod.get("metadata", {})}
+            yield from _kubernetes_problems({"apiVersion": "v1", "kind": "Pod", **pod, "metadata": metadata})
+    else:
+        yield from _kubernetes_problems(manifest)
+        pods = [manifest["spec"]["template"]] if manifest.get("kind") == "StatefulSet" else []
+    for pod in pods:
+        yield from pod_problems(pod["spec"])
+
+
+def pod_problems(pod: dict[str, Any]) -> Iterator[str]:
+    """What Kubernetes permits in a pod, and this chart does not."""
+    if pod.get("automountServiceAccountToken") is not False:
+        yield "automountServiceAccountToken is not false"
+    if not pod.get("securityContext", {}).get("runAsNonRoot"):
+        yield "securityContext.runAsNonRoot is not true"
+    volumes = {volume["name"] for volume in pod.get("volumes", ())} | {"data"}
+    for container in pod["containers"]:
+        name = container["name"]
+        security = container.get("securityContext", {})
+        if security.get("allowPrivilegeEscalation") is not False or security.get("capabilities") != {"drop": ["ALL"]}:
+            yield f"{name}: its securityContext permits more rights"
+        if "livenessProbe" not in container:
+            yield f"{name}: it has no livenessProbe"
+        for mount in container.get("volumeMounts", ()):
+            if mount["name"] not in volumes:
+                yield f"{name}: there is no volume {mount['name']}"
+        for variable in container.get("env", ()):
+            if _SECRET.search(variable["name"]) and not _PATH.search(variable["name"]):
+                yield f"{name}: the variable {variable['name']} is a secret in the environment; mount a file"
+        probe = container.get("livenessProbe", {}).get("exec", {}).get("command", [])
+        for what, command in (("command", container.get("command", [])), ("livenessProbe", probe)):
+            if command[:2] == ["sh", "-c"]:
+                yield from script_problems(Script(f"{name}, {what}", command[2]))
+
+
+def script_problems(script: Script) -> Iterator[str]:
+    """Of a shell script, according to shellcheck; none where it is not installed."""
+    if shutil.which("shellcheck") is None:
+        return
+    command = ["shellcheck", "--shell=sh", "--format=gcc", "-"]
+    done = subprocess.run(command, input=script.text, capture_output=True, text=True, check=False)
+    for line in done.stdout.splitlines():
+        yield f"{script.where}: {line.removeprefix('-:')}"
+
+
+def _kubernetes_problems(manifest: Manifest) -> Iterator[str]:
+    for version in VERSIONS:
+        try:
+            kubernetes_validate.validate(manifest, version, strict=True)
+        except kubernetes_validate.ValidationError as error:
+            yield f"Kubernetes {version}: {'.'.join(map(str, error.path))}: {error.message}"
+        except kubernetes_validate.SchemaNotFoundError as error:
+            yield f"Kubernetes {version}: {error.message}"
+
+
+def _schema_problems(manifest: Manifest, schema: dict[str, Any]) -> Iterator[str]:
+    for error in jsonschema.Draft202012Validator(schema).iter_errors(manifest):
+        yield f"{'.'.join(map(str, error.absolute_path))}: {error.message}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
