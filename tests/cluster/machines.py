@@ -25,6 +25,7 @@ _ALONE = ("--net", "--mount", "--pid", "--uts", "--fork", "--kill-child", "--mou
 _INIT = "hostname {name} && ip link set lo up && exec sleep infinity"
 _TRY = "ip link set lo up && ip link add bridge type bridge && ip link add one type veth peer name other"
 _SWITCH = "ip link set lo up && ip link add bridge type bridge && ip link set bridge up && exec sleep infinity"
+_PYTHONPATH = os.pathsep.join((str(ROOT / "src"), str(ROOT)))  # this clone, whichever one is installed
 START_S = 10.0
 
 
@@ -98,7 +99,7 @@ class Machine:
     ) -> subprocess.Popen[Any]:
         """Start a command on this machine; it ends with the machine, or with this process."""
         variables = {
-            **os.environ, "TMPDIR": str(self.folder), "XDG_RUNTIME_DIR": str(self.folder), "PYTHONPATH": str(ROOT),
+            **os.environ, "TMPDIR": str(self.folder), "XDG_RUNTIME_DIR": str(self.folder), "PYTHONPATH": _PYTHONPATH,
             **(environment or {}),
         }  # fmt: skip
         self._started.append(_start([*self._inside(), *command], env=variables, cwd=ROOT, **options))
