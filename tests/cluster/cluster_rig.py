@@ -52,6 +52,7 @@ class Cluster:
         self.head = network.add("head")
         self.data = DataDirectory(folder / "data")
         self._network = network
+        self._tokens: dict[str, str] = {}  # of nodes, by name
         runtime = RuntimeDirectory(self.head.folder / "run")
         runtime.prepare()
         settings = ServiceSettings(
@@ -98,21 +99,42 @@ class Cluster:
 
     def join_by_command(self, name: str, slots: int) -> Machine:
         """A new machine with files of its own, on which a user runs `podium node join`; its slots are open."""
+        return self.join_with_disk(name, slots)[0]
+
+    def join_with_disk(
+        self, name: str, slots: int, disk_mb: int | None = None
+    ) -> tuple[Machine, subprocess.Popen[Any]]:
+        """As `join_by_command`, with the process of the command.
+
+        `disk_mb`: the size of the disk with the data directory; None: that of the real machine.
+        """
         machine = self._network.add(name)
-        token = machine.folder / "token"
-        token.write_text(self.command("token", "create", name, "--role", "node", "--json")["token"])
-        command = [
-            *PODIUM, "node", "join", self.head.address, "--token-file", str(token), "--devices", f"cpu:{slots}",
-            "--data-dir", str(machine.folder / "data"),
-        ]  # fmt: skip
-        machine.start(command, stdout=self._log, stderr=self._log)
+        if disk_mb is not None:
+            machine.limit_disk(machine.folder / "data", disk_mb)
+        process = self.start_node(machine, slots)
         names = {f"{name}:cpu-{position}" for position in range(slots)}
         try:
             wait_for(f"{name} has joined", lambda: names <= self.devices("ready"), START_S)
         except BaseException:
             self._print_logs(machine)
             raise
-        return machine
+        return machine, process
+
+    def start_node(self, machine: Machine, slots: int) -> subprocess.Popen[Any]:
+        """Run `podium node join` on a machine; it may have run there before."""
+        token = machine.folder / "token"
+        token.write_text(self.token_of(machine.name))
+        command = [
+            *PODIUM, "node", "join", self.head.address, "--token-file", str(token), "--devices", f"cpu:{slots}",
+            "--data-dir", str(machine.folder / "data"),
+        ]  # fmt: skip
+        return machine.start(command, stdout=self._log, stderr=self._log)
+
+    def token_of(self, name: str) -> str:
+        """The token of a node, for all machines of this name."""
+        if name not in self._tokens:
+            self._tokens[name] = str(self.command("token", "create", name, "--role", "node", "--json")["token"])
+        return self._tokens[name]
 
     def _print_logs(self, machine: Machine) -> None:
         logs = [self._log_file, *self.data.logs.glob("*.log"), machine.folder / "data" / "logs" / "node.log"]

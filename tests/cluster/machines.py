@@ -2,12 +2,14 @@
 
 For tests of several nodes. Killing a machine kills all its processes at once; unplugging it is a cable that is cut, not
 a connection that is closed. The bridge is in a namespace of its own, so the network of the real machine is unchanged.
-All processes end with the one that made them. Needs root and iproute2: `unavailable_reason` says what is missing.
+All processes end with the one that made them. Needs root and iproute2: `unavailable_reason` says what is missing, and
+`one_way_reason` why packets cannot be dropped in one direction only.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import shutil
 import subprocess
@@ -22,10 +24,14 @@ from tests.repository import ROOT
 
 SUBNET = "10.77.0"
 _ALONE = ("--net", "--mount", "--pid", "--uts", "--fork", "--kill-child", "--mount-proc")
-_INIT = "hostname {name} && ip link set lo up && exec sleep infinity"
+# The first process of a machine reaps orphans, as a real one does.
+_INIT = "hostname {name} && ip link set lo up && while :; do sleep 86400 & wait; done"
 _TRY = "ip link set lo up && ip link add bridge type bridge && ip link add one type veth peer name other"
+_DROP = ("root", "blackhole")  # a queueing discipline of `tc`: packets that leave the device are dropped, silently
+_TRY_DROP = f"tc qdisc add dev lo {' '.join(_DROP)}"
 _SWITCH = "ip link set lo up && ip link add bridge type bridge && ip link set bridge up && exec sleep infinity"
 _PYTHONPATH = os.pathsep.join((str(ROOT / "src"), str(ROOT)))  # this clone, whichever one is installed
+_CLONE_NEWNET = 0x40000000
 START_S = 10.0
 
 
@@ -37,6 +43,14 @@ def unavailable_reason() -> str:
         return f"{', '.join(missing)} not found: install util-linux and iproute2"
     tried = subprocess.run(["unshare", *_ALONE, "sh", "-c", _TRY], capture_output=True, text=True)
     return "" if tried.returncode == 0 else f"namespaces are not permitted: {tried.stderr.strip()}"
+
+
+def one_way_reason() -> str:
+    """Why packets cannot be dropped in one direction only, or ""; needs `unavailable_reason` to be ""."""
+    if shutil.which("tc") is None:
+        return "tc not found: install iproute2"
+    tried = subprocess.run(["unshare", "--net", "sh", "-c", _TRY_DROP], capture_output=True, text=True)
+    return "" if tried.returncode == 0 else f"the kernel has no qdisc blackhole: {tried.stderr.strip()}"
 
 
 class Network:
@@ -86,7 +100,7 @@ class Machine:
         self._started: list[subprocess.Popen[Any]] = []
         self._outer = _start(["unshare", *_ALONE, "sh", "-c", _INIT.format(name=name)])
         with _killed_on_error(self._outer):
-            _wait(f"{name} has started", lambda: [process_name(pid) for pid in children(self._outer.pid)] == ["sleep"])
+            _wait(f"{name} has started", self._has_started)
             (self._init,) = children(self._outer.pid)
             self._connect()
 
@@ -105,9 +119,14 @@ class Machine:
         self._started.append(_start([*self._inside(), *command], env=variables, cwd=ROOT, **options))
         return self._started[-1]
 
-    def run(self, *command: str, timeout_s: float = 60.0) -> str:
+    @property
+    def init(self) -> int:
+        """Its first process, by its id outside."""
+        return self._init
+
+    def run(self, *command: str, timeout_s: float = 60.0, **options: Any) -> str:
         """Run a command on this machine; its output. Raises `CalledProcessError`."""
-        process = self.start(command, stdout=subprocess.PIPE, text=True)
+        process = self.start(command, stdout=subprocess.PIPE, text=True, **options)
         said, _ = process.communicate(timeout=timeout_s)
         if process.returncode != 0:
             raise subprocess.CalledProcessError(process.returncode, command, said)
@@ -124,9 +143,32 @@ class Machine:
         """Cut its cable: packets are dropped in both directions, and connections are not closed."""
         self._network.run("ip", "link", "set", self._port, "down")
 
+    def drop_outgoing(self) -> None:
+        """Drop what this machine sends; it still receives."""
+        self.run("tc", "qdisc", "add", "dev", "eth0", *_DROP)
+
+    def drop_incoming(self) -> None:
+        """Drop what others send to this machine; it still sends."""
+        self._network.run("tc", "qdisc", "add", "dev", self._port, *_DROP)
+
     def plug(self) -> None:
-        """Connect the cable again."""
+        """Connect the cable again, in both directions."""
         self._network.run("ip", "link", "set", self._port, "up")
+        self._network.run("tc", "qdisc", "del", "dev", self._port, "root", check=False)
+        with contextlib.suppress(subprocess.CalledProcessError):  # there is none to delete
+            self.run("tc", "qdisc", "del", "dev", "eth0", "root", stderr=subprocess.DEVNULL)
+
+    def limit_disk(self, folder: Path, megabytes: int) -> None:
+        """Mount a file system of this size at a folder, which only this machine sees."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self.run("mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=700", "none", str(folder))
+
+    def enter_network(self) -> None:
+        """Move the calling thread to the network of this machine, for good: its new sockets are there."""
+        with Path(f"/proc/{self._init}/ns/net").open() as namespace:
+            libc = ctypes.CDLL(None, use_errno=True)
+            if libc.setns(namespace.fileno(), _CLONE_NEWNET) != 0:
+                raise OSError(ctypes.get_errno(), "setns")
 
     def kill(self) -> None:
         """End it without a shutdown: the kernel kills all its processes."""
@@ -136,6 +178,10 @@ class Machine:
             if process.stdout is not None:
                 process.stdout.close()
         self._network.machines.pop(self.name, None)
+
+    def _has_started(self) -> bool:
+        """Whether the first process has done its work, and waits."""
+        return [process_name(pid) for init in children(self._outer.pid) for pid in children(init)] == ["sleep"]
 
     def _connect(self) -> None:
         switch = self._network.run
