@@ -25,10 +25,12 @@ from podium.sweep.protocol.agent_messages import (
     decode_request,
     encode_reply,
 )
+from podium.sweep.runtime.disk_full_cause import ON_DATA_DISK
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
 from podium.sweep.values.assignment import Assignment, AttemptKey
 from podium.sweep.values.errors import BundleError, DataError, PodiumError
 from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.failure_classification import disk_is_full
 
 DATASET_S = 1800.0  # for the head to read a data set
 log = logging.getLogger("podium.node_agent")
@@ -64,6 +66,8 @@ class NodeAgent:
         except (BundleError, DataError) as error:
             return FilesFailed(str(error), Cause.USER_ERROR)
         except (PodiumError, OSError) as error:
+            if disk_is_full(error):  # of this node: the head's is tried again
+                return FilesFailed(f"{ON_DATA_DISK} of this node: {error}", Cause.DISK_FULL)
             return FilesFailed(str(error), Cause.INFRASTRUCTURE)
         return FilesReady(self._clock_offset_s())
 

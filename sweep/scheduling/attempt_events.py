@@ -119,6 +119,9 @@ def end_attempt(state: SchedulerState, trial: LiveTrial, event: Ended, now: Inst
     decision = Decision()
     slot = state.ledger.slot_of(trial)
     if slot is not None:
+        if slot.device.is_remote and event.cause is Cause.DISK_FULL:
+            event = replace(event, state=TrialState.FAILED)  # an interruption would stop the trials of all machines
+            trial.avoid_node(slot.device.node)
         slot.release()
         state.shares.charge(sweep.sweep_id, now.monotonic_s - trial.placed_s, sweep.priority)
         decision.changes.extend(state.availability.record_outcome(slot, trial, event, now.wall_s))

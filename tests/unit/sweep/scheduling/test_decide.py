@@ -53,12 +53,12 @@ KEY = AttemptKey(8, 1)  # trials get ids from 8 on
 DATA = DataDirectory(Path("data"))
 
 
-def _state(salt: str = "salt") -> SchedulerState:
+def _state(salt: str = "salt", device: Device = DEVICE) -> SchedulerState:
     """One slot, and one sweep whose search was opened."""
     state = SchedulerState(DATA, last_trial_id=7, salt=salt)
     stored = StoredSweep(1, SweepState.QUEUED, spec(run_cap=2).to_json(), 900.0, ())
     CommandHandler(state).activate(stored, NOW)
-    decide(state, SlotOpened(DEVICE), NOW)
+    decide(state, SlotOpened(device), NOW)
     return state
 
 
@@ -66,9 +66,9 @@ def _proposal(number: int = 0) -> TrialProposed:
     return TrialProposed(1, TrialPlan(number, {"lr": 0.01}, "random", {}), 0.1, None, 1)
 
 
-def _running() -> SchedulerState:
+def _running(device: Device = DEVICE) -> SchedulerState:
     """Its first trial runs on the slot."""
-    state = _state()
+    state = _state(device=device)
     decide(state, _proposal(), NOW)
     place_trials(state, NOW)
     return state
@@ -177,6 +177,15 @@ def test_full_data_disk_pauses_placement(state_of_end: TrialState, shortage: str
     state.disk.update(Instant(NOW.wall_s, NOW.monotonic_s + FULL_S))
     assert state.disk.reason == later
     assert not reports_full_disk(_event(2, _ended()))
+
+
+def test_full_disk_of_another_machine_fails_the_attempt_and_stops_no_other() -> None:
+    state = _running(Device("b:cpu-0", "cpu", 0, "node of b", "", None, 100))
+    ended = _ended(TrialState.CANCELLED, Cause.DISK_FULL)
+    decision = decide(state, SlotEvents("b:cpu-0", ((1, ended),)), NOW)
+    (change,) = [change for change in decision.changes if isinstance(change, AttemptEnded)]
+    assert change.event.state is TrialState.FAILED and change.event.cause is Cause.DISK_FULL
+    assert state.disk.reason == ""
 
 
 def test_same_messages_give_same_decisions() -> None:
