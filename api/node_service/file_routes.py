@@ -110,6 +110,17 @@ async def write_log(
         return problem(ProblemType.CONFLICT, str(error), received=error.received)
 
 
+@router.post("/attempts/over")
+def list_attempts_over(
+    folders: Annotated[list[str], Body(embed=True, max_length=MAX_KEYS)], service: ServiceContext = context
+) -> dict[str, list[str]]:
+    """Those of these folders, like `trials/7/12/1-0a1b2c3d`, whose attempt is over, so that no node needs them."""
+    attempts = [(folder, file_keys.attempt_folder(f"{folder}/log")) for folder in folders]
+    with service.database.read() as connection:
+        over = [folder for folder, key in attempts if running_attempts.state_on_node(connection, *key) == "over"]
+    return {"over": over}
+
+
 @router.post("/datasets")
 async def prepare_dataset(
     request: Request, sweep_id: Annotated[int, Body(embed=True, ge=1)], service: ServiceContext = context

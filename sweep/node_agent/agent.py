@@ -7,6 +7,7 @@ import logging
 import shutil
 import socketserver
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -33,6 +34,7 @@ from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.failure_classification import disk_is_full
 
 DATASET_S = 1800.0  # for the head to read a data set
+LEFT_S = 10.0  # between two looks for folders that were left
 log = logging.getLogger("podium.node_agent")
 
 
@@ -50,6 +52,7 @@ class NodeAgent:
         self._fetched = FetchedFiles(store, data, self._dataset_keys)
         self._lock = threading.Lock()
         self._attempts: dict[AttemptKey, SentFiles] = {}
+        self._fetching: list[str] = []  # the folders of trials
         data.outbox.mkdir(mode=0o700, exist_ok=True)
         for left in data.outbox.iterdir():
             left.unlink(missing_ok=True)
@@ -76,9 +79,47 @@ class NodeAgent:
         """The number of attempts with files that the head may not have."""
         return len(self._attempts)
 
+    def remove_left(self) -> None:
+        """Remove what a slot that died has left here, and a trial that has continued elsewhere.
+
+        The folder of a trial stays while one of its attempts may run here: it reads the checkpoints of earlier ones.
+        Raises `FileStoreError`.
+        """
+        folders = [self._data.relative(path) for path in self._data.trials.glob("*/*/*")]
+        if not folders:
+            return
+        answer = self._store.ask("POST", "attempts/over", json={"folders": folders}, patience_s=0.0)
+        over = set(answer["over"])
+        with self._lock:
+            ended = [self._attempts.pop(key) for key, each in list(self._attempts.items()) if each.folder in over]
+            used = {*self._fetching, *(_trial(each.folder) for each in self._attempts.values())}
+            used |= {_trial(folder) for folder in folders if folder not in over}
+            for trial in {_trial(folder) for folder in over} - used:
+                shutil.rmtree(self._data.root / trial, ignore_errors=True)
+                with contextlib.suppress(OSError):
+                    (self._data.root / trial).parent.rmdir()
+        for sending in ended:
+            sending.stop()
+
+    def follow_left(self, *, look_s: float = LEFT_S) -> None:
+        """Remove what was left, again and again."""
+        while True:
+            time.sleep(look_s)
+            try:
+                self.remove_left()
+            except (PodiumError, OSError) as error:
+                log.info("cannot remove what was left here, trying again: %s", error)
+
     def _fetch(self, assignment: Assignment) -> None:
-        self._fetched.fetch(assignment)
-        self._of(assignment)
+        trial = _trial(self._data.relative(Path(assignment.directory)))
+        with self._lock:
+            self._fetching.append(trial)
+        try:
+            self._fetched.fetch(assignment)
+            self._of(assignment)
+        finally:
+            with self._lock:
+                self._fetching.remove(trial)
 
     def _of(self, assignment: Assignment) -> SentFiles:
         """Also after a restart of the agent, which does not know the attempts that run."""
@@ -105,6 +146,11 @@ class NodeAgent:
     def _dataset_keys(self, sweep_id: int) -> list[str]:
         answer = self._store.ask("POST", "datasets", json={"sweep_id": sweep_id}, patience_s=DATASET_S)
         return [str(key) for key in answer["keys"]]
+
+
+def _trial(folder: str) -> str:
+    """The key of the folder of a trial, which contains the folders of its attempts."""
+    return str(Path(folder).parent)
 
 
 class AgentServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):

@@ -40,6 +40,11 @@ class SentFiles:
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._follow, name="attempt", daemon=True)
 
+    @property
+    def folder(self) -> str:
+        """The key of the attempt's folder."""
+        return self._key(self._directory.root)
+
     def start(self) -> None:
         """Begin to send the log and checkpoints."""
         self._thread.start()

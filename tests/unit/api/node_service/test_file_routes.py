@@ -47,7 +47,7 @@ def test_others_than_nodes_are_refused(service: ServiceRig, role: Role | None) -
     for method, path in (
         ("GET", "files?prefix=trials/1/0/"), ("GET", "files/trials/1/0/1/log"), ("PUT", "files/trials/1/0/1/log"),
         ("PUT", "logs/trials/1/0/1/log"), ("POST", "files/remove"), ("POST", "datasets"), ("POST", "join"),
-        ("POST", "reports"),
+        ("POST", "reports"), ("POST", "attempts/over"),
     ):  # fmt: skip
         assert_problem(client.request(method, f"/internal/v1/{path}"), 401 if role is None else 403)
 
@@ -87,6 +87,16 @@ def test_files_of_an_attempt_that_is_over_are_refused(service: ServiceRig, node:
         with pytest.raises(RefusedFileError, match="is over"):
             store.append_log(key_of(service, sweep_id, number, "log"), 0, b"late")
     assert list(service.data.trials.rglob("*.*")) == []
+
+
+def test_head_tells_which_attempts_are_over(service: ServiceRig, node: TestClient) -> None:
+    sweep_id = service.sweep()
+    service.trial(sweep_id, 0, 0.5, model=False, device="b:cpu-0")
+    service.trial(sweep_id, 1, None, model=False, device="b:cpu-0")
+    folders = [str(Path(key_of(service, sweep_id, number)).parent) for number in (0, 1, 2)]
+    answer = node.post("/internal/v1/attempts/over", json={"folders": folders})
+    assert answer.json() == {"over": folders[:1]}
+    assert_problem(node.post("/internal/v1/attempts/over", json={"folders": ["trials/../x"]}), 400)
 
 
 def test_attempt_that_is_not_recorded_yet_is_tried_again(service: ServiceRig, node: TestClient, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The agent of a node with the real routes of the head: broken connections, restarts, full disks."""
+"""The agent of a node with the real routes of the head: broken connections, restarts, full disks, what slots leave."""
 
 from __future__ import annotations
 
@@ -149,3 +149,25 @@ def test_full_disk_of_the_node_is_the_cause_of_the_failed_attempt(service: Servi
     reply = _agent(_store(service, kind=FullDisk), node).handle(FetchFiles(assignment))
     assert isinstance(reply, FilesFailed) and reply.cause is Cause.DISK_FULL
     assert reply.message.startswith("no space left on the disk of the data directory of this node: cannot write")
+
+
+def test_what_a_slot_that_died_has_left_is_removed(service: ServiceRig, node: DataDirectory) -> None:
+    running = _assignment(service, node)
+    service.trial(running.sweep_id, 1, 0.5, model=False, device=DEVICE)  # it has finished elsewhere
+    left = node.attempt(running.sweep_id, 1, 1, nonce(1))
+    left.mkdir(parents=True)
+    (left / "log").write_text("lost")
+    agent = _agent(_store(service), node)
+    agent.remove_left()
+    assert not left.parent.exists() and Path(running.directory).exists()
+    service.end_sweep(running.sweep_id)
+
+
+def test_checkpoints_of_earlier_attempts_stay_while_a_trial_runs_on_the_node(
+    service: ServiceRig, node: DataDirectory
+) -> None:
+    running = _assignment(service, node)
+    earlier = node.attempt(running.sweep_id, 0, 1, "0" * 8)  # its nonce is that of no attempt
+    earlier.mkdir(parents=True)
+    _agent(_store(service), node).remove_left()
+    assert earlier.exists()
