@@ -49,6 +49,18 @@ from helper import loss
 time.sleep(3)
 print("score", loss(1))
 """
+LARGE = """
+import pathlib, time
+
+def save(trial):
+    time.sleep(1.0)
+    path = pathlib.Path(trial.dir, "large.bin")
+    path.write_bytes(bytes(40 << 20))
+    trial.save_artifact(path)
+    return 1.0
+"""
+DISK_MB = 150
+END_S = 90.0
 numbers = itertools.count(1)
 
 
@@ -60,6 +72,7 @@ def folder(can_make_machines: None) -> Iterator[Path]:
         (code / "helper.py").write_text(HELPER)
         (code / "program.py").write_text(PROGRAM)
         (code / "script.py").write_text(SCRIPT)
+        (code / "large.py").write_text(LARGE)
         yield Path(made)
 
 
@@ -207,6 +220,36 @@ def _is_of_podium(pid: int) -> bool:
         return "podium" in process.name() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+def test_full_disk_of_a_node_fails_the_attempt_and_its_slot_goes_on(cluster: Cluster, folder: Path) -> None:
+    """The trials of other machines continue meanwhile."""
+    node, _ = cluster.join_with_disk("f", 1, DISK_MB)
+    filler = str(node.folder / "data" / "filler")
+    node.run("sh", "-c", f"head -c {(DISK_MB - 10) << 20} /dev/zero > {filler}")
+    document = function_sweep(folder / "code", "large:save", run_cap=4)
+    sweep_id = cluster.submit(document, folder)
+    wait_for("an attempt has failed", lambda: [a for a in cluster.attempts(sweep_id) if a.state == "failed"], END_S)
+    failed = [each for each in cluster.attempts(sweep_id) if each.state == "failed"]
+    assert {(each.device, each.cause) for each in failed} == {("f:cpu-0", "disk_full")}
+    node.run("rm", filler)
+    wait_for("the sweep has finished", lambda: cluster.state(sweep_id) == "finished", END_S)
+    again = cluster.submit(document, folder)
+    wait_for("the sweep has finished", lambda: cluster.state(again) == "finished", END_S)
+    assert "f:cpu-0" in {each.device for each in cluster.attempts(again) if each.state == "finished"}
+    cluster.take_out(node)
+
+
+def test_agent_that_is_killed_during_an_upload_continues_it(cluster: Cluster, node: Machine, folder: Path) -> None:
+    sweep_id = cluster.submit(function_sweep(folder / "code", "large:save", run_cap=2), folder)
+    wait_for("a part has arrived", lambda: any(cluster.data.uploads.iterdir()), END_S)
+    (agent,) = [pid for pid in node.processes() if process_name(pid) == "podium-agent"]
+    os.kill(agent, signal.SIGKILL)
+    wait_for("the sweep has finished", lambda: cluster.state(sweep_id) == "finished", END_S)
+    (far,) = [each for each in cluster.attempts(sweep_id) if each.device == f"{node.name}:cpu-0"]
+    assert (far.state, far.number) == ("finished", 1)
+    saved = cluster.folder_of(sweep_id, far) / "artifacts" / "large.bin"
+    assert saved.read_bytes() == bytes(40 << 20)
 
 
 def _start(cluster: Cluster, node: Machine, folder: Path) -> int:
