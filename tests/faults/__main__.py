@@ -9,8 +9,12 @@ import signal
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
-from tests.faults.campaign import Outcome, Plan, run, table
+from tests.cluster.machines import unavailable_reason
+from tests.faults import campaign, node_campaign
+from tests.faults.campaign import Plan
+from tests.faults.node_campaign import NodePlan
 
 INTERRUPTED = 130
 
@@ -18,27 +22,45 @@ INTERRUPTED = 130
 def main() -> int:
     """Run the campaign in its own folder, which is kept if it failed."""
     options = _parser().parse_args()
-    plan = Plan(options.server_kills, options.trial_kills, options.seed, options.slots, history=options.history)
+    if options.nodes and (reason := unavailable_reason()):
+        print(f"--nodes needs machines made of namespaces: {reason}", file=sys.stderr)
+        return 1
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # `kill` and `timeout` end it as Ctrl-C does
-    folder = Path(tempfile.mkdtemp(prefix="podium-faults-"))
+    folder = Path(tempfile.mkdtemp(prefix="f-" if options.nodes else "podium-faults-"))
     try:
-        outcome = run(plan, folder, lambda line: print(line, flush=True))
+        passed = _run(options, folder)
     except KeyboardInterrupt:
         shutil.rmtree(folder, ignore_errors=True)
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
-    _show(outcome, options.json)
-    if outcome.passed:
+    if passed:
         shutil.rmtree(folder, ignore_errors=True)
         return 0
     print(f"the data directory and the logs are in {folder}", file=sys.stderr)
     return 1
 
 
-def _show(outcome: Outcome, file: Path | None) -> None:
-    print(table(outcome), flush=True)
+def _run(options: argparse.Namespace, folder: Path) -> bool:
+    """Run one of the campaigns and show its outcome; whether it passed."""
+    if options.nodes:
+        of_nodes = NodePlan(options.faults, options.nodes, options.seed)
+        outcome = node_campaign.run(of_nodes, folder, _say)
+        _show(node_campaign.table(outcome), outcome.to_json(), options.json)
+        return outcome.passed
+    plan = Plan(options.server_kills, options.trial_kills, options.seed, options.slots, history=options.history)
+    found = campaign.run(plan, folder, _say)
+    _show(campaign.table(found), found.to_json(), options.json)
+    return found.passed
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+def _show(table: str, outcome: dict[str, Any], file: Path | None) -> None:
+    print(table, flush=True)
     if file is not None:
-        file.write_text(json.dumps(outcome.to_json(), indent=2) + "\n")
+        file.write_text(json.dumps(outcome, indent=2) + "\n")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -48,6 +70,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--slots", type=int, default=2)
     parser.add_argument("--history", type=int, default=0, help="finished trials that are there before")
+    parser.add_argument("--nodes", type=int, default=0, help="instead: faults of this many nodes of a cluster")
+    parser.add_argument("--faults", type=int, default=100, help="of nodes, with --nodes")
     parser.add_argument("--json", type=Path, help="also write the outcome to this file")
     return parser
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -90,11 +91,17 @@ class Attempt:
         return self.started_at - SLACK_S <= felt and begun <= (self.ended_at or float("inf")) + SLACK_S
 
 
-def compare(journal: Journal, data: DataDirectory, kills: list[tuple[float, float]]) -> JournalResult:
+def compare(
+    journal: Journal, data: DataDirectory, kills: list[tuple[float, float]], runs: Sequence[Path] = ()
+) -> JournalResult:
     """Compare with the database of a service that is idle.
 
-    `kills`: the time of each kill, and until when it has effects: slots continue until Ray notices that it is
-    without its raylet, and only then die with their attempts.
+    Args:
+        journal: What clients know.
+        data: Of the service.
+        kills: The time of each kill, and until when it has effects: slots continue until Ray notices that it is
+            without its raylet, and only then die with their attempts.
+        runs: Files with a line for each attempt that ran; () for those next to the code on this machine.
     """
     with closing(sqlite3.connect(f"file:{data.database}?mode=ro", uri=True)) as connection:
         sweeps = {row[0]: Sweep(*row) for row in connection.execute("SELECT id, name, state, run_cap FROM sweeps")}
@@ -111,7 +118,7 @@ def compare(journal: Journal, data: DataDirectory, kills: list[tuple[float, floa
         repeated=len(again),
         in_flight=len(hit),
         lost=(*journal.contradictions, *_lost_sweeps(journal, sweeps), *_lost_trials(journal, trials, sweeps)),
-        double=(*_double(trials, attempts, sweeps), *_run_twice(data.bundles)),
+        double=(*_double(trials, attempts, sweeps), *_run_twice(runs or list(data.bundles.glob("*/runs")))),
         unexplained=tuple(
             f"attempt {a.number - 1} of trial {a.trial_id}" for a in again if (a.trial_id, a.number - 1) not in hit
         ),
@@ -165,10 +172,10 @@ def _double(trials: dict[int, Trial], attempts: list[Attempt], sweeps: dict[int,
     return double
 
 
-def _run_twice(bundles: Path) -> list[str]:
+def _run_twice(files: Sequence[Path]) -> list[str]:
     """Attempts that user code saw more than once, by the lines that it wrote."""
     runs: Counter[str] = Counter()
-    for file in bundles.glob("*/runs"):
+    for file in files:
         runs.update(line.split()[0] for line in file.read_text().splitlines())
     return [f"{directory} ran {n} times" for directory, n in runs.items() if n > 1]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,12 +41,11 @@ class ReportedComponent:
     ready: bool
 
 
-class Census:
-    """Every process of a service at one time."""
+class Processes:
+    """Some processes at one time, by role."""
 
-    def __init__(self, serve_pid: int) -> None:
-        self.serve = serve_pid
-        self._found = {process.pid: process for process in _below(serve_pid)}
+    def __init__(self, found: Iterable[Process]) -> None:
+        self._found = {process.pid: process for process in found}
 
     def trials(self) -> list[Process]:
         """The processes of attempts, without their own children."""
@@ -63,6 +63,21 @@ class Census:
         """The members of ensembles."""
         return self._named("member")
 
+    def _named(self, kind: str) -> list[Process]:
+        return [process for process in self._found.values() if process.name == _NAMES[kind]]
+
+    def _parent_is(self, process: Process, kind: object) -> bool:
+        parent = self._found.get(process.parent)
+        return parent is not None and callable(kind) and bool(kind(parent))
+
+
+class Census(Processes):
+    """Every process of a service at one time."""
+
+    def __init__(self, serve_pid: int) -> None:
+        super().__init__(_below(serve_pid))
+        self.serve = serve_pid
+
     def of(self, kind: str, data: DataDirectory) -> list[int]:
         """The process ids of one of `KINDS`; a component that does not run has none."""
         if kind == "serve":
@@ -77,13 +92,6 @@ class Census:
         name = {"raylet": "/raylet/raylet ", "gcs": "/gcs/gcs_server "}[kind]
         return [process.pid for process in self._found.values() if name in process.command.replace("\0", " ")]
 
-    def _named(self, kind: str) -> list[Process]:
-        return [process for process in self._found.values() if process.name == _NAMES[kind]]
-
-    def _parent_is(self, process: Process, kind: object) -> bool:
-        parent = self._found.get(process.parent)
-        return parent is not None and callable(kind) and bool(kind(parent))
-
 
 def reported_components(data: DataDirectory) -> dict[str, ReportedComponent]:
     """The components by name; {} if no service is up."""
@@ -94,17 +102,25 @@ def reported_components(data: DataDirectory) -> dict[str, ReportedComponent]:
     return {part["name"]: ReportedComponent(part["pid"], part["state"] == "ready") for part in parts}
 
 
+def read_process(pid: int, parent: int) -> Process | None:
+    """A process as the kernel shows it; None if it has ended."""
+    try:
+        name = Path(f"/proc/{pid}/comm").read_text().strip()
+        command = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
+    except OSError:
+        return None
+    return Process(pid, parent, name, command)
+
+
 def _below(root: int) -> list[Process]:
     found: list[Process] = []
     queue = [(pid, root) for pid in children(root)]
     while queue:
         pid, parent = queue.pop()
-        try:
-            name = Path(f"/proc/{pid}/comm").read_text().strip()
-            command = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
-        except OSError:
+        process = read_process(pid, parent)
+        if process is None:
             continue
-        found.append(Process(pid, parent, name, command))
+        found.append(process)
         queue += [(child, pid) for child in children(pid)]
     return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -44,13 +45,27 @@ def sweep_of(number: int, trials: int, seed: int) -> dict[str, Any]:
 class Workload(threading.Thread):
     """See the module. Requests without a response are repeated with the same key."""
 
-    def __init__(self, url: str, token: str, journal: Journal, *, trials: int, seed: int) -> None:
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        journal: Journal,
+        *,
+        trials: int,
+        seed: int,
+        document: Callable[[int, int, int], dict[str, Any]] = sweep_of,
+        first: int = 0,
+        prepare: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`document` returns the sweep with a number, from `first` on; `prepare` is called first in the thread."""
         super().__init__(name="workload", daemon=True)
         self._client = Client(url, token, TIMEOUT_S, retry_s=0)
         self._journal = journal
         self._trials = trials
         self._seed = seed
-        self._next = 0
+        self._document = document
+        self._prepare = prepare
+        self.next = first  # the number of the next sweep
         self._open: set[int] = set()
         self._enough = threading.Event()
         self.unanswered = 0
@@ -68,6 +83,7 @@ class Workload(threading.Thread):
         self.join(2 * TIMEOUT_S)
 
     def run(self) -> None:
+        self._prepare()
         while not self._enough.is_set() or self._open:
             try:
                 self._step()
@@ -84,11 +100,11 @@ class Workload(threading.Thread):
             self._poll_sweep(sweep_id)
 
     def _submit(self) -> None:
-        document = sweep_of(self._next, self._trials, self._seed)
+        document = self._document(self.next, self._trials, self._seed)
         answer = self._client.submit(document, idempotency_key=document["name"])
         self._journal.record_acknowledged(answer["id"], answer["name"])
         self._open.add(answer["id"])
-        self._next += 1
+        self.next += 1
 
     def _poll_sweep(self, sweep_id: int) -> None:
         state = self._client.sweep(sweep_id)["state"]
