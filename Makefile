@@ -17,6 +17,7 @@ DEV   := .venv/.installed-dev
 BENCH_VENV := .venv-bench
 BENCHED    := $(BENCH_VENV)/.installed
 BENTOML    := $(BENCH_VENV)/bentoml
+S3         := $(BENCH_VENV)/s3
 KSERVE     := .venv/kserve
 PURELIB    := -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
 
@@ -35,7 +36,7 @@ help:
 	@echo 'make demo     search, train and ensemble on this machine; DEMO="--json FILE" keeps the result'
 	@echo 'make test     the tests; TEST="tests/unit -k name" for some of them'
 	@echo 'make test-all  the slow tests as well: longer campaigns, full disks, every example, test-extras and kserve'
-	@echo 'make test-extras  what needs ray[default], ray[tune], ray[serve] and the other peers, in .venv-bench'
+	@echo 'make test-extras  what needs ray[default], ray[tune], ray[serve], the other peers and an S3 server, in .venv-bench'
 	@echo 'make kserve   the test of KServe'"'"'s client, which needs an environment of its own'
 	@echo 'make soak     100,000 predictions while members stall and die: minutes; SOAK=20000 for fewer'
 	@echo 'make faults   200 kills of the service and its parts and 200 of trials: a quarter of an hour; FAULTS="--seed 8"'
@@ -64,11 +65,13 @@ test-all: $(DEV)
 	$(MAKE) --no-print-directory kserve || failed=1; \
 	exit $$failed
 
-test-extras: $(BENCHED) $(BENTOML)/.installed
+test-extras: $(BENCHED) $(BENTOML)/.installed $(S3)/.installed
 	@$(BENCH_VENV)/bin/python -c 'import litserve, ray.serve, ray.tune, ray.dashboard.optional_deps'
 	@$(BENCH_VENV)/bin/python -m pytest tests/integration/test_ray_exposure.py \
 		tests/integration/test_benchmarks.py::test_ensembles_run_against_peers \
 		tests/integration/test_benchmarks_peers.py
+	@$(S3)/bin/python -c 'import moto, s3fs'
+	@$(S3)/bin/python -m pytest tests/contract/sweep/file_store
 
 kserve: $(DEV) $(KSERVE)/.installed
 	@PODIUM_KSERVE_PYTHON=$(KSERVE)/bin/python $(BIN)/python -m pytest tests/integration/third_party/test_inference.py
@@ -159,6 +162,13 @@ $(BENTOML)/.installed: benchmarks/bentoml-requirements.txt $(BENCHED)
 	@$(BIN)/python -m venv --clear --without-pip $(BENTOML)
 	@{ $(BIN)/python $(PURELIB) && echo "$(CURDIR)/src"; } > "$$($(BENTOML)/bin/python $(PURELIB))/podium-dev.pth"
 	@$(BENTOML)/bin/python -m pip --disable-pip-version-check install -qq --no-deps -r $<
+	@touch $@
+
+$(S3)/.installed: tests/s3-requirements.txt $(DEV)
+	@echo 'Installing s3fs and an S3 server in an environment of their own.'
+	@$(BIN)/python -m venv --clear --without-pip $(S3)
+	@{ $(BIN)/python $(PURELIB) && echo "$(CURDIR)/src"; } > "$$($(S3)/bin/python $(PURELIB))/podium-dev.pth"
+	@$(BIN)/python -m pip --disable-pip-version-check --python $(S3)/bin/python install -qq --no-deps -r $<
 	@touch $@
 
 $(NPM_DONE): $(DASHBOARD)/package.json $(DASHBOARD)/package-lock.json $(DASHBOARD)/.npmrc

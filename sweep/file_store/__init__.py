@@ -4,10 +4,12 @@ Keys are paths relative to the data directory, so a file has the same key on eac
 the head and by node agents.
 
 Modules:
+    artifact_url       The URL of an object store for the files of attempts, and its file system
     file_keys          The keys of stored files, checked before one becomes a path: other machines send them
     head_store         The file store of the head over HTTPS: parts that continue after a broken connection, checked by
                        hash
     local_store        The file store of the machine that has the files: the data directory itself
+    object_store       The file store in a bucket or a shared folder, through fsspec
     resumable_uploads  Uploads in parts, which continue where a broken connection or a restart of the head has ended
                        them
     store_interface    The interface of file stores

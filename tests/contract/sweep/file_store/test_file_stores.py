@@ -1,20 +1,26 @@
-"""What every file store promises, over each implementation: this machine's data directory, and the head over HTTP."""
+"""What every file store promises, over each implementation: the data directory, the head over HTTP, object stores."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import fsspec
 import pytest
 from starlette.testclient import TestClient
 
 from podium.db.access.tokens import Role
+from podium.sweep.file_store.artifact_url import ArtifactUrl
 from podium.sweep.file_store.head_store import HeadFileStore
 from podium.sweep.file_store.local_store import LocalFileStore
+from podium.sweep.file_store.object_store import ObjectFileStore
 from podium.sweep.file_store.store_interface import FileStore
 from podium.sweep.values.errors import BadRequestError, DamagedFileError, FileStoreError, MissingFileError
+from tests.contract.sweep.file_store.s3_server import s3_bucket
 from tests.service_rig import ServiceRig, nonce
 
 NODE_DEVICE = "b:cpu-0"
@@ -37,17 +43,29 @@ class Stored:
         return self.service.data.relative(self.service.data.attempt(self.sweep_id, 0, 1, nonce(0))) + f"/{name}"
 
 
-@pytest.fixture(params=["local", "head"])
+@pytest.fixture(params=["local", "head", "file", "memory", "s3"])
 def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stored]:
     service = ServiceRig(tmp_path / "head")
     sweep_id = service.sweep()
     service.trial(sweep_id, 0, None, model=False, device=NODE_DEVICE)
-    if request.param == "local":
-        yield Stored(LocalFileStore(service.data.root), service, sweep_id)
-    else:
+    with contextlib.ExitStack() as stack:
+        stack.callback(service.close)
+        yield Stored(_store(request.param, service, tmp_path, stack), service, sweep_id)
+
+
+def _store(name: str, service: ServiceRig, folder: Path, stack: contextlib.ExitStack) -> FileStore:
+    if name == "local":
+        return LocalFileStore(service.data.root)
+    if name == "head":
         client: TestClient = service.client(Role.NODE, service.node_service())
-        yield Stored(HeadFileStore(client, part_bytes=PART_BYTES, patience_s=0.0), service, sweep_id)
-    service.close()
+        return HeadFileStore(client, part_bytes=PART_BYTES, patience_s=0.0)
+    if name == "memory":
+        memory = fsspec.filesystem("memory")
+        root = f"/{folder.name}-{secrets.token_hex(4)}"
+        stack.callback(lambda: memory.rm(root, recursive=True) if memory.exists(root) else None)
+        return ObjectFileStore(memory, root, name="memory://", patience_s=0.0)
+    url = ArtifactUrl.parse(stack.enter_context(s3_bucket()) if name == "s3" else f"file://{folder}/objects")
+    return ObjectFileStore.open(url, patience_s=0.0)
 
 
 def written(path: Path, content: bytes) -> tuple[Path, str]:
@@ -149,6 +167,8 @@ def test_prefix_of_no_trial_is_refused(stored: Stored) -> None:
 
 
 def test_link_out_of_the_data_directory_is_refused(stored: Stored, tmp_path: Path) -> None:
+    if isinstance(stored.store, ObjectFileStore):
+        pytest.skip("trials cannot make links in an object store")
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "secret").write_text("secret")
     folder = (stored.service.data.root / stored.key("x")).parent
@@ -161,6 +181,23 @@ def test_link_out_of_the_data_directory_is_refused(stored: Stored, tmp_path: Pat
         with pytest.raises(BadRequestError):
             stored.store.put(key, *written(tmp_path / "new", b"x"))
     assert (tmp_path / "elsewhere" / "secret").read_text() == "secret"
+
+
+def test_files_of_other_trials_are_not_listed(stored: Stored, tmp_path: Path) -> None:
+    """Their numbers begin alike."""
+    stored.store.put(stored.key("model.safetensors"), *written(tmp_path / "file", b"x"))
+    assert stored.store.list(f"trials/{stored.sweep_id}0/0/") == []
+    assert stored.store.list(f"trials/{stored.sweep_id}/1/") == []
+
+
+def test_names_with_special_characters_are_kept_apart(stored: Stored, tmp_path: Path) -> None:
+    """Packages for object stores treat some as patterns."""
+    keys = [stored.key(f"checkpoints/3/{name}") for name in ("a*", "ab", "[x]", "x", "a b", "ä", "a#b?c=d", "a%b")]
+    for key in keys:
+        stored.store.put(key, *written(tmp_path / "file", key.encode()))
+    assert [stored.store.read(key, 0, 100) for key in keys] == [key.encode() for key in keys]
+    stored.store.remove([keys[0], keys[2]])
+    assert [each.key for each in stored.store.list(stored.prefix)] == sorted({*keys} - {keys[0], keys[2]})
 
 
 def test_link_is_not_sent(stored: Stored, tmp_path: Path) -> None:
