@@ -19,6 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
 
@@ -160,6 +161,7 @@ def _write_ray_tls(data: DataDirectory, given: dict[str, str] | None) -> None:
 
 def _post(url: str, body: dict[str, Any], secret: str, pem: str) -> dict[str, Any]:
     """Send a request to the head; its answer. Raises `ServiceError` with the reason of a refusal."""
+    head = urlsplit(url).netloc
     try:
         answer = httpx2.post(
             url, json=body, timeout=TIMEOUT_S, verify=ssl_context(pem), trust_env=False,
@@ -167,9 +169,9 @@ def _post(url: str, body: dict[str, Any], secret: str, pem: str) -> dict[str, An
         )  # fmt: skip
         found: dict[str, Any] = answer.json()
     except (httpx2.HTTPError, ValueError) as error:
-        raise ServiceError(f"the head does not answer at {url}: {error}") from error
+        raise ServiceError(f"the head at {head} does not answer: {error}") from error
     if answer.is_error:
-        raise ServiceError(f"the head refused this node: {found.get('detail', answer.status_code)}")
+        raise ServiceError(f"the head at {head} refused this node: {found.get('detail', answer.status_code)}")
     return found
 
 
