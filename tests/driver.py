@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,14 @@ class SlotDriver:
         """The processes of attempts, without those that wait for one."""
         below = [pid for fork_server in self.fork_servers() for pid in descendants(fork_server)]
         return [pid for pid in below if process_name(pid) not in ("", "podium-spare")]
+
+    def wait_for_spare(self) -> None:
+        """Wait until the process of the next attempt has been forked and named, if there is a fork server."""
+        end_s = time.monotonic() + 10
+        while (servers := self.fork_servers()) and time.monotonic() < end_s:
+            if any(process_name(pid) == "podium-spare" for server in servers for pid in children(server)):
+                return
+            time.sleep(0.01)
 
     def assignment(self, program: str | dict[str, Any], **changes: Any) -> Assignment:
         """A new trial of `train:<program>`, or of a whole program; `changes` replace fields."""

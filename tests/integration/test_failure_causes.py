@@ -34,6 +34,7 @@ def _ended(slot: SlotDriver, name: str, limits: Limits = QUICK, **changes: Any) 
 
 
 def _nothing_left(slot: SlotDriver, directory: AttemptDirectory) -> None:
+    slot.wait_for_spare()  # which has the name of its fork server at first
     assert slot.attempt_processes() == []
     for folder in (directory.work, directory.temporary):
         slot.wait(_gone(folder))  # the last of many files are removed a moment later
