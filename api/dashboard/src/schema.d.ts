@@ -1021,7 +1021,7 @@ export interface paths {
         put?: never;
         /**
          * Create Token
-         * @description Create a token.
+         * @description Create a token. That of a node ends with the fingerprint of the certificate that the node must find.
          */
         post: operations["create_token_api_v1_tokens_post"];
         delete?: never;
