@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from podium.ensemble.worker.tls_message_server import TlsListening
-from podium.sweep.runtime import self_signed_certificate
+from podium.sweep.runtime import cluster_certificates
 from podium.sweep.runtime.certificate_pin import connecting_context, fingerprint, read_certificate
 
 HOST = "127.0.0.1"
@@ -23,7 +23,7 @@ class Identity(NamedTuple):
     def make(cls, folder: Path, name: str) -> Identity:
         """A new one."""
         made = cls(folder / f"{name}.crt", folder / f"{name}.key")
-        self_signed_certificate.ensure(made.certificate, made.key, HOST)
+        cluster_certificates.ensure(made.certificate, made.key, HOST)
         return made
 
     @property

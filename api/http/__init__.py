@@ -11,8 +11,6 @@ Modules:
     base_app                  The app that api and gateway share: guard, authenticator, body limits and problem
                               responses, before any route
     cancel_on_disconnect      Cancels the work for a request when its client disconnects
-    cluster_certificate       Certificates of a cluster: of the port for nodes, and with `--ray-tls` of Ray on each
-                              machine
     connection_limits         Limits on connections: their number, the time a client may take, the size of request
                               headers
     direct_handler_interface  The interface of a handler that answers requests without ASGI, in the event loop's

@@ -11,17 +11,18 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body
 from pydantic import BaseModel, ConfigDict, Field
 
-from podium.api.http import cluster_certificate
 from podium.api.http.authentication import node
 from podium.api.http.route_dependencies import context
 from podium.api.http.service_context import ServiceContext
 from podium.db.stores import nodes
 from podium.db.stores.nodes import NodeRow
 from podium.sweep.protocol.node_reports import NODE_NAME, NodeReport
+from podium.sweep.runtime import cluster_certificates
 from podium.sweep.runtime.package_versions import version_problem, versions
 from podium.sweep.values.errors import BadRequestError, ConflictError, NotFoundError
 from podium.sweep.values.node_state import NodeState
 
+HEAD = "head"  # the name of the service's own machine, where machines are listed
 router = APIRouter(prefix="/internal/v1", dependencies=[node])
 
 
@@ -43,6 +44,7 @@ class Joining(BaseModel):
     name: str = Field(pattern=f"^{NODE_NAME.pattern}$")
     address: IPv4Address
     versions: dict[str, str]
+    again: bool = Field(False, description="after a lost connection: a request to leave still holds")
 
 
 class Leaving(BaseModel):
@@ -64,13 +66,16 @@ def join(body: Joining, service: ServiceContext = context) -> dict[str, Any]:
     problem = version_problem(own, body.versions)
     if problem is not None:
         raise ConflictError(problem)
+    if body.name == HEAD:
+        raise ConflictError(f"{HEAD} is the name of this machine; choose another name with --name")
     with service.database.write() as connection:
         known = {node.name: node for node in nodes.all_of(connection)}.get(body.name)
         if known is not None:
             _check_same_node(known, str(body.address))
-            nodes.keep(connection, body.name)  # a request to leave was meant for the one that has left
+            if not body.again:
+                nodes.keep(connection, body.name)  # a request to leave was meant for the one that has left
     token = settings.data.ray_token.read_text().strip()
-    tls = cluster_certificate.issue(settings.data, str(body.address)) if settings.ray_tls else None
+    tls = cluster_certificates.issue(settings.data, str(body.address)) if settings.ray_tls else None
     return asdict(ClusterView(settings.ray_address, token, own, tls))
 
 
@@ -97,6 +102,6 @@ def record_report(report: Annotated[dict[str, Any], Body()], service: ServiceCon
         found = NodeReport.from_dict(report)
     except ValueError as error:
         raise BadRequestError(f"not a report of a node: {error}") from None
-    with service.database.write() as connection:
+    with service.database.write(durable=False) as connection:  # the next report follows in seconds
         leave = nodes.record_report(connection, found, received_at)
     return {"leave": leave, "received_at": received_at, "sent_at": time.time()}

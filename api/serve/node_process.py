@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
+from podium.api.serve import unfinished_files
 from podium.api.serve.service_lock import service_locked
 from podium.sweep.protocol.node_reports import NODE_NAME
 from podium.sweep.runtime.atomic_files import write_atomic
@@ -58,7 +59,9 @@ class NodeOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class _NodeToken:
+class NodeToken:
+    """The token of a node, from its file."""
+
     secret: str
     fingerprint: str  # of the head's certificate
 
@@ -78,6 +81,7 @@ def join(options: NodeOptions, log: Callable[[str], None]) -> None:
     os.umask(0o077)
     refuse_network(data.root)
     data.prepare()
+    unfinished_files.remove(data)
     runtime = RuntimeDirectory.of(data)
     with service_locked(data, "stop it, or give another --data-dir"):
         try:
@@ -108,7 +112,7 @@ def join(options: NodeOptions, log: Callable[[str], None]) -> None:
             shutil.rmtree(runtime.root, ignore_errors=True)
 
 
-def read_token(file: Path) -> _NodeToken:
+def read_token(file: Path) -> NodeToken:
     """The token of a node. Raises `ServiceError`."""
     try:
         match = _TOKEN.fullmatch(file.read_text().strip())
@@ -119,16 +123,18 @@ def read_token(file: Path) -> _NodeToken:
             f"--token-file {file}: not the token of a node; create one on the head with "
             "`podium token create NAME --role node > FILE`"
         )
-    return _NodeToken(match["secret"], match["fingerprint"])
+    return NodeToken(match["secret"], match["fingerprint"])
 
 
-def _join(options: NodeOptions, token: _NodeToken, data: DataDirectory, runtime: RuntimeDirectory) -> NodeSettings:
+def _join(
+    options: NodeOptions, token: NodeToken, data: DataDirectory, runtime: RuntimeDirectory, *, again: bool = False
+) -> NodeSettings:
     """Ask the head for Ray's address and token, and write the settings of this node. Raises `ServiceError`."""
     host, port = _endpoint(options.head)
     pem = fetch_certificate(host, port, token.fingerprint)
     url = f"https://{f'[{host}]' if ':' in host else host}:{port}"
     address = options.address or _own_address(host, port)
-    body = {"name": options.name, "address": address, "versions": versions()}
+    body = {"name": options.name, "address": address, "versions": versions(), "again": again}
     found = _post(f"{url}/internal/v1/join", body, token.secret, pem)
     write_atomic(data.ray_token, str(found["ray_token"]).encode(), mode=0o600)
     _write_ray_tls(data, found["ray_tls"])
@@ -184,7 +190,7 @@ def _leave(settings: NodeSettings) -> None:
 
 def _join_again(
     options: NodeOptions,
-    token: _NodeToken,
+    token: NodeToken,
     data: DataDirectory,
     runtime: RuntimeDirectory,
     stopping: threading.Event,
@@ -194,8 +200,8 @@ def _join_again(
     said = ""
     while not stopping.wait(RETRY_S):
         try:
-            settings = _join(options, token, data, runtime)
-        except ServiceError as error:
+            settings = _join(options, token, data, runtime, again=True)
+        except (ServiceError, OSError) as error:
             if str(error) != said:
                 said = str(error)
                 log(f"Disconnected from the head: {said}; trying again")
@@ -247,5 +253,8 @@ def _endpoint(head: str) -> tuple[str, int]:
 
 
 def _own_address(host: str, port: int) -> str:
-    with socket.create_connection((host, port), timeout=TIMEOUT_S) as connection:
-        return str(connection.getsockname()[0])
+    try:
+        with socket.create_connection((host, port), timeout=TIMEOUT_S) as connection:
+            return str(connection.getsockname()[0])
+    except OSError as error:
+        raise ServiceError(f"the head at {host}:{port} does not answer: {error}") from error

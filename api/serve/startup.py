@@ -45,11 +45,11 @@ def serve(settings: ServiceSettings, log: Callable[[str], None]) -> None:
             if settings.cluster:
                 for port in (settings.node_port, CLUSTER_PORT):
                     check_port(settings.cluster, port, "--cluster")
-                from podium.api.http import cluster_certificate  # imports cryptography
+                from podium.sweep.runtime import cluster_certificates  # imports cryptography
 
-                cluster_certificate.ensure(data, settings.cluster)
+                cluster_certificates.ensure(data.cluster_certificate, data.cluster_key, settings.cluster)
                 if settings.ray_tls:
-                    cluster_certificate.ensure_ray(data, settings.cluster)
+                    cluster_certificates.ensure_ray(data, settings.cluster)
             Supervisor(settings, log).run(lambda is_stopping: _prepare(data, log, is_stopping))
         finally:
             shutil.rmtree(settings.runtime.root, ignore_errors=True)

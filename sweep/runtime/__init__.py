@@ -6,6 +6,7 @@ Modules:
     atomic_files             Atomic writes of files: readers see either the old file or the new one
     certificate_pin          Trust in one exact certificate, whatever its host names: of a local service, a head, a node
     clock                    A clock interface that tests can replace
+    cluster_certificates     Makes the certificates of a cluster: of the port for nodes, and of Ray with `--ray-tls`
     component_lifecycle      Startup, readiness, heartbeats and wake-ups, common to all components of the service
     component_status_reader  Reads the state of the service's components from the file that `serve` writes
     device_detection         Detects the GPUs and cores of this machine, and how many slots they give `podium serve`,
@@ -31,7 +32,6 @@ Modules:
     process_trees            Ends process trees completely: subreapers, death with the parent, killing all descendants
     ray_tls                  The files with which the processes of Ray on one machine encrypt their connections
     regular_files            Safe reads of files in folders that trials can write to: regular files only
-    self_signed_certificate  A self-signed certificate, made once and trusted by its fingerprint: of a head or a node
     service_settings         The settings of a service, passed by `podium serve` to its components
     session_priority         The weight of a session among the sessions of the machine
     submission_provenance    The provenance of a submission: git commit of its code, and command line without secrets

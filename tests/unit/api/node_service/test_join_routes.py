@@ -64,6 +64,18 @@ def test_node_with_another_patch_version_of_python_can_join(node: TestClient) ->
     assert join(node, versions={**versions(), "python": f"{major}.{minor}.99"}).status_code == 200
 
 
+def test_node_that_joins_again_must_still_leave(service: ServiceRig, node: TestClient) -> None:
+    report(node, address="10.0.0.6")
+    with service.database.write() as connection:
+        nodes.ask_to_leave(connection, "b", time.time())
+    assert join(node, again=True).status_code == 200, "its connection was lost"
+    assert report(node)["leave"] is True
+
+
+def test_name_of_the_head_is_refused(node: TestClient) -> None:
+    assert_problem(join(node, name="head"), 409, "head is the name of this machine", "--name")
+
+
 def test_name_of_a_connected_node_is_refused(service: ServiceRig, node: TestClient) -> None:
     report(node, address="10.0.0.6")
     with service.database.write() as connection:

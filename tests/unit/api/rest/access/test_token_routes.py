@@ -11,11 +11,12 @@ import pytest
 from sqlalchemy import update
 from starlette.testclient import TestClient
 
-from podium.api.http import cluster_certificate, failed_logins
+from podium.api.http import failed_logins
 from podium.api.http.failed_logins import FailedLogins
 from podium.db.access import tokens
 from podium.db.access.tokens import Role
 from podium.db.schema.tables import tokens as token_table
+from podium.sweep.runtime import cluster_certificates
 from podium.sweep.values.errors import ConflictError, NotFoundError, TooManyFailuresError
 from tests.commands import Podium
 from tests.service_rig import AT, ServiceRig, assert_problem
@@ -42,7 +43,7 @@ def test_token_is_shown_once_and_has_its_role(service: ServiceRig, client: TestC
 
 def test_token_of_a_node_names_the_certificate_of_the_head(service: ServiceRig) -> None:
     service.settings = replace(service.settings, cluster="10.0.0.5")
-    cluster_certificate.ensure(service.data, "10.0.0.5")
+    cluster_certificates.ensure(service.data.cluster_certificate, service.data.cluster_key, "10.0.0.5")
     token = service.client().post(TOKENS, json={"name": "node-b", "role": "node"}).json()
     assert token["role"] == "node"
     secret, _, fingerprint = token["token"].partition("@")

@@ -1,4 +1,4 @@
-"""Certificates of a cluster: of the port for nodes, and with `--ray-tls` of Ray on each machine; serve, nodes process.
+"""Makes the certificates of a cluster: of the port for nodes, and of Ray with `--ray-tls`; serve, nodes process.
 
 The certificate of the port for nodes signs itself: its fingerprint is in the tokens of nodes. Ray compares no
 fingerprints, so its certificates are signed by an authority of this service, which issues one to each node that joins.
@@ -15,20 +15,22 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from podium.sweep.runtime import self_signed_certificate
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.layout import DataDirectory
 
 VALID_DAYS = 3650  # nodes compare the fingerprint, so that a new one would require new tokens
 
 
-def ensure(data: DataDirectory, address: str) -> None:
-    """Create certificate and key of the port for nodes unless they exist. Raises `OSError`."""
-    self_signed_certificate.ensure(data.cluster_certificate, data.cluster_key, address)
+def ensure(certificate: Path, key_file: Path, address: str) -> None:
+    """Create a self-signed certificate of an IP address, and its key, unless they exist. Raises `OSError`."""
+    if certificate.exists() and key_file.exists():
+        return
+    key = ec.generate_private_key(ec.SECP256R1())
+    _write(key, _signed(_named("podium"), key, key, [address]), certificate, key_file)
 
 
 def ensure_ray(data: DataDirectory, address: str) -> None:
-    """Create the authority, and Ray's certificate of the head, unless they exist. Raises `OSError`."""
+    """Create the authority, and Ray's certificate of the head, unless they exist for this address. Raises `OSError`."""
     tls = data.ray_tls
     if not (tls.authority.exists() and data.ray_authority_key.exists()):
         key = ec.generate_private_key(ec.SECP256R1())
@@ -36,7 +38,7 @@ def ensure_ray(data: DataDirectory, address: str) -> None:
             key, _signed(_named("podium-ray"), key, key, [], is_authority=True), tls.authority, data.ray_authority_key
         )
         tls.certificate.unlink(missing_ok=True)
-    if not (tls.certificate.exists() and tls.key.exists()):
+    if not (tls.key.exists() and _has_address(tls.certificate, address)):
         issued = issue(data, address)
         write_atomic(tls.key, issued["key"].encode(), mode=0o600)
         write_atomic(tls.certificate, issued["certificate"].encode())
@@ -80,6 +82,15 @@ def _signed(
         names = [x509.IPAddress(ipaddress.ip_address(address)) for address in addresses]
         made = made.add_extension(x509.SubjectAlternativeName([*names, x509.DNSName("localhost")]), critical=False)
     return made.sign(signing, hashes.SHA256())
+
+
+def _has_address(file: Path, address: str) -> bool:
+    """Whether the file has a certificate of this address: the head may have moved."""
+    if not file.exists():
+        return False
+    certificate = x509.load_pem_x509_certificate(file.read_bytes())
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    return ipaddress.ip_address(address) in names.get_values_for_type(x509.IPAddress)
 
 
 def _named(name: str) -> x509.Name:
