@@ -8,7 +8,7 @@ closes no connection: the gateway at regular intervals, and the worker one for e
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from podium.ensemble.protocol.framing import FrameReader
@@ -16,6 +16,7 @@ from podium.ensemble.protocol.framing import FrameReader
 HEARTBEAT: list[bytes | memoryview] = [b""]  # the frames of a heartbeat: no request and no reply is empty
 HEARTBEAT_S = 0.5
 MISSED_HEARTBEATS = 3  # in a row: the connection is lost
+_JOINED_BYTES = 1 << 16  # the buffers of a shorter message are encrypted together
 _TLS = "tls:"
 _ENDPOINT = re.compile(r"tls:(?P<host>[^\[\]#]+|\[[0-9a-fA-F:.]+\]):(?P<port>[0-9]{1,5})#(?P<fingerprint>[0-9a-f]{64})")
 
@@ -44,6 +45,13 @@ class TlsEndpoint:
 def is_tls(endpoint: str) -> bool:
     """Whether an endpoint is on another machine."""
     return endpoint.startswith(_TLS)
+
+
+def encrypted_together(buffers: Sequence[bytes | memoryview]) -> list[bytes | memoryview]:
+    """The buffers of a message as they are given to TLS: those of a short one joined, and none that is empty."""
+    if sum(map(len, buffers)) <= _JOINED_BYTES:
+        return [b"".join(buffers)]
+    return [buffer for buffer in buffers if len(buffer)]
 
 
 class HeartbeatReader(FrameReader):

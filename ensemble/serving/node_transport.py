@@ -17,12 +17,12 @@ from podium.ensemble.protocol.tls_endpoint import (
     MISSED_HEARTBEATS,
     HeartbeatReader,
     TlsEndpoint,
+    encrypted_together,
     is_tls,
 )
 from podium.ensemble.serving.transport import LIMITS, Frames, Listener, SendLimits, SocketConnection, SocketTransport
 from podium.sweep.runtime.certificate_pin import is_pinned
 
-_JOINED_BYTES = 1 << 16  # the buffers of a shorter message are encrypted together
 log = logging.getLogger("podium.node_transport")
 
 
@@ -80,11 +80,7 @@ class TlsConnection(SocketConnection):
     def send(self, frames: Frames) -> bool:
         if self._transport is None or self._transport.get_write_buffer_size() > self._limits.unsent_bytes:
             return super().send(frames)
-        buffers = framed(frames)
-        if sum(map(len, buffers)) <= _JOINED_BYTES:
-            self._transport.write(b"".join(buffers))
-        else:
-            self._transport.writelines(buffers)
+        self._transport.writelines(encrypted_together(framed(frames)))
         return True
 
     def reply_is_late(self) -> None:

@@ -13,11 +13,10 @@ import time
 
 from podium.ensemble.protocol.framing import framed
 from podium.ensemble.protocol.prediction_messages import Frames
-from podium.ensemble.protocol.tls_endpoint import HEARTBEAT, HeartbeatReader
+from podium.ensemble.protocol.tls_endpoint import HEARTBEAT, HeartbeatReader, encrypted_together
 from podium.ensemble.worker.gateway_connection import GatewayConnection
 
 _READ_BYTES = 1 << 18
-_JOINED_BYTES = 1 << 16  # the buffers of a shorter message are encrypted together
 
 
 class TlsGatewayConnection(GatewayConnection):
@@ -38,12 +37,8 @@ class TlsGatewayConnection(GatewayConnection):
         with self._lock:
             if self._is_closed or not self.is_established or self._unsent_bytes > self._max_unsent_bytes:
                 return
-            buffers = framed(frames)
-            if sum(map(len, buffers)) <= _JOINED_BYTES:
-                buffers = [b"".join(buffers)]
-            for buffer in buffers:
-                if buffer:
-                    self._tls.write(buffer)
+            for buffer in encrypted_together(framed(frames)):
+                self._tls.write(buffer)
             self._flush()
 
     def _receive_decrypted(self, size: int) -> bytes:

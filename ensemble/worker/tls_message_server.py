@@ -42,7 +42,7 @@ class TlsLimits:
     handshake_s: float = 5.0
     unidentified: int = 32  # connections that have not proved their identity; one more replaces the oldest
     silent_s: float = 10.0  # gateways send heartbeats every half second
-    look_s: float = 1.0  # between two looks at all connections
+    check_interval_s: float = 1.0  # between two checks of all connections
 
 
 TLS_LIMITS = TlsLimits()
@@ -59,15 +59,15 @@ class TlsMessageServer(MessageServer):
         self._context = listening_context(Path(listening.certificate), Path(listening.key), listening.client)
         self._fingerprint = fingerprint(read_certificate(Path(listening.certificate)))
         self._limits = limits
-        self._wait_s = limits.look_s
-        self._looked_s = time.monotonic()
+        self._wait_s = limits.check_interval_s
+        self._checked_s = time.monotonic()
         super().__init__("", max_unsent_bytes)
 
     def receive(self) -> Iterator[tuple[int, list[bytes]]]:
-        if time.monotonic() - self._looked_s >= self._limits.look_s:
-            self._looked_s = time.monotonic()
+        yield from super().receive()  # first: after a pause of this process, heartbeats wait in the sockets
+        if time.monotonic() - self._checked_s >= self._limits.check_interval_s:
+            self._checked_s = time.monotonic()
             self._drop_silent()
-        yield from super().receive()
 
     def _new_socket(self) -> socket.socket:
         family = socket.AF_INET6 if ":" in self._where.host else socket.AF_INET

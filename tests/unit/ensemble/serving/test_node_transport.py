@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from podium.api.serve.ports import free_port
 from podium.ensemble.protocol.tls_endpoint import TlsEndpoint
 from podium.ensemble.serving.node_transport import HeartbeatTimes, NodeTransport
 from podium.ensemble.serving.transport import SocketConnection
@@ -25,8 +26,7 @@ class Machine:
 
     def __init__(self, folder: Path) -> None:
         self.node, self.head, self.stranger = (Identity.make(folder, name) for name in ("node", "head", "stranger"))
-        with socket.create_server((HOST, 0)) as free:
-            self.port = free.getsockname()[1]
+        self.port = free_port()
 
     def plug(self) -> None:
         self.worker = MessageListener(
@@ -70,7 +70,8 @@ def test_gateway_with_another_certificate_is_never_connected(machine: Machine) -
         machine.plug()
         async with machine.opened(own=machine.stranger) as (connection, listener):
             assert connection.send([b"x"])
-            await asyncio.sleep(0.2)
+            while machine.worker.accepted < 2:
+                await asyncio.sleep(0.01)
             assert listener.events.empty() and listener.messages.empty()
         machine.worker.close()
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from podium.api.serve.ports import free_port
 from podium.ensemble.protocol.framing import framed, unix_endpoint
 from podium.ensemble.protocol.tls_endpoint import TlsEndpoint
 from podium.ensemble.serving.node_transport import NodeTransport
@@ -35,8 +36,7 @@ class Place:
         self._path = folder / "s"
         self._tls = kind == "tls"
         if self._tls:
-            with socket.create_server((HOST, 0)) as free:
-                self._port = free.getsockname()[1]
+            self._port = free_port()
             self.node, self.head = Identity.make(folder, "node"), Identity.make(folder, "head")
 
     def peer(self) -> Peer:

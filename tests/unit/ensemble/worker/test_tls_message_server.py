@@ -1,4 +1,4 @@
-"""Who may talk to a worker on TCP, and for how long a connection may be silent."""
+"""Which clients a worker accepts on TCP, and for how long a connection may be silent."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ import pytest
 
 from podium.ensemble.protocol.framing import framed
 from podium.ensemble.protocol.tls_endpoint import HEARTBEAT, TlsEndpoint
-from podium.ensemble.worker.tls_message_server import TlsLimits, TlsMessageServer
+from podium.ensemble.worker.tls_message_server import TLS_LIMITS, TlsLimits, TlsMessageServer
 from podium.sweep.runtime.certificate_pin import is_pinned
 from tests.certificates import HOST, Identity
 from tests.message_client import PATIENCE_S, MessageClient
 
-QUICK = TlsLimits(handshake_s=0.2, unidentified=3, silent_s=0.3, look_s=0.05)
+QUICK = TlsLimits(handshake_s=0.2, silent_s=0.3, check_interval_s=0.05)
+FEW = TlsLimits(handshake_s=600.0, unidentified=3)
 
 
 class Worker:
     """A server that sends each message back."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, limits: TlsLimits) -> None:
         self.node, self.head, self.stranger = (Identity.make(folder, name) for name in ("node", "head", "stranger"))
-        self.server = TlsMessageServer(self.node.listening(self.head), limits=QUICK)
+        self.server = TlsMessageServer(self.node.listening(self.head), limits=limits)
         self.server.bind()
         self.endpoint = self.server.endpoint
         self.received: list[list[bytes]] = []
@@ -53,8 +54,9 @@ class Worker:
 
 
 @pytest.fixture
-def worker(tmp_path: Path) -> Iterator[Worker]:
-    started = Worker(tmp_path)
+def worker(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Worker]:
+    """With the usual limits, or those that a test names."""
+    started = Worker(tmp_path, getattr(request, "param", TLS_LIMITS))
     yield started
     started.close()
 
@@ -97,6 +99,7 @@ def test_messages_without_tls_are_refused(worker: Worker) -> None:
     assert worker.received == []
 
 
+@pytest.mark.parametrize("worker", [QUICK], indirect=True)
 def test_slow_handshake_is_ended(worker: Worker) -> None:
     with worker.connect() as silent, worker.connect() as slow:
         slow.sendall(b"\x16\x03\x01")  # the first bytes of a handshake
@@ -104,6 +107,7 @@ def test_slow_handshake_is_ended(worker: Worker) -> None:
         _until_closed(slow)
 
 
+@pytest.mark.parametrize("worker", [FEW], indirect=True)
 def test_unidentified_connections_are_few_and_do_not_lock_gateways_out(worker: Worker) -> None:
     with contextlib.ExitStack() as stack:
         waiting = [stack.enter_context(worker.connect()) for _ in range(8)]
@@ -124,6 +128,7 @@ def test_heartbeat_is_answered_and_is_no_message(worker: Worker) -> None:
     client.close()
 
 
+@pytest.mark.parametrize("worker", [QUICK], indirect=True)
 def test_gateway_that_was_cut_off_is_forgotten(worker: Worker) -> None:
     """Half open: no packet says that the other side is gone."""
     client, other = (MessageClient(worker.endpoint, worker.head.connecting) for _ in range(2))
