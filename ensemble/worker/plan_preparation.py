@@ -48,7 +48,7 @@ class PlanPreparation:
         timeout_s: The process is killed if it needs longer.
 
     Raises:
-        OSError: The process cannot be forked.
+        OSError: The process cannot be forked, or cannot be watched.
     """
 
     def __init__(self, prepare: Callable[[], bytes], *, timeout_s: float = TIMEOUT_S) -> None:
@@ -65,7 +65,12 @@ class PlanPreparation:
         if self._pid == 0:
             _run(prepare, sender, parent)
         os.close(sender)
-        self._pidfd = os.pidfd_open(self._pid)
+        try:
+            self._pidfd = os.pidfd_open(self._pid)
+        except OSError:
+            os.kill(self._pid, signal.SIGKILL)
+            self._end()
+            raise
         self._is_closed = False
         self._thread: threading.Thread | None = None
 
@@ -139,7 +144,8 @@ def _run(prepare: Callable[[], bytes], sender: int, parent: int) -> NoReturn:
         name_process("podium-prepare")
         os.nice(NICENESS)
         os.setsid()  # where the kernel groups processes by session, niceness has no effect on other sessions
-        lower_priority_of_session(SESSION_NICENESS)
+        while not lower_priority_of_session(SESSION_NICENESS):  # the kernel allows one session per 0.1 s to change
+            time.sleep(0.1)
         content = _OK + prepare()
     except BaseException as error:
         log.exception("the plans cannot be prepared")

@@ -30,8 +30,8 @@ def pack(chosen: NetworkChoices, plans: Sequence[GroupPlans]) -> bytes:
     """Encode what was chosen; `plans` are those of the groups. The loop replaces a plan that cannot be moved."""
     values: dict[str, torch.Tensor] = {}
     groups = []
-    for number, (group, ways) in enumerate(zip(chosen.groups, plans, strict=True)):
-        packed = [_packed(choice, ways, values, f"{number}.{size}.") for size, choice in group.choices.items()]
+    for number, (group, group_plans) in enumerate(zip(chosen.groups, plans, strict=True)):
+        packed = [_packed(choice, group_plans, values, f"{number}.{size}.") for size, choice in group.choices.items()]
         groups.append({"choices": packed, "fell_back": group.fell_back})
     header = json.dumps(
         {
@@ -51,8 +51,10 @@ def unpack(content: bytes, plans: Sequence[GroupPlans]) -> NetworkChoices:
     header = json.loads(content[_LENGTH_BYTES:end])
     values: dict[str, torch.Tensor] = load(content[end:])
     groups = [
-        GroupChoices({each["rows"]: _unpacked(each, ways, values) for each in group["choices"]}, group["fell_back"])
-        for group, ways in zip(header["groups"], plans, strict=True)
+        GroupChoices(
+            {each["rows"]: _unpacked(each, group_plans, values) for each in group["choices"]}, group["fell_back"]
+        )
+        for group, group_plans in zip(header["groups"], plans, strict=True)
     ]
     return NetworkChoices(
         groups, dict(header["threads"]), dict(header["at_once"]), dict(header["devices_took_us"]), header["warm_s"]

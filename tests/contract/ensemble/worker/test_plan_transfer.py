@@ -33,11 +33,11 @@ def chosen(whole: InGraphNetwork, plan: Plan) -> NetworkChoices:
     groups = [
         GroupChoices(
             {
-                size: PlanChoice(size, plan, ways.prepare(plan, samples[size]), {Plan.LOOP: 2.0, plan: 1.0})
+                size: PlanChoice(size, plan, group_plans.prepare(plan, samples[size]), {Plan.LOOP: 2.0, plan: 1.0})
                 for size in SIZES
             }
         )
-        for ways in whole.plans
+        for group_plans in whole.plans
     ]
     threads = dict.fromkeys(SIZES, 1)
     return NetworkChoices(groups, threads, dict.fromkeys(SIZES, False), {1: {"at once": 3.0}}, 1.5)
@@ -80,7 +80,9 @@ def test_moved_plan_computes_the_same_bits(kinds: Sequence[str], plan: Plan) -> 
 def test_constants_that_are_stored_in_weights_are_not_copied(plan: Plan) -> None:
     sender, receiver = ensemble("mlp", "mlp"), ensemble("mlp", "mlp")
     (group,) = moved(chosen(sender, plan), sender, receiver).groups
-    weights = {weight.untyped_storage().data_ptr() for ways in receiver.plans for weight in ways.weights()}
+    weights = {
+        weight.untyped_storage().data_ptr() for group_plans in receiver.plans for weight in group_plans.weights()
+    }
     program = group.choices[64].compute
     assert isinstance(program, RecordedProgram)
     copied = [held for held in program.constants.values() if held.untyped_storage().data_ptr() not in weights]

@@ -57,9 +57,9 @@ def test_process_has_a_lower_priority_and_its_own_session() -> None:
 
 def test_error_is_the_reason() -> None:
     def prepare() -> bytes:
-        raise ArithmeticError("such rows are not to my taste")
+        raise ArithmeticError("unsupported rows")
 
-    assert end_of(started(prepare)[0]) == "ArithmeticError: such rows are not to my taste"
+    assert end_of(started(prepare)[0]) == "ArithmeticError: unsupported rows"
 
 
 def test_killed_process_is_reported() -> None:
