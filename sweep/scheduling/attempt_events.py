@@ -119,9 +119,8 @@ def end_attempt(state: SchedulerState, trial: LiveTrial, event: Ended, now: Inst
     decision = Decision()
     slot = state.ledger.slot_of(trial)
     if slot is not None:
-        if slot.device.is_remote and event.cause is Cause.DISK_FULL:
+        if _is_full_node(slot, event):
             event = replace(event, state=TrialState.FAILED)  # an interruption would stop the trials of all machines
-            trial.avoid_node(slot.device.node)
         slot.release()
         state.shares.charge(sweep.sweep_id, now.monotonic_s - trial.placed_s, sweep.priority)
         decision.changes.extend(state.availability.record_outcome(slot, trial, event, now.wall_s))
@@ -130,11 +129,16 @@ def end_attempt(state: SchedulerState, trial: LiveTrial, event: Ended, now: Inst
     if repeat and event.state is TrialState.CANCELLED and event.cause is Cause.CANCELLED:
         event = replace(event, message="the service stopped")  # no client requested it
     decision += state.sweeps.end_attempt(trial, event, now, repeat=repeat)
-    if slot is not None and event.cause is Cause.NODE_LOST:
+    if slot is not None and (event.cause is Cause.NODE_LOST or _is_full_node(slot, event)):
         trial.avoid_node(slot.device.node)
     if event.state in COUNTED_TRIAL_STATES and sweep.spec.keep.removes_something:
         decision.actions.append(ApplyRetention(sweep.sweep_id))
     return decision
+
+
+def _is_full_node(slot: Slot, event: Ended) -> bool:
+    """Whether an attempt ended because the disk of another machine is full."""
+    return slot.device.is_remote and event.cause is Cause.DISK_FULL
 
 
 def end_lost(state: SchedulerState, trial: LiveTrial, cause: Cause, reason: str, now: Instant) -> Decision:

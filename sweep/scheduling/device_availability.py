@@ -34,7 +34,7 @@ class DeviceAvailability:
         device_id = slot.device.device_id
         if event.cause is Cause.NODE_LOST:
             return []  # says nothing about the device
-        if not _is_device_fault(event):
+        if not _is_device_fault(slot, event):
             if event.state in COUNTED_TRIAL_STATES or event.state is TrialState.FAILED:
                 self._ledger.record_success(device_id)
             return []
@@ -81,14 +81,15 @@ def _shown(slots: Iterable[Slot], at: float) -> list[Change]:
     return [slot.device_change(at) for slot in slots]
 
 
-def _is_device_fault(event: Ended) -> bool:
+def _is_device_fault(slot: Slot, event: Ended) -> bool:
     """Whether an attempt failed because of the device on which it ran.
 
-    Slow imports are slow on every device; a full disk, and the loss of a node, affect all its devices. A failure with a
-    traceback is the program's own, unless the attempt found a device other than its slot's.
+    Slow imports are slow on every device; a full disk of the head, and the loss of a node, affect all its devices. A
+    full disk of another machine stops no placement, so its devices are drained. A failure with a traceback is the
+    program's own, unless the attempt found a device other than its slot's.
     """
     if event.state is not TrialState.FAILED:
         return False
-    if event.cause is Cause.PINNING:
+    if event.cause is Cause.PINNING or (event.cause is Cause.DISK_FULL and slot.device.is_remote):
         return True
     return event.cause is Cause.INFRASTRUCTURE and not event.traceback

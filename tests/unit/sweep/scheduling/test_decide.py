@@ -186,6 +186,8 @@ def test_full_disk_of_another_machine_fails_the_attempt_and_stops_no_other() -> 
     (change,) = [change for change in decision.changes if isinstance(change, AttemptEnded)]
     assert change.event.state is TrialState.FAILED and change.event.cause is Cause.DISK_FULL
     assert state.disk.reason == ""
+    (trial,) = state.sweeps.trials
+    assert trial.avoided_node == "node of b"
 
 
 def test_same_messages_give_same_decisions() -> None:
