@@ -14,12 +14,12 @@ from podium.api.http.request_body import read_body, reads_own_body
 from podium.api.http.route_dependencies import context, has_disk_space
 from podium.api.http.service_context import ServiceContext
 from podium.api.node_service.dataset_preparation import DatasetPreparation
+from podium.api.node_service.file_hashes import FileHashes
 from podium.db.stores import running_attempts
 from podium.sweep.file_store import file_keys
 from podium.sweep.file_store.head_store import PART_BYTES, SHA256
 from podium.sweep.file_store.local_store import LocalFileStore
 from podium.sweep.file_store.resumable_uploads import OffsetError, ResumableUploads, Upload
-from podium.sweep.runtime.regular_files import sha256_of
 from podium.sweep.values.errors import BadRequestError, FileStoreError, MissingFileError, RefusedFileError
 
 MAX_KEYS = 10_000  # of one removal
@@ -39,7 +39,7 @@ def list_files(
 def remove_checkpoints(
     request: Request, keys: Annotated[list[str], Body(embed=True, max_length=MAX_KEYS)]
 ) -> dict[str, int]:
-    """Remove checkpoints of trials that have ended."""
+    """Remove checkpoints: older ones of a running attempt, and those of a trial that has ended."""
     others = [key for key in keys if not file_keys.is_checkpoint(key)]
     if others:
         raise BadRequestError(f"{others[0]!r} belongs to no checkpoint; nodes remove nothing else")
@@ -51,8 +51,9 @@ def remove_checkpoints(
 def read_file(request: Request, key: str) -> FileResponse:
     """A file, or the part that the header Range names. The header Podium-Sha256 is that of the complete file."""
     path = _store(request).path(key)
+    hashes: FileHashes = request.app.state.hashes
     try:
-        return FileResponse(path, headers={SHA256: sha256_of(path)}, media_type="application/octet-stream")
+        return FileResponse(path, headers={SHA256: hashes.sha256(path)}, media_type="application/octet-stream")
     except FileNotFoundError:
         raise MissingFileError(f"there is no file {key}") from None
 
@@ -136,7 +137,7 @@ def _store(request: Request) -> LocalFileStore:
 
 
 def _check_attempt_runs(service: ServiceContext, key: str) -> None:
-    """Raises `RefusedFileError` if the attempt of a file is over: its results do not count any more.
+    """Raises `RefusedFileError` if the attempt of a file is over: its results no longer count.
 
     Raises `FileStoreError` for an unknown attempt: the scheduler has not recorded it yet.
     """

@@ -17,6 +17,7 @@ from podium.api.http.garbage_collection import collect_rarely
 from podium.api.http.uvicorn_server import ReadyServer
 from podium.api.node_service import file_routes, join_routes
 from podium.api.node_service.dataset_preparation import DatasetPreparation
+from podium.api.node_service.file_hashes import FileHashes
 from podium.db.schema.engine import Database
 from podium.sweep.file_store.local_store import LocalFileStore
 from podium.sweep.file_store.resumable_uploads import ResumableUploads
@@ -30,6 +31,7 @@ def create_app(settings: ServiceSettings, database: Database) -> FastAPI:
     app = service_app(settings, database, title="Podium nodes", openapi_url=None)
     app.state.store = LocalFileStore(settings.data.root)
     app.state.uploads = ResumableUploads(app.state.store, settings.data.uploads)
+    app.state.hashes = FileHashes()
     app.state.datasets = DatasetPreparation()
     for module in (join_routes, file_routes):
         app.include_router(module.router)

@@ -19,7 +19,7 @@ SERVE = "serve"  # creator of the data directory's token
 
 
 class Role(StrEnum):
-    """The role of a token. Each role of people includes the lower ones; that of a node's agent stands alone."""
+    """The role of a token. Each role of people includes the lower ones; `node` includes none, and none includes it."""
 
     VIEWER = "viewer"
     SUBMITTER = "submitter"
@@ -29,10 +29,10 @@ class Role(StrEnum):
     def covers(self, needed: Role) -> bool:
         if Role.NODE in (self, needed):
             return self is needed
-        return _LADDER.index(self) >= _LADDER.index(needed)
+        return _ROLE_ORDER.index(self) >= _ROLE_ORDER.index(needed)
 
 
-_LADDER = (Role.VIEWER, Role.SUBMITTER, Role.ADMIN)  # each includes the ones before it
+_ROLE_ORDER = (Role.VIEWER, Role.SUBMITTER, Role.ADMIN)  # each includes the ones before it
 TokenState = Literal["valid", "expired", "revoked"]
 
 

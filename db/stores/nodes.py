@@ -90,8 +90,8 @@ def forget(connection: Connection, name: str, at: float) -> None:
     """
     _get(connection, name)
     connection.execute(delete(table).where(table.c.name == name))
-    on_it = [device.id for device in _devices_of(connection, name)]
-    connection.execute(delete(device_table).where(device_table.c.id.in_(on_it)))
+    its_devices = [device.id for device in _devices_of(connection, name)]
+    connection.execute(delete(device_table).where(device_table.c.id.in_(its_devices)))
     _return_leaving(connection, name)
     _add_event(connection, "left", name, at)
 
@@ -120,22 +120,22 @@ def _get(connection: Connection, name: str) -> Row[tuple[object, ...]]:
     return row
 
 
-def _row(row: Row[tuple[object, ...]], on_it: Sequence[DeviceRow], aside: dict[str, str]) -> NodeRow:
+def _row(row: Row[tuple[object, ...]], its_devices: Sequence[DeviceRow], aside: dict[str, str]) -> NodeRow:
     return NodeRow(
         report=NodeReport(**{name: getattr(row, name) for name in NodeReport.__dataclass_fields__}),
         joined_at=row.joined_at,
         reported_at=row.reported_at,
         leaving=row.leaving,
-        device_ids=tuple(device.id for device in on_it),
-        busy=sum(device.running is not None for device in on_it),
-        drained=bool(on_it) and all(device.id in aside for device in on_it),
+        device_ids=tuple(device.id for device in its_devices),
+        busy=sum(device.running is not None for device in its_devices),
+        drained=bool(its_devices) and all(device.id in aside for device in its_devices),
     )
 
 
 def _is_used(connection: Connection, name: str) -> bool:
     """Whether a device of a node runs a trial, or may get one: the scheduler has not drained it yet."""
-    on_it = _devices_of(connection, name)
-    return any(device.running is not None or device.state in USABLE_DEVICE_STATES for device in on_it)
+    its_devices = _devices_of(connection, name)
+    return any(device.running is not None or device.state in USABLE_DEVICE_STATES for device in its_devices)
 
 
 def _devices_of(connection: Connection, name: str) -> list[DeviceRow]:

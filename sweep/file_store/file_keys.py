@@ -10,15 +10,18 @@ MAX_KEY = 1024  # characters
 _BUNDLE = re.compile(r"bundles/[0-9a-f]{64}\.zip")
 _DATASET = re.compile(r"datasets/[a-z0-9-]{1,80}/[a-z_0-9]{1,40}\.npy")
 _ATTEMPT = re.compile(
-    r"trials/(?P<sweep>[1-9][0-9]{0,18})/(?P<trial>[0-9]{1,18})/(?P<folder>[0-9a-f-]{1,40})/(?P<name>.+)"
+    r"(?s)trials/(?P<sweep>[1-9][0-9]{0,18})/(?P<trial>[0-9]{1,18})/(?P<folder>[0-9a-f-]{1,40})/(?P<name>.+)"
 )
 _TRIAL = re.compile(r"trials/[1-9][0-9]{0,18}/[0-9]{1,18}/")
+_COMPLETE = re.compile(r"checkpoint\.safetensors|checkpoints/[0-9]+/podium\.json")  # these files arrive last
 _CHECKPOINTS = ("checkpoint.safetensors", "checkpoints")
 
 
 def checked(key: str) -> str:
     """The key. Raises `BadRequestError` unless it names a bundle, an array of a data set, or a file of an attempt."""
     match = _ATTEMPT.fullmatch(key)
+    if not key.isprintable() and any("\ud800" <= character <= "\udfff" for character in key):
+        raise BadRequestError(f"{ascii(key)[:200]} has a name that is not UTF-8")
     plain = match is not None and not any(part in ("", ".", "..") for part in match["name"].split("/"))
     if len(key) <= MAX_KEY and "\0" not in key and (plain or _BUNDLE.fullmatch(key) or _DATASET.fullmatch(key)):
         return key
@@ -44,3 +47,9 @@ def is_checkpoint(key: str) -> bool:
     """Whether a file of an attempt belongs to its checkpoints, which are removed when the trial has ended."""
     match = _ATTEMPT.fullmatch(key)
     return match is not None and match["name"].split("/")[0] in _CHECKPOINTS
+
+
+def completes_checkpoint(key: str) -> bool:
+    """Whether this file of an attempt makes one of its checkpoints valid."""
+    match = _ATTEMPT.fullmatch(key)
+    return match is not None and _COMPLETE.fullmatch(match["name"]) is not None

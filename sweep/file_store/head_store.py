@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -28,6 +29,8 @@ from podium.sweep.values.errors import (
 
 PART_BYTES = 4 << 20
 TIMEOUT_S = 20.0  # of one request
+LARGE_BYTES = 256 << 20
+HASHED_BYTES_PER_S = 50 << 20  # by a slow disk
 PATIENCE_S = 600.0  # for which a file is tried again while the head does not answer
 FIRST_WAIT_S = 0.1
 MAX_WAIT_S = 5.0
@@ -35,6 +38,11 @@ SHA256 = "podium-sha256"  # response header
 _ROOT = "/internal/v1"
 _DATA_PROBLEMS = ("invalid-data", "data-changed")  # the head cannot read the data of a sweep
 log = logging.getLogger("podium.head_store")
+
+
+def never() -> bool:
+    """Send a file to its end."""
+    return False
 
 
 class HeadFileStore:
@@ -54,8 +62,11 @@ class HeadFileStore:
         self._patience_s = patience_s
         self._sleep = sleep
 
-    def put(self, key: str, path: Path, sha256: str) -> None:
-        """Raises `RefusedFileError` as well: the attempt is over, so no file of it counts any more."""
+    def put(self, key: str, path: Path, sha256: str, *, stopped: Callable[[], bool] = never) -> None:
+        """Raises `RefusedFileError` as well: the attempt is over, so no file of it counts any more.
+
+        `stopped`: asked before each part; if it returns true, `FileStoreError` is raised, and the parts stay.
+        """
         url = f"{_ROOT}/files/{quote(checked(key))}"
         with open_regular(path) as file:
             size = file.seek(0, 2)
@@ -64,7 +75,10 @@ class HeadFileStore:
             while True:
                 file.seek(received)
                 content = file.read(self._part_bytes)
-                answer = self._ask("PUT", url, params={**about, "offset": received}, content=content)
+                if stopped():
+                    raise FileStoreError(f"{key} is sent later")
+                options = {**about, "offset": received}
+                answer = self._ask("PUT", url, params=options, content=content, stopped=stopped, **_timeout(size))
                 if answer.status_code == httpx2.codes.CONFLICT and "received" in answer.json():
                     received = int(answer.json()["received"])
                 elif answer.status_code == httpx2.codes.UNPROCESSABLE_CONTENT and damaged < 2:
@@ -143,12 +157,23 @@ class HeadFileStore:
                         etag = answer.headers.get("etag", "")
                         for chunk in answer.iter_bytes(1 << 20):
                             received += file.write(chunk)
+                            end = time.monotonic() + self._patience_s
+                        file.flush()
+                        os.fsync(file.fileno())
                         return str(answer.headers[SHA256])
                 if time.monotonic() >= end:
                     raise FileStoreError(f"the head did not send {key} within {self._patience_s:g} s")
                 self._sleep(1.0)
 
-    def _ask(self, method: str, url: str, *, patience_s: float | None = None, **options: Any) -> httpx2.Response:
+    def _ask(
+        self,
+        method: str,
+        url: str,
+        *,
+        patience_s: float | None = None,
+        stopped: Callable[[], bool] = never,
+        **options: Any,
+    ) -> httpx2.Response:
         """One request, sent again while the head does not answer. Raises `FileStoreError`."""
         end = time.monotonic() + (self._patience_s if patience_s is None else patience_s)
         wait_s = FIRST_WAIT_S
@@ -160,11 +185,16 @@ class HeadFileStore:
                 reason = _detail(answer)
             except httpx2.TransportError as error:
                 reason = f"{type(error).__name__}: {error}"
-            if time.monotonic() + wait_s > end:
+            if time.monotonic() + wait_s > end or stopped():
                 raise FileStoreError(f"the head does not answer: {reason}")
             log.info("%s %s: %s; trying again", method, url, reason)
             self._sleep(wait_s)
             wait_s = min(2 * wait_s, MAX_WAIT_S)
+
+
+def _timeout(size: int) -> dict[str, float]:
+    """The option of a request after whose last part the head computes the hash of a large file."""
+    return {"timeout": TIMEOUT_S + size / HASHED_BYTES_PER_S} if size > LARGE_BYTES else {}
 
 
 def _file(key: str) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from podium.sweep.file_store.file_keys import checked, checked_prefix
 from podium.sweep.file_store.store_interface import StoredFile
-from podium.sweep.runtime.atomic_files import open_atomic
+from podium.sweep.runtime.atomic_files import is_temporary, open_atomic
 from podium.sweep.runtime.regular_files import open_regular, sha256_of
 from podium.sweep.values.errors import BadRequestError, DamagedFileError, FileStoreError, MissingFileError
 
@@ -63,8 +63,9 @@ class LocalFileStore:
     def list(self, prefix: str) -> Sequence[StoredFile]:
         folder = self._root / checked_prefix(prefix)
         found = []
-        for parent, _, names in os.walk(folder):
-            for path in (Path(parent, name) for name in names if not _is_temporary(name)):
+        for parent, folders, names in os.walk(folder):
+            folders[:] = [name for name in folders if not is_temporary(name)]
+            for path in (Path(parent, name) for name in names if not is_temporary(name)):
                 with contextlib.suppress(FileNotFoundError):  # replaced meanwhile
                     status = path.lstat()
                     found.append(StoredFile(str(path.relative_to(self._root)), status.st_size))
@@ -82,10 +83,6 @@ class LocalFileStore:
         if not path.is_file():
             raise MissingFileError(f"there is no file {key}")
         return path
-
-
-def _is_temporary(name: str) -> bool:
-    return name.startswith(".") and name.endswith(".tmp")
 
 
 def _is_same(one: Path, other: Path) -> bool:

@@ -14,6 +14,7 @@ from podium.sweep.file_store.local_store import LocalFileStore
 from podium.sweep.runtime.regular_files import sha256_of
 from podium.sweep.values.errors import ConflictError, DamagedFileError
 
+CLEANING_S = 3600.0  # between two searches for such uploads
 STALE_S = 86400.0  # an upload without a new part for so long is removed
 
 
@@ -44,10 +45,7 @@ class ResumableUploads:
         self._lock = threading.Lock()
         self._locks: dict[Path, threading.Lock] = {}
         folder.mkdir(mode=0o700, exist_ok=True)
-        for left in folder.iterdir():
-            with contextlib.suppress(OSError):
-                if time.time() - left.stat().st_mtime > STALE_S:
-                    left.unlink()
+        self._remove_stale()
 
     def add(self, upload: Upload, offset: int, content: bytes) -> int:
         """Append a part; returns the number of bytes received. The last part stores the file.
@@ -64,6 +62,8 @@ class ResumableUploads:
                 return upload.size_bytes  # only the response was lost
             if offset != received:
                 raise OffsetError(received)
+            if received == 0 and time.monotonic() - self._cleaned_s > CLEANING_S:
+                self._remove_stale()
             with partial.open("ab") as file:
                 file.write(content)
                 received += len(content)
@@ -73,6 +73,13 @@ class ResumableUploads:
             if received >= upload.size_bytes:
                 self._finish(upload, partial, target)
             return received
+
+    def _remove_stale(self) -> None:
+        self._cleaned_s = time.monotonic()
+        for left in self._folder.iterdir():
+            with contextlib.suppress(OSError):
+                if time.time() - left.stat().st_mtime > STALE_S:
+                    left.unlink()
 
     def _finish(self, upload: Upload, partial: Path, target: Path) -> None:
         if partial.stat().st_size != upload.size_bytes or sha256_of(partial) != upload.sha256:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import shutil
+import secrets
 import socketserver
 import threading
 import time
@@ -14,7 +14,7 @@ from pathlib import Path
 from podium.sweep.file_store.head_store import HeadFileStore
 from podium.sweep.node_agent import sent_files
 from podium.sweep.node_agent.fetched_files import FetchedFiles
-from podium.sweep.node_agent.sent_files import SentFiles
+from podium.sweep.node_agent.sent_files import CHECK_INTERVAL_S, SentFiles
 from podium.sweep.protocol.agent_messages import (
     AgentReply,
     AgentRequest,
@@ -27,6 +27,7 @@ from podium.sweep.protocol.agent_messages import (
     encode_reply,
 )
 from podium.sweep.runtime.disk_full_cause import ON_DATA_DISK
+from podium.sweep.runtime.incremental_removal import finish, removal_steps
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
 from podium.sweep.values.assignment import Assignment, AttemptKey
 from podium.sweep.values.errors import BundleError, DataError, PodiumError
@@ -34,7 +35,8 @@ from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.failure_classification import disk_is_full
 
 DATASET_S = 1800.0  # for the head to read a data set
-LEFT_S = 10.0  # between two looks for folders that were left
+LEFTOVERS_S = 10.0  # between two searches for leftovers
+MAX_MESSAGE = 2000  # characters of a reason
 log = logging.getLogger("podium.node_agent")
 
 
@@ -42,20 +44,31 @@ class NodeAgent:
     """The files of the attempts that run on this node."""
 
     def __init__(
-        self, store: HeadFileStore, data: DataDirectory, clock_offset_s: Callable[[], float], *, look_s: float = 2.0
+        self,
+        store: HeadFileStore,
+        data: DataDirectory,
+        clock_offset_s: Callable[[], float | None],
+        *,
+        check_interval_s: float = CHECK_INTERVAL_S,
     ) -> None:
-        """`clock_offset_s`: time of the head minus time of this node; `look_s`: between two looks at an attempt."""
+        """The agent of a node.
+
+        Args:
+            store: The files of the head.
+            data: The data directory of this node.
+            clock_offset_s: Returns the time of the head minus the time of this node; None before it is known.
+            check_interval_s: Seconds between two checks of what an attempt has written.
+        """
         self._store = store
         self._data = data
         self._clock_offset_s = clock_offset_s
-        self._look_s = look_s
+        self._check_interval_s = check_interval_s
         self._fetched = FetchedFiles(store, data, self._dataset_keys)
         self._lock = threading.Lock()
         self._attempts: dict[AttemptKey, SentFiles] = {}
         self._fetching: list[str] = []  # the folders of trials
         data.outbox.mkdir(mode=0o700, exist_ok=True)
-        for left in data.outbox.iterdir():
-            left.unlink(missing_ok=True)
+        finish(removal_steps(data.outbox.iterdir()))
 
     def handle(self, request: AgentRequest) -> AgentReply:
         """Do what a slot asks for."""
@@ -67,48 +80,54 @@ class NodeAgent:
             else:
                 self._remove(request)
         except (BundleError, DataError) as error:
-            return FilesFailed(str(error), Cause.USER_ERROR)
+            return FilesFailed(str(error)[:MAX_MESSAGE], Cause.USER_ERROR)
         except (PodiumError, OSError) as error:
             if disk_is_full(error):  # of this node: the head's is tried again
                 return FilesFailed(f"{ON_DATA_DISK} of this node: {error}", Cause.DISK_FULL)
-            return FilesFailed(str(error), Cause.INFRASTRUCTURE)
+            return FilesFailed(str(error)[:MAX_MESSAGE], Cause.INFRASTRUCTURE)
         return FilesReady(self._clock_offset_s())
+
+    def close(self) -> None:
+        """Send nothing more."""
+        with self._lock:
+            attempts, self._attempts = self._attempts, {}
+        for sending in attempts.values():
+            sending.close()
 
     @property
     def waiting(self) -> int:
-        """The number of attempts with files that the head may not have."""
+        """The number of attempts that run, or whose end is not recorded."""
         return len(self._attempts)
 
-    def remove_left(self) -> None:
+    def remove_leftovers(self) -> None:
         """Remove what a slot that died has left here, and a trial that has continued elsewhere.
 
         The folder of a trial stays while one of its attempts may run here: it reads the checkpoints of earlier ones.
         Raises `FileStoreError`.
         """
-        folders = [self._data.relative(path) for path in self._data.trials.glob("*/*/*")]
+        with self._lock:
+            known = {each.folder for each in self._attempts.values()}  # one that never started has no folder
+        folders = sorted({self._data.relative(path) for path in self._data.trials.glob("*/*/*")} | known)
         if not folders:
             return
         answer = self._store.ask("POST", "attempts/over", json={"folders": folders}, patience_s=0.0)
         over = set(answer["over"])
         with self._lock:
             ended = [self._attempts.pop(key) for key, each in list(self._attempts.items()) if each.folder in over]
-            used = {*self._fetching, *(_trial(each.folder) for each in self._attempts.values())}
-            used |= {_trial(folder) for folder in folders if folder not in over}
-            for trial in {_trial(folder) for folder in over} - used:
-                shutil.rmtree(self._data.root / trial, ignore_errors=True)
-                with contextlib.suppress(OSError):
-                    (self._data.root / trial).parent.rmdir()
+            used = self._used_trials() | {_trial(folder) for folder in folders if folder not in over}
+            removed = [self._moved(self._data.root / trial) for trial in {_trial(folder) for folder in over} - used]
         for sending in ended:
-            sending.stop()
+            sending.close()
+        finish(removal_steps(path for path in removed if path is not None))
 
-    def follow_left(self, *, look_s: float = LEFT_S) -> None:
-        """Remove what was left, again and again."""
+    def follow_leftovers(self, *, interval_s: float = LEFTOVERS_S) -> None:
+        """Remove leftovers, again and again."""
         while True:
-            time.sleep(look_s)
+            time.sleep(interval_s)
             try:
-                self.remove_left()
+                self.remove_leftovers()
             except (PodiumError, OSError) as error:
-                log.info("cannot remove what was left here, trying again: %s", error)
+                log.info("cannot remove leftovers, trying again: %s", error)
 
     def _fetch(self, assignment: Assignment) -> None:
         trial = _trial(self._data.relative(Path(assignment.directory)))
@@ -125,7 +144,7 @@ class NodeAgent:
         """Also after a restart of the agent, which does not know the attempts that run."""
         with self._lock:
             if assignment.key not in self._attempts:
-                sending = SentFiles(self._store, self._data, assignment, look_s=self._look_s)
+                sending = SentFiles(self._store, self._data, assignment, check_interval_s=self._check_interval_s)
                 self._attempts[assignment.key] = sending
                 sending.start()
             return self._attempts[assignment.key]
@@ -134,14 +153,33 @@ class NodeAgent:
         with self._lock:
             sending = self._attempts.pop(request.assignment.key, None)
         if sending is not None:
-            sending.stop()
+            sending.close()
         directory = AttemptDirectory(Path(request.assignment.directory))
-        shutil.rmtree(directory.root, ignore_errors=True)  # the head has everything
-        with contextlib.suppress(OSError):
-            directory.root.parent.rmdir()
+        with self._lock:
+            # The next attempt of the trial may read a checkpoint here; later, the folder is a leftover.
+            used = _trial(self._data.relative(directory.root)) in self._used_trials()
+            removed = None if used else self._moved(directory.root)
+        if removed is not None:
+            finish(removal_steps([removed]))  # the head has everything
         if request.checkpoints:
-            for key in sent_files.remove(self._store, self._data, directory):
-                (self._data.root / key).unlink(missing_ok=True)
+            sent_files.remove_checkpoints(self._store, self._data, directory)
+
+    def _used_trials(self) -> set[str]:
+        return {*self._fetching, *(_trial(each.folder) for each in self._attempts.values())}
+
+    def _moved(self, folder: Path) -> Path | None:
+        """Move a folder out of the way, to be removed without the lock; None if it does not exist."""
+        target = self._data.outbox / f".{secrets.token_hex(8)}.tmp"
+        try:
+            folder.rename(target)
+        except OSError:
+            return None
+        with contextlib.suppress(OSError):  # a folder that is not empty
+            for parent in folder.parents:
+                if parent == self._data.trials:
+                    break
+                parent.rmdir()
+        return target
 
     def _dataset_keys(self, sweep_id: int) -> list[str]:
         answer = self._store.ask("POST", "datasets", json={"sweep_id": sweep_id}, patience_s=DATASET_S)

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from podium.sweep.data.data_cache import get_or_build
 from podium.sweep.data.datasets import cache_folder
-from podium.sweep.file_store.file_keys import attempt_folder, is_checkpoint
+from podium.sweep.file_store.file_keys import attempt_folder, completes_checkpoint, is_checkpoint
 from podium.sweep.file_store.store_interface import FileStore
 from podium.sweep.runtime.layout import DataDirectory, attempt_of_folder
 from podium.sweep.runtime.regular_files import sha256_of
 from podium.sweep.specfile import code_bundles
 from podium.sweep.values.assignment import Assignment
-from podium.sweep.values.errors import DamagedFileError
+from podium.sweep.values.errors import BundleError, DamagedFileError, MissingFileError
 
 DatasetKeys = Callable[[int], list[str]]
 
@@ -49,35 +48,43 @@ class FetchedFiles:
                 return
             archive = self._data.bundle_archive(folder.name)
             if not archive.exists():
-                self._store.get(self._data.relative(archive), archive)
+                self._fetch_archive(archive)
             if sha256_of(archive) != folder.name:
                 archive.unlink()
                 raise DamagedFileError(f"the code bundle {folder.name} arrived with another content")
             code_bundles.unpack(archive.read_bytes(), folder)
 
+    def _fetch_archive(self, archive: Path) -> None:
+        try:
+            self._store.get(self._data.relative(archive), archive)
+        except MissingFileError:
+            raise BundleError(
+                "the head has no archive of the code, which was uploaded to an earlier version; submit the sweep again"
+            ) from None
+
     def _fetch_data(self, sweep_id: int, data: Mapping[str, Any]) -> None:
         folder = cache_folder(data, self._data.data_cache)
-        with self._only_one(folder.name):
-            if folder.exists():
-                return
-            temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
-            try:
-                for key in self._dataset_keys(sweep_id):
-                    if Path(key).parent.name != folder.name:
-                        raise DamagedFileError(f"the head prepared {key}, but this node needs {folder.name}")
-                    self._store.get(key, temporary / Path(key).name)
-                temporary.rename(folder)
-            finally:
-                shutil.rmtree(temporary, ignore_errors=True)
+
+        def fetch(to: Path) -> None:
+            for key in self._dataset_keys(sweep_id):
+                if Path(key).parent.name != folder.name:
+                    raise DamagedFileError(f"the head prepared {key}, but this node needs {folder.name}")
+                self._store.get(key, to / Path(key).name)
+
+        get_or_build(folder, fetch)
 
     def _fetch_checkpoints(self, assignment: Assignment) -> None:
-        """Those of the newest earlier attempt that has one. The file that makes a folder valid arrives last."""
+        """Those of the newest attempt with a complete one. The file that makes a folder valid arrives last."""
         prefix = f"{Path(self._data.relative(Path(assignment.directory))).parent}/"
         by_attempt: dict[int, list[str]] = {}
         for stored in self._store.list(prefix):
             if is_checkpoint(stored.key):
                 by_attempt.setdefault(attempt_of_folder(attempt_folder(stored.key)[2])[0], []).append(stored.key)
-        earlier = [attempt for attempt in by_attempt if attempt < assignment.attempt]
+        earlier = [
+            attempt
+            for attempt, keys in by_attempt.items()
+            if attempt < assignment.attempt and any(map(completes_checkpoint, keys))
+        ]
         if not earlier:
             return
         for key in sorted(by_attempt[max(earlier)], key=lambda key: (key.endswith("/podium.json"), key)):

@@ -17,11 +17,12 @@ from podium.sweep.runtime.service_settings import available_cores
 from podium.sweep.values.errors import PodiumError, UnauthorizedError
 
 REPORT_S = 5.0
+CACHE_S = 60.0  # between two measurements of what is cached
 log = logging.getLogger("podium.node_agent")
 
 
 class HeadReports:
-    """The connection of a node with its head."""
+    """Reports the node to its head."""
 
     def __init__(
         self,
@@ -40,7 +41,11 @@ class HeadReports:
         self._report_s = report_s
         self._clock = clock
         self._sleep = sleep
-        self.clock_offset_s = 0.0  # time of the head minus time of this node
+        self._measured_bytes = 0
+        self._measure_at_s = 0.0
+        self.clock_offset_s: float | None = (
+            None  # time of the head minus time of this node; None before the first report
+        )
 
     def follow(self) -> int:
         """Report until this node must leave; returns `LEAVE`, or `REFUSED` if the token was revoked or has expired."""
@@ -76,10 +81,17 @@ class HeadReports:
             gpus=self._settings.gpus or 0,
             memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
             disk_free_bytes=shutil.disk_usage(data).free,
-            cache_bytes=_size(data / "datasets") + _size(data / "bundles"),
-            clock_offset_s=-self.clock_offset_s,
+            cache_bytes=self._cache_bytes(),
+            clock_offset_s=-(self.clock_offset_s or 0.0),
             uploads_waiting=self._waiting(),
         )
+
+    def _cache_bytes(self) -> int:
+        """Measured once a minute: a code bundle may have thousands of files."""
+        if time.monotonic() >= self._measure_at_s:
+            self._measure_at_s = time.monotonic() + CACHE_S
+            self._measured_bytes = _size(self._settings.data.data_cache) + _size(self._settings.data.bundles)
+        return self._measured_bytes
 
 
 def _size(folder: Path) -> int:

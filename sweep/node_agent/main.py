@@ -41,9 +41,10 @@ def main() -> None:
         agent = NodeAgent(store, settings.data, lambda: reports.clock_offset_s)
         with AgentServer(settings.runtime.agent_socket, agent) as server:
             threading.Thread(target=server.serve_forever, name="slots", daemon=True).start()
-            threading.Thread(target=agent.follow_left, name="left", daemon=True).start()
+            threading.Thread(target=agent.follow_leftovers, name="leftovers", daemon=True).start()
             status = reports.follow()
             server.shutdown()
+            agent.close()
     sys.exit(status)
 
 

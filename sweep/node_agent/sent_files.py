@@ -6,18 +6,20 @@ import logging
 import os
 import secrets
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from podium.sweep.file_store.file_keys import is_checkpoint
-from podium.sweep.file_store.head_store import HeadFileStore
+from podium.sweep.file_store.head_store import HeadFileStore, never
 from podium.sweep.file_store.store_interface import FileStore
+from podium.sweep.runtime.atomic_files import is_temporary
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
 from podium.sweep.runtime.regular_files import open_regular, sha256_of
 from podium.sweep.values.assignment import Assignment
 from podium.sweep.values.errors import PodiumError, RefusedFileError
 
-LOG_S = 2.0  # between two looks at what an attempt has written
+CHECK_INTERVAL_S = 2.0  # between two checks of what an attempt has written
 LOG_PART_BYTES = 1 << 20
 _Version = tuple[int, int, int]  # inode, modification time and size of a file
 log = logging.getLogger("podium.node_agent")
@@ -27,14 +29,19 @@ class SentFiles:
     """The files of one attempt, and what the head has of them."""
 
     def __init__(
-        self, store: HeadFileStore, data: DataDirectory, assignment: Assignment, *, look_s: float = LOG_S
+        self,
+        store: HeadFileStore,
+        data: DataDirectory,
+        assignment: Assignment,
+        *,
+        check_interval_s: float = CHECK_INTERVAL_S,
     ) -> None:
-        """`look_s`: seconds between two looks at what the attempt has written."""
+        """`check_interval_s`: between two checks of what the attempt has written."""
         self._store = store
         self._data = data
         self._directory = AttemptDirectory(Path(assignment.directory))
-        self._look_s = look_s
-        self._log_inode = 0
+        self._check_interval_s = check_interval_s
+        self._log: BinaryIO | None = None  # kept open: the inode of a removed file would be given to another one
         self._log_sent = 0
         self._sent: dict[str, _Version] = {}
         self._stopped = threading.Event()
@@ -50,10 +57,15 @@ class SentFiles:
         self._thread.start()
 
     def stop(self) -> None:
-        """Send nothing more than what is on its way."""
+        """Send nothing more than the part of a file that is on its way."""
         self._stopped.set()
         if self._thread.is_alive():
             self._thread.join()
+
+    def close(self) -> None:
+        """Stop, and close the log."""
+        self.stop()
+        self._close_log()
 
     def send_all(self, *, checkpoints: bool) -> None:
         """Send what the attempt has left, after its end; nothing if it is over for the head.
@@ -71,14 +83,14 @@ class SentFiles:
             log.warning("%s", error)
 
     def _follow(self) -> None:
-        while not self._stopped.wait(self._look_s):
+        while not self._stopped.wait(self._check_interval_s):
             try:
                 self._send_log()
-                self._send_checkpoints()
+                self._send_checkpoints(self._stopped.is_set)
             except RefusedFileError as error:
                 log.warning("%s", error)
                 return
-            except (PodiumError, OSError) as error:
+            except (PodiumError, OSError, ValueError) as error:  # `ValueError`: a name that is not UTF-8
                 log.info("sending again later: %s", error)
 
     def _send_log(self, *, last: bool = False) -> None:
@@ -87,26 +99,30 @@ class SentFiles:
             file = open_regular(self._directory.log)
         except FileNotFoundError:
             return
-        with file:
-            status = os.fstat(file.fileno())
-            if status.st_ino != self._log_inode:
-                self._log_inode, self._log_sent = status.st_ino, 0
-            key = self._key(self._directory.log)
-            while self._log_sent < status.st_size:
-                file.seek(self._log_sent)
-                content = file.read(LOG_PART_BYTES)
-                patience_s = None if last else 0.0
-                self._log_sent = self._store.append_log(key, self._log_sent, content, patience_s=patience_s)
+        if self._log is not None and os.path.sameopenfile(file.fileno(), self._log.fileno()):
+            file.close()
+        else:
+            self._close_log()
+            self._log, self._log_sent = file, 0
+        key = self._key(self._directory.log)
+        while content := os.pread(self._log.fileno(), LOG_PART_BYTES, self._log_sent):
+            patience_s = None if last else 0.0
+            self._log_sent = self._store.append_log(key, self._log_sent, content, patience_s=patience_s)
 
-    def _send_checkpoints(self) -> None:
+    def _close_log(self) -> None:
+        if self._log is not None:
+            self._log.close()
+            self._log = None
+
+    def _send_checkpoints(self, stopped: Callable[[], bool] = never) -> None:
         if self._directory.checkpoint.exists():
-            self._send(self._directory.checkpoint)
+            self._send(self._directory.checkpoint, stopped)
         numbers = [path for path in _folders(self._directory.checkpoint_folders) if path.name.isdecimal()]
         if not numbers:
             return
         newest = max(numbers, key=lambda path: int(path.name))
         for path in sorted(_files(newest), key=lambda path: path.name == "podium.json" and path.parent == newest):
-            self._send(path)  # the file that makes the folder valid is the last
+            self._send(path, stopped)  # the file that makes the folder valid is the last
         folders, within = f"{self._key(self._directory.checkpoint_folders)}/", f"{self._key(newest)}/"
         others = [key for key in self._sent if key.startswith(folders) and not key.startswith(within)]
         self._store.remove(others)
@@ -120,7 +136,7 @@ class SentFiles:
             if name.parts[0] not in ("log", "work", "tmp") and not is_checkpoint(self._key(path)):
                 yield path
 
-    def _send(self, path: Path) -> None:
+    def _send(self, path: Path, stopped: Callable[[], bool] = never) -> None:
         """Send a file unless the head has it. A link keeps its content if the trial replaces it meanwhile."""
         key = self._key(path)
         link = self._data.outbox / secrets.token_hex(8)
@@ -132,7 +148,7 @@ class SentFiles:
             status = link.lstat()
             version = (status.st_ino, status.st_mtime_ns, status.st_size)
             if self._sent.get(key) != version:
-                self._store.put(key, link, sha256_of(link))
+                self._store.put(key, link, sha256_of(link), stopped=stopped)
                 self._sent[key] = version
         finally:
             link.unlink()
@@ -141,12 +157,10 @@ class SentFiles:
         return self._data.relative(path)
 
 
-def remove(store: FileStore, data: DataDirectory, directory: AttemptDirectory) -> list[str]:
-    """Remove the checkpoints of a trial that is over from the head; returns their keys. Raises `FileStoreError`."""
+def remove_checkpoints(store: FileStore, data: DataDirectory, directory: AttemptDirectory) -> None:
+    """Remove the checkpoints of a trial that is over from the head. Raises `FileStoreError`."""
     prefix = f"{Path(data.relative(directory.root)).parent}/"
-    keys = [stored.key for stored in store.list(prefix) if is_checkpoint(stored.key)]
-    store.remove(keys)
-    return keys
+    store.remove([stored.key for stored in store.list(prefix) if is_checkpoint(stored.key)])
 
 
 def _folders(folder: Path) -> list[Path]:
@@ -160,10 +174,6 @@ def _files(folder: Path) -> list[Path]:
     """The files below a folder, without links and temporary ones, by path."""
     found = []
     for parent, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if not _is_temporary(name)]
-        found += [Path(parent, name) for name in names if not _is_temporary(name)]
+        folders[:] = [name for name in folders if not is_temporary(name)]
+        found += [Path(parent, name) for name in names if not is_temporary(name)]
     return sorted(path for path in found if path.is_file() and not path.is_symlink())
-
-
-def _is_temporary(name: str) -> bool:
-    return name.startswith(".") and name.endswith(".tmp")

@@ -1,6 +1,7 @@
 """The messages between a slot and the agent of its node, over a Unix socket; slot and node agent.
 
-A connection carries one request and its reply, each one line. A slot that closes the connection withdraws the request.
+A connection carries one request and its reply, each one line. A request is executed to its end, also if its slot closes
+the connection.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class RemoveFiles:
 class FilesReady:
     """The request is done."""
 
-    clock_offset_s: float = 0.0  # time of the head minus time of this node
+    clock_offset_s: float | None = None  # time of the head minus time of this node; None before it is known
 
 
 @dataclass(frozen=True, slots=True)

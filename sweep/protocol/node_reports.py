@@ -27,7 +27,7 @@ class NodeReport:
     disk_free_bytes: int  # where it keeps its files
     cache_bytes: int  # of code, data and checkpoints that it keeps
     clock_offset_s: float  # its clock minus that of the head
-    uploads_waiting: int  # files that it has not sent to the head yet
+    uploads_waiting: int  # attempts that run there, or whose end is not recorded
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain values."""

@@ -10,6 +10,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 
+def is_temporary(name: str) -> bool:
+    """Whether a file or folder of this name is not complete yet, or was left by a writer that was killed."""
+    return name.startswith(".") and name.endswith(".tmp")
+
+
 def write_atomic(path: Path, content: bytes, *, mode: int = 0o644) -> None:
     """Write a temporary file, sync it and rename it: readers see either the old file or the new one."""
     with open_atomic(path, mode=mode) as file:

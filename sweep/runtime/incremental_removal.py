@@ -15,6 +15,8 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
+from podium.sweep.runtime.atomic_files import is_temporary
+
 STEPS_PER_CALL = 500  # entries: some 10 ms
 _OWNER = 0o700
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -45,7 +47,7 @@ def unfinished(folder: Path) -> list[Path]:
     """The temporary files that killed writers left in a folder."""
     try:
         with os.scandir(folder) as entries:
-            return [Path(entry.path) for entry in entries if entry.name.startswith(".") and entry.name.endswith(".tmp")]
+            return [Path(entry.path) for entry in entries if is_temporary(entry.name)]
     except OSError:
         return []
 

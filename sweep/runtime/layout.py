@@ -225,6 +225,8 @@ class AttemptDirectory:
         Several have the same number if a backup of the database was restored; they are ordered by modification time.
         """
         found: list[tuple[int, int, str]] = []
+        if attempt <= 1:
+            return []
         try:
             with os.scandir(self.root.parent) as entries:
                 for entry in entries:

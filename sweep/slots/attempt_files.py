@@ -52,6 +52,9 @@ class AttemptFiles(Protocol):
     async def send(self, assignment: Assignment, *, checkpoints: bool) -> None:
         """Send what an attempt has left. Raises `FilesError`."""
 
+    def has_files(self, assignment: Assignment, *, checkpoints: bool) -> bool:
+        """Whether there is something to remove when the end of an attempt is in the database."""
+
     async def remove(self, assignment: Assignment, *, checkpoints: bool) -> None:
         """The end of an attempt is in the database; `checkpoints`: its trial needs none any more."""
 
@@ -68,9 +71,12 @@ class LocalFiles:
     async def send(self, assignment: Assignment, *, checkpoints: bool) -> None:
         """Everything is in place."""
 
+    def has_files(self, assignment: Assignment, *, checkpoints: bool) -> bool:
+        return checkpoints and bool(_checkpoints(assignment))
+
     async def remove(self, assignment: Assignment, *, checkpoints: bool) -> None:
-        if checkpoints and (paths := _checkpoints(assignment)):
-            await asyncio.to_thread(finish, removal_steps(paths))
+        if checkpoints:
+            await asyncio.to_thread(finish, removal_steps(_checkpoints(assignment)))
 
 
 class AgentFiles:
@@ -92,6 +98,9 @@ class AgentFiles:
     async def send(self, assignment: Assignment, *, checkpoints: bool) -> None:
         await self._ask(SendFiles(assignment, checkpoints), self._send_s)
 
+    def has_files(self, assignment: Assignment, *, checkpoints: bool) -> bool:
+        return True
+
     async def remove(self, assignment: Assignment, *, checkpoints: bool) -> None:
         await self._ask(RemoveFiles(assignment, checkpoints), self._send_s)
 
@@ -111,7 +120,8 @@ class AgentFiles:
             await asyncio.sleep(self._retry_s)
         if isinstance(reply, FilesFailed):
             raise FilesError(reply.message, reply.cause)
-        self.clock_offset_s = reply.clock_offset_s
+        if reply.clock_offset_s is not None:
+            self.clock_offset_s = reply.clock_offset_s
 
     async def _reply_to(self, request: AgentRequest) -> FilesReady | FilesFailed:
         reading, writing = await asyncio.open_unix_connection(str(self._socket))

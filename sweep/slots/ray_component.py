@@ -43,6 +43,7 @@ from podium.sweep.slots.ray_connection_settings import address_of
 from podium.sweep.slots.ray_worker_template import WORKER_TEMPLATE
 
 STOP_S = 3.0
+RESTART_S = 1.0
 PREDECESSOR_S = 20.0  # an earlier guardian may still be killing its processes
 
 
@@ -105,7 +106,8 @@ def guard(runtime: RuntimeDirectory, module: str, *, agent: str = "", ends_with_
             break
         if agent and started[agent].exit_status is not None:
             left = started[agent].exit_status if started[agent].exit_status in (LEAVE, REFUSED) else None
-            started[agent].restart()
+            if left is None:
+                started[agent].restart()
         adopted = _watch_template(template, {each.pid for each in started.values()}, adopted)
     _stop(ray.process)
     template.close()
@@ -132,10 +134,13 @@ class _Restartable:
         return self.process.poll()
 
     def restart(self) -> None:
-        """Start it again; it has exited."""
-        self.process = self._start()
+        """Start it again, since it has exited: at most once a second, and later if there are too many processes."""
+        if time.monotonic() - self._started_s >= RESTART_S:
+            with contextlib.suppress(OSError):
+                self.process = self._start()
 
     def _start(self) -> subprocess.Popen[bytes]:
+        self._started_s = time.monotonic()
         return subprocess.Popen(
             [sys.executable, "-P", "-m", self._module, str(self._settings)],
             stdin=subprocess.DEVNULL,

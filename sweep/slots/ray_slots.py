@@ -41,7 +41,7 @@ class SlotTimings:
     reopen_s: float = 2.0  # between the loss of a slot and the creation of a new one
     unavailable_s: float = 3.0  # a slot that cannot be reached for longer is lost
     resend_s: float = 0.25  # between two tries of a call that cannot reach its slot
-    nodes_s: float = 1.0  # between two looks at the nodes of the cluster
+    nodes_s: float = 1.0  # between two lists of the nodes of the cluster
     node_check_s: float = 0.5  # between the death of a slot on another node and the look at its node
     remote_poll_s: float = 2.0  # between two answers of a slot on another node
     abandoned_s: float = 600.0  # without a call, after which a slot on another node ends its attempt

@@ -45,7 +45,7 @@ class RunningAttempt:
     value: ReducedResult | None = None  # as the process reported it
     ending_since_s: float | None = None  # when the process reported that it ends with this value
     transfer: asyncio.Task[None] | None = None  # of its files to the head, after its end
-    saved: list[Saved] = field(default_factory=list)  # files that the head does not have yet
+    saved: dict[str, Saved] = field(default_factory=dict)  # by name: files that the head does not have yet
     reported: ReportedValues = field(init=False)
 
     def __post_init__(self) -> None:

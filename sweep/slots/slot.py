@@ -29,10 +29,7 @@ from podium.sweep.protocol.fork_server_messages import AttemptExited, AttemptFor
 from podium.sweep.protocol.limits import MAX_LINE_BYTES, MAX_UNSENT_ANSWERS
 from podium.sweep.protocol.slot_commands import SlotCommand, StartAttempt, StopAttempt, TrialAnswer
 from podium.sweep.protocol.slot_messages import SUPERSEDED, SlotDescription, decode_commands, decode_events, join_events
-from podium.sweep.protocol.trial_messages import (
-    AttemptGreeting,
-    encode_to_trial,
-)
+from podium.sweep.protocol.trial_messages import AttemptGreeting, encode_to_trial
 from podium.sweep.runtime import memory_and_disk_usage
 from podium.sweep.runtime.disk_full_cause import ON_DATA_DISK
 from podium.sweep.runtime.fail_points import fail_point
@@ -49,29 +46,17 @@ from podium.sweep.slots.outcome_classification import attempt_outcome
 from podium.sweep.slots.running_attempt import RunningAttempt
 from podium.sweep.slots.trial_log import LogPipe, TrialLog
 from podium.sweep.values.assignment import Assignment, AttemptKey
-from podium.sweep.values.attempt_outcomes import (
-    Kill,
-    ReportedOutcome,
-)
+from podium.sweep.values.attempt_outcomes import Kill, ReportedOutcome
 from podium.sweep.values.errors import FencedError, UserCodeError
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.failure_classification import disk_is_full
-from podium.sweep.values.slot_events import (
-    Ended,
-    Event,
-    Reported,
-    Saved,
-    StudyRequested,
-    SuggestRequested,
-    shifted,
-)
+from podium.sweep.values.slot_events import Ended, Event, Reported, Saved, StudyRequested, SuggestRequested, shifted
 from podium.sweep.values.states import TrialState
 
 POLL_S = 10.0
 ABANDONED_CHECK_S = 1.0
 FLUSH_S = 0.1  # how long an event that is not urgent may stay in the slot
 READ_BYTES = 64 << 10
-LOG_TAIL_BYTES = 4096
 _MB = 1 << 20
 log = logging.getLogger("podium.slot")
 
@@ -240,9 +225,9 @@ class Slot:
     async def _fetch_and_start(self, assignment: Assignment) -> None:
         try:
             await self._files.fetch(assignment)
-        except FilesError as error:
+        except Exception as error:  # noqa: BLE001 - an attempt that is not refused would block the slot forever
             self._fetching = None
-            self._refuse(assignment.key, str(error), error.cause)
+            self._refuse(assignment.key, *_reason_and_cause(error))
             return
         async with self._command_lock:
             self._fetching = None
@@ -272,7 +257,8 @@ class Slot:
             return
         self._spawn(self._supervise(running))
         self._spawn(self._limits.enforce_deadlines(running))
-        self._spawn(self._end_if_abandoned(running))
+        if not math.isinf(self._abandoned_s):
+            self._spawn(self._end_if_abandoned(running))
 
     async def _fork(self, assignment: Assignment) -> RunningAttempt:
         """Fork the process of an attempt, and send it the assignment. Raises `OSError`."""
@@ -331,13 +317,13 @@ class Slot:
                 raise
             outcome = attempt_outcome(None, -signal.SIGTERM, running.kill)
             return Ended(key=ended.key, started_at=ended.started_at, ended_at=time.time(), pid=ended.pid, **outcome)
-        except FilesError as error:
-            log.error("files of attempt %s were not sent: %s", running.key, error)
-            message = f"the files of the attempt could not be sent to the head: {error}"
+        except Exception as error:  # noqa: BLE001 - without an end, the slot would be busy forever
+            reason, _ = _reason_and_cause(error)
+            message = f"the files of the attempt could not be sent to the head: {reason}"
             return replace(
                 attempt_end.failed(ended.key, ended.started_at, message), pid=ended.pid, log_tail=ended.log_tail
             )
-        for saved in running.saved:
+        for saved in running.saved.values():
             self._emit(saved)
         return ended
 
@@ -398,7 +384,7 @@ class Slot:
     def _on_line(self, running: RunningAttempt, line: bytes) -> None:
         event = running.receive(line)
         if isinstance(event, Saved) and not self._files.is_local:
-            running.saved.append(event)  # recorded when the head has the file
+            running.saved[event.name] = event  # recorded when the head has the file
         elif event is not None:
             self._emit(event)
 
@@ -444,7 +430,7 @@ class Slot:
         """Events up to a number are in the database: files of attempts that have ended may be removed."""
         for acknowledged in self.events.acknowledge(number):
             ended = self._ended.pop(acknowledged, None)
-            if ended is not None:
+            if ended is not None and self._files.has_files(ended.assignment, checkpoints=ended.counted):
                 self._spawn(self._remove_files(ended))
 
     async def _remove_files(self, ended: _EndedAttempt) -> None:
@@ -474,6 +460,14 @@ class Slot:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("a background task of the slot failed", exc_info=error)
+
+
+def _reason_and_cause(error: Exception) -> tuple[str, Cause]:
+    """Why files were not fetched or sent; logs an error that is not one of the node or the network."""
+    if isinstance(error, FilesError):
+        return str(error), error.cause
+    log.error("internal error while files were carried", exc_info=error)
+    return f"{type(error).__name__}: {error}", Cause.INFRASTRUCTURE
 
 
 @dataclass(frozen=True, slots=True)

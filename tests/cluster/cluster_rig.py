@@ -25,7 +25,6 @@ SERVE = """
 import sys
 from pathlib import Path
 from podium.api.serve.startup import serve
-from podium.sweep.runtime.process_trees import children
 from podium.sweep.runtime.service_settings import ServiceSettings
 
 serve(ServiceSettings.load(Path(sys.argv[1])), lambda line: None)

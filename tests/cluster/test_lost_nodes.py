@@ -109,9 +109,7 @@ def test_trial_of_a_killed_machine_is_repeated_elsewhere(cluster: Cluster, node:
     _assert_each_trial_counts_once(cluster, sweep_id)
 
 
-def test_killed_raylet_takes_its_node_along_and_the_node_can_join_again(
-    cluster: Cluster, node: Machine, folder: Path
-) -> None:
+def test_killed_raylet_ends_its_node_which_can_join_again(cluster: Cluster, node: Machine, folder: Path) -> None:
     sweep_id = _start(cluster, node, folder)
     (raylet,) = [pid for pid in node.processes() if process_name(pid) == "raylet"]
     os.kill(raylet, signal.SIGKILL)

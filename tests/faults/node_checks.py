@@ -116,7 +116,7 @@ def _left(cluster: FaultedCluster) -> list[str]:
 
 def losses(cluster: FaultedCluster, faults: list[Fault]) -> tuple[list[Loss], list[str]]:
     """The attempts that were lost, each with its fault, and those that no fault explains."""
-    begun = [fault.at - SLACK_S for fault in faults]
+    since = [fault.at - SLACK_S for fault in faults]
     by_trial: dict[int, list[tuple[int, str, float, float | None, str | None, str | None]]] = defaultdict(list)
     for trial_id, *attempt in cluster.rig.rows(_ATTEMPTS):
         by_trial[trial_id].append(tuple(attempt))
@@ -127,7 +127,7 @@ def losses(cluster: FaultedCluster, faults: list[Fault]) -> tuple[list[Loss], li
             number, device, _, ended_at, state, cause = attempt
             if state != "failed" or ended_at is None:
                 continue
-            position = bisect_right(begun, ended_at) - 1
+            position = bisect_right(since, ended_at) - 1
             loss = Loss(
                 position, trial_id, number, device, str(cause),
                 None if following is None or position < 0 else following[2] - faults[position].at,

@@ -26,7 +26,7 @@ class FakeFiles:
     log: list[str] = field(default_factory=list)
     arrive: asyncio.Event = field(default_factory=asyncio.Event)
     leave: asyncio.Event = field(default_factory=asyncio.Event)
-    error: FilesError | None = None
+    error: Exception | None = None
     clock_offset_s: float = 0.0
     is_local: bool = False
 
@@ -41,6 +41,9 @@ class FakeFiles:
         await self.leave.wait()
         if self.error is not None:
             raise self.error
+
+    def has_files(self, assignment: Assignment, *, checkpoints: bool) -> bool:
+        return True
 
     async def remove(self, assignment: Assignment, *, checkpoints: bool) -> None:
         self.log.append(f"remove{' with checkpoints' if checkpoints else ''}")
@@ -121,6 +124,19 @@ def test_attempt_whose_files_are_not_sent_has_not_finished(slot: SlotDriver, fil
     ended = slot.end()
     assert (ended.state, ended.cause) == (TrialState.FAILED, Cause.INFRASTRUCTURE)
     assert ended.message == "the files of the attempt could not be sent to the head: the head did not answer"
+
+
+def test_unexpected_error_ends_the_attempt_and_not_the_slot(slot: SlotDriver, files: FakeFiles) -> None:
+    files.error = RuntimeError("unexpected")
+    files.arrive.set()
+    assert slot.end(run(slot.assignment("good"))).message == "RuntimeError: unexpected"
+    files.error = None
+    slot.until(lambda event: isinstance(event, Started), run(slot.assignment("good")))
+    files.error = RuntimeError("unexpected")
+    files.leave.set()
+    assert slot.end().message.endswith("could not be sent to the head: RuntimeError: unexpected")
+    files.error = None
+    assert slot.result("good").state is TrialState.FINISHED
 
 
 def test_attempt_is_stopped_while_its_files_arrive(slot: SlotDriver, files: FakeFiles) -> None:

@@ -28,6 +28,7 @@ from podium.sweep.runtime.user_environment import user_environment
 from podium.sweep.values.errors import EnsembleError
 from tests.message_client import MessageClient
 from tests.networks import ROWS, combination, network, saved
+from tests.running_service import wait_for
 
 
 class Rig:
@@ -101,12 +102,9 @@ def until_status(worker: WorkerHandle, condition: Callable[[WorkerStatus], bool]
 
 
 def until_ended(pid: int | None) -> None:
-    end = time.monotonic() + 30
     with suppress(psutil.NoSuchProcess):
         process = psutil.Process(pid)
-        while process.status() != psutil.STATUS_ZOMBIE:
-            assert time.monotonic() < end, "the process has not ended"
-            time.sleep(0.01)
+        wait_for("the process has ended", lambda: process.status() == psutil.STATUS_ZOMBIE)
 
 
 def test_worker_serves_and_its_exit_is_noticed(rig: Rig) -> None:

@@ -104,7 +104,7 @@ def _assignment(service: ServiceRig, node: DataDirectory, number: int = 0, **cha
 
 
 def _agent(store: HeadFileStore, node: DataDirectory) -> NodeAgent:
-    return NodeAgent(store, node, lambda: 0.5, look_s=3600.0)
+    return NodeAgent(store, node, lambda: 0.5, check_interval_s=3600.0)
 
 
 def test_upload_that_is_cut_in_the_middle_continues(service: ServiceRig, node: DataDirectory, tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_what_a_slot_that_died_has_left_is_removed(service: ServiceRig, node: Da
     left.mkdir(parents=True)
     (left / "log").write_text("lost")
     agent = _agent(_store(service), node)
-    agent.remove_left()
+    agent.remove_leftovers()
     assert not left.parent.exists() and Path(running.directory).exists()
     service.end_sweep(running.sweep_id)
 
@@ -169,5 +169,5 @@ def test_checkpoints_of_earlier_attempts_stay_while_a_trial_runs_on_the_node(
     running = _assignment(service, node)
     earlier = node.attempt(running.sweep_id, 0, 1, "0" * 8)  # its nonce is that of no attempt
     earlier.mkdir(parents=True)
-    _agent(_store(service), node).remove_left()
+    _agent(_store(service), node).remove_leftovers()
     assert earlier.exists()

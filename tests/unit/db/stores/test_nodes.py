@@ -142,7 +142,7 @@ def test_request_to_leave_can_be_withdrawn(database: Database) -> None:
     assert all_of(database)[0].state(AT) is NodeState.READY
 
 
-def test_forgotten_node_takes_its_devices_along(database: Database) -> None:
+def test_forgotten_node_has_no_devices(database: Database) -> None:
     report(database)
     commit(database, device("gpu-0"))
     drain(database, "b:gpu-0", "broken fan")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 import time
 import zipfile
 from collections.abc import Callable, Iterator
@@ -25,7 +26,7 @@ from podium.sweep.values.assignment import Assignment
 from podium.sweep.values.failure_causes import Cause
 from tests.service_rig import ServiceRig, nonce
 
-LOOK_S = 0.01
+CHECK_INTERVAL_S = 0.01
 OFFSET_S = 12.5
 
 
@@ -58,7 +59,9 @@ def node(tmp_path: Path) -> Iterator[Node]:
     data = DataDirectory(tmp_path / "node")
     data.prepare()
     store = HeadFileStore(head.client(Role.NODE, head.node_service()), patience_s=0.0)
-    yield Node(head, data, NodeAgent(store, data, lambda: OFFSET_S, look_s=LOOK_S))
+    agent = NodeAgent(store, data, lambda: OFFSET_S, check_interval_s=CHECK_INTERVAL_S)
+    yield Node(head, data, agent)
+    agent.close()
     head.close()
 
 
@@ -78,7 +81,7 @@ def eventually(condition: Callable[[], object]) -> None:
     end = time.monotonic() + 10
     while not condition():
         assert time.monotonic() < end
-        time.sleep(LOOK_S)
+        time.sleep(CHECK_INTERVAL_S)
 
 
 def read(path: Path) -> str:
@@ -107,11 +110,6 @@ def test_code_with_another_hash_is_refused(node: Node) -> None:
     reply = node.agent.handle(FetchFiles(node.assignment(node.head.sweep(), code=str(node.data.bundle(sha256)))))
     assert reply == FilesFailed(f"the code bundle {sha256} arrived with another content", Cause.INFRASTRUCTURE)
     assert list(node.data.bundles.iterdir()) == []
-
-
-def test_missing_code_is_named(node: Node) -> None:
-    reply = node.agent.handle(FetchFiles(node.assignment(node.head.sweep(), code=str(node.data.bundle("1" * 64)))))
-    assert isinstance(reply, FilesFailed) and "bundles/1111" in reply.message
 
 
 def test_data_is_prepared_on_the_head(node: Node, tmp_path: Path) -> None:
@@ -152,6 +150,31 @@ def test_newest_checkpoint_of_earlier_attempts_is_fetched(node: Node) -> None:
     (found,) = AttemptDirectory(Path(assignment.directory)).earlier(3)
     assert found.checkpoint.read_text() == "new"
     assert (found.checkpoint_folders / "4" / "data" / "a file").read_text() == "new"
+
+
+def test_incomplete_checkpoint_does_not_hide_an_older_one(node: Node) -> None:
+    """The node of attempt 2 was cut off before the file that makes the folder valid had arrived."""
+    sweep_id = node.head.sweep()
+    first, second = (
+        AttemptDirectory(node.head.data.attempt(sweep_id, 0, attempt, nonce(0, attempt))) for attempt in (1, 2)
+    )
+    first.prepare()
+    first.checkpoint.write_text("complete")
+    (second.checkpoint_folders / "1" / "data").mkdir(parents=True)
+    (second.checkpoint_folders / "1" / "data" / "weights").write_text("incomplete")
+    (second.checkpoint_folders / ".2.tmp").mkdir()
+    (second.checkpoint_folders / ".2.tmp" / "podium.json").write_text("{}")  # its writer was killed
+    assignment = node.assignment(sweep_id, attempt=3)
+    assert isinstance(node.agent.handle(FetchFiles(assignment)), FilesReady)
+    found = AttemptDirectory(Path(assignment.directory)).earlier(3)
+    assert [each.checkpoint.read_text() for each in found] == ["complete"]
+
+
+def test_code_of_an_earlier_version_is_an_error_of_the_user(node: Node) -> None:
+    """It has been stored unpacked only."""
+    reply = node.agent.handle(FetchFiles(node.assignment(node.head.sweep(), code=str(node.data.bundle("1" * 64)))))
+    assert isinstance(reply, FilesFailed) and reply.cause is Cause.USER_ERROR
+    assert "submit the sweep again" in reply.message
 
 
 # Sent.
@@ -220,9 +243,10 @@ def test_agent_that_was_restarted_sends_what_it_never_fetched(node: Node) -> Non
     assignment = running(node)
     AttemptDirectory(Path(assignment.directory)).model.write_bytes(b"model")
     store = HeadFileStore(node.head.client(Role.NODE, node.head.node_service()), patience_s=0.0)
-    restarted = NodeAgent(store, node.data, lambda: 0.0, look_s=LOOK_S)
+    restarted = NodeAgent(store, node.data, lambda: 0.0, check_interval_s=CHECK_INTERVAL_S)
     assert isinstance(restarted.handle(SendFiles(assignment, checkpoints=True)), FilesReady)
     assert node.on_head(assignment).model.read_bytes() == b"model"
+    restarted.close()
 
 
 def test_recorded_end_removes_the_folder_and_checkpoints(node: Node) -> None:
@@ -255,3 +279,44 @@ def test_head_that_does_not_answer_is_an_error_of_the_infrastructure(node: Node)
     here.model.write_bytes(b"model")
     reply = node.agent.handle(SendFiles(assignment, checkpoints=True))
     assert isinstance(reply, FilesFailed) and reply.cause is Cause.INFRASTRUCTURE
+
+
+def test_attempt_that_never_started_is_forgotten(node: Node) -> None:
+    """It was refused after its files had arrived, so it has no folder, and its slot does not ask for its removal."""
+    assignment = node.assignment(sweep_id := node.head.sweep())
+    node.agent.handle(FetchFiles(assignment))
+    node.agent.remove_leftovers()
+    assert node.agent.waiting == 1, "it is not recorded yet"
+    node.head.trial(sweep_id, 0, 0.5, model=False, device="b:cpu-0")
+    node.agent.remove_leftovers()
+    assert node.agent.waiting == 0
+
+
+def test_folder_stays_while_the_next_attempt_needs_its_checkpoint(node: Node) -> None:
+    first = running(node)
+    here = AttemptDirectory(Path(first.directory))
+    here.checkpoint.write_text("checkpoint")
+    node.agent.handle(SendFiles(first, checkpoints=True))
+    second = node.assignment(first.sweep_id, attempt=2, trial_id=first.trial_id)
+    assert isinstance(node.agent.handle(FetchFiles(second)), FilesReady)
+    node.agent.handle(RemoveFiles(first, checkpoints=False))
+    assert here.checkpoint.read_text() == "checkpoint"
+
+
+def test_file_with_a_name_that_is_not_utf_8_is_named(node: Node) -> None:
+    assignment = running(node)
+    (AttemptDirectory(Path(assignment.directory)).root / os.fsdecode(b"\xff")).write_text("x")
+    reply = node.agent.handle(SendFiles(assignment, checkpoints=False))
+    assert isinstance(reply, FilesFailed) and "not UTF-8" in reply.message
+
+
+def test_log_of_another_file_with_the_same_inode_is_sent_from_its_beginning(node: Node) -> None:
+    """A shortened log may get the inode of the one before: several replacements between two checks."""
+    assignment = running(node)
+    here, there = AttemptDirectory(Path(assignment.directory)).log, node.on_head(assignment).log
+    eventually(lambda: read(there) == "one\n")
+    for number in range(6):
+        new = here.with_name("new")
+        new.write_text(f"{number} and more\n")
+        new.replace(here)
+    eventually(lambda: read(there) == "5 and more\n")
