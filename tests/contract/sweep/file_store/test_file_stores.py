@@ -137,6 +137,8 @@ def test_temporary_files_are_not_listed(stored: Stored) -> None:
     folder = stored.service.data.root / stored.key("x")
     folder.parent.mkdir(parents=True)
     (folder.parent / ".model.safetensors.123.tmp").touch()
+    (folder.parent / "checkpoints" / ".3.tmp").mkdir(parents=True)
+    (folder.parent / "checkpoints" / ".3.tmp" / "podium.json").touch()
     assert stored.store.list(stored.prefix) == []
 
 

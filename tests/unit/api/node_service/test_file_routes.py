@@ -99,6 +99,18 @@ def test_head_tells_which_attempts_are_over(service: ServiceRig, node: TestClien
     assert_problem(node.post("/internal/v1/attempts/over", json={"folders": ["trials/../x"]}), 400)
 
 
+def test_files_of_an_attempt_from_before_a_restored_backup_are_refused(
+    service: ServiceRig, node: TestClient, tmp_path: Path
+) -> None:
+    """Another attempt has its numbers now."""
+    sweep_id = service.sweep()
+    service.trial(sweep_id, 0, None, model=False, device="b:cpu-0")
+    (tmp_path / "file").write_bytes(CONTENT)
+    old = service.data.relative(service.data.attempt(sweep_id, 0, 1, "ffffffff") / "model.safetensors")
+    with pytest.raises(RefusedFileError, match="is over"):
+        HeadFileStore(node, patience_s=0.0).put(old, tmp_path / "file", SHA256)
+
+
 def test_attempt_that_is_not_recorded_yet_is_tried_again(service: ServiceRig, node: TestClient, tmp_path: Path) -> None:
     sweep_id = service.sweep()
     (tmp_path / "file").write_bytes(CONTENT)

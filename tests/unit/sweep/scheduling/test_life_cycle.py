@@ -361,6 +361,26 @@ def test_attempt_beyond_its_time_limit_ends_with_its_slot(rig: Rig) -> None:
     assert rig.pool.killed == ["cpu-0"]
 
 
+def test_attempt_on_another_machine_may_wait_for_its_files_beyond_its_time_limit(make_rig: MakeRig) -> None:
+    """Its slot enforces the limit, and answers."""
+    rig = _with_a_remote_slot(make_rig, "cpu-0")
+    rig.submit(run_cap=1, limits={"trial_s": 5.0, "grace_s": 1.0})
+    for _ in range(int(5 + 1 + MARGIN_S) + 10):
+        rig.pool.start("b:cpu-0")
+        rig.settle()
+        tick(rig)
+    assert rig.pool.killed == []
+
+
+def test_device_of_another_machine_is_drained_when_its_disk_is_full(make_rig: MakeRig) -> None:
+    rig = _with_a_remote_slot(make_rig, "cpu-0")
+    rig.submit(run_cap=5, retries={"infrastructure": 0})
+    for _ in range(3):
+        rig.pool.fail("b:cpu-0", Cause.DISK_FULL, "no space left on the disk of this node")
+        rig.settle()
+    assert "no space left" in rig.recorder.aside["b:cpu-0"]
+
+
 def test_slot_lost_with_its_node_has_cause_node_lost(rig: Rig) -> None:
     rig.submit(run_cap=2)
     rig.inbox.put(SlotLost("cpu-0", "its node has died", Cause.NODE_LOST))
@@ -369,11 +389,17 @@ def test_slot_lost_with_its_node_has_cause_node_lost(rig: Rig) -> None:
     assert end is not None and end.cause is Cause.NODE_LOST
 
 
-def test_slot_of_another_machine_is_lost_after_a_shorter_silence(make_rig: MakeRig) -> None:
-    rig = make_rig(2)
-    remote = rig.pool.slots["b:cpu-0"] = rig.pool.slots.pop("cpu-1")
+def _with_a_remote_slot(make_rig: MakeRig, device_id: str, *, slots: int = 1) -> Rig:
+    """One of the slots is on the node `b`."""
+    rig = make_rig(slots)
+    remote = rig.pool.slots["b:cpu-0"] = rig.pool.slots.pop(device_id)
     remote.device = replace(remote.device, device_id="b:cpu-0", node="b")
     rig.restart()
+    return rig
+
+
+def test_slot_of_another_machine_is_lost_after_a_shorter_silence(make_rig: MakeRig) -> None:
+    rig = _with_a_remote_slot(make_rig, "cpu-1", slots=2)
     rig.submit(run_cap=2)
     for device_id in rig.pool.slots:
         rig.pool.start(device_id)
@@ -384,10 +410,7 @@ def test_slot_of_another_machine_is_lost_after_a_shorter_silence(make_rig: MakeR
 
 def test_slot_of_another_machine_may_take_as_long_as_a_local_one_to_start_an_attempt(make_rig: MakeRig) -> None:
     """It answers when its fork server has imported the packages of `program.preload`."""
-    rig = make_rig(1)
-    remote = rig.pool.slots["b:cpu-0"] = rig.pool.slots.pop("cpu-0")
-    remote.device = replace(remote.device, device_id="b:cpu-0", node="b")
-    rig.restart()
+    rig = _with_a_remote_slot(make_rig, "cpu-0")
     rig.pool.stop_replying("b:cpu-0")
     rig.submit(run_cap=1)
     tick(rig, int(REMOTE_TIMEOUT_S / TICK_S) + 2)
