@@ -99,6 +99,7 @@ class Slot:
         self._poll_s = POLL_S
         self._abandoned_s = math.inf
         self._called_s = time.monotonic()  # when the scheduler called last
+        self._watch: asyncio.Task[None] | None = None  # for calls that do not come
         self._call = 0  # the newest call of this session
         self._running: RunningAttempt | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -121,6 +122,8 @@ class Slot:
             raise FencedError(f"slot {self._name} belongs to the scheduler with epoch {self._epoch}, not {epoch}")
         self._epoch = epoch
         self._poll_s, self._abandoned_s, self._called_s = poll_s, abandoned_s, time.monotonic()
+        if self._watch is None and not math.isinf(abandoned_s):
+            self._watch = self._spawn(self._end_abandoned_attempts())
         self._session += 1
         self._call = 0
         async with self._command_lock:  # the effect of commands of an earlier session is part of the description
@@ -257,8 +260,6 @@ class Slot:
             return
         self._spawn(self._supervise(running))
         self._spawn(self._limits.enforce_deadlines(running))
-        if not math.isinf(self._abandoned_s):
-            self._spawn(self._end_if_abandoned(running))
 
     async def _fork(self, assignment: Assignment) -> RunningAttempt:
         """Fork the process of an attempt, and send it the assignment. Raises `OSError`."""
@@ -408,13 +409,18 @@ class Slot:
         out_of_memory = killed and memory_and_disk_usage.oom_kills(self.oom_counter) != running.oom_kills
         return attempt_end.event_of(running, exited, out_of_memory=out_of_memory)
 
-    async def _end_if_abandoned(self, running: RunningAttempt) -> None:
-        """End an attempt on a machine that may be cut off: it is repeated elsewhere."""
-        while running.exited is None:
-            if running.kill is None and time.monotonic() - self._called_s > self._abandoned_s:
+    async def _end_abandoned_attempts(self) -> None:
+        """End the attempt if no scheduler calls: this machine may be cut off, and the attempt is repeated elsewhere.
+
+        One task of the slot: a task for each attempt would outlive short attempts by its sleep.
+        """
+        while True:
+            await asyncio.sleep(min(ABANDONED_CHECK_S, self._abandoned_s))
+            running = self._running
+            abandoned = time.monotonic() - self._called_s > self._abandoned_s
+            if abandoned and running is not None and running.exited is None and running.kill is None:
                 reason = f"no scheduler has called for {self._abandoned_s:g} s"
                 self._limits.kill(running, Kill(Cause.NODE_LOST, reason))
-            await asyncio.sleep(min(ABANDONED_CHECK_S, self._abandoned_s))
 
     # Events.
 
