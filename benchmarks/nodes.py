@@ -68,6 +68,7 @@ if __name__ == "__main__":
         print(json.dumps(max(each["ended"] for each in metrics) - min(each["began"] for each in metrics)))
 """
 _WAIT_S = 300.0
+_TUNE_S = 1800.0  # Ray Tune starts an actor for each trial, which takes a core for a second
 
 
 def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
@@ -79,6 +80,7 @@ def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
     trials = (nodes * slots + 1) * (2 if plan.quick else 10)  # whole rounds: the head has a slot as well
     with tempfile.TemporaryDirectory(prefix="r-") as folder:
         podium = _podium(Path(folder), nodes, slots, trials, plan)
+    plan.say("Ray Tune")
     with tempfile.TemporaryDirectory(prefix="r-") as folder:
         tune = _ray_tune(Path(folder), nodes, slots, trials)
     joined, share, far, near, resumed = podium
@@ -126,8 +128,8 @@ def _podium(
         plan.say("trials of 1 s")
         share = _share(cluster, _finished(cluster, folder, "work:second", trials), nodes * slots + 1)
         plan.say("trivial trials")
-        sweep_id = _finished(cluster, folder, "work:trivial", 40 if plan.quick else 40 * (nodes * slots + 1))
-        far, near = _between_starts_ms(cluster.attempts(sweep_id))
+        trivial = 20 if plan.quick else 200
+        near, far = (_between_starts_ms(cluster, folder, device, trivial) for device in ("cpu-0", "n0:cpu-0"))
         plan.say("a cut")
         resumed = _resumed_s(cluster, folder, machines[0])
         cluster.close()
@@ -160,13 +162,14 @@ def _share(cluster: Cluster, sweep_id: int, slots: int) -> float:
     return 100.0 * len(ended) / (slots * (max(ended) - min(each.started_at for each in attempts)))
 
 
-def _between_starts_ms(attempts: list[Attempt]) -> tuple[float, float]:
-    """Medians of the time between the starts of two trials on one device: of nodes, and of the head."""
-    gaps: dict[bool, list[float]] = {True: [], False: []}
-    for device in {each.device for each in attempts}:
-        starts = sorted(each.started_at for each in attempts if each.device == device)
-        gaps[":" in device] += [1000.0 * (after - before) for before, after in itertools.pairwise(starts)]
-    return statistics.median(gaps[True]), statistics.median(gaps[False])
+def _between_starts_ms(cluster: Cluster, folder: Path, device: str, trials: int) -> float:
+    """The median time between the starts of two trivial trials on a device, while the others are drained."""
+    others = sorted(cluster.devices("ready") - {device})
+    cluster.command("devices", "drain", *others, "--json")
+    attempts = cluster.attempts(_finished(cluster, folder, "work:trivial", trials))
+    cluster.command("devices", "return", *others, "--json")
+    starts = sorted(each.started_at for each in attempts)
+    return 1000.0 * statistics.median(after - before for before, after in itertools.pairwise(starts))
 
 
 def _resumed_s(cluster: Cluster, folder: Path, machine: Machine) -> tuple[float, ...]:
@@ -216,6 +219,6 @@ def _ray_tune(folder: Path, nodes: int, slots: int, trials: int) -> Figure:
         printed = head.start(
             [sys.executable, str(program), f"{head.address}:6379", str(trials)],
             {**environment, "RAY_AIR_NEW_OUTPUT": "0"}, stdout=-1, stderr=log, text=True,
-        ).communicate(timeout=_WAIT_S)[0]  # fmt: skip
+        ).communicate(timeout=_TUNE_S)[0]  # fmt: skip
     took = float(json.loads(printed.strip().splitlines()[-1]))
     return Figure("1 s trials, share of the ideal", "%", (100.0 * trials / ((nodes * slots + 1) * took),))
