@@ -58,6 +58,15 @@ def read_file(request: Request, key: str) -> FileResponse:
         raise MissingFileError(f"there is no file {key}") from None
 
 
+@router.post("/files/permission")
+def permit_file(
+    key: Annotated[str, Body(embed=True, max_length=file_keys.MAX_KEY)], service: ServiceContext = context
+) -> dict[str, str]:
+    """Whether a node may write a file to the object store. 409 if its attempt is over."""
+    _check_attempt_runs(service, file_keys.checked(key))
+    return {"key": key}
+
+
 @router.put("/files/{key:path}", dependencies=[has_disk_space])
 @reads_own_body
 async def write_file(

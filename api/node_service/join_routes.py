@@ -16,6 +16,7 @@ from podium.api.http.route_dependencies import context
 from podium.api.http.service_context import ServiceContext
 from podium.db.stores import nodes
 from podium.db.stores.nodes import NodeRow
+from podium.sweep.file_store.store_record import recorded
 from podium.sweep.protocol.node_reports import NODE_NAME, NodeReport
 from podium.sweep.runtime import cluster_certificates
 from podium.sweep.runtime.package_versions import version_problem, versions
@@ -34,6 +35,8 @@ class ClusterView:
     ray_token: str
     versions: dict[str, str]
     ray_tls: dict[str, str] | None  # certificate, key and authority for Ray on this node; None without TLS
+    artifact_url: str = ""  # of the object store for the files of attempts
+    store_id: str = ""  # which that store has as well
 
 
 class Joining(BaseModel):
@@ -76,7 +79,9 @@ def join(body: Joining, service: ServiceContext = context) -> dict[str, Any]:
                 nodes.keep(connection, body.name)  # a request to leave was meant for the one that has left
     token = settings.data.ray_token.read_text().strip()
     tls = cluster_certificates.issue(settings.data, str(body.address)) if settings.ray_tls else None
-    return asdict(ClusterView(settings.ray_address, token, own, tls))
+    record = recorded(settings.data) if settings.artifact_url else None
+    store_id = "" if record is None else record.store_id
+    return asdict(ClusterView(settings.ray_address, token, own, tls, settings.artifact_url, store_id))
 
 
 def _check_same_node(known: NodeRow, address: str) -> None:

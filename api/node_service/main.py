@@ -6,7 +6,9 @@ Only with `podium serve --cluster`.
 from __future__ import annotations
 
 import sys
+import threading
 from dataclasses import replace
+from pathlib import Path
 
 from fastapi import FastAPI
 
@@ -19,11 +21,17 @@ from podium.api.node_service import file_routes, join_routes
 from podium.api.node_service.dataset_preparation import DatasetPreparation
 from podium.api.node_service.file_hashes import FileHashes
 from podium.db.schema.engine import Database
+from podium.sweep.file_store.artifact_cache import ArtifactCache
+from podium.sweep.file_store.artifact_server import ArtifactServer
+from podium.sweep.file_store.artifact_url import ArtifactUrl, load_credentials
 from podium.sweep.file_store.local_store import LocalFileStore
+from podium.sweep.file_store.object_store import ObjectFileStore
 from podium.sweep.file_store.resumable_uploads import ResumableUploads
 from podium.sweep.runtime.component_lifecycle import start_component
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import PodiumError
+
+STORE_PATIENCE_S = 20.0  # for which a request to the object store is tried again
 
 
 def create_app(settings: ServiceSettings, database: Database) -> FastAPI:
@@ -50,12 +58,23 @@ def main() -> None:
     try:
         database = Database(settings.data.database)
         app = create_app(own, database)
+        if settings.artifact_url:
+            _serve_artifacts(settings)
         allow_many_files()
         collect_rarely()
         ReadyServer(uvicorn_server.config(app, own)).run(sockets=[uvicorn_server.tcp(own.host, own.port)])
         database.close()
     except PodiumError as error:
         sys.exit(str(error))
+
+
+def _serve_artifacts(settings: ServiceSettings) -> None:
+    """Let the other components fetch files from the object store."""
+    if settings.artifact_credentials:
+        load_credentials(Path(settings.artifact_credentials))
+    store = ObjectFileStore.open(ArtifactUrl.parse(settings.artifact_url), patience_s=STORE_PATIENCE_S)
+    server = ArtifactServer(settings.runtime.artifacts_socket, ArtifactCache(store, settings.data))
+    threading.Thread(target=server.serve_forever, name="artifacts", daemon=True).start()
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 Runs in the `podium serve` process.
 
 Modules:
+    artifact_store       Prepares the object store of a service before it starts
     child_process        A child process that runs `main` of a module, forked from this one
     database_subprocess  Runs a program of `db` in a separate process, which loads SQLAlchemy and Alembic
     listen_policy        The addresses a service may listen on: loopback, or any with TLS of its own or of a proxy

@@ -25,6 +25,7 @@ import httpx2
 
 from podium.api.serve import unfinished_files
 from podium.api.serve.service_lock import service_locked
+from podium.sweep.file_store.store_check import StoreCheck
 from podium.sweep.protocol.node_reports import NODE_NAME
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.certificate_pin import fetch_certificate, ssl_context
@@ -55,6 +56,7 @@ class NodeOptions:
     name: str
     cpus: int
     gpus: int | None
+    artifact_credentials: Path | None = None  # None: in the environment
     address: str = ""  # "": the one from which this machine reaches the head
 
 
@@ -136,6 +138,10 @@ def _join(
     address = options.address or _own_address(host, port)
     body = {"name": options.name, "address": address, "versions": versions(), "again": again}
     found = _post(f"{url}/internal/v1/join", body, token.secret, pem)
+    artifact_url = str(found.get("artifact_url", ""))
+    credentials = "" if options.artifact_credentials is None else str(options.artifact_credentials)
+    if artifact_url:
+        StoreCheck(artifact_url, credentials, str(found["store_id"]), is_head=False).run()
     write_atomic(data.ray_token, str(found["ray_token"]).encode(), mode=0o600)
     _write_ray_tls(data, found["ray_tls"])
     settings = NodeSettings(
@@ -149,6 +155,8 @@ def _join(
         url=url,
         token=token.secret,
         certificate=pem,
+        artifact_url=artifact_url,
+        artifact_credentials=credentials,
     )
     settings.save()
     return settings

@@ -8,7 +8,7 @@ import shutil
 import sys
 from collections.abc import Callable
 
-from podium.api.serve import shared_imports, unfinished_files
+from podium.api.serve import artifact_store, shared_imports, unfinished_files
 from podium.api.serve.database_subprocess import BackgroundProgram
 from podium.api.serve.ports import check_port
 from podium.api.serve.service_lock import service_locked
@@ -41,6 +41,7 @@ def serve(settings: ServiceSettings, log: Callable[[str], None]) -> None:
                 check_port(settings.host, port, option)
             if not data.admin_token.exists():
                 check_disk_space(data.root)  # the first start writes; later ones can serve reads from a full disk
+            artifact_store.prepare(settings)
             ray_connection_settings.ensure_token(data)
             if settings.cluster:
                 for port in (settings.node_port, CLUSTER_PORT):

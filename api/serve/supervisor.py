@@ -29,6 +29,7 @@ from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.fork_without_hooks import count_threads
 from podium.sweep.runtime.process_trees import become_subreaper, kill_orphans
 from podium.sweep.runtime.service_settings import ServiceSettings
+from podium.sweep.runtime.user_environment import WITHHOLD_CREDENTIALS
 from podium.sweep.slots import ray_component, ray_connection_settings
 from podium.sweep.values.errors import DatabaseError, PodiumError, ServiceError
 
@@ -121,7 +122,8 @@ class Supervisor:
             tls=settings.data.ray_tls if settings.ray_tls else None,
         )
         ours = {name: value for name, value in os.environ.items() if name not in others}
-        self._environment = {**ours, **of_ray, PARENT_PID: str(os.getpid())}
+        withheld = {WITHHOLD_CREDENTIALS: "1"} if settings.artifact_url else {}
+        self._environment = {**ours, **of_ray, **withheld, PARENT_PID: str(os.getpid())}
 
     def run(self, prepare: Callable[[Callable[[], bool]], None] = lambda _: None) -> None:
         """Serve until SIGTERM or SIGINT. Raises `PodiumError` if it cannot start; then no process is left running.

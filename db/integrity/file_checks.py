@@ -11,12 +11,14 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, text
 
-from podium.db.integrity.row_checks import NO_ROOM, WHILE_STOPPED, Breach
+from podium.db.integrity.row_checks import ALWAYS, NO_ROOM, WHILE_STOPPED, Breach
 from podium.db.stores import retention_plan
+from podium.sweep.file_store import artifact_requests
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
 from podium.sweep.runtime.process_liveness import is_running
 from podium.sweep.runtime.regular_files import sha256_of
 from podium.sweep.values.device_state import DeviceState
+from podium.sweep.values.errors import FileStoreError
 
 Say = Callable[[str], None]
 # The files of a cancelled attempt must be removed within this time after the grace period of its sweep.
@@ -181,22 +183,35 @@ def artifacts(rows: Sequence[Row[Any]], data: DataDirectory, say: Say) -> Iterat
             said_s = time.monotonic()
             say(f"{index} of {len(rows)} artifacts hashed")
         folder = data.attempt(row.sweep_id, row.number, row.attempt, row.nonce)
-        wrong = _artifact_problem(row, folder / row.name)
+        which = {"trial_id": row.trial_id, "attempt": row.attempt, "name": row.name}
+        try:
+            wrong = _artifact_problem(row, folder / row.name, data)
+        except FileStoreError as error:
+            yield Breach("artifacts", which, f"not checked: {error}", note_when=(ALWAYS,))
+            continue
         if wrong:
-            which = {"trial_id": row.trial_id, "attempt": row.attempt, "name": row.name}
             yield Breach("artifacts", which, wrong)
 
 
-def _artifact_problem(row: Row[Any], path: Path) -> str:
+def _artifact_problem(row: Row[Any], path: Path, data: DataDirectory) -> str:
+    """ "" for a sound file. Raises `FileStoreError` if it is in an object store that cannot be used."""
     try:
         size = path.stat().st_size
         if size != row.size_bytes:
             return f"{path} has {size} bytes instead of {row.size_bytes}"
         return "" if sha256_of(path) == row.sha256 else f"the content of {path} has changed since it was saved"
     except FileNotFoundError:
-        return f"{path} is missing"
+        return _stored_problem(row, path, data)
     except OSError as error:
         return f"{path} cannot be read: {error.strerror}"
+
+
+def _stored_problem(row: Row[Any], path: Path, data: DataDirectory) -> str:
+    """Compares a file that is not on the disk with size and hash in the object store; the content is not read."""
+    found = artifact_requests.stored(data, path)
+    if found is None:
+        return f"{path} is missing"
+    return "" if found == (row.size_bytes, row.sha256) else f"{path} has another content in the object store"
 
 
 def dead_attempts(connection: Connection) -> Iterator[Breach]:

@@ -16,9 +16,10 @@ from podium.ensemble.values.candidates import TrialFiles
 from podium.ensemble.values.ensemble_spec import Split, Task
 from podium.sweep.data import datasets
 from podium.sweep.data.datasets import Dataset
+from podium.sweep.file_store import artifact_requests
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
 from podium.sweep.runtime.regular_files import check_regular, display_path, sha256_of
-from podium.sweep.values.errors import ChangedDataError, EnsembleError
+from podium.sweep.values.errors import ChangedDataError, EnsembleError, FileStoreError
 from podium.sweep.values.predictions_file_keys import TARGETS, TARGETS_SHA256
 from podium.sweep.values.user_network_manifest import (
     NetworkManifest,
@@ -74,12 +75,13 @@ def model_path(data: DataDirectory, trial: TrialFiles) -> Path:
     return AttemptDirectory(data.trials / trial.model_folder).model
 
 
-def read_architecture(path: Path) -> Architecture:
-    """Read a model file's header. Raises `EnsembleError` if it is unreadable or not a Podium model."""
+def read_architecture(path: Path, data: DataDirectory | None = None) -> Architecture:
+    """Read a model file's header, with `data` also if the file is only in the object store, and is not fetched for it.
+
+    Raises `EnsembleError` if it is unreadable or not a Podium model.
+    """
     try:
-        check_regular(path)
-        with safe_open(path, framework="numpy") as file:
-            metadata = file.metadata() or {}
+        metadata = _metadata(path, data)
         if (user := read_header(metadata)) is not None:
             return _of_user(user)
         values: dict[str, Any] = json.loads(metadata["architecture"])
@@ -103,6 +105,19 @@ def read_architecture(path: Path) -> Architecture:
         raise EnsembleError(f"{display_path(path)} is damaged: {error}") from error
 
 
+def _metadata(path: Path, data: DataDirectory | None) -> dict[str, str]:
+    """Raises `OSError`, `EnsembleError`, and the exceptions of safetensors for a damaged file."""
+    try:
+        stored = None if data is None else artifact_requests.header(data, path)
+    except FileStoreError as error:
+        raise EnsembleError(f"cannot read {display_path(path)}: {error}") from error
+    if stored is not None:
+        return stored
+    check_regular(path)
+    with safe_open(path, framework="numpy") as file:
+        return dict(file.metadata() or {})
+
+
 def _first_invalid_key(values: dict[str, Any]) -> str | None:
     """The first key of a built-in model's header with an invalid value."""
     rows_sha256 = values.get("rows_sha256")
@@ -116,10 +131,10 @@ def _first_invalid_key(values: dict[str, Any]) -> str | None:
     return next((key for key, sound in allowed.items() if not sound), None)
 
 
-def not_exportable_reason(path: Path) -> str | None:
+def not_exportable_reason(path: Path, data: DataDirectory) -> str | None:
     """Why the network in a file cannot join an ensemble, according to its header; None if it can."""
     try:
-        read_architecture(path)
+        read_architecture(path, data)
     except EnsembleError as error:
         return str(error)
     return None
@@ -155,14 +170,23 @@ def check_code(data: DataDirectory, bundle: str | None, code_sha256: str) -> Pat
     return folder
 
 
-def check_model(path: Path, sha256: str) -> None:
-    """Raise `EnsembleError` unless the file is the one that the trial saved."""
+def check_model(path: Path, sha256: str, data: DataDirectory) -> None:
+    """Raise `EnsembleError` unless the file is the one that the trial saved. It is in the data directory then."""
+    _ensure(data, path)
     try:
         found = sha256_of(path)
     except OSError as error:
         raise EnsembleError(f"cannot read {display_path(path)}: {error.strerror}") from error
     if found != sha256:
         raise EnsembleError(f"{display_path(path)} is damaged: its SHA-256 differs from the recorded one")
+
+
+def _ensure(data: DataDirectory, path: Path) -> None:
+    """Fetch a file that is only in the object store. Raises `EnsembleError`."""
+    try:
+        artifact_requests.ensure(data, path)
+    except (FileStoreError, OSError) as error:
+        raise EnsembleError(f"cannot read {display_path(path)}: {error}") from error
 
 
 def _predictions_path(data: DataDirectory, trial: TrialFiles) -> Path:
@@ -181,6 +205,7 @@ def read_predictions(data: DataDirectory, trial: TrialFiles, split: Split) -> ND
             "select: top_k or trial_ids with a rule that needs no fit"
         )
     path = _predictions_path(data, trial)
+    _ensure(data, path)
     try:
         check_regular(path)
         with safe_open(path, framework="numpy") as file:

@@ -148,13 +148,13 @@ class VersionBuilder:
 
     def _architecture(self, trial: TrialFiles) -> Architecture:
         try:
-            return trial_artifacts.read_architecture(trial_artifacts.model_path(self._data, trial))
+            return trial_artifacts.read_architecture(trial_artifacts.model_path(self._data, trial), self._data)
         except EnsembleError as error:
             raise EnsembleError(f"trial {trial.trial_id}: {error}") from error
 
     def _check_files(self, trial: TrialFiles) -> None:
         """Raise `EnsembleError` unless weights and code are unchanged."""
-        trial_artifacts.check_model(trial_artifacts.model_path(self._data, trial), trial.model_sha256 or "")
+        trial_artifacts.check_model(trial_artifacts.model_path(self._data, trial), trial.model_sha256 or "", self._data)
         found = self._architecture(trial)
         if found.is_users:
             try:

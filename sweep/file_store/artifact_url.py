@@ -74,6 +74,11 @@ class ArtifactUrl:
         return filesystem, self.path
 
 
+def normalized(text: str) -> str:
+    """An `--artifact-url` as it is recorded. Raises `ServiceError`."""
+    return str(ArtifactUrl.parse(text))
+
+
 def load_credentials(file: Path) -> None:
     """Set the variables of `--artifact-credentials FILE` in this process: lines NAME=VALUE, and comments with #.
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
+from podium.sweep.runtime.layout import attempt_of_folder
 from podium.sweep.values.errors import BadRequestError
 
 MAX_KEY = 1024  # characters
@@ -53,3 +55,20 @@ def completes_checkpoint(key: str) -> bool:
     """Whether this file of an attempt makes one of its checkpoints valid."""
     match = _ATTEMPT.fullmatch(key)
     return match is not None and _COMPLETE.fullmatch(match["name"]) is not None
+
+
+def newest_checkpoint(keys: Iterable[str], before: int) -> list[str]:
+    """The keys of the newest complete checkpoint of a trial from an attempt before this one, in the order to fetch.
+
+    The file that makes a folder valid is the last.
+    """
+    by_attempt: dict[int, list[str]] = {}
+    for key in keys:
+        if is_checkpoint(key):
+            by_attempt.setdefault(attempt_of_folder(attempt_folder(key)[2])[0], []).append(key)
+    earlier = [
+        attempt for attempt, keys in by_attempt.items() if attempt < before and any(map(completes_checkpoint, keys))
+    ]
+    if not earlier:
+        return []
+    return sorted(by_attempt[max(earlier)], key=lambda key: (key.endswith("/podium.json"), key))

@@ -8,6 +8,5 @@ Modules:
     head_reports   Reports the state of a node to the head every few seconds, and measures the offset of its clock
     main           Entry point of the node agent: `python -P -m podium.sweep.node_agent.main FILE`, started by the
                    node's guardian
-    sent_files     Sends the files of one attempt to the head: its log and checkpoints while it runs, the others at its
-                   end
+    sent_files     Sends the files of one attempt: its log and checkpoints while it runs, the others at its end
 """

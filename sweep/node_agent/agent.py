@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from podium.sweep.file_store.direct_store import NodeFileStore
 from podium.sweep.file_store.head_store import HeadFileStore
 from podium.sweep.node_agent import sent_files
 from podium.sweep.node_agent.fetched_files import FetchedFiles
@@ -45,21 +46,24 @@ class NodeAgent:
 
     def __init__(
         self,
-        store: HeadFileStore,
+        head: HeadFileStore,
         data: DataDirectory,
         clock_offset_s: Callable[[], float | None],
         *,
+        store: NodeFileStore | None = None,
         check_interval_s: float = CHECK_INTERVAL_S,
     ) -> None:
         """The agent of a node.
 
         Args:
-            store: The files of the head.
+            head: The files of the head: logs, and without a `store` all others.
             data: The data directory of this node.
             clock_offset_s: Returns the time of the head minus the time of this node; None before it is known.
+            store: The files of attempts, without their logs.
             check_interval_s: Seconds between two checks of what an attempt has written.
         """
-        self._store = store
+        self._head = head
+        self._store = store = store or head
         self._data = data
         self._clock_offset_s = clock_offset_s
         self._check_interval_s = check_interval_s
@@ -110,7 +114,7 @@ class NodeAgent:
         folders = sorted({self._data.relative(path) for path in self._data.trials.glob("*/*/*")} | known)
         if not folders:
             return
-        answer = self._store.ask("POST", "attempts/over", json={"folders": folders}, patience_s=0.0)
+        answer = self._head.ask("POST", "attempts/over", json={"folders": folders}, patience_s=0.0)
         over = set(answer["over"])
         with self._lock:
             ended = [self._attempts.pop(key) for key, each in list(self._attempts.items()) if each.folder in over]
@@ -144,7 +148,9 @@ class NodeAgent:
         """Also after a restart of the agent, which does not know the attempts that run."""
         with self._lock:
             if assignment.key not in self._attempts:
-                sending = SentFiles(self._store, self._data, assignment, check_interval_s=self._check_interval_s)
+                sending = SentFiles(
+                    self._head, self._store, self._data, assignment, check_interval_s=self._check_interval_s
+                )
                 self._attempts[assignment.key] = sending
                 sending.start()
             return self._attempts[assignment.key]
@@ -160,7 +166,7 @@ class NodeAgent:
             used = _trial(self._data.relative(directory.root)) in self._used_trials()
             removed = None if used else self._moved(directory.root)
         if removed is not None:
-            finish(removal_steps([removed]))  # the head has everything
+            finish(removal_steps([removed]))  # everything has been sent
         if request.checkpoints:
             sent_files.remove_checkpoints(self._store, self._data, directory)
 
@@ -182,7 +188,7 @@ class NodeAgent:
         return target
 
     def _dataset_keys(self, sweep_id: int) -> list[str]:
-        answer = self._store.ask("POST", "datasets", json={"sweep_id": sweep_id}, patience_s=DATASET_S)
+        answer = self._head.ask("POST", "datasets", json={"sweep_id": sweep_id}, patience_s=DATASET_S)
         return [str(key) for key in answer["keys"]]
 
 

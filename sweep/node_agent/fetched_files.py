@@ -10,9 +10,9 @@ from typing import Any
 
 from podium.sweep.data.data_cache import get_or_build
 from podium.sweep.data.datasets import cache_folder
-from podium.sweep.file_store.file_keys import attempt_folder, completes_checkpoint, is_checkpoint
+from podium.sweep.file_store.file_keys import newest_checkpoint
 from podium.sweep.file_store.store_interface import FileStore
-from podium.sweep.runtime.layout import DataDirectory, attempt_of_folder
+from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.regular_files import sha256_of
 from podium.sweep.specfile import code_bundles
 from podium.sweep.values.assignment import Assignment
@@ -76,18 +76,7 @@ class FetchedFiles:
     def _fetch_checkpoints(self, assignment: Assignment) -> None:
         """Those of the newest attempt with a complete one. The file that makes a folder valid arrives last."""
         prefix = f"{Path(self._data.relative(Path(assignment.directory))).parent}/"
-        by_attempt: dict[int, list[str]] = {}
-        for stored in self._store.list(prefix):
-            if is_checkpoint(stored.key):
-                by_attempt.setdefault(attempt_of_folder(attempt_folder(stored.key)[2])[0], []).append(stored.key)
-        earlier = [
-            attempt
-            for attempt, keys in by_attempt.items()
-            if attempt < assignment.attempt and any(map(completes_checkpoint, keys))
-        ]
-        if not earlier:
-            return
-        for key in sorted(by_attempt[max(earlier)], key=lambda key: (key.endswith("/podium.json"), key)):
+        for key in newest_checkpoint((each.key for each in self._store.list(prefix)), assignment.attempt):
             path = self._data.root / key
             if not path.exists():  # the attempt ran on this node
                 self._store.get(key, path)

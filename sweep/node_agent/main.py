@@ -13,7 +13,10 @@ from pathlib import Path
 
 import httpx2
 
+from podium.sweep.file_store.artifact_url import ArtifactUrl, load_credentials
+from podium.sweep.file_store.direct_store import DirectFileStore
 from podium.sweep.file_store.head_store import TIMEOUT_S, HeadFileStore
+from podium.sweep.file_store.object_store import ObjectFileStore
 from podium.sweep.node_agent.agent import AgentServer, NodeAgent
 from podium.sweep.node_agent.head_reports import HeadReports
 from podium.sweep.runtime.certificate_pin import ssl_context
@@ -36,9 +39,9 @@ def main() -> None:
         timeout=TIMEOUT_S,
         trust_env=False,
     ) as client:
-        store = HeadFileStore(client)
-        reports = HeadReports(store, settings, lambda: agent.waiting)
-        agent = NodeAgent(store, settings.data, lambda: reports.clock_offset_s)
+        head = HeadFileStore(client)
+        reports = HeadReports(head, settings, lambda: agent.waiting)
+        agent = NodeAgent(head, settings.data, lambda: reports.clock_offset_s, store=_direct_store(head, settings))
         with AgentServer(settings.runtime.agent_socket, agent) as server:
             threading.Thread(target=server.serve_forever, name="slots", daemon=True).start()
             threading.Thread(target=agent.follow_leftovers, name="leftovers", daemon=True).start()
@@ -46,6 +49,15 @@ def main() -> None:
             server.shutdown()
             agent.close()
     sys.exit(status)
+
+
+def _direct_store(head: HeadFileStore, settings: NodeSettings) -> DirectFileStore | None:
+    """The object store of the service, with the credentials of this node; None without one."""
+    if not settings.artifact_url:
+        return None
+    if settings.artifact_credentials:
+        load_credentials(Path(settings.artifact_credentials))
+    return DirectFileStore(head, ObjectFileStore.open(ArtifactUrl.parse(settings.artifact_url)))
 
 
 if __name__ == "__main__":

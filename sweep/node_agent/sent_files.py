@@ -1,4 +1,7 @@
-"""Sends the files of one attempt to the head: its log and checkpoints while it runs, the others at its end; agent."""
+"""Sends the files of one attempt: its log and checkpoints while it runs, the others at its end; node agent.
+
+The log goes to the head, where it can be followed; the others to the head or to an object store.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from podium.sweep.file_store.direct_store import NodeFileStore
 from podium.sweep.file_store.file_keys import is_checkpoint
 from podium.sweep.file_store.head_store import HeadFileStore, never
 from podium.sweep.file_store.store_interface import FileStore
@@ -26,17 +30,19 @@ log = logging.getLogger("podium.node_agent")
 
 
 class SentFiles:
-    """The files of one attempt, and what the head has of them."""
+    """The files of one attempt, and what has been sent of them."""
 
     def __init__(
         self,
-        store: HeadFileStore,
+        head: HeadFileStore,
+        store: NodeFileStore,
         data: DataDirectory,
         assignment: Assignment,
         *,
         check_interval_s: float = CHECK_INTERVAL_S,
     ) -> None:
-        """`check_interval_s`: between two checks of what the attempt has written."""
+        """`store`: for all files but the log; `check_interval_s`: between two checks for new ones."""
+        self._head = head
         self._store = store
         self._data = data
         self._directory = AttemptDirectory(Path(assignment.directory))
@@ -107,7 +113,7 @@ class SentFiles:
         key = self._key(self._directory.log)
         while content := os.pread(self._log.fileno(), LOG_PART_BYTES, self._log_sent):
             patience_s = None if last else 0.0
-            self._log_sent = self._store.append_log(key, self._log_sent, content, patience_s=patience_s)
+            self._log_sent = self._head.append_log(key, self._log_sent, content, patience_s=patience_s)
 
     def _close_log(self) -> None:
         if self._log is not None:
@@ -137,7 +143,7 @@ class SentFiles:
                 yield path
 
     def _send(self, path: Path, stopped: Callable[[], bool] = never) -> None:
-        """Send a file unless the head has it. A link keeps its content if the trial replaces it meanwhile."""
+        """Send a file unless it was sent. A link keeps its content if the trial replaces it meanwhile."""
         key = self._key(path)
         link = self._data.outbox / secrets.token_hex(8)
         try:
@@ -158,7 +164,7 @@ class SentFiles:
 
 
 def remove_checkpoints(store: FileStore, data: DataDirectory, directory: AttemptDirectory) -> None:
-    """Remove the checkpoints of a trial that is over from the head. Raises `FileStoreError`."""
+    """Remove the checkpoints of a trial that is over from the store. Raises `FileStoreError`."""
     prefix = f"{Path(data.relative(directory.root)).parent}/"
     store.remove([stored.key for stored in store.list(prefix) if is_checkpoint(stored.key)])
 

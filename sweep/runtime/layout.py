@@ -92,6 +92,11 @@ class DataDirectory:
         return self.root / "ray-authority.key"
 
     @property
+    def artifact_store(self) -> Path:
+        """The object store that has files of attempts, if there is one; see `podium.sweep.file_store.store_record`."""
+        return self.root / "artifact-store.json"
+
+    @property
     def outbox(self) -> Path:
         """Of a node: files on their way to the head."""
         return self.root / "outbox"
@@ -287,6 +292,11 @@ class RuntimeDirectory:
     def agent_socket(self) -> Path:
         """Takes the requests of slots for files; see `podium.sweep.node_agent`."""
         return self.root / "agent.sock"
+
+    @property
+    def artifacts_socket(self) -> Path:
+        """Takes requests for files in the object store; see `podium.sweep.file_store.artifact_server`."""
+        return self.root / "artifacts.sock"
 
     def wake_socket(self, part: str) -> Path:
         """A datagram socket that notifies the component `part` of changes in the database."""

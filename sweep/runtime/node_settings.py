@@ -28,6 +28,8 @@ class NodeSettings:
     url: str = ""  # of the head's port for nodes; "": this node has the files of the head
     token: str = ""  # with the role node
     certificate: str = ""  # of that port (PEM)
+    artifact_url: str = ""  # object store for the files of attempts; "": the head
+    artifact_credentials: str = ""  # file with its credentials; "": in the environment
 
     @property
     def data(self) -> DataDirectory:

@@ -62,6 +62,8 @@ class ServiceSettings:
     cluster: str = ""  # address at which nodes on other machines reach the head; "": one machine
     node_port: int = NODE_PORT
     ray_tls: bool = False  # whether Ray encrypts its connections
+    artifact_url: str = ""  # object store for the files of attempts on nodes; "": the data directory
+    artifact_credentials: str = ""  # file with its credentials; "": in the environment
     proxies: tuple[
         str, ...
     ] = ()  # addresses of trusted reverse proxies, which terminate TLS and forward the client address

@@ -12,6 +12,10 @@ from pathlib import Path
 
 from podium.sweep.runtime.component_lifecycle import PARENT_PID
 
+# In the environment of the service, or of a node, whose trials do not get the credentials of the object store.
+WITHHOLD_CREDENTIALS = "PODIUM_WITHHOLD_CREDENTIALS"
+# The prefixes of the variables from which the packages of fsspec read them.
+STORE_CREDENTIALS = ("AWS_", "AZURE_", "FSSPEC_", "GOOGLE_")
 # Tokens of Podium, and of a Ray cluster of the user.
 _WITHHELD = ("PODIUM_", "RAY_AUTH_")
 # In a slot without `podium serve`, as in tests: all variables of Ray.
@@ -19,14 +23,15 @@ _WITHHELD_FROM_OWN = ("PODIUM_", "RAY_")
 
 
 def user_environment() -> dict[str, str]:
-    """The environment variables of `podium serve` without tokens.
+    """The environment variables of `podium serve` without tokens, and with an object store without its credentials.
 
     Raises `OSError` if `podium serve` has ended; this process then ends as well.
     """
     serve = os.environ.get(PARENT_PID)
+    credentials = STORE_CREDENTIALS if WITHHOLD_CREDENTIALS in os.environ else ()
     if serve is None:
-        return _without(os.environ.copy(), _WITHHELD_FROM_OWN)
-    return _without(_parsed(Path("/proc", serve, "environ").read_bytes()), _WITHHELD)
+        return _without(os.environ.copy(), (*_WITHHELD_FROM_OWN, *credentials))
+    return _without(_parsed(Path("/proc", serve, "environ").read_bytes()), (*_WITHHELD, *credentials))
 
 
 def _parsed(content: bytes) -> dict[str, str]:

@@ -14,18 +14,18 @@ from pathlib import Path
 
 from podium.sweep.runtime.incremental_removal import finish, removal_steps, unfinished
 from podium.sweep.runtime.layout import AttemptDirectory
-from podium.sweep.values.errors import DamagedError, DatabaseError, FencedError
+from podium.sweep.values.errors import DamagedError, DatabaseError, FencedError, FileStoreError
 
 SETTLE_S = 1.0  # after which the processes of a lost slot are gone too
 RETRY_S = 0.5
 MAX_RETRY_S = 60.0
-MAX_TRIES = 20  # while the database cannot be read or written; some 15 minutes
+MAX_TRIES = 20  # while the database or the object store cannot be used; some 15 minutes
 log = logging.getLogger("podium.cleanup")
 
 
 class CleanupThread:
-    """Runs one task after another. A task that fails because of the database is tried up to `max_tries` times, with
-    backoff.
+    """Runs one task after another. A task that fails because of the database or the object store is tried up to
+    `max_tries` times, with backoff.
     """
 
     def __init__(self, *, retry_s: float = RETRY_S, max_tries: int = MAX_TRIES) -> None:
@@ -59,7 +59,7 @@ class CleanupThread:
             self._due.discard(sweep_id)
             try:
                 done = apply(sweep_id)
-            except DatabaseError:
+            except (DatabaseError, FileStoreError):
                 self._due.add(sweep_id)  # retried later
                 raise
             if not done:
@@ -86,7 +86,7 @@ class CleanupThread:
             task()
         except (FencedError, DamagedError):
             log.exception("cannot remove files")
-        except DatabaseError as error:
+        except (DatabaseError, FileStoreError) as error:
             if tries == self._max_tries:
                 log.error("cannot remove files: %s; the next start of the service tries again", error)
                 return

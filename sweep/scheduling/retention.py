@@ -12,6 +12,7 @@ from pathlib import Path
 from podium.db.schema.engine import Database
 from podium.db.stores import retention_plan, scheduler_lease
 from podium.db.stores.retention_plan import RemovableFiles
+from podium.sweep.file_store import artifact_requests
 from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.incremental_removal import finish, removal_steps
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
@@ -104,7 +105,9 @@ class Retention:
             return
         place, directories = _PLACES[files], self._attempts(left)
         fail_point("retention.before-removal")
-        finish(removal_steps(place(directory) for each in left for directory in directories[each.trial_id]))
+        paths = [place(directory) for each in left for directory in directories[each.trial_id]]
+        finish(removal_steps(paths))
+        artifact_requests.remove(self._data, paths)
         done = [
             each for each in left if not any(_is_there(place(directory)) for directory in directories[each.trial_id])
         ]
@@ -127,7 +130,9 @@ class Retention:
             ranks = retention_plan.finished(connection, sweep_id, None if seen is None else {*seen.best, *new})
         others = [each for rank in ranks[1:] for each in rank]
         directories = [directory for attempts in self._attempts(others).values() for directory in attempts]
-        finish(removal_steps(path for each in directories for path in (each.checkpoint, each.checkpoint_folders)))
+        paths = [path for each in directories for path in (each.checkpoint, each.checkpoint_folders)]
+        finish(removal_steps(paths))
+        artifact_requests.remove(self._data, paths)
         self._checked[sweep_id] = _Checked(last, tuple(each.trial_id for rank in ranks[:1] for each in rank))
 
     def _attempts(self, left: list[RemovableFiles]) -> dict[int, list[AttemptDirectory]]:

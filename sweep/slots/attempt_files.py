@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Protocol
 
+from podium.sweep.file_store import artifact_requests
 from podium.sweep.protocol.agent_messages import (
     AgentRequest,
     FetchFiles,
@@ -19,8 +20,9 @@ from podium.sweep.protocol.agent_messages import (
     encode_request,
 )
 from podium.sweep.runtime.incremental_removal import finish, removal_steps
-from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
 from podium.sweep.values.assignment import Assignment
+from podium.sweep.values.errors import FileStoreError
 from podium.sweep.values.failure_causes import Cause
 
 AGENT_SOCKET = "PODIUM_NODE_AGENT"  # the path of the agent's socket, in the environment of all processes of a node
@@ -46,6 +48,9 @@ class AttemptFiles(Protocol):
     def is_local(self) -> bool:
         """Whether the files are where they belong, so that nothing is fetched or sent."""
 
+    def fetches(self, assignment: Assignment) -> bool:
+        """Whether something that an attempt needs may be missing here."""
+
     async def fetch(self, assignment: Assignment) -> None:
         """Fetch what an attempt needs. Raises `FilesError`."""
 
@@ -60,23 +65,41 @@ class AttemptFiles(Protocol):
 
 
 class LocalFiles:
-    """On the head, whose data directory has all files."""
+    """On the head, whose data directory has all files but those that nodes have sent to an object store."""
 
     clock_offset_s = 0.0
     is_local = True
 
+    def __init__(self, data: DataDirectory) -> None:
+        self._data = data
+
+    def fetches(self, assignment: Assignment) -> bool:
+        return assignment.attempt > 1 and self._data.artifact_store.exists()
+
     async def fetch(self, assignment: Assignment) -> None:
-        """Nothing is missing."""
+        """An earlier attempt may have run on a node."""
+        folder = Path(assignment.directory)
+        try:
+            await asyncio.to_thread(artifact_requests.ensure_checkpoints, self._data, folder, assignment.attempt)
+        except (FileStoreError, OSError) as error:
+            raise FilesError(f"the checkpoint of an earlier attempt cannot be fetched: {error}") from error
 
     async def send(self, assignment: Assignment, *, checkpoints: bool) -> None:
         """Everything is in place."""
 
     def has_files(self, assignment: Assignment, *, checkpoints: bool) -> bool:
-        return checkpoints and bool(_checkpoints(assignment))
+        return checkpoints and (bool(_checkpoints(assignment)) or self.fetches(assignment))
 
     async def remove(self, assignment: Assignment, *, checkpoints: bool) -> None:
-        if checkpoints:
-            await asyncio.to_thread(finish, removal_steps(_checkpoints(assignment)))
+        if not checkpoints:
+            return
+        await asyncio.to_thread(finish, removal_steps(_checkpoints(assignment)))
+        if self.fetches(assignment):  # earlier attempts may have run on nodes
+            folder = Path(assignment.directory)
+            try:
+                await asyncio.to_thread(artifact_requests.remove_checkpoints, self._data, folder)
+            except (FileStoreError, OSError) as error:
+                raise FilesError(str(error)) from error
 
 
 class AgentFiles:
@@ -91,6 +114,9 @@ class AgentFiles:
         self._socket = socket
         self._fetch_s, self._send_s, self._retry_s = fetch_s, send_s, retry_s
         self.clock_offset_s = 0.0
+
+    def fetches(self, assignment: Assignment) -> bool:
+        return True
 
     async def fetch(self, assignment: Assignment) -> None:
         await self._ask(FetchFiles(assignment), self._fetch_s)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from podium.sweep.runtime.node_settings import NodeSettings
 from podium.sweep.runtime.process_title import name_process
+from podium.sweep.runtime.user_environment import WITHHOLD_CREDENTIALS
 from podium.sweep.slots.attempt_files import AGENT_SOCKET
 from podium.sweep.slots.ray_component import guard
 from podium.sweep.slots.ray_slot_actor import NODE_ROOT
@@ -22,6 +23,8 @@ def main() -> None:
     name_process("podium-guardian")
     settings = NodeSettings.load(Path(sys.argv[1]))
     os.environ[NODE_ROOT] = settings.data_dir
+    if settings.artifact_url:
+        os.environ[WITHHOLD_CREDENTIALS] = "1"
     agent = ""
     if settings.url:
         agent = "podium.sweep.node_agent.main"

@@ -34,7 +34,7 @@ from podium.sweep.runtime import memory_and_disk_usage
 from podium.sweep.runtime.disk_full_cause import ON_DATA_DISK
 from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.incremental_removal import advance, finish, removal_steps, unfinished
-from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
 from podium.sweep.slots import attempt_end
 from podium.sweep.slots.attempt_files import AttemptFiles, FilesError, LocalFiles
 from podium.sweep.slots.attempt_limits import FORK_SERVER_S, AttemptLimits
@@ -89,7 +89,7 @@ class Slot:
         self._name = name
         self._device = device
         self._root = root
-        self._files: AttemptFiles = files or LocalFiles()
+        self._files: AttemptFiles = files or LocalFiles(DataDirectory(root))
         self._fetching: _Fetching | None = None
         self._ended: dict[int, _EndedAttempt] = {}  # by the number of the event
         self._changes = Changes()
@@ -215,12 +215,12 @@ class Slot:
     # The attempt.
 
     async def _begin(self, assignment: Assignment) -> None:
-        """Start an attempt; on another machine than the head in the background, when its files have arrived."""
+        """Start an attempt; if files may be missing here, in the background, when they have arrived."""
         key = assignment.key
         if self._key is not None:
             if self._key != key:
                 self._refuse(key, f"slot {self._name} is busy with trial {self._key.trial_id}")
-        elif self._files.is_local:
+        elif not self._files.fetches(assignment):
             await self._start(assignment)
         else:
             self._fetching = _Fetching(assignment, self._spawn(self._fetch_and_start(assignment)))
@@ -320,7 +320,7 @@ class Slot:
             return Ended(key=ended.key, started_at=ended.started_at, ended_at=time.time(), pid=ended.pid, **outcome)
         except Exception as error:  # noqa: BLE001 - without an end, the slot would be busy forever
             reason, _ = _reason_and_cause(error)
-            message = f"the files of the attempt could not be sent to the head: {reason}"
+            message = f"the files of the attempt could not be sent: {reason}"
             return replace(
                 attempt_end.failed(ended.key, ended.started_at, message), pid=ended.pid, log_tail=ended.log_tail
             )

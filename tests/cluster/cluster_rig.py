@@ -47,7 +47,9 @@ class Attempt(NamedTuple):
 class Cluster:
     """A service on the machine `head`, and the nodes that have joined it."""
 
-    def __init__(self, network: Network, folder: Path, *, head_slots: int, ray_tls: bool = False) -> None:
+    def __init__(
+        self, network: Network, folder: Path, *, head_slots: int, ray_tls: bool = False, artifact_url: str = ""
+    ) -> None:
         self.head = network.add("head")
         self.data = DataDirectory(folder / "data")
         self._network = network
@@ -60,6 +62,7 @@ class Cluster:
             devices=DevicePlan("cpu", head_slots),
             cluster=self.head.address,
             ray_tls=ray_tls,
+            artifact_url=artifact_url,
         )
         self._log_file = folder / "serve.log"
         self._log = self._log_file.open("wb")
@@ -181,11 +184,19 @@ class Cluster:
         """The state of a sweep."""
         return str(self.rows("SELECT state FROM sweeps WHERE id = :sweep", sweep=sweep_id)[0][0])
 
+    def machine(self, name: str) -> Machine:
+        """A new machine that is no node."""
+        return self._network.add(name)
+
     def command(self, *arguments: str) -> Any:
         """Run `podium ARGUMENTS...` on the head; its JSON."""
+        return json.loads(self.say(*arguments))
+
+    def say(self, *arguments: str) -> str:
+        """Run `podium ARGUMENTS...` on the head; what it prints."""
         command = [*PODIUM, *arguments, "--data-dir", str(self.data.root)]
         process = self.head.start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         said, complaint = process.communicate(timeout=60)
         if process.returncode != 0:
             raise AssertionError(f"podium {' '.join(arguments)}: {complaint}")
-        return json.loads(said)
+        return str(said)

@@ -24,6 +24,10 @@ def join(
     address: Annotated[
         str, typer.Option(help="of this machine, for the head; default: the one from which it reaches the head")
     ] = "",
+    artifact_credentials: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="of the service's object store, NAME=VALUE; default: the environment"),
+    ] = None,
     data_dir: Annotated[
         Path, typer.Option("--data-dir", envvar="PODIUM_NODE_DATA_DIR", help="for code, data and running trials")
     ] = Path("podium-node-data"),
@@ -44,6 +48,7 @@ def join(
             cpus=plan.cpu_slots,
             gpus=found.count if found.kind == "gpu" else 0,
             address=address,
+            artifact_credentials=None if artifact_credentials is None else artifact_credentials.absolute(),
         ),
         lambda line: print(line, file=sys.stderr, flush=True),
     )

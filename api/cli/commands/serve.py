@@ -39,6 +39,14 @@ def serve(
     ray_tls: Annotated[
         bool, typer.Option("--ray-tls", help="with --cluster: encrypt Ray's connections between the machines")
     ] = False,
+    artifact_url: Annotated[
+        str,
+        typer.Option(metavar="URL", help="object store for the files of nodes: s3://, gs://, az:// or file://"),
+    ] = "",
+    artifact_credentials: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="with its credentials as NAME=VALUE; default: the environment"),
+    ] = None,
     allowed_host: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="another host name under which clients reach the service; repeatable"),
@@ -59,6 +67,8 @@ def serve(
             lazy.listen_policy.check_cluster(cluster)
         elif ray_tls:
             raise ServiceError("--ray-tls: give --cluster ADDRESS as well; on one machine Ray listens on loopback only")
+        if artifact_url:
+            artifact_url = lazy.artifact_url.normalized(artifact_url)
     except ServiceError as error:
         raise typer.BadParameter(str(error)) from error
     data = DataDirectory(data_dir.absolute())
@@ -80,6 +90,8 @@ def serve(
         devices=plan,
         cluster=cluster,
         ray_tls=ray_tls,
+        artifact_url=artifact_url,
+        artifact_credentials="" if artifact_credentials is None else str(artifact_credentials.absolute()),
         allowed_hosts=lazy.listen_policy.names_of(host, names),
         tls_cert="" if tls_cert is None else str(tls_cert.absolute()),
         tls_key="" if tls_key is None else str(tls_key.absolute()),

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from podium.api.serve import startup as startup
     from podium.api.serve.service_lock import service_locked as service_locked
     from podium.sweep.data import datasets as datasets
+    from podium.sweep.file_store import artifact_url as artifact_url
     from podium.sweep.runtime import service_settings as service_settings
     from podium.sweep.runtime.device_detection import local_devices as local_devices
     from podium.sweep.runtime.process_trees import die_with_parent as die_with_parent
@@ -58,6 +59,7 @@ _MODULES = {
     "ports": "podium.api.serve",
     "startup": "podium.api.serve",
     "datasets": "podium.sweep.data",
+    "artifact_url": "podium.sweep.file_store",
     "service_settings": "podium.sweep.runtime",
     "random_configurations": "podium.sweep.specfile",
     "spec_summary": "podium.sweep.specfile",

@@ -16,6 +16,7 @@ from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext
 from podium.db.queries import trial_artifact_rows, trial_attempts
 from podium.db.stores import trial_reader
+from podium.sweep.file_store import artifact_requests
 from podium.sweep.runtime.layout import ARTIFACTS, AttemptDirectory
 from podium.sweep.runtime.regular_files import open_regular_in
 from podium.sweep.values.errors import NotFoundError
@@ -47,7 +48,7 @@ def download_log(
 
 @router.get("/{trial_id}/files/{name:path}", dependencies=[viewer], response_class=StreamingResponse)
 def download_file(trial_id: RowId, name: str, service: ServiceContext = context) -> StreamingResponse:
-    """A file of a trial: its model, its predictions, or `artifacts/NAME`."""
+    """A file of a trial: its model, its predictions, or `artifacts/NAME`. 503 if its object store fails."""
     with service.database.read() as connection:
         row = trial_reader.get(connection, trial_id)
         artifacts = {each.name: each for each in trial_artifact_rows.artifacts_of(connection, trial_id)}
@@ -58,6 +59,7 @@ def download_file(trial_id: RowId, name: str, service: ServiceContext = context)
     file = artifacts[name]
     folder = service.settings.data.attempt(row.sweep_id, row.number, file.attempt, file.nonce)
     missing = f"{name} of trial {trial_id} is missing from the disk"
+    artifact_requests.ensure(service.settings.data, folder / name)
     saved_as = f"sweep-{row.sweep_id}-trial-{row.number}-{name.rpartition('/')[2]}"
     return _download(folder, name, saved_as=saved_as, media_type="application/octet-stream", missing=missing)
 

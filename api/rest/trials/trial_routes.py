@@ -180,5 +180,5 @@ def _unfit(service: ServiceContext, row: TrialRow, artifacts: list[ArtifactRow])
         folder = service.settings.data.attempt(row.sweep_id, row.number, artifact.attempt, artifact.nonce)
         model = AttemptDirectory(folder).model
         if artifact.name == model.name and artifact.removed is None:
-            return trial_artifacts.not_exportable_reason(model)
+            return trial_artifacts.not_exportable_reason(model, service.settings.data)
     return None

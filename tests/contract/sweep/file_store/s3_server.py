@@ -42,7 +42,7 @@ def s3_bucket() -> Iterator[str]:
     finally:
         for name, value in before.items():
             if value is None:
-                del os.environ[name]
+                os.environ.pop(name, None)
             else:
                 os.environ[name] = value
 

@@ -15,6 +15,7 @@ from starlette.testclient import TestClient
 
 from podium.db.access.tokens import Role
 from podium.sweep.file_store.artifact_url import ArtifactUrl
+from podium.sweep.file_store.direct_store import DirectFileStore
 from podium.sweep.file_store.head_store import HeadFileStore
 from podium.sweep.file_store.local_store import LocalFileStore
 from podium.sweep.file_store.object_store import ObjectFileStore
@@ -43,7 +44,7 @@ class Stored:
         return self.service.data.relative(self.service.data.attempt(self.sweep_id, 0, 1, nonce(0))) + f"/{name}"
 
 
-@pytest.fixture(params=["local", "head", "file", "memory", "s3"])
+@pytest.fixture(params=["local", "head", "file", "direct", "memory", "s3"])
 def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stored]:
     service = ServiceRig(tmp_path / "head")
     sweep_id = service.sweep()
@@ -56,16 +57,18 @@ def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stored]:
 def _store(name: str, service: ServiceRig, folder: Path, stack: contextlib.ExitStack) -> FileStore:
     if name == "local":
         return LocalFileStore(service.data.root)
+    client: TestClient = service.client(Role.NODE, service.node_service())
+    head = HeadFileStore(client, part_bytes=PART_BYTES, patience_s=0.0)
     if name == "head":
-        client: TestClient = service.client(Role.NODE, service.node_service())
-        return HeadFileStore(client, part_bytes=PART_BYTES, patience_s=0.0)
+        return head
     if name == "memory":
         memory = fsspec.filesystem("memory")
         root = f"/{folder.name}-{secrets.token_hex(4)}"
         stack.callback(lambda: memory.rm(root, recursive=True) if memory.exists(root) else None)
         return ObjectFileStore(memory, root, name="memory://", patience_s=0.0)
     url = ArtifactUrl.parse(stack.enter_context(s3_bucket()) if name == "s3" else f"file://{folder}/objects")
-    return ObjectFileStore.open(url, patience_s=0.0)
+    objects = ObjectFileStore.open(url, patience_s=0.0)
+    return DirectFileStore(head, objects) if name == "direct" else objects
 
 
 def written(path: Path, content: bytes) -> tuple[Path, str]:
@@ -169,7 +172,7 @@ def test_prefix_of_no_trial_is_refused(stored: Stored) -> None:
 
 
 def test_link_out_of_the_data_directory_is_refused(stored: Stored, tmp_path: Path) -> None:
-    if isinstance(stored.store, ObjectFileStore):
+    if isinstance(stored.store, ObjectFileStore | DirectFileStore):
         pytest.skip("trials cannot make links in an object store")
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "secret").write_text("secret")

@@ -47,7 +47,7 @@ def test_others_than_nodes_are_refused(service: ServiceRig, role: Role | None) -
     for method, path in (
         ("GET", "files?prefix=trials/1/0/"), ("GET", "files/trials/1/0/1/log"), ("PUT", "files/trials/1/0/1/log"),
         ("PUT", "logs/trials/1/0/1/log"), ("POST", "files/remove"), ("POST", "datasets"), ("POST", "join"),
-        ("POST", "reports"), ("POST", "attempts/over"),
+        ("POST", "reports"), ("POST", "attempts/over"), ("POST", "files/permission"),
     ):  # fmt: skip
         assert_problem(client.request(method, f"/internal/v1/{path}"), 401 if role is None else 403)
 
@@ -142,3 +142,16 @@ def test_only_checkpoints_can_be_removed(service: ServiceRig, node: TestClient) 
     answer = node.post("/internal/v1/files/remove", json={"keys": [key_of(service, sweep_id, 0)]})
     assert "belongs to no checkpoint" in assert_problem(answer, 400)["detail"]
     assert (service.data.root / key_of(service, sweep_id, 0)).exists()
+
+
+def test_file_of_an_attempt_that_is_over_may_not_be_written_to_the_object_store(
+    service: ServiceRig, node: TestClient
+) -> None:
+    sweep_id = service.sweep()
+    service.trial(sweep_id, 0, None, model=False, device="b:cpu-0")
+    service.trial(sweep_id, 1, 0.5, model=False, device="b:cpu-0")
+    path = "/internal/v1/files/permission"
+    assert node.post(path, json={"key": key_of(service, sweep_id, 0)}).status_code == 200
+    assert_problem(node.post(path, json={"key": key_of(service, sweep_id, 1)}), 409, "is over")
+    assert_problem(node.post(path, json={"key": key_of(service, sweep_id, 7)}), 503, "not recorded")
+    assert_problem(node.post(path, json={"key": "admin.token"}), 400, "not the key")

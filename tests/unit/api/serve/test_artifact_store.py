@@ -1,0 +1,70 @@
+"""The object store of a service at its start: what is refused, and what is recorded."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from podium.api.serve import artifact_store
+from podium.sweep.file_store.store_check import MARK, StoreCheck, check
+from podium.sweep.file_store.store_record import StoreRecord, recorded
+from podium.sweep.runtime.service_settings import ServiceSettings
+from podium.sweep.values.errors import PodiumError, ServiceError
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> ServiceSettings:
+    (tmp_path / "data").mkdir()
+    return ServiceSettings(str(tmp_path / "data"), str(tmp_path / "run"), cluster="10.0.0.5")
+
+
+def test_store_is_recorded_and_marked(settings: ServiceSettings, tmp_path: Path) -> None:
+    url = f"file://{tmp_path}/objects"
+    with_store = replace(settings, artifact_url=url)
+    for _ in range(2):  # a restart
+        artifact_store.prepare(with_store)
+    record = recorded(settings.data)
+    assert record is not None and record.url == url
+    assert (tmp_path / "objects" / MARK).read_text() == record.store_id
+    assert [path.name for path in (tmp_path / "objects").rglob("*")] == [MARK], "no trace of the check"
+
+
+def test_start_without_the_store_that_has_the_files_is_refused(settings: ServiceSettings) -> None:
+    StoreRecord("s3://bucket/x", "id", "").save(settings.data)
+    for other in ("", "s3://bucket/y"):
+        with pytest.raises(ServiceError, match="--artifact-url s3://bucket/x"):
+            artifact_store.prepare(replace(settings, artifact_url=other))
+
+
+def test_store_without_a_cluster_is_refused(settings: ServiceSettings) -> None:
+    with pytest.raises(ServiceError, match="needs --cluster"):
+        artifact_store.prepare(replace(settings, artifact_url="file:///x", cluster=""))
+    assert recorded(settings.data) is None
+
+
+def test_store_that_cannot_be_written_is_refused(settings: ServiceSettings, tmp_path: Path) -> None:
+    (tmp_path / "objects").write_text("a file")
+    with pytest.raises(ServiceError, match="objects: cannot list"):
+        artifact_store.prepare(replace(settings, artifact_url=f"file://{tmp_path}/objects"))
+    assert recorded(settings.data) is None
+
+
+def test_folder_of_another_service_is_refused(tmp_path: Path) -> None:
+    url = f"file://{tmp_path}/objects"
+    check(StoreCheck(url, "", "first", is_head=True))
+    with pytest.raises(PodiumError, match="another service"):
+        check(StoreCheck(url, "", "second", is_head=True))
+    check(StoreCheck(url, "", "first", is_head=False))
+
+
+def test_node_that_reaches_another_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(PodiumError, match="not the folder of the head"):
+        check(StoreCheck(f"file://{tmp_path}/elsewhere", "", "first", is_head=False))
+    assert not (tmp_path / "elsewhere" / MARK).exists()
+
+
+def test_check_says_which_package_is_missing() -> None:
+    with pytest.raises(ServiceError, match=r"podium\[gcs\]"):
+        StoreCheck("gs://bucket/x", "", "id", is_head=True).run()
