@@ -6,7 +6,7 @@ import ssl
 from pathlib import Path
 from typing import NamedTuple
 
-from podium.ensemble.worker.tls_message_server import TlsListening
+from podium.ensemble.worker.control_messages import TlsListening
 from podium.sweep.runtime import cluster_certificates
 from podium.sweep.runtime.certificate_pin import connecting_context, fingerprint, read_certificate
 

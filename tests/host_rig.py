@@ -6,7 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from podium.db.stores import ensemble_reader, ensemble_writer
+from podium.db.stores import ensemble_reader, ensemble_writer, nodes
 from podium.db.stores.ensemble_reader import EnsembleRow
 from podium.db.stores.replicas import ReplicaRow
 from podium.ensemble.host.host_loop import HostLoop
@@ -17,6 +17,7 @@ from podium.sweep.lifecycle.recorded_changes import DeviceChanged
 from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.errors import EnsembleError
 from tests.fakes import FakeClock
+from tests.node_reports import node_report
 from tests.service_rig import AT, ServiceRig, new_version
 
 
@@ -107,6 +108,11 @@ class HostRig:
             device_id, kind, int(position), node_name or "node", visible, None, 99, DeviceState(state), reason, AT
         )
         self.service.commit(changed)
+
+    def node(self, name: str) -> None:
+        """The report of a node that starts members."""
+        with self.service.database.write() as connection:
+            nodes.record_report(connection, node_report(name), AT)
 
     def build(self, **options: Any) -> EnsembleRow:
         """Create an ensemble of all trials, before the host has seen it."""

@@ -12,7 +12,7 @@ from typing import cast
 
 from podium.ensemble.protocol.framing import framed
 from podium.ensemble.protocol.tls_endpoint import HEARTBEAT, HeartbeatReader
-from podium.ensemble.worker.tls_message_server import TlsListening
+from podium.ensemble.worker.control_messages import TlsListening
 from podium.sweep.runtime.certificate_pin import listening_context
 
 OnMessage = Callable[[int, list[bytes]], None]

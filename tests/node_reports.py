@@ -20,6 +20,8 @@ _REPORT = NodeReport(
     cache_bytes=3 << 30,
     clock_offset_s=0.01,
     uploads_waiting=0,
+    member_port=8400,
+    certificate="0a" * 32,
 )
 
 

@@ -32,7 +32,7 @@ from podium.sweep.runtime.certificate_pin import fetch_certificate, ssl_context
 from podium.sweep.runtime.component_lifecycle import PARENT_PID
 from podium.sweep.runtime.filesystem_type import refuse_network
 from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
-from podium.sweep.runtime.node_settings import LEAVE, REFUSED, NodeSettings
+from podium.sweep.runtime.node_settings import LEAVE, MEMBER_PORTS, REFUSED, NodeSettings
 from podium.sweep.runtime.package_versions import versions
 from podium.sweep.runtime.service_settings import NODE_PORT
 from podium.sweep.slots import ray_connection_settings
@@ -58,6 +58,7 @@ class NodeOptions:
     gpus: int | None
     artifact_credentials: Path | None = None  # None: in the environment
     address: str = ""  # "": the one from which this machine reaches the head
+    member_ports: tuple[int, int] = MEMBER_PORTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +158,7 @@ def _join(
         certificate=pem,
         artifact_url=artifact_url,
         artifact_credentials=credentials,
+        member_ports=options.member_ports,
     )
     settings.save()
     return settings

@@ -96,6 +96,12 @@ def forget(connection: Connection, name: str, at: float) -> None:
     _add_event(connection, "left", name, at)
 
 
+def for_members(connection: Connection) -> dict[str, tuple[str, int, str]]:
+    """Address, port and fingerprint of the agents that start members of ensembles, by the names of their nodes."""
+    rows = connection.execute(select(table).where(table.c.member_port > 0, table.c.leaving.is_(False)))
+    return {row.name: (row.address, row.member_port, row.certificate) for row in rows}
+
+
 def all_of(connection: Connection) -> list[NodeRow]:
     """All nodes by name, with their devices."""
     rows = connection.execute(select(table).order_by(table.c.name)).all()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from podium.ensemble.worker.control_messages import Phase, WorkerAssignment
+from podium.sweep.values.device import node_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,11 @@ class WorkerConfig:
     node: str
     visible: str
 
+    @property
+    def node_name(self) -> str:
+        """The name of the node that it runs on; "" for the head."""
+        return node_name(self.device_ids[0])
+
 
 @dataclass(frozen=True, slots=True)
 class WorkerStatus:
@@ -28,6 +34,7 @@ class WorkerStatus:
     pid: int | None = None  # once it is ready
     plan: Mapping[str, Any] = field(default_factory=dict)  # once it is ready: the execution plans of an in-graph worker
     unresponsive_s: float = 0.0  # how long a health check has been unanswered
+    endpoint: str = ""  # once it is ready
 
 
 class WorkerHandle(Protocol):

@@ -9,13 +9,17 @@ import signal
 import sys
 
 from podium.db.schema.engine import Database
+from podium.db.stores import nodes
 from podium.ensemble.building.version_building import VersionBuilder
 from podium.ensemble.host.background_thread import BackgroundThread
 from podium.ensemble.host.evaluation_queue import EvaluationQueue
 from podium.ensemble.host.evaluator import Evaluator
 from podium.ensemble.host.host_loop import HostLoop
+from podium.ensemble.host.launcher_interface import WorkerLauncher
+from podium.ensemble.host.node_worker_launcher import AgentAddress, ClusterWorkerLauncher
 from podium.ensemble.host.sweep_ensemble_builder import SweepEnsembleBuilder
 from podium.ensemble.host.worker_launcher import TemplateWorkerLauncher
+from podium.sweep.runtime.certificate_pin import connecting_context
 from podium.sweep.runtime.clock import SystemClock
 from podium.sweep.runtime.component_lifecycle import on_wake, report_ready, start_component
 from podium.sweep.runtime.service_settings import ServiceSettings
@@ -26,7 +30,7 @@ def run(settings: ServiceSettings) -> None:
     """Run until SIGTERM; the workers keep running for the next host. Raises `PodiumError`."""
     database = Database(settings.data.database)
     clock = SystemClock()
-    launcher = TemplateWorkerLauncher(settings.runtime, settings.data.logs / "members.log")
+    launcher = _launcher(settings, database)
     host = HostLoop(settings, database, launcher, clock)
     evaluation_queue = EvaluationQueue(settings, database, Evaluator(settings), clock)
     sweep_ensembles = SweepEnsembleBuilder(database, VersionBuilder(settings.data), settings.data, clock)
@@ -43,6 +47,19 @@ def run(settings: ServiceSettings) -> None:
     host.run()
     background.stop()
     database.close()
+
+
+def _launcher(settings: ServiceSettings, database: Database) -> WorkerLauncher:
+    local = TemplateWorkerLauncher(settings.runtime, settings.data.logs / "members.log")
+    if not settings.cluster:
+        return local
+
+    def agents() -> dict[str, AgentAddress]:
+        with database.read() as connection:
+            return {name: AgentAddress(*found) for name, found in nodes.for_members(connection).items()}
+
+    context = connecting_context(settings.data.cluster_certificate, settings.data.cluster_key)
+    return ClusterWorkerLauncher(local, agents, context)
 
 
 def main() -> None:

@@ -29,6 +29,7 @@ class DeviceOccupancy:
     runs_trial: bool = False
     reserved: bool = False  # the scheduler places no more trials on it
     usable: bool = True
+    siblings: int = 0  # members of the same ensemble on its machine
 
     @property
     def free_of_trials(self) -> bool:
@@ -39,15 +40,23 @@ class DeviceOccupancy:
 def place_shared(places: Sequence[DeviceOccupancy], member_ids: Sequence[int]) -> list[DeviceOccupancy]:
     """A device for each member of one process, next to trials; empty if there is no device.
 
-    Prefers the device with the fewest members, then the first in order. A device that is dedicated, or holds a replica
-    of the same member, is used only if all are or do.
+    Prefers a machine without members of the ensemble, then the device with the fewest members, then the first in order.
+    A device that is dedicated, or holds a replica of the same member, is used only if all are or do.
     """
-    return _spread(places, member_ids, lambda place, holds, load: (place.dedicated, holds, load))
+    return _spread(
+        places,
+        member_ids,
+        lambda place, holds, load: (place.dedicated, holds, place.siblings > 0, load, place.siblings),
+    )
 
 
 def place_dedicated(places: Sequence[DeviceOccupancy], member_ids: Sequence[int]) -> list[DeviceOccupancy]:
-    """The same for dedicated members: prefers the emptiest device, then one without a trial."""
-    return _spread(places, member_ids, lambda place, holds, load: (holds, load, place.dedicated, place.runs_trial))
+    """The same for dedicated members: prefers the emptiest device, then another machine, then one without a trial."""
+    return _spread(
+        places,
+        member_ids,
+        lambda place, holds, load: (holds, load, place.siblings, place.dedicated, place.runs_trial),
+    )
 
 
 def _spread(places: Sequence[DeviceOccupancy], member_ids: Sequence[int], rank: _Rank) -> list[DeviceOccupancy]:

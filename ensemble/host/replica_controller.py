@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import logging
 import random
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
 
 from podium.db.schema.engine import Database
-from podium.db.stores import devices, ensemble_reader, ensemble_writer, replicas
+from podium.db.stores import devices, ensemble_reader, ensemble_writer, nodes, replicas
 from podium.ensemble.building.trial_artifacts import model_path
 from podium.ensemble.host import member_placement
 from podium.ensemble.host.launcher_interface import WorkerConfig, WorkerHandle, WorkerLauncher, WorkerStatus
@@ -25,8 +27,9 @@ from podium.ensemble.worker.control_messages import Phase, WorkerAssignment
 from podium.ensemble.worker.network_interface import ModelFile
 from podium.sweep.runtime.clock import Clock
 from podium.sweep.runtime.component_lifecycle import wake_component
+from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.service_settings import ServiceSettings, available_cores
-from podium.sweep.values.device import is_remote
+from podium.sweep.values.device import node_name
 from podium.sweep.values.device_state import USABLE_DEVICE_STATES, DeviceState
 from podium.sweep.values.errors import DatabaseError, EnsembleError
 
@@ -118,7 +121,7 @@ class ReplicaController:
             return False
         chosen = self._choose(spec)
         if not chosen:
-            return self._wait(spec, "no device of this machine is ready", [None] * len(spec.replicas))
+            return self._wait(spec, _no_device(spec), [None] * len(spec.replicas))
         busy = dict.fromkeys(device.device_id for device in chosen if not device.free_of_trials)
         if spec.version.placement is Placement.DEDICATED and busy:
             return self._reserve(spec, chosen, f"waiting for {', '.join(busy)} to be free of trials")
@@ -169,12 +172,14 @@ class ReplicaController:
     def _config(self, spec: ReplicaSpec, chosen: Sequence[DeviceOccupancy], epoch: int) -> WorkerConfig:
         version = spec.version
         visible = list(dict.fromkeys(device.visible for device in chosen if device.visible))
+        node = node_name(chosen[0].device_id)
+        data = self._settings.data
         files = tuple(
             ModelFile(
-                path=str(model_path(self._settings.data, member.files)),
+                path=_path_for(data, model_path(data, member.files), node),
                 sha256=member.files.model_sha256 or "",
                 device_index=visible.index(device.visible) if device.visible else 0,
-                data_dir=str(self._settings.data.root),
+                data_dir=str(data.root),
             )
             for member, device in zip(spec.members, chosen, strict=True)
         )
@@ -183,7 +188,7 @@ class ReplicaController:
             name=spec.name(epoch),
             files=files,
             in_graph=version.mode is Mode.IN_GRAPH,
-            endpoint=unix_endpoint(self._settings.runtime.replica_socket(spec.replicas[0].id, epoch)),
+            endpoint=self._endpoint(spec, epoch, node),
             epoch=epoch,
             features=version.features,
             combination=version.combination.to_json(),
@@ -194,21 +199,35 @@ class ReplicaController:
             assignment, tuple(device.device_id for device in chosen), node=chosen[0].node, visible=",".join(visible)
         )
 
-    def _occupancy(self, spec: ReplicaSpec) -> list[DeviceOccupancy]:
-        """The devices of this machine, with the members on them other than those of this replica.
+    def _endpoint(self, spec: ReplicaSpec, epoch: int, node: str) -> str:
+        """On another machine, the worker chooses a port and reports the endpoint when it is ready."""
+        if node:
+            return f"on {node}"
+        return unix_endpoint(self._settings.runtime.replica_socket(spec.replicas[0].id, epoch))
 
-        Sockets and model files of members are local, so they cannot run on other nodes.
+    def _occupancy(self, spec: ReplicaSpec) -> list[DeviceOccupancy]:
+        """The devices that may hold the members, with the members on them other than those of this replica.
+
+        In-graph, these are the devices of this machine: one process needs all of them.
         """
+        in_graph = spec.version.mode is Mode.IN_GRAPH
+        siblings = {member.id for member in spec.version.members}
         own = {replica.id for replica in spec.replicas}
         member_ids: dict[str | None, list[int]] = {}
         with self._database.read() as connection:
-            found = [device for device in devices.all_of(connection) if not is_remote(device.id)]
+            hosts = {"", *(() if in_graph else nodes.for_members(connection))}
+            found = [device for device in devices.all_of(connection) if node_name(device.id) in hosts]
             dedicated = replicas.dedicated(connection)
             for row in ensemble_reader.wanted(connection):
                 for member in [member for version in row.versions.values() for member in version.members]:
                     for replica in member.replicas:
                         if replica.state in HOLDING_STATES and replica.id not in own:
                             member_ids.setdefault(replica.device_id, []).append(member.id)
+        by_node: Counter[str] = Counter()
+        for device_id, ids in member_ids.items():
+            if device_id is None:
+                continue
+            by_node[node_name(device_id)] += sum(member_id in siblings for member_id in ids)
         return [
             DeviceOccupancy(
                 device_id=device.id,
@@ -220,6 +239,7 @@ class ReplicaController:
                 runs_trial=device.trial_id is not None,
                 reserved=device.state is DeviceState.DEDICATED,
                 usable=device.state in USABLE_DEVICE_STATES | {DeviceState.DEDICATED},
+                siblings=by_node[node_name(device.id)],
             )
             for device in found
         ]
@@ -257,7 +277,8 @@ class ReplicaController:
             return False
         with self._database.write() as connection:
             for replica, sharing in zip(spec.replicas, live.sharing, strict=True):
-                replicas.change(connection, replica.id, MemberState.READY, sharing, pid=status.pid)
+                listens = {"endpoint": status.endpoint} if status.endpoint else {}
+                replicas.change(connection, replica.id, MemberState.READY, sharing, pid=status.pid, **listens)
             if status.plan and status.plan != spec.version.plan:
                 ensemble_writer.set_plan(connection, spec.key.ensemble_id, spec.version.number, dict(status.plan))
         live.plan = status.plan
@@ -295,3 +316,14 @@ class ReplicaController:
         with self._database.write() as connection:
             for replica in spec.replicas:
                 replicas.change(connection, replica.id, state, reason, **values)
+
+
+def _no_device(spec: ReplicaSpec) -> str:
+    if spec.version.mode is Mode.IN_GRAPH:
+        return "no device of this machine is ready"
+    return "no device is ready"
+
+
+def _path_for(data: DataDirectory, path: Path, node: str) -> str:
+    """The path of a file on the head; for a node, its key in the store of the head."""
+    return data.relative(path) if node else str(path)

@@ -89,7 +89,7 @@ class ForkedWorkerHandle:
             with contextlib.suppress(OSError):  # it has exited, or reads no requests
                 self._connection.send(PING)
         unresponsive_s = max(0.0, now_s - self._pinged_s) if self._pinged_s > self._answered_s else 0.0
-        return WorkerStatus(report.phase, report.reason, report.pid, report.plan, unresponsive_s)
+        return WorkerStatus(report.phase, report.reason, report.pid, report.plan, unresponsive_s, report.endpoint)
 
     def kill(self) -> None:
         """Kill the process. One that has not reported its pid exits as soon as it reads the request to."""
@@ -100,6 +100,14 @@ class ForkedWorkerHandle:
         if self._pidfd is not None:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+            os.close(self._pidfd)
+            self._pidfd = None
+        self._connection.close()
+
+    def close(self) -> None:
+        """Follow the process no longer; it keeps running if it is ready."""
+        self._watcher.remove(self._connection)
+        if self._pidfd is not None:
             os.close(self._pidfd)
             self._pidfd = None
         self._connection.close()

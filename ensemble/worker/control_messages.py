@@ -24,6 +24,18 @@ class Phase(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class TlsListening:
+    """Where a worker listens on TCP, and whom it trusts."""
+
+    host: str
+    first_port: int
+    last_port: int  # 0: any free port
+    certificate: str  # path; of this machine
+    key: str  # path
+    client: str  # certificate of the gateways (PEM)
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerAssignment:
     """The networks of a worker process, and how it runs them."""
 
@@ -36,6 +48,8 @@ class WorkerAssignment:
     combination: str  # JSON
     precision: str
     threads: int
+    tls: TlsListening | None = None  # on another machine than the head: instead of `endpoint`
+    host_silence_s: float | None = None  # it exits when the host has been silent for this long; None: it never does
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -44,6 +58,7 @@ class WorkerAssignment:
     def from_json(cls, text: str) -> WorkerAssignment:
         values = json.loads(text)
         values["files"] = tuple(ModelFile(**file) for file in values["files"])
+        values["tls"] = None if values["tls"] is None else TlsListening(**values["tls"])
         return cls(**values)
 
 
@@ -55,6 +70,7 @@ class WorkerReport:
     pid: int
     reason: str = ""  # of `load_failed` and `exited`
     plan: Mapping[str, Any] = field(default_factory=dict)  # once it is ready: the execution plans of an in-graph worker
+    endpoint: str = ""  # once it is ready
 
     def to_line(self) -> bytes:
         return json.dumps(asdict(self)).encode() + b"\n"

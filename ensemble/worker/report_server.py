@@ -9,10 +9,13 @@ from __future__ import annotations
 import selectors
 import socket
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 
 from podium.ensemble.worker.control_messages import EXIT, Phase, WorkerReport
+
+_LOOKS = 10  # while the hosts are silent
 
 
 class ReportServer:
@@ -21,13 +24,23 @@ class ReportServer:
     Args:
         listening: The socket that the host created.
         report: The first report.
-        on_unwanted: Called when a host sends `EXIT`, or has left before the process is ready.
+        on_unwanted: Called when a host sends `EXIT`, has left before the process is ready, or is silent.
+        silence_s: How long the hosts may be silent; None: for any time.
     """
 
-    def __init__(self, listening: socket.socket, report: WorkerReport, on_unwanted: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        listening: socket.socket,
+        report: WorkerReport,
+        on_unwanted: Callable[[], None],
+        *,
+        silence_s: float | None = None,
+    ) -> None:
         self._listening = listening
         self._report = report
         self._on_unwanted = on_unwanted
+        self._silence_s = silence_s
+        self._heard_s = time.monotonic()
         self._hosts: set[socket.socket] = set()
         self._lock = threading.Lock()  # of the report and the connections
         self._selector = selectors.DefaultSelector()
@@ -46,12 +59,14 @@ class ReportServer:
 
     def _serve(self) -> None:
         while True:
-            for key, _ in self._selector.select():
+            for key, _ in self._selector.select(None if self._silence_s is None else self._silence_s / _LOOKS):
                 if key.fileobj is self._listening:
                     self._accept()
                 else:
                     assert isinstance(key.fileobj, socket.socket)
                     self._answer(key.fileobj)
+            if self._silence_s is not None and time.monotonic() - self._heard_s > self._silence_s:
+                self._on_unwanted()
 
     def _accept(self) -> None:
         with suppress(OSError):
@@ -69,6 +84,8 @@ class ReportServer:
             return
         except OSError:
             content = b""
+        if content:
+            self._heard_s = time.monotonic()
         if EXIT in content:
             self._on_unwanted()
         with self._lock:

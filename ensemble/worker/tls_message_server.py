@@ -17,22 +17,11 @@ from pathlib import Path
 from typing import cast
 
 from podium.ensemble.protocol.tls_endpoint import TlsEndpoint
+from podium.ensemble.worker.control_messages import TlsListening
 from podium.ensemble.worker.gateway_connection import GatewayConnection
 from podium.ensemble.worker.message_server import MAX_UNSENT_BYTES, MessageServer
 from podium.ensemble.worker.tls_gateway_connection import TlsGatewayConnection
 from podium.sweep.runtime.certificate_pin import fingerprint, listening_context, read_certificate
-
-
-@dataclass(frozen=True, slots=True)
-class TlsListening:
-    """Where a worker listens on TCP, and whom it trusts."""
-
-    host: str
-    first_port: int
-    last_port: int  # 0: any free port
-    certificate: str  # path; of this machine
-    key: str  # path
-    client: str  # certificate of the gateways (PEM)
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,8 +51,9 @@ def run_forked(arguments: Sequence[str], descriptors: Sequence[int], owner: int)
         level=logging.INFO, format=f"%(asctime)s %(levelname)s {assignment.name} %(name)s: %(message)s", force=True
     )
     reports = ReportServer(
-        socket.socket(fileno=listening), WorkerReport(Phase.WARMING, os.getpid()), on_unwanted=lambda: os._exit(0)
-    )
+        socket.socket(fileno=listening), WorkerReport(Phase.WARMING, os.getpid()), on_unwanted=lambda: os._exit(0),
+        silence_s=assignment.host_silence_s,
+    )  # fmt: skip
     reports.start()
     return serve(assignment, reports.publish, wait=_wait_for_signal, prepare_later=True)
 
@@ -88,7 +89,10 @@ def serve(
         torch.set_num_threads(assignment.threads)
         _warm(network, assignment, warm_s, choose_plans=preparation is None)
         server = WorkerServer(
-            assignment.endpoint, assignment.epoch, network, known_row=network.known_rows(1, assignment.features)
+            assignment.tls or assignment.endpoint,
+            assignment.epoch,
+            network,
+            known_row=network.known_rows(1, assignment.features),
         )
         server.start()
     except EnsembleError as error:
@@ -102,7 +106,7 @@ def serve(
         log.exception("the worker failed to start")
         publish(replace(report, phase=Phase.EXITED, reason=f"{type(error).__name__}: {error}"))
         return 1
-    ready = replace(report, phase=Phase.READY)
+    ready = replace(report, phase=Phase.READY, endpoint=server.endpoint)
     publish(replace(ready, plan=network.plan()))
     if preparation is not None:
         assert isinstance(network, InGraphNetwork)

@@ -32,10 +32,12 @@ from podium.ensemble.protocol.prediction_messages import (
     unpack_requests,
 )
 from podium.ensemble.worker.batching import DynamicBatcher
+from podium.ensemble.worker.control_messages import TlsListening
 from podium.ensemble.worker.input_queue import InputQueue, QueueCounts, QueuedRequest
 from podium.ensemble.worker.message_server import MessageServer
 from podium.ensemble.worker.network_interface import Network, NetworkOutputs
 from podium.ensemble.worker.persistent_failures import FailureTracker
+from podium.ensemble.worker.tls_message_server import TlsMessageServer
 
 _MESSAGE_CHARACTERS = 500
 CRASH_EXIT_CODE = 70
@@ -72,12 +74,12 @@ class WorkerServer:
     """Serves one network on one endpoint until closed."""
 
     def __init__(
-        self, endpoint: str, epoch: int, network: Network, limits: WorkerLimits | None = None,
+        self, endpoint: str | TlsListening, epoch: int, network: Network, limits: WorkerLimits | None = None,
         *, end_process: Callable[[], None] | None = None, known_row: NDArray[np.float32] | None = None,
         failures: FailureTracker | None = None, clock: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
         limits = limits or WorkerLimits()
-        self._messages = MessageServer(endpoint)
+        self._messages = TlsMessageServer(endpoint) if isinstance(endpoint, TlsListening) else MessageServer(endpoint)
         self._epoch = epoch
         self._network = network
         self._end_process = end_process or _end_process
@@ -116,6 +118,11 @@ class WorkerServer:
                 thread.join(timeout=2)
         if not any(thread.is_alive() for thread in self._threads):
             self._messages.close()
+
+    @property
+    def endpoint(self) -> str:
+        """Where it listens, once it has started."""
+        return self._messages.endpoint
 
     @property
     def counts(self) -> QueueCounts:

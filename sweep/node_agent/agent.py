@@ -67,7 +67,7 @@ class NodeAgent:
         self._data = data
         self._clock_offset_s = clock_offset_s
         self._check_interval_s = check_interval_s
-        self._fetched = FetchedFiles(store, data, self._dataset_keys)
+        self.fetched = FetchedFiles(store, data, self._dataset_keys)
         self._lock = threading.Lock()
         self._attempts: dict[AttemptKey, SentFiles] = {}
         self._fetching: list[str] = []  # the folders of trials
@@ -138,7 +138,7 @@ class NodeAgent:
         with self._lock:
             self._fetching.append(trial)
         try:
-            self._fetched.fetch(assignment)
+            self.fetched.fetch(assignment)
             self._of(assignment)
         finally:
             with self._lock:

@@ -35,14 +35,15 @@ class FetchedFiles:
     def fetch(self, assignment: Assignment) -> None:
         """Fetch what is missing here. Raises `FileStoreError`, `BundleError`, `DataError` and `OSError`."""
         if assignment.code is not None:
-            self._fetch_code(Path(assignment.code))
+            self.fetch_code(Path(assignment.code))
         data = assignment.program.get("data")
         if data is not None and data.get("source"):  # others are part of a library
             self._fetch_data(assignment.sweep_id, data)
         if assignment.attempt > 1:
             self._fetch_checkpoints(assignment)
 
-    def _fetch_code(self, folder: Path) -> None:
+    def fetch_code(self, folder: Path) -> None:
+        """Fetch the bundle of this folder. Raises `FileStoreError`, `BundleError` and `OSError`."""
         with self._only_one(folder.name):
             if folder.exists():
                 return

@@ -29,15 +29,26 @@ class HeadReports:
         store: HeadFileStore,
         settings: NodeSettings,
         waiting: Callable[[], int],
+        members: tuple[int, str] = (0, ""),
         *,
         report_s: float = REPORT_S,
         clock: Callable[[], float] = time.time,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """`waiting`: the number of attempts with files that the head may not have."""
+        """Reports of a node.
+
+        Args:
+            store: Sends them.
+            settings: Of this node.
+            waiting: The number of attempts with files that the head may not have.
+            members: The port for members, and the fingerprint of its certificate; 0 and "" without.
+            report_s: Seconds between two reports.
+            clock: Of this node.
+        """
         self._store = store
         self._settings = settings
         self._waiting = waiting
+        self._members = members
         self._report_s = report_s
         self._clock = clock
         self._sleep = sleep
@@ -84,6 +95,8 @@ class HeadReports:
             cache_bytes=self._cache_bytes(),
             clock_offset_s=-(self.clock_offset_s or 0.0),
             uploads_waiting=self._waiting(),
+            member_port=self._members[0],
+            certificate=self._members[1],
         )
 
     def _cache_bytes(self) -> int:

@@ -13,15 +13,22 @@ from pathlib import Path
 
 import httpx2
 
+from podium.ensemble.host.worker_launcher import TemplateWorkerLauncher
+from podium.ensemble.node_members.member_files import MemberFiles
+from podium.ensemble.node_members.member_service import MemberService
+from podium.ensemble.worker.control_messages import TlsListening
 from podium.sweep.file_store.artifact_url import ArtifactUrl, load_credentials
-from podium.sweep.file_store.direct_store import DirectFileStore
+from podium.sweep.file_store.direct_store import DirectFileStore, NodeFileStore
 from podium.sweep.file_store.head_store import TIMEOUT_S, HeadFileStore
 from podium.sweep.file_store.object_store import ObjectFileStore
 from podium.sweep.node_agent.agent import AgentServer, NodeAgent
 from podium.sweep.node_agent.head_reports import HeadReports
+from podium.sweep.runtime import cluster_certificates
 from podium.sweep.runtime.certificate_pin import ssl_context
 from podium.sweep.runtime.node_settings import NodeSettings
 from podium.sweep.runtime.process_title import name_process
+
+log = logging.getLogger("podium.node_agent")
 
 
 def main() -> None:
@@ -40,8 +47,10 @@ def main() -> None:
         trust_env=False,
     ) as client:
         head = HeadFileStore(client)
-        reports = HeadReports(head, settings, lambda: agent.waiting)
-        agent = NodeAgent(head, settings.data, lambda: reports.clock_offset_s, store=_direct_store(head, settings))
+        store = _direct_store(head, settings) or head
+        agent = NodeAgent(head, settings.data, lambda: reports.clock_offset_s, store=store)
+        members = _serve_members(settings, store, agent)
+        reports = HeadReports(head, settings, lambda: agent.waiting, members)
         with AgentServer(settings.runtime.agent_socket, agent) as server:
             threading.Thread(target=server.serve_forever, name="slots", daemon=True).start()
             threading.Thread(target=agent.follow_leftovers, name="leftovers", daemon=True).start()
@@ -58,6 +67,24 @@ def _direct_store(head: HeadFileStore, settings: NodeSettings) -> DirectFileStor
     if settings.artifact_credentials:
         load_credentials(Path(settings.artifact_credentials))
     return DirectFileStore(head, ObjectFileStore.open(ArtifactUrl.parse(settings.artifact_url)))
+
+
+def _serve_members(settings: NodeSettings, store: NodeFileStore, agent: NodeAgent) -> tuple[int, str]:
+    """Start members of ensembles for the head; returns the port, and the fingerprint of its certificate."""
+    data = settings.data
+    try:
+        cluster_certificates.ensure(data.node_certificate, data.node_key, settings.address)
+        listening = TlsListening(
+            settings.address, *settings.member_ports, str(data.node_certificate), str(data.node_key),
+            settings.certificate,
+        )  # fmt: skip
+        launcher = TemplateWorkerLauncher(settings.runtime, data.logs / "members.log")
+        service = MemberService(listening, launcher, MemberFiles(store, data, agent.fetched.fetch_code).fetch)
+    except (OSError, ValueError) as error:  # the trials of this node need no members
+        log.error("no member of an ensemble can run on this node: %s", error)
+        return 0, ""
+    service.start()
+    return service.port, service.fingerprint
 
 
 if __name__ == "__main__":

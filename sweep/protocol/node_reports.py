@@ -28,6 +28,8 @@ class NodeReport:
     cache_bytes: int  # of code, data and checkpoints that it keeps
     clock_offset_s: float  # its clock minus that of the head
     uploads_waiting: int  # attempts that run there, or whose end is not recorded
+    member_port: int  # at which its agent starts members of ensembles; 0: it does not
+    certificate: str  # SHA-256 of the certificate of that port and of its members; "" without
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain values."""

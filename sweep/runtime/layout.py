@@ -102,6 +102,24 @@ class DataDirectory:
         return self.root / "outbox"
 
     @property
+    def models(self) -> Path:
+        """Of a node: model files of members, by their hash."""
+        return self.root / "models"
+
+    def model(self, sha256: str) -> Path:
+        """A model file on a node."""
+        return self.models / f"{sha256}.safetensors"
+
+    @property
+    def node_certificate(self) -> Path:
+        """Of a node: for connections of the head; the head knows its SHA-256 by the reports of the node."""
+        return self.root / "node.crt"
+
+    @property
+    def node_key(self) -> Path:
+        return self.root / "node.key"
+
+    @property
     def uploads(self) -> Path:
         """Files that nodes have sent in part."""
         return self.root / "uploads"

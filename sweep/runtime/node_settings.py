@@ -9,6 +9,7 @@ from pathlib import Path
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
 
+MEMBER_PORTS = (8400, 8499)  # of members of ensembles, and of the agent
 # Exit statuses of the agent, and then of the guardian.
 LEAVE = 17  # the head has asked the node to leave
 REFUSED = 18  # the head does not accept the token of the node any more
@@ -30,6 +31,7 @@ class NodeSettings:
     certificate: str = ""  # of that port (PEM)
     artifact_url: str = ""  # object store for the files of attempts; "": the head
     artifact_credentials: str = ""  # file with its credentials; "": in the environment
+    member_ports: tuple[int, int] = MEMBER_PORTS  # first and last
 
     @property
     def data(self) -> DataDirectory:
@@ -48,4 +50,5 @@ class NodeSettings:
     @classmethod
     def load(cls, path: Path) -> NodeSettings:
         """The settings that `save` has written. Raises `OSError`."""
-        return cls(**json.loads(path.read_bytes()))
+        values = json.loads(path.read_bytes())
+        return cls(**{**values, "member_ports": tuple(values["member_ports"])})

@@ -28,6 +28,9 @@ def join(
         Path | None,
         typer.Option(metavar="FILE", help="of the service's object store, NAME=VALUE; default: the environment"),
     ] = None,
+    member_ports: Annotated[
+        str, typer.Option(metavar="FIRST-LAST", help="ports of this machine for members of ensembles; open to the head")
+    ] = "8400-8499",
     data_dir: Annotated[
         Path, typer.Option("--data-dir", envvar="PODIUM_NODE_DATA_DIR", help="for code, data and running trials")
     ] = Path("podium-node-data"),
@@ -49,6 +52,14 @@ def join(
             gpus=found.count if found.kind == "gpu" else 0,
             address=address,
             artifact_credentials=None if artifact_credentials is None else artifact_credentials.absolute(),
+            member_ports=_range(member_ports),
         ),
         lambda line: print(line, file=sys.stderr, flush=True),
     )
+
+
+def _range(text: str) -> tuple[int, int]:
+    first, _, last = text.partition("-")
+    if not (first.isdecimal() and last.isdecimal() and 0 < int(first) < int(last) < 1 << 16):
+        raise typer.BadParameter(f"--member-ports {text}: write a range of at least two ports, like 8400-8499")
+    return int(first), int(last)

@@ -89,7 +89,7 @@ def test_members_share_devices_with_a_reason_when_devices_are_fewer(rig: HostRig
     ]
 
 
-def test_members_are_placed_on_this_machine_only(make_host: MakeRig) -> None:
+def test_members_are_not_placed_on_nodes_without_an_agent(make_host: MakeRig) -> None:
     rig = make_host("b:gpu-0", "b:gpu-1", "cpu-0", trials=2)
     rig.build()
     rig.become_ready()
@@ -99,7 +99,38 @@ def test_members_are_placed_on_this_machine_only(make_host: MakeRig) -> None:
         rig.die(name)
     rig.step(60.0)
     assert rig.workers.running == []
-    assert "no device of this machine is ready" in rig.row().reason
+    assert "no device is ready" in rig.row().reason
+
+
+def test_members_are_spread_over_nodes(make_host: MakeRig) -> None:
+    rig = make_host("cpu-0", "cpu-1", "b:cpu-0", "b:cpu-1", "c:cpu-0", trials=4)
+    rig.node("b")
+    rig.node("c")
+    rig.build()
+    rig.become_ready()
+    assert [replica.device_id for replica in rig.replicas()] == ["cpu-0", "b:cpu-0", "c:cpu-0", "cpu-1"]
+    far = rig.workers.placed[1].config
+    assert (far.node_name, far.node) == ("b", "b")
+    assert far.assignment.files[0].path.startswith("trials/"), "the key of a file in the store of the head"
+
+
+def test_worker_on_a_node_reports_its_endpoint(make_host: MakeRig) -> None:
+    rig = make_host("b:cpu-0", trials=1)
+    rig.node("b")
+    rig.build(quorum=1)
+    rig.step()
+    assert [replica.endpoint for replica in rig.replicas()] == ["on b"]
+    rig.workers.placed[0].become_ready(endpoint="tls:10.0.0.6:8401#00")
+    rig.step()
+    assert [replica.endpoint for replica in rig.replicas()] == ["tls:10.0.0.6:8401#00"]
+
+
+def test_in_graph_members_stay_on_this_machine(make_host: MakeRig) -> None:
+    rig = make_host("b:gpu-0", "b:gpu-1", "b:gpu-2", "cpu-0")
+    rig.node("b")
+    rig.build(mode=Mode.IN_GRAPH, quorum=3)
+    rig.become_ready()
+    assert [replica.device_id for replica in rig.replicas()] == ["cpu-0"] * 3
 
 
 def test_replicas_of_a_member_are_on_different_devices(make_host: MakeRig) -> None:
@@ -146,7 +177,7 @@ def test_members_wait_with_a_reason_when_no_device_is_ready(make_host: MakeRig) 
     rig = make_host()
     rig.build()
     rig.step()
-    assert rig.row().reason == "; ".join(f"member {n}: no device of this machine is ready" for n in range(3))
+    assert rig.row().reason == "; ".join(f"member {n}: no device is ready" for n in range(3))
     rig.device("cpu-0", "lost", "its slot is gone")
     rig.step(1)
     assert rig.workers.placed == []

@@ -16,7 +16,7 @@ from podium.ensemble.protocol.framing import framed, unix_endpoint
 from podium.ensemble.protocol.tls_endpoint import TlsEndpoint
 from podium.ensemble.serving.node_transport import NodeTransport
 from podium.ensemble.serving.transport import LIMITS, SendLimits, SocketConnection, SocketTransport
-from podium.ensemble.worker.tls_message_server import TlsListening
+from podium.ensemble.worker.control_messages import TlsListening
 from tests.certificates import HOST, Identity
 from tests.message_listener import MessageListener
 from tests.message_recorder import MessageRecorder

@@ -51,8 +51,10 @@ def test_node_is_listed_with_its_report_and_devices(client: TestClient, service:
     (found,) = client.get(NODES).json()
     times = [datetime.fromisoformat(found.pop(name)).timestamp() for name in ("joined_at", "reported_at")]
     assert times == [pytest.approx(time.time(), abs=5)] * 2
+    reported = node_report("b", clock_offset_s=-1.5, uploads_waiting=3).to_dict()
+    del reported["member_port"], reported["certificate"]  # only the host of ensembles needs them
     assert found == {
-        **node_report("b", clock_offset_s=-1.5, uploads_waiting=3).to_dict(),
+        **reported,
         "state": "ready",
         "devices": ["b:cpu-0", "b:cpu-1"],
         "busy": 1,

@@ -1,0 +1,93 @@
+"""Model files of members on a node: fetched once, checked, with the code of users' networks, and few are kept."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import save
+
+from podium.ensemble.node_members.member_files import MemberFiles
+from podium.ensemble.worker.network_interface import ModelFile
+from podium.sweep.file_store.store_interface import StoredFile
+from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.values.errors import EnsembleError
+
+ARCHITECTURE = (
+    '{"task": "classification", "labels": ["a", "b"], "image": [4], "data": {"name": "digits"},'
+    ' "split": {"seed": 0, "split": [0.7, 0.1, 0.1, 0.1]}}'
+)
+
+
+class Store:
+    """Has what the test has written to its folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.sent: list[str] = []
+
+    def model(self, name: str, seed: int) -> ModelFile:
+        content = save({"w": np.full(1000, seed, np.float32)}, {"architecture": ARCHITECTURE})
+        (self.folder / name).write_bytes(content)
+        return ModelFile(name, hashlib.sha256(content).hexdigest(), 0)
+
+    def get(self, key: str, path: Path) -> None:
+        self.sent.append(key)
+        shutil.copy(self.folder / key, path)
+
+    def put(self, key: str, path: Path, sha256: str) -> None:
+        raise NotImplementedError
+
+    def read(self, key: str, start: int, end: int) -> bytes:
+        raise NotImplementedError
+
+    def remove(self, keys: Iterable[str]) -> None:
+        raise NotImplementedError
+
+    def list(self, prefix: str) -> Sequence[StoredFile]:
+        raise NotImplementedError
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    (tmp_path / "head").mkdir()
+    return Store(tmp_path / "head")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> DataDirectory:
+    made = DataDirectory(tmp_path / "node")
+    made.prepare()
+    return made
+
+
+def test_file_is_fetched_once(store: Store, data: DataDirectory) -> None:
+    files = MemberFiles(store, data, lambda _: None)
+    wanted = store.model("one", 1)
+    fetched = files.fetch(wanted)
+    assert Path(fetched.path).read_bytes() == (store.folder / "one").read_bytes()
+    assert (fetched.data_dir, fetched.sha256) == (str(data.root), wanted.sha256)
+    assert files.fetch(wanted) == fetched
+    assert store.sent == ["one"]
+
+
+def test_file_with_another_hash_is_refused_and_not_kept(store: Store, data: DataDirectory) -> None:
+    wanted = store.model("one", 1)
+    store.model("one", 2)
+    with pytest.raises(EnsembleError, match="one is damaged"):
+        MemberFiles(store, data, lambda _: None).fetch(wanted)
+    assert list(data.models.iterdir()) == []
+
+
+def test_files_used_least_recently_are_removed(store: Store, data: DataDirectory) -> None:
+    files = MemberFiles(store, data, lambda _: None, max_kept_bytes=10_000)
+    paths = []
+    for number in range(4):
+        paths.append(Path(files.fetch(store.model(str(number), number)).path))
+        os.utime(paths[-1], (number, number))
+    assert [path.exists() for path in paths] == [False, True, True, True]
