@@ -17,6 +17,7 @@ from podium.sweep.lifecycle.scheduler_messages import (
     TrialProposed,
 )
 from podium.sweep.lifecycle.scheduler_ports import SearchInputs
+from podium.sweep.lifecycle.slot_demand import SlotDemand
 from podium.sweep.protocol.slot_commands import (
     PruneAnswer,
     SlotCommand,
@@ -79,6 +80,20 @@ class FakeSlot:
     def add(self, event: Event) -> None:
         self.sequence += 1
         self.events.append((self.sequence, event))
+
+
+class FakeElasticPool:
+    """Records what the scheduler requests and releases; see `podium.sweep.lifecycle.slot_demand.ElasticPool`."""
+
+    def __init__(self) -> None:
+        self.demand = SlotDemand()
+        self.released: list[str] = []
+
+    def request(self, demand: SlotDemand) -> None:
+        self.demand = demand
+
+    def release(self, device_id: str) -> None:
+        self.released.append(device_id)
 
 
 class FakePool:

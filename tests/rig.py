@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from podium.sweep.lifecycle.scheduler_messages import Inbox, Message, SearchFailed, Wake
+from podium.sweep.lifecycle.slot_demand import ElasticPool
 from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.scheduling.elastic_slots import ElasticSlots
 from podium.sweep.scheduling.scheduler import Scheduler
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.values.slot_events import StudyRequested
@@ -23,8 +25,18 @@ DATA = DataDirectory(Path("data"))
 class Rig:
     """A scheduler, and its successors, on the same slots and the same recorder."""
 
-    def __init__(self, slots: int = 1, nodes: Sequence[str] = ()) -> None:
-        """`nodes`: the node of each slot; one for all if it is empty."""
+    def __init__(
+        self, slots: int = 1, nodes: Sequence[str] = (), *, elastic: ElasticPool | None = None, release_s: float = 300.0
+    ) -> None:
+        """A scheduler that has started.
+
+        Args:
+            slots: The number of slots.
+            nodes: The node of each slot; one for all if it is empty.
+            elastic: The pool of which it requests slots; None if they are fixed.
+            release_s: Seconds without a trial, after which it releases a slot to that pool.
+        """
+        self._elastic = None if elastic is None else ElasticSlots(elastic, release_s)
         self.clock = FakeClock()
         self.inbox: Inbox = Inbox()
         self.pool = FakePool(self.inbox, self.clock, slots, nodes)
@@ -50,6 +62,7 @@ class Rig:
             clean_up=self.cleaned_up.append,
             has_started=lambda folder: DATA.relative(folder) not in self.pool.not_received,
             apply_retention=self.retained.append,
+            elastic=self._elastic,
         )
         self.scheduler.adopt(self.pool.found())
         self.settle()

@@ -62,9 +62,15 @@ class Leaving(BaseModel):
 def join(body: Joining, service: ServiceContext = context) -> dict[str, Any]:
     """The address and the token of Ray.
 
-    409 for a node with other versions, which could not run trials, or with the name of another node that is connected.
+    409 for a node with other versions, which could not run trials, with the name of another node that is connected,
+    and if Ray belongs to others.
     """
     settings = service.settings
+    if settings.joined is not None:
+        raise ConflictError(
+            f"this service uses the Ray cluster at {settings.joined.address}; start Ray on this machine instead: "
+            f"`ray start --address {settings.joined.address}`"
+        )
     own = versions()
     problem = version_problem(own, body.versions)
     if problem is not None:

@@ -3,18 +3,20 @@
 Runs in the `podium serve` process.
 
 Modules:
-    artifact_store       Prepares the object store of a service before it starts
-    child_process        A child process that runs `main` of a module, forked from this one
-    database_subprocess  Runs a program of `db` in a separate process, which loads SQLAlchemy and Alembic
-    listen_policy        The addresses a service may listen on: loopback, or any with TLS of its own or of a proxy
-    login_link_request   Requests a login link from the running service without loading an HTTP client
-    missed_heartbeats    Detects components that missed heartbeats
-    node_process         `podium node join`: joins the cluster of a head, runs the node's guardian, and joins again when
-                         the head is back
-    ports                Ports to listen on: whether one is free, and one that is
-    service_lock         The lock of a data directory: one service, or one database upgrade, at a time
-    shared_imports       Imports what components share before they are forked, so that each import is done once
-    startup              `podium serve`: checks the data directory, the database and the ports, then runs the supervisor
-    supervisor           The supervisor: starts the components, restarts those that die, and stops all
-    unfinished_files     Removes temporary files left by writers that were killed
+    artifact_store          Prepares the object store of a service before it starts
+    child_process           A child process that runs `main` of a module, forked from this one
+    database_subprocess     Runs a program of `db` in a separate process, which loads SQLAlchemy and Alembic
+    joined_cluster_options  The options of `podium serve` for a Ray cluster that exists already
+    listen_policy           The addresses a service may listen on: loopback, or any with TLS of its own or of a proxy
+    login_link_request      Requests a login link from the running service without loading an HTTP client
+    missed_heartbeats       Detects components that missed heartbeats
+    node_process            `podium node join`: joins the cluster of a head, runs the node's guardian, and joins again
+                            when the head is back
+    ports                   Ports to listen on: whether one is free, and one that is
+    service_lock            The lock of a data directory: one service, or one database upgrade, at a time
+    shared_imports          Imports what components share before they are forked, so that each import is done once
+    startup                 `podium serve`: checks the data directory, the database and the ports, then runs the
+                            supervisor
+    supervisor              The supervisor: starts the components, restarts those that die, and stops all
+    unfinished_files        Removes temporary files left by writers that were killed
 """

@@ -117,7 +117,7 @@ class Supervisor:
         self._database: tuple[int, int] | None = None
         others = ray_connection_settings.OTHER_RAY_VARIABLES
         of_ray = ray_connection_settings.environment(
-            settings.data.ray_token,
+            settings.ray_token,
             cluster=bool(settings.cluster),
             tls=settings.data.ray_tls if settings.ray_tls else None,
         )

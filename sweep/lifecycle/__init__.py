@@ -16,6 +16,7 @@ Modules:
     recorded_changes          The changes that the scheduler records in the database, as plain values
     scheduler_messages        The messages in the scheduler's inbox, from slots, searches and the study thread
     scheduler_ports           The ports of the scheduler: the slots, the searches and the recorder that it calls
+    slot_demand               What the sweeps need of a pool whose slots come and go
     stored_sweeps             The stored sweeps and trials that the scheduler reads, as plain values
     sweep_import              Trials that ran elsewhere, as a client imports them as a finished sweep. Pure
     warm_start_compatibility  Which trials of earlier sweeps are compatible with a new sweep and warm-start it. Pure

@@ -41,6 +41,14 @@ class SlotLost:
 
 
 @dataclass(frozen=True, slots=True)
+class SlotLeaving:
+    """A slot gets no more trials: its node is about to be removed."""
+
+    device_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class TrialProposed:
     """The search proposes the next trial, or is exhausted."""
 
@@ -107,6 +115,7 @@ Message = (
     SlotOpened
     | SlotEvents
     | SlotLost
+    | SlotLeaving
     | TrialProposed
     | PruneDecision
     | ValueSuggested

@@ -1,8 +1,9 @@
 """Imports torch once, then forks the processes of a node: fork servers, members and Ray workers; the template process.
 
-`python -P -m podium.sweep.process_template.template REQUESTS WORKERS OWNER`, with three descriptors: the listening
-socket of requests (`podium.sweep.protocol.process_template_messages`), the listening socket of Ray workers
-(`podium.sweep.slots.ray_worker_template`), and the reading end of a pipe whose other end the owner holds.
+`python -P -m podium.sweep.process_template.template REQUESTS OWNER [WORKERS]`, with two or three descriptors: the
+listening socket of requests (`podium.sweep.protocol.process_template_messages`), the reading end of a pipe whose other
+end the owner holds, and the listening socket of Ray workers (`podium.sweep.slots.ray_worker_template`), unless Ray
+starts its workers itself.
 
 The template has one thread and runs no user code. A forked process shares its memory, copy-on-write. When a client
 closes its connection, its process is killed. The template is a subreaper: when a process exits, the template kills the
@@ -72,7 +73,7 @@ class _Child:
 class Template:
     """The event loop: fork on request, report exits, kill orphans."""
 
-    def __init__(self, requests: socket.socket, workers: socket.socket, owner: int) -> None:
+    def __init__(self, requests: socket.socket, owner: int, workers: socket.socket | None = None) -> None:
         self._requests = requests
         self._workers = workers
         self._owner = owner
@@ -92,8 +93,7 @@ class Template:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         for source in (self._requests, self._owner, self._wake_read):
             self._selector.register(source, selectors.EVENT_READ)
-        if self._worker_template is None:
-            self._selector.register(self._workers, selectors.EVENT_READ)
+        self._accept_workers()
         self._collect()
         while True:
             for key, _ in self._selector.select(self._wait_s()):
@@ -107,8 +107,8 @@ class Template:
     def _handle(self, key: selectors.SelectorKey) -> None:
         if key.fileobj is self._requests:
             self._accept()
-        elif key.fileobj is self._workers:
-            self._restart_worker_template()
+        elif self._workers is not None and key.fileobj is self._workers:
+            self._restart_worker_template(self._workers)
         elif key.fileobj == self._wake_read:
             with suppress(BlockingIOError):
                 os.read(self._wake_read, 4096)
@@ -166,6 +166,7 @@ class Template:
 
         It imports Ray, which no trial may inherit, and exits with this process.
         """
+        assert self._workers is not None
         parent = os.getpid()
         try:
             pid = os.fork()
@@ -179,13 +180,18 @@ class Template:
         self._worker_template = pid
         return True
 
-    def _restart_worker_template(self) -> None:
+    def _accept_workers(self) -> None:
+        """Wait for requests of workers here, unless a template of workers does."""
+        if self._workers is not None and self._worker_template is None:
+            self._selector.register(self._workers, selectors.EVENT_READ)
+
+    def _restart_worker_template(self, workers: socket.socket) -> None:
         """A worker is requested, and there is no template of workers."""
         if self.start_worker_template():
-            self._selector.unregister(self._workers)
+            self._selector.unregister(workers)
         else:  # the launcher of the worker sees the end of its connection, and runs Ray's own command
             with suppress(OSError):
-                self._workers.accept()[0].close()
+                workers.accept()[0].close()
 
     def _read_worker_pids(self) -> None:
         with suppress(BlockingIOError):
@@ -198,7 +204,7 @@ class Template:
         for pid, status in reap():
             if pid == self._worker_template:
                 self._worker_template = None
-                self._selector.register(self._workers, selectors.EVENT_READ)
+                self._accept_workers()
             child = self._children.pop(pid, None)
             if child is None:
                 continue
@@ -255,7 +261,8 @@ class Template:
             if child.client is not None:
                 child.client.close()
         self._requests.close()
-        self._workers.close()
+        if self._workers is not None:
+            self._workers.close()
         for descriptor in (self._wake_read, self._wake_write, self._worker_pids_read, self._worker_pids_write):
             os.close(descriptor)
 
@@ -334,9 +341,11 @@ def main() -> None:
     """Warm up, then serve."""
     become_subreaper()
     name_process("podium-template")
-    requests, workers = (socket.socket(fileno=int(argument)) for argument in sys.argv[1:3])
-    template = Template(requests, workers, int(sys.argv[3]))
-    template.start_worker_template()  # which imports Ray while this process imports torch
+    requests, owner = socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2])
+    workers = socket.socket(fileno=int(sys.argv[3])) if len(sys.argv) > 3 else None
+    template = Template(requests, owner, workers)
+    if workers is not None:
+        template.start_worker_template()  # which imports Ray while this process imports torch
     warm_up()
     template.serve()
 

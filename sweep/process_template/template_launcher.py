@@ -22,12 +22,12 @@ class TemplateProcess:
 
     Args:
         requests: The path of the socket of requests.
-        workers: The path of the socket of Ray workers.
+        workers: The path of the socket of Ray workers; None if Ray starts its workers itself.
         environment: Of the template; the request of each process contains that of the process.
     """
 
-    def __init__(self, requests: Path, workers: Path, environment: Mapping[str, str]) -> None:
-        self._sockets = [_listen(requests), _listen(workers)]
+    def __init__(self, requests: Path, workers: Path | None, environment: Mapping[str, str]) -> None:
+        self._sockets = [_listen(path) for path in (requests, workers) if path is not None]
         self._owner_read, self._owner_write = os.pipe()
         self._environment = {
             **environment,
@@ -60,7 +60,8 @@ class TemplateProcess:
             is_early = time.monotonic() - self._started_s < EARLY_S
             self._early_deaths = self._early_deaths + 1 if is_early else 0
         self._started_s = time.monotonic()
-        descriptors = [*(each.fileno() for each in self._sockets), self._owner_read]
+        requests, *workers = (each.fileno() for each in self._sockets)
+        descriptors = [requests, self._owner_read, *workers]
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "podium.sweep.process_template.template", *map(str, descriptors)],
             stdin=subprocess.DEVNULL,

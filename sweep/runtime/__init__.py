@@ -22,6 +22,7 @@ Modules:
     import_times             Measures the import time of user code and suggests `program.preload`
     incremental_removal      Removes files and folders of trials incrementally, so that large ones do not block the
                              caller
+    joined_cluster           How a service uses the Ray cluster of others: `podium serve --ray-address`
     layout                   All paths of the data directory, the runtime directory and the folders of attempts
     memory_and_disk_usage    Measures the resource usage of an attempt: memory of its processes, size of its folders,
                              OOM kills

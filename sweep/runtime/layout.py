@@ -73,6 +73,11 @@ class DataDirectory:
         return self.root / "ray.token"
 
     @property
+    def node_token(self) -> Path:
+        """The token that the nodes of a Ray cluster of others get; made by `podium serve --ray-address`."""
+        return self.root / "node.token"
+
+    @property
     def cluster_certificate(self) -> Path:
         """Of the port for nodes; made by `podium serve --cluster`, and trusted by its SHA-256."""
         return self.root / "cluster.crt"

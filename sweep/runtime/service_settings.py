@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from podium.sweep.runtime.atomic_files import write_atomic
+from podium.sweep.runtime.joined_cluster import JoinedCluster
 from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
 from podium.sweep.values.errors import ServiceError
 
@@ -64,6 +65,7 @@ class ServiceSettings:
     ray_tls: bool = False  # whether Ray encrypts its connections
     artifact_url: str = ""  # object store for the files of attempts on nodes; "": the data directory
     artifact_credentials: str = ""  # file with its credentials; "": in the environment
+    joined: JoinedCluster | None = None  # the Ray cluster of others; None: the service starts its own Ray
     proxies: tuple[
         str, ...
     ] = ()  # addresses of trusted reverse proxies, which terminate TLS and forward the client address
@@ -87,7 +89,14 @@ class ServiceSettings:
     @property
     def ray_address(self) -> str:
         """Where nodes reach Ray."""
-        return f"{self.cluster}:{CLUSTER_PORT}"
+        return f"{self.cluster}:{CLUSTER_PORT}" if self.joined is None else self.joined.address
+
+    @property
+    def ray_token(self) -> Path | None:
+        """The file of Ray's token; None if the cluster of others has none."""
+        if self.joined is None:
+            return self.data.ray_token
+        return Path(self.joined.token_file) if self.joined.token_file else None
 
     @property
     def gateway_names(self) -> tuple[str, ...]:
@@ -139,6 +148,7 @@ class ServiceSettings:
         """The settings that `save` has written. Raises `OSError`."""
         values = json.loads(path.read_bytes())
         values["devices"] = DevicePlan(**values["devices"])
+        values["joined"] = values["joined"] and JoinedCluster(**values["joined"])
         values |= {name: tuple(values[name]) for name in ("allowed_hosts", "proxies")}
         return cls(**values)
 

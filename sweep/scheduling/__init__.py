@@ -32,12 +32,14 @@ Modules:
     device_ledger          The device ledger: the slot on each device, its attempt, and the commands to send next. Pure
     device_time            The device-seconds of the running attempts of a sweep, as sums that each event updates. Pure
     disk_gate              Decides whether the data disk allows new trials. Pure
+    elastic_slots          Requests the slots that the sweeps need, and releases those that are idle for long. Pure
     fair_share             Decides which sweep gets a free slot, by device-seconds and priority, without starvation.
                            Pure
     live_sweep             An unfinished sweep in the scheduler's memory. Only its own methods change it. Pure
     live_trial             An unfinished trial in the scheduler's memory, and its retry budget. Pure
     main                   Entry point of the scheduler process: connects Ray, Optuna and the database, and runs the
                            loop
+    node_token             The token by which the nodes of a Ray cluster of others get and send files
     past_trials            The past trials that a search starts with: those of the sweep, and of earlier sweeps. Pure
     retention              Removes weights, checkpoints and artifacts that sweeps do not keep. The cleanup thread of the
                            scheduler process

@@ -15,6 +15,7 @@ from podium.sweep.lifecycle.scheduler_messages import (
     PruneDecision,
     SearchFailed,
     SlotEvents,
+    SlotLeaving,
     SlotLost,
     SlotOpened,
     Stop,
@@ -80,6 +81,15 @@ def _on_slot_lost(state: SchedulerState, message: SlotLost, now: Instant) -> Dec
     return decision
 
 
+def _on_slot_leaving(state: SchedulerState, message: SlotLeaving, now: Instant) -> Decision:
+    """Its trial, if there is one, continues; the slot is released at its end."""
+    slot = state.ledger.get(message.device_id)
+    if slot is None or slot.lost:
+        return Decision()
+    slot.leave(message.reason)
+    return Decision(changes=[slot.device_change(now.wall_s)])
+
+
 def _on_slot_events(state: SchedulerState, message: SlotEvents, now: Instant) -> Decision:
     slot, decision = state.ledger.get(message.device_id), Decision()
     if slot is not None:
@@ -143,6 +153,7 @@ def _on_stop(state: SchedulerState, message: Stop, now: Instant) -> Decision:
 MESSAGE_HANDLERS: Mapping[type, Callable[[SchedulerState, Any, Instant], Decision]] = {
     SlotOpened: _on_slot_opened,
     SlotLost: _on_slot_lost,
+    SlotLeaving: _on_slot_leaving,
     SlotEvents: _on_slot_events,
     TrialProposed: _on_trial_proposed,
     PruneDecision: _on_prune_decision,

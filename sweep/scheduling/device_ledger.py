@@ -35,6 +35,7 @@ class Slot:
     lost: bool = False
     dedicated: str = ""  # why it accepts no trials, if an ensemble reserves the device
     aside: str = ""  # why it accepts no trials until an operator returns it
+    leaving: str = ""  # why it accepts no trials until it is released: its node is about to be removed
     idle: str = ""  # why it has no trial although it is available
     sent_s: float = 0.0  # time of the last call; monotonic
     trial: LiveTrial | None = None
@@ -52,7 +53,7 @@ class Slot:
         return device_state(
             lost=self.lost,
             dedicated=bool(self.dedicated),
-            drained=bool(self.aside),
+            drained=bool(self.aside or self.leaving),
             running=self.trial is not None or self.ending is not None,
         )
 
@@ -69,7 +70,8 @@ class Slot:
     @property
     def closed(self) -> str:
         """Why it accepts no trials although it works, or ""."""
-        return self.dedicated or (f"drained ({self.aside})" if self.aside else "")
+        why = self.aside or self.leaving
+        return self.dedicated or (f"drained ({why})" if why else "")
 
     # Reports of the slot.
 
@@ -86,6 +88,15 @@ class Slot:
     def lose(self) -> None:
         """The slot's process is gone."""
         self.lost = True
+
+    def leave(self, reason: str) -> None:
+        """It accepts no trials from now on."""
+        self.leaving = reason
+
+    @property
+    def is_releasable(self) -> bool:
+        """Whether nothing needs it now: neither a trial nor an ensemble, and its last report was acknowledged."""
+        return not (self.lost or self.dedicated or self.trial is not None or self.ending is not None or self.commands)
 
     def finish_ending(self) -> None:
         """The attempt that no longer counts has ended."""
@@ -165,8 +176,9 @@ class Slot:
 
     def device_change(self, at: float) -> DeviceChanged:
         """The device of a slot that is not lost, as the database must show it."""
-        state = device_state(lost=False, dedicated=bool(self.dedicated), drained=bool(self.aside))
-        reason = {DeviceState.DEDICATED: self.dedicated, DeviceState.DRAINED: self.aside}.get(state, self.idle)
+        drained = self.aside or self.leaving
+        state = device_state(lost=False, dedicated=bool(self.dedicated), drained=bool(drained))
+        reason = {DeviceState.DEDICATED: self.dedicated, DeviceState.DRAINED: drained}.get(state, self.idle)
         return self.device_change_to(state, reason, at)
 
     def device_change_to(self, state: DeviceState, reason: str, at: float) -> DeviceChanged:

@@ -252,6 +252,15 @@ class LiveSweep:
     def _below_cap(self) -> bool:
         return self._state in _OPEN and self._counted + self.devices.running < self._run_cap
 
+    @property
+    def startable(self) -> int:
+        """The number of trials that would start now if there were devices enough."""
+        if not self.wants_more:
+            return len(self.restartable)
+        trials = len(self._ready) if self.asks.exhausted else self._run_cap - self._counted - self.devices.running
+        limit = self.spec.resources.max_concurrent
+        return max(0, trials if limit is None else min(trials, limit - self.devices.running))
+
     def held_s(self, now_s: float) -> float:
         """The expected device-seconds of the running attempts at their end, for fair sharing.
 

@@ -17,18 +17,23 @@ from filelock import FileLock, Timeout
 from threadpoolctl import threadpool_limits
 
 from podium.db.schema.engine import Database
+from podium.sweep.file_store.store_record import recorded
 from podium.sweep.lifecycle.scheduler_messages import Inbox, Stop, Wake
 from podium.sweep.runtime.clock import SystemClock
 from podium.sweep.runtime.component_lifecycle import on_wake, report_ready, send_heartbeat, start_component
 from podium.sweep.runtime.disk_space import disk_space
 from podium.sweep.runtime.service_settings import ServiceSettings
+from podium.sweep.scheduling import node_token
 from podium.sweep.scheduling.cleanup import CleanupThread
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
+from podium.sweep.scheduling.elastic_slots import ElasticSlots
 from podium.sweep.scheduling.retention import Retention
 from podium.sweep.scheduling.scheduler import Scheduler
 from podium.sweep.scheduling.trial_study_reads import StudyThread
 from podium.sweep.search.search_threads import SearchThreads
 from podium.sweep.slots import ray_slots
+from podium.sweep.slots.joined_devices import HeadAccess, JoinedDevices
+from podium.sweep.slots.ray_slots import DeviceSource, OwnDevices
 from podium.sweep.values.errors import PodiumError
 
 
@@ -42,9 +47,9 @@ def run(settings: ServiceSettings) -> None:
     if not ray_address:
         return  # `serve` has ended
     namespace = ray_slots.namespace_of(recorder.service_name())
-    ray_slots.connect(ray_address, namespace)
+    ray_slots.connect(ray_address, namespace, settings.runtime.ray if settings.joined else None)
     inbox: Inbox = Inbox()
-    pool = ray_slots.RaySlots(inbox, settings.devices, data=settings.data, namespace=namespace, epoch=recorder.epoch)
+    pool = ray_slots.RaySlots(inbox, _devices(settings, namespace, database), epoch=recorder.epoch)
     cleanup = CleanupThread()
     retention = Retention(database, settings.data, recorder.epoch)
     scheduler = Scheduler(
@@ -59,6 +64,7 @@ def run(settings: ServiceSettings) -> None:
         clean_up=cleanup.clean_up_attempt,
         has_started=Path.exists,  # a slot creates the folder of an attempt before it forks
         apply_retention=lambda sweep_id: cleanup.apply_retention(sweep_id, retention.apply),
+        elastic=ElasticSlots(pool, settings.joined.idle_release_s) if settings.joined else None,
     )
     signal.signal(signal.SIGTERM, lambda *_: inbox.put(Stop()))
     on_wake(settings.runtime.wake_socket("scheduler"), lambda: inbox.put(Wake()))
@@ -74,6 +80,23 @@ def run(settings: ServiceSettings) -> None:
     pool.close()
     recorder.stop()
     database.close()
+
+
+def _devices(settings: ServiceSettings, namespace: str, database: Database) -> DeviceSource:
+    """The devices of this service's own Ray, or those that it takes of the Ray of others."""
+    joined = settings.joined
+    if joined is None:
+        return OwnDevices(settings.devices, data=settings.data, namespace=namespace)
+    host = f"[{settings.cluster}]" if ":" in settings.cluster else settings.cluster
+    store = recorded(settings.data) if settings.artifact_url else None
+    access = HeadAccess(
+        f"https://{host}:{settings.node_port}",
+        node_token.ensure(database, settings.data, time.time()),
+        settings.data.cluster_certificate.read_text(),
+        settings.artifact_url,
+        "" if store is None else store.store_id,
+    )
+    return JoinedDevices(joined, access, kind=settings.devices.kind, namespace=namespace)
 
 
 def _send_heartbeat(recorder: DatabaseRecorder) -> None:

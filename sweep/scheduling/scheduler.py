@@ -28,6 +28,7 @@ from podium.sweep.scheduling.command_handler import CommandHandler
 from podium.sweep.scheduling.decide import decide, resolve_orphans, suspend
 from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.disk_gate import reports_full_disk
+from podium.sweep.scheduling.elastic_slots import ElasticSlots
 from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.scheduling.slot_watchdog import SlotWatchdog
 from podium.sweep.scheduling.sweep_endings import end_due_sweeps, fail_sweep
@@ -44,7 +45,7 @@ class Scheduler:
 
     `disk_shortage`: why the data disk allows no new trial, or "". `clean_up`: takes the folder of an attempt whose slot
     is gone. `has_started`: whether a slot has received the attempt of a folder. `apply_retention`: takes a sweep some
-    of whose files are not kept.
+    of whose files are not kept. `elastic`: requests and releases slots; None if they are fixed.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class Scheduler:
         clean_up: Callable[[Path], None] = lambda _: None,
         has_started: Callable[[Path], bool] = lambda _: True,
         apply_retention: Callable[[int], None] = lambda _: None,
+        elastic: ElasticSlots | None = None,
     ) -> None:
         self._inbox = inbox
         self._pool = pool
@@ -75,6 +77,7 @@ class Scheduler:
             inbox=inbox, searchers=searchers, study=study, clean_up=clean_up, apply_retention=apply_retention
         )
         self._watchdog = SlotWatchdog()
+        self._elastic = elastic
         self._read_s = -TICK_S  # when the database was read last; monotonic
         self._slots_changed = threading.Condition()
 
@@ -142,6 +145,8 @@ class Scheduler:
                 self._apply(place_trials(self._state, now))
             if due:
                 self._apply(explain_waits(self._state, now))
+                if self._elastic is not None:
+                    self._apply(self._elastic.adjust(self._state, now))
         if self._writer.can_wait or self._record():
             self._act()
 
@@ -152,6 +157,8 @@ class Scheduler:
         self._state.ledger.send(self._pool, self._clock.monotonic_s())
         fail_point("scheduler.after-send")
         self._executor.after_commit()
+        if self._elastic is not None:
+            self._elastic.after_commit()
         if not self._state.stopping:
             self._apply(plan_asks(self._state))
 

@@ -12,9 +12,19 @@ Modules:
     fork_server_client       A slot's client of one fork server: start it, send requests, receive replies
     fork_server_pool         The fork servers of one slot: one without packages, and one for each recent
                              `program.preload`
+    joined_devices           The devices of a Ray cluster of others that this service has: found by probes, one keeper
+                             for each node
+    joined_raylet            The raylet by which a service joins the Ray cluster of others: without CPUs and GPUs, so
+                             that nothing runs on it
+    keeper_component         Runs the process template and the agent of a node whose Ray belongs to others under a
+                             guardian
     node_component           Runs the raylet, the agent and the process template of a node under a guardian, like
                              `ray_component` on the head
+    node_keeper              An actor for each node of a Ray cluster of others: starts what slots need there, and ends
+                             it with itself
     outcome_classification   Determines the outcome of an attempt from its process's last report and exit status. Pure
+    probe_plan               How many probes a service should have pending, from what its sweeps need and what it has.
+                             Pure
     ray_component            Runs Ray's head node and the process template under a guardian that leaves no process
                              behind
     ray_connection_settings  How other processes reach this service's Ray: its address, its token, and their variables
@@ -30,5 +40,7 @@ Modules:
     ray_worker_template      Forks Ray's Python workers from a process that has imported Ray
     running_attempt          The attempt that a slot runs, and its time limits, which hold while the scheduler is away
     slot                     One slot: a reserved device, its fork servers, and the attempt that runs on it
+    slot_probe               A probe: an actor that waits for a free device of a Ray cluster, and tells on which node it
+                             has got one
     trial_log                The log of one attempt: the beginning and the end of its output, limited in size
 """

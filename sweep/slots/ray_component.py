@@ -42,6 +42,8 @@ from podium.sweep.slots import ray_worker_launcher
 from podium.sweep.slots.ray_connection_settings import address_of
 from podium.sweep.slots.ray_worker_template import WORKER_TEMPLATE
 
+OWN_RAY = "podium.sweep.slots.ray_head"
+JOINED_RAY = "podium.sweep.slots.joined_raylet"
 STOP_S = 3.0
 RESTART_S = 1.0
 PREDECESSOR_S = 20.0  # an earlier guardian may still be killing its processes
@@ -57,46 +59,33 @@ def main() -> None:
     settings = ServiceSettings.load(Path(sys.argv[1]))
     try:
         with FileLock(settings.data.ray_lock).acquire(timeout=PREDECESSOR_S):
-            status = guard(settings.runtime, "podium.sweep.slots.ray_head")
+            status = guard(settings.runtime, OWN_RAY if settings.joined is None else JOINED_RAY)
     except Timeout:
         sys.exit(f"another Ray of {settings.data_dir} did not exit within {PREDECESSOR_S:g} s")
     sys.exit(status)
 
 
-def guard(runtime: RuntimeDirectory, module: str, *, agent: str = "", ends_with_stdin: bool = True) -> int:
+def guard(runtime: RuntimeDirectory, ray: str = "", *, agent: str = "", ends_with_stdin: bool = True) -> int:
     """Start Ray, report when it is ready, and stop it with all its processes; returns the exit status.
 
     Args:
         runtime: Of this machine, with the file of settings.
-        module: Starts Ray, and gets the path of the settings.
+        ray: The module that starts Ray, and gets the path of the settings; "" on a node whose Ray belongs to others.
         agent: The module of the node agent; "" on the head. It is restarted, unless it exits with `LEAVE` or `REFUSED`.
         ends_with_stdin: Whether to stop at end-of-file on standard input.
     """
     become_subreaper()
     shutil.rmtree(runtime.ray, ignore_errors=True)  # other processes would read a stale address
-    wake_read, wake_write = os.pipe()
-    os.set_blocking(wake_write, False)
-    signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
-    stopping: list[int] = []
-    signal.signal(signal.SIGTERM, lambda number, _: stopping.append(number))
-    signal.signal(signal.SIGCHLD, lambda *_: None)
+    wakes = _Wakes(ends_with_stdin=ends_with_stdin)
     # If this process is killed together with `serve`, no other process would stop Ray.
     exit_with_guardian = functools.partial(die_with_parent, os.getpid(), signal.SIGTERM)
-    template = TemplateProcess(runtime.template_socket, runtime.ray_workers_socket, _template_environment())
-    template.start_if_exited()
-    os.environ[template_client.TEMPLATE_SOCKET] = str(runtime.template_socket)
-    os.environ[ray_worker_launcher.TEMPLATE_SOCKET] = str(runtime.ray_workers_socket)
-    started = {name: _Restartable(name, runtime.settings_file, exit_with_guardian) for name in (module, agent) if name}
-    ray = started[module]
-    watched = [0, wake_read] if ends_with_stdin else [wake_read]
-    announced = False
+    template = _start_template(runtime, forks_workers=bool(ray))
+    started = {name: _Restartable(name, runtime.settings_file, exit_with_guardian) for name in (ray, agent) if name}
+    announced = not ray
     adopted: set[int] = set()
     left: int | None = None
-    while not stopping and left is None and ray.exit_status is None:
-        readable, _, _ = select.select(watched, [], [], 0.5 if announced else 0.05)
-        if wake_read in readable:
-            os.read(wake_read, 4096)
-        if 0 in readable and not os.read(0, 4096):
+    while not (wakes.stopping or left is not None or (ray and started[ray].exit_status is not None)):
+        if not wakes.wait(0.5 if announced else 0.05):
             break
         if not announced and address_of(runtime):
             announced = True
@@ -109,10 +98,44 @@ def guard(runtime: RuntimeDirectory, module: str, *, agent: str = "", ends_with_
             if left is None:
                 started[agent].restart()
         adopted = _watch_template(template, {each.pid for each in started.values()}, adopted)
-    _stop(ray.process)
+    _stop(started[ray].process if ray else None)
     template.close()
     shutil.rmtree(runtime.ray, ignore_errors=True)
-    return left if left is not None else 0 if stopping else 1
+    return left if left is not None else 0 if wakes.stopping else 1
+
+
+class _Wakes:
+    """What the guardian waits for: signals, and the end of standard input."""
+
+    def __init__(self, *, ends_with_stdin: bool) -> None:
+        self._read, write = os.pipe()
+        os.set_blocking(write, False)
+        signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+        signal.signal(signal.SIGTERM, self._on_stop)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        self._watched = [0, self._read] if ends_with_stdin else [self._read]
+        self.stopping = False
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait for a signal; False at end-of-file on standard input."""
+        readable, _, _ = select.select(self._watched, [], [], timeout_s)
+        if self._read in readable:
+            os.read(self._read, 4096)
+        return not (0 in readable and not os.read(0, 4096))
+
+    def _on_stop(self, *_: object) -> None:
+        self.stopping = True
+
+
+def _start_template(runtime: RuntimeDirectory, *, forks_workers: bool) -> TemplateProcess:
+    """Start the process template, and name its sockets in the environment of what is started after it."""
+    workers = runtime.ray_workers_socket if forks_workers else None
+    template = TemplateProcess(runtime.template_socket, workers, _template_environment())
+    template.start_if_exited()
+    os.environ[template_client.TEMPLATE_SOCKET] = str(runtime.template_socket)
+    if workers is not None:
+        os.environ[ray_worker_launcher.TEMPLATE_SOCKET] = str(workers)
+    return template
 
 
 class _Restartable:
@@ -196,9 +219,9 @@ def _reaped(pid: int) -> bool:
         return True
 
 
-def _stop(ray: subprocess.Popen[bytes]) -> None:
+def _stop(ray: subprocess.Popen[bytes] | None) -> None:
     """Terminate Ray, then kill the processes that are left."""
-    if ray.poll() is None:
+    if ray is not None and ray.poll() is None:
         ray.terminate()
         end = time.monotonic() + STOP_S
         while ray.poll() is None and time.monotonic() < end:

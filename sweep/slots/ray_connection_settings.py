@@ -13,22 +13,24 @@ from podium.sweep.runtime.ray_tls import RayTls
 OTHER_RAY_VARIABLES = ("RAY_AUTH_TOKEN", "RAY_ADDRESS")
 
 
-def environment(token: Path, *, cluster: bool = False, tls: RayTls | None = None) -> dict[str, str]:
+def environment(token: Path | None, *, cluster: bool = False, tls: RayTls | None = None) -> dict[str, str]:
     """Variables to connect to this service's Ray, and to keep the user's folder off the module search path.
 
     Args:
-        token: The file of Ray's token.
+        token: The file of Ray's token; None if it has none.
         cluster: Whether other nodes join: then Ray listens on every interface.
         tls: With which Ray encrypts its connections; None: not at all.
     """
     # Intended for Windows and macOS. With it, Ray listens on 127.0.0.1 only. Without, Ray replaces
     # --node-ip-address=127.0.0.1 by the machine's address, and listens on every interface.
     loopback = {} if cluster else {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+    authentication = {"RAY_AUTH_MODE": "disabled"}
+    if token is not None:
+        authentication = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token)}
     return {
         **loopback,
         **({} if tls is None else tls.environment()),
-        "RAY_AUTH_MODE": "token",
-        "RAY_AUTH_TOKEN_PATH": str(token),
+        **authentication,
         "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": "0",
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",

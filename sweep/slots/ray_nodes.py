@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import socket
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import ray
+from ray._private import state
 
 CONNECT_S = 1.0
 NODE_LABEL = "podium-node"  # of a node that has joined this service: its name
@@ -47,16 +49,51 @@ def alive_nodes(known: Mapping[str, ClusterNode] | None = None) -> dict[str, Clu
     alive for many seconds. Otherwise it gets a part of its id as well. Raises `LookupError` if Ray does not list the
     head: then its list says nothing about the others either.
     """
+    listed, found = _alive(known or {})
+    for node_id in sorted(listed.keys() - found.keys()):
+        if (wanted := _label(listed[node_id])) != "":
+            _add(found, _node(listed[node_id], wanted))
+    return found
+
+
+def joined_nodes(known: Mapping[str, ClusterNode] | None, names: Mapping[str, str]) -> dict[str, ClusterNode]:
+    """As `alive_nodes` in a cluster of others: all nodes with CPUs or GPUs.
+
+    A node has its name in `names`, by id, or in its label, or the name of its host.
+    """
+    listed, found = _alive(known or {})
+    for node_id in sorted(listed.keys() - found.keys(), key=lambda node_id: (node_id not in names, node_id)):
+        about = listed[node_id]
+        node = _node(about, names.get(node_id) or _label(about) or _host_name(about))
+        if node.cpus or node.gpus:
+            _add(found, node)
+    return found
+
+
+def draining_nodes() -> Collection[str]:
+    """The ids of the nodes that Ray is about to remove: they get no new actors."""
+    return frozenset(state.state.get_draining_nodes())
+
+
+def _alive(known: Mapping[str, ClusterNode]) -> tuple[dict[str, Any], dict[str, ClusterNode]]:
+    """What Ray lists, by id, and the nodes of it that are known or the head."""
     head_id = ray.get_runtime_context().get_node_id()
     listed = {str(each["NodeID"]): each for each in ray.nodes() if each["Alive"]}
     if head_id not in listed:
         raise LookupError("Ray does not list the node of this process as alive")
-    found = {node_id: node for node_id, node in (known or {}).items() if node_id in listed}
+    found = {node_id: node for node_id, node in known.items() if node_id in listed}
     found[head_id] = _node(listed[head_id], "")
-    for node_id in sorted(listed.keys() - found.keys()):
-        if (wanted := str(listed[node_id].get("Labels", {}).get(NODE_LABEL, ""))) != "":
-            _add(found, _node(listed[node_id], wanted))
-    return found
+    return listed, found
+
+
+def _label(about: Any) -> str:
+    return str(about.get("Labels", {}).get(NODE_LABEL, ""))
+
+
+def _host_name(about: Any) -> str:
+    """The first part of a host name, as a name of a node."""
+    name = re.sub(r"[^A-Za-z0-9_-]", "-", str(about["NodeManagerHostname"]).split(".")[0]).strip("-_")
+    return name[:50] or "node"
 
 
 def _add(found: dict[str, ClusterNode], node: ClusterNode) -> None:

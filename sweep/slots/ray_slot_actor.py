@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import threading
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -30,6 +32,7 @@ class SlotPlace:
     node_id: str  # Ray's
     node_name: str = ""  # "" for the head
     slots: int = 1  # on this node
+    cpus: int = 0  # of a CPU slot on a node whose Ray belongs to others; 0: one
 
     @property
     def actor_name(self) -> str:
@@ -37,30 +40,60 @@ class SlotPlace:
         return f"{ACTOR_PREFIX}{device_name(self.kind, self.position, self.node_name)}"
 
 
+@dataclass(frozen=True, slots=True)
+class KeptNode:
+    """What a keeper has started on a node whose Ray belongs to others; its slots get it as an argument."""
+
+    root: str  # the data directory of the node
+    template_socket: str
+    agent_socket: str
+    abandoned_s: float  # without a call of the scheduler, after which keeper and slots end
+
+
 class RaySlot(Slot):
     """A `Slot` on the device that Ray reserved for its actor."""
 
-    def __init__(self, place: SlotPlace, pretend: bool, root: str) -> None:
-        """`pretend`: a CPU slot that is pinned as if to a GPU; `root`: the data directory on the head."""
+    def __init__(self, place: SlotPlace, pretend: bool, root: str, node: KeptNode | None = None) -> None:
+        """A slot without a session.
+
+        Args:
+            place: The device.
+            pretend: Whether a CPU slot is pinned as if to a GPU.
+            root: The data directory on the head.
+            node: The sockets and the data directory of a node whose Ray belongs to others. Otherwise the environment of
+                the slot has them.
+        """
         kind, position = place.kind, place.position
         self._kind = kind
         self._position = position
-        self._threads = max(1, available_cores() // place.slots)
+        self._threads = place.cpus or max(1, available_cores() // place.slots)
         visible = _reserved_gpu() if kind == "gpu" else ""
         if kind == "gpu":
             self._position = int(visible) if visible.isdecimal() else position
         super().__init__(
             device_name(kind, self._position, place.node_name),
             DeviceView(visible, None if kind == "cpu" or pretend else gpu_uuid(visible)),
-            template_socket,
-            Path(os.environ.get(NODE_ROOT, root)),
-            files=AgentFiles(Path(agent)) if (agent := os.environ.get(AGENT_SOCKET)) else None,
+            template_socket if node is None else lambda: Path(node.template_socket),
+            Path(os.environ.get(NODE_ROOT, root) if node is None else node.root),
+            files=AgentFiles(Path(agent)) if (agent := _agent_socket(node)) else None,
         )
+        if node is not None:
+            threading.Thread(target=self._end_when_abandoned, args=(node.abandoned_s,), daemon=True).start()
+
+    def _end_when_abandoned(self, abandoned_s: float) -> None:
+        """End this process when the scheduler has not called for long: Ray would reserve the device permanently."""
+        while (left_s := self._called_s + abandoned_s - time.monotonic()) > 0:
+            time.sleep(left_s)
+        os._exit(0)
 
     def describe(self) -> SlotDescription:
         """The state of the slot, with its device and node."""
         node = ray.get_runtime_context().get_node_id()
         return replace(super().describe(), kind=self._kind, position=self._position, node=node, threads=self._threads)
+
+
+def _agent_socket(node: KeptNode | None) -> str | None:
+    return os.environ.get(AGENT_SOCKET) if node is None else node.agent_socket
 
 
 def _reserved_gpu() -> str:

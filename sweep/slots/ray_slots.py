@@ -9,23 +9,25 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 import ray
 from ray.exceptions import ActorUnavailableError, NodeDiedError, RayError
 from ray.util import list_named_actors
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from podium.sweep.lifecycle.scheduler_messages import Inbox, SlotEvents, SlotLost, SlotOpened
+from podium.sweep.lifecycle.scheduler_messages import Inbox, SlotEvents, SlotLeaving, SlotLost, SlotOpened
+from podium.sweep.lifecycle.slot_demand import SlotDemand
 from podium.sweep.protocol.slot_commands import SlotCommand
 from podium.sweep.protocol.slot_messages import SlotDescription, decode_events, encode_commands
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.service_settings import DevicePlan
 from podium.sweep.slots.ray_nodes import ClusterNode, alive_nodes
-from podium.sweep.slots.ray_slot_actor import ACTOR_PREFIX, RaySlot, SlotPlace
+from podium.sweep.slots.ray_slot_actor import ACTOR_PREFIX, KeptNode, RaySlot, SlotPlace
 from podium.sweep.values.device import Device, is_remote
 from podium.sweep.values.errors import FencedError, NoDeviceError
 from podium.sweep.values.failure_causes import Cause
@@ -67,6 +69,95 @@ class _Session:
     actor_name: str
     number: int  # the slot's
     calls: int = 0  # the number of the newest call
+    leaving: bool = False  # whether it was reported that it gets no more trials
+
+
+class DeviceSource(Protocol):
+    """Which devices of a Ray cluster get slots. Only `lose` and `request` are called in any thread."""
+
+    count_here: int  # the intended number of slots on the head
+
+    def nodes(self, known: Mapping[str, ClusterNode] | None = None) -> dict[str, ClusterNode]:
+        """The nodes that are alive, by Ray's id. Raises `LookupError` if Ray does not list the head."""
+
+    def wait_s(self, nodes_s: float) -> float:
+        """Seconds until the next look; `nodes_s` if nothing is expected."""
+
+    def adopt(self, actor_name: str, slot: SlotDescription) -> None:
+        """A slot of an earlier scheduler works."""
+
+    def places(self, nodes: Mapping[str, ClusterNode], open_names: Collection[str]) -> list[SlotPlace]:
+        """The devices that have a slot, or get one now; `open_names`: the actors of the slots that work."""
+
+    def leaving(self, place: SlotPlace) -> str:
+        """Why a device gets no more trials, or ""."""
+
+    def create(self, place: SlotPlace) -> Any:
+        """Create the actor of a slot."""
+
+    def lose(self, place: SlotPlace) -> bool:
+        """A slot has ended; returns whether to open it again."""
+
+    def request(self, demand: SlotDemand) -> None:
+        """Set how many slots the sweeps need."""
+
+    def close(self, open_names: Collection[str]) -> None:
+        """The service stops."""
+
+
+class OwnDevices:
+    """All devices of the nodes that have joined this service: see `DeviceSource`."""
+
+    def __init__(self, plan: DevicePlan, *, data: DataDirectory, namespace: str) -> None:
+        """Raises `NoDeviceError` if the head has none of the devices of the plan."""
+        self._plan = plan
+        self._root = str(data.root)
+        self._namespace = namespace
+        head = next(node for node in self.nodes().values() if not node.name)
+        self.count_here = len(self._places_of(head))
+        if not self.count_here:
+            raise NoDeviceError("this machine has no GPU; start with --devices auto or --devices cpu")
+
+    def nodes(self, known: Mapping[str, ClusterNode] | None = None) -> dict[str, ClusterNode]:
+        """The head and the nodes that have joined it."""
+        return alive_nodes(known)
+
+    def wait_s(self, nodes_s: float) -> float:
+        """Always `nodes_s`."""
+        return nodes_s
+
+    def adopt(self, actor_name: str, slot: SlotDescription) -> None:
+        """Its device is one of these anyway."""
+
+    def places(self, nodes: Mapping[str, ClusterNode], open_names: Collection[str]) -> list[SlotPlace]:
+        """All devices of these nodes."""
+        return [place for node in nodes.values() for place in self._places_of(node)]
+
+    def leaving(self, place: SlotPlace) -> str:
+        """Such nodes leave by a command of the service."""
+        return ""
+
+    def create(self, place: SlotPlace) -> Any:
+        """Create the actor of a slot; its environment has the sockets of its node."""
+        pretend = self._plan.kind == "pretend-gpu"
+        return create_actor(place, namespace=self._namespace, pretend=pretend, root=self._root)
+
+    def lose(self, place: SlotPlace) -> bool:
+        """A slot is opened again while its node is there."""
+        return True
+
+    def request(self, demand: SlotDemand) -> None:
+        """All devices have slots anyway."""
+
+    def close(self, open_names: Collection[str]) -> None:
+        """The slots end with Ray."""
+
+    def _places_of(self, node: ClusterNode) -> list[SlotPlace]:
+        """On the head by the plan of the service, elsewhere GPUs before CPUs."""
+        plan = DevicePlan() if node.name else self._plan
+        gpus = plan.kind in ("gpu", "pretend-gpu") or (plan.kind == "auto" and node.gpus > 0)
+        kind, count = ("gpu", node.gpus) if gpus else ("cpu", node.cpus if node.name else plan.cpu_slots)
+        return [SlotPlace(kind, position, node.node_id, node.name, count) for position in range(count)]
 
 
 class RaySlots:
@@ -75,23 +166,15 @@ class RaySlots:
     def __init__(
         self,
         inbox: Inbox,
-        plan: DevicePlan,
+        devices: DeviceSource,
         *,
-        data: DataDirectory,
-        namespace: str,
         epoch: int,
         timings: SlotTimings = SlotTimings(),
     ) -> None:
         """`epoch`: of this scheduler; a slot refuses a scheduler with a lower epoch than that of an earlier one."""
         self._inbox = inbox
-        self._plan = plan
-        self._pretend = plan.kind == "pretend-gpu"
-        self._nodes = alive_nodes()
-        self._count = len(self._places_of(self._head))
-        if not self._count:
-            raise NoDeviceError("this machine has no GPU; start with --devices auto or --devices cpu")
-        self._root = str(data.root)
-        self._namespace = namespace
+        self._devices = devices
+        self._nodes = devices.nodes()
         self._epoch = epoch
         self._timings = timings
         self._places: dict[str, SlotPlace] = {}  # by actor name
@@ -103,7 +186,7 @@ class RaySlots:
     @property
     def count(self) -> int:
         """The intended number of slots on the head."""
-        return self._count
+        return self._devices.count_here
 
     def attach(self) -> list[SlotOpened]:
         """The slots of an earlier scheduler that still respond; the others are killed.
@@ -119,7 +202,9 @@ class RaySlots:
             unavailable: dict[str, Any] = {}
             for name, reference in opening.items():
                 try:
-                    found.append(self._opened(name, actors[name], ray.get(reference, timeout=0)))
+                    result = ray.get(reference, timeout=0)
+                    found.append(self._opened(name, actors[name], result))
+                    self._devices.adopt(name, SlotDescription.from_json(result))
                 except FencedError:
                     raise
                 except ActorUnavailableError as error:
@@ -162,11 +247,26 @@ class RaySlots:
             # Ray reports the death of an actor on an unreachable node only when it declares the node dead.
             self._lose(session, TimeoutError("its node does not answer"), Cause.NODE_LOST)
 
+    def request(self, demand: SlotDemand) -> None:
+        """Set how many slots the sweeps need."""
+        self._devices.request(demand)
+
+    def release(self, device_id: str) -> None:
+        """Close a slot that runs no trial, and give its device back."""
+        session = self._sessions.get(device_id)
+        if session is None or not self._end(session):
+            return
+        place = self._places.get(session.actor_name)
+        if place is not None:
+            self._devices.lose(place)
+        _kill_later(session.actor_name)
+
     def close(self) -> None:
         """Ignore all further results."""
         self._closing.set()
         if self._follower is not None:
             self._follower.join(timeout=self._timings.close_s)
+        self._devices.close(self._open_names())
 
     # Calls. Callbacks of Ray must not call Ray: they run in its thread.
 
@@ -249,36 +349,37 @@ class RaySlots:
 
     # Nodes.
 
-    @property
-    def _head(self) -> ClusterNode:
-        return next(node for node in self._nodes.values() if not node.name)
-
-    def _places_of(self, node: ClusterNode) -> list[SlotPlace]:
-        """The devices of a node that get slots: on the head by the plan of the service, elsewhere GPUs before CPUs."""
-        plan = DevicePlan() if node.name else self._plan
-        gpus = plan.kind in ("gpu", "pretend-gpu") or (plan.kind == "auto" and node.gpus > 0)
-        kind, count = ("gpu", node.gpus) if gpus else ("cpu", node.cpus if node.name else plan.cpu_slots)
-        return [SlotPlace(kind, position, node.node_id, node.name, count) for position in range(count)]
-
     def _follow_nodes(self) -> None:
-        while not self._closing.wait(self._timings.nodes_s):
+        while not self._closing.wait(self._devices.wait_s(self._timings.nodes_s)):
             try:
-                self._update_nodes(alive_nodes(self._nodes))
+                self._update_nodes(self._devices.nodes(self._nodes))
+                self._report_leaving()
             except Exception as error:  # noqa: BLE001 - whatever the error of Ray, nodes may join later
                 log.warning("cannot list the nodes of the cluster, trying again: %s", _first_line(error))
 
     def _update_nodes(self, nodes: dict[str, ClusterNode]) -> None:
         """Create the slots that are missing on these nodes, and report those of other nodes as lost."""
-        places = {place.actor_name: place for node in nodes.values() for place in self._places_of(node)}
+        places = {place.actor_name: place for place in self._devices.places(nodes, self._open_names())}
         gone = [place for name, place in self._places.items() if places.get(name) != place]
         new = [place for name, place in places.items() if self._places.get(name) != place]
         self._nodes, self._places = nodes, places
         for place in gone:
             self._on_node_gone(place)
-        attached = {session.actor_name for session in list(self._sessions.values())}
+        attached = self._open_names()
         for place in new:
             if place.actor_name not in attached:
                 self._recreate(place)
+
+    def _open_names(self) -> set[str]:
+        """The actors of the slots that work."""
+        return {session.actor_name for session in list(self._sessions.values())}
+
+    def _report_leaving(self) -> None:
+        for session in list(self._sessions.values()):
+            place = self._places.get(session.actor_name)
+            if place is not None and not session.leaving and (reason := self._devices.leaving(place)):
+                session.leaving = True
+                self._inbox.put(SlotLeaving(session.device_id, reason))
 
     def _on_node_gone(self, place: SlotPlace) -> None:
         _kill_later(place.actor_name)  # Ray may still consider the actor alive
@@ -289,7 +390,7 @@ class RaySlots:
     # Opening.
 
     def _create(self, place: SlotPlace) -> None:
-        actor = create_actor(place, namespace=self._namespace, pretend=self._pretend, root=self._root)
+        actor = self._devices.create(place)
         opening = self._open(place.actor_name, actor)
         opening.future().add_done_callback(lambda future: self._on_created(place, actor, future))
 
@@ -316,7 +417,8 @@ class RaySlots:
         return SlotOpened(device, slot.running, slot.events)
 
     def _reopen(self, place: SlotPlace) -> None:
-        _later(self._timings.reopen_s, lambda: self._recreate(place))
+        if self._devices.lose(place):
+            _later(self._timings.reopen_s, lambda: self._recreate(place))
 
     def _recreate(self, place: SlotPlace) -> None:
         if self._closing.is_set() or self._places.get(place.actor_name) != place:
@@ -334,14 +436,26 @@ def namespace_of(service_id: str) -> str:
     return f"podium-{service_id}"
 
 
-def connect(address: str, namespace: str) -> None:
-    """Connect to the Ray of this service."""
-    ray.init(address=address, namespace=namespace, log_to_driver=False, logging_level=logging.ERROR)
+def connect(address: str, namespace: str, raylet: Path | None = None) -> None:
+    """Connect to the Ray of this service.
+
+    Args:
+        address: Of its GCS.
+        namespace: Of this service.
+        raylet: The folder of its raylet, if this machine may have another one.
+    """
+    ray.init(
+        address=address,
+        namespace=namespace,
+        log_to_driver=False,
+        logging_level=logging.ERROR,
+        _temp_dir=None if raylet is None else str(raylet),
+    )
 
 
-def create_actor(place: SlotPlace, *, namespace: str, pretend: bool, root: str) -> Any:
-    """A new slot on its node; never on another one."""
-    resources = {"num_gpus": 1, "num_cpus": 0} if place.kind == "gpu" else {"num_cpus": 1}
+def create_actor(place: SlotPlace, *, namespace: str, pretend: bool, root: str, node: KeptNode | None = None) -> Any:
+    """A new slot on its node; never on another one. For the arguments see `RaySlot`."""
+    resources = {"num_gpus": 1, "num_cpus": 0} if place.kind == "gpu" else {"num_cpus": place.cpus or 1}
     remote = ray.remote(RaySlot).options(
         name=place.actor_name,
         namespace=namespace,
@@ -351,7 +465,7 @@ def create_actor(place: SlotPlace, *, namespace: str, pretend: bool, root: str) 
         scheduling_strategy=NodeAffinitySchedulingStrategy(place.node_id, soft=False),
         **resources,
     )
-    return remote.remote(place, pretend, root)
+    return remote.remote(place, pretend, root, node)
 
 
 def _slot_actor(name: str) -> Any:

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,7 +28,7 @@ from pathlib import Path
 from podium.api.serve.startup import serve
 from podium.sweep.runtime.service_settings import ServiceSettings
 
-serve(ServiceSettings.load(Path(sys.argv[1])), lambda line: None)
+serve(ServiceSettings.load(Path(sys.argv[1])), lambda line: print(line, file=sys.stderr, flush=True))
 """
 
 
@@ -44,44 +45,120 @@ class Attempt(NamedTuple):
     nonce: str
 
 
-class Cluster:
+class Service:
+    """A service on one machine of the rig."""
+
+    def __init__(self, machine: Machine, folder: Path, **settings: Any) -> None:
+        """Start it. `folder`: of its data; `settings`: of `ServiceSettings`."""
+        self.machine = machine
+        self.data = DataDirectory(folder / "data")
+        runtime = RuntimeDirectory(machine.folder / "run")
+        runtime.prepare()
+        saved = ServiceSettings(str(self.data.root), str(runtime.root), cluster=machine.address, **settings).save()
+        self._log_file = folder / "serve.log"
+        self._log = self._log_file.open("wb")
+        self.process = machine.start(
+            [sys.executable, "-P", "-c", SERVE, str(saved)], stdout=self._log, stderr=self._log
+        )
+
+    @property
+    def log(self) -> str:
+        """What `podium serve` has printed."""
+        return self._log_file.read_text()
+
+    def wait_until(self, what: str, condition: Callable[[], Any], timeout_s: float = START_S) -> None:
+        """Wait for a condition; prints the logs if it does not hold in time."""
+        try:
+            wait_for(what, condition, timeout_s)
+        except BaseException:
+            self.print_logs()
+            raise
+
+    def print_logs(self, *others: Path) -> None:
+        """Print the ends of the logs of the service, and of other ones."""
+        for path in [self._log_file, *self.data.logs.glob("*.log"), *others]:
+            print(f"--- {path}\n{path.read_text()[-3000:] if path.exists() else 'missing'}")
+
+    def kill(self) -> None:
+        """Kill its machine."""
+        self.machine.kill()
+        self._log.close()
+
+    def close(self) -> None:
+        """Stop the service as Ctrl-C does."""
+        (serve,) = children(self.process.pid)  # below the process that entered the namespaces
+        os.kill(serve, signal.SIGTERM)
+        self._log.close()
+        assert self.process.wait(timeout=30) == 0, "`podium serve` stops cleanly"
+
+    def devices(self, state: str) -> set[str]:
+        """The devices in this state."""
+        return {row[0] for row in self.rows("SELECT id FROM devices WHERE state = :state", state=state)}
+
+    def attempts(self, sweep_id: int) -> list[Attempt]:
+        """All attempts of a sweep, by trial."""
+        query = (
+            "SELECT t.number, a.number, a.device_id, a.started_at, a.ended_at, a.state, a.cause, a.nonce"
+            " FROM attempts a JOIN trials t ON t.id = a.trial_id WHERE t.sweep_id = :sweep ORDER BY t.number, a.number"
+        )
+        return [Attempt(*row) for row in self.rows(query, sweep=sweep_id)]
+
+    def running(self, sweep_id: int) -> list[Attempt]:
+        """The attempts of a sweep that have not ended."""
+        return [each for each in self.attempts(sweep_id) if each.ended_at is None]
+
+    def folder_of(self, sweep_id: int, attempt: Attempt) -> Path:
+        """The folder of an attempt on the head."""
+        return self.data.attempt(sweep_id, attempt.trial, attempt.number, attempt.nonce)
+
+    def rows(self, query: str, **values: Any) -> list[Any]:
+        """Read the database, which all machines share; [] before it has been created."""
+        try:
+            with contextlib.closing(connect(self.data.database, "ro")) as connection:
+                return list(connection.execute(query, values))
+        except sqlite_module().OperationalError:
+            return []
+
+    def submit(self, document: dict[str, Any], folder: Path) -> int:
+        """Submit a sweep; its id."""
+        path = folder / "sweep.json"
+        path.write_text(json.dumps(document))
+        return int(self.command("sweep", "submit", str(path), "--json")["id"])
+
+    def state(self, sweep_id: int) -> str:
+        """The state of a sweep."""
+        return str(self.rows("SELECT state FROM sweeps WHERE id = :sweep", sweep=sweep_id)[0][0])
+
+    def command(self, *arguments: str) -> Any:
+        """Run `podium ARGUMENTS...` on the machine of the service; its JSON."""
+        return json.loads(self.say(*arguments))
+
+    def say(self, *arguments: str) -> str:
+        """Run `podium ARGUMENTS...` on the machine of the service; what it prints."""
+        command = [*PODIUM, *arguments, "--data-dir", str(self.data.root)]
+        process = self.machine.start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        said, complaint = process.communicate(timeout=60)
+        if process.returncode != 0:
+            raise AssertionError(f"podium {' '.join(arguments)}: {complaint}")
+        return str(said)
+
+
+class Cluster(Service):
     """A service on the machine `head`, and the nodes that have joined it."""
 
     def __init__(
         self, network: Network, folder: Path, *, head_slots: int, ray_tls: bool = False, artifact_url: str = ""
     ) -> None:
         self.head = network.add("head")
-        self.data = DataDirectory(folder / "data")
         self._network = network
         self._tokens: dict[str, str] = {}  # of nodes, by name
-        runtime = RuntimeDirectory(self.head.folder / "run")
-        runtime.prepare()
-        settings = ServiceSettings(
-            str(self.data.root),
-            str(runtime.root),
-            devices=DevicePlan("cpu", head_slots),
-            cluster=self.head.address,
-            ray_tls=ray_tls,
-            artifact_url=artifact_url,
-        )
-        self._log_file = folder / "serve.log"
-        self._log = self._log_file.open("wb")
-        self.service = self.head.start(
-            [sys.executable, "-P", "-c", SERVE, str(settings.save())], stdout=self._log, stderr=self._log
-        )
-        try:
-            wait_for("the slots of the head are open", lambda: len(self.devices("ready")) == head_slots, START_S)
-        except BaseException:
-            self._log.close()
-            print(self._log_file.read_text()[-4000:])
-            raise
+        devices = DevicePlan("cpu", head_slots)
+        super().__init__(self.head, folder, devices=devices, ray_tls=ray_tls, artifact_url=artifact_url)
+        self.wait_until("the slots of the head are open", lambda: len(self.devices("ready")) == head_slots)
 
-    def close(self) -> None:
-        """Stop the service as Ctrl-C does."""
-        (serve,) = children(self.service.pid)  # below the process that entered the namespaces
-        os.kill(serve, signal.SIGTERM)
-        self._log.close()
-        assert self.service.wait(timeout=30) == 0, "`podium serve` stops cleanly"
+    def stray_machine(self, name: str) -> Machine:
+        """A new machine that is no node."""
+        return self._network.add(name)
 
     def join(self, name: str, slots: int) -> Machine:
         """A new machine with this many CPU slots, which are open when this returns."""
@@ -118,7 +195,7 @@ class Cluster:
         try:
             wait_for(f"{name} has joined", lambda: names <= self.devices("ready"), START_S)
         except BaseException:
-            self._print_logs(machine)
+            self.print_logs(machine.folder / "data" / "logs" / "node.log")
             raise
         return machine, process
 
@@ -138,65 +215,9 @@ class Cluster:
             self._tokens[name] = str(self.command("token", "create", name, "--role", "node", "--json")["token"])
         return self._tokens[name]
 
-    def _print_logs(self, machine: Machine) -> None:
-        logs = [self._log_file, *self.data.logs.glob("*.log"), machine.folder / "data" / "logs" / "node.log"]
-        for path in logs:
-            print(f"--- {path}\n{path.read_text()[-3000:] if path.exists() else 'missing'}")
-
     def take_out(self, machine: Machine) -> None:
         """Kill a machine, end what still runs, and wait until its slots are known to be lost."""
         machine.kill()
         for (sweep_id,) in self.rows("SELECT id FROM sweeps WHERE state IN ('queued', 'running', 'stopping')"):
             self.command("sweep", "cancel", str(sweep_id), "--json")
         wait_for("its slots are lost", lambda: not self.devices("ready") & {f"{machine.name}:cpu-0"})
-
-    def devices(self, state: str) -> set[str]:
-        """The devices in this state."""
-        return {row[0] for row in self.rows("SELECT id FROM devices WHERE state = :state", state=state)}
-
-    def attempts(self, sweep_id: int) -> list[Attempt]:
-        """All attempts of a sweep, by trial."""
-        query = (
-            "SELECT t.number, a.number, a.device_id, a.started_at, a.ended_at, a.state, a.cause, a.nonce"
-            " FROM attempts a JOIN trials t ON t.id = a.trial_id WHERE t.sweep_id = :sweep ORDER BY t.number, a.number"
-        )
-        return [Attempt(*row) for row in self.rows(query, sweep=sweep_id)]
-
-    def folder_of(self, sweep_id: int, attempt: Attempt) -> Path:
-        """The folder of an attempt on the head."""
-        return self.data.attempt(sweep_id, attempt.trial, attempt.number, attempt.nonce)
-
-    def rows(self, query: str, **values: Any) -> list[Any]:
-        """Read the database, which all machines share; [] before it has been created."""
-        try:
-            with contextlib.closing(connect(self.data.database, "ro")) as connection:
-                return list(connection.execute(query, values))
-        except sqlite_module().OperationalError:
-            return []
-
-    def submit(self, document: dict[str, Any], folder: Path) -> int:
-        """Submit a sweep; its id."""
-        path = folder / "sweep.json"
-        path.write_text(json.dumps(document))
-        return int(self.command("sweep", "submit", str(path), "--json")["id"])
-
-    def state(self, sweep_id: int) -> str:
-        """The state of a sweep."""
-        return str(self.rows("SELECT state FROM sweeps WHERE id = :sweep", sweep=sweep_id)[0][0])
-
-    def machine(self, name: str) -> Machine:
-        """A new machine that is no node."""
-        return self._network.add(name)
-
-    def command(self, *arguments: str) -> Any:
-        """Run `podium ARGUMENTS...` on the head; its JSON."""
-        return json.loads(self.say(*arguments))
-
-    def say(self, *arguments: str) -> str:
-        """Run `podium ARGUMENTS...` on the head; what it prints."""
-        command = [*PODIUM, *arguments, "--data-dir", str(self.data.root)]
-        process = self.head.start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        said, complaint = process.communicate(timeout=60)
-        if process.returncode != 0:
-            raise AssertionError(f"podium {' '.join(arguments)}: {complaint}")
-        return str(said)

@@ -136,7 +136,7 @@ def test_node_that_does_not_reach_the_folder_is_refused(cluster: Cluster, object
     """Another folder is mounted at its place."""
     record = recorded(cluster.data)
     assert record is not None
-    machine = cluster.machine("stray")
+    machine = cluster.stray_machine("stray")
     machine.run("mount", "-t", "tmpfs", "none", str(objects))
     wanted = machine.folder / "wanted.json"
     wanted.write_text(json.dumps(asdict(StoreCheck(record.url, "", record.store_id, is_head=False))))

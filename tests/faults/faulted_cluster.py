@@ -123,8 +123,8 @@ class FaultedCluster:
         """Wait, and restart commands that end. Raises `NotHealthyError` with the problem."""
         end = time.monotonic() + HEALTHY_S
         while not condition():
-            if self.rig.service.poll() is not None:
-                raise NotHealthyError(f"serve ended with status {self.rig.service.returncode}")
+            if self.rig.process.poll() is not None:
+                raise NotHealthyError(f"serve ended with status {self.rig.process.returncode}")
             for node in self.nodes.values():
                 if node.process.poll() is not None:
                     node.process = self.rig.start_node(node.machine, self.node_slots)

@@ -47,6 +47,27 @@ def serve(
         Path | None,
         typer.Option(metavar="FILE", help="with its credentials as NAME=VALUE; default: the environment"),
     ] = None,
+    ray_address: Annotated[
+        str,
+        typer.Option(metavar="HOST:PORT", help="run trials on the nodes of this Ray cluster, which exists already"),
+    ] = "",
+    ray_token: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="the token of that cluster, if it has token authentication")
+    ] = None,
+    max_slots: Annotated[
+        int | None, typer.Option(min=1, max=10_000, help="most slots at a time on that cluster [default: 8]")
+    ] = None,
+    cpus_per_slot: Annotated[
+        int | None, typer.Option(min=1, max=10_000, help="CPUs of a slot without a GPU on that cluster [default: 1]")
+    ] = None,
+    idle_release: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", min=1, help="release a slot after this time without a trial [default: 300]"),
+    ] = None,
+    node_data_dir: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="on its nodes, for code, data and running trials [default: TMPDIR]"),
+    ] = None,
     allowed_host: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="another host name under which clients reach the service; repeatable"),
@@ -65,10 +86,22 @@ def serve(
         plan = lazy.service_settings.DevicePlan.parse(devices)
         if cluster:
             lazy.listen_policy.check_cluster(cluster)
-        elif ray_tls:
+        if ray_tls and ray_address:
+            raise ServiceError("--ray-tls: not with --ray-address; that cluster has settings of its own, RAY_USE_TLS")
+        if ray_tls and not cluster:
             raise ServiceError("--ray-tls: give --cluster ADDRESS as well; on one machine Ray listens on loopback only")
         if artifact_url:
             artifact_url = lazy.artifact_url.normalized(artifact_url)
+        joined = lazy.joined_cluster_options.joined_cluster(
+            ray_address,
+            cluster=cluster,
+            plan=plan,
+            token=ray_token,
+            max_slots=max_slots,
+            cpus_per_slot=cpus_per_slot,
+            idle_release_s=idle_release,
+            node_data_dir=node_data_dir,
+        )
     except ServiceError as error:
         raise typer.BadParameter(str(error)) from error
     data = DataDirectory(data_dir.absolute())
@@ -92,6 +125,7 @@ def serve(
         ray_tls=ray_tls,
         artifact_url=artifact_url,
         artifact_credentials="" if artifact_credentials is None else str(artifact_credentials.absolute()),
+        joined=joined,
         allowed_hosts=lazy.listen_policy.names_of(host, names),
         tls_cert="" if tls_cert is None else str(tls_cert.absolute()),
         tls_key="" if tls_key is None else str(tls_key.absolute()),

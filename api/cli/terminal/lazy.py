@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from podium.api.client import sweep_file_validation as sweep_file_validation
     from podium.api.client.client import Client as Client
     from podium.api.client.client import serves as serves
+    from podium.api.serve import joined_cluster_options as joined_cluster_options
     from podium.api.serve import listen_policy as listen_policy
     from podium.api.serve import node_process as node_process
     from podium.api.serve import ports as ports
@@ -54,6 +55,7 @@ _MODULES = {
     "optuna_studies": "podium.api.client",
     "sweep_file_validation": "podium.api.client",
     "database_subprocess": "podium.api.serve",
+    "joined_cluster_options": "podium.api.serve",
     "listen_policy": "podium.api.serve",
     "node_process": "podium.api.serve",
     "ports": "podium.api.serve",

@@ -24,7 +24,7 @@ from podium.sweep.runtime.service_settings import DevicePlan
 from podium.sweep.slots import ray_slots
 from podium.sweep.slots.ray_nodes import ClusterNode
 from podium.sweep.slots.ray_slot_actor import ACTOR_PREFIX, SlotPlace
-from podium.sweep.slots.ray_slots import RaySlots, SlotTimings
+from podium.sweep.slots.ray_slots import OwnDevices, RaySlots, SlotTimings
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.errors import FencedError
 from podium.sweep.values.failure_causes import Cause
@@ -102,7 +102,8 @@ class FakeRay:
         inbox: Inbox = Inbox()
         plan = DevicePlan("cpu", count or len(self.actors))
         data = DataDirectory(Path("data"))
-        self._made = RaySlots(inbox, plan, data=data, namespace="podium-test", epoch=7, timings=timings)
+        devices = OwnDevices(plan, data=data, namespace="podium-test")
+        self._made = RaySlots(inbox, devices, epoch=7, timings=timings)
         return self._made, inbox
 
     def close(self) -> None:

@@ -85,6 +85,7 @@ async def test_outcomes_add_up_to_the_admitted_requests(tmp_path: Path) -> None:
     async with joined(tmp_path, script, script, alternating(status="error"), quorum=1) as (aggregator, _):
         asked = [asyncio.create_task(ask(aggregator, 5 * SOON_MS)) for _ in range(60)]
         await asyncio.sleep(0)
+        assert [each.result() for each in asked if each.done()] == []
         assert aggregator.in_flight == 60
         for task in random.sample(asked, 10):
             task.cancel()

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from podium.sweep.runtime.joined_cluster import JoinedCluster
 from podium.sweep.runtime.service_settings import DevicePlan, ServiceSettings
+from podium.sweep.slots import joined_raylet
 from podium.sweep.slots.ray_head import parameters
 
 
@@ -30,3 +32,11 @@ def test_ray_listens_on_loopback_only_and_on_any_port(tmp_path: Path) -> None:
     assert (found.node_ip_address, found.gcs_server_port) == ("127.0.0.1", 0)
     assert not (found.include_dashboard or found.include_log_monitor)
     assert found.no_monitor
+
+
+def test_raylet_in_the_cluster_of_others_offers_nothing(tmp_path: Path) -> None:
+    joined = JoinedCluster("10.0.0.9:6379")
+    settings = ServiceSettings(str(tmp_path / "data"), str(tmp_path / "run"), cluster="10.0.0.5", joined=joined)
+    found = joined_raylet.parameters(settings, joined)
+    assert (found.gcs_address, found.node_ip_address) == ("10.0.0.9:6379", "10.0.0.5")
+    assert (found.num_cpus, found.num_gpus) == (0, 0)

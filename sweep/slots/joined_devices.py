@@ -1,0 +1,398 @@
+"""The devices of a Ray cluster of others that this service has: found by probes, one keeper for each node; scheduler.
+
+For each slot that is missing, a probe waits for a device. When it has got one, a keeper starts what slots need on that
+node, the probe ends, and a slot takes its device. A keeper without slots ends, so that the node falls idle.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import math
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import ray
+from ray.exceptions import ActorUnavailableError, RayError
+from ray.util import list_named_actors
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from podium.sweep.lifecycle.slot_demand import SlotDemand
+from podium.sweep.protocol.slot_messages import SlotDescription
+from podium.sweep.runtime.joined_cluster import JoinedCluster
+from podium.sweep.runtime.package_versions import version_problem, versions
+from podium.sweep.slots.node_keeper import NodeKeeper, NodeOrder, keeper_name, node_of_keeper
+from podium.sweep.slots.probe_plan import KINDS, SlotCounts, needed_by_kind, probe_changes
+from podium.sweep.slots.ray_nodes import ClusterNode, draining_nodes, joined_nodes
+from podium.sweep.slots.ray_slot_actor import ACTOR_PREFIX, KeptNode, SlotPlace
+from podium.sweep.slots.ray_slots import create_actor
+from podium.sweep.slots.slot_probe import create_probe, read_answer
+from podium.sweep.values.device import node_name
+
+log = logging.getLogger("podium.slots")
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedTimings:
+    """Waits and time limits of `JoinedDevices`, in seconds."""
+
+    turn_s: float = 0.2  # between two looks while a slot is opening or a probe waits
+    opening_s: float = 120.0  # another service may take the device of a probe: then another probe is created
+    resting_s: float = 5.0  # before the name of a slot is used again: its actor may still be ending
+    retry_s: float = 10.0  # after an error of a probe
+    avoid_s: float = 60.0  # after the keeper of a node has failed
+    watch_s: float = 5.0  # between two answers of a keeper
+    keeper_idle_s: float = 10.0  # without a slot, after which a keeper ends
+    abandoned_s: float = 660.0  # without a call, after which a keeper and its slots end
+
+
+@dataclass(frozen=True, slots=True)
+class HeadAccess:
+    """How the agent of a node reaches the head."""
+
+    url: str
+    token: str
+    certificate: str
+    artifact_url: str = ""  # object store for the files of attempts; "": the head
+    store_id: str = ""  # which that store has as well
+
+
+@dataclass(slots=True)
+class _Probe:
+    kind: str
+    actor: Any
+    answer: Any  # a reference
+    node_id: str = ""  # once it has got a device
+
+
+@dataclass(slots=True)
+class _Keeper:
+    node: ClusterNode
+    actor: Any
+    call: Any  # a reference to the result of `start`, then of `watch`
+    used_s: float  # when it had a slot last; monotonic
+    kept: KeptNode | None = None
+
+
+@dataclass(slots=True)
+class _Taken:
+    place: SlotPlace
+    since_s: float  # monotonic
+
+
+@dataclass(slots=True)
+class _Avoided:
+    """Nodes that get no probes, until when."""
+
+    until_s: dict[str, float] = field(default_factory=dict)  # by node id; monotonic
+
+    def add(self, node_id: str, until_s: float) -> None:
+        self.until_s[node_id] = max(until_s, self.until_s.get(node_id, 0.0))
+
+    def now(self, now_s: float) -> set[str]:
+        return {node_id for node_id, until_s in self.until_s.items() if now_s < until_s}
+
+
+class JoinedDevices:
+    """See `podium.sweep.slots.ray_slots.DeviceSource`. All methods but `request` and `lose` run in one thread."""
+
+    count_here = 0
+
+    def __init__(
+        self,
+        joined: JoinedCluster,
+        access: HeadAccess,
+        *,
+        kind: str,
+        namespace: str,
+        timings: JoinedTimings = JoinedTimings(),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`kind`: of the plan of the service: auto, gpu or cpu."""
+        self._joined = joined
+        self._access = access
+        self._kind = kind
+        self._namespace = namespace
+        self._timings = timings
+        self._clock = clock
+        self._lock = threading.Lock()  # of the three below
+        self._demand = SlotDemand()
+        self._taken: dict[str, _Taken] = {}  # by the name of the slot's actor
+        self._resting: dict[str, float] = {}  # names of slots that have ended, until when; monotonic
+        self._probes: list[_Probe] = []
+        self._probe_after_s = 0.0
+        self._keepers: dict[str, _Keeper] = {}  # by node id
+        self._avoided = _Avoided()
+        self._names = {each[0]: each[1] for name in list_named_actors() if (each := node_of_keeper(name)) is not None}
+        self._draining: Collection[str] = ()
+
+    # In any thread.
+
+    def request(self, demand: SlotDemand) -> None:
+        """Set the demand of now."""
+        with self._lock:
+            self._demand = demand
+
+    def lose(self, place: SlotPlace) -> bool:
+        """A slot has ended: its device is free again. Returns whether to open it again, which only demand does."""
+        with self._lock:
+            taken = self._taken.get(place.actor_name)
+            if taken is not None and taken.place == place:
+                del self._taken[place.actor_name]
+                self._resting[place.actor_name] = self._clock() + self._timings.resting_s
+        return False
+
+    # In the thread that follows the nodes.
+
+    def wait_s(self, nodes_s: float) -> float:
+        """Seconds until the next look; `nodes_s` if nothing is opening."""
+        starting = any(keeper.kept is None for keeper in self._keepers.values())
+        return min(nodes_s, self._timings.turn_s) if self._probes or starting else nodes_s
+
+    def nodes(self, known: Mapping[str, ClusterNode] | None = None) -> dict[str, ClusterNode]:
+        """All nodes with devices, and that of this process. Nodes with a keeper keep their names."""
+        self._draining = draining_nodes()
+        return joined_nodes(known, self._names)
+
+    def adopt(self, actor_name: str, slot: SlotDescription) -> None:
+        """A slot of an earlier scheduler works."""
+        kind, _, position = actor_name.removeprefix(ACTOR_PREFIX).rpartition(":")[2].partition("-")
+        name = node_name(actor_name.removeprefix(ACTOR_PREFIX))
+        place = SlotPlace(kind, int(position), slot.node, name, cpus=self._cpus(kind))
+        with self._lock:
+            self._taken[actor_name] = _Taken(place, self._clock())
+
+    def places(self, nodes: Mapping[str, ClusterNode], open_names: Collection[str]) -> list[SlotPlace]:
+        """The devices that have a slot or get one now.
+
+        Args:
+            nodes: Those that are alive.
+            open_names: The names of the slots that work.
+        """
+        self._follow_keepers(nodes)
+        self._follow_probes(nodes)
+        self._take_devices(nodes)
+        self._expire(open_names)
+        self._end_idle_keepers()
+        self._change_probes(nodes, open_names)
+        with self._lock:
+            taken = [each.place for each in self._taken.values()]
+        return [place for place in taken if place.node_id in nodes and place.node_id in self._keepers]
+
+    def leaving(self, place: SlotPlace) -> str:
+        """Why a device gets no more trials, or ""."""
+        return "its node leaves the Ray cluster" if place.node_id in self._draining else ""
+
+    def create(self, place: SlotPlace) -> Any:
+        """Create the actor of a slot."""
+        keeper = self._keepers[place.node_id]
+        return create_actor(place, namespace=self._namespace, pretend=False, root="", node=keeper.kept)
+
+    def close(self, open_names: Collection[str]) -> None:
+        """End everything on the cluster: the service stops."""
+        for probe in self._probes:
+            _kill(probe.actor)
+        with self._lock:
+            names = {*open_names, *self._taken}
+        for name in names:
+            with contextlib.suppress(ValueError, RayError):
+                _kill(ray.get_actor(name))
+        for keeper in self._keepers.values():
+            _kill(keeper.actor)
+
+    # Probes.
+
+    def _follow_probes(self, nodes: Mapping[str, ClusterNode]) -> None:
+        waiting = [probe for probe in self._probes if not probe.node_id]
+        for probe in _answered(waiting, lambda probe: probe.answer):
+            try:
+                answer = read_answer(ray.get(probe.answer))
+            except RayError as error:
+                log.warning("a probe for a %s failed: %s", probe.kind, _first_line(error))
+                self._probe_after_s = self._clock() + self._timings.retry_s
+                self._end_probe(probe)
+                continue
+            node = nodes.get(answer.node_id)
+            if node is None or answer.node_id in self._avoided.now(self._clock()):
+                self._end_probe(probe)  # it has left, or is avoided since the probe was created
+            elif (problem := version_problem(versions(), answer.versions)) is not None:
+                log.error("node %s is not used: %s", node.name, problem)
+                self._avoided.add(answer.node_id, math.inf)
+                self._end_probe(probe)
+            else:
+                probe.node_id = answer.node_id
+                self._keep(node)
+
+    def _take_devices(self, nodes: Mapping[str, ClusterNode]) -> None:
+        """Replace the probes on nodes with a keeper by slots."""
+        for probe in [probe for probe in self._probes if probe.node_id]:
+            keeper = self._keepers.get(probe.node_id)
+            if keeper is None or probe.node_id not in nodes:
+                self._end_probe(probe)
+            elif keeper.kept is not None:
+                self._end_probe(probe)
+                self._take(probe.kind, nodes[probe.node_id])
+
+    def _take(self, kind: str, node: ClusterNode) -> None:
+        now_s = self._clock()
+        with self._lock:
+            self._resting = {name: until_s for name, until_s in self._resting.items() if now_s < until_s}
+            place = SlotPlace(kind, 0, node.node_id, node.name, max(1, node.gpus), self._cpus(kind))
+            while place.actor_name in self._taken or place.actor_name in self._resting:
+                place = replace(place, position=place.position + 1)
+            self._taken[place.actor_name] = _Taken(place, now_s)
+
+    def _cpus(self, kind: str) -> int:
+        return self._joined.cpus_per_slot if kind == "cpu" else 0
+
+    def _expire(self, open_names: Collection[str]) -> None:
+        """Stop to wait for slots that do not open: another service has taken their device."""
+        now_s = self._clock()
+        with self._lock:
+            late = [
+                each.place
+                for name, each in self._taken.items()
+                if name not in open_names and now_s - each.since_s > self._timings.opening_s
+            ]
+        for place in late:
+            log.warning("%s did not open within %g s", place.actor_name, self._timings.opening_s)
+            self.lose(place)
+
+    def _change_probes(self, nodes: Mapping[str, ClusterNode], open_names: Collection[str]) -> None:
+        with self._lock:
+            demand = self._demand
+            taken = [(each.place.kind, name in open_names) for name, each in self._taken.items()]
+        granted = Counter(probe.kind for probe in self._probes if probe.node_id)
+        pending = Counter(probe.kind for probe in self._probes if not probe.node_id)
+        counts = {
+            kind: SlotCounts(taken.count((kind, True)), taken.count((kind, False)) + granted[kind], pending[kind])
+            for kind in KINDS
+        }
+        has_gpus = any(node.gpus for node in nodes.values())
+        needed = needed_by_kind(demand, self._kind, has_gpus=has_gpus)
+        for kind, change in probe_changes(needed, counts, self._joined.max_slots).items():
+            for _ in range(change):
+                self._add_probe(kind)
+            if change < 0:
+                for probe in [each for each in self._probes if each.kind == kind and not each.node_id][change:]:
+                    self._end_probe(probe)
+
+    def _add_probe(self, kind: str) -> None:
+        now_s = self._clock()
+        if now_s < self._probe_after_s:
+            return
+        actor = create_probe(kind, self._joined.cpus_per_slot, {*self._avoided.now(now_s), *self._draining})
+        self._probes.append(_Probe(kind, actor, actor.find.remote()))
+
+    def _end_probe(self, probe: _Probe) -> None:
+        self._probes.remove(probe)
+        _kill(probe.actor)
+
+    # Keepers.
+
+    def _keep(self, node: ClusterNode) -> None:
+        """Start the keeper of a node unless it has one."""
+        if node.node_id in self._keepers:
+            return
+        name = keeper_name(node.node_id, node.name)
+        try:
+            actor = ray.get_actor(name)
+        except ValueError:
+            actor = _create_keeper(name, self._namespace, node.node_id)
+        order = NodeOrder(
+            self._namespace, node.name, node.raylet[0], node.gpus, self._joined.node_data_dir, self._access.url,
+            self._access.token, self._access.certificate, self._timings.abandoned_s, self._access.artifact_url,
+            self._access.store_id,
+        )  # fmt: skip
+        self._names[node.node_id] = node.name
+        self._keepers[node.node_id] = _Keeper(node, actor, actor.start.remote(order), self._clock())
+
+    def _follow_keepers(self, nodes: Mapping[str, ClusterNode]) -> None:
+        for node_id in self._names.keys() & nodes.keys() - self._keepers.keys():
+            self._keep(nodes[node_id])  # of an earlier scheduler
+        for node_id, keeper in list(self._keepers.items()):
+            if node_id not in nodes:
+                self._end_keeper(keeper)
+        for keeper in _answered(self._keepers.values(), lambda keeper: keeper.call):
+            self._on_answer(keeper)
+
+    def _on_answer(self, keeper: _Keeper) -> None:
+        try:
+            result = ray.get(keeper.call)
+        except ActorUnavailableError:
+            result = keeper.kept  # its slots find out whether the node is lost
+            if result is None:
+                self._fail(keeper, "it cannot be reached")
+                return
+        except RayError as error:
+            self._fail(keeper, _first_line(error))
+            return
+        if isinstance(result, str):
+            self._fail(keeper, result)
+            return
+        keeper.kept = keeper.kept or result
+        keeper.call = keeper.actor.watch.remote(self._timings.watch_s)
+
+    def _fail(self, keeper: _Keeper, reason: str) -> None:
+        log.error("node %s is not used for %g s: %s", keeper.node.name, self._timings.avoid_s, reason)
+        self._avoided.add(keeper.node.node_id, self._clock() + self._timings.avoid_s)
+        self._end_keeper(keeper)
+
+    def _end_idle_keepers(self) -> None:
+        now_s = self._clock()
+        with self._lock:
+            used = {each.place.node_id for each in self._taken.values()}
+        used |= {probe.node_id for probe in self._probes}
+        for node_id, keeper in list(self._keepers.items()):
+            if node_id in used:
+                keeper.used_s = now_s
+            elif now_s - keeper.used_s > self._timings.keeper_idle_s:
+                self._end_keeper(keeper)
+
+    def _end_keeper(self, keeper: _Keeper) -> None:
+        """End a keeper, and the slots on its node."""
+        node_id = keeper.node.node_id
+        self._keepers.pop(node_id, None)
+        self._names.pop(node_id, None)
+        _kill(keeper.actor)
+        with self._lock:
+            on_it = [each.place for each in self._taken.values() if each.place.node_id == node_id]
+        for place in on_it:
+            self.lose(place)
+
+
+def _create_keeper(name: str, namespace: str, node_id: str) -> Any:
+    remote = ray.remote(NodeKeeper).options(
+        name=name,
+        namespace=namespace,
+        lifetime="detached",
+        num_cpus=0,
+        max_restarts=0,
+        max_task_retries=0,
+        max_concurrency=4,
+        scheduling_strategy=NodeAffinitySchedulingStrategy(node_id, soft=False),
+    )
+    return remote.remote()
+
+
+def _answered(items: Any, reference_of: Callable[[Any], Any]) -> Iterator[Any]:
+    """Those of `items` whose reference has a result."""
+    waiting = {reference_of(item): item for item in items}
+    if waiting:
+        ready, _ = ray.wait(list(waiting), num_returns=len(waiting), timeout=0)
+        yield from [waiting[reference] for reference in ready]
+
+
+def _kill(actor: Any) -> None:
+    with contextlib.suppress(ValueError, RayError):
+        ray.kill(actor, no_restart=True)
+
+
+def _first_line(error: Exception) -> str:
+    """The message of an error, or of that of the remote call which caused it."""
+    lines = str(getattr(error, "cause", None) or error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

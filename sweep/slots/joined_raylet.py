@@ -1,0 +1,49 @@
+"""The raylet by which a service joins the Ray cluster of others: without CPUs and GPUs, so that nothing runs on it.
+
+`python -P -m podium.sweep.slots.joined_raylet FILE`, started by the guardian in `ray_component`. The scheduler connects
+to it, as it connects to Ray's head otherwise.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from ray._private import utils
+from ray._private.parameter import RayParams
+
+from podium.sweep.runtime.joined_cluster import JoinedCluster
+from podium.sweep.runtime.service_settings import ServiceSettings
+from podium.sweep.slots.ray_head import OBJECT_STORE_BYTES, LeanNode, wait_until_exited
+
+
+def parameters(settings: ServiceSettings, joined: JoinedCluster) -> RayParams:
+    """Those of `ray start --address --num-cpus 0 --num-gpus 0`."""
+    return RayParams(
+        gcs_address=joined.address,
+        node_ip_address=settings.cluster,
+        node_name=f"podium-{settings.cluster}",
+        num_cpus=0,
+        num_gpus=0,
+        object_store_memory=OBJECT_STORE_BYTES,
+        temp_dir=str(settings.runtime.ray),
+        include_log_monitor=False,
+        no_monitor=True,
+    )
+
+
+def main() -> None:
+    """Start the raylet, write the address of the cluster to its folder, and wait; exit when the raylet has exited."""
+    settings = ServiceSettings.load(Path(sys.argv[1]))
+    assert settings.joined is not None
+    try:
+        node = LeanNode(parameters(settings, settings.joined), head=False, shutdown_at_exit=True, spawn_reaper=True)
+    except Exception as error:  # noqa: BLE001 - whatever the error, its last line is shown to the user
+        reason = " ".join(str(error).split()) or type(error).__name__
+        sys.exit(f"cannot join the Ray cluster at {settings.joined.address}: {reason}")
+    utils.write_ray_address(settings.joined.address, str(settings.runtime.ray))
+    sys.exit(wait_until_exited(node))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+"""The options of `podium serve` for a Ray cluster of others: what fits together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podium.api.serve.joined_cluster_options import joined_cluster
+from podium.sweep.runtime.joined_cluster import IDLE_RELEASE_S, MAX_SLOTS, JoinedCluster
+from podium.sweep.runtime.service_settings import DevicePlan, ServiceSettings
+from podium.sweep.values.errors import ServiceError
+
+NONE: dict[str, Any] = {
+    "cluster": "10.0.0.5", "plan": DevicePlan(), "token": None, "max_slots": None, "cpus_per_slot": None,
+    "idle_release_s": None, "node_data_dir": None,
+}  # fmt: skip
+
+
+def test_defaults() -> None:
+    expected = JoinedCluster("10.0.0.9:6379", "", MAX_SLOTS, 1, IDLE_RELEASE_S, "")
+    assert joined_cluster("10.0.0.9:6379", **NONE) == expected
+    assert joined_cluster("", **NONE) is None
+
+
+@pytest.mark.parametrize(("address", "changes", "message"), [
+    ("ray:6379", {"cluster": ""}, "give --cluster as well"),
+    ("", {"max_slots": 3}, "--max-slots is for a Ray cluster that exists already"),
+    ("", {"token": Path("token")}, "--ray-token is for"),
+    ("ray:6379", {"plan": DevicePlan("cpu", 3)}, "must be auto, gpu or cpu"),
+    ("ray:6379", {"plan": DevicePlan("pretend-gpu")}, "must be auto, gpu or cpu"),
+    ("ray:6379", {"node_data_dir": Path("data")}, "write an absolute path"),
+    ("ray:6379", {"token": Path("/nowhere/token")}, "No such file"),
+    ("ray://ray:10001", {}, "write HOST:PORT"),
+    ("ray", {}, "write HOST:PORT"),
+    ("auto", {}, "write HOST:PORT"),
+    ("ray:65536", {}, "write HOST:PORT"),
+])  # fmt: skip
+def test_refused(address: str, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ServiceError, match=message):
+        joined_cluster(address, **{**NONE, **changes})
+
+
+def test_empty_token_is_refused_and_another_one_is_named_by_its_absolute_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    token = Path("ray.token")
+    token.write_text(" \n")
+    with pytest.raises(ServiceError, match="the file is empty"):
+        joined_cluster("ray:6379", **{**NONE, "token": token})
+    token.write_text("secret\n")
+    joined = joined_cluster("ray:6379", **{**NONE, "token": token})
+    assert joined is not None and joined.token_file == str(tmp_path / "ray.token")
+
+
+def test_settings_survive_their_file(tmp_path: Path) -> None:
+    settings = ServiceSettings(
+        str(tmp_path / "data"), str(tmp_path), cluster="10.0.0.5", joined=JoinedCluster("ray:6379", "/token", 3)
+    )
+    assert ServiceSettings.load(settings.save()) == settings
+    assert settings.ray_address == "ray:6379" and settings.ray_token == Path("/token")

@@ -1,0 +1,40 @@
+"""The token of the nodes of a Ray cluster: made once, and again if it was revoked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from podium.db.access import tokens
+from podium.db.access.tokens import Role
+from podium.sweep.scheduling import node_token
+from tests.service_rig import ServiceRig
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[ServiceRig]:
+    rig = ServiceRig(tmp_path)
+    yield rig
+    rig.close()
+
+
+def test_token_is_made_once_and_private(service: ServiceRig) -> None:
+    data = service.settings.data
+    token = node_token.ensure(service.database, data, 10.0)
+    assert node_token.ensure(service.database, data, 20.0) == token
+    assert data.node_token.stat().st_mode & 0o777 == 0o600
+    with service.database.read() as connection:
+        holder = tokens.holder(connection, token, 20.0)
+    assert holder is not None and holder.role is Role.NODE
+
+
+def test_revoked_token_is_replaced(service: ServiceRig) -> None:
+    data = service.settings.data
+    token = node_token.ensure(service.database, data, 10.0)
+    with service.database.write() as connection:
+        holder = tokens.holder(connection, token, 10.0)
+        assert holder is not None
+        tokens.revoke(connection, holder.token_id, "admin", 11.0)
+    assert node_token.ensure(service.database, data, 12.0) != token

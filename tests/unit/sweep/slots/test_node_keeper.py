@@ -1,0 +1,53 @@
+"""What a keeper does on a node without Ray's help: names, folders, and the environment of what it starts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from podium.sweep.slots.node_keeper import NodeOrder, claim, data_folder, keeper_name, node_of_keeper, without_ray
+from podium.sweep.values.errors import DataDirectoryError
+
+ORDER = NodeOrder("podium-abc", "b", "10.0.0.7", 0, "", "https://10.0.0.5:8302", "secret", "PEM", 660.0)
+
+
+def test_name_of_a_keeper_tells_the_node() -> None:
+    assert node_of_keeper(keeper_name("1f2e", "b")) == ("1f2e", "b")
+    assert node_of_keeper("slot-b:cpu-0") is None
+
+
+def test_services_and_nodes_have_folders_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert data_folder(replace(ORDER, data_dir="/fast")) == Path("/fast/podium-abc-b")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert data_folder(ORDER) == tmp_path / "podium-abc-b"
+
+
+def test_folder_is_private_and_kept(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "podium-abc-b"
+    claim(folder)
+    (folder / "file").touch()
+    claim(folder)
+    assert folder.stat().st_mode & 0o777 == 0o700 and (folder / "file").exists()
+
+
+def test_folder_that_others_may_read_or_that_is_a_link_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "podium-abc-b"
+    folder.mkdir(mode=0o755)
+    folder.chmod(0o755)
+    with pytest.raises(DataDirectoryError, match="accessible to other users"):
+        claim(folder)
+    link = tmp_path / "link"
+    folder.chmod(0o700)
+    link.symlink_to(folder)
+    with pytest.raises(DataDirectoryError, match="owned by or accessible"):
+        claim(link)
+
+
+def test_guardian_inherits_nothing_of_ray() -> None:
+    ray = {"RAY_AUTH_TOKEN": "secret", "RAY_JOB_ID": "1", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
+    assert without_ray({**ray, "HOME": "/root", "LD_LIBRARY_PATH": "/lib"}) == {
+        "HOME": "/root",
+        "LD_LIBRARY_PATH": "/lib",
+    }
