@@ -3,8 +3,8 @@
 A head with one slot, and nodes that `podium node join` adds, with data directories of their own. Measured: from the
 start of that command until the first trial of the node has started; the share of the ideal of 1 s trials on all nodes,
 from the start of the first to the end of the last, compared with Ray Tune on as many machines and CPUs, started
-by `ray start`; the time between two trivial trials on a node and on the head; and from a cut of the network until the
-trial runs again on another machine.
+by `ray start`; the time between two trivial trials on a node and on the head; from a cut of the network until the
+trial runs again on another machine; and a request to a member on a node and on the head (`far_member.py`).
 
 Not measured: a real network, GPUs. Needs root.
 """
@@ -19,6 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks import far_member
 from benchmarks.results import Figure, Row, Target, at_least, at_most, more
 from benchmarks.run_settings import Plan
 from podium.sweep.slots import ray_connection_settings
@@ -78,6 +79,8 @@ def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
         return []
     nodes, slots = (1, 2) if plan.quick else (4, 8)
     trials = (nodes * slots + 1) * (2 if plan.quick else 10)  # whole rounds: the head has a slot as well
+    plan.say("a far member")
+    near_member, more_far = far_member.measured(plan)
     with tempfile.TemporaryDirectory(prefix="r-") as folder:
         podium = _podium(Path(folder), nodes, slots, trials, plan)
     plan.say("Ray Tune")
@@ -90,12 +93,21 @@ def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
         at_least(share, 97.0),
         at_most(overhead, 5.0),
         at_most(resumed, 10.0),
+        at_most(more_far, 0.15),
     ]
     return [
         Row(
             number=18,
-            work=f"{nodes} nodes with {slots} slots: join, {trials} trials of 1 s, trivial trials, a cut",
-            podium=[joined, share, overhead, Figure("a trivial trial on the head", "ms", (near,)), resumed],
+            work=f"{nodes} nodes with {slots} slots: join, {trials} trials of 1 s, trivial trials, a cut, a far member",
+            podium=[
+                joined,
+                share,
+                overhead,
+                Figure("a trivial trial on the head", "ms", (near,)),
+                resumed,
+                near_member,
+                more_far,
+            ],
             repetitions=1,
             targets=targets,
             peer_name="Ray Tune on the same machines",

@@ -1,4 +1,4 @@
-"""Measures a member on another machine against one on the same: `python -m tests.cluster.measure_members`.
+"""Part of row 18: a member on another machine against one on the same.
 
 Two machines of the rig, without an ensemble around the members: a gateway's connections, and workers on a network of
 plain arithmetic. Requests of one row of 3 kB alternate between both, so that both have the same load around them.
@@ -19,6 +19,8 @@ from pathlib import Path
 import numpy as np
 import uvloop
 
+from benchmarks.results import Figure
+from benchmarks.run_settings import Plan
 from podium.ensemble.protocol.framing import unix_endpoint
 from podium.ensemble.protocol.prediction_messages import Request, pack_requests
 from podium.ensemble.serving.node_transport import NodeTransport
@@ -32,11 +34,12 @@ from tests.member_process import Repeats
 from tests.message_recorder import MessageRecorder
 
 FEATURES = 768  # 3 kB
-WARM, REQUESTS, BLOCKS = 500, 2000, 10
+WARM = 500  # requests
 
 
-def main() -> None:
-    """Print the quantiles of each, and the difference of the medians of each block."""
+def measured(plan: Plan) -> tuple[Figure, Figure]:
+    """The median time of a request to a member on the same machine, and how much longer one on a node takes."""
+    blocks, requests = (3, 100) if plan.quick else (10, 2000)
     with tempfile.TemporaryDirectory(prefix="r-") as made, Network(Path(made) / "m") as network:
         head, node = network.add("head"), network.add("node")
         identities = {}
@@ -46,13 +49,20 @@ def main() -> None:
         certificate, key = identities["node"]
         trusted = read_certificate(identities["head"][0])
         listening = TlsListening(node.address, 8400, 8499, str(certificate), str(key), trusted)
-        command = [sys.executable, "-m", "tests.cluster.measure_members"]
+        command = [sys.executable, "-m", "benchmarks.far_member"]
         endpoints = []
         for machine, where in ((head, unix_endpoint(head.folder / "s")), (node, json.dumps(asdict(listening)))):
             worker = machine.start([*command, "worker", where], stdout=subprocess.PIPE, text=True)
             assert worker.stdout is not None
             endpoints.append(worker.stdout.readline().strip())
-        print(head.run(*command, "client", *map(str, identities["head"]), *endpoints, timeout_s=600.0))
+        numbers = (str(blocks), str(requests))
+        found = json.loads(
+            head.run(*command, "client", *numbers, *map(str, identities["head"]), *endpoints, timeout_s=600.0)
+        )
+    return (
+        Figure("a request of 3 kB to a member on the head", "ms", tuple(found["local"])),
+        Figure("to one on a node, more", "ms", tuple(found["more"])),
+    )
 
 
 def serve(where: str) -> None:
@@ -65,8 +75,8 @@ def serve(where: str) -> None:
         time.sleep(60)
 
 
-async def measure(certificate: str, key: str, endpoints: list[str]) -> None:
-    """Send requests to both in turn."""
+async def measure(blocks: int, requests: int, certificate: str, key: str, endpoints: list[str]) -> None:
+    """Send requests to both in turn; prints the medians of each block as JSON."""
     transport = NodeTransport(connecting_context(Path(certificate), Path(key)))
     listeners = [MessageRecorder() for _ in endpoints]
     connections: list[Connection] = [
@@ -81,34 +91,19 @@ async def measure(certificate: str, key: str, endpoints: list[str]) -> None:
         await listeners[position].messages.get()
         return (time.perf_counter() - began_s) * 1000
 
-    for _ in range(WARM):
-        for position in (0, 1):
-            await once(position)
-    differences = []
-    found: list[list[float]] = [[], []]
-    for _ in range(BLOCKS):
-        block: list[list[float]] = [[], []]
-        for _ in range(REQUESTS):
-            for position in (0, 1):
-                block[position].append(await once(position))
-        differences.append(statistics.median(block[1]) - statistics.median(block[0]))
-        for position in (0, 1):
-            found[position] += block[position]
+    async def medians(count: int) -> tuple[float, float]:
+        found = [(await once(0), await once(1)) for _ in range(count)]
+        return statistics.median(local for local, _ in found), statistics.median(far for _, far in found)
+
+    await medians(WARM)
+    each = [await medians(requests) for _ in range(blocks)]
     transport.close()
-    for name, values in zip(("local", "far"), found, strict=True):
-        p50, p99 = np.quantile(values, [0.5, 0.99])
-        print(f"{name}: p50 {p50:.3f} ms, p99 {p99:.3f} ms, {len(values)} requests")
-    print(
-        f"far minus local, p50 of each of {BLOCKS} blocks: median {statistics.median(differences):+.3f} ms, "
-        f"{min(differences):+.3f} to {max(differences):+.3f}"
-    )
+    print(json.dumps({"local": [local for local, _ in each], "more": [far - local for local, far in each]}))
 
 
 if __name__ == "__main__":
     match sys.argv[1:]:
         case ["worker", where]:
             serve(where)
-        case ["client", certificate, key, *endpoints]:
-            uvloop.run(measure(certificate, key, endpoints))
-        case _:
-            main()
+        case ["client", blocks, requests, certificate, key, *endpoints]:
+            uvloop.run(measure(int(blocks), int(requests), certificate, key, endpoints))
