@@ -29,6 +29,7 @@ from ray._raylet import (  # type: ignore[attr-defined]  # a module in Cython, w
 
 from podium.sweep.runtime.service_settings import CLUSTER_PORT, ServiceSettings
 from podium.sweep.slots import ray_worker_launcher
+from podium.sweep.values.errors import ServiceError
 
 AGENT_OPTIONS = ("--dashboard_agent_command=", "--runtime_env_agent_command=")
 # The raylet requires running agents. These do nothing.
@@ -48,6 +49,17 @@ NO_PORT = -1  # the value that Ray's own agent reports for a server that is not 
 
 class LeanNode(node.Node):  # type: ignore[misc]
     """A node whose only processes are the raylet and, on the head, the GCS server."""
+
+    def __init__(self, parameters: RayParams, **options: Any) -> None:
+        """See `ray._private.node.Node`. Raises `ServiceError` if its folder has too long a path for sockets."""
+        try:
+            super().__init__(parameters, **options)
+        except OSError as error:
+            if "AF_UNIX" not in str(error):
+                raise
+            raise ServiceError(
+                f"the path {parameters.temp_dir} is too long for Unix sockets: set XDG_RUNTIME_DIR to a shorter one"
+            ) from None
 
     def start_api_server(self, **_: object) -> None:
         """Start no dashboard; its address stays None."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from ray._private.parameter import RayParams
 
 from podium.sweep.runtime.joined_cluster import JoinedCluster
 from podium.sweep.runtime.service_settings import DevicePlan, ServiceSettings
 from podium.sweep.slots import joined_raylet
-from podium.sweep.slots.ray_head import parameters
+from podium.sweep.slots.ray_head import LeanNode, parameters
+from podium.sweep.values.errors import ServiceError
 
 
 @pytest.mark.parametrize(("plan", "cpus", "gpus"), [
@@ -40,3 +42,12 @@ def test_raylet_in_the_cluster_of_others_offers_nothing(tmp_path: Path) -> None:
     found = joined_raylet.parameters(settings, joined)
     assert (found.gcs_address, found.node_ip_address) == ("10.0.0.9:6379", "10.0.0.5")
     assert (found.num_cpus, found.num_gpus) == (0, 0)
+
+
+def test_path_that_is_too_long_for_sockets_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / ("f" * 100)
+    with pytest.raises(ServiceError, match=f"{folder} is too long for Unix sockets: set XDG_RUNTIME_DIR"):
+        LeanNode(
+            RayParams(temp_dir=str(folder), node_ip_address="127.0.0.1", gcs_server_port=0),
+            head=True, shutdown_at_exit=False, spawn_reaper=False,
+        )  # fmt: skip
