@@ -16,6 +16,7 @@ from benchmarks import (
     ensemble_in_graph,
     growth,
     ingest,
+    node_faults,
     nodes,
     proposals,
     real_sweep,
@@ -51,6 +52,7 @@ BENCHMARKS: tuple[Numbered, ...] = (
     (frozenset({16}), search_quality.run),
     (frozenset({17}), growth.run),
     (frozenset({18}), nodes.run),
+    (frozenset({20}), node_faults.run),
 )
 NUMBERS = frozenset().union(*(numbers for numbers, _ in BENCHMARKS))
 LONG = frozenset({16, 17})  # only measured when named: more than 20 minutes each

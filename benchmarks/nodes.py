@@ -17,6 +17,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks import far_member
@@ -27,7 +28,7 @@ from tests.cluster.cluster_rig import Attempt, Cluster
 from tests.cluster.machines import Machine, Network, unavailable_reason
 from tests.running_service import function_sweep, wait_for
 
-_PROGRAMS = """
+PROGRAMS = """
 import time
 
 def trivial(trial):
@@ -46,6 +47,10 @@ def long(trial):
         trial.report(trial.params["x"], epoch)
         trial.save_checkpoint(model, epoch=epoch)
     return trial.params["x"]
+
+def reads(trial):
+    time.sleep(1.0)
+    return float(len(trial.data.targets))
 """
 _TUNE = """
 import json, sys, tempfile, time
@@ -123,7 +128,7 @@ def _podium(
 ) -> tuple[Figure, Figure, float, float, Figure]:
     code = folder / "code"
     code.mkdir()
-    (code / "work.py").write_text(_PROGRAMS)
+    (code / "work.py").write_text(PROGRAMS)
     with Network(folder / "m") as network:
         cluster = Cluster(network, folder, head_slots=1)
         plan.say("nodes join")
@@ -143,7 +148,7 @@ def _podium(
         trivial = 20 if plan.quick else 200
         near, far = (_between_starts_ms(cluster, folder, device, trivial) for device in ("cpu-0", "n0:cpu-0"))
         plan.say("a cut")
-        resumed = _resumed_s(cluster, folder, machines[0])
+        resumed = started_elsewhere(cluster, folder, machines[0], machines[0].unplug)
         cluster.close()
     return (
         Figure("a node joins: its first trial has started", "s", tuple(joined)),
@@ -184,8 +189,8 @@ def _between_starts_ms(cluster: Cluster, folder: Path, device: str, trials: int)
     return 1000.0 * statistics.median(after - before for before, after in itertools.pairwise(starts))
 
 
-def _resumed_s(cluster: Cluster, folder: Path, machine: Machine) -> tuple[float, ...]:
-    """Seconds from a cut until the trials of a node have started on other machines, which are idle."""
+def started_elsewhere(cluster: Cluster, folder: Path, machine: Machine, fault: Callable[[], None]) -> tuple[float, ...]:
+    """Seconds from a fault until the trials of a node have started on other machines, which are idle."""
     others = sorted(name for name in cluster.devices("ready") if not name.startswith(f"{machine.name}:"))
     count = len(cluster.devices("ready")) - len(others)
     cluster.command("devices", "drain", *others, "--json")
@@ -194,11 +199,11 @@ def _resumed_s(cluster: Cluster, folder: Path, machine: Machine) -> tuple[float,
     cluster.command("devices", "return", *others, "--json")
     time.sleep(3.0)
     began = time.time()
-    machine.unplug()
+    fault()
 
     def again() -> list[Attempt]:
         found = [each for each in cluster.attempts(sweep_id) if each.number == 2]
-        return found if len(found) == min(count, len(others)) else []
+        return found if len(found) >= min(count, len(others)) else []
 
     repeated: list[Attempt] = wait_for("they run elsewhere", again, _WAIT_S)
     return tuple(each.started_at - began for each in repeated)
