@@ -1,4 +1,4 @@
-"""The tables of keys in docs/reference/sweep-file.md; `python -m tests.sweep_file_tables` updates them."""
+"""The tables of keys in docs/reference/sweep-file.md, from the JSON Schema of the sweep file."""
 
 from __future__ import annotations
 
@@ -6,10 +6,6 @@ import json
 from typing import Any
 
 from podium.sweep.spec.json_schema import sweep_schema
-from tests.repository import ROOT
-
-PAGE = ROOT / "docs" / "reference" / "sweep-file.md"
-_BEGIN, _END = "<!-- tables: begin -->\n", "<!-- tables: end -->\n"
 
 # Each block with its heading.
 BLOCKS = {
@@ -83,13 +79,3 @@ def _cell(text: str) -> str:
     """A description in lower case, without a final full stop."""
     first = text[:1].lower() if text[1:2].islower() or text[1:2] == " " else text[:1]
     return f"{first}{text[1:]}".rstrip(".").replace("|", "\\|")
-
-
-def page_with_tables(page: str) -> str:
-    """The page with its tables updated."""
-    head, _, rest = page.partition(_BEGIN)
-    return f"{head}{_BEGIN}\n{key_tables()}\n{_END}{rest.partition(_END)[2]}"
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page_with_tables(PAGE.read_text()))

@@ -2,7 +2,7 @@
 
 Only this room and `studies` import Optuna. Runs in the scheduler and in search processes.
 
-- To add a method: an entry in `podium.sweep.spec.search_methods`, and a builder in `samplers`.
+- To add a method: "Add a search method" in CONTRIBUTING.md.
 - One sweep: `sweep_search` (ask, report, tell), on `study`, `frozen_trials`, `pruners`, `custom_sampler`.
 - Threads and processes: `search_threads`, `search_client`, `search_process`; `custom_class_check` for sweep files.
 - Optuna: `optuna_private` (its private API), `optuna_distributions`, `optuna_states`, `custom_class_loading`.
@@ -22,8 +22,7 @@ Modules:
                           export of studies
     pruners               Early termination: Optuna's pruners on a separate study. Scheduler process
     random_draws          Random draws from distributions that Optuna lacks, and of weighted choices. Pure
-    samplers              The sampler of each trial: one registered builder for each search method. Scheduler and search
-                          processes
+    samplers              The sampler of each trial: one builder for each search method. Scheduler and search processes
     search_client         The client of the search process: start it, send it trials, receive its proposals. Scheduler
                           process
     search_limits         Numbers of trials that bound the time of a proposal. Scheduler and search processes

@@ -1,4 +1,6 @@
-"""The sampler of each trial: one registered builder for each search method. Scheduler and search processes.
+"""The sampler of each trial: one builder for each search method. Scheduler and search processes.
+
+A method whose entry in `podium.sweep.spec.search_methods` names a class of Optuna needs no builder here.
 
 A sampler is built for each trial and seeded by (sweep seed, trial number). Its suggestions depend only on the study, so
 that a study rebuilt from the database gives the same suggestions.
@@ -13,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import optuna.samplers
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, GPSampler, NSGAIISampler, RandomSampler, TPESampler
 from optuna.search_space import IntersectionSearchSpace
@@ -28,7 +31,7 @@ from podium.sweep.search.optuna_private import (
     nsga3_generation,
 )
 from podium.sweep.search.search_limits import LIMITS, SearchLimits
-from podium.sweep.spec.search_methods import CUSTOM, METHODS, Independent, Method
+from podium.sweep.spec.search_methods import CUSTOM, METHODS, Independent, Method, SearchMethod
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.constraints_and_user_attributes import is_infeasible
 
@@ -78,23 +81,19 @@ _BUILDERS: dict[Method, SamplerBuilder] = {}
 def register(method: Method, **traits: Any) -> Callable[[Callable[[AskContext], BaseSampler]], SamplerBuilder]:
     """Decorator: register a builder of `method`; `traits` are the other fields of `SamplerBuilder`."""
 
-    def add(build: Callable[[AskContext], BaseSampler]) -> SamplerBuilder:
-        if method in _BUILDERS:
-            raise ValueError(f"search method {method!r} has two sampler builders")
-        _BUILDERS[method] = SamplerBuilder(build, **traits)
-        return _BUILDERS[method]
+    return lambda build: _add(method, SamplerBuilder(build, **traits))
 
-    return add
+
+def _add(method: Method, builder: SamplerBuilder) -> SamplerBuilder:
+    if method in _BUILDERS:
+        raise ValueError(f"search method {method!r} has two sampler builders")
+    _BUILDERS[method] = builder
+    return builder
 
 
 @register("tpe", slow_from_trials=SLOW_FROM, slow_with_one_objective=False)
 def _tpe(context: AskContext) -> BaseSampler:
     return context.build_tpe(context.seed)
-
-
-@register("random")
-def _random(context: AskContext) -> BaseSampler:
-    return RandomSampler(seed=context.seed)
 
 
 @register("grid")
@@ -146,6 +145,20 @@ def _brute_force(context: AskContext) -> BaseSampler:
     return BruteForce(context.seed)
 
 
+def builder_of_class(method: SearchMethod) -> SamplerBuilder:
+    """The builder of a method whose entry names a class of Optuna. Raises `RuntimeError` if Optuna lacks it."""
+    constructed = getattr(optuna.samplers, method.optuna_class, None)
+    if constructed is None:
+        raise RuntimeError(f"search method {method.name!r}: optuna.samplers has no class {method.optuna_class!r}")
+    slow_from_trials = SLOW_FROM if method.uses_results else None
+    return SamplerBuilder(lambda context: constructed(seed=context.seed, **method.arguments), slow_from_trials)
+
+
+for _entry in METHODS.values():
+    if _entry.optuna_class:
+        _add(_entry.name, builder_of_class(_entry))
+
+
 _INDEPENDENT: Mapping[Independent, Callable[[int, BuildTpe], BaseSampler]] = {
     "random": lambda seed, _: RandomSampler(seed=seed),
     "tpe": lambda seed, build_tpe: build_tpe(seed),
@@ -156,7 +169,10 @@ _INDEPENDENT: Mapping[Independent, Callable[[int, BuildTpe], BaseSampler]] = {
 def check_complete(methods: Mapping[str, Any], builders: Mapping[str, Any]) -> None:
     """Raises `RuntimeError` unless every registered method has a builder, and every builder a method."""
     if missing := sorted(methods.keys() - builders.keys()):
-        raise RuntimeError(f"search methods without a sampler builder: {', '.join(missing)}")
+        raise RuntimeError(
+            f"search methods without a sampler builder: {', '.join(missing)}; name optuna_class in their entries in "
+            "sweep/spec/search_methods.py, or register a builder in sweep/search/samplers.py"
+        )
     if unknown := sorted(builders.keys() - methods.keys()):
         raise RuntimeError(f"sampler builders without an entry in search_methods.METHODS: {', '.join(unknown)}")
 

@@ -55,7 +55,7 @@ BLOCK_KEYS: Mapping[str, Mapping[str, str]] = {
     "ensemble": {"k": "size n members n_members", "combine": "method rule voting", "select": "strategy"},
 }
 VALUES: Mapping[str, str] = {
-    **{name: " ".join(method.aliases) for name, method in METHODS.items()},
+    **{name: " ".join(method.aliases).casefold() for name, method in METHODS.items()},
     "maximize": "max maximise maximum higher up",
     "minimize": "min minimise minimum lower down",
     "gpu": "cuda cuda:0 nvidia",

@@ -1,19 +1,18 @@
 """The registry of search methods: names, descriptions, requirements. Pure; all processes.
 
-`METHODS` is the only list of methods. The model of the sweep file, its JSON Schema, the hints, the names from other
-libraries, the checks of a search space and the tests of the documentation derive from it.
-`podium.sweep.search.samplers` registers one builder for each entry and fails at import if one is missing.
+`METHODS` is the only list of methods. The model of the sweep file, its JSON Schema, the form of the dashboard, the
+hints, the names from other libraries, the checks of a search space, the tables of the documentation and the parameters
+of the tests derive from it. The sampler is a class of Optuna that the entry names (`optuna_class`), or the method has a
+builder in `podium.sweep.search.samplers`, which fails at import if both are missing.
 
-To add a method: add an entry here and a builder there, and a row in each of the three tables of the documentation that
-`tests/unit/sweep/search/test_method_registry.py` names. No other list exists: these tests, and those of
-`test_sweep_search.py`, run for each entry. If the name is an alias of another method, remove the alias.
+To add a method: "Add a search method" in CONTRIBUTING.md. If its name is an alias of another method, remove the alias.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
@@ -34,8 +33,9 @@ class SearchMethod:
     """One entry of the registry."""
 
     name: str
-    summary: str  # one line, for forms and editors
+    summary: str  # one line, for forms, editors and the documentation
     best_for: str
+    notes: str = ""  # Markdown, after `summary` in the documentation
     aliases: tuple[str, ...] = ()  # names in other libraries; suggested in error messages, not accepted
     accepted_aliases: tuple[str, ...] = ()  # aliases that a sweep file may use
     warm_start: str = ""  # how it uses trials of earlier sweeps; "" if it ignores all results
@@ -43,6 +43,8 @@ class SearchMethod:
     declared_only: bool = True  # whether it searches only the parameters of the sweep file
     samples_drawn: bool = False  # whether it supports distributions and weights that Optuna does not have
     check: Callable[[Parameters, int], CheckMessage | None] = lambda parameters, objectives: None  # of a search space
+    optuna_class: str = ""  # of `optuna.samplers`; constructed for each trial with `arguments` and a seed
+    arguments: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def uses_results(self) -> bool:
@@ -78,14 +80,15 @@ def not_enumerable_reason(parameter: Parameter) -> str | None:
     return None
 
 
-_SAME_AS_OWN = "as its own trials"
-_FIRST_GENERATION = "as its first generation, from which the best become parents"
+_SAME_AS_OWN = "the same as of its own trials"
+_FIRST_GENERATION = "they are the first generation, and the best of them are its parents"
 _REGISTRY = (
     SearchMethod(
         "tpe",
         "learns from finished trials (tree-structured Parzen estimator)",
         "most sweeps (the default)",
-        aliases=("bayesian", "bayesian_optimization", "optuna", "hyperopt", "bohb", "tpesampler"),
+        notes="supports conditional parameters, choices, several objectives and constraints",
+        aliases=("bayesian", "bayesian_optimization", "optuna", "hyperopt", "bohb", "TPESampler"),
         accepted_aliases=("bayes",),  # of W&B
         warm_start=_SAME_AS_OWN,
         declared_only=False,
@@ -94,58 +97,69 @@ _REGISTRY = (
         "random",
         "samples each trial independently",
         "baselines",
-        aliases=("random_search", "randomsampler"),
+        notes="does not learn; the only method for `normal`, `beta` and weighted choices, see below",
+        aliases=("random_search", "RandomSampler"),
         independent="random",
         declared_only=False,
         samples_drawn=True,
+        optuna_class="RandomSampler",
     ),
     SearchMethod(
         "grid",
         "evaluates every combination once, in an order shuffled by the seed",
         "small finite spaces",
-        aliases=("grid_search", "gridsampler"),
+        notes="with more than `run_cap` points, the first `run_cap`",
+        aliases=("grid_search", "GridSampler"),
     ),
     SearchMethod(
         "qmc",
         "covers the space evenly (scrambled Sobol sequence)",
         "exploring a space",
-        aliases=("sobol", "halton", "qmcsampler"),
+        notes="does not learn",
+        aliases=("sobol", "halton", "QMCSampler"),
         independent="random",
     ),
     SearchMethod(
         "cmaes",
         "evolution strategy over numeric parameters (CMA-ES)",
         "many trials over numeric parameters",
-        aliases=("cma", "cma-es", "cmaessampler"),
-        warm_start="starts at the best of them (WS-CMA-ES from ten trials on)",
+        notes="requires ranges and one objective; choices and conditional parameters are sampled at random",
+        aliases=("cma", "cma-es", "CmaEsSampler"),
+        warm_start="starts where the best tenth of them lies (WS-CMA-ES, Nomura et al. 2021); "
+        "with fewer than ten, at the best one",
         check=_check_cmaes,
     ),
     SearchMethod(
         "gp",
         "models the metric with a Gaussian process",
         "few, expensive trials",
-        aliases=("gaussian_process", "gpsampler", "skopt"),
+        notes="for about 100 trials and 20 parameters; "
+        "after 500 finished trials, TPE proposes instead, which each trial records",
+        aliases=("gaussian_process", "GPSampler", "skopt"),
         warm_start=_SAME_AS_OWN,
     ),
     SearchMethod(
         "nsga2",
         "evolves a population (NSGA-II)",
         "several objectives and many trials",
-        aliases=("nsga-ii", "nsgaii", "nsgaiisampler"),
+        notes="the population is a fifth of `run_cap`, 10 to 50 trials",
+        aliases=("nsga-ii", "nsgaii", "NSGAIISampler"),
         warm_start=_FIRST_GENERATION,
     ),
     SearchMethod(
         "nsga3",
         "evolves a population spread over reference points (NSGA-III)",
         "three objectives or more",
-        aliases=("nsga-iii", "nsgaiii", "nsgaiiisampler"),
+        notes="the population is as large as that of `nsga2`",
+        aliases=("nsga-iii", "nsgaiii", "NSGAIIISampler"),
         warm_start=_FIRST_GENERATION,
     ),
     SearchMethod(
         "brute_force",
         "evaluates every configuration once, including parameters that the code suggests",
         "finite spaces that the code defines",
-        aliases=("bruteforce", "brute-force", "exhaustive", "bruteforcesampler"),
+        notes="ends when all were tried",
+        aliases=("bruteforce", "brute-force", "exhaustive", "BruteForceSampler"),
         independent="brute_force",
         declared_only=False,
         check=_check_brute_force,

@@ -1,18 +1,23 @@
-"""The registry of search methods is complete: each method has a builder, and each list derives from the registry."""
+"""The registry of search methods is complete: each method has a builder, and each list derives from the registry.
+
+The tables of the documentation are compared in `tests/unit/repository/test_documentation_tables.py`.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
-from optuna.samplers import BaseSampler, RandomSampler
+from optuna.samplers import BaseSampler, RandomSampler, TPESampler
 
 from podium.sweep.search import samplers
 from podium.sweep.search.samplers import (
+    SLOW_FROM,
     AskContext,
     builder_of,
+    builder_of_class,
     check_complete,
     import_modules,
     independent_sampler,
@@ -26,7 +31,7 @@ from podium.sweep.search.sweep_search import Search
 from podium.sweep.spec import search_methods
 from podium.sweep.spec.json_schema import sweep_schema
 from podium.sweep.spec.names_in_other_tools import podium_value
-from podium.sweep.spec.search_methods import AUTO, CUSTOM, METHODS
+from podium.sweep.spec.search_methods import AUTO, CUSTOM, METHODS, SearchMethod
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.errors import InvalidSpecError
 from tests.repository import ROOT
@@ -76,9 +81,18 @@ def test_registry_and_builders_are_compared_at_import() -> None:
 
 
 def test_import_fails_without_builder() -> None:
-    source = (ROOT / "sweep" / "search" / "samplers.py").read_text().replace('@register("random")\n', "")
-    with pytest.raises(RuntimeError, match="without a sampler builder: random"):
+    source = (ROOT / "sweep" / "search" / "samplers.py").read_text().replace('@register("cmaes", ', "dict(")
+    with pytest.raises(RuntimeError, match="without a sampler builder: cmaes; name optuna_class"):
         exec(compile(source, samplers.__file__, "exec"), {"__name__": samplers.__name__})
+
+
+def test_class_of_optuna_needs_no_builder() -> None:
+    method = SearchMethod("mtpe", "s", "b", optuna_class="TPESampler", arguments={"multivariate": True})
+    builder = builder_of_class(method)
+    assert isinstance(builder.build(AskContext(spec(), 0)), TPESampler) and builder.slow_from_trials is None
+    assert builder_of_class(replace(method, warm_start="as its own")).slow_from_trials == SLOW_FROM
+    with pytest.raises(RuntimeError, match=r"'mtpe': optuna\.samplers has no class 'Tpe'"):
+        builder_of_class(replace(method, optuna_class="Tpe"))
 
 
 def test_sweep_file_accepts_only_registered_methods() -> None:
@@ -110,32 +124,3 @@ def test_warm_start_is_rejected_by_methods_that_ignore_results(method: str) -> N
         return
     with pytest.raises(InvalidSpecError, match=f"{method} does not use earlier trials"):
         spec(**document)
-
-
-def test_documentation_tables_list_each_method() -> None:
-    """Tables whose first column is headed `method`: together they describe the registry, and each row is in it."""
-    rows = list(_method_rows())
-    assert {name for row in rows for name in row} >= METHODS.keys() | {AUTO, *search_methods.ACCEPTED_ALIASES}
-    assert {name for row in rows for name in row} <= METHODS.keys() | {AUTO, *search_methods.ACCEPTED_ALIASES}
-
-
-def test_documentation_describes_warm_start_of_each_method() -> None:
-    counts = [name for row in _method_rows() for name in row if name in METHODS]
-    assert {name for name in METHODS if counts.count(name) >= 2} == METHODS.keys()  # in the table of warm starts too
-
-
-def test_migration_from_optuna_names_every_method() -> None:
-    page = (ROOT / "docs/how-to/migrate.md").read_text()
-    row = next(line for line in page.splitlines() if line.startswith("| `TPESampler`"))
-    assert set(re.findall(r"`(?:method: )?([a-z]\w*)`", row)) == set(METHODS)
-
-
-def _method_rows() -> Iterator[list[str]]:
-    """The names in the first cells of those tables, row by row."""
-    for page in sorted((ROOT / "docs").rglob("*.md")):
-        header = ""
-        for line in page.read_text().splitlines():
-            first = line.split("|")[1].strip() if line.startswith("|") else ""
-            header = (header or first.casefold()) if first else ""
-            if header == "method" and (found := re.findall(r"`(\w+)`", first)):
-                yield found

@@ -43,10 +43,10 @@ RULES: dict[str, Any] = {
     "a class": {"pruner": "optuna.pruners:PercentilePruner", "args": {"percentile": 40.0, "n_warmup_steps": 2}},
     "none": {"type": "none"},
 }
-SPACES = {"grid": FINITE, "cmaes": NUMBERS, "brute_force": FINITE}
+SPACES = {"grid": FINITE, "cmaes": NUMBERS, "brute_force": FINITE}  # other methods search CONDITIONAL
 METHODS = sorted(search_methods.METHODS.keys() - {"gp"})  # GP loads torch: tests/integration/test_search_process.py
 SAMPLING = [method for method in METHODS if method not in ("grid", "brute_force")]
-SEVERAL_OBJECTIVES = [method for method in SAMPLING if method not in ("cmaes", "random")]
+SEVERAL_OBJECTIVES = [method for method in SAMPLING if search_methods.METHODS[method].check({}, 2) is None]
 
 
 def _asked(search: Search) -> TrialPlan:
