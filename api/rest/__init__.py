@@ -1,10 +1,7 @@
 """The REST API and the dashboard's files: one subpackage per resource.
 
-Runs in the api process; `main` is its entry point. To add a route: write it in `<resource>/<name>_routes.py` with its
-role (`dependencies=[viewer]`), like those of `devices/device_routes.py`; list the router of a new module in
-`routers.py`; add the route to `ROUTES` of `tests/unit/api/http/test_authentication.py` and a test under
-`tests/unit/api/rest`; run `make dashboard` for its types. What it changes is a function in `podium.api.use_cases`;
-errors become problems by `podium.api.http.problem_details`.
+Runs in the api process; `main` is its entry point. To add a route: "Add a REST route" in CONTRIBUTING.md. What a route
+changes is a function in `podium.api.use_cases`; errors become problems by `podium.api.http.problem_details`.
 
 Modules:
     app              Creates the app of the api process: state, middleware, routers and the dashboard's files

@@ -1,4 +1,4 @@
-"""The committed files of the dashboard: the npm lock file, and the size of the build."""
+"""The committed files of the dashboard: the npm lock file, the types of the routes, and the size of the build."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import re
 
 import pytest
 
+from podium.api.rest import write_openapi
 from podium.api.rest.dashboard_files import BUILD
 from tests.repository import ROOT
 
@@ -31,6 +32,14 @@ def test_every_direct_dependency_has_an_exact_version() -> None:
     versions = {**asked["dependencies"], **asked["devDependencies"]}
 
     assert [f"{name} {version}" for name, version in versions.items() if not re.fullmatch(r"[0-9.]+", version)] == []
+
+
+def test_types_have_all_routes() -> None:
+    paths = json.loads(write_openapi.document())["paths"]
+    routes = {each["operationId"] for all_of in paths.values() for each in all_of.values()}
+    typed = set(re.findall(r'operations\["(\w+)"\]', (DASHBOARD / "src" / "schema.d.ts").read_text()))
+
+    assert (routes - typed, typed - routes) == (set(), set()), "`make dashboard` writes the types of the routes again"
 
 
 @pytest.mark.skipif(not STATIC.exists(), reason="the dashboard is not built; make dashboard")
