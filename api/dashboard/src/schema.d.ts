@@ -1123,7 +1123,7 @@ export interface paths {
         };
         /**
          * Download File
-         * @description A file of a trial: its model, its predictions, or `artifacts/NAME`.
+         * @description A file of a trial: its model, its predictions, or `artifacts/NAME`. 503 if its object store fails.
          */
         get: operations["download_file_api_v1_trials__trial_id__files__name__get"];
         put?: never;
@@ -2919,7 +2919,7 @@ export interface components {
         };
         /**
          * Role
-         * @description The role of a token. Each role of people includes the lower ones; that of a node's agent stands alone.
+         * @description The role of a token. Each role of people includes the lower ones; `node` includes none, and none includes it.
          * @enum {string}
          */
         Role: "viewer" | "submitter" | "admin" | "node";

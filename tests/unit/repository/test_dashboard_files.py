@@ -34,12 +34,25 @@ def test_every_direct_dependency_has_an_exact_version() -> None:
     assert [f"{name} {version}" for name, version in versions.items() if not re.fullmatch(r"[0-9.]+", version)] == []
 
 
-def test_types_have_all_routes() -> None:
-    paths = json.loads(write_openapi.document())["paths"]
-    routes = {each["operationId"] for all_of in paths.values() for each in all_of.values()}
-    typed = set(re.findall(r'operations\["(\w+)"\]', (DASHBOARD / "src" / "schema.d.ts").read_text()))
+def test_types_have_all_routes_and_their_descriptions() -> None:
+    """The check of the build compares every byte, but needs Node."""
+    document, types = json.loads(write_openapi.document()), (DASHBOARD / "src" / "schema.d.ts").read_text()
+    operations = [each for all_of in document["paths"].values() for each in all_of.values()]
+    routes, typed = {each["operationId"] for each in operations}, set(re.findall(r'operations\["(\w+)"\]', types))
+    described = [
+        each["description"]
+        for each in [*operations, *document["components"]["schemas"].values()]
+        if "description" in each
+    ]
 
-    assert (routes - typed, typed - routes) == (set(), set()), "`make dashboard` writes the types of the routes again"
+    again = "`make dashboard` writes the types of the routes again"
+    assert (routes - typed, typed - routes) == (set(), set()), again
+    assert [text for text in described if _words(text) not in _words(types)] == [], again
+
+
+def _words(text: str) -> str:
+    """The text without line breaks and the asterisks of comments."""
+    return re.sub(r"[\s*]+", " ", text)
 
 
 @pytest.mark.skipif(not STATIC.exists(), reason="the dashboard is not built; make dashboard")
