@@ -30,6 +30,7 @@ DEPLOY = ROOT / "deploy"
 CHART = DEPLOY / "helm" / "podium"
 RAYCLUSTER = ROOT / ".ci" / "raycluster.schema.json"
 VERSIONS = ("1.29", kubernetes_validate.latest_version())  # of Kubernetes: the oldest one in Chart.yaml, the newest one
+STORE_USERS = ("podium", "ray-worker")  # containers that get the credentials of the object store
 _WARNING = 2  # severity of a finding of Helm's lint
 _SECRET = re.compile(r"TOKEN|PASSWORD|SECRET|CREDENTIAL")
 _PATH = re.compile(r"_(PATH|FILE|DIR)$")
@@ -85,13 +86,18 @@ def version_problems(chart: Path) -> Iterator[str]:
 
 def chart_problems(chart: Path) -> Iterator[str]:
     """Of the chart, with its default values and with each file of its folder ci/."""
-    for file in (None, *sorted((chart / "ci").glob("*.yaml"))):
-        name = "values.yaml" if file is None else f"ci/{file.name}"
-        try:
-            values = {} if file is None else helm_python.values_from_yaml(file.read_text())
-            yield from (f"chart, {name}: {problem}" for problem in _with_values(chart, values))
-        except (helm_python.HelmError, YAMLError) as error:
-            yield f"chart, {name}: {error}"
+    for file in (chart / "values.yaml", *sorted((chart / "ci").glob("*.yaml"))):
+        yield from values_problems(chart, file)
+
+
+def values_problems(chart: Path, file: Path) -> Iterator[str]:
+    """Of the chart with this file of values."""
+    name = file.relative_to(chart)
+    try:
+        values = helm_python.values_from_yaml(file.read_text())
+        yield from (f"chart, {name}: {problem}" for problem in _with_values(chart, values))
+    except (helm_python.HelmError, YAMLError) as error:
+        yield f"chart, {name}: {error}"
 
 
 def _with_values(chart: Path, values: dict[str, Any]) -> Iterator[str]:
@@ -148,6 +154,8 @@ def pod_problems(pod: dict[str, Any]) -> Iterator[str]:
         for mount in container.get("volumeMounts", ()):
             if mount["name"] not in volumes:
                 yield f"{name}: there is no volume {mount['name']}"
+        if container.get("envFrom") and name not in STORE_USERS:
+            yield f"{name}: its environment has a whole Secret; only {' and '.join(STORE_USERS)} use the object store"
         for variable in container.get("env", ()):
             if _SECRET.search(variable["name"]) and not _PATH.search(variable["name"]):
                 yield f"{name}: the variable {variable['name']} is a secret in the environment; mount a file"

@@ -29,6 +29,30 @@ imagePullPolicy: {{ .Values.image.pullPolicy }}
 {{- if or .Values.expose.tlsSecret .Values.expose.proxies -}}true{{- end -}}
 {{- end -}}
 
+{{/* Whether the chart makes the Ray cluster. */}}
+{{- define "podium.ownRay" -}}
+{{- if and .Values.ray.enabled (not .Values.ray.address) -}}true{{- end -}}
+{{- end -}}
+
+{{/* Refuses values that do not fit together. */}}
+{{- define "podium.check" -}}
+{{- if and (include "podium.exposed" .) (not .Values.expose.names) -}}
+{{- fail "expose.names: give the host names that clients use, like podium.example.org" -}}
+{{- end -}}
+{{- if and (include "podium.ownRay" .) (not .Values.ray.tokenSecret) -}}
+{{- fail "ray.tokenSecret: give the name of a Secret; without a token, anybody who reaches Ray can run programs on it" -}}
+{{- end -}}
+{{- if and .Values.ray.enabled .Values.ray.address .Values.networkPolicy.enabled (not .Values.ray.peers) -}}
+{{- fail "ray.peers: give NetworkPolicy peers, which are the pods of the Ray cluster at ray.address; or disable networkPolicy" -}}
+{{- end -}}
+{{- if and .Values.artifacts.credentialsSecret (not .Values.artifacts.url) -}}
+{{- fail "artifacts.credentialsSecret: give artifacts.url as well; without it, trials would get these variables" -}}
+{{- end -}}
+{{- if and .Values.artifacts.url .Values.networkPolicy.enabled (not .Values.networkPolicy.egress) -}}
+{{- fail "networkPolicy.egress: permit connections to the object store of artifacts.url; or disable networkPolicy" -}}
+{{- end -}}
+{{- end -}}
+
 {{/* What every pod has. */}}
 {{- define "podium.pod" -}}
 automountServiceAccountToken: false
@@ -44,6 +68,15 @@ securityContext:
 {{- with .Values.imagePullSecrets }}
 imagePullSecrets:
   {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{/* The credentials of the object store, for the containers of head and nodes only. */}}
+{{- define "podium.storeCredentials" -}}
+{{- with .Values.artifacts.credentialsSecret }}
+envFrom:
+  - secretRef:
+      name: {{ . }}
 {{- end }}
 {{- end -}}
 
