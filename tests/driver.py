@@ -176,9 +176,10 @@ class SlotDriver:
 
     def clear(self) -> None:
         """Stop what a test left running."""
-        running = self.open().running
-        if running is not None:
-            self.end(stop_command(running))
+        found = self.open()
+        for key in (found.sending, found.running):
+            if key is not None:
+                self.end(stop_command(key))
 
 
 def run(assignment: Assignment) -> StartAttempt:

@@ -22,6 +22,7 @@ from podium.sweep.protocol.slot_commands import (
     PruneAnswer,
     SlotCommand,
     StartAttempt,
+    StopAttempt,
     StudyAnswer,
     SuggestAnswer,
 )
@@ -32,6 +33,7 @@ from podium.sweep.values.assignment import Assignment, AttemptKey, Scalar
 from podium.sweep.values.device import Device
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import (
+    DeviceReleased,
     Ended,
     Event,
     Logged,
@@ -62,13 +64,15 @@ class FakeClock:
 
 @dataclass
 class FakeSlot:
-    """The state of a slot: its attempt, and the unacknowledged events."""
+    """The state of a slot: its attempts, and the unacknowledged events."""
 
     device: Device
     running: Assignment | None = None
+    sending: Assignment | None = None  # its process has ended, and its files are on their way
     events: list[tuple[int, Event]] = field(default_factory=list)
     sequence: int = 0
     stops: list[Cause] = field(default_factory=list)
+    cancelled: list[AttemptKey] = field(default_factory=list)  # attempts that were stopped while they sent their files
     answers: list[tuple[int, bool]] = field(default_factory=list)
     suggestions: list[tuple[str, Scalar, str]] = field(default_factory=list)  # name, value, error
     study: list[dict[str, Any]] = field(default_factory=list)  # answers to its study queries
@@ -132,8 +136,14 @@ class FakePool:
             slot.running = command.assignment
             assert slot.key is not None
             self.placed.append((slot.device.device_id, slot.key))
-            assert all(other is slot or other.key is None or other.key.trial_id != slot.key.trial_id
-                       for other in self.slots.values()), "one trial runs on two devices"  # fmt: skip
+            others = [each for other in self.slots.values() for each in (other.running, other.sending)]
+            assert [each.trial_id for each in others if each is not None].count(slot.key.trial_id) == 1, (
+                "one trial has two attempts"
+            )
+            return
+        if slot.sending is not None and command.key == slot.sending.key:
+            if isinstance(command, StopAttempt):
+                slot.cancelled.append(command.key)
             return
         if slot.key is None or command.key != slot.key:
             return
@@ -154,7 +164,14 @@ class FakePool:
 
     def found(self) -> list[SlotOpened]:
         """Every slot as a newly started scheduler finds it."""
-        return [SlotOpened(slot.device, slot.key, tuple(slot.events)) for slot in self.slots.values()]
+        return [
+            SlotOpened(slot.device, slot.key, tuple(slot.events), None if slot.sending is None else slot.sending.key)
+            for slot in self.slots.values()
+        ]
+
+    def sending(self) -> list[str]:
+        """The devices whose slots send the files of an attempt."""
+        return [device_id for device_id, slot in self.slots.items() if slot.sending is not None]
 
     def stop_replying(self, device_id: str) -> None:
         """The slot sends a heartbeat without events."""
@@ -201,6 +218,31 @@ class FakePool:
             constraints=constraints or {},
         )  # fmt: skip
         self.slots[device_id].running = None
+        self._add_event(device_id, event)
+        return event
+
+    def release(self, device_id: str) -> AttemptKey:
+        """The attempt's process tree is gone, and its files are being sent."""
+        slot = self.slots[device_id]
+        assert slot.sending is None, "a slot sends the files of one attempt at a time"
+        key = self._key(device_id)
+        slot.running, slot.sending = None, slot.running
+        self._add_event(device_id, DeviceReleased(key, self._clock.wall_s()))
+        return key
+
+    def end_sending(
+        self,
+        device_id: str,
+        state: TrialState = TrialState.FINISHED,
+        *,
+        value: float | None = None,
+        cause: Cause | None = None,
+    ) -> Ended:
+        """The files of the attempt have arrived, or cannot be sent."""
+        slot, now = self.slots[device_id], self._clock.wall_s()
+        assert slot.sending is not None, f"nothing is sent by {device_id}"
+        event = Ended(slot.sending.key, state, now, now, value=value, cause=cause, message="as played")
+        slot.sending = None
         self._add_event(device_id, event)
         return event
 

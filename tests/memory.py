@@ -12,6 +12,7 @@ from podium.sweep.lifecycle.pending_commands import Enqueued, PendingCommands, S
 from podium.sweep.lifecycle.recorded_changes import (
     AttemptEnded,
     AttemptPlaced,
+    AttemptReleased,
     AttemptStarted,
     Change,
     DeviceChanged,
@@ -64,6 +65,7 @@ class MemoryTrial:
     forgiven: int = 0
     ended_at: float | None = None
     placed_at: float = 0.0
+    device_s: float | None = None  # of an attempt that has left its device and has not ended
     seen_at: float = 0.0
     values: tuple[float, ...] | None = None
     constraints: dict[str, float] = field(default_factory=dict)
@@ -84,7 +86,7 @@ class MemoryTrial:
             failed[-1].cause if failed else None, failed[-1].message if failed else "",
             self.placed_at if runs else None, self.seen_at if runs else None,
             self.values, dict(self.constraints), copy.deepcopy(self.distributions),
-            self.devices[-1] if runs else None, self.nonces[-1] if runs else "",
+            self.devices[-1] if runs else None, self.nonces[-1] if runs else "", self.device_s,
         )  # fmt: skip
 
 
@@ -263,6 +265,11 @@ class MemoryRecorder:
             defined.distributions[change.name] = dict(change.distribution)
         elif isinstance(change, SearchAttributesChanged):
             self.trials[change.trial_id].attributes = dict(change.attributes)
+        elif isinstance(change, AttemptReleased):
+            released = self.trials[change.key.trial_id]
+            if released.attempts[change.key.attempt] is None:
+                released.device_s = change.device_s
+                self.sweeps[released.sweep_id].device_s += change.device_s
         elif isinstance(change, AttemptEnded):
             self._end(self.trials[change.event.key.trial_id], change)
         elif isinstance(change, TrialDropped):
@@ -338,7 +345,9 @@ class MemoryRecorder:
         event = change.event
         if trial.attempts.get(event.key.attempt, event) is None:
             trial.attempts[event.key.attempt] = event
-            self.sweeps[trial.sweep_id].device_s += change.device_s
+            assert trial.device_s in (None, change.device_s), "device time does not change after the device is left"
+            self.sweeps[trial.sweep_id].device_s += change.device_s - (trial.device_s or 0.0)
+            trial.device_s = None
         if trial.attempt == event.key.attempt and trial.state is TrialState.RUNNING:
             trial.state = change.state
             trial.value = event.value if change.state is TrialState.FINISHED else None

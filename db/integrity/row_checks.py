@@ -15,6 +15,7 @@ from sqlalchemy import Connection, text
 
 from podium.db.queries import best_trials
 from podium.db.stores import scheduler_recovery
+from podium.db.stores.events import TRIAL_SENDING
 from podium.sweep.lifecycle.sweep_import import SAMPLER
 from podium.sweep.values.constraints_and_user_attributes import is_infeasible
 from podium.sweep.values.failure_causes import Cause
@@ -61,7 +62,7 @@ def _list(values: Iterable[StrEnum]) -> str:
 
 _OVER, _SWEEP_OVER, _COUNTED = _list(TERMINAL_TRIAL_STATES), _list(TERMINAL_SWEEP_STATES), _list(COUNTED_TRIAL_STATES)
 _MAY_WAIT = (SweepState.QUEUED, SweepState.RUNNING, SweepState.STOPPING)
-_KINDS = ", ".join(f"'trial.{state.value}'" for state in sorted(TrialState))
+_KINDS = ", ".join([*(f"'trial.{state.value}'" for state in sorted(TrialState)), f"'{TRIAL_SENDING}'"])
 _IMPORTED = "(SELECT id FROM sweeps WHERE json_extract(spec, '$.program.imported') IS NOT NULL)"
 _OURS = f"t.sampler <> '{SAMPLER}'"
 _CURRENT = "trials t LEFT JOIN attempts a ON a.trial_id = t.id AND a.number = t.attempt"
@@ -69,13 +70,16 @@ _COUNTS = (
     "(SELECT s.*, (SELECT count(*) FROM trials t WHERE t.sweep_id = s.id"
     f" AND t.state IN ({_COUNTED})) AS counted FROM sweeps s)"
 )
-# Attempts with the events of their placement and their end: the order known to the scheduler, independent of clocks.
+# Attempts with the events of their placement and of their end, or of their leaving the device before: the order known
+# to the scheduler, independent of clocks.
 _PLACED = (
     "(SELECT a.*, e.id AS placed, e.over FROM attempts a LEFT JOIN (SELECT id, kind, trial_id, payload,"
     " lead(id) OVER (PARTITION BY trial_id ORDER BY id) AS over FROM events"
     f" WHERE kind IN ({_KINDS})) e"
     " ON e.kind = 'trial.running' AND e.trial_id = a.trial_id AND json_extract(e.payload, '$.attempt') = a.number)"
 )
+# When an attempt left its device, by the clocks; an attempt on a node may end later, when its files have been sent.
+_LEFT_AT = "CASE WHEN device_s IS NULL THEN ended_at ELSE min(coalesce(ended_at, 9e999), started_at + device_s) END"
 # Tolerated difference between the clocks of the scheduler's machine and a node.
 CLOCKS_S = 0.05
 
@@ -253,11 +257,12 @@ RULES = (
         passing=True,
         note_when=(WHILE_STOPPED, NO_ROOM),
     ),
-    # Devices: each attempt must be placed after the reported end of all earlier ones.
+    # Devices: each attempt must be placed after all earlier ones have ended, or left the device to send their files.
     Rule(
         "devices",
         "SELECT trial_id, number AS attempt, device_id AS device, 'was placed before another attempt on this device'"
-        " || ' had ended' AS wrong FROM (SELECT *, max(CASE WHEN ended_at IS NULL THEN 9e999 ELSE over END)"
+        " || ' had ended' AS wrong FROM (SELECT *, max(CASE WHEN ended_at IS NULL AND device_s IS NULL THEN 9e999"
+        " ELSE over END)"
         " OVER (PARTITION BY device_id, node ORDER BY placed ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
         f" AS before FROM {_PLACED} WHERE placed IS NOT NULL) WHERE before > placed",
     ),
@@ -266,7 +271,7 @@ RULES = (
         "devices",
         "SELECT trial_id, number AS attempt, device_id AS device, 'began ' || round(before - started_at, 3)"
         " || ' s before another attempt on this device had ended, unless the clock was set meanwhile' AS wrong"
-        " FROM (SELECT *, max(ended_at) OVER (PARTITION BY device_id, node ORDER BY started_at, trial_id, number"
+        f" FROM (SELECT *, max({_LEFT_AT}) OVER (PARTITION BY device_id, node ORDER BY started_at, trial_id, number"
         " ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM attempts)"
         f" WHERE before > started_at + {CLOCKS_S}",
         note_when=(ALWAYS,),

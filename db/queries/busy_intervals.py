@@ -58,7 +58,8 @@ def _held(device_id: str, stretch: TimelineInterval) -> Subquery:
     mine = attempts.c.device_id == device_id
     first = select(func.max(attempts.c.started_at)).where(mine, attempts.c.started_at <= stretch.from_s)
     known_end = attempts.c.started_at + attempts.c.device_s
-    ended = case((known_end < attempts.c.ended_at - _SHORT_OF_S, known_end), else_=attempts.c.ended_at)
+    sends = attempts.c.ended_at.is_(None)  # its files, if it has left the device
+    ended = case((sends | (known_end < attempts.c.ended_at - _SHORT_OF_S), known_end), else_=attempts.c.ended_at)
     of_sweep: Any = 0 if stretch.sweep_id is None else cast(trials.c.sweep_id == stretch.sweep_id, Integer)
     end = func.coalesce(ended, stretch.to_s)
     return (
@@ -72,6 +73,7 @@ def _held(device_id: str, stretch: TimelineInterval) -> Subquery:
             trials.c.sweep_id,
             trials.c.created_at,
             cast(of_sweep, Integer).label("of_sweep"),
+            cast(ended.is_(None), Integer).label("runs"),
         )
         .join(trials, trials.c.id == attempts.c.trial_id)
         .where(
@@ -87,7 +89,7 @@ def _held(device_id: str, stretch: TimelineInterval) -> Subquery:
 def _merge_short(held: Subquery, stretch: TimelineInterval) -> Any:
     """Long attempts alone, short ones merged with those that started in the same bucket."""
     c = held.c
-    long = (c.end - c.start >= stretch.bucket_s) | (c.state == TrialState.RUNNING.value)
+    long = (c.end - c.start >= stretch.bucket_s) | (c.runs == 1)
     bucket = cast((c.start - stretch.from_s) / stretch.bucket_s, Integer)
     same = func.min(c.sweep_id) == func.max(c.sweep_id)
     return (
@@ -98,6 +100,7 @@ def _merge_short(held: Subquery, stretch: TimelineInterval) -> Any:
             func.sum(func.max(c.busy_s, 0.0)).label("busy_s"),
             func.sum(func.max(c.busy_s, 0.0) * c.of_sweep).label("sweep_busy_s"),
             *(func.sum(cast(c.state == state.value, Integer)).label(state.value) for state in TrialState),
+            func.max(c.runs).label("runs"),
             case((same, func.min(c.sweep_id))).label("sweep_id"),
             case((func.count() == 1, func.min(c.trial_id))).label("trial_id"),
             func.min(c.number).label("number"),
@@ -112,4 +115,4 @@ def _merge_short(held: Subquery, stretch: TimelineInterval) -> Any:
 def _row(row: Any) -> BusyRow:
     states = {state.value: row[state.value] for state in TrialState if row[state.value]}
     named = {name: row[name] for name in BusyRow.__dataclass_fields__ if name not in ("runs", "states")}
-    return BusyRow(**named, runs=TrialState.RUNNING.value in states, states=states)
+    return BusyRow(**named, runs=bool(row["runs"]), states=states)

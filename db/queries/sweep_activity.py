@@ -25,11 +25,12 @@ class SweepActivity:
 
 
 def activity_of(connection: Connection, sweep_ids: Sequence[int]) -> dict[int, SweepActivity]:
-    """The activity of each of these sweeps with a running trial."""
+    """The activity of each of these sweeps with a trial on a device."""
     held: dict[int, list[str]] = {}
     current = and_(attempts.c.trial_id == trials.c.id, attempts.c.number == trials.c.attempt)
     statement = select(trials.c.sweep_id, attempts.c.device_id).select_from(trials.join(attempts, current))
-    running = statement.where(_RUNNING, trials.c.sweep_id.in_(sweep_ids)).order_by(attempts.c.device_id)
+    holds = attempts.c.device_s.is_(None)  # one that has left its device sends its files
+    running = statement.where(_RUNNING, holds, trials.c.sweep_id.in_(sweep_ids)).order_by(attempts.c.device_id)
     for sweep_id, device_id in connection.execute(running):
         held.setdefault(sweep_id, []).append(device_id)
     return {

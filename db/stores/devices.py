@@ -101,6 +101,13 @@ def change(connection: Connection, changes: Sequence[DeviceChanged]) -> None:
         events.add(connection, [NewEvent(item.at, f"device.{item.state}", payload=payload)])
 
 
+def with_unsent_files(connection: Connection) -> set[str]:
+    """The devices that an attempt has left whose files are being sent."""
+    current = and_(trials.c.id == attempts.c.trial_id, trials.c.attempt == attempts.c.number)
+    sending = select(attempts.c.device_id).join(trials, current).where(_RUNS, attempts.c.device_s.is_not(None))
+    return set(connection.execute(sending).scalars())
+
+
 def drain(connection: Connection, changes: Sequence[DeviceDrained]) -> None:
     """Drain devices until they are returned; an existing reason is kept."""
     for item in changes:
@@ -170,7 +177,7 @@ def _running(connection: Connection) -> dict[str, RunningRow]:
         )
         .join(trials, and_(trials.c.id == attempts.c.trial_id, trials.c.attempt == attempts.c.number))
         .join(sweeps, sweeps.c.id == trials.c.sweep_id)
-        .where(_RUNS)
+        .where(_RUNS, attempts.c.device_s.is_(None))  # not one that has left the device and sends its files
     )
     return {
         row["device_id"]: RunningRow(**{name: row[name] for name in RunningRow.__dataclass_fields__})

@@ -139,8 +139,12 @@ def _row(row: Row[tuple[object, ...]], its_devices: Sequence[DeviceRow], aside: 
 
 
 def _is_used(connection: Connection, name: str) -> bool:
-    """Whether a device of a node runs a trial, or may get one: the scheduler has not drained it yet."""
+    """Whether a device of a node runs a trial, or may get one: the scheduler has not drained it yet; or the files of a
+    trial that ran there are being sent.
+    """
     its_devices = _devices_of(connection, name)
+    if devices.with_unsent_files(connection) & {device.id for device in its_devices}:
+        return True
     return any(device.running is not None or device.state in USABLE_DEVICE_STATES for device in its_devices)
 
 

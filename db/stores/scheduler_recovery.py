@@ -91,6 +91,7 @@ def stored_trials(connection: Connection, sweep_id: int, trial_id: int | None = 
             seen_at=placed[row.id][1] if row.id in placed else None,
             placed_on=placed[row.id][2] if row.id in placed else None,
             nonce=placed[row.id][3] if row.id in placed else "",
+            device_s=placed[row.id][4] if row.id in placed else None,
             values=tuple(notes.values[row.id].values()) if row.id in notes.values else None,
             constraints=notes.constraints.get(row.id, {}),
             distributions=distributions.get(row.id, {}),
@@ -99,8 +100,12 @@ def stored_trials(connection: Connection, sweep_id: int, trial_id: int | None = 
     )
 
 
-def _open_attempts(connection: Connection, which: ColumnElement[bool]) -> dict[int, tuple[float, float, str, str]]:
-    """For each trial with an open attempt: when it was placed, its last report, its device, and its nonce."""
+def _open_attempts(
+    connection: Connection, which: ColumnElement[bool]
+) -> dict[int, tuple[float, float, str, str, float | None]]:
+    """For each trial with an open attempt: when it was placed, its last report, its device, its nonce, and its
+    device-seconds if it has left its device.
+    """
     running = which & (trials.c.state == TrialState.RUNNING.value)
     heard = (
         select(func.max(metric_table.c.at))
@@ -114,10 +119,12 @@ def _open_attempts(connection: Connection, which: ColumnElement[bool]) -> dict[i
             func.coalesce(heard, attempts.c.started_at).label("heard"),
             attempts.c.device_id,
             attempts.c.nonce,
+            attempts.c.device_s,
         )
         .join(trials, (trials.c.id == attempts.c.trial_id) & (trials.c.attempt == attempts.c.number))
         .where(running, attempts.c.ended_at.is_(None))
     )
     return {
-        row.trial_id: (row.started_at, row.heard, row.device_id, row.nonce) for row in connection.execute(statement)
+        row.trial_id: (row.started_at, row.heard, row.device_id, row.nonce, row.device_s)
+        for row in connection.execute(statement)
     }

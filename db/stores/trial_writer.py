@@ -18,6 +18,7 @@ from podium.sweep.lifecycle.recorded_changes import (
     ArtifactSaved,
     AttemptEnded,
     AttemptPlaced,
+    AttemptReleased,
     AttemptStarted,
     ParamDefined,
     RequestObsolete,
@@ -60,6 +61,15 @@ _START = DriverStatement(
         torch_device=bindparam("b_torch"),
         import_s=bindparam("b_import_s"),
     )
+)
+_RELEASE = DriverStatement(
+    update(attempts)
+    .where(
+        attempts.c.trial_id == bindparam("b_id"),
+        attempts.c.number == bindparam("b_attempt"),
+        attempts.c.ended_at.is_(None),
+    )
+    .values(device_s=bindparam("b_device_s"))
 )
 _END_ATTEMPT = DriverStatement(
     update(attempts)
@@ -228,6 +238,24 @@ def store_artifacts(connection: Connection, saved: Sequence[ArtifactSaved]) -> N
         for item in saved
     ]
     connection.execute(statement, rows)
+
+
+def release(connection: Connection, released: Sequence[AttemptReleased]) -> None:
+    """Record that attempts have left their devices: their device time is known before their end."""
+    rows = [
+        {"b_id": item.key.trial_id, "b_attempt": item.key.attempt, "b_device_s": item.device_s} for item in released
+    ]
+    _RELEASE.execute_many(connection, rows)
+    events.add(
+        connection,
+        [
+            NewEvent(
+                item.at, events.TRIAL_SENDING, item.sweep_id, item.key.trial_id,
+                payload={"number": item.number, "attempt": item.key.attempt},
+            )
+            for item in released
+        ],
+    )  # fmt: skip
 
 
 def end(connection: Connection, ended: Sequence[AttemptEnded]) -> None:

@@ -91,6 +91,17 @@ class ArtifactSaved:
 
 
 @dataclass(frozen=True, slots=True)
+class AttemptReleased:
+    """An attempt has left its device, and sends its files; its end follows."""
+
+    key: AttemptKey
+    sweep_id: int
+    number: int
+    device_s: float  # device-seconds that it used
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
 class AttemptEnded:
     """An attempt has ended; `state` is the new state of its trial, which either ends as well or waits for the next
     attempt.
@@ -189,6 +200,7 @@ Change = (
     | SearchAttributesChanged
     | ParamDefined
     | ArtifactSaved
+    | AttemptReleased
     | AttemptEnded
     | TrialDropped
     | TrialRetried
@@ -198,7 +210,7 @@ Change = (
     | DeviceChanged
     | DeviceDrained
 )
-# These must survive a power failure; metric points and attributes need to survive only a crash of the process.
+# These must survive a power failure; the others need to survive only a crash of the process.
 DURABLE: tuple[type, ...] = (
     TrialPlanned,
     AttemptPlaced,

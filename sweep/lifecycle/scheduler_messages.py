@@ -16,11 +16,14 @@ from podium.sweep.values.slot_events import Event, StudyRequested, SuggestReques
 
 @dataclass(frozen=True, slots=True)
 class SlotOpened:
-    """A slot is ready; `running` and `events`: its attempt and the unacknowledged events of an earlier session."""
+    """A slot is ready; `running`, `sending` and `events`: its attempts and the unacknowledged events of an earlier
+    session.
+    """
 
     device: Device
-    running: AttemptKey | None = None
+    running: AttemptKey | None = None  # it holds the device
     events: tuple[tuple[int, Event], ...] = ()
+    sending: AttemptKey | None = None  # it has left the device, and sends its files
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ class StoredTrial:
     )  # of parameters that the sweep file does not name
     placed_on: str | None = None  # of an attempt that has not ended: its device
     nonce: str = ""  # and the nonce of its folder
+    device_s: float | None = None  # and its device-seconds, if it has left its device and sends its files
 
     def __post_init__(self) -> None:
         if self.values is None and self.value is not None:
@@ -75,7 +76,7 @@ class StoredSweep:
     started_at: float | None = None  # when its first trial did
     ended_at: float | None = None
     over_s: float = 0.0  # seconds between its ends and its continuations
-    device_s: float = 0.0  # of ended attempts
+    device_s: float = 0.0  # of attempts that have left their devices
     earlier: tuple[EarlierTrial, ...] = ()  # used for the warm start of its search, and for nothing else
     warnings: dict[str, str] = field(default_factory=dict)  # messages by code
     wait: Wait | None = None

@@ -15,6 +15,7 @@ from podium.sweep.protocol.codec import Codec, key_from_json, key_to_json
 from podium.sweep.protocol.slot_commands import COMMAND_KINDS, SlotCommand
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.slot_events import (
+    DeviceReleased,
     Ended,
     Event,
     Logged,
@@ -34,9 +35,11 @@ EVENT_KINDS: dict[str, type[Event]] = {
     "suggest_requested": SuggestRequested,
     "study_requested": StudyRequested,
     "stop_requested": StopRequested,
+    "device_released": DeviceReleased,
     "ended": Ended,
 }
 SUPERSEDED = b"null"
+_KEYS = ("running", "sending")  # the fields of a description that are keys of attempts
 NumberedEvents = tuple[tuple[int, Event], ...]
 _COMMANDS: Codec[SlotCommand] = Codec(COMMAND_KINDS)
 _EVENTS: Codec[Event] = Codec(EVENT_KINDS)
@@ -51,8 +54,9 @@ class SlotDescription:
     pid: int
     visible: str  # CUDA_VISIBLE_DEVICES of its processes
     uuid: str | None  # of its GPU
-    running: AttemptKey | None
+    running: AttemptKey | None  # the attempt that holds the device
     events: NumberedEvents  # not acknowledged yet
+    sending: AttemptKey | None = None  # the attempt that has left the device, and whose files are on their way
     kind: str = "cpu"  # or "gpu"
     position: int = 0  # of the device on its node
     node: str = ""
@@ -61,16 +65,18 @@ class SlotDescription:
     def to_json(self) -> bytes:
         """The description as bytes of JSON."""
         plain = {name: getattr(self, name) for name in self.__slots__}
-        running = None if self.running is None else key_to_json(self.running)
-        events = [[number, _EVENTS.to_json(event)] for number, event in self.events]
-        return json.dumps({**plain, "running": running, "events": events}).encode()
+        for name in _KEYS:
+            plain[name] = None if plain[name] is None else key_to_json(plain[name])
+        plain["events"] = [[number, _EVENTS.to_json(event)] for number, event in self.events]
+        return json.dumps(plain).encode()
 
     @classmethod
     def from_json(cls, content: bytes) -> SlotDescription:
         """The inverse of `to_json`."""
         values = json.loads(content)
-        running = None if values["running"] is None else key_from_json(values["running"])
-        return cls(**{**values, "running": running, "events": _numbered(values["events"])})
+        for name in _KEYS:
+            values[name] = None if values[name] is None else key_from_json(values[name])
+        return cls(**{**values, "events": _numbered(values["events"])})
 
 
 def encode_commands(commands: Sequence[SlotCommand]) -> bytes:

@@ -168,7 +168,8 @@ def rejection(stored: StoredSweep, reason: str, now: Instant) -> list[Change]:
         elif trial.state is TrialState.RUNNING:
             key = AttemptKey(trial.trial_id, trial.attempt)
             event = Ended(key, TrialState.CANCELLED, at, at, cause=Cause.CANCELLED, message="its sweep failed")
-            changes.append(AttemptEnded(event, stored.sweep_id, trial.number, TrialState.CANCELLED))
+            device_s = trial.device_s or 0.0  # of one that sends its files
+            changes.append(AttemptEnded(event, stored.sweep_id, trial.number, TrialState.CANCELLED, device_s))
     if stored.state not in TERMINAL_SWEEP_STATES:
         changes.append(SweepChanged(stored.sweep_id, stored.state, SweepState.FAILED, reason, at))
     return changes

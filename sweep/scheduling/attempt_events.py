@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from podium.sweep.lifecycle.recorded_changes import ArtifactSaved, AttemptStarted, MetricPoint
+from podium.sweep.lifecycle.recorded_changes import ArtifactSaved, AttemptReleased, AttemptStarted, MetricPoint
 from podium.sweep.scheduling.actions import ApplyRetention, CleanUpAttempt, ReadStudy, ReportValue, SuggestValue
 from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.device_ledger import Slot
@@ -17,6 +17,7 @@ from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.scheduling.search_answers import on_fallback_value
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import (
+    DeviceReleased,
     Ended,
     Event,
     Logged,
@@ -37,7 +38,7 @@ def on_event(state: SchedulerState, slot: Slot, event: Event, now: Instant) -> D
     trial = state.sweeps.current(event.key)
     if trial is not None:
         return EVENT_HANDLERS[type(event)](state, slot, trial, event, now)
-    if isinstance(event, Ended) and event.key == slot.ending:
+    if isinstance(event, DeviceReleased | Ended) and event.key == slot.ending:
         slot.finish_ending()
     elif isinstance(event, Ended):
         log.warning("ignored the end of trial %d, attempt %d", event.key.trial_id, event.key.attempt)
@@ -97,6 +98,22 @@ def _on_stop_requested(
     return Decision(changes=[sweep.set_state(SweepState.STOPPING, reason, now.wall_s)])
 
 
+def _on_device_released(
+    state: SchedulerState, slot: Slot, trial: LiveTrial, event: DeviceReleased, now: Instant
+) -> Decision:
+    """Its processes have ended and its files are being sent: the next attempt may start on its device.
+
+    Ignored for an attempt that has left the device already, or whose end follows at once, after a restart.
+    """
+    if slot.trial is not trial:
+        return Decision()
+    sweep = state.sweeps[trial.sweep_id]
+    slot.release_device(now.monotonic_s)
+    state.shares.charge(sweep.sweep_id, now.monotonic_s - trial.placed_s, sweep.priority)
+    device_s = sweep.release_device(trial, now.monotonic_s, now.wall_s - event.at)
+    return Decision(changes=[AttemptReleased(trial.key, sweep.sweep_id, trial.number, device_s, event.at)])
+
+
 def _on_ended(state: SchedulerState, slot: Slot, trial: LiveTrial, event: Ended, now: Instant) -> Decision:
     return end_attempt(state, trial, event, now)
 
@@ -109,20 +126,22 @@ EVENT_HANDLERS: Mapping[type, Callable[[SchedulerState, Slot, LiveTrial, Any, In
     SuggestRequested: _on_suggest_requested,
     StudyRequested: _on_study_requested,
     StopRequested: _on_stop_requested,
+    DeviceReleased: _on_device_released,
     Ended: _on_ended,
 }
 
 
 def end_attempt(state: SchedulerState, trial: LiveTrial, event: Ended, now: Instant) -> Decision:
-    """An attempt has ended: its slot is free, and its trial has either ended or waits for the next attempt."""
+    """An attempt has ended: its device is free, and its trial has either ended or waits for the next attempt."""
     sweep = state.sweeps[trial.sweep_id]
     decision = Decision()
     slot = state.ledger.slot_of(trial)
     if slot is not None:
         if _is_full_node(slot, event):
             event = replace(event, state=TrialState.FAILED)  # an interruption would stop the trials of all machines
-        slot.release()
-        state.shares.charge(sweep.sweep_id, now.monotonic_s - trial.placed_s, sweep.priority)
+        slot.release(trial)
+        if trial.device_s is None:
+            state.shares.charge(sweep.sweep_id, now.monotonic_s - trial.placed_s, sweep.priority)
         decision.changes.extend(state.availability.record_outcome(slot, trial, event, now.wall_s))
     event = state.disk.apply(trial, event, now)
     repeat = not trial.stopping and _is_repeated(state, trial, event, sweep)

@@ -13,6 +13,7 @@ from podium.sweep.lifecycle.recorded_changes import (
     ArtifactSaved,
     AttemptEnded,
     AttemptPlaced,
+    AttemptReleased,
     AttemptStarted,
     Change,
     MetricPoint,
@@ -137,7 +138,7 @@ class ChangeBuffer:
 
 def trial_of(change: Change) -> int | None:
     """The trial that a change concerns, if any."""
-    if isinstance(change, AttemptPlaced | MetricPoint):
+    if isinstance(change, AttemptPlaced | AttemptReleased | MetricPoint):
         return change.key.trial_id
     if isinstance(change, AttemptStarted | ArtifactSaved | AttemptEnded):
         return change.event.key.trial_id

@@ -51,19 +51,24 @@ def _on_slot_opened(state: SchedulerState, message: SlotOpened, now: Instant) ->
     """A slot is ready. An attempt that it already runs is adopted if it matches the database."""
     slot = state.ledger.open(message.device, now.monotonic_s)
     decision = Decision(changes=[slot.device_change(now.wall_s)])
-    if message.running is not None:
-        _adopt_attempt(state, slot, message.running, now)
+    for key in (message.sending, message.running):
+        if key is not None:
+            _adopt_attempt(state, slot, key, now, holds=key == message.running)
     decision += _on_slot_events(state, SlotEvents(message.device.device_id, message.events), now)
     return decision
 
 
-def _adopt_attempt(state: SchedulerState, slot: Slot, key: AttemptKey, now: Instant) -> None:
+def _adopt_attempt(state: SchedulerState, slot: Slot, key: AttemptKey, now: Instant, *, holds: bool) -> None:
+    """`holds`: the device; otherwise it sends its files, which the database may not know yet: an event tells it."""
     trial = state.sweeps.current(key)
-    if trial is None:
+    if trial is None and holds:
         slot.drop(key, now.monotonic_s)
+    elif trial is None:
+        slot.stop(key, Cause.CANCELLED)
+    if trial is None:
         return
     state.sweeps[trial.sweep_id].adopt(trial, slot.device.device_id, now.monotonic_s)
-    slot.adopt(trial)
+    slot.adopt(trial, now.monotonic_s)
     if trial.stopping:
         slot.stop(key, Cause.CANCELLED)
 
@@ -76,13 +81,13 @@ def _on_slot_lost(state: SchedulerState, message: SlotLost, now: Instant) -> Dec
     if slot.ending is not None and slot.ending_folder is not None:
         decision.actions.append(CleanUpAttempt(slot.ending_folder))
     decision.changes.append(slot.device_change_to(DeviceState.LOST, message.reason, now.wall_s))
-    if slot.trial is not None:
-        decision += end_lost(state, slot.trial, message.cause, message.reason, now)
+    for trial in slot.attempts:  # the files of one that was sending are gone
+        decision += end_lost(state, trial, message.cause, message.reason, now)
     return decision
 
 
 def _on_slot_leaving(state: SchedulerState, message: SlotLeaving, now: Instant) -> Decision:
-    """Its trial, if there is one, continues; the slot is released at its end."""
+    """Its trials, if there are any, continue; the slot is released at their ends."""
     slot = state.ledger.get(message.device_id)
     if slot is None or slot.lost:
         return Decision()
@@ -145,7 +150,7 @@ def _on_wake(state: SchedulerState, message: Wake, now: Instant) -> Decision:
 
 def _on_stop(state: SchedulerState, message: Stop, now: Instant) -> Decision:
     state.stop()
-    for slot, trial in state.ledger.busy():
+    for slot, trial in state.ledger.attempts():
         slot.stop(trial.key, Cause.CANCELLED)
     return Decision()
 
@@ -194,7 +199,7 @@ def _may_resend(state: SchedulerState, slot: Slot, trial: LiveTrial, has_started
 def suspend(state: SchedulerState, now: Instant) -> Decision:
     """At the end of the service: nothing that no longer runs stays `running` in the database."""
     decision = Decision()
-    for _, trial in state.ledger.busy():
+    for _, trial in state.ledger.attempts():
         decision += end_attempt(state, trial, attempt_ended(trial, Cause.CANCELLED, "the service stopped", now), now)
     for sweep in state.sweeps:
         if sweep.state is SweepState.RUNNING:

@@ -38,7 +38,9 @@ class Slot:
     leaving: str = ""  # why it accepts no trials until it is released: its node is about to be removed
     idle: str = ""  # why it has no trial although it is available
     sent_s: float = 0.0  # time of the last call; monotonic
-    trial: LiveTrial | None = None
+    trial: LiveTrial | None = None  # on the device
+    sending: LiveTrial | None = None  # its attempt has left the device, and its files are being sent
+    sending_since_s: float = 0.0
     ending: AttemptKey | None = None  # an attempt that no longer counts but still occupies the device
     ending_since_s: float = 0.0
     ending_folder: Path | None = None
@@ -96,7 +98,8 @@ class Slot:
     @property
     def is_releasable(self) -> bool:
         """Whether nothing needs it now: neither a trial nor an ensemble, and its last report was acknowledged."""
-        return not (self.lost or self.dedicated or self.trial is not None or self.ending is not None or self.commands)
+        used = self.attempts or self.ending is not None or self.commands
+        return not (self.lost or self.dedicated or used)
 
     def finish_ending(self) -> None:
         """The attempt that no longer counts has ended."""
@@ -110,13 +113,27 @@ class Slot:
         self.trial = trial
         self.commands.append(StartAttempt(assignment))
 
-    def adopt(self, trial: LiveTrial) -> None:
-        """The slot was found running the trial's current attempt."""
-        self.trial = trial
+    @property
+    def attempts(self) -> list[LiveTrial]:
+        """The trials whose attempts have not ended: on the device, and sending files."""
+        return [trial for trial in (self.trial, self.sending) if trial is not None]
 
-    def release(self) -> None:
-        """Its attempt has ended."""
-        self.trial = None
+    def adopt(self, trial: LiveTrial, now_s: float) -> None:
+        """The slot was found with the trial's current attempt."""
+        self.trial = trial
+        if trial.device_s is not None:
+            self.release_device(now_s)
+
+    def release_device(self, now_s: float) -> None:
+        """Its attempt has left the device, and sends its files."""
+        self.trial, self.sending, self.sending_since_s = None, self.trial, now_s
+
+    def release(self, trial: LiveTrial) -> None:
+        """An attempt has ended."""
+        if self.sending is trial:
+            self.sending = None
+        elif self.trial is trial:
+            self.trial = None
 
     def stop(self, key: AttemptKey, cause: Cause) -> None:
         """Kill the attempt."""
@@ -124,11 +141,14 @@ class Slot:
 
     def drop(self, key: AttemptKey, now_s: float, folder: Path | None = None) -> None:
         """Kill an attempt that no longer counts; the device becomes free when the slot reports its end."""
+        self.stop(key, Cause.CANCELLED)
+        if self.sending is not None and self.sending.key == key:
+            self.sending = None  # it holds no device
+            return
         self.trial = None
         self.ending, self.ending_since_s = key, now_s
         if folder is not None:
             self.ending_folder = folder
-        self.stop(key, Cause.CANCELLED)
 
     @property
     def is_unsent(self) -> bool:
@@ -214,7 +234,7 @@ class DeviceLedger:
         return self._slots.get(device_id)
 
     def slot_of(self, trial: LiveTrial) -> Slot | None:
-        """The slot that runs a trial."""
+        """The slot of a trial's attempt: it is on the device, or sends its files."""
         return None if trial.device_id is None else self._slots[trial.device_id]
 
     def open(self, device: Device, now_s: float) -> Slot:
@@ -261,9 +281,9 @@ class DeviceLedger:
         """The slots that can accept a trial now."""
         return [slot for slot in self if slot.free]
 
-    def busy(self) -> list[tuple[Slot, LiveTrial]]:
-        """The slots with an attempt that counts, each with its trial."""
-        return [(slot, slot.trial) for slot in self if slot.trial is not None]
+    def attempts(self) -> list[tuple[Slot, LiveTrial]]:
+        """The attempts that count and have not ended, each with its slot: on the device, or sending files."""
+        return [(slot, trial) for slot in self for trial in slot.attempts]
 
     def send(self, pool: SlotPool, now_s: float) -> None:
         """Acknowledge events and send commands, each slot in one call, which also requests the next events."""

@@ -12,14 +12,20 @@ class DeviceTime:
 
     def __init__(self) -> None:
         self._running = 0
+        self._holding = 0  # of these, the attempts that occupy a device
         self._placed_s = 0.0  # the sum of the times at which the attempts were placed
         self._ran_s = 0.0  # the sum of the durations that they had run when this scheduler found them
         self._idle_since_s = -math.inf
 
     @property
     def running(self) -> int:
-        """The number of attempts that occupy a device."""
+        """The number of attempts that have not ended: on a device, or sending their files."""
         return self._running
+
+    @property
+    def holding(self) -> int:
+        """The number of attempts that occupy a device."""
+        return self._holding
 
     @property
     def idle_since_s(self) -> float:
@@ -27,26 +33,35 @@ class DeviceTime:
         return self._idle_since_s
 
     def used_s(self, now_s: float) -> float:
-        """Device-seconds of the running attempts since this scheduler placed or found them."""
-        return self._running * now_s - self._placed_s
+        """Device-seconds of the attempts on devices since this scheduler placed or found them."""
+        return self._holding * now_s - self._placed_s
 
     def total_s(self, now_s: float) -> float:
-        """Device-seconds of the running attempts, including those before this scheduler found them."""
+        """Device-seconds of the attempts on devices, including those before this scheduler found them."""
         return self.used_s(now_s) + self._ran_s
 
     def add(self, trial: LiveTrial) -> None:
-        """Add an attempt that occupies a device."""
+        """Add an attempt that occupies a device, or has left it and sends its files."""
         self._running += 1
-        self._placed_s += trial.placed_s
-        self._ran_s += trial.ran_s
+        if trial.device_s is None:
+            self._hold(trial, 1)
 
     def move(self, by_s: float) -> None:
         """Correct the start of an attempt that started later than it was placed."""
         self._placed_s += by_s
 
+    def release(self, trial: LiveTrial) -> None:
+        """An attempt leaves its device."""
+        self._hold(trial, -1)
+
     def remove(self, trial: LiveTrial, now_s: float) -> None:
-        """Remove an attempt that has left its device."""
+        """Remove an attempt that has ended."""
         self._running -= 1
-        self._placed_s -= trial.placed_s
-        self._ran_s -= trial.ran_s
         self._idle_since_s = now_s
+        if trial.device_s is None:
+            self._hold(trial, -1)
+
+    def _hold(self, trial: LiveTrial, sign: int) -> None:
+        self._holding += sign
+        self._placed_s += sign * trial.placed_s
+        self._ran_s += sign * trial.ran_s

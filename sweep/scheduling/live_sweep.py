@@ -205,13 +205,27 @@ class LiveSweep:
         self.devices.move(now_s - trial.placed_s)
         trial.place_again(now_s)
 
+    def release_device(self, trial: LiveTrial, now_s: float, late_s: float) -> float:
+        """Record that the attempt of a trial left its device `late_s` ago, and sends its files; returns the
+        device-seconds that it used.
+
+        It still counts as running, against the cap and `max_concurrent`.
+        """
+        self.devices.release(trial)
+        device_s = self._charge(trial, now_s, late_s)
+        trial.leave_device(device_s)
+        return device_s
+
     def release(self, trial: LiveTrial, now_s: float, late_s: float = 0.0) -> float:
         """Record that the attempt of a trial ended `late_s` ago; returns the device-seconds that it used."""
-        held_s = trial.ran_s + (now_s - trial.placed_s if trial.device_id else 0.0)
+        device_s = self._charge(trial, now_s, late_s) if trial.device_s is None else trial.device_s
         if trial.device_id is not None:
             self.devices.remove(trial, now_s)
             trial.release(now_s)
-        return self.account.charge(held_s, late_s)
+        return device_s
+
+    def _charge(self, trial: LiveTrial, now_s: float, late_s: float) -> float:
+        return self.account.charge(trial.ran_s + (now_s - trial.placed_s if trial.device_id else 0.0), late_s)
 
     def reopen_search(self) -> None:
         """Ask again: a trial has ended or has a new parameter, so brute force may know more configurations."""
@@ -262,12 +276,12 @@ class LiveSweep:
         return max(0, trials if limit is None else min(trials, limit - self.devices.running))
 
     def held_s(self, now_s: float) -> float:
-        """The expected device-seconds of the running attempts at their end, for fair sharing.
+        """The expected device-seconds of the attempts on devices at their end, for fair sharing.
 
         Each counts at least the mean duration of a trial: attempts that have just started have used nothing, so the
         first free slots would all go to one sweep.
         """
-        return max(self.devices.used_s(now_s), self.devices.running * self.asks.mean_trial_s)
+        return max(self.devices.used_s(now_s), self.devices.holding * self.asks.mean_trial_s)
 
     def asks_due(self, free_slots: int, slots: int) -> int:
         """The number of trials to request now, so that no slot waits and each trial is chosen with as many results as

@@ -40,6 +40,7 @@ class LiveTrial:
     avoided_until_s: float = 0.0  # monotonic
     placed_on: str | None = None  # the device of an attempt that had not ended when this scheduler started
     nonce: str = ""  # of the folder of the current attempt
+    device_s: float | None = None  # of an attempt that has left its device: its files are being sent
     placed_s: float = 0.0  # when the current attempt got its device; monotonic
     ran_s: float = 0.0  # how long the attempt had run when this scheduler found it
     seen_s: float = 0.0  # of that, up to its last sign of life
@@ -57,7 +58,7 @@ class LiveTrial:
         """A trial from the database, read at `at` (seconds since the epoch)."""
         by_client = stored.sampler == CLONED or 0 < stored.attempt == stored.forgiven
         trial = cls._stored(sweep_id, stored, stored.forgiven, by_client)
-        trial.placed_on, trial.nonce = stored.placed_on, stored.nonce
+        trial.placed_on, trial.nonce, trial.device_s = stored.placed_on, stored.nonce, stored.device_s
         if stored.placed_at is not None:
             trial.ran_s = max(0.0, at - stored.placed_at)
             trial.seen_s = min(trial.ran_s, max(0.0, (stored.seen_at or 0.0) - stored.placed_at))
@@ -106,7 +107,7 @@ class LiveTrial:
         self.attempt += 1
         self.nonce = nonce
         self.ran_s = self.seen_s = 0.0
-        self.started = None
+        self.started = self.device_s = None
         self.adopt(device_id, now_s)
 
     def adopt(self, device_id: str, now_s: float) -> None:
@@ -117,8 +118,12 @@ class LiveTrial:
         """Record that the attempt is sent to its slot only now."""
         self.placed_s = now_s
 
+    def leave_device(self, device_s: float) -> None:
+        """Record that the attempt left its device after `device_s`; its files are being sent."""
+        self.device_s = device_s
+
     def release(self, now_s: float) -> None:
-        """Record that the attempt left its device; the next attempt avoids that device for some time."""
+        """Record that the attempt ended; the next attempt avoids its device for some time."""
         self.avoided_device, self.avoided_node, self.device_id = self.device_id, None, None
         self.avoided_until_s = now_s + AVOID_S
 

@@ -96,8 +96,8 @@ class Scheduler:
         return frozenset(slot.device.device_id for slot in list(self._state.ledger))
 
     def folders_in_use(self) -> frozenset[Path]:
-        """The folders of the attempts that slots run."""
-        return frozenset(self._state.folder_of(trial) for _, trial in self._state.ledger.busy())
+        """The folders of the attempts of slots."""
+        return frozenset(self._state.folder_of(trial) for _, trial in self._state.ledger.attempts())
 
     # The loop.
 
@@ -126,7 +126,7 @@ class Scheduler:
             on_turn()
             if self._state.stopping:
                 deadline_s = deadline_s or self._clock.monotonic_s() + stop_within_s
-                if not self._state.ledger.busy() or self._clock.monotonic_s() > deadline_s:
+                if not self._state.ledger.attempts() or self._clock.monotonic_s() > deadline_s:
                     break
         self._apply(suspend(self._state, self._now()))
         self._record()
@@ -243,9 +243,9 @@ class Scheduler:
             reason, since = rejected
             changes = self._state.availability.explain_rejected_writes(f"the database rejected writes: {reason}", since)
             self._writer.add(changes)
-            for slot, trial in self._state.ledger.busy():  # placed in the meantime, and sent to its slot only now
-                if slot.is_unsent:
-                    self._state.sweeps[trial.sweep_id].place_again(trial, self._clock.monotonic_s())
+            for slot in self._state.ledger:  # placed in the meantime, and sent to its slot only now
+                if slot.trial is not None and slot.is_unsent:
+                    self._state.sweeps[slot.trial.sweep_id].place_again(slot.trial, self._clock.monotonic_s())
         return True
 
     def _fail_unwritable(self) -> None:

@@ -13,6 +13,7 @@ CHECK_S = 1.0
 AWAY_S = 5.0  # after a longer time without a check, this process itself was stopped or delayed
 HEARTBEAT_TIMEOUT_S = 25.0  # a slot answers at least every 10 s
 REMOTE_TIMEOUT_S = 8.0  # one on another machine, every 2 s: Ray notices a silent cut of the network after a minute
+SENDING_S = 600.0  # to send the files of an attempt that has left the device
 FILES_S = 4200.0  # the largest time to carry the files of an attempt to another machine, and back
 MARGIN_S = 15.0  # a slot enforces the time limits of its attempt; one that is this much late does not
 
@@ -50,7 +51,13 @@ def _problem(slot: Slot, sweeps: ActiveSweeps, now_s: float) -> str:
 
 
 def _due_to_end_s(slot: Slot, sweeps: ActiveSweeps) -> float:
-    """The time by which the attempt on a slot must have ended according to its limits; infinity without a limit."""
+    """The time by which an attempt of a slot must have ended according to its limits; infinity without a limit."""
+    sent_s = math.inf if slot.sending is None else slot.sending_since_s + SENDING_S
+    return min(sent_s, _due_to_leave_s(slot, sweeps))
+
+
+def _due_to_leave_s(slot: Slot, sweeps: ActiveSweeps) -> float:
+    """The same for the attempt on its device."""
     if slot.ending is not None:
         return slot.ending_since_s + MAX_GRACE_S
     if slot.trial is None:

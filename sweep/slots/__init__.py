@@ -9,6 +9,7 @@ Modules:
     attempt_limits           Ends an attempt on request, and when it reaches a limit on time, memory or disk usage
     condition_variable       Waits until a condition holds, evaluated at each change
     event_queue              The events of a slot that the scheduler has not acknowledged, encoded and bounded
+    file_transfer            Sends the files of attempts that have ended to the head, of one attempt after another
     fork_server_client       A slot's client of one fork server: start it, send requests, receive replies
     fork_server_pool         The fork servers of one slot: one without packages, and one for each recent
                              `program.preload`

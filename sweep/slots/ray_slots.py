@@ -414,7 +414,7 @@ class RaySlots:
         slot = SlotDescription.from_json(result)
         self._sessions[slot.name] = _Session(slot.name, actor, name, slot.session)
         device = Device(slot.name, slot.kind, slot.position, slot.node, slot.visible, slot.uuid, slot.pid, slot.threads)
-        return SlotOpened(device, slot.running, slot.events)
+        return SlotOpened(device, slot.running, slot.events, slot.sending)
 
     def _reopen(self, place: SlotPlace) -> None:
         if self._devices.lose(place):

@@ -20,7 +20,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,7 @@ from podium.sweep.slots.attempt_files import AttemptFiles, FilesError, LocalFile
 from podium.sweep.slots.attempt_limits import FORK_SERVER_S, AttemptLimits
 from podium.sweep.slots.condition_variable import Changes
 from podium.sweep.slots.event_queue import EventQueue
+from podium.sweep.slots.file_transfer import FileTransfer, reason_and_cause
 from podium.sweep.slots.fork_server_client import PRELOAD_S, AttemptReply
 from podium.sweep.slots.fork_server_pool import ForkServerPool
 from podium.sweep.slots.outcome_classification import attempt_outcome
@@ -50,7 +51,16 @@ from podium.sweep.values.attempt_outcomes import Kill, ReportedOutcome
 from podium.sweep.values.errors import FencedError, UserCodeError
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.failure_classification import disk_is_full
-from podium.sweep.values.slot_events import Ended, Event, Reported, Saved, StudyRequested, SuggestRequested, shifted
+from podium.sweep.values.slot_events import (
+    DeviceReleased,
+    Ended,
+    Event,
+    Reported,
+    Saved,
+    StudyRequested,
+    SuggestRequested,
+    shifted,
+)
 from podium.sweep.values.states import TrialState
 
 POLL_S = 10.0
@@ -62,7 +72,10 @@ log = logging.getLogger("podium.slot")
 
 
 class Slot:
-    """Runs one attempt at a time, each in a new process, and keeps its events until they are acknowledged."""
+    """Runs one attempt at a time, each in a new process, and keeps its events until they are acknowledged.
+
+    On a node, the files of an attempt that has ended are sent while the next one runs.
+    """
 
     def __init__(
         self,
@@ -93,6 +106,7 @@ class Slot:
         self._fetching: _Fetching | None = None
         self._ended: dict[int, _EndedAttempt] = {}  # by the number of the event
         self._changes = Changes()
+        self._transfer = FileTransfer(self._files, self._changes, self._release)
         self._command_lock = asyncio.Lock()  # commands are executed in order, one at a time
         self._epoch = 0  # of the scheduler that opened this slot last
         self._session = 0  # of that scheduler
@@ -169,6 +183,7 @@ class Slot:
             visible=self._device.visible,
             uuid=self._device.uuid,
             running=self._key,
+            sending=None if self._transfer.sending is None else self._transfer.sending.key,
             events=decode_events(self.events.all()) or (),
         )
 
@@ -190,13 +205,18 @@ class Slot:
             self._fetching = None
             self._end_before_start(command.key, command.cause)
             return
-        running = self._running
-        if running is None or running.key != command.key:
+        running = self._attempt(command.key)
+        if running is None:
             return
         if isinstance(command, StopAttempt):
             self._limits.stop(running, Kill(command.cause))
-        else:
+        elif running.exited is None:
             self._forward(running, command)
+
+    def _attempt(self, key: AttemptKey) -> RunningAttempt | None:
+        """The attempt with this key, on the device or sending its files."""
+        attempts = (self._running, self._transfer.sending)
+        return next((each for each in attempts if each is not None and each.key == key), None)
 
     def _forward(self, running: RunningAttempt, answer: TrialAnswer) -> None:
         """Send an answer to the trial process; answers to a process that does not read them are dropped."""
@@ -230,7 +250,7 @@ class Slot:
             await self._files.fetch(assignment)
         except Exception as error:  # noqa: BLE001 - an attempt that is not refused would block the slot forever
             self._fetching = None
-            self._refuse(assignment.key, *_reason_and_cause(error))
+            self._refuse(assignment.key, *reason_and_cause(error))
             return
         async with self._command_lock:
             self._fetching = None
@@ -301,32 +321,26 @@ class Slot:
         self._remove_temporary(running.assignment)
         if not self._files.is_local:
             ended = await self._send_files(running, ended)
-        self._running = None
+        if self._running is running:
+            self._running = None
         fail_point("slot.before-ended")
         ended = self._emit_end(ended)
         counted = not attempt_end.needs_checkpoint(running, ended)
         self._ended[self.events.last_number] = _EndedAttempt(running.assignment, counted)
+        self._transfer.finish(running)
 
     async def _send_files(self, running: RunningAttempt, ended: Ended) -> Ended:
-        """Send the files of an attempt to the head before its end: a finished attempt has all its files there."""
-        send = self._files.send(running.assignment, checkpoints=attempt_end.needs_checkpoint(running, ended))
-        running.transfer = asyncio.get_running_loop().create_task(send)
-        try:
-            await running.transfer
-        except asyncio.CancelledError:
-            if running.kill is None or not running.transfer.cancelled():
-                raise
-            outcome = attempt_outcome(None, -signal.SIGTERM, running.kill)
-            return Ended(key=ended.key, started_at=ended.started_at, ended_at=time.time(), pid=ended.pid, **outcome)
-        except Exception as error:  # noqa: BLE001 - without an end, the slot would be busy forever
-            reason, _ = _reason_and_cause(error)
-            message = f"the files of the attempt could not be sent: {reason}"
-            return replace(
-                attempt_end.failed(ended.key, ended.started_at, message), pid=ended.pid, log_tail=ended.log_tail
-            )
-        for saved in running.saved.values():
-            self._emit(saved)
-        return ended
+        """Send the files of an attempt before its end: a finished attempt has all its files on the head."""
+        sent = await self._transfer.send(running, ended)
+        if sent is ended:
+            for saved in running.saved.values():
+                self._emit(saved)
+        return sent
+
+    def _release(self, running: RunningAttempt) -> None:
+        """The attempt leaves the device; its files are being sent."""
+        self._running = None
+        self._emit(DeviceReleased(running.key, time.time()))
 
     def _determine_outcome(self, running: RunningAttempt) -> Ended:
         """How the attempt ended; without details if they cannot be determined."""
@@ -426,7 +440,7 @@ class Slot:
 
     def _emit(self, event: Event) -> None:
         prunable = self._running is not None and self._running.assignment.prunable
-        urgent = isinstance(event, Ended | SuggestRequested | StudyRequested) or (
+        urgent = isinstance(event, DeviceReleased | Ended | SuggestRequested | StudyRequested) or (
             prunable and isinstance(event, Reported)
         )
         self.events.add(shifted(event, self._files.clock_offset_s), urgent=urgent)
@@ -466,14 +480,6 @@ class Slot:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("a background task of the slot failed", exc_info=error)
-
-
-def _reason_and_cause(error: Exception) -> tuple[str, Cause]:
-    """Why files were not fetched or sent; logs an error that is not one of the node or the network."""
-    if isinstance(error, FilesError):
-        return str(error), error.cause
-    log.error("internal error while files were carried", exc_info=error)
-    return f"{type(error).__name__}: {error}", Cause.INFRASTRUCTURE
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,8 +84,19 @@ class StopRequested:
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceReleased:
+    """The process tree of an attempt on a node has ended: its device is free, and its files are being sent.
+
+    On the head, where nothing is sent, only `Ended` tells this.
+    """
+
+    key: AttemptKey
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
 class Ended:
-    """The last event of an attempt: its process tree has ended and its slot is free."""
+    """The last event of an attempt: its process tree has ended, its device is free, and its files are on the head."""
 
     key: AttemptKey
     state: TrialState  # finished, pruned, failed or cancelled, as determined by the slot
@@ -112,7 +123,7 @@ class Ended:
             object.__setattr__(self, "value", self.values[0])
 
 
-Event = Started | Reported | Logged | Saved | SuggestRequested | StudyRequested | StopRequested | Ended
+Event = Started | Reported | Logged | Saved | SuggestRequested | StudyRequested | StopRequested | DeviceReleased | Ended
 
 
 def shifted(event: Event, offset_s: float) -> Event:
@@ -121,6 +132,6 @@ def shifted(event: Event, offset_s: float) -> Event:
         return event
     if isinstance(event, Ended):
         return replace(event, started_at=event.started_at + offset_s, ended_at=event.ended_at + offset_s)
-    if isinstance(event, Started | Reported | Logged):
+    if isinstance(event, Started | Reported | Logged | DeviceReleased):
         return replace(event, at=event.at + offset_s)
     return event

@@ -29,6 +29,8 @@ _INIT = "hostname {name} && ip link set lo up && while :; do sleep 86400 & wait;
 _TRY = "ip link set lo up && ip link add bridge type bridge && ip link add one type veth peer name other"
 _DROP = ("root", "blackhole")  # a queueing discipline of `tc`: packets that leave the device are dropped, silently
 _TRY_DROP = f"tc qdisc add dev lo {' '.join(_DROP)}"
+_SLOW = ("root", "tbf", "rate", "40mbit", "burst", "256kb", "latency", "400ms")  # 5 MB/s
+_TRY_SLOW = f"tc qdisc add dev lo {' '.join(_SLOW)}"
 _SWITCH = "ip link set lo up && ip link add bridge type bridge && ip link set bridge up && exec sleep infinity"
 _PYTHONPATH = os.pathsep.join((str(ROOT / "src"), str(ROOT)))  # this clone, whichever one is installed
 _CLONE_NEWNET = 0x40000000
@@ -47,10 +49,19 @@ def unavailable_reason() -> str:
 
 def one_way_reason() -> str:
     """Why packets cannot be dropped in one direction only, or ""; needs `unavailable_reason` to be ""."""
+    return _missing_discipline(_TRY_DROP)
+
+
+def slow_uplink_reason() -> str:
+    """Why the bandwidth of a machine cannot be limited, or ""; needs `unavailable_reason` to be ""."""
+    return _missing_discipline(_TRY_SLOW)
+
+
+def _missing_discipline(command: str) -> str:
     if shutil.which("tc") is None:
         return "tc not found: install iproute2"
-    tried = subprocess.run(["unshare", "--net", "sh", "-c", _TRY_DROP], capture_output=True, text=True)
-    return "" if tried.returncode == 0 else f"the kernel has no qdisc blackhole: {tried.stderr.strip()}"
+    tried = subprocess.run(["unshare", "--net", "sh", "-c", command], capture_output=True, text=True)
+    return "" if tried.returncode == 0 else f"the kernel cannot `{command}`: {tried.stderr.strip()}"
 
 
 class Network:
@@ -151,8 +162,12 @@ class Machine:
         """Drop what others send to this machine; it still sends."""
         self._network.run("tc", "qdisc", "add", "dev", self._port, *_DROP)
 
+    def slow_uplink(self) -> None:
+        """Send 5 MB/s at most, until it is plugged again; it still receives at full speed."""
+        self.run("tc", "qdisc", "add", "dev", "eth0", *_SLOW)
+
     def plug(self) -> None:
-        """Connect the cable again, in both directions."""
+        """Connect the cable again, in both directions, at full speed."""
         self._network.run("ip", "link", "set", self._port, "up")
         self._network.run("tc", "qdisc", "del", "dev", self._port, "root", check=False)
         with contextlib.suppress(subprocess.CalledProcessError):  # there is none to delete

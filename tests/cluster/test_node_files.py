@@ -16,7 +16,8 @@ import pytest
 
 from podium.sweep.runtime.process_title import process_name
 from tests.cluster.cluster_rig import Attempt, Cluster
-from tests.cluster.machines import Machine, Network
+from tests.cluster.machines import Machine, Network, slow_uplink_reason
+from tests.doctor import assert_no_breaches
 from tests.running_service import function_sweep, wait_for
 
 HELPER = """
@@ -91,6 +92,17 @@ def node(cluster: Cluster) -> Iterator[Machine]:
     joined = cluster.join_by_command(f"n{next(numbers)}", slots=1)
     yield joined
     cluster.take_out(joined)
+
+
+@pytest.fixture
+def slow_node(cluster: Cluster, node: Machine) -> Iterator[Machine]:
+    """A node that sends slowly, and whose device is the only one."""
+    if reason := slow_uplink_reason():
+        pytest.skip(reason)
+    cluster.command("devices", "drain", "cpu-0", "--json")
+    node.slow_uplink()
+    yield node
+    cluster.command("devices", "return", "cpu-0", "--json")
 
 
 def test_trial_on_a_node_leaves_its_files_on_the_head(cluster: Cluster, node: Machine, folder: Path) -> None:
@@ -250,6 +262,49 @@ def test_agent_that_is_killed_during_an_upload_continues_it(cluster: Cluster, no
     assert (far.state, far.number) == ("finished", 1)
     saved = cluster.folder_of(sweep_id, far) / "artifacts" / "large.bin"
     assert saved.read_bytes() == bytes(40 << 20)
+
+
+def test_next_trial_runs_while_files_are_sent_over_a_slow_network(
+    cluster: Cluster, slow_node: Machine, folder: Path
+) -> None:
+    sweep_id = cluster.submit(function_sweep(folder / "code", "large:save", run_cap=3), folder)
+    wait_for("the sweep has finished", lambda: cluster.state(sweep_id) == "finished", END_S)
+    attempts = cluster.attempts(sweep_id)
+    assert [(each.device, each.number, each.state) for each in attempts] == [
+        (f"{slow_node.name}:cpu-0", 1, "finished")
+    ] * 3  # fmt: skip
+    for each in attempts:
+        saved = cluster.folder_of(sweep_id, each) / "artifacts" / "large.bin"
+        assert saved.read_bytes() == bytes(40 << 20)
+    events = _trial_events(cluster, sweep_id)
+    for first, second in itertools.pairwise(attempts):
+        placed = events.index((second.trial, "running"))
+        assert events.index((first.trial, "sending")) < placed < events.index((first.trial, "finished"))
+    assert events.count((0, "finished")) == 1
+    assert_no_breaches(cluster.data)
+
+
+def test_trial_whose_node_is_lost_while_its_files_are_sent_is_repeated(
+    cluster: Cluster, slow_node: Machine, folder: Path
+) -> None:
+    sweep_id = cluster.submit(function_sweep(folder / "code", "large:save", run_cap=2), folder)
+    wait_for("both are there", lambda: (1, "running") in _trial_events(cluster, sweep_id), END_S)
+    assert [each.trial for each in cluster.running(sweep_id)] == [0, 1]
+    slow_node.unplug()
+    cluster.command("devices", "return", "cpu-0", "--json")
+    wait_for("the sweep has finished", lambda: cluster.state(sweep_id) == "finished", END_S)
+    found = {(each.trial, each.number): (each.device, each.cause) for each in cluster.attempts(sweep_id)}
+    lost, elsewhere = (f"{slow_node.name}:cpu-0", "node_lost"), ("cpu-0", None)
+    assert found == {(0, 1): lost, (1, 1): lost, (0, 2): elsewhere, (1, 2): elsewhere}
+
+
+def _trial_events(cluster: Cluster, sweep_id: int) -> list[tuple[int, str]]:
+    """The events of the trials of a sweep, in their order: the number of the trial, and what has happened."""
+    query = (
+        "SELECT t.number, substr(e.kind, 7) FROM events e JOIN trials t ON t.id = e.trial_id"
+        " WHERE e.sweep_id = :sweep AND e.kind LIKE 'trial.%' ORDER BY e.id"
+    )
+    return [(number, kind) for number, kind in cluster.rows(query, sweep=sweep_id)]
 
 
 def _start(cluster: Cluster, node: Machine, folder: Path) -> int:

@@ -19,6 +19,7 @@ from podium.sweep.lifecycle.pending_commands import Enqueued
 from podium.sweep.lifecycle.recorded_changes import (
     AttemptEnded,
     AttemptPlaced,
+    AttemptReleased,
     AttemptStarted,
     Change,
     DeviceChanged,
@@ -375,6 +376,18 @@ def test_open_attempt_has_its_placement_and_last_heartbeat_times(store: Store) -
     assert (store.trial().placed_at, store.trial().seen_at) == (12.0, 14.0)
     store.commit(ended(value=0.5))
     assert (store.trial().placed_at, store.trial().seen_at) == (None, None)
+
+
+def test_attempt_that_sends_its_files_has_its_device_time(store: Store) -> None:
+    store.commit(planned(), placed())
+    assert store.trial().device_s is None
+    store.commit(AttemptReleased(AttemptKey(1, 1), 1, 0, 7.0, 12.0))
+    assert store.trial().state is TrialState.RUNNING
+    assert (store.trial().device_s, store.sweep().device_s) == (7.0, 7.0)
+    store.commit(replace(ended(1, FAILED, WAITING, cause=Cause.INFRASTRUCTURE), device_s=7.0))
+    assert (store.trial().device_s, store.sweep().device_s) == (None, 7.0)
+    store.commit(AttemptReleased(AttemptKey(1, 1), 1, 0, 9.0, 12.0))
+    assert store.sweep().device_s == 7.0, "of an attempt that has ended"
 
 
 def test_open_attempt_has_the_nonce_of_its_folder(store: Store) -> None:

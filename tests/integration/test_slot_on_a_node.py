@@ -11,9 +11,10 @@ import pytest
 from podium.sweep.slots.attempt_files import FilesError
 from podium.sweep.values.assignment import Assignment
 from podium.sweep.values.failure_causes import Cause
-from podium.sweep.values.slot_events import Ended, Event, Reported, Saved, Started
+from podium.sweep.values.slot_events import DeviceReleased, Ended, Event, Reported, Saved, Started
 from podium.sweep.values.states import TrialState
 from tests.driver import SlotDriver, key_of, run, stop_command
+from tests.running_service import wait_for
 
 AHEAD_S = 1000.0
 POLL_S = 0.05  # calls return soon, though there are no events
@@ -29,6 +30,9 @@ class FakeFiles:
     error: Exception | None = None
     clock_offset_s: float = 0.0
     is_local: bool = False
+
+    def fetches(self, assignment: Assignment) -> bool:
+        return True
 
     async def fetch(self, assignment: Assignment) -> None:
         self.log.append("fetch")
@@ -84,7 +88,8 @@ def test_end_waits_for_the_files(slot: SlotDriver, files: FakeFiles) -> None:
     assignment = slot.assignment("good")
     slot.until(lambda event: isinstance(event, Started), run(assignment))
     wait_until_logged(slot, files, 2)
-    assert slot.open(poll_s=POLL_S).running == assignment.key
+    found = slot.open(poll_s=POLL_S)
+    assert (found.running, found.sending) == (None, assignment.key)
     files.leave.set()
     ended = slot.end()
     assert ended.state is TrialState.FINISHED
@@ -123,7 +128,7 @@ def test_attempt_whose_files_are_not_sent_has_not_finished(slot: SlotDriver, fil
     files.leave.set()
     ended = slot.end()
     assert (ended.state, ended.cause) == (TrialState.FAILED, Cause.INFRASTRUCTURE)
-    assert ended.message == "the files of the attempt could not be sent to the head: the head did not answer"
+    assert ended.message == "the files of the attempt could not be sent: the head did not answer"
 
 
 def test_unexpected_error_ends_the_attempt_and_not_the_slot(slot: SlotDriver, files: FakeFiles) -> None:
@@ -134,7 +139,7 @@ def test_unexpected_error_ends_the_attempt_and_not_the_slot(slot: SlotDriver, fi
     slot.until(lambda event: isinstance(event, Started), run(slot.assignment("good")))
     files.error = RuntimeError("unexpected")
     files.leave.set()
-    assert slot.end().message.endswith("could not be sent to the head: RuntimeError: unexpected")
+    assert slot.end().message.endswith("could not be sent: RuntimeError: unexpected")
     files.error = None
     assert slot.result("good").state is TrialState.FINISHED
 
@@ -153,7 +158,46 @@ def test_attempt_is_stopped_while_its_files_leave(slot: SlotDriver, files: FakeF
     wait_until_logged(slot, files, 2)
     ended = slot.end(stop_command(key_of(assignment)))
     assert ended.state is TrialState.CANCELLED
-    assert slot.open().running is None
+    assert slot.open().sending is None
+
+
+def test_next_attempt_runs_while_files_leave(slot: SlotDriver, files: FakeFiles) -> None:
+    files.arrive.set()
+    first = slot.assignment("good")
+    slot.until(lambda event: isinstance(event, DeviceReleased), run(first))
+    second = slot.begin("sleeps")
+    found = slot.open(poll_s=POLL_S)
+    assert (found.running, found.sending) == (second.key, first.key)
+    files.leave.set()
+    ended = slot.end()
+    assert (ended.key, ended.state) == (first.key, TrialState.FINISHED)
+    assert slot.end(stop_command(second.key)).key == second.key
+
+
+def test_one_attempt_at_a_time_sends_its_files(slot: SlotDriver, files: FakeFiles) -> None:
+    files.arrive.set()
+    first, second = slot.assignment("good"), slot.assignment("good")
+    slot.until(lambda event: isinstance(event, DeviceReleased), run(first))
+    slot.until(lambda event: isinstance(event, Started), run(second))
+    wait_for("its process has ended", lambda: not slot.exchange() and not slot.attempt_processes())
+    found = slot.open(poll_s=POLL_S)
+    assert (found.running, found.sending, found.events) == (second.key, first.key, ()), "it keeps the device"
+    files.leave.set()
+    events = slot.until(lambda event: isinstance(event, Ended) and event.key == second.key)
+    order = [(type(event), event.key) for event in events if isinstance(event, DeviceReleased | Ended)]
+    assert order == [(Ended, first.key), (DeviceReleased, second.key), (Ended, second.key)]
+
+
+def test_attempt_is_stopped_while_it_waits_to_send_its_files(slot: SlotDriver, files: FakeFiles) -> None:
+    files.arrive.set()
+    first, second = slot.assignment("good"), slot.assignment("good")
+    slot.until(lambda event: isinstance(event, DeviceReleased), run(first))
+    slot.until(lambda event: isinstance(event, Started), run(second))
+    wait_for("its process has ended", lambda: not slot.exchange() and not slot.attempt_processes())
+    ended = slot.end(stop_command(second.key))
+    assert (ended.key, ended.state) == (second.key, TrialState.CANCELLED)
+    found = slot.open(poll_s=POLL_S)
+    assert (found.running, found.sending) == (None, first.key)
 
 
 def test_checkpoints_of_a_failed_attempt_are_sent(slot: SlotDriver, files: FakeFiles) -> None:
@@ -176,7 +220,7 @@ def test_times_are_those_of_the_head(slot: SlotDriver, files: FakeFiles) -> None
 def _times(events: list[Event]) -> list[float]:
     found = []
     for event in events:
-        if isinstance(event, Started | Reported):
+        if isinstance(event, Started | Reported | DeviceReleased):
             found.append(event.at)
         elif isinstance(event, Ended):
             found += [event.started_at, event.ended_at]

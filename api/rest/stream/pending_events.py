@@ -10,12 +10,13 @@ from typing import Any
 from fastapi.sse import ServerSentEvent
 from pydantic import BaseModel
 
-from podium.db.stores.events import EventSummary
+from podium.db.stores.events import TRIAL_SENDING, EventSummary
 from podium.sweep.values.states import TrialState
 
 MAX_TRIALS = 2_000  # per message; beyond that, the client reloads everything
 RETRY_MS = 1_000  # delay before a browser reconnects
-_STATE_EVENTS = frozenset(f"trial.{state.value}" for state in TrialState)  # these change the state of a device
+# These change the state of a device.
+_STATE_EVENTS = frozenset(f"trial.{state.value}" for state in TrialState) | {TRIAL_SENDING}
 Points = Mapping[int, Mapping[str, tuple[int, float]]]  # last step and value by trial and metric
 
 

@@ -147,7 +147,7 @@ ROWS = [
     ("sweeps", "UPDATE sweeps SET wait_reason = 'no_device' WHERE id = 1"),
     ("sweeps", "UPDATE sweeps SET ended_at = 1 WHERE id = 2"),
     ("devices", "UPDATE events SET id = id + 1000 WHERE trial_id = 1 AND kind = 'trial.finished'"),
-    ("devices", "UPDATE attempts SET ended_at = NULL WHERE trial_id = 1"),
+    ("devices", "UPDATE attempts SET ended_at = NULL, device_s = NULL WHERE trial_id = 1"),
     ("ensembles", "DELETE FROM artifacts WHERE trial_id = 1"),
     ("references", "UPDATE metrics SET attempt = 2 WHERE trial_id = 1"),
     ("references", "UPDATE artifacts SET attempt = 2 WHERE trial_id = 3"),
@@ -175,6 +175,27 @@ VALID = (
 def test_recorded_search_states_are_no_breaches(consistent: ServiceRig, statement: str) -> None:
     run_sql(consistent, statement)
     assert_no_breaches(consistent.data)
+
+
+# Trial 1 ends after trial 2 was placed on the same device, as when its files are sent; and the event of that.
+LATE_END = "UPDATE events SET id = id + 1000 WHERE trial_id = 1 AND kind = 'trial.finished'"
+LEFT = (
+    "INSERT INTO events (id, at, kind, sweep_id, trial_id, payload) SELECT id, at, 'trial.sending', sweep_id, trial_id,"
+    " payload FROM events WHERE trial_id = 1 AND kind = 'trial.finished'"
+)
+
+
+def test_attempt_may_be_placed_when_the_earlier_one_has_left_the_device(consistent: ServiceRig) -> None:
+    run_sql(
+        consistent,
+        LEFT.replace("SELECT id, at", "SELECT -1, at"),  # keeps its place among the events
+        LATE_END,
+        "UPDATE events SET id = (SELECT id - 1000 FROM events WHERE trial_id = 1 AND kind = 'trial.finished')"
+        " WHERE id = -1",
+        f"UPDATE attempts SET device_s = ended_at - started_at, ended_at = {AT} + 15 WHERE trial_id = 1",
+    )
+    report = assert_no_breaches(consistent.data)
+    assert not [note for note in report.notes if "device" in note]
 
 
 PASSING = [

@@ -6,12 +6,22 @@ import pytest
 
 from podium.db.schema.engine import Database
 from podium.db.stores import device_commands, devices, events, nodes, sweeps
-from podium.sweep.lifecycle.recorded_changes import AttemptPlaced, Change, DeviceChanged, DeviceDrained, TrialPlanned
+from podium.sweep.lifecycle.recorded_changes import (
+    AttemptEnded,
+    AttemptPlaced,
+    AttemptReleased,
+    Change,
+    DeviceChanged,
+    DeviceDrained,
+    TrialPlanned,
+)
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.errors import NotFoundError
 from podium.sweep.values.node_state import SILENT_AFTER_S, NodeState
+from podium.sweep.values.slot_events import Ended
+from podium.sweep.values.states import TrialState
 from tests.node_reports import node_report
 from tests.specs import spec
 
@@ -116,6 +126,32 @@ def test_node_leaves_when_nothing_runs_on_it(database: Database) -> None:
     assert not report(database, uploads_waiting=1)
     assert report(database)
     assert kinds(database) == ["node.joined", "node.leaving"]
+
+
+def test_node_leaves_when_its_files_are_sent(database: Database) -> None:
+    """Its device is free, and its agent, which was restarted, knows of no files."""
+    report(database)
+    commit(database, device("b:gpu-0"))
+    run_trial_on(database, "b:gpu-0")
+    commit(database, AttemptReleased(AttemptKey(1, 1), 1, 0, 5.0, AT))
+    drain(database, "b:gpu-0", nodes.LEAVES)
+    ask_to_leave(database)
+    assert not report(database, at=AT + 1)
+    end = Ended(AttemptKey(1, 1), TrialState.FINISHED, AT, AT + 5, value=0.5)
+    commit(database, AttemptEnded(end, 1, 0, TrialState.FINISHED, 5.0))
+    assert report(database, at=AT + 2)
+
+
+def test_device_runs_no_trial_that_has_left_it(database: Database) -> None:
+    commit(database, device("b:gpu-0"))
+    run_trial_on(database, "b:gpu-0")
+    with database.read() as connection:
+        assert devices.get(connection, "b:gpu-0").trial_id == 1
+    commit(database, AttemptReleased(AttemptKey(1, 1), 1, 0, 5.0, AT))
+    with database.read() as connection:
+        found = devices.get(connection, "b:gpu-0")
+        assert (found.trial_id, found.state) == (None, DeviceState.READY)
+        assert [event["kind"] for event in events.after(connection, 0)][-1] == "trial.sending"
 
 
 def test_node_that_shall_leave_now_waits_for_nothing(database: Database) -> None:

@@ -30,6 +30,7 @@ from podium.sweep.protocol.slot_messages import (
 from podium.sweep.values.assignment import Assignment, AttemptKey, Limits
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import (
+    DeviceReleased,
     Ended,
     Event,
     Logged,
@@ -50,6 +51,7 @@ _EVENTS = st.one_of(
     st.builds(SuggestRequested, distribution=st.just({"min": 0.0, "max": 1.0}), value=st.none() | _FINITE | st.text()),
     st.builds(StudyRequested),
     st.builds(StopRequested),
+    st.builds(DeviceReleased, at=_FINITE),
     st.builds(
         Ended,
         started_at=_FINITE,
@@ -92,7 +94,12 @@ def test_superseded_call_has_no_events() -> None:
 
 
 @given(
-    st.builds(SlotDescription, running=st.none() | _KEYS, events=st.lists(st.tuples(st.integers(), _EVENTS)).map(tuple))
+    st.builds(
+        SlotDescription,
+        running=st.none() | _KEYS,
+        sending=st.none() | _KEYS,
+        events=st.lists(st.tuples(st.integers(), _EVENTS)).map(tuple),
+    )
 )
 def test_description_is_unchanged_after_round_trip(description: SlotDescription) -> None:
     assert SlotDescription.from_json(description.to_json()) == description

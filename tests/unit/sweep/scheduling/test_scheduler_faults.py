@@ -230,7 +230,19 @@ def test_unanswered_stop_leaves_nothing_running_and_fails_no_trial(rig: Rig) -> 
 _FAULTS = st.lists(
     st.tuples(
         st.sampled_from(
-            ["finish", "prune", "crash", "lose", "finish_unhandled", "restart", "outage", "back", "report"]
+            [
+                "finish",
+                "prune",
+                "crash",
+                "lose",
+                "finish_unhandled",
+                "restart",
+                "outage",
+                "back",
+                "report",
+                "release",
+                "arrive",
+            ]
         ),
         st.integers(0, 2),
     ),
@@ -249,6 +261,8 @@ def test_sweep_ends_with_exactly_run_cap_trials_after_any_faults(faults: list[tu
         assert rig.counted() <= run_cap
     rig.recorder.full = False
     rig.settle()
+    for device_id in rig.pool.sending():
+        rig.pool.end_sending(device_id, value=0.5)
     rig.finish_all()
     rig.assert_ended(SweepState.FINISHED if FINISHED in rig.states() else SweepState.FAILED)
     assert rig.counted() == run_cap
@@ -264,6 +278,10 @@ def _inject(rig: Rig, what: str, device_id: str) -> None:
         rig.pool.fail(device_id, Cause.INFRASTRUCTURE)
     elif what == "report" and runs:
         rig.pool.report(device_id, 0, 0.5)
+    elif what == "release" and runs and not rig.pool[device_id].sending:
+        rig.pool.release(device_id)
+    elif what == "arrive" and rig.pool[device_id].sending:
+        rig.pool.end_sending(device_id, value=0.5)
     elif what == "finish_unhandled" and runs:
         rig.pool.finish(device_id)
         rig.restart()

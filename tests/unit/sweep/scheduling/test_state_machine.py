@@ -124,9 +124,42 @@ class LifeCycle(RuleBasedStateMachine):
             self.rig.pool.fail(device_id, cause)
             self.rig.settle()
 
+    @rule(device_id=DEVICES)
+    def leave_device(self, device_id: str) -> None:
+        """The files of the attempt are being sent: its device must be free for the next one."""
+        slot = self.rig.pool[device_id]
+        if slot.running and not slot.sending:
+            self.rig.pool.release(device_id)
+            self.rig.settle()
+
+    @rule(device_id=DEVICES, value=st.none() | st.floats(0, 1), restarted=st.booleans())
+    def end_sending(self, device_id: str, value: float | None, restarted: bool) -> None:
+        """The files have arrived, or could not be sent."""
+        if not self.rig.pool[device_id].sending:
+            return
+        if value is None:
+            self.rig.pool.end_sending(device_id, TrialState.FAILED, cause=Cause.INFRASTRUCTURE)
+        else:
+            self.rig.pool.end_sending(device_id, value=value)
+        if restarted:
+            self.rig.restart()
+        else:
+            self.rig.settle()
+
+    @rule(device_id=DEVICES)
+    def restart_before_the_release_is_handled(self, device_id: str) -> None:
+        slot = self.rig.pool[device_id]
+        if slot.running and not slot.sending:
+            self.rig.pool.release(device_id)
+        self.rig.restart()
+
     @rule()
     def end_stopped_attempts(self) -> None:
         """Slots that were told to end an attempt have ended it."""
+        for device_id in self.rig.pool.sending():
+            if self.rig.pool[device_id].cancelled:
+                self.rig.pool[device_id].cancelled.clear()
+                self.rig.pool.end_sending(device_id, TrialState.CANCELLED, cause=Cause.CANCELLED)
         for device_id in self.rig.pool.busy():
             if self.rig.pool[device_id].stops:
                 self.rig.pool[device_id].stops.clear()
@@ -171,6 +204,13 @@ class LifeCycle(RuleBasedStateMachine):
             assert self.rig.counted(sweep_id) <= sweep.run_cap
 
     @invariant()
+    def no_sweep_exceeds_its_concurrency(self) -> None:
+        """Attempts that send their files count."""
+        for sweep_id, sweep in self.rig.recorder.sweeps.items():
+            limit = sweep.spec.resources.max_concurrent
+            assert limit is None or self.rig.states(sweep_id).count(TrialState.RUNNING) <= limit
+
+    @invariant()
     def terminal_sweeps_have_no_open_trials(self) -> None:
         if self.rig.recorder.full:
             return
@@ -205,6 +245,8 @@ class LifeCycle(RuleBasedStateMachine):
             self.end_stopped_attempts()
             for device_id in rig.pool.busy():
                 rig.pool.finish(device_id)
+            for device_id in rig.pool.sending():
+                rig.pool.end_sending(device_id, value=0.5)
             self.wait()
             if all(sweep.state in TERMINAL_SWEEP_STATES for sweep in rig.recorder.sweeps.values()):
                 break

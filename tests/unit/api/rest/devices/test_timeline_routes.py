@@ -20,7 +20,14 @@ from podium.api.rest.devices.short_intervals import Interval, merge_short
 from podium.db.queries.busy_intervals import BusyRow, TimelineInterval
 from podium.db.stores import device_history, scheduler_recovery
 from podium.db.stores.device_history import DeviceStateRow
-from podium.sweep.lifecycle.recorded_changes import AttemptEnded, AttemptPlaced, Change, DeviceChanged, TrialPlanned
+from podium.sweep.lifecycle.recorded_changes import (
+    AttemptEnded,
+    AttemptPlaced,
+    AttemptReleased,
+    Change,
+    DeviceChanged,
+    TrialPlanned,
+)
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.device_state import DeviceState, RecordedState
@@ -174,6 +181,18 @@ def test_attempt_that_overlaps_the_interval_is_counted_in_part(service: ServiceR
     trial(service, sweep_id, T, T + 100)
     (found,) = read(client, **{"from": T + 60, "to": T + 80})["devices"]
     assert (found["busy_s"], found["reasons"], found["bars"]["start_s"]) == (20, [], [round(T, 3)])
+
+
+def test_attempt_that_sends_its_files_has_left_the_device(service: ServiceRig, client: TestClient) -> None:
+    sweep_id = service.sweep()
+    device(service, "ready", "", T)
+    trial_id = trial(service, sweep_id, T, None)
+    service.commit(AttemptReleased(AttemptKey(trial_id, 1), sweep_id, trial_id, 30.0, T + 30))
+    trial(service, sweep_id, T + 40, None)
+    (found,) = read(client, **{"from": T, "to": T + 100})["devices"]
+    assert found["busy_s"] == 90 and found["bars"]["end_s"] == [T + 30, None]
+    (seen,) = client.get("/api/v1/devices").json()
+    assert seen["running"]["trial_id"] == trial_id + 1
 
 
 def test_attempt_that_died_with_the_service_ends_at_its_last_heartbeat(service: ServiceRig, client: TestClient) -> None:
