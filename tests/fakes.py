@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from podium.sweep.lifecycle.pending_commands import Enqueued
@@ -69,6 +70,7 @@ class FakeSlot:
     device: Device
     running: Assignment | None = None
     sending: Assignment | None = None  # its process has ended, and its files are on their way
+    folders: dict[AttemptKey, str] = field(default_factory=dict)  # the names of those of its attempts
     events: list[tuple[int, Event]] = field(default_factory=list)
     sequence: int = 0
     stops: list[Cause] = field(default_factory=list)
@@ -135,6 +137,7 @@ class FakePool:
             assert slot.running is None, f"{slot.device.device_id} runs an attempt and gets another one"
             slot.running = command.assignment
             assert slot.key is not None
+            slot.folders[slot.key] = Path(command.assignment.directory).name
             self.placed.append((slot.device.device_id, slot.key))
             others = [each for other in self.slots.values() for each in (other.running, other.sending)]
             assert [each.trial_id for each in others if each is not None].count(slot.key.trial_id) == 1, (
@@ -165,7 +168,13 @@ class FakePool:
     def found(self) -> list[SlotOpened]:
         """Every slot as a newly started scheduler finds it."""
         return [
-            SlotOpened(slot.device, slot.key, tuple(slot.events), None if slot.sending is None else slot.sending.key)
+            SlotOpened(
+                slot.device,
+                slot.key,
+                tuple(slot.events),
+                None if slot.sending is None else slot.sending.key,
+                tuple(slot.folders.items()),
+            )
             for slot in self.slots.values()
         ]
 

@@ -23,7 +23,7 @@ from typing import NoReturn
 from podium.sweep.runtime.fork_without_hooks import count_threads
 from podium.sweep.runtime.process_title import show_command
 
-_RESET = (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)  # signals that the parent handles
+_RESET = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)  # signals that the parent handles
 
 
 def start_process(

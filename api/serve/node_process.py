@@ -231,7 +231,10 @@ def _run_guardian(settings: NodeSettings, data: DataDirectory, stopping: threadi
             [sys.executable, "-P", "-m", "podium.sweep.slots.node_component", str(settings.runtime.settings_file)],
             stdin=subprocess.PIPE, stdout=output, stderr=output, start_new_session=True,
             env={
-                **ours, **ray_connection_settings.environment(data.ray_token, cluster=True, tls=tls),
+                **ours,
+                **ray_connection_settings.environment(
+                    data.ray_token, cluster=True, tls=tls, wait_s=ray_connection_settings.KEEP_S
+                ),
                 PARENT_PID: str(os.getpid()),  # whose environment trials get
             },
         )  # fmt: skip

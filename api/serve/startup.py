@@ -19,6 +19,7 @@ from podium.sweep.runtime.filesystem_type import refuse_network
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.service_settings import CLUSTER_PORT, ServiceSettings
 from podium.sweep.slots import ray_connection_settings
+from podium.sweep.slots.ray_store import RayStore
 
 
 def serve(settings: ServiceSettings, log: Callable[[str], None]) -> None:
@@ -52,7 +53,11 @@ def serve(settings: ServiceSettings, log: Callable[[str], None]) -> None:
                 cluster_certificates.ensure(data.cluster_certificate, data.cluster_key, settings.cluster)
                 if settings.ray_tls:
                     cluster_certificates.ensure_ray(data, settings.cluster)
-            Supervisor(settings, log).run(lambda is_stopping: _prepare(data, log, is_stopping))
+            supervisor = Supervisor(settings, log)
+            supervisor.run(lambda is_stopping: _prepare(data, log, is_stopping))
+            store = RayStore.of(settings)
+            if store is not None and not supervisor.restarting:
+                store.remove()  # all trials have ended
         finally:
             shutil.rmtree(settings.runtime.root, ignore_errors=True)
 

@@ -108,6 +108,7 @@ class Supervisor:
             component.due_s = None
         self._selector = selectors.DefaultSelector()
         self._stopping = False
+        self.restarting = False  # whether trials on nodes continue for the next start
         self._announced = False
         self._heartbeats = heartbeats or Heartbeats()
         self._write_error = ""  # why the service file could not be written
@@ -126,7 +127,9 @@ class Supervisor:
         self._environment = {**ours, **of_ray, **withheld, PARENT_PID: str(os.getpid())}
 
     def run(self, prepare: Callable[[Callable[[], bool]], None] = lambda _: None) -> None:
-        """Serve until SIGTERM or SIGINT. Raises `PodiumError` if it cannot start; then no process is left running.
+        """Serve until SIGTERM or SIGINT, or until SIGHUP, which leaves the trials on nodes running for the next start.
+
+        Raises `PodiumError` if it cannot start; then no process is left running.
 
         Args:
             prepare: Prepares the database, the tokens and this process while Ray starts, which does not use them. It is
@@ -139,6 +142,8 @@ class Supervisor:
         signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_stop)
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as `nohup` sets it
+            signal.signal(signal.SIGHUP, self._on_stop)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         self._selector.register(wake_read, selectors.EVENT_READ)
         try:
@@ -159,7 +164,8 @@ class Supervisor:
         if (threads := count_threads()) > 1:
             self._log(f"podium serve has {threads} threads, so each component starts in a new interpreter")
 
-    def _on_stop(self, *_: object) -> None:
+    def _on_stop(self, number: int, _: object) -> None:
+        self.restarting = number == signal.SIGHUP and bool(self._settings.cluster)
         self._stopping = True
 
     def _step(self, wake_read: int) -> None:
@@ -364,11 +370,15 @@ class Supervisor:
     def _stop_all(self) -> None:
         """Stop the components in order: the scheduler kills its trials through Ray; Ray is last."""
         end = time.monotonic() + STOP_S
-        for component in self._of_kinds(_STOP_ORDER):
+        # A scheduler that is terminated ends all trials.
+        order = [kind for kind in _STOP_ORDER if not (self.restarting and kind in _ON_RAY)]
+        for component in self._of_kinds(order):
             if component.process is not None and component.process.poll() is None:
                 component.process.terminate()
-        for component in self._of_kinds(_STOP_ORDER):
+        for component in self._of_kinds(order):
             self._wait(component, end)
+        for component in self._of_kinds(_ON_RAY):
+            self._kill(component)
         ray = self._components["ray"].process
         if ray is not None and ray.poll() is None:
             ray.terminate()

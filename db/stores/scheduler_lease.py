@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 from sqlalchemy.dialects.sqlite import insert
 
 from podium.db.schema.tables import scheduler_lease
@@ -12,10 +12,10 @@ from podium.sweep.values.errors import FencedError
 _EPOCH = DriverStatement(select(scheduler_lease.c.epoch).where(scheduler_lease.c.id == 1))
 
 
-def take(connection: Connection, holder: str, at: float) -> int:
-    """Take the lease; returns the new epoch."""
-    first = insert(scheduler_lease).values(id=1, epoch=1, holder=holder, taken_at=at, seen_at=at)
-    later = {"epoch": scheduler_lease.c.epoch + 1, "holder": holder, "taken_at": at, "seen_at": at}
+def take(connection: Connection, holder: str, at: float, *, after: int = 0) -> int:
+    """Take the lease; returns the new epoch, which is higher than the last one and than `after`."""
+    first = insert(scheduler_lease).values(id=1, epoch=after + 1, holder=holder, taken_at=at, seen_at=at)
+    later = {"epoch": func.max(scheduler_lease.c.epoch, after) + 1, "holder": holder, "taken_at": at, "seen_at": at}
     statement = first.on_conflict_do_update(index_elements=["id"], set_=later)
     epoch: int = connection.execute(statement.returning(scheduler_lease.c.epoch)).scalar_one()
     return epoch

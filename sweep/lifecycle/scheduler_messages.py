@@ -17,13 +17,14 @@ from podium.sweep.values.slot_events import Event, StudyRequested, SuggestReques
 @dataclass(frozen=True, slots=True)
 class SlotOpened:
     """A slot is ready; `running`, `sending` and `events`: its attempts and the unacknowledged events of an earlier
-    session.
+    session. `folders`: the names of the folders of its last attempts.
     """
 
     device: Device
     running: AttemptKey | None = None  # it holds the device
     events: tuple[tuple[int, Event], ...] = ()
     sending: AttemptKey | None = None  # it has left the device, and sends its files
+    folders: tuple[tuple[AttemptKey, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

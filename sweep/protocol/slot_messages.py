@@ -61,12 +61,14 @@ class SlotDescription:
     position: int = 0  # of the device on its node
     node: str = ""
     threads: int = 1  # of a trial, if its sweep sets no number
+    folders: tuple[tuple[AttemptKey, str], ...] = ()  # the names of the folders of its last attempts
 
     def to_json(self) -> bytes:
         """The description as bytes of JSON."""
         plain = {name: getattr(self, name) for name in self.__slots__}
         for name in _KEYS:
             plain[name] = None if plain[name] is None else key_to_json(plain[name])
+        plain["folders"] = [[key_to_json(key), folder] for key, folder in self.folders]
         plain["events"] = [[number, _EVENTS.to_json(event)] for number, event in self.events]
         return json.dumps(plain).encode()
 
@@ -76,6 +78,7 @@ class SlotDescription:
         values = json.loads(content)
         for name in _KEYS:
             values[name] = None if values[name] is None else key_from_json(values[name])
+        values["folders"] = tuple((key_from_json(key), folder) for key, folder in values["folders"])
         return cls(**{**values, "events": _numbered(values["events"])})
 
 

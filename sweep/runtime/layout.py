@@ -73,6 +73,11 @@ class DataDirectory:
         return self.root / "ray.token"
 
     @property
+    def ray_store(self) -> Path:
+        """What Ray keeps for a restarted head of a cluster; see `podium.sweep.slots.ray_store`."""
+        return self.root / "ray-store"
+
+    @property
     def node_token(self) -> Path:
         """The token that the nodes of a Ray cluster of others get; made by `podium serve --ray-address`."""
         return self.root / "node.token"

@@ -76,14 +76,20 @@ _WRITERS: dict[type, Callable[[Connection, Any], None]] = {
 class DatabaseRecorder:
     """See `podium.sweep.lifecycle.scheduler_ports.Recorder`."""
 
-    def __init__(self, database: Database, holder: str = "", *, clock: Clock | None = None) -> None:
-        """Take over from any other scheduler, whose writes are rejected from now on."""
+    def __init__(
+        self, database: Database, holder: str = "", *, clock: Clock | None = None, after_epoch: int = 0
+    ) -> None:
+        """Take over from any other scheduler, whose writes are rejected from now on.
+
+        `after_epoch`: the highest epoch that a slot may have seen. That of the database is lower after a backup was
+        restored.
+        """
         self._database = database
         self._clock = clock or SystemClock()
         self._seen_s = self._clock.monotonic_s()
         with database.write() as connection:
             device_history.take_over(connection, self._clock.wall_s())
-            self.epoch = scheduler_lease.take(connection, holder, self._clock.wall_s())
+            self.epoch = scheduler_lease.take(connection, holder, self._clock.wall_s(), after=after_epoch)
 
     def commit(self, changes: Sequence[Change]) -> None:
         """Write all changes, in order, or raise `DatabaseError` and write nothing.

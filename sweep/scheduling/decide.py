@@ -24,6 +24,7 @@ from podium.sweep.lifecycle.scheduler_messages import (
     ValueSuggested,
     Wake,
 )
+from podium.sweep.runtime.layout import attempt_of_folder
 from podium.sweep.scheduling import search_answers
 from podium.sweep.scheduling.actions import CleanUpAttempt
 from podium.sweep.scheduling.attempt_events import attempt_ended, end_attempt, end_interrupted, end_lost, on_event
@@ -45,6 +46,19 @@ def decide(state: SchedulerState, message: Message, now: Instant) -> Decision:
 
 
 # Slots.
+
+
+def is_foreign(state: SchedulerState, message: SlotOpened) -> bool:
+    """Whether a slot reports an attempt that only has the numbers of one in the database.
+
+    After a backup of the database was restored, numbers are assigned again, and a slot may have outlived that.
+    """
+    for key, folder in message.folders:
+        _, nonce = attempt_of_folder(folder)
+        trial = state.sweeps.current(key)
+        if nonce and trial is not None and trial.nonce != nonce:
+            return True
+    return False
 
 
 def _on_slot_opened(state: SchedulerState, message: SlotOpened, now: Instant) -> Decision:

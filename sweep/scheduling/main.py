@@ -34,6 +34,7 @@ from podium.sweep.search.search_threads import SearchThreads
 from podium.sweep.slots import ray_slots
 from podium.sweep.slots.joined_devices import HeadAccess, JoinedDevices
 from podium.sweep.slots.ray_slots import DeviceSource, OwnDevices
+from podium.sweep.slots.ray_store import RayStore
 from podium.sweep.values.errors import PodiumError
 
 
@@ -42,10 +43,13 @@ def run(settings: ServiceSettings) -> None:
     began_at = time.time()
     threadpool_limits(1, user_api="blas")  # the products of a search are small: more threads make them slower
     database = Database(settings.data.database)
-    recorder = DatabaseRecorder(database, f"process {os.getpid()}")
+    store = RayStore.of(settings)
+    recorder = DatabaseRecorder(database, f"process {os.getpid()}", after_epoch=0 if store is None else store.epoch)
     ray_address = sys.stdin.readline().strip()
     if not ray_address:
         return  # `serve` has ended
+    if store is not None:
+        store.record_epoch(recorder.epoch)
     namespace = ray_slots.namespace_of(recorder.service_name())
     ray_slots.connect(ray_address, namespace, settings.runtime.ray if settings.joined else None)
     inbox: Inbox = Inbox()

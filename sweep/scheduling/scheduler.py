@@ -25,7 +25,7 @@ from podium.sweep.scheduling.action_executor import ActionExecutor
 from podium.sweep.scheduling.active_sweeps import rejection
 from podium.sweep.scheduling.change_buffer import ChangeBuffer
 from podium.sweep.scheduling.command_handler import CommandHandler
-from podium.sweep.scheduling.decide import decide, resolve_orphans, suspend
+from podium.sweep.scheduling.decide import decide, is_foreign, resolve_orphans, suspend
 from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.disk_gate import reports_full_disk
 from podium.sweep.scheduling.elastic_slots import ElasticSlots
@@ -105,12 +105,18 @@ class Scheduler:
         """At start: reconcile the database with the slots that outlived the previous scheduler.
 
         Finished attempts count, and running ones continue. What runs according to the database but on no slot is sent
-        to its slot if it has not started, and is repeated otherwise. Raises `DatabaseError`, with nothing done, if the
-        database cannot be read: without it all that was found would be discarded.
+        to its slot if it has not started, and is repeated otherwise. A slot with another attempt of the same number is
+        killed: it is from before a backup of the database was restored. Raises `DatabaseError`, with nothing done, if
+        the database cannot be read: without it all that was found would be discarded.
         """
         self._read_database()
         for message in found:
-            self._handle(message)
+            if is_foreign(self._state, message):
+                device_id = message.device.device_id
+                log.warning("slot %s ran attempts of another database; replacing it", device_id)
+                self._pool.kill(device_id)
+            else:
+                self._handle(message)
         self._apply(resolve_orphans(self._state, self._has_started, self._now()))
         self.step([])
 

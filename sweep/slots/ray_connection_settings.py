@@ -9,17 +9,21 @@ from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
 from podium.sweep.runtime.ray_tls import RayTls
 
+KEEP_S = 600.0  # for which a node waits for a head that does not answer, while its attempts run
 # Variables of a Ray cluster of the user: its token would replace this service's, and be in every process.
 OTHER_RAY_VARIABLES = ("RAY_AUTH_TOKEN", "RAY_ADDRESS")
 
 
-def environment(token: Path | None, *, cluster: bool = False, tls: RayTls | None = None) -> dict[str, str]:
+def environment(
+    token: Path | None, *, cluster: bool = False, tls: RayTls | None = None, wait_s: float | None = None
+) -> dict[str, str]:
     """Variables to connect to this service's Ray, and to keep the user's folder off the module search path.
 
     Args:
         token: The file of Ray's token; None if it has none.
         cluster: Whether other nodes join: then Ray listens on every interface.
         tls: With which Ray encrypts its connections; None: not at all.
+        wait_s: How long the raylet of a node, and its slots, wait for a head that does not answer; None: Ray's default.
     """
     # Intended for Windows and macOS. With it, Ray listens on 127.0.0.1 only. Without, Ray replaces
     # --node-ip-address=127.0.0.1 by the machine's address, and listens on every interface.
@@ -27,8 +31,10 @@ def environment(token: Path | None, *, cluster: bool = False, tls: RayTls | None
     authentication = {"RAY_AUTH_MODE": "disabled"}
     if token is not None:
         authentication = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token)}
+    waiting = {} if wait_s is None else {"RAY_gcs_rpc_server_reconnect_timeout_s": f"{wait_s:.0f}"}
     return {
         **loopback,
+        **waiting,
         **({} if tls is None else tls.environment()),
         **authentication,
         "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": "0",

@@ -9,16 +9,20 @@ to disable them, and the metrics ports require no token. Podium uses none of the
 
 from __future__ import annotations
 
+import os
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+import traceback
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from ray._private import node, services, utils
 from ray._private.parameter import RayParams
+from ray._private.ray_constants import PROCESS_TYPE_GCS_SERVER
 from ray._raylet import (  # type: ignore[attr-defined]  # a module in Cython, without types
     DASHBOARD_AGENT_LISTEN_PORT_NAME,
     METRICS_AGENT_PORT_NAME,
@@ -27,10 +31,15 @@ from ray._raylet import (  # type: ignore[attr-defined]  # a module in Cython, w
     persist_port,
 )
 
+from podium.sweep.runtime.disk_space import disk_space
+from podium.sweep.runtime.process_trees import kill_descendants
 from podium.sweep.runtime.service_settings import CLUSTER_PORT, ServiceSettings
 from podium.sweep.slots import ray_worker_launcher
+from podium.sweep.slots.ray_store import RayStore, StoreKeeper
 from podium.sweep.values.errors import ServiceError
 
+MODULE = "podium.sweep.slots.ray_head"
+WITHOUT_STORE = "--without-store"
 AGENT_OPTIONS = ("--dashboard_agent_command=", "--runtime_env_agent_command=")
 # The raylet requires running agents. These do nothing.
 IDLE_AGENT = "sleep infinity"
@@ -44,6 +53,7 @@ WORKER_OPTION = "--python_worker_command="
 POLL_S = 0.5  # between two checks of Ray's processes
 # Ray's minimum; its object store is not used for data.
 OBJECT_STORE_BYTES = 100 * 2**20
+GCS_START_S = 60.0
 NO_PORT = -1  # the value that Ray's own agent reports for a server that is not running
 
 
@@ -63,6 +73,19 @@ class LeanNode(node.Node):  # type: ignore[misc]
 
     def start_api_server(self, **_: object) -> None:
         """Start no dashboard; its address stays None."""
+
+    def start_gcs_server(self) -> None:
+        """Start the GCS, and raise `RuntimeError` as soon as it exits, for example because its store is damaged.
+
+        Ray itself would notice that after 40 s.
+        """
+        super().start_gcs_server()
+        (started,) = self.all_processes[PROCESS_TYPE_GCS_SERVER]
+        end = time.monotonic() + GCS_START_S
+        while not _accepts_connections(self.gcs_address) and time.monotonic() < end:
+            if (status := started.process.poll()) is not None:
+                raise RuntimeError(f"the GCS exited with status {status}; see {self.get_logs_dir_path()}")
+            time.sleep(0.02)
 
     def start_ray_client_server(self) -> None:
         """Start no server for `ray://` addresses."""
@@ -153,17 +176,64 @@ def parameters(settings: ServiceSettings) -> RayParams:
 
 
 def main() -> None:
-    """Start Ray, write its address to its folder, and wait; exit when one of its processes has exited."""
+    """Start Ray, write its address to its folder, and wait; exit when one of its processes has exited.
+
+    If Ray does not start with its store, this program starts again: with an empty one, and then without any.
+    """
     settings = ServiceSettings.load(Path(sys.argv[1]))
-    head = LeanNode(parameters(settings), head=True, shutdown_at_exit=True, spawn_reaper=True)
+    environment = os.environ.copy()
+    store, was_kept = (None, False) if sys.argv[2:] == [WITHOUT_STORE] else _prepared_store(settings)
+    if store is not None:
+        os.environ |= {"RAY_gcs_storage": "rocksdb", "RAY_gcs_storage_path": str(store.gcs)}
+    try:
+        head = LeanNode(parameters(settings), head=True, shutdown_at_exit=True, spawn_reaper=True)
+    except Exception:
+        if store is None:
+            raise
+        traceback.print_exc()
+        print(f"Ray does not start with the store {store.root}; removing it", file=sys.stderr, flush=True)
+        kill_descendants()
+        store.remove()
+        again = [] if was_kept else [WITHOUT_STORE]
+        os.execve(sys.executable, [sys.executable, "-P", "-m", MODULE, sys.argv[1], *again], environment)  # noqa: S606
     utils.write_ray_address(head.address, str(settings.runtime.ray))
-    sys.exit(wait_until_exited(head))
+    sys.exit(wait_until_exited(head, StoreKeeper(store).tick))
 
 
-def wait_until_exited(started: LeanNode) -> str:
-    """Wait until a process of the node has exited, and kill the others; returns which one it was."""
+def _prepared_store(settings: ServiceSettings) -> tuple[RayStore | None, bool]:
+    """The store of this service, or None if it has none or its disk is full; and whether it was kept from before."""
+    store = RayStore.of(settings)
+    if store is None:
+        return None, False
+    try:
+        was_kept = store.prepare(time.time())
+        if was_kept or disk_space(settings.data.root).is_sufficient:
+            return store, was_kept
+        reason = "no space left on its disk"
+    except OSError as error:
+        reason = str(error)
+    print(f"trials on nodes would not survive a restart of this head: {reason}", file=sys.stderr, flush=True)
+    store.remove()
+    return None, False
+
+
+def _accepts_connections(address: str) -> bool:
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=1.0).close()
+    except OSError:
+        return False
+    return True
+
+
+def wait_until_exited(started: LeanNode, tick: Callable[[], None] = lambda: None) -> str:
+    """Wait until a process of the node has exited, and kill the others; returns which one it was.
+
+    `tick` is called at each check.
+    """
     while not (exited := started.dead_processes()):
         time.sleep(POLL_S)
+        tick()
     started.kill_all_processes(check_alive=False, allow_graceful=False)
     return ", ".join(f"{name} exited with status {process.returncode}" for name, process in exited)
 

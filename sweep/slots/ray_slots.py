@@ -26,6 +26,7 @@ from podium.sweep.protocol.slot_commands import SlotCommand
 from podium.sweep.protocol.slot_messages import SlotDescription, decode_events, encode_commands
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.service_settings import DevicePlan
+from podium.sweep.slots.ray_connection_settings import KEEP_S
 from podium.sweep.slots.ray_nodes import ClusterNode, alive_nodes
 from podium.sweep.slots.ray_slot_actor import ACTOR_PREFIX, KeptNode, RaySlot, SlotPlace
 from podium.sweep.values.device import Device, is_remote
@@ -46,7 +47,7 @@ class SlotTimings:
     nodes_s: float = 1.0  # between two lists of the nodes of the cluster
     node_check_s: float = 0.5  # between the death of a slot on another node and the look at its node
     remote_poll_s: float = 2.0  # between two answers of a slot on another node
-    abandoned_s: float = 600.0  # without a call, after which a slot on another node ends its attempt
+    abandoned_s: float = KEEP_S  # without a call, after which a slot on another node ends its attempt
     close_s: float = 2.0  # to wait for the thread that follows the nodes
 
 
@@ -414,7 +415,7 @@ class RaySlots:
         slot = SlotDescription.from_json(result)
         self._sessions[slot.name] = _Session(slot.name, actor, name, slot.session)
         device = Device(slot.name, slot.kind, slot.position, slot.node, slot.visible, slot.uuid, slot.pid, slot.threads)
-        return SlotOpened(device, slot.running, slot.events, slot.sending)
+        return SlotOpened(device, slot.running, slot.events, slot.sending, slot.folders)
 
     def _reopen(self, place: SlotPlace) -> None:
         if self._devices.lose(place):

@@ -19,6 +19,7 @@ import os
 import signal
 import socket
 import time
+from collections import deque
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,6 +66,7 @@ from podium.sweep.values.states import TrialState
 
 POLL_S = 10.0
 ABANDONED_CHECK_S = 1.0
+KNOWN_FOLDERS = 8  # more attempts than can run, be sent, or have events that no scheduler has acknowledged
 FLUSH_S = 0.1  # how long an event that is not urgent may stay in the slot
 READ_BYTES = 64 << 10
 _MB = 1 << 20
@@ -116,6 +118,7 @@ class Slot:
         self._watch: asyncio.Task[None] | None = None  # for calls that do not come
         self._call = 0  # the newest call of this session
         self._running: RunningAttempt | None = None
+        self._folders: deque[tuple[AttemptKey, str]] = deque(maxlen=KNOWN_FOLDERS)  # of the last attempts
         self._tasks: set[asyncio.Task[None]] = set()
         self.events = EventQueue()
         self.fork_servers = ForkServerPool(device.visible, self._on_reply, template, preload_s)
@@ -185,6 +188,7 @@ class Slot:
             running=self._key,
             sending=None if self._transfer.sending is None else self._transfer.sending.key,
             events=decode_events(self.events.all()) or (),
+            folders=tuple(self._folders),
         )
 
     @property
@@ -240,7 +244,9 @@ class Slot:
         if self._key is not None:
             if self._key != key:
                 self._refuse(key, f"slot {self._name} is busy with trial {self._key.trial_id}")
-        elif not self._files.fetches(assignment):
+            return
+        self._folders.append((key, Path(assignment.directory).name))
+        if not self._files.fetches(assignment):
             await self._start(assignment)
         else:
             self._fetching = _Fetching(assignment, self._spawn(self._fetch_and_start(assignment)))

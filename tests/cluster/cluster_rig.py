@@ -52,14 +52,17 @@ class Service:
         """Start it. `folder`: of its data; `settings`: of `ServiceSettings`."""
         self.machine = machine
         self.data = DataDirectory(folder / "data")
-        runtime = RuntimeDirectory(machine.folder / "run")
-        runtime.prepare()
-        saved = ServiceSettings(str(self.data.root), str(runtime.root), cluster=machine.address, **settings).save()
+        runtime = str(machine.folder / "run")
+        self._settings = ServiceSettings(str(self.data.root), runtime, cluster=machine.address, **settings)
         self._log_file = folder / "serve.log"
-        self._log = self._log_file.open("wb")
-        self.process = machine.start(
-            [sys.executable, "-P", "-c", SERVE, str(saved)], stdout=self._log, stderr=self._log
-        )
+        self._log = self._log_file.open("ab")
+        self.start()
+
+    def start(self) -> None:
+        """Start it, also again."""
+        self._settings.runtime.prepare()
+        command = [sys.executable, "-P", "-c", SERVE, str(self._settings.save())]
+        self.process = self.machine.start(command, stdout=self._log, stderr=self._log)
 
     @property
     def log(self) -> str:
@@ -84,12 +87,17 @@ class Service:
         self.machine.kill()
         self._log.close()
 
+    def signal(self, number: int) -> int:
+        """Send a signal to `podium serve`, and wait for its end; its exit status."""
+        (serve,) = children(self.process.pid)  # below the process that entered the namespaces
+        os.kill(serve, number)
+        return self.process.wait(timeout=30)
+
     def close(self) -> None:
         """Stop the service as Ctrl-C does."""
-        (serve,) = children(self.process.pid)  # below the process that entered the namespaces
-        os.kill(serve, signal.SIGTERM)
+        status = self.signal(signal.SIGTERM)
         self._log.close()
-        assert self.process.wait(timeout=30) == 0, "`podium serve` stops cleanly"
+        assert status == 0, "`podium serve` stops cleanly"
 
     def devices(self, state: str) -> set[str]:
         """The devices in this state."""
@@ -160,15 +168,18 @@ class Cluster(Service):
         """A new machine that is no node."""
         return self._network.add(name)
 
-    def join(self, name: str, slots: int) -> Machine:
-        """A new machine with this many CPU slots, which are open when this returns."""
+    def join(self, name: str, slots: int, wait_s: float | None = None) -> Machine:
+        """A new machine with this many CPU slots, which are open when this returns.
+
+        `wait_s`: how long it waits for a head that does not answer.
+        """
         machine = self._network.add(name)
         runtime = RuntimeDirectory(machine.folder / "run")
         runtime.prepare()
         settings = NodeSettings(
             f"{self.head.address}:{CLUSTER_PORT}", machine.address, name, str(self.data.root), str(runtime.root), slots
         )
-        token = ray_connection_settings.environment(self.data.ray_token, cluster=True)
+        token = ray_connection_settings.environment(self.data.ray_token, cluster=True, wait_s=wait_s)
         log = self._log
         command = [sys.executable, "-P", "-m", "podium.sweep.slots.node_component", str(settings.save())]
         machine.start(command, token, stdout=log, stderr=log)

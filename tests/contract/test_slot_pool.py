@@ -52,7 +52,7 @@ class RealSlots:
     def opened(self) -> SlotOpened:
         found = self._driver.open()
         device = Device(found.name, found.kind, found.position, found.node, found.visible, found.uuid, found.pid)
-        return SlotOpened(device, found.running, found.events)
+        return SlotOpened(device, found.running, found.events, found.sending, found.folders)
 
     def assignment(self, program: str) -> Assignment:
         return self._driver.assignment(program, prunable=True, params={"x": 0.25, "steps": 3})

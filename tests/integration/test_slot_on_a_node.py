@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
@@ -78,7 +79,8 @@ def test_attempt_starts_when_its_files_are_here(slot: SlotDriver, files: FakeFil
     slot.exchange(run(assignment))
     wait_until_logged(slot, files, 1)
     assert slot.attempt_processes() == []
-    assert slot.open().running == assignment.key, "a new scheduler adopts it"
+    found = slot.open()
+    assert found.running == assignment.key and (assignment.key, Path(assignment.directory).name) in found.folders
     files.arrive.set()
     slot.until(lambda event: isinstance(event, Started))
 

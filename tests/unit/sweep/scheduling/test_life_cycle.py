@@ -447,6 +447,25 @@ def test_attempt_placed_after_a_restored_backup_gets_another_folder(rig: Rig) ->
     assert before.key == after.key == AttemptKey(1, 2) and before.directory != after.directory
 
 
+@pytest.mark.parametrize("has_ended", [False, True])
+def test_slot_with_an_attempt_from_before_a_restored_backup_is_replaced(rig: Rig, has_ended: bool) -> None:
+    rig.submit(run_cap=1)
+    backup = copy.deepcopy(rig.recorder)
+    rig.pool.lose("cpu-0")
+    rig.settle()
+    outlived = copy.deepcopy(rig.pool["cpu-0"])
+    rig.recorder, rig.pool["cpu-0"].running = backup, None
+    rig.restart()
+    assert outlived.key == rig.pool["cpu-0"].key == AttemptKey(1, 2)
+    rig.pool.slots["cpu-0"] = outlived
+    if has_ended:
+        rig.pool.finish("cpu-0", 0.1)
+    rig.restart()
+    assert rig.pool.killed == ["cpu-0"] and rig.trials()[0].value is None
+    rig.finish_all(0.7)
+    assert rig.trials()[0].value == 0.7
+
+
 def test_attempt_on_another_machine_is_never_sent_again_after_a_restart(make_rig: MakeRig) -> None:
     """Whether it has started cannot be seen in the files of this machine."""
     rig = make_rig(1)
