@@ -2,7 +2,8 @@
 
 The public interface for scripts, notebooks and trials; runs in the user's process. Names are imported on first use, so
 that `import podium` is fast. The modules `sweep_responses`, `node_responses`, `ensemble_responses`, `token_responses`
-and `readiness_responses` of `podium.api.client` have the types of what the service returns.
+and `readiness_responses` of `podium.api.client` have the types of what the service returns. `podium.parallel` trains
+one network by several processes.
 """
 
 from __future__ import annotations
@@ -100,6 +101,8 @@ def open_sweep(sweep_id: int, *, data_dir: Path | str | None = None) -> Sweep:
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         found = importlib.import_module("importlib.metadata").version("podium")
+    elif name == "parallel":
+        found = importlib.import_module("podium.parallel")
     elif name in _MODULES:
         found = getattr(importlib.import_module(_MODULES[name]), name)
     else:

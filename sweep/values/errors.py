@@ -223,3 +223,11 @@ class MissingExtraError(PodiumError):
 
 class EnsembleError(PodiumError):
     """The ensemble cannot be built or evaluated."""
+
+
+class ParallelError(PodiumError):
+    """The ranks of a parallel program cannot train together."""
+
+
+class RankLostError(ParallelError):
+    """A rank of a parallel program ended, or cannot be reached."""

@@ -1,0 +1,187 @@
+"""Joins the ranks of a gang by torch's process group; the user's process."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+from torch.distributed import HashStore, PrefixStore, Store, TCPStore  # type: ignore[attr-defined]
+
+from podium.sweep.parallel import rank_environment
+from podium.sweep.parallel.rank_environment import RankEnvironment
+from podium.sweep.values.errors import ParallelError, RankLostError
+
+JOIN_S = 300.0
+OPERATION_S = 1800.0
+ENDED_S = 0.5  # how long a rank waits for the others' reasons of their end
+
+_LOST_WORDS = ("gloo/transport", "Connection closed by peer", "Connection reset by peer", "Broken pipe")
+
+
+class Group:
+    """The ranks that train together, as one of them sees it. `parallel.join` returns it.
+
+    Attributes:
+        rank: The number of this rank, 0 to `size - 1`.
+        size: The number of ranks.
+        local_rank: The number of this rank on its machine.
+        device: The GPU of this rank, or the CPU.
+    """
+
+    def __init__(self, rank: int, size: int, local_rank: int, store: Store) -> None:
+        self.rank = rank
+        self.size = size
+        self.local_rank = local_rank
+        self.device = _device(local_rank)
+        self._store = store
+
+    def barrier(self) -> None:
+        """Wait until every rank calls this method."""
+        dist.barrier()
+
+    def mean(self, value: float | torch.Tensor) -> float:
+        """The mean of a number over all ranks; every rank calls this method."""
+        total = torch.tensor([float(value)], dtype=torch.float64)
+        self.sum(total)
+        return float(total) / self.size
+
+    def sum(self, values: torch.Tensor) -> None:
+        """Replace a tensor on the CPU by its sum over all ranks; every rank calls this method."""
+        dist.all_reduce(values)
+
+    def reason_of_end(self, rank: int) -> str:
+        """With what error a rank ended, if it reported one."""
+        try:
+            if not self._store.check([f"ended/{rank}"]):
+                return ""
+            return f"rank {rank} ended with {self._store.get(f'ended/{rank}').decode()}"
+        except RuntimeError:
+            return ""
+
+    def _report_end(self, reason: str) -> None:
+        with suppress(RuntimeError):
+            self._store.set(f"ended/{self.rank}", reason)
+
+    def _loss(self, error: BaseException) -> RankLostError | None:
+        """What happened to the other ranks, if the error is that of a broken connection."""
+        if not isinstance(error, dist.DistError) and not (
+            isinstance(error, RuntimeError) and any(words in str(error) for words in _LOST_WORDS)
+        ):
+            return None
+        ended = self._ended() or "no rank reported an error before it ended; see the output of the other ranks"
+        return RankLostError(f"rank {self.rank} lost another rank, or waited too long for it: {ended}")
+
+    def _ended(self) -> str:
+        others = [rank for rank in range(self.size) if rank != self.rank]
+        deadline = time.monotonic() + ENDED_S
+        try:
+            while not any(self._store.check([f"ended/{rank}"]) for rank in others) and time.monotonic() < deadline:
+                time.sleep(0.05)
+            return "; ".join(reason for rank in others if (reason := self.reason_of_end(rank)))
+        except RuntimeError:
+            return "rank 0, or the launcher with the store of the ranks, ended"
+
+
+@contextmanager
+def join(*, join_timeout_s: float = JOIN_S, timeout_s: float = OPERATION_S) -> Iterator[Group]:
+    """Join the ranks of this program, in a `with` block; the block ends on all ranks together.
+
+    Reads the environment of `torchrun`: `RANK`, `WORLD_SIZE`, `LOCAL_RANK`, `MASTER_ADDR`, `MASTER_PORT`. Without
+    `RANK` and `WORLD_SIZE` the process is a group of one, so that the same program also runs by itself, or as an
+    ordinary trial. Uses NCCL between GPUs and gloo otherwise.
+
+    Args:
+        join_timeout_s: How long to wait until every rank has called `join`.
+        timeout_s: How long one operation waits for another rank, and so the longest time between two steps
+            of a rank, and the longest warm-up.
+
+    Raises:
+        ParallelError: The environment is incomplete, or a rank did not join in time.
+        RankLostError: A rank ended before the block ended on all ranks, or did not answer within `timeout_s`.
+    """
+    if dist.is_initialized():
+        raise ParallelError("torch.distributed is initialized already; use join() instead of init_process_group()")
+    environment = rank_environment.read(os.environ)
+    store = _met(environment, join_timeout_s) if environment else HashStore()
+    rank, size, local_rank = (environment.rank, environment.size, environment.local_rank) if environment else (0, 1, 0)
+    group = Group(rank, size, local_rank, store)
+    backend = "cpu:gloo,cuda:nccl" if group.device.type == "cuda" and dist.is_nccl_available() else "gloo"
+    dist.init_process_group(
+        backend,
+        store=PrefixStore("group", store),
+        rank=rank,
+        world_size=size,
+        timeout=timedelta(seconds=timeout_s),
+    )
+    try:
+        yield group
+        # Of all collectives, the last one must be without tensors: a thread of gloo that drops a tensor while the
+        # interpreter ends aborts the process.
+        group.barrier()
+    except BaseException as error:
+        if (lost := group._loss(error)) is not None:
+            raise lost from error
+        if not isinstance(error, RankLostError):  # the ranks report causes, not consequences
+            group._report_end(f"{type(error).__name__}: {error}"[:1000])
+        raise
+    finally:
+        dist.destroy_process_group()
+
+
+def _met(environment: RankEnvironment, timeout_s: float) -> Store:
+    """The store of all ranks, after each has entered its number."""
+    deadline = time.monotonic() + timeout_s
+    try:
+        store = TCPStore(
+            environment.address,
+            environment.port,
+            environment.size,
+            is_master=environment.rank == 0 and not environment.store_is_served,
+            timeout=timedelta(seconds=timeout_s),
+            wait_for_workers=False,
+        )
+    except (dist.DistError, RuntimeError) as error:
+        where = "the launcher" if environment.store_is_served else "rank 0"
+        act = "listen" if environment.rank == 0 and not environment.store_is_served else f"reach {where}"
+        raise ParallelError(
+            f"rank {environment.rank} cannot {act} at {environment.place} within {timeout_s:g} s, by MASTER_ADDR and "
+            f"MASTER_PORT: {' '.join(str(error).split())[:200]}"
+        ) from error
+    shared = PrefixStore(f"podium/{environment.restarts}", store)
+    _wait_for_ranks(shared, environment, deadline, timeout_s)
+    return shared
+
+
+def _wait_for_ranks(store: Store, environment: RankEnvironment, deadline: float, timeout_s: float) -> None:
+    try:
+        store.set(f"joined/{environment.rank}", "1")
+        keys = {rank: f"joined/{rank}" for rank in range(environment.size)}
+        remaining = max(deadline - time.monotonic(), 0.001)
+        try:
+            store.wait(list(keys.values()), timedelta(seconds=remaining))
+        except dist.DistStoreError as error:
+            missing = [str(rank) for rank, key in keys.items() if not store.check([key])]
+            raise ParallelError(
+                f"{'ranks' if len(missing) > 1 else 'rank'} {', '.join(missing)} of {environment.size} did not join "
+                f"at {environment.place} within {timeout_s:g} s; see the output of the missing ranks, and check that "
+                "all were started with the same MASTER_ADDR, MASTER_PORT and WORLD_SIZE"
+            ) from error
+    except dist.DistNetworkError as error:
+        raise RankLostError(f"the store of the ranks at {environment.place} ended before all ranks joined") from error
+
+
+def _device(local_rank: int) -> torch.device:
+    """One GPU for each rank of a machine. A launcher may also show each rank only its own."""
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if count == 0:
+        return torch.device("cpu")
+    if count > 1 and local_rank >= count:
+        raise ParallelError(f"rank {local_rank} of this machine has no GPU: the machine shows {count}")
+    device = torch.device("cuda", local_rank if count > 1 else 0)
+    torch.cuda.set_device(device)
+    return device

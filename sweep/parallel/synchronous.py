@@ -1,0 +1,77 @@
+"""Synchronous data parallel training by DistributedDataParallel; the user's process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+from podium.sweep.parallel import gradient_compression
+from podium.sweep.parallel.process_group import Group
+from podium.sweep.values.errors import ParallelError
+
+
+class Synchronous:
+    """Each step is computed with the mean of the gradients of all replicas, so the slowest replica decides.
+
+    Equal to one process that computes the loss over the concatenated batches, if these have the same size. Every rank
+    must call `step` equally often. Batch normalization has the statistics of each replica's own batch.
+
+    Args:
+        group: The ranks, from `parallel.join`.
+        model: The network, on `group.device`. All replicas start with the parameters of rank 0.
+        optimizer: Any optimizer of the model's parameters.
+        compression: `torch.bfloat16` halves the bytes of the gradients.
+
+    Attributes:
+        model: The network to compute the loss with, a `DistributedDataParallel`.
+        global_step: The number of updates.
+    """
+
+    def __init__(
+        self,
+        group: Group,
+        model: nn.Module,
+        optimizer: torch.optim.Optimizer,
+        *,
+        compression: torch.dtype | None = None,
+    ) -> None:
+        gradient_compression.check(compression, model)
+        devices = [group.device] if group.device.type == "cuda" else None
+        self.model = DistributedDataParallel(model, device_ids=devices)
+        if compression is not None:
+            self.model.register_comm_hook(None, gradient_compression.bfloat16_hook)
+        self.global_step = 0
+        self._optimizer = optimizer
+        self._forwards = 0
+        self.model.register_forward_pre_hook(self._count_forward)
+
+    def step(self, compute_loss: Callable[[], torch.Tensor]) -> torch.Tensor:
+        """Update the parameters by the gradient of the loss that `compute_loss` returns for this replica's batch.
+
+        Returns this loss, detached.
+        """
+        self._optimizer.zero_grad(set_to_none=True)
+        before = self._forwards
+        loss = compute_loss()
+        if self._forwards == before:
+            raise ParallelError("the loss was computed without `trainer.model`; its gradients would stay on this rank")
+        torch.autograd.backward(loss)
+        self._optimizer.step()
+        self.global_step += 1
+        return loss.detach()
+
+    def __enter__(self) -> Synchronous:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """The parameters are in the original network; nothing remains to be done."""
+
+    def _count_forward(self, module: nn.Module, inputs: Any) -> None:
+        self._forwards += 1
