@@ -25,6 +25,7 @@ from benchmarks import (
     search_quality,
     shared_data,
     slot_efficiency,
+    slow_replica,
     start,
     start_against_ray,
     stopped_member,
@@ -52,6 +53,7 @@ BENCHMARKS: tuple[Numbered, ...] = (
     (frozenset({16}), search_quality.run),
     (frozenset({17}), growth.run),
     (frozenset({18}), nodes.run),
+    (frozenset({19}), slow_replica.run),
     (frozenset({20}), node_faults.run),
 )
 NUMBERS = frozenset().union(*(numbers for numbers, _ in BENCHMARKS))

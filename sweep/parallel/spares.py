@@ -18,9 +18,9 @@ class SynchronousWithSpares(ServedReplica):
     `global_step`, so write loops as `while trainer.global_step < steps`. Rows that only slow replicas have would not be
     learned: let each replica draw from all rows, with a seed of its own.
 
-    Rank 0 keeps the parameters and the optimizer, and its learning rate counts. It does not change the result if rank 0
-    itself is slow. When the block ends, every replica has the final parameters, the buffers of rank 0 (such as the
-    statistics of batch normalization), and the state of the optimizer.
+    Rank 0 keeps the parameters and the optimizer, and its learning rate counts. It may be a slow replica itself, as
+    long as its server threads get a core. When the block ends, every replica has the final parameters, the buffers of
+    rank 0 (such as the statistics of batch normalization), and the state of the optimizer.
 
     Args:
         group: The ranks, from `parallel.join`.

@@ -226,3 +226,13 @@ def test_search_quality_is_compared_with_optunas(tmp_path: Path) -> None:
     (row,) = results.load(tmp_path)
     check(row)
     assert row["reached"]
+
+
+@pytest.mark.slow
+def test_a_slow_replica_delays_the_peer_but_not_spares(tmp_path: Path) -> None:
+    benchmarks.main(["--quick", "--only", "19", "--output", str(tmp_path)])
+    (row,) = results.load(tmp_path)
+    check(row)
+    assert [figure["name"] for figure in row["peer"]][:2] == [
+        "DistributedDataParallel, undisturbed", "DistributedDataParallel, one slow"
+    ]  # fmt: skip
