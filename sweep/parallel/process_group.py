@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 
@@ -85,6 +85,16 @@ class Group:
             return "; ".join(reason for rank in others if (reason := self.reason_of_end(rank)))
         except RuntimeError:
             return "rank 0, or the launcher with the store of the ranks, ended"
+
+
+def copy_from_first(tensors: Sequence[torch.Tensor]) -> None:
+    """Replace tensors by those of rank 0; every rank calls this function."""
+    for tensor in tensors:
+        on_cpu = tensor.detach().cpu()
+        dist.broadcast(on_cpu, src=0)
+        if tensor.device.type != "cpu":
+            with torch.no_grad():
+                tensor.copy_(on_cpu)
 
 
 @contextmanager

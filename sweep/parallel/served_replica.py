@@ -12,7 +12,7 @@ from torch import nn
 
 from podium.sweep.parallel import gradient_compression, parameter_shards
 from podium.sweep.parallel.parameter_server import ParameterServer
-from podium.sweep.parallel.process_group import Group
+from podium.sweep.parallel.process_group import Group, copy_from_first
 from podium.sweep.parallel.server_links import LocalLink, RemoteLink, ServerLink
 from podium.sweep.parallel.update_rules import Apply, Outcome, UpdateRule
 from podium.sweep.values.errors import ParallelError
@@ -42,7 +42,7 @@ class ServedReplica:
         self._optimizer = optimizer
         self._waits_for_start = waits_for_start
         shards = parameter_shards.divide(model, optimizer, servers)
-        _broadcast([*model.parameters(), *model.buffers()], source=0)
+        copy_from_first([*model.parameters(), *model.buffers()])
         self._wire_dtype = compression or shards[0].dtype
         self._versions = [0] * servers
         self._server: ParameterServer | None = None
@@ -128,15 +128,6 @@ class ServedReplica:
         final = torch.tensor([self.global_step])
         dist.all_reduce(final, op=dist.ReduceOp.MAX)
         self.global_step = int(final)
-        _broadcast(list(self.model.buffers()), source=0)
+        copy_from_first(list(self.model.buffers()))
         groups = self._optimizer.state_dict()["param_groups"]
         self._optimizer.load_state_dict({"state": state, "param_groups": groups})
-
-
-def _broadcast(tensors: Sequence[torch.Tensor], source: int) -> None:
-    for tensor in tensors:
-        on_cpu = tensor.detach().cpu()
-        dist.broadcast(on_cpu, src=source)
-        if tensor.device.type != "cpu":
-            with torch.no_grad():
-                tensor.copy_(on_cpu)

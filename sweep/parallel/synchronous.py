@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from podium.sweep.parallel import gradient_compression
-from podium.sweep.parallel.process_group import Group
+from podium.sweep.parallel.process_group import Group, copy_from_first
 from podium.sweep.values.errors import ParallelError
 
 
@@ -71,7 +71,9 @@ class Synchronous:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """The parameters are in the original network; nothing remains to be done."""
+        """All replicas have the same parameters, in the original network; their buffers become those of rank 0."""
+        if error is None:
+            copy_from_first(list(self.model.buffers()))
 
     def _count_forward(self, module: nn.Module, inputs: Any) -> None:
         self._forwards += 1

@@ -38,7 +38,7 @@ class Learner:
         self.optimizer = _optimizer(self.model, settings)
         self.criterion = criterion_of(data, device)
         self.shuffle = torch.Generator().manual_seed(seed)
-        self._rows = rows
+        self.rows = rows
         self._positions = None if positions is None else positions.to(rows.index_device)
         self._batch_size = int(settings["batch_size"])
 
@@ -46,18 +46,24 @@ class Learner:
         """One pass over the rows; returns the mean loss."""
         self.model.train()
         total = torch.zeros((), device=self.device)
-        count = len(self._rows) if self._positions is None else len(self._positions)
-        order = torch.randperm(count, generator=self.shuffle).to(self._rows.index_device)
-        if self._positions is not None:
-            order = self._positions[order]
-        for numbers in torch.split(order, self._batch_size):
-            inputs, targets = self._rows.take(numbers)
+        count = 0
+        for numbers in self.batches():
+            inputs, targets = self.rows.take(numbers)
             self.optimizer.zero_grad(set_to_none=True)
             loss = self.criterion.loss(self.model(inputs), targets)
             torch.autograd.backward(loss)
             self.optimizer.step()
             total += loss.detach() * len(numbers)
+            count += len(numbers)
         return float(total) / count
+
+    def batches(self) -> tuple[torch.Tensor, ...]:
+        """The row numbers of each batch of the next epoch, in random order."""
+        count = len(self.rows) if self._positions is None else len(self._positions)
+        order = torch.randperm(count, generator=self.shuffle).to(self.rows.index_device)
+        if self._positions is not None:
+            order = self._positions[order]
+        return torch.split(order, self._batch_size)
 
     def measure(self) -> Mapping[str, float]:
         """The criterion's metrics on the validation split."""

@@ -15,13 +15,13 @@ import torch
 from torch import nn
 
 from podium import parallel
-from tests.integration.rank_programs import data_parallel, late_replica, pipelined
+from tests.integration.rank_programs import built_in_network, data_parallel, late_replica, pipelined
 from tests.ranks import PROGRAMS, TIMEOUT_S, gang, run_ranks
 
 EXACT = 1e-12  # float64
 
 
-def printed(program: str, size: int, *arguments: str | Path) -> list[dict[str, Any]]:
+def printed(program: str, size: int, *arguments: str | Path) -> list[Any]:
     """What each rank printed."""
     return [json.loads(each.output) for each in run_ranks([PROGRAMS / program, *arguments], size)]
 
@@ -68,6 +68,13 @@ def test_compressed_gradients_have_the_precision_of_bfloat16(options: list[str])
     assert found[0]["final"] == pytest.approx(curve[-1], abs=0.05)
 
 
+@pytest.mark.parametrize("options", [["sync"], ["spares", "spares=1"]], ids=" ".join)
+def test_statistics_of_batch_normalization_are_those_of_rank_0(options: list[str]) -> None:
+    first, second = printed("data_parallel.py", 2, *options, "normalized")
+    assert first["buffers"] == second["buffers"] != []
+    assert first["final"] == second["final"]
+
+
 def test_late_gradients_never_count(tmp_path: Path) -> None:
     """Two of three replicas make three updates, while the spare computes a gradient for the first one."""
     found = printed("late_replica.py", 3, tmp_path)
@@ -112,6 +119,20 @@ def test_a_pipeline_equals_one_process(size: int, arguments: list[str]) -> None:
     torch.testing.assert_close(outputs, model(pipelined.batch(99, rows=11)[0]).detach(), rtol=0, atol=1e-6)
     assert all({**each, "layers": 0} == {**found[0], "layers": 0} for each in found)
     assert sum(each["layers"] for each in found) == len(model)
+
+
+def test_a_built_in_network_of_three_ranks_equals_one_process(tmp_path: Path) -> None:
+    """Also with batches of 100 rows, which three ranks cannot divide evenly, and a smaller last batch."""
+    found = printed("built_in_network.py", 3, tmp_path, "sync")
+    alone = built_in_network.curve(built_in_network.learner(tmp_path / "alone"))
+    for rank in found:
+        assert rank == [pytest.approx(epoch, abs=1e-4) for epoch in alone]
+
+
+def test_all_ranks_have_the_built_in_network_that_spares_trained(tmp_path: Path) -> None:
+    first, *others = printed("built_in_network.py", 3, tmp_path, "spares")
+    assert all(each == first for each in others)
+    assert first[-1]["val_loss"] < first[0]["val_loss"]
 
 
 def test_a_process_without_ranks_is_a_group_of_one(monkeypatch: pytest.MonkeyPatch) -> None:

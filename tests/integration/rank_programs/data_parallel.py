@@ -1,4 +1,4 @@
-"""Trains by a mode on fixed batches, and prints the parameters after each step as JSON: MODE [OPTION=VALUE...]."""
+"""Trains by a mode on fixed batches, and prints each step as JSON: MODE [OPTION=VALUE...] [normalized]."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ STEPS = 4
 ROWS = 6  # of each replica's batch
 
 
-def network(dtype: torch.dtype = torch.float64) -> nn.Sequential:
+def network(*, normalized: bool = False) -> nn.Sequential:
     """The same network in every process."""
     torch.manual_seed(7)
-    return nn.Sequential(nn.Linear(5, 8), nn.Tanh(), nn.Linear(8, 3)).to(dtype)
+    norm = [nn.BatchNorm1d(8)] if normalized else []
+    return nn.Sequential(nn.Linear(5, 8), *norm, nn.Tanh(), nn.Linear(8, 3)).double()
 
 
-def batch(step: int, rank: int, dtype: torch.dtype = torch.float64) -> tuple[torch.Tensor, torch.Tensor]:
+def batch(step: int, rank: int) -> tuple[torch.Tensor, torch.Tensor]:
     """The rows of one replica."""
     drawn = torch.Generator().manual_seed(100 * step + rank)
-    return torch.randn(ROWS, 5, generator=drawn, dtype=dtype), torch.randint(3, (ROWS,), generator=drawn)
+    return torch.randn(ROWS, 5, generator=drawn, dtype=torch.float64), torch.randint(3, (ROWS,), generator=drawn)
 
 
 def optimizer_of(model: nn.Module) -> torch.optim.Optimizer:
@@ -50,10 +51,10 @@ def trainer_of(mode: str, group: parallel.Group, model: nn.Module, options: dict
 
 def main() -> None:
     """Print `{"curve": ..., "loss": ..., "state": ..., "step": ...}`."""
-    options = {name: json.loads(value) for name, value in (word.split("=") for word in sys.argv[2:])}
+    options = {name: json.loads(value) for name, value in (word.split("=") for word in sys.argv[2:] if "=" in word)}
     torch.set_num_threads(1)
     with parallel.join(join_timeout_s=120, timeout_s=60) as group:
-        model = network()
+        model = network(normalized="normalized" in sys.argv)
         if group.rank:  # rank 0 decides
             nn.init.zeros_(next(model.parameters()))
         optimizer, trainer = trainer_of(sys.argv[1], group, model, options)
@@ -66,7 +67,19 @@ def main() -> None:
         state = [float(each["exp_avg"].sum()) for each in optimizer.state_dict()["state"].values()]
         mean = group.mean(loss)
         final = flat(model)
-    print(json.dumps({"curve": curve, "final": final, "loss": mean, "state": state, "step": trainer.global_step}))
+        buffers = [each.tolist() for each in model.buffers()]
+    print(
+        json.dumps(
+            {
+                "buffers": buffers,
+                "curve": curve,
+                "final": final,
+                "loss": mean,
+                "state": state,
+                "step": trainer.global_step,
+            }
+        )
+    )
 
 
 if __name__ == "__main__":
