@@ -1,7 +1,8 @@
 """Row 20: faults of a node, and a large data set for it, on machines that are namespaces of this one.
 
 A head and a node with eight slots. Measured: how many of 50 attempts are lost whose node is cut off for 4 s each; from
-the kill of the node's raylet until its trials have started elsewhere; and from the submission of a sweep over 1 GB
+the kill of the node's raylet until its trials have started elsewhere; from a new start of a killed head until all
+trials on the node have reported again, in the same attempts; and from the submission of a sweep over 1 GB
 of data, which the head has already read, until it runs on all slots of the node, with the bytes that the node received.
 
 Needs root, and about 5 GB of disk.
@@ -48,13 +49,22 @@ def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
         started, received = _data(cluster, node, folder, slots, megabytes)
         plan.say("cuts")
         lost = _lost_by_cuts(cluster, node, folder, slots, cut)
+        plan.say("a killed head")
+        adopted = _adopted(cluster, folder, slots)
         plan.say("a killed raylet")
         cluster.command("devices", "return", "cpu-0", "--json")
         resumed = _after_raylet(cluster, node, folder)
         cluster.close()
-    targets = [at_most(lost, 0.0), at_most(resumed, 5.0), at_most(started, 15.0), at_most(received, 1.1 * megabytes)]
-    work = f"a node with {slots} slots: {cut} attempts cut off for {CUT_S:g} s, a killed raylet, {megabytes} MB of data"
-    return [Row(20, work, [lost, resumed, started, received], repetitions=1, targets=targets)]
+    targets = [
+        at_most(lost, 0.0),
+        at_most(adopted, 15.0),
+        at_most(resumed, 5.0),
+        at_most(started, 15.0),
+        at_most(received, 1.1 * megabytes),
+    ]
+    faults = f"{cut} attempts cut off for {CUT_S:g} s, a killed head, a killed raylet"
+    work = f"a node with {slots} slots: {faults}, {megabytes} MB of data"
+    return [Row(20, work, [lost, adopted, resumed, started, received], repetitions=1, targets=targets)]
 
 
 def _data(cluster: Cluster, node: Machine, folder: Path, slots: int, megabytes: int) -> tuple[Figure, Figure]:
@@ -115,6 +125,35 @@ def _lost_by_cuts(cluster: Cluster, node: Machine, folder: Path, slots: int, wan
 
 def _running(cluster: Cluster, sweep_id: int) -> list[Attempt]:
     return [each for each in cluster.attempts(sweep_id) if each.ended_at is None]
+
+
+def _adopted(cluster: Cluster, folder: Path, slots: int) -> Figure:
+    """Kill `podium serve` and start it again, while all slots of the node are busy."""
+    sweep_id = cluster.submit(function_sweep(folder / "code", "work:long", run_cap=slots), folder)
+    wait_for("all have reported", lambda: len(_steps(cluster, sweep_id)) == slots, WAIT_S)
+    before = [(each.trial, each.number, each.device) for each in cluster.attempts(sweep_id)]
+    cluster.signal(signal.SIGKILL)
+    told = _steps(cluster, sweep_id)
+    began = time.time()
+    cluster.start()
+    wait_for(
+        "all report again",
+        lambda: all(step > told[trial] for trial, step in _steps(cluster, sweep_id).items()),
+        WAIT_S,
+    )
+    took = time.time() - began
+    assert [(each.trial, each.number, each.device) for each in cluster.attempts(sweep_id)] == before
+    wait_for("it has finished", lambda: cluster.state(sweep_id) == "finished", WAIT_S)
+    return Figure(f"the head is killed and started again: its {slots} trials on the node have reported", "s", (took,))
+
+
+def _steps(cluster: Cluster, sweep_id: int) -> dict[int, int]:
+    """The last step that each trial has reported."""
+    query = (
+        "SELECT t.number, max(m.step) FROM metrics m JOIN trials t ON t.id = m.trial_id WHERE t.sweep_id = :sweep"
+        " GROUP BY t.number"
+    )
+    return dict(map(tuple, cluster.rows(query, sweep=sweep_id)))
 
 
 def _after_raylet(cluster: Cluster, node: Machine, folder: Path) -> Figure:

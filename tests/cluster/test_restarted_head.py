@@ -85,7 +85,7 @@ def _finish(cluster: Cluster, sweep_id: int, folder: Path) -> list[Attempt]:
     return found
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGHUP, marks=pytest.mark.slow)])
 def test_trials_on_nodes_outlive_the_head(cluster: Cluster, folder: Path, number: int) -> None:
     node = cluster.join_by_command("b", slots=NODE_SLOTS)
     sweep_id = _start_sweep(cluster, node, folder)
@@ -130,6 +130,7 @@ def test_trials_of_a_node_that_no_longer_waits_are_repeated(cluster: Cluster, fo
     assert cluster.rows(value, sweep=sweep_id)[0][0] > 0, "they continued from checkpoints"
 
 
+@pytest.mark.slow
 def test_head_with_a_damaged_store_starts_without_it(cluster: Cluster, folder: Path) -> None:
     node = cluster.join_by_command("b", slots=NODE_SLOTS)
     sweep_id = _start_sweep(cluster, node, folder)
@@ -147,6 +148,7 @@ def test_head_with_a_damaged_store_starts_without_it(cluster: Cluster, folder: P
     _finish(cluster, sweep_id, folder)  # without the node, which needs a minute to notice that this is another cluster
 
 
+@pytest.mark.slow
 def test_clean_stop_ends_the_trials_on_nodes(cluster: Cluster, folder: Path) -> None:
     node = cluster.join_by_command("b", slots=NODE_SLOTS)
     sweep_id = _start_sweep(cluster, node, folder)
