@@ -41,6 +41,12 @@ from tests.specs import spec
 FINISHED, FAILED, WAITING = TrialState.FINISHED, TrialState.FAILED, TrialState.WAITING
 
 
+def test_scheduler_has_an_epoch_above_those_that_slots_have_seen(database: Database) -> None:
+    first = DatabaseRecorder(database).epoch
+    assert DatabaseRecorder(database, after_epoch=first + 5).epoch == first + 6
+    assert DatabaseRecorder(database, after_epoch=1).epoch == first + 7
+
+
 def accept(database: Database, key: str | None = None, **changes: object) -> tuple[int, bool]:
     with database.write() as connection:
         return sweeps.accept(connection, spec(**changes), 10.0, key)
