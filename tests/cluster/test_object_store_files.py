@@ -147,7 +147,7 @@ def test_node_that_does_not_reach_the_folder_is_refused(cluster: Cluster, object
 
 def _stored(cluster: Cluster, objects: Path, sweep_id: int, attempt: Attempt, name: str) -> bool:
     key = cluster.data.relative(cluster.folder_of(sweep_id, attempt))
-    return len(list((objects / key / name).glob("*"))) == 1
+    return len(list((objects / key / name).glob("[!.]*"))) == 1  # without one that is being written
 
 
 def _models(cluster: Cluster, objects: Path, sweep_id: int) -> int:
