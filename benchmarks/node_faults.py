@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.nodes import PROGRAMS, started_elsewhere
+from benchmarks.nodes import PROGRAMS, reported_elsewhere, reports_at
 from benchmarks.results import Figure, Row, at_most
 from benchmarks.run_settings import Plan
 from podium.sweep.runtime.process_title import process_name
@@ -81,10 +81,10 @@ def _data(cluster: Cluster, node: Machine, folder: Path, slots: int, megabytes: 
     wait_for("it has finished", lambda: cluster.state(sweep_id) == "finished", WAIT_S)
     attempts = cluster.attempts(sweep_id)
     assert {each.device.partition(":")[0] for each in attempts} == {node.name} and len(attempts) == slots
-    took = max(each.started_at for each in attempts) - began
+    took = max(reports_at(cluster, sweep_id, 1).values()) - began
     megabytes_received = (_received_bytes(node) - before) / 1e6
     return (
-        Figure(f"{megabytes} MB of data: trials on all slots of the node have started", "s", (took,)),
+        Figure(f"{megabytes} MB of data: trials on all slots of the node have read it", "s", (took,)),
         Figure("the node has received", "MB", (megabytes_received,)),
     )
 
@@ -117,7 +117,7 @@ def _lost_by_cuts(cluster: Cluster, node: Machine, folder: Path, slots: int, wan
         time.sleep(CUT_S)
         node.plug()
     time.sleep(BETWEEN_CUTS_S)
-    lost = [each for each in cluster.attempts(sweep_id) if each.cause == "node_lost"]
+    lost = [each for each in cluster.attempts(sweep_id) if each.ended_at is not None and each.state != "finished"]
     cluster.command("sweep", "cancel", str(sweep_id), "--json")
     wait_for("it has ended", lambda: cluster.state(sweep_id) == "cancelled", WAIT_S)
     return Figure(f"{len(cut)} attempts, cut off for {CUT_S:g} s: lost", "attempts", (float(len(lost)),))
@@ -162,5 +162,5 @@ def _after_raylet(cluster: Cluster, node: Machine, folder: Path) -> Figure:
         os.kill(raylet, signal.SIGKILL)
 
     return Figure(
-        "its raylet is killed: a trial has started elsewhere", "s", started_elsewhere(cluster, folder, node, kill)
+        "its raylet is killed: a trial has reported elsewhere", "s", reported_elsewhere(cluster, folder, node, kill)
     )

@@ -1,7 +1,7 @@
 """Row 18: trials on the nodes of a cluster, on machines that are namespaces of this one (`tests/cluster/machines.py`).
 
 A head with one slot, and nodes that `podium node join` adds, with data directories of their own. Measured: from the
-start of that command until the first trial of the node has started; the share of the ideal of 1 s trials on all nodes,
+start of that command until the first trial of the node has reported; the share of the ideal of 1 s trials on all nodes,
 from the start of the first to the end of the last, compared with Ray Tune on as many machines and CPUs, started
 by `ray start`; the time between two trivial trials on a node and on the head; for trials that leave a model and
 predictions of 200 kB each, from the end of the process until the next trial is placed on its device, and from the
@@ -26,7 +26,7 @@ from benchmarks import far_member
 from benchmarks.results import Figure, Row, Target, at_least, at_most, more
 from benchmarks.run_settings import Plan
 from podium.sweep.slots import ray_connection_settings
-from tests.cluster.cluster_rig import Attempt, Cluster
+from tests.cluster.cluster_rig import Cluster
 from tests.cluster.machines import Machine, Network, unavailable_reason
 from tests.running_service import function_sweep, wait_for
 
@@ -37,6 +37,7 @@ def trivial(trial):
     return trial.params["x"]
 
 def second(trial):
+    trial.report(trial.params["x"], 0)
     time.sleep(1.0)
     return trial.params["x"]
 
@@ -60,8 +61,9 @@ def long(trial):
     return trial.params["x"]
 
 def reads(trial):
-    time.sleep(1.0)
-    return float(len(trial.data.targets))
+    first = float(trial.data.inputs[0].sum())
+    trial.report(first, 0)
+    return first
 """
 _TUNE = """
 import json, sys, tempfile, time
@@ -156,8 +158,7 @@ def _podium(
         for number in range(nodes):
             began = time.time()
             machines.append(cluster.join_by_command(f"n{number}", slots=slots))
-            first = _first_on(cluster, waiting, machines[-1])
-            joined.append(first.started_at - began)
+            joined.append(_first_report_on(cluster, waiting, machines[-1]) - began)
         cluster.command("sweep", "cancel", str(waiting), "--json")
         wait_for("it has ended", lambda: cluster.state(waiting) == "cancelled", _WAIT_S)
         plan.say("trials of 1 s")
@@ -168,25 +169,36 @@ def _podium(
         plan.say("trials with files")
         placed, recorded = _with_files_ms(cluster, folder, "n0:cpu-0", trivial)
         plan.say("a cut")
-        resumed = started_elsewhere(cluster, folder, machines[0], machines[0].unplug)
+        resumed = reported_elsewhere(cluster, folder, machines[0], machines[0].unplug)
         cluster.close()
     return (
-        Figure("a node joins: its first trial has started", "s", tuple(joined)),
+        Figure("a node joins: its first trial has reported", "s", tuple(joined)),
         Figure("1 s trials, share of the ideal", "%", (share,)),
         far,
         near,
         Figure("with 400 kB of model and predictions: the next trial is placed", "ms", placed),
         Figure("with 400 kB of model and predictions: device free until recorded", "ms", recorded),
-        Figure("a cut: its trials have started elsewhere", "s", resumed),
+        Figure("a cut: its trials have reported elsewhere", "s", resumed),
     )
 
 
-def _first_on(cluster: Cluster, sweep_id: int, machine: Machine) -> Attempt:
-    def found() -> Attempt | None:
-        return next((a for a in cluster.attempts(sweep_id) if a.device.startswith(f"{machine.name}:")), None)
+def _first_report_on(cluster: Cluster, sweep_id: int, machine: Machine) -> float:
+    """The time at which user code of a trial on this machine has reported for the first time."""
 
-    first: Attempt = wait_for("a trial runs on the node", found, _WAIT_S)
-    return first
+    def found() -> list[float]:
+        here = {each.trial for each in cluster.attempts(sweep_id) if each.device.startswith(f"{machine.name}:")}
+        return [at for trial, at in reports_at(cluster, sweep_id, 1).items() if trial in here]
+
+    return float(min(wait_for("a trial on the node has reported", found, _WAIT_S)))
+
+
+def reports_at(cluster: Cluster, sweep_id: int, attempt: int) -> dict[int, float]:
+    """When user code of attempts with this number has reported for the first time, by trial."""
+    query = (
+        "SELECT t.number, min(m.at) FROM metrics m JOIN trials t ON t.id = m.trial_id"
+        " WHERE t.sweep_id = :sweep AND m.attempt = :attempt GROUP BY t.number"
+    )
+    return dict(map(tuple, cluster.rows(query, sweep=sweep_id, attempt=attempt)))
 
 
 def _finished(cluster: Cluster, folder: Path, function: str, trials: int) -> int:
@@ -242,8 +254,10 @@ def _with_files_ms(
     return placed, tuple(1000.0 * (recorded_at[number] - at) for number, at in released)
 
 
-def started_elsewhere(cluster: Cluster, folder: Path, machine: Machine, fault: Callable[[], None]) -> tuple[float, ...]:
-    """Seconds from a fault until the trials of a node have started on other machines, which are idle."""
+def reported_elsewhere(
+    cluster: Cluster, folder: Path, machine: Machine, fault: Callable[[], None]
+) -> tuple[float, ...]:
+    """Seconds from a fault until the trials of a node have reported from other machines, which are idle."""
     others = sorted(name for name in cluster.devices("ready") if not name.startswith(f"{machine.name}:"))
     count = len(cluster.devices("ready")) - len(others)
     cluster.command("devices", "drain", *others, "--json")
@@ -254,12 +268,12 @@ def started_elsewhere(cluster: Cluster, folder: Path, machine: Machine, fault: C
     began = time.time()
     fault()
 
-    def again() -> list[Attempt]:
-        found = [each for each in cluster.attempts(sweep_id) if each.number == 2]
-        return found if len(found) >= min(count, len(others)) else []
+    def again() -> dict[int, float]:
+        found = reports_at(cluster, sweep_id, 2)
+        return found if len(found) >= min(count, len(others)) else {}
 
-    repeated: list[Attempt] = wait_for("they run elsewhere", again, _WAIT_S)
-    return tuple(each.started_at - began for each in repeated)
+    reported: dict[int, float] = wait_for("they run elsewhere", again, _WAIT_S)
+    return tuple(at - began for at in reported.values())
 
 
 def _ray_tune(folder: Path, nodes: int, slots: int, trials: int) -> Figure:
