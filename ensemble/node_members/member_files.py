@@ -9,7 +9,6 @@ from pathlib import Path
 
 from podium.ensemble.building import trial_artifacts
 from podium.ensemble.worker.network_interface import ModelFile
-from podium.sweep.file_store.store_interface import FileStore
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.regular_files import sha256_of
 from podium.sweep.values.errors import EnsembleError
@@ -21,11 +20,11 @@ class MemberFiles:
     """Model files by their hash, and the code of users' networks. Thread-safe."""
 
     def __init__(
-        self, store: FileStore, data: DataDirectory, fetch_code: Callable[[Path], None], *,
+        self, fetch: Callable[[str, Path], None], data: DataDirectory, fetch_code: Callable[[Path], None], *,
         max_kept_bytes: int = MAX_KEPT_BYTES,
     ) -> None:  # fmt: skip
-        """`fetch_code` fetches the code bundle of a folder."""
-        self._store = store
+        """`fetch` writes a stored file to a path; `fetch_code` fetches the code bundle of a folder."""
+        self._fetch = fetch
         self._data = data
         self._fetch_code = fetch_code
         self._max_kept_bytes = max_kept_bytes
@@ -41,7 +40,7 @@ class MemberFiles:
             path = self._data.model(file.sha256)
             if not path.exists():
                 self._make_room()
-                self._store.get(file.path, path)
+                self._fetch(file.path, path)
             path.touch()
         if sha256_of(path) != file.sha256:
             path.unlink(missing_ok=True)

@@ -79,7 +79,7 @@ def _serve_members(settings: NodeSettings, store: NodeFileStore, agent: NodeAgen
             settings.certificate,
         )  # fmt: skip
         launcher = TemplateWorkerLauncher(settings.runtime, data.logs / "members.log")
-        service = MemberService(listening, launcher, MemberFiles(store, data, agent.fetched.fetch_code).fetch)
+        service = MemberService(listening, launcher, MemberFiles(store.get, data, agent.fetched.fetch_code).fetch)
     except (OSError, ValueError) as error:  # the trials of this node need no members
         log.error("no member of an ensemble can run on this node: %s", error)
         return 0, ""

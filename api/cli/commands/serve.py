@@ -90,6 +90,10 @@ def serve(
             raise ServiceError("--ray-tls: not with --ray-address; that cluster has settings of its own, RAY_USE_TLS")
         if ray_tls and not cluster:
             raise ServiceError("--ray-tls: give --cluster ADDRESS as well; on one machine Ray listens on loopback only")
+        if artifact_credentials and not artifact_url:
+            raise ServiceError(
+                "--artifact-credentials: give --artifact-url as well, the object store that they are for"
+            )
         if artifact_url:
             artifact_url = lazy.artifact_url.normalized(artifact_url)
         joined = lazy.joined_cluster_options.joined_cluster(
@@ -124,14 +128,18 @@ def serve(
         cluster=cluster,
         ray_tls=ray_tls,
         artifact_url=artifact_url,
-        artifact_credentials="" if artifact_credentials is None else str(artifact_credentials.absolute()),
+        artifact_credentials=_absolute(artifact_credentials),
         joined=joined,
         allowed_hosts=lazy.listen_policy.names_of(host, names),
-        tls_cert="" if tls_cert is None else str(tls_cert.absolute()),
-        tls_key="" if tls_key is None else str(tls_key.absolute()),
+        tls_cert=_absolute(tls_cert),
+        tls_key=_absolute(tls_key),
         proxies=proxies,
     )
     startup.serve(settings, _print)
+
+
+def _absolute(file: Path | None) -> str:
+    return "" if file is None else str(file.absolute())
 
 
 @contextlib.contextmanager

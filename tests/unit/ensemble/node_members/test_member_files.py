@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,6 @@ from safetensors.numpy import save
 
 from podium.ensemble.node_members.member_files import MemberFiles
 from podium.ensemble.worker.network_interface import ModelFile
-from podium.sweep.file_store.store_interface import StoredFile
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import EnsembleError
 
@@ -40,18 +38,6 @@ class Store:
         self.sent.append(key)
         shutil.copy(self.folder / key, path)
 
-    def put(self, key: str, path: Path, sha256: str) -> None:
-        raise NotImplementedError
-
-    def read(self, key: str, start: int, end: int) -> bytes:
-        raise NotImplementedError
-
-    def remove(self, keys: Iterable[str]) -> None:
-        raise NotImplementedError
-
-    def list(self, prefix: str) -> Sequence[StoredFile]:
-        raise NotImplementedError
-
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
@@ -67,7 +53,7 @@ def data(tmp_path: Path) -> DataDirectory:
 
 
 def test_file_is_fetched_once(store: Store, data: DataDirectory) -> None:
-    files = MemberFiles(store, data, lambda _: None)
+    files = MemberFiles(store.get, data, lambda _: None)
     wanted = store.model("one", 1)
     fetched = files.fetch(wanted)
     assert Path(fetched.path).read_bytes() == (store.folder / "one").read_bytes()
@@ -80,12 +66,12 @@ def test_file_with_another_hash_is_refused_and_not_kept(store: Store, data: Data
     wanted = store.model("one", 1)
     store.model("one", 2)
     with pytest.raises(EnsembleError, match="one is damaged"):
-        MemberFiles(store, data, lambda _: None).fetch(wanted)
+        MemberFiles(store.get, data, lambda _: None).fetch(wanted)
     assert list(data.models.iterdir()) == []
 
 
 def test_files_used_least_recently_are_removed(store: Store, data: DataDirectory) -> None:
-    files = MemberFiles(store, data, lambda _: None, max_kept_bytes=10_000)
+    files = MemberFiles(store.get, data, lambda _: None, max_kept_bytes=10_000)
     paths = []
     for number in range(4):
         paths.append(Path(files.fetch(store.model(str(number), number)).path))
