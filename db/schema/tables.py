@@ -364,7 +364,7 @@ nodes = Table(
     Column("disk_free_bytes", BigInteger, nullable=False),
     Column("cache_bytes", BigInteger, nullable=False),  # of code, data and checkpoints that it keeps
     Column("clock_offset_s", Float, nullable=False),  # its clock minus that of the head
-    Column("uploads_waiting", Integer, nullable=False),  # files that it has not sent to the head yet
+    Column("uploads_waiting", Integer, nullable=False),  # attempts that run there, or whose end is not recorded
     Column("member_port", Integer, nullable=False, server_default="0"),  # of its agent, for members; 0: none
     Column("certificate", String, nullable=False, server_default=""),  # SHA-256 of the certificate of that port
     Column("leaving", Boolean, nullable=False, server_default="0"),  # the head has asked it to leave

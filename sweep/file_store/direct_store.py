@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from podium.sweep.file_store.head_store import HeadFileStore, never
+from podium.sweep.file_store.head_store import HeadFileStore
 from podium.sweep.file_store.object_store import ObjectFileStore
-from podium.sweep.file_store.store_interface import StoredFile
+from podium.sweep.file_store.store_interface import StoredFile, never
 from podium.sweep.values.errors import FileStoreError, MissingFileError
 
 
@@ -24,12 +24,12 @@ class DirectFileStore:
     def put(self, key: str, path: Path, sha256: str, *, stopped: Callable[[], bool] = never) -> None:
         """Raises `RefusedFileError` as well: the attempt is over, so no file of it counts any more.
 
-        `stopped`: asked before the transfer; if it returns true, `FileStoreError` is raised.
+        `stopped`: asked before the transfer and before each new try; if it returns true, `FileStoreError` is raised.
         """
-        self._head.ask("POST", "files/permission", json={"key": key})
+        self._head.ask("POST", "files/permission", json={"key": key}, stopped=stopped)
         if stopped():
             raise FileStoreError(f"{key} is sent later")
-        self._objects.put(key, path, sha256)
+        self._objects.put(key, path, sha256, stopped=stopped)
 
     def get(self, key: str, path: Path) -> None:
         if key.startswith("trials/"):

@@ -15,7 +15,7 @@ from urllib.parse import quote
 import httpx2
 
 from podium.sweep.file_store.file_keys import checked, checked_prefix
-from podium.sweep.file_store.store_interface import StoredFile
+from podium.sweep.file_store.store_interface import StoredFile, never
 from podium.sweep.runtime.regular_files import open_regular, sha256_of
 from podium.sweep.values.errors import (
     BadRequestError,
@@ -38,11 +38,6 @@ SHA256 = "podium-sha256"  # response header
 _ROOT = "/internal/v1"
 _DATA_PROBLEMS = ("invalid-data", "data-changed")  # the head cannot read the data of a sweep
 log = logging.getLogger("podium.head_store")
-
-
-def never() -> bool:
-    """Send a file to its end."""
-    return False
 
 
 class HeadFileStore:

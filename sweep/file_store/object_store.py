@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import os
 import re
 import shutil
 import time
@@ -20,7 +21,7 @@ from typing import Any, TypeVar
 
 from podium.sweep.file_store.artifact_url import ArtifactUrl, without_credentials
 from podium.sweep.file_store.file_keys import attempt_folder, checked, checked_prefix
-from podium.sweep.file_store.store_interface import StoredFile
+from podium.sweep.file_store.store_interface import StoredFile, never
 from podium.sweep.runtime.atomic_files import open_atomic
 from podium.sweep.runtime.regular_files import open_regular, sha256_of
 from podium.sweep.values.errors import DamagedFileError, FileStoreError, MissingFileError
@@ -82,14 +83,15 @@ class ObjectFileStore:
         filesystem, root = url.open()
         return cls(filesystem, root, name=str(url), patience_s=patience_s)
 
-    def put(self, key: str, path: Path, sha256: str) -> None:
+    def put(self, key: str, path: Path, sha256: str, *, stopped: Callable[[], bool] = never) -> None:
+        """`stopped`: asked before each new try; if it returns true, `FileStoreError` is raised."""
         target = f"{self._path(checked(key))}/{sha256}"
         if sha256_of(path) != sha256:
             raise DamagedFileError(f"{key} has another SHA-256 than {sha256}")
         size = path.stat().st_size
         before = self._objects(key)
         if not any(each.sha256 == sha256 and each.size_bytes == size for each in before):
-            self._try(f"write {key}", self._put, path, target, size)
+            self._try(f"write {key}", self._put, path, target, size, stopped=stopped)
         self._remove(each for each in before if each.sha256 != sha256)
 
     def get(self, key: str, path: Path) -> None:
@@ -104,6 +106,8 @@ class ObjectFileStore:
                 except FileNotFoundError:
                     continue  # replaced by a newer one
                 if sha256_of(temporary) == found.sha256:
+                    with temporary.open("rb") as file:
+                        os.fsync(file.fileno())
                     temporary.replace(path)
                     return
             raise DamagedFileError(f"{self.name}: {key} has another content than its SHA-256 says")
@@ -174,6 +178,10 @@ class ObjectFileStore:
             arrived = int(self._filesystem.info(target)["size"])
         except FileNotFoundError as error:
             raise FileStoreError(str(error) or "there is no such bucket") from error
+        except OSError as error:
+            if error.errno not in _FULL:
+                raise
+            raise FileStoreError("no space left in the store") from error  # which is not this machine: tried again
         if arrived != size:
             self._filesystem.rm_file(target)
             raise FileStoreError(f"{arrived} bytes arrived instead of {size}")
@@ -230,7 +238,14 @@ class ObjectFileStore:
             if self._is_folder:
                 _remove_empty(Path(each.path).parent, Path(self._root))
 
-    def _try(self, what: str, call: Callable[..., _T], *arguments: object, **options: object) -> _T:
+    def _try(
+        self,
+        what: str,
+        call: Callable[..., _T],
+        *arguments: object,
+        stopped: Callable[[], bool] = never,
+        **options: object,
+    ) -> _T:
         """The result of `call`, which is repeated while the store fails. Raises `FileStoreError`.
 
         `FileNotFoundError` is raised as it is.
@@ -245,7 +260,7 @@ class ObjectFileStore:
             except Exception as error:  # each package has its own
                 said = str(error) if isinstance(error, FileStoreError) else f"{type(error).__name__}: {error}"
                 reason = without_credentials(said)[:500]
-                if _is_permanent(error) or time.monotonic() + wait_s > end:
+                if _is_permanent(error) or time.monotonic() + wait_s > end or stopped():
                     raise FileStoreError(f"{self.name}: cannot {what}: {reason}") from error
             log.info("%s: cannot %s: %s; trying again", self.name, what, reason)
             self._sleep(wait_s)

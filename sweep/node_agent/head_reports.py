@@ -40,7 +40,7 @@ class HeadReports:
         Args:
             store: Sends them.
             settings: Of this node.
-            waiting: The number of attempts with files that the head may not have.
+            waiting: The number of attempts that run, or whose end is not recorded.
             members: The port for members, and the fingerprint of its certificate; 0 and "" without.
             report_s: Seconds between two reports.
             clock: Of this node.

@@ -15,8 +15,8 @@ from typing import BinaryIO
 
 from podium.sweep.file_store.direct_store import NodeFileStore
 from podium.sweep.file_store.file_keys import is_checkpoint
-from podium.sweep.file_store.head_store import HeadFileStore, never
-from podium.sweep.file_store.store_interface import FileStore
+from podium.sweep.file_store.head_store import HeadFileStore
+from podium.sweep.file_store.store_interface import FileStore, never
 from podium.sweep.runtime.atomic_files import is_temporary
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
 from podium.sweep.runtime.regular_files import open_regular, sha256_of

@@ -75,6 +75,11 @@ class ActiveSweeps:
             return None
         return trial
 
+    def knows(self, key: AttemptKey) -> bool:
+        """Whether the database may have this attempt: neither its trial nor its number is above those assigned."""
+        trial = self._trials.get(key.trial_id)
+        return key.trial_id <= self._last_trial_id and (trial is None or key.attempt <= trial.key.attempt)
+
     def sender(self, message: TrialProposed | PruneDecision | ValueSuggested | SearchFailed) -> LiveSweep | None:
         """The sweep whose current search sent the message; None if that search was closed."""
         sweep = self._sweeps.get(message.sweep_id)

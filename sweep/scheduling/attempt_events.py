@@ -36,12 +36,12 @@ log = logging.getLogger("podium.scheduler")
 def on_event(state: SchedulerState, slot: Slot, event: Event, now: Instant) -> Decision:
     """An event of a slot. Events of attempts that no longer count only free the slot."""
     trial = state.sweeps.current(event.key)
-    if trial is not None:
+    if trial is not None and trial.device_id in (None, slot.device.device_id):  # None: not adopted after a restart
         return EVENT_HANDLERS[type(event)](state, slot, trial, event, now)
     if isinstance(event, DeviceReleased | Ended) and event.key == slot.ending:
         slot.finish_ending()
     elif isinstance(event, Ended):
-        log.warning("ignored the end of trial %d, attempt %d", event.key.trial_id, event.key.attempt)
+        log.info("ignored the end of trial %d, attempt %d", event.key.trial_id, event.key.attempt)
     return Decision()
 
 
@@ -142,7 +142,7 @@ def end_attempt(state: SchedulerState, trial: LiveTrial, event: Ended, now: Inst
         slot.release(trial)
         if trial.device_s is None:
             state.shares.charge(sweep.sweep_id, now.monotonic_s - trial.placed_s, sweep.priority)
-        decision.changes.extend(state.availability.record_outcome(slot, trial, event, now.wall_s))
+            decision.changes.extend(state.availability.record_outcome(slot, trial, event, now.wall_s))
     event = state.disk.apply(trial, event, now)
     repeat = not trial.stopping and _is_repeated(state, trial, event, sweep)
     if repeat and event.state is TrialState.CANCELLED and event.cause is Cause.CANCELLED:

@@ -66,7 +66,7 @@ class CleanupThread:
                 time.sleep(self._retry_s)
                 self.apply_retention(sweep_id, apply)
 
-        self._tasks.put(task)
+        self._tasks.put(lambda: self._try(task, given_up=lambda: self._due.discard(sweep_id)))
 
     def resume_retention(self, resume: Callable[[], Iterable[int]], apply: Callable[[int], bool]) -> None:
         """At start: `resume` finishes what was interrupted and returns the sweeps to which to apply retention."""
@@ -81,7 +81,7 @@ class CleanupThread:
         while True:
             self._try(self._tasks.get())
 
-    def _try(self, task: Callable[[], None], tries: int = 1) -> None:
+    def _try(self, task: Callable[[], None], tries: int = 1, given_up: Callable[[], None] = lambda: None) -> None:
         try:
             task()
         except (FencedError, DamagedError):
@@ -89,9 +89,10 @@ class CleanupThread:
         except (DatabaseError, FileStoreError) as error:
             if tries == self._max_tries:
                 log.error("cannot remove files: %s; the next start of the service tries again", error)
+                given_up()
                 return
             wait_s = min(self._retry_s * 2 ** (tries - 1), MAX_RETRY_S)  # other tasks run meanwhile
-            timer = threading.Timer(wait_s, self._tasks.put, [lambda: self._try(task, tries + 1)])
+            timer = threading.Timer(wait_s, self._tasks.put, [lambda: self._try(task, tries + 1, given_up)])
             timer.daemon = True
             timer.start()
         except Exception:

@@ -56,7 +56,7 @@ def is_foreign(state: SchedulerState, message: SlotOpened) -> bool:
     for key, folder in message.folders:
         _, nonce = attempt_of_folder(folder)
         trial = state.sweeps.current(key)
-        if nonce and trial is not None and trial.nonce != nonce:
+        if nonce and (not state.sweeps.knows(key) or (trial is not None and trial.nonce != nonce)):
             return True
     return False
 

@@ -59,9 +59,11 @@ def _due_to_end_s(slot: Slot, sweeps: ActiveSweeps) -> float:
 def _due_to_leave_s(slot: Slot, sweeps: ActiveSweeps) -> float:
     """The same for the attempt on its device."""
     if slot.ending is not None:
-        return slot.ending_since_s + MAX_GRACE_S
+        sending_s = SENDING_S if slot.device.is_remote else 0.0  # it waits for the files of an earlier one
+        return slot.ending_since_s + MAX_GRACE_S + sending_s
     if slot.trial is None:
         return math.inf
     limits = sweeps[slot.trial.sweep_id].spec.limits
-    files_s = FILES_S if slot.device.is_remote else 0.0
+    fetches = slot.device.is_remote or slot.trial.key.attempt > 1  # a checkpoint that may be in an object store
+    files_s = FILES_S if fetches else 0.0
     return math.inf if limits.trial_s is None else slot.trial.placed_s + limits.trial_s + limits.grace_s + files_s

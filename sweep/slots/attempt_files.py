@@ -22,7 +22,7 @@ from podium.sweep.protocol.agent_messages import (
 from podium.sweep.runtime.incremental_removal import finish, removal_steps
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
 from podium.sweep.values.assignment import Assignment
-from podium.sweep.values.errors import FileStoreError
+from podium.sweep.values.errors import DamagedFileError, FileStoreError
 from podium.sweep.values.failure_causes import Cause
 
 AGENT_SOCKET = "PODIUM_NODE_AGENT"  # the path of the agent's socket, in the environment of all processes of a node
@@ -70,19 +70,26 @@ class LocalFiles:
     clock_offset_s = 0.0
     is_local = True
 
-    def __init__(self, data: DataDirectory) -> None:
+    def __init__(self, data: DataDirectory, *, fetch_s: float = FETCH_S, retry_s: float = RETRY_S) -> None:
+        """`fetch_s`: seconds that fetching may take; `retry_s`: between two tries."""
         self._data = data
+        self._fetch_s, self._retry_s = fetch_s, retry_s
 
     def fetches(self, assignment: Assignment) -> bool:
         return assignment.attempt > 1 and self._data.artifact_store.exists()
 
     async def fetch(self, assignment: Assignment) -> None:
-        """An earlier attempt may have run on a node."""
+        """An earlier attempt may have run on a node. Tried again while the store or its server is away."""
         folder = Path(assignment.directory)
-        try:
-            await asyncio.to_thread(artifact_requests.ensure_checkpoints, self._data, folder, assignment.attempt)
-        except (FileStoreError, OSError) as error:
-            raise FilesError(f"the checkpoint of an earlier attempt cannot be fetched: {error}") from error
+        end_s = time.monotonic() + self._fetch_s
+        while True:
+            try:
+                await asyncio.to_thread(artifact_requests.ensure_checkpoints, self._data, folder, assignment.attempt)
+                return
+            except (FileStoreError, OSError) as error:
+                if isinstance(error, DamagedFileError) or time.monotonic() + self._retry_s >= end_s:
+                    raise FilesError(f"the checkpoint of an earlier attempt cannot be fetched: {error}") from error
+            await asyncio.sleep(self._retry_s)
 
     async def send(self, assignment: Assignment, *, checkpoints: bool) -> None:
         """Everything is in place."""

@@ -48,10 +48,10 @@ class FileTransfer:
             outcome = attempt_outcome(None, -signal.SIGTERM, running.kill)
             return Ended(key=ended.key, started_at=ended.started_at, ended_at=ended.ended_at, pid=ended.pid, **outcome)
         except Exception as error:  # noqa: BLE001 - an attempt without an end would never be repeated
-            reason, _ = reason_and_cause(error)
+            reason, cause = reason_and_cause(error)
             message = f"the files of the attempt could not be sent: {reason}"
             failed = attempt_end.failed(ended.key, ended.started_at, message)
-            return replace(failed, ended_at=ended.ended_at, pid=ended.pid, log_tail=ended.log_tail)
+            return replace(failed, cause=cause, ended_at=ended.ended_at, pid=ended.pid, log_tail=ended.log_tail)
         return ended
 
     def finish(self, running: RunningAttempt) -> None:

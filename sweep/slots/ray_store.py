@@ -44,6 +44,7 @@ class RayStore:
             **{name: versions().get(name) for name in _VERSIONS},
             "address": settings.cluster,
             "tls": settings.ray_tls,
+            "artifact_url": settings.artifact_url,  # which nodes learn when they join
             "token_changed_ns": token.stat().st_mtime_ns if token.exists() else None,
         }
         return cls(settings.data.ray_store, json.dumps(about))

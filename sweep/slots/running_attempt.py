@@ -41,7 +41,7 @@ class RunningAttempt:
     killed_s: float | None = None
     exited: AttemptExited | None = None
     unsent: deque[bytes] = field(default_factory=deque)  # answers to the process, oldest first
-    sending: asyncio.Task[None] | None = None
+    answering: asyncio.Task[None] | None = None  # sends `unsent`
     value: ReducedResult | None = None  # as the process reported it
     ending_since_s: float | None = None  # when the process reported that it ends with this value
     transfer: asyncio.Task[None] | None = None  # of its files to the head, after its end

@@ -226,8 +226,8 @@ class Slot:
         """Send an answer to the trial process; answers to a process that does not read them are dropped."""
         if len(running.unsent) < MAX_UNSENT_ANSWERS:
             running.unsent.append(encode_to_trial(answer))
-        if running.sending is None or running.sending.done():
-            running.sending = self._spawn(self._send(running))
+        if running.answering is None or running.answering.done():
+            running.answering = self._spawn(self._send(running))
 
     async def _send(self, running: RunningAttempt) -> None:
         """Send the answers whole and in order: a page of a study is larger than the socket's buffer."""
@@ -317,9 +317,9 @@ class Slot:
                 running, Kill(Cause.INFRASTRUCTURE, "internal error of the slot; see the log of Ray's worker")
             )
         await self._changes.wait_until(lambda: running.exited is not None)
-        if running.sending is not None:
-            running.sending.cancel()
-            await asyncio.wait([running.sending])
+        if running.answering is not None:
+            running.answering.cancel()
+            await asyncio.wait([running.answering])
         running.connection.close()
         for watch in watches:
             watch.cancel()

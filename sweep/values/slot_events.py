@@ -96,7 +96,7 @@ class DeviceReleased:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The last event of an attempt: its process tree has ended, its device is free, and its files are on the head."""
+    """The last event of an attempt: its process tree has ended, its device is free, and its files are stored."""
 
     key: AttemptKey
     state: TrialState  # finished, pruned, failed or cancelled, as determined by the slot

@@ -47,7 +47,7 @@ class NodeView(View):
     disk_free_bytes: int
     cache_bytes: int  # of code, data and checkpoints that it keeps
     clock_offset_s: float  # its clock minus that of the service
-    uploads_waiting: int  # files that it has not sent yet
+    uploads_waiting: int  # attempts that run there, or whose end is not recorded
     devices: list[str]
     busy: int  # devices that run a trial
 

@@ -41,6 +41,13 @@ class Failing(MemoryFileSystem):  # type: ignore[misc]
         return super().find(path, *arguments, **options)
 
 
+class RefusingFiles(MemoryFileSystem):  # type: ignore[misc]
+    """Takes no file."""
+
+    def put_file(self, *arguments: Any, **options: Any) -> None:
+        raise ConnectionError("away")
+
+
 def written(path: Path, content: bytes) -> tuple[Path, str]:
     path.write_bytes(content)
     return path, hashlib.sha256(content).hexdigest()
@@ -94,6 +101,16 @@ def test_failure_names_the_store_and_the_key() -> None:
     with pytest.raises(FileStoreError, match=rf"memory://root: cannot list {KEY}: ConnectionError") as failed:
         store.read(KEY, 0, 1)
     assert "hush" not in str(failed.value)
+
+
+def test_put_that_is_stopped_is_not_tried_again(tmp_path: Path) -> None:
+    waited: list[float] = []
+    store = ObjectFileStore(
+        RefusingFiles(skip_instance_cache=True), "/root", name="memory://root", patience_s=5.0, sleep=waited.append
+    )
+    with pytest.raises(FileStoreError, match="away"):
+        store.put(KEY, *written(tmp_path / "file", b"x"), stopped=lambda: len(waited) == 2)
+    assert len(waited) == 2
 
 
 def test_denied_access_is_not_tried_again() -> None:

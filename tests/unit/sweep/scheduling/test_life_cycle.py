@@ -455,6 +455,7 @@ def test_slot_with_an_attempt_from_before_a_restored_backup_is_replaced(rig: Rig
     rig.settle()
     outlived = copy.deepcopy(rig.pool["cpu-0"])
     rig.recorder, rig.pool["cpu-0"].running = backup, None
+    rig.pool["cpu-0"].folders.clear()  # of another slot, which has run nothing
     rig.restart()
     assert outlived.key == rig.pool["cpu-0"].key == AttemptKey(1, 2)
     rig.pool.slots["cpu-0"] = outlived
@@ -463,6 +464,43 @@ def test_slot_with_an_attempt_from_before_a_restored_backup_is_replaced(rig: Rig
     rig.restart()
     assert rig.pool.killed == ["cpu-0"] and rig.trials()[0].value is None
     rig.finish_all(0.7)
+    assert rig.trials()[0].value == 0.7
+
+
+@pytest.mark.parametrize("has_ended", [False, True])
+def test_slot_with_a_number_that_a_restored_database_has_not_assigned_is_replaced(
+    make_rig: MakeRig, has_ended: bool
+) -> None:
+    """The number is assigned again, to an attempt on another device, which must not end with that of the old slot."""
+    rig = make_rig(2)
+    rig.submit(run_cap=1)
+    backup = copy.deepcopy(rig.recorder)
+    (first,) = rig.pool.busy()
+    rig.pool.lose(first)
+    rig.settle()
+    (second,) = rig.pool.busy()
+    assert second != first and rig.pool[second].key == AttemptKey(1, 2)
+    if has_ended:
+        rig.pool.finish(second, 0.1)
+    rig.recorder = backup
+    rig.restart()
+    assert rig.pool.killed == [second]
+    assert rig.trials()[0].state is TrialState.RUNNING and rig.trials()[0].value is None
+    rig.finish_all(0.7)
+    assert rig.trials()[0].value == 0.7
+
+
+def test_event_of_a_slot_that_does_not_run_the_attempt_is_ignored(make_rig: MakeRig) -> None:
+    rig = make_rig(2)
+    rig.submit(run_cap=1)
+    (busy,) = rig.pool.busy()
+    (other,) = {"cpu-0", "cpu-1"} - {busy}
+    rig.pool.slots[other].running = rig.pool[busy].running
+    rig.pool.finish(other, 0.1)
+    rig.settle()
+    assert rig.trials()[0].state is TrialState.RUNNING
+    rig.pool.finish(busy, 0.7)
+    rig.settle()
     assert rig.trials()[0].value == 0.7
 
 

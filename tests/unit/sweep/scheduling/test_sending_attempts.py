@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from podium.sweep.lifecycle.scheduler_messages import Stop
 from podium.sweep.scheduling.scheduler import TICK_S
 from podium.sweep.scheduling.slot_watchdog import MARGIN_S, SENDING_S
+from podium.sweep.spec.trial_limits import MAX_GRACE_S
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.states import SweepState, TrialRequest, TrialState
@@ -216,6 +218,36 @@ def test_files_that_cannot_be_sent_fail_the_attempt_which_is_repeated(rig: Rig) 
     rig.pool.end_sending("cpu-0", TrialState.FAILED, cause=Cause.INFRASTRUCTURE)
     rig.settle()
     assert rig.states() == [RUNNING] and rig.trials()[0].attempt == 2
+
+
+def test_failed_transfers_do_not_drain_the_device(rig: Rig) -> None:
+    """The device has nothing to do with them."""
+    rig.submit(run_cap=1, retries={"infrastructure": 9})
+    for _ in range(5):
+        release(rig)
+        rig.pool.end_sending("cpu-0", TrialState.FAILED, cause=Cause.INFRASTRUCTURE)
+        rig.settle()
+    assert rig.states() == [RUNNING] and rig.trials()[0].attempt == 6
+
+
+def test_slot_may_end_a_dropped_attempt_after_the_files_of_an_earlier_one(rig: Rig) -> None:
+    remote = rig.pool.slots["b:cpu-0"] = rig.pool.slots.pop("cpu-0")
+    remote.device = replace(remote.device, device_id="b:cpu-0", node="b")
+    rig.restart()
+    rig.submit(run_cap=1)
+    steer(rig, SweepState.CANCELLED)
+    _pass(rig, MAX_GRACE_S + MARGIN_S + 2.0)
+    assert rig.pool.killed == []
+    _pass(rig, SENDING_S)
+    assert rig.pool.killed == ["b:cpu-0"]
+
+
+def _pass(rig: Rig, seconds: float) -> None:
+    """The slot on the node answers, and reports nothing."""
+    for _ in range(int(seconds / TICK_S)):
+        rig.pool.stop_replying("b:cpu-0")
+        rig.clock.advance(TICK_S)
+        rig.settle()
 
 
 def test_slot_that_does_not_end_a_transfer_is_killed(rig: Rig) -> None:

@@ -60,7 +60,7 @@ def test_store_from_the_future_is_removed(settings: ServiceSettings, used: Path)
     assert not used.exists()
 
 
-@pytest.mark.parametrize("changed", [{"cluster": "10.0.0.6"}, {"ray_tls": True}])
+@pytest.mark.parametrize("changed", [{"cluster": "10.0.0.6"}, {"ray_tls": True}, {"artifact_url": "s3://b/f"}])
 def test_store_of_a_head_that_nodes_do_not_know_is_removed(
     settings: ServiceSettings, used: Path, changed: dict[str, object]
 ) -> None:
