@@ -59,6 +59,13 @@ def wait_for_exit(process: ForkedProcess) -> None:
         assert select.select([process.connection], [], [], 30)[0]
 
 
+def pid_of(process: ForkedProcess) -> int:
+    """The process may run before the reply with its id has arrived."""
+    while process.pid is None:
+        assert select.select([process.connection], [], [], 30)[0] and process.read()
+    return process.pid
+
+
 def read(reading: int) -> str:
     assert select.select([reading], [], [], 60)[0]
     return os.read(reading, 4096).decode()
@@ -112,14 +119,13 @@ def test_process_ends_with_its_client_unless_it_is_detached(template: Template) 
     attached, first = template.start("sleep")
     detached, second = template.start("sleep", detached=True)
     assert read(first) == read(second) == "asleep"
-    assert attached.read() and detached.read()
-    assert attached.pid is not None and detached.pid is not None
+    attached_pid, detached_pid = pid_of(attached), pid_of(detached)
     attached.close()
     detached.close()
-    assert is_gone(attached.pid)
-    assert Path(f"/proc/{detached.pid}").exists()
-    os.kill(detached.pid, signal.SIGKILL)
-    assert is_gone(detached.pid)
+    assert is_gone(attached_pid)
+    assert Path(f"/proc/{detached_pid}").exists()
+    os.kill(detached_pid, signal.SIGKILL)
+    assert is_gone(detached_pid)
     os.close(first)
     os.close(second)
 
@@ -151,7 +157,7 @@ def test_client_that_sends_no_request_is_dropped(template: Template) -> None:
 def test_killed_template_is_replaced_and_its_processes_keep_running(template: Template) -> None:
     process, reading = template.start("sleep")
     assert read(reading) == "asleep"
-    assert process.read()
+    assert pid_of(process)
     killed = template.process.pid
     os.kill(killed, signal.SIGKILL)
     assert is_gone(killed)
@@ -176,9 +182,9 @@ def test_all_processes_end_with_the_owner() -> None:
     template = Template()
     process, reading = template.start("sleep", detached=True)
     assert read(reading) == "asleep"
-    assert process.read()
+    pid = pid_of(process)
     template.close()
-    assert is_gone(process.pid or 0)
+    assert is_gone(pid)
     process.close()
     os.close(reading)
 
