@@ -1,7 +1,6 @@
 """Train one network by several processes: data parallel, and model parallel; runs in the user's process.
 
-The processes are started by Podium, by `torchrun`, or by any launcher that sets its variables. Names are imported on
-first use.
+The processes are started by `torchrun`, or by any launcher that sets its variables. Names are imported on first use.
 """
 
 from __future__ import annotations

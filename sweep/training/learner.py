@@ -45,25 +45,19 @@ class Learner:
     def train_epoch(self) -> float:
         """One pass over the rows; returns the mean loss."""
         self.model.train()
+        count = len(self.rows) if self._positions is None else len(self._positions)
+        order = torch.randperm(count, generator=self.shuffle).to(self.rows.index_device)
+        if self._positions is not None:
+            order = self._positions[order]
         total = torch.zeros((), device=self.device)
-        count = 0
-        for numbers in self.batches():
+        for numbers in torch.split(order, self._batch_size):
             inputs, targets = self.rows.take(numbers)
             self.optimizer.zero_grad(set_to_none=True)
             loss = self.criterion.loss(self.model(inputs), targets)
             torch.autograd.backward(loss)
             self.optimizer.step()
             total += loss.detach() * len(numbers)
-            count += len(numbers)
         return float(total) / count
-
-    def batches(self) -> tuple[torch.Tensor, ...]:
-        """The row numbers of each batch of the next epoch, in random order."""
-        count = len(self.rows) if self._positions is None else len(self._positions)
-        order = torch.randperm(count, generator=self.shuffle).to(self.rows.index_device)
-        if self._positions is not None:
-            order = self._positions[order]
-        return torch.split(order, self._batch_size)
 
     def measure(self) -> Mapping[str, float]:
         """The criterion's metrics on the validation split."""

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from podium import parallel
-from tests.integration.rank_programs import built_in_network, data_parallel, late_replica, pipelined
+from tests.integration.rank_programs import data_parallel, late_replica, pipelined
 from tests.ranks import PROGRAMS, TIMEOUT_S, gang, run_ranks
 
 EXACT = 1e-12  # float64
@@ -119,20 +119,6 @@ def test_a_pipeline_equals_one_process(size: int, arguments: list[str]) -> None:
     torch.testing.assert_close(outputs, model(pipelined.batch(99, rows=11)[0]).detach(), rtol=0, atol=1e-6)
     assert all({**each, "layers": 0} == {**found[0], "layers": 0} for each in found)
     assert sum(each["layers"] for each in found) == len(model)
-
-
-def test_a_built_in_network_of_three_ranks_equals_one_process(tmp_path: Path) -> None:
-    """Also with batches of 100 rows, which three ranks cannot divide evenly, and a smaller last batch."""
-    found = printed("built_in_network.py", 3, tmp_path, "sync")
-    alone = built_in_network.curve(built_in_network.learner(tmp_path / "alone"))
-    for rank in found:
-        assert rank == [pytest.approx(epoch, abs=1e-4) for epoch in alone]
-
-
-def test_all_ranks_have_the_built_in_network_that_spares_trained(tmp_path: Path) -> None:
-    first, *others = printed("built_in_network.py", 3, tmp_path, "spares")
-    assert all(each == first for each in others)
-    assert first[-1]["val_loss"] < first[0]["val_loss"]
 
 
 def test_a_process_without_ranks_is_a_group_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
