@@ -1,6 +1,7 @@
-"""The tables of the documentation that are lists of the product; `python -m tests.documentation_tables` writes them.
+"""The tables of the documentation that are lists of the product; pytest, and a process of its own that writes them.
 
-Markers in a page enclose each. `tests/unit/repository/test_documentation_tables.py` compares them with the product.
+This is `python -m tests.documentation_tables`. Markers in a page enclose each.
+`tests/unit/repository/test_documentation_tables.py` compares them with the product.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The tables of search methods in the documentation, from the registry and the builders of samplers."""
+"""The tables of search methods in the documentation, from the registry and the builders of samplers; pytest."""
 
 from __future__ import annotations
 

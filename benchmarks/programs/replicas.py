@@ -1,8 +1,9 @@
 """Replicas of a small network on the digits, with devices of a given speed: STEPS STEP_S SLOW_TIMES.
 
 Prints for each mode, and without and with a slow replica, the updates per second and the accuracy afterwards. A step
-computes the real gradient, then sleeps until its time is over: each replica has a device of its own, however few cores
-the machine has.
+computes the loss, sleeps until its time is over, and then computes the real gradient: each replica has a device of its
+own, however few cores the machine has. In asynchronous training, the gradients of the slow replica exceed the bound of
+staleness and are dropped.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ TRAIN_ROWS = 1400
 
 @dataclass(frozen=True)
 class Speed:
-    """The updates, and the seconds of a step on this replica's device."""
+    """The updates, and the seconds of a step on this replica's device, without the backward pass."""
 
     steps: int
     step_s: float

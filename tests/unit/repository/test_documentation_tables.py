@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from podium.sweep.spec.json_schema import sweep_schema
-from podium.sweep.spec.search_methods import METHODS
 from podium.sweep.spec.sweep_spec import parse_spec
 from podium.sweep.specfile.document import read_document
 from podium.sweep.specfile.wandb_file import convert
 from tests.documentation_tables import PAGES, page_with_tables, path_of
-from tests.method_tables import method_table, property_table, warm_start_table
 from tests.sweep_file_tables import BLOCKS
 
 
@@ -22,12 +19,6 @@ from tests.sweep_file_tables import BLOCKS
 def test_tables_match_the_product(page: str) -> None:
     written = path_of(page).read_text()
     assert written == page_with_tables(page), "write the tables again: python -m tests.documentation_tables"
-
-
-@pytest.mark.parametrize("table", [method_table, property_table, warm_start_table])
-def test_each_method_is_in_each_table_of_methods(table: Callable[[], str]) -> None:
-    firsts = [line.split("|")[1] for line in table().splitlines()]
-    assert {name for first in firsts for name in re.findall(r"`(\w+)`", first)} >= METHODS.keys()
 
 
 def test_every_block_has_a_table() -> None:
