@@ -1,4 +1,4 @@
-"""Runs a program as the ranks of one gang, with the environment of `torchrun`, and ends every process."""
+"""Runs a program as several ranks, with the environment of `torchrun`, and ends every process."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from tests.repository import ROOT
 
 PROGRAMS = ROOT / "tests" / "integration" / "rank_programs"
 TIMEOUT_S = 150.0
+WITHOUT_GPUS = {"CUDA_VISIBLE_DEVICES": ""}  # the networks of the programs are on the CPU
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class RankResult:
     errors: str
 
 
-class Gang:
+class RunningRanks:
     """The running ranks of a program."""
 
     def __init__(self, ranks: Mapping[int, subprocess.Popen[str]]) -> None:
@@ -49,9 +50,9 @@ class Gang:
 
 
 @contextlib.contextmanager
-def gang(
+def running_ranks(
     command: Sequence[str | Path], size: int, *, missing: Sequence[int] = (), served: bool = True
-) -> Iterator[Gang]:
+) -> Iterator[RunningRanks]:
     """Start the ranks of a command, but the missing ones; ends them after the block.
 
     `served`: this process has the store, as `torchrun` does. Otherwise rank 0 has it, at a port that was free before.
@@ -63,7 +64,7 @@ def gang(
         variables["TORCHELASTIC_USE_AGENT_STORE"] = "True"
     ranks = {rank: _start(command, rank, variables) for rank in range(size) if rank not in missing}
     try:
-        yield Gang(ranks)
+        yield RunningRanks(ranks)
     finally:
         for process in ranks.values():
             with contextlib.suppress(ProcessLookupError):
@@ -73,14 +74,14 @@ def gang(
 
 def run_ranks(command: Sequence[str | Path], size: int, *, timeout_s: float = TIMEOUT_S) -> list[RankResult]:
     """Run the ranks of a command, of which all must succeed."""
-    with gang(command, size) as running:
+    with running_ranks(command, size) as running:
         results = running.results(timeout_s)
     assert [each.status for each in results] == [0] * size, "\n".join(each.errors[-3000:] for each in results)
     return results
 
 
 def _start(command: Sequence[str | Path], rank: int, variables: Mapping[str, str]) -> subprocess.Popen[str]:
-    own = {"RANK": str(rank), "LOCAL_RANK": str(rank), "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    own = {"RANK": str(rank), "LOCAL_RANK": str(rank), "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), **WITHOUT_GPUS}
     return subprocess.Popen(
         [sys.executable, *map(str, command)],
         env={**os.environ, **variables, **own},

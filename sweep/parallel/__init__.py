@@ -8,7 +8,7 @@ Modules:
     parameter_server      Serves a shard of the parameters to all replicas, with a thread for each of them
     parameter_shards      The parameters of an optimizer as flat tensors, divided over servers
     pipeline              Model parallel training: the layers of a network over several ranks, by torch's pipelining
-    process_group         Joins the ranks of a gang by torch's process group
+    process_group         Joins the ranks of a program by torch's process group
     rank_environment      The variables by which `torchrun`, or another launcher, tells a process its rank
     served_replica        A replica whose parameters are on parameter servers, and its training steps
     server_links          How a replica reaches a parameter server: in its own process, or in another rank

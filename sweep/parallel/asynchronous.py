@@ -26,12 +26,13 @@ class Asynchronous(ServedReplica):
     Args:
         group: The ranks, from `parallel.join`.
         model: The network, on `group.device`. All replicas start with the parameters of rank 0.
-        optimizer: Any optimizer of the model's parameters whose `step` needs no closure.
+        optimizer: An optimizer of the model's parameters whose `step` needs no closure, and which keeps parameters and
+            their state in `param_groups` and `state` only. Hooks of `step` run at each update, on a copy of it.
         servers: The number of ranks that serve parameters. Several share the traffic of a large network.
         max_staleness: The bound; None for none.
         stale: Gradients above the bound are dropped, or scaled by (max_staleness + 1) / (staleness + 1).
         warm_up_steps: The number of updates for which rank 0 trains alone.
-        compression: `torch.bfloat16` halves the bytes of the gradients.
+        compression: `torch.bfloat16` sends the gradients in 16 bits.
 
     Attributes:
         model: The network to compute the loss with.

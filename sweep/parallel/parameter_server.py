@@ -1,7 +1,7 @@
 """Serves a shard of the parameters to all replicas, with a thread for each of them; the user's process.
 
-A thread for each replica receives while the replica of the same process computes: nobody waits for a slow replica but
-its own thread.
+A thread for each replica receives while the replica of the same process computes. Only the thread of a slow replica
+waits for it.
 """
 
 from __future__ import annotations
@@ -23,11 +23,19 @@ FAILED_S = 5.0  # how long a failed server waits until it could tell every repli
 class ParameterServer:
     """The server of one shard, in the process of the replica `rank`. The other replicas reach it by messages."""
 
-    def __init__(self, shard: Shard, optimizer: torch.optim.Optimizer, rule_of: Callable[[Apply], UpdateRule]) -> None:
+    def __init__(
+        self,
+        shard: Shard,
+        optimizer: torch.optim.Optimizer,
+        rule_of: Callable[[Apply], UpdateRule],
+        *,
+        timeout_s: float,
+    ) -> None:
         self.optimizer = ShardOptimizer(shard, optimizer)
         self._rule = rule_of(self._apply)
         self._values = self.optimizer.values.clone()  # what is sent; an update replaces it
         self._changed = threading.Condition()
+        self._timeout_s = timeout_s
         self._failure = ""
         self._threads: list[threading.Thread] = []
 
@@ -53,7 +61,10 @@ class ParameterServer:
             if gradient is not None:
                 outcome = self._rule.receive(rank, version, gradient.to(self._values.dtype))
                 self._changed.notify_all()
-            self._changed.wait_for(lambda: self._failure or self._rule.may_continue(rank, version))
+            if not self._changed.wait_for(
+                lambda: self._failure or self._rule.may_continue(rank, version), self._timeout_s
+            ):
+                raise RankLostError(f"rank {rank} waited {self._timeout_s:g} s for an update that needs other ranks")
             self._raise_failure()
             return Answer(self._rule.version, outcome, self._values)
 
@@ -98,18 +109,29 @@ class ParameterServer:
             while True:
                 request, version = receive_request(rank, gradient)
                 if request is Request.LEAVE:
-                    break
+                    self._end(rank)
+                    return
                 sent = gradient if request is Request.GRADIENT else None
                 send_answer(rank, self._answer(rank, version, sent))
         except (RuntimeError, ValueError):  # the second one after this process has left the group
             self.fail(
                 group.reason_of_end(rank) or f"rank {rank} ended, or cannot be reached, before the training ended"
             )
-        self.leave(rank)
+        except Exception as error:  # noqa: BLE001 - a thread that ends silently would let all replicas wait
+            self.fail(f"{type(error).__name__} in the server of rank {rank}: {error}")
+
+    def _end(self, rank: int) -> None:
+        try:
+            self.leave(rank)  # may update, if the others waited for this replica only
+        except Exception as error:  # noqa: BLE001 - see `_answer`
+            self.fail(f"{type(error).__name__} in an update: {error}")
 
     def _answer(self, rank: int, version: int, gradient: torch.Tensor | None) -> Answer:
         try:
             return self.exchange(rank, version, gradient)
+        except RankLostError as error:
+            self.fail(str(error))
+            return Answer(version, Outcome.NONE, None, self._failure)
         except Exception as error:  # noqa: BLE001 - whatever the user's optimizer raises is the failure of all
             self.fail(f"{type(error).__name__} in an update: {error}")
             return Answer(version, Outcome.NONE, None, self._failure)

@@ -100,8 +100,7 @@ class ShardOptimizer:
         self._shard = shard
         self._source = optimizer
         self._masters = [nn.Parameter(part) for part in shard.views(self.values)]
-        self._optimizer = copy.copy(optimizer)
-        self._optimizer.state = defaultdict(dict)
+        self._optimizer = _without_state(optimizer)
         master_of = {id(each): master for each, master in zip(shard.parameters, self._masters, strict=True)}
         self._optimizer.param_groups = [
             {**group, "params": [master_of[id(each)] for each in group["params"] if id(each) in master_of]}
@@ -125,6 +124,18 @@ class ShardOptimizer:
         return {
             number: dict(self._optimizer.state[master]) for number, master in pairs if self._optimizer.state[master]
         }
+
+
+def _without_state(optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
+    """A copy with the same options, attributes and hooks, but without parameters.
+
+    `copy.copy` keeps only what `Optimizer.__getstate__` returns. An own `step` is the wrapper of a scheduler, which
+    would update the original.
+    """
+    copied = object.__new__(type(optimizer))
+    own = {name: value for name, value in vars(optimizer).items() if name not in ("state", "param_groups", "step")}
+    vars(copied).update(own, state=defaultdict(dict), param_groups=[])
+    return copied
 
 
 def _copied(value: Any) -> Any:

@@ -1,9 +1,10 @@
-"""Joins the ranks of a gang by torch's process group; the user's process."""
+"""Joins the ranks of a program by torch's process group; the user's process."""
 
 from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
@@ -20,7 +21,19 @@ JOIN_S = 300.0
 OPERATION_S = 1800.0
 ENDED_S = 0.5  # how long a rank waits for the others' reasons of their end
 
-_LOST_WORDS = ("gloo/transport", "Connection closed by peer", "Connection reset by peer", "Broken pipe")
+_LOST_WORDS = (
+    "gloo/transport",
+    "Application timeout caused pair closure",
+    "Connection closed by peer",
+    "Connection closed by remote peer",
+    "Connection reset by peer",
+    "Broken pipe",
+    "ncclRemoteError",
+    "Watchdog caught collective operation timeout",
+)
+_OWN_WORDS = ("gloo/transport/tcp/device",)  # no address of this machine, which is gloo's error as well
+_STORES: dict[RankEnvironment, TCPStore] = {}  # others may read that of rank 0 after its block, and it may join again
+_JOINS: Counter[RankEnvironment] = Counter()  # how often this process has joined: each block has keys of its own
 
 
 class Group:
@@ -31,13 +44,17 @@ class Group:
         size: The number of ranks.
         local_rank: The number of this rank on its machine.
         device: The GPU of this rank, or the CPU.
+        timeout_s: How long one operation waits for another rank.
     """
 
-    def __init__(self, rank: int, size: int, local_rank: int, store: Store) -> None:
-        self.rank = rank
-        self.size = size
-        self.local_rank = local_rank
-        self.device = _device(local_rank)
+    def __init__(
+        self, environment: RankEnvironment | None, device: torch.device, store: Store, *, timeout_s: float
+    ) -> None:
+        self.rank = environment.rank if environment else 0
+        self.size = environment.size if environment else 1
+        self.local_rank = environment.local_rank if environment else 0
+        self.device = device
+        self.timeout_s = timeout_s
         self._store = store
 
     def barrier(self) -> None:
@@ -63,15 +80,14 @@ class Group:
         except RuntimeError:
             return ""
 
-    def _report_end(self, reason: str) -> None:
+    def report_end(self, error: BaseException) -> None:
+        """Store with what error this rank ends, for those that lose their connection to it."""
         with suppress(RuntimeError):
-            self._store.set(f"ended/{self.rank}", reason)
+            self._store.set(f"ended/{self.rank}", f"{type(error).__name__}: {error}"[:1000])
 
     def _loss(self, error: BaseException) -> RankLostError | None:
         """What happened to the other ranks, if the error is that of a broken connection."""
-        if not isinstance(error, dist.DistError) and not (
-            isinstance(error, RuntimeError) and any(words in str(error) for words in _LOST_WORDS)
-        ):
+        if not _is_of_connection(error):
             return None
         ended = self._ended() or "no rank reported an error before it ended; see the output of the other ranks"
         return RankLostError(f"rank {self.rank} lost another rank, or waited too long for it: {ended}")
@@ -85,6 +101,14 @@ class Group:
             return "; ".join(reason for rank in others if (reason := self.reason_of_end(rank)))
         except RuntimeError:
             return "rank 0, or the launcher with the store of the ranks, ended"
+
+
+def _is_of_connection(error: BaseException) -> bool:
+    """Other errors of torch, such as of two ranks with one GPU, are errors of this rank."""
+    if isinstance(error, dist.DistNetworkError | dist.DistStoreError):
+        return True
+    text = str(error) if isinstance(error, RuntimeError) else ""
+    return any(words in text for words in _LOST_WORDS) and not any(words in text for words in _OWN_WORDS)
 
 
 def copy_from_first(tensors: Sequence[torch.Tensor]) -> None:
@@ -106,48 +130,81 @@ def join(*, join_timeout_s: float = JOIN_S, timeout_s: float = OPERATION_S) -> I
     ordinary trial. Uses NCCL between GPUs and gloo otherwise.
 
     Args:
-        join_timeout_s: How long to wait until every rank has called `join`.
+        join_timeout_s: How long to wait until every rank has called `join`, and can be reached.
         timeout_s: How long one operation waits for another rank, and so the longest time between two steps
             of a rank, and the longest warm-up.
 
     Raises:
-        ParallelError: The environment is incomplete, or a rank did not join in time.
+        ParallelError: The environment is incomplete, a rank did not join in time, or two ranks would share a GPU.
         RankLostError: A rank ended before the block ended on all ranks, or did not answer within `timeout_s`.
     """
     if dist.is_initialized():
         raise ParallelError("torch.distributed is initialized already; use join() instead of init_process_group()")
     environment = rank_environment.read(os.environ)
-    store = _met(environment, join_timeout_s) if environment else HashStore()
-    rank, size, local_rank = (environment.rank, environment.size, environment.local_rank) if environment else (0, 1, 0)
-    group = Group(rank, size, local_rank, store)
-    backend = "cpu:gloo,cuda:nccl" if group.device.type == "cuda" and dist.is_nccl_available() else "gloo"
-    dist.init_process_group(
-        backend,
-        store=PrefixStore("group", store),
-        rank=rank,
-        world_size=size,
-        timeout=timedelta(seconds=timeout_s),
-    )
+    device = _device(environment)  # before the others know this rank: an error here is that of a rank that did not join
+    deadline = time.monotonic() + join_timeout_s
+    store = _met(environment, deadline, join_timeout_s) if environment else HashStore()
+    group = Group(environment, device, store, timeout_s=timeout_s)
+    nccl = device.type == "cuda" and dist.is_nccl_available()
     try:
+        _connect(group, "cpu:gloo,cuda:nccl" if nccl else "gloo", store, deadline)
         yield group
         # Of all collectives, the last one must be without tensors: a thread of gloo that drops a tensor while the
         # interpreter ends aborts the process.
         group.barrier()
     except BaseException as error:
-        if (lost := group._loss(error)) is not None:
+        lost = group._loss(error)
+        if lost is None and not isinstance(error, RankLostError):  # the ranks report causes, not consequences
+            group.report_end(error)
+        if nccl and dist.group.WORLD is not None:
+            with suppress(RuntimeError):
+                dist.group.WORLD.abort()  # destroying waits for operations that another rank may never complete
+        if lost is not None:
             raise lost from error
-        if not isinstance(error, RankLostError):  # the ranks report causes, not consequences
-            group._report_end(f"{type(error).__name__}: {error}"[:1000])
         raise
     finally:
-        dist.destroy_process_group()
+        if dist.is_initialized():
+            dist.destroy_process_group()
 
 
-def _met(environment: RankEnvironment, timeout_s: float) -> Store:
-    """The store of all ranks, after each has entered its number."""
-    deadline = time.monotonic() + timeout_s
+def _connect(group: Group, backend: str, store: Store, deadline: float) -> None:
+    """Open the process group, whose timeout cannot be changed later.
+
+    A group of shorter timeout before it shows that all ranks can be reached, within the time to join.
+    """
+
+    def open_group(backend: str, name: str, timeout_s: float) -> None:
+        prefixed, timeout = PrefixStore(name, store), timedelta(seconds=timeout_s)
+        dist.init_process_group(backend, store=prefixed, rank=group.rank, world_size=group.size, timeout=timeout)
+
     try:
-        store = TCPStore(
+        if group.size > 1:
+            open_group("gloo", "reached", max(deadline - time.monotonic(), 1.0))
+            dist.barrier()
+            dist.destroy_process_group()
+        open_group(backend, "group", group.timeout_s)
+    except RuntimeError as error:
+        if _is_of_connection(error):
+            raise
+        raise ParallelError(
+            f"rank {group.rank} cannot connect to the other ranks: {type(error).__name__}: "
+            f"{' '.join(str(error).split())[:500]}"
+        ) from error
+
+
+def _met(environment: RankEnvironment, deadline: float, timeout_s: float) -> Store:
+    """The store of all ranks, after each has entered its number."""
+    if environment not in _STORES:
+        _STORES[environment] = _store(environment, timeout_s)
+    _JOINS[environment] += 1
+    shared = PrefixStore(f"podium/{environment.restarts}/{_JOINS[environment]}", _STORES[environment])
+    _wait_for_ranks(shared, environment, deadline, timeout_s)
+    return shared
+
+
+def _store(environment: RankEnvironment, timeout_s: float) -> TCPStore:
+    try:
+        return TCPStore(
             environment.address,
             environment.port,
             environment.size,
@@ -162,9 +219,6 @@ def _met(environment: RankEnvironment, timeout_s: float) -> Store:
             f"rank {environment.rank} cannot {act} at {environment.place} within {timeout_s:g} s, by MASTER_ADDR and "
             f"MASTER_PORT: {' '.join(str(error).split())[:200]}"
         ) from error
-    shared = PrefixStore(f"podium/{environment.restarts}", store)
-    _wait_for_ranks(shared, environment, deadline, timeout_s)
-    return shared
 
 
 def _wait_for_ranks(store: Store, environment: RankEnvironment, deadline: float, timeout_s: float) -> None:
@@ -185,13 +239,12 @@ def _wait_for_ranks(store: Store, environment: RankEnvironment, deadline: float,
         raise RankLostError(f"the store of the ranks at {environment.place} ended before all ranks joined") from error
 
 
-def _device(local_rank: int) -> torch.device:
+def _device(environment: RankEnvironment | None) -> torch.device:
     """One GPU for each rank of a machine. A launcher may also show each rank only its own."""
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if count == 0:
         return torch.device("cpu")
-    if count > 1 and local_rank >= count:
-        raise ParallelError(f"rank {local_rank} of this machine has no GPU: the machine shows {count}")
-    device = torch.device("cuda", local_rank if count > 1 else 0)
+    number = rank_environment.gpu_number(environment, count, os.environ.get("CUDA_VISIBLE_DEVICES"))
+    device = torch.device("cuda", number)
     torch.cuda.set_device(device)
     return device

@@ -12,9 +12,10 @@ VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 
 @dataclass(frozen=True, slots=True)
 class RankEnvironment:
-    """One rank of a gang: its number, the number of ranks, its number on this machine, and where they meet.
+    """One rank of a program: its number, the number of ranks, its number on this machine, and where they meet.
 
-    `store_is_served`: the launcher runs the store at the address. Otherwise rank 0 does.
+    `store_is_served`: the launcher runs the store at the address. Otherwise rank 0 does. `local_size`: the number of
+    ranks on this machine; None if the launcher does not say.
     """
 
     rank: int
@@ -24,6 +25,7 @@ class RankEnvironment:
     port: int
     store_is_served: bool = False
     restarts: int = 0
+    local_size: int | None = None
 
     @property
     def place(self) -> str:
@@ -45,8 +47,30 @@ def read(environ: Mapping[str, str]) -> RankEnvironment | None:
     if not 0 <= rank < size:
         raise ParallelError(f"RANK is {rank} and WORLD_SIZE is {size}; ranks are 0 to WORLD_SIZE - 1")
     served = environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
-    restarts = _number(environ, "TORCHELASTIC_RESTART_COUNT") if "TORCHELASTIC_RESTART_COUNT" in environ else 0
-    return RankEnvironment(rank, size, local_rank, environ["MASTER_ADDR"], port, served, restarts)
+    restarts = _optional_number(environ, "TORCHELASTIC_RESTART_COUNT") or 0
+    local_size = _optional_number(environ, "LOCAL_WORLD_SIZE")
+    return RankEnvironment(rank, size, local_rank, environ["MASTER_ADDR"], port, served, restarts, local_size)
+
+
+def gpu_number(environment: RankEnvironment | None, count: int, visible: str | None) -> int:
+    """Which of the `count` GPUs that this process sees is its own. Raises `ParallelError` if two ranks would share one.
+
+    `visible`: `CUDA_VISIBLE_DEVICES`, by which a launcher may show each rank one GPU of its own.
+    """
+    shows_own = count == 1 and visible is not None and "," not in visible
+    if environment is None or shows_own:
+        return 0
+    ranks = max(environment.local_rank + 1, environment.local_size or 0)
+    if ranks > count:
+        raise ParallelError(
+            f"this machine has {ranks} or more ranks, but rank {environment.rank} sees {count} GPUs; start at most "
+            f"{count} ranks here, or hide the GPUs with CUDA_VISIBLE_DEVICES=''"
+        )
+    return environment.local_rank
+
+
+def _optional_number(environ: Mapping[str, str], name: str) -> int | None:
+    return _number(environ, name) if name in environ else None
 
 
 def _number(environ: Mapping[str, str], name: str) -> int:

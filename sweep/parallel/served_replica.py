@@ -73,11 +73,15 @@ class ServedReplica:
         if not self._open:
             return
         self._open = False
-        for link in self._links:
-            link.leave()
-        if self._server is not None:
-            self._server.wait()
-        self._copy_final_values()
+        try:
+            for link in self._links:
+                link.leave()
+            if self._server is not None:
+                self._server.wait()
+            self._copy_final_values()
+        except BaseException as error:
+            self._abandon(error)
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -89,7 +93,12 @@ class ServedReplica:
             self.close()
             return
         self._open = False
+        self._abandon(error)
+
+    def _abandon(self, error: BaseException) -> None:
+        """Tell the other ranks: those that wait for an answer by the server, the others by the store."""
         if self._server is not None:
+            self._group.report_end(error)
             self._server.abandon(f"rank {self._group.rank} ended with {type(error).__name__}: {error}"[:500])
 
     def _connect(self, shards: Sequence[parameter_shards.Shard], rule_of: RuleOf) -> list[ServerLink]:
@@ -98,13 +107,13 @@ class ServedReplica:
             if server_rank != self._group.rank:
                 links.append(RemoteLink(server_rank, shard))
                 continue
-            self._server = ParameterServer(shard, self._optimizer, rule_of)
+            self._server = ParameterServer(shard, self._optimizer, rule_of, timeout_s=self._group.timeout_s)
             self._server.start(self._group, self._wire_dtype)
             links.append(LocalLink(self._server, shard, self._group.rank))
         return links
 
     def _exchange(self, gradients: Sequence[torch.Tensor | None], versions: Sequence[int]) -> list[Outcome]:
-        """Send to all servers first; the one in this process may wait, and answers last of the sends."""
+        """Send to all servers, then receive from each; the local exchange starts after all sends."""
         for link, gradient, version in zip(self._links, gradients, versions, strict=True):
             link.send(version, gradient)
         answers = [link.receive() for link in self._links]

@@ -25,9 +25,10 @@ class SynchronousWithSpares(ServedReplica):
     Args:
         group: The ranks, from `parallel.join`.
         model: The network, on `group.device`. All replicas start with the parameters of rank 0.
-        optimizer: Any optimizer of the model's parameters whose `step` needs no closure.
+        optimizer: An optimizer of the model's parameters whose `step` needs no closure, and which keeps parameters and
+            their state in `param_groups` and `state` only. Hooks of `step` run at each update, on a copy of it.
         spares: The number of gradients of each step that are not waited for, less than the number of replicas.
-        compression: `torch.bfloat16` halves the bytes of the gradients.
+        compression: `torch.bfloat16` sends the gradients in 16 bits.
 
     Attributes:
         model: The network to compute the loss with.

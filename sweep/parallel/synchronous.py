@@ -25,7 +25,7 @@ class Synchronous:
         group: The ranks, from `parallel.join`.
         model: The network, on `group.device`. All replicas start with the parameters of rank 0.
         optimizer: Any optimizer of the model's parameters.
-        compression: `torch.bfloat16` halves the bytes of the gradients.
+        compression: `torch.bfloat16` sends the gradients in 16 bits.
 
     Attributes:
         model: The network to compute the loss with, a `DistributedDataParallel`.
@@ -41,14 +41,13 @@ class Synchronous:
         compression: torch.dtype | None = None,
     ) -> None:
         gradient_compression.check(compression, model)
-        devices = [group.device] if group.device.type == "cuda" else None
-        self.model = DistributedDataParallel(model, device_ids=devices)
+        self.model = DistributedDataParallel(model)
         if compression is not None:
             self.model.register_comm_hook(None, gradient_compression.bfloat16_hook)
         self.global_step = 0
         self._optimizer = optimizer
-        self._forwards = 0
-        self.model.register_forward_pre_hook(self._count_forward)
+        self._forwards = _ForwardCount()
+        self.model.register_forward_pre_hook(self._forwards)
 
     def step(self, compute_loss: Callable[[], torch.Tensor]) -> torch.Tensor:
         """Update the parameters by the gradient of the loss that `compute_loss` returns for this replica's batch.
@@ -56,9 +55,9 @@ class Synchronous:
         Returns this loss, detached.
         """
         self._optimizer.zero_grad(set_to_none=True)
-        before = self._forwards
+        before = self._forwards.count
         loss = compute_loss()
-        if self._forwards == before:
+        if self._forwards.count == before:
             raise ParallelError("the loss was computed without `trainer.model`; its gradients would stay on this rank")
         torch.autograd.backward(loss)
         self._optimizer.step()
@@ -75,5 +74,12 @@ class Synchronous:
         if error is None:
             copy_from_first(list(self.model.buffers()))
 
-    def _count_forward(self, module: nn.Module, inputs: Any) -> None:
-        self._forwards += 1
+
+class _ForwardCount:
+    """A hook that does not refer to the trainer, so that the network is freed with the last reference to it."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, module: nn.Module, inputs: Any) -> None:
+        self.count += 1

@@ -63,7 +63,8 @@ class FirstGradients:
     def check(replicas: int, spares: int) -> None:
         """Raise `ParallelError` unless at least one gradient of a step counts."""
         if not 0 <= spares < replicas:
-            raise ParallelError(f"spares is {spares}; it must be 0 to {replicas - 1}, as there are {replicas} replicas")
+            having = f"{replicas} replica{'s' if replicas > 1 else ''}"
+            raise ParallelError(f"spares is {spares}; it must be 0 to {replicas - 1} with {having}")
 
     def receive(self, rank: int, version: int, gradient: torch.Tensor) -> Outcome:
         """Count it if it is one of the first of the current version."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from torch import nn
 
 from podium import parallel
 from tests.integration.rank_programs import data_parallel, late_replica, pipelined
-from tests.ranks import PROGRAMS, TIMEOUT_S, gang, run_ranks
+from tests.ranks import PROGRAMS, TIMEOUT_S, WITHOUT_GPUS, run_ranks, running_ranks
 
 EXACT = 1e-12  # float64
 
@@ -71,7 +73,8 @@ def test_compressed_gradients_have_the_precision_of_bfloat16(options: list[str])
 @pytest.mark.parametrize("options", [["sync"], ["spares", "spares=1"]], ids=" ".join)
 def test_statistics_of_batch_normalization_are_those_of_rank_0(options: list[str]) -> None:
     first, second = printed("data_parallel.py", 2, *options, "normalized")
-    assert first["buffers"] == second["buffers"] != []
+    assert first["own buffers"] != second["own buffers"]
+    assert first["own buffers"] == first["buffers"] == second["buffers"]
     assert first["final"] == second["final"]
 
 
@@ -127,7 +130,7 @@ def test_a_process_without_ranks_is_a_group_of_one(monkeypatch: pytest.MonkeyPat
     model = data_parallel.network()
     with parallel.join() as group:
         assert (group.rank, group.size, group.mean(3.5)) == (0, 1, 3.5)
-        with pytest.raises(parallel.ParallelError, match="spares is 1; it must be 0 to 0, as there are 1 replicas"):
+        with pytest.raises(parallel.ParallelError, match=r"spares is 1; it must be 0 to 0 with 1 replica$"):
             parallel.SynchronousWithSpares(group, model, data_parallel.optimizer_of(model), spares=1)
         with pytest.raises(parallel.ParallelError, match="servers is 2; it must be 1 to 1"):
             parallel.Asynchronous(group, model, data_parallel.optimizer_of(model), servers=2)
@@ -139,12 +142,43 @@ def test_a_process_without_ranks_is_a_group_of_one(monkeypatch: pytest.MonkeyPat
     assert data_parallel.flat(model) == pytest.approx(one_process(joined_batches(1))[0][-1], abs=EXACT)
 
 
+def trained_replica(group: parallel.Group, options: dict[str, Any]) -> weakref.ref[nn.Module]:
+    model = data_parallel.network()
+    inputs, targets = data_parallel.batch(0, 0)
+    with parallel.Synchronous(group, model, data_parallel.optimizer_of(model), **options) as trainer:
+        trainer.step(lambda: nn.functional.cross_entropy(trainer.model(inputs), targets))
+    return weakref.ref(trainer.model)
+
+
+@pytest.mark.parametrize("options", [{}, {"compression": torch.bfloat16}], ids=["float32", "bfloat16"])
+def test_the_network_of_a_synchronous_trainer_is_freed_with_it(
+    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("RANK", "WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    gc.disable()
+    try:
+        with parallel.join() as group:
+            assert trained_replica(group, options)() is None
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("served", [True, False], ids=["store of the launcher", "store of rank 0"])
+def test_ranks_join_again(served: bool) -> None:
+    with running_ranks([PROGRAMS / "joining.py", "100", "3"], 2, served=served) as running:
+        results = running.results()
+    for rank, each in enumerate(results):
+        assert each.status == 0, each.errors
+        assert each.output == f"{rank} 2 0.5 cpu\n" * 3
+
+
 def test_ranks_of_torchrun_join() -> None:
     command = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", PROGRAMS / "joining.py", "60"]
     process = subprocess.Popen(
         [sys.executable, *map(str, command)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        env={**os.environ, "OMP_NUM_THREADS": "1", **WITHOUT_GPUS},
     )  # fmt: skip
     try:
         output, errors = process.communicate(timeout=TIMEOUT_S)
@@ -156,15 +190,25 @@ def test_ranks_of_torchrun_join() -> None:
 
 @pytest.mark.parametrize("served", [True, False], ids=["store of the launcher", "store of rank 0"])
 def test_a_rank_that_never_joins_is_named(served: bool) -> None:
-    with gang([PROGRAMS / "joining.py", "20"], 3, missing=[1], served=served) as running:
+    with running_ranks([PROGRAMS / "joining.py", "20"], 3, missing=[1], served=served) as running:
         results = running.results()
     assert [each.status for each in results] == [1, 1]
     assert "rank 1 of 3 did not join at 127.0.0.1:" in results[0].errors
     assert "within 20 s; see the output of the missing ranks" in results[0].errors
 
 
+def test_a_rank_that_joins_but_cannot_connect_ends_the_others_within_the_time_to_join() -> None:
+    with running_ranks([PROGRAMS / "joining.py", "30", "1", "absent0"], 3) as running:
+        results = running.results()
+    assert [each.status for each in results] == [1, 1, 1]
+    assert "ParallelError: rank 1 cannot connect to the other ranks: RuntimeError: " in results[1].errors
+    for result in (results[0], results[2]):
+        assert "RankLostError: rank" in result.errors
+        assert "rank 1 ended with ParallelError: rank 1 cannot connect to the other ranks" in result.errors
+
+
 def test_without_rank_0_the_address_is_named() -> None:
-    with gang([PROGRAMS / "joining.py", "3"], 2, missing=[0], served=False) as running:
+    with running_ranks([PROGRAMS / "joining.py", "3"], 2, missing=[0], served=False) as running:
         (result,) = running.results()
     assert result.status == 1
     assert "ParallelError: rank 1 cannot reach rank 0 at 127.0.0.1:" in result.errors
@@ -172,7 +216,7 @@ def test_without_rank_0_the_address_is_named() -> None:
 
 @pytest.mark.parametrize("mode", ["sync", "spares", "async"])
 def test_a_killed_rank_ends_the_others_with_an_error(mode: str) -> None:
-    with gang([PROGRAMS / "ending_ranks.py", mode, "killed"], 3) as running:
+    with running_ranks([PROGRAMS / "ending_ranks.py", mode, "killed"], 3) as running:
         results = running.results()
     assert results[1].status == -signal.SIGKILL
     for result in (results[0], results[2]):
@@ -182,8 +226,29 @@ def test_a_killed_rank_ends_the_others_with_an_error(mode: str) -> None:
         assert all("rank 1 ended, or cannot be reached" in each.errors for each in (results[0], results[2]))
 
 
-def test_the_error_of_a_rank_is_in_the_error_of_the_others() -> None:
-    with gang([PROGRAMS / "ending_ranks.py", "spares", "raises"], 2) as running:
+@pytest.mark.parametrize("how", ["killed while rank 2 computes", "killed while the others close"])
+def test_a_killed_rank_is_named_by_ranks_that_do_not_wait_for_an_answer(how: str, tmp_path: Path) -> None:
+    with running_ranks([PROGRAMS / "ending_ranks.py", "spares", how, tmp_path], 3) as running:
+        results = running.results()
+    assert results[1].status == -signal.SIGKILL
+    for result in (results[0], results[2]):
+        assert "RankLostError: rank" in result.errors
+        assert "rank 1 ended, or cannot be reached" in result.errors
+
+
+@pytest.mark.parametrize("mode", ["sync", "spares"])
+def test_the_error_of_a_rank_is_in_the_error_of_the_others(mode: str) -> None:
+    with running_ranks([PROGRAMS / "ending_ranks.py", mode, "raises"], 2) as running:
         results = running.results()
     assert all(each.status != 0 for each in results)
-    assert "RankLostError: rank 1 ended with ZeroDivisionError: a bug of rank 1" in results[0].errors
+    assert "RankLostError: rank" in results[0].errors
+    assert "rank 1 ended with ZeroDivisionError: a bug of rank 1" in results[0].errors
+
+
+def test_an_error_of_an_update_when_a_replica_leaves_ends_all(tmp_path: Path) -> None:
+    """The optimizer of rank 0 raises in a thread, while rank 0 waits for this update."""
+    with running_ranks([PROGRAMS / "failing_update.py", tmp_path], 2) as running:
+        results = running.results()
+    assert [each.status for each in results] == [1, 1]
+    assert "ZeroDivisionError in an update: a bug of the optimizer" in results[0].errors
+    assert "ZeroDivisionError" in results[1].errors

@@ -64,6 +64,7 @@ def main() -> None:
                 inputs, targets = batch(step, group.rank)
                 loss = trainer.step(lambda x=inputs, y=targets: nn.functional.cross_entropy(trainer.model(x), y))
                 curve.append(flat(model))
+            own_buffers = [each.tolist() for each in model.buffers()]
         state = [float(each["exp_avg"].sum()) for each in optimizer.state_dict()["state"].values()]
         mean = group.mean(loss)
         final = flat(model)
@@ -75,6 +76,7 @@ def main() -> None:
                 "curve": curve,
                 "final": final,
                 "loss": mean,
+                "own buffers": own_buffers,
                 "state": state,
                 "step": trainer.global_step,
             }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from pathlib import Path
 
 import torch
@@ -12,9 +11,9 @@ from torch import nn
 
 from podium import parallel
 from tests.integration.rank_programs.data_parallel import batch, flat, network, optimizer_of
+from tests.integration.rank_programs.files import wait_for
 
 STEPS = 3
-WAIT_S = 60.0
 
 
 def main() -> None:
@@ -28,9 +27,8 @@ def main() -> None:
 
         def loss() -> torch.Tensor:
             found = nn.functional.cross_entropy(model(inputs), targets)
-            until = time.monotonic() + WAIT_S
-            while is_last and not done.exists() and time.monotonic() < until:
-                time.sleep(0.01)
+            if is_last:
+                wait_for(done)
             return found
 
         with parallel.SynchronousWithSpares(group, model, optimizer_of(model), spares=1) as trainer:

@@ -66,6 +66,45 @@ def test_shards_are_updated_as_by_one_optimizer(optimizer_of: OptimizerOf, serve
         torch.testing.assert_close(state[number], expected, rtol=0, atol=1e-15)
 
 
+class Scaled(torch.optim.SGD):
+    """An optimizer with an attribute, which SGD does not know."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__(model.parameters(), lr=0.1)
+        self.scale = 0.5
+
+    def step(self, closure: Any = None) -> Any:
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                parameter.grad.mul_(self.scale)
+        return super().step(closure)
+
+
+def clip(optimizer: torch.optim.Optimizer, arguments: Any, options: Any) -> None:
+    """A hook before each step."""
+    nn.utils.clip_grad_value_([each for group in optimizer.param_groups for each in group["params"]], 1e-3)
+
+
+def test_attributes_hooks_and_a_scheduler_of_the_optimizer_are_kept() -> None:
+    alone, divided = network(), network()
+    optimizer, source = Scaled(alone), Scaled(divided)
+    for each in (optimizer, source):
+        each.register_step_pre_hook(clip)
+        torch.optim.lr_scheduler.StepLR(each, 1)
+    (shard,) = parameter_shards.divide(divided, source, 1)
+    server = ShardOptimizer(shard, source)
+    for model in (alone, divided):
+        backward(model, seed=3)
+    optimizer.step()
+    server.apply(shard.gradient(torch.float64))
+    shard.load(server.values)
+    for one, other in zip(alone.parameters(), divided.parameters(), strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-15)
+    assert not any(
+        torch.equal(one, other) for one, other in zip(alone.parameters(), network().parameters(), strict=True)
+    )
+
+
 def test_shards_have_about_the_same_size() -> None:
     model = network()
     sizes = [shard.size for shard in parameter_shards.divide(model, momentum(model), 2)]

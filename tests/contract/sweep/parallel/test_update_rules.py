@@ -54,7 +54,7 @@ def test_the_others_do_not_wait_for_replicas_that_have_left() -> None:
 
 @pytest.mark.parametrize("spares", [-1, 3, 4])
 def test_spares_without_a_counted_replica_are_refused(spares: int) -> None:
-    with pytest.raises(ParallelError, match=f"spares is {spares}; it must be 0 to 2, as there are 3 replicas"):
+    with pytest.raises(ParallelError, match=rf"spares is {spares}; it must be 0 to 2 with 3 replicas$"):
         FirstGradients(lambda gradient: None, replicas=3, spares=spares)
 
 
