@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from types import ModuleType
 from typing import Any
 
 import yaml
 
-from tests.repository import ROOT
+from tests.repository import ROOT, loaded
 
-
-def _loaded() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("check_deploy", ROOT / ".ci" / "check_deploy.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
-check_deploy = _loaded()
+check_deploy = loaded(ROOT / ".ci" / "check_deploy.py")
 RenderError = check_deploy.helm_python.HelmRenderError
 VALUES = ("", *sorted(path.name for path in (check_deploy.CHART / "ci").glob("*.yaml")))  # "": the default ones
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import subprocess
 import sys
@@ -12,7 +11,7 @@ import torch
 from torch import nn
 
 from tests.ranks import run_ranks
-from tests.repository import ROOT
+from tests.repository import ROOT, loaded
 
 EXAMPLES = ROOT / "examples" / "parallel"
 LEARNED = 0.7  # accuracy; guessing has 0.1
@@ -45,10 +44,7 @@ def test_towers_learn_the_digits() -> None:
 
 def test_towers_equal_one_device() -> None:
     """Also if the rows cannot be divided evenly."""
-    spec = importlib.util.spec_from_file_location("towers", EXAMPLES / "towers.py")
-    assert spec is not None and spec.loader is not None
-    example = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(example)
+    example = loaded(EXAMPLES / "towers.py")
     torch.manual_seed(2)
     alone, model = (nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 3)).double() for _ in range(2))
     model.load_state_dict(alone.state_dict())

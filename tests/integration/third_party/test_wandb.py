@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 import pytest
 
 from tests.program_sweeps import PROGRAMS, run_program_file, values
+from tests.repository import loaded
 from tests.running_service import RunningService
 
 FOLDER = PROGRAMS / "wandb_script"
 
 
-def _net() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("wandb_script_net", FOLDER / "net.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_script_uses_sampled_values_and_logged_metrics_are_recorded(service: RunningService) -> None:
-    accuracy_after: Callable[[int, float, int], float] = _net().accuracy_after
+    accuracy_after: Callable[[int, float, int], float] = loaded(FOLDER / "net.py").accuracy_after
     trials = run_program_file(service, FOLDER / "sweep.yaml")
     assert len(trials) == 3
     for trial in trials:

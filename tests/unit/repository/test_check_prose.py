@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-from tests.repository import ROOT
+from tests.repository import ROOT, loaded
 
-
-def _loaded() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("check_prose", ROOT / ".ci" / "check_prose.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
-check_prose = _loaded()
+check_prose = loaded(ROOT / ".ci" / "check_prose.py")
 RULES = check_prose.Rules(
     words=(check_prose.Word.of("thrice", "three times"), check_prose.Word.of("round numbers?", "integer")),
     paths=(),

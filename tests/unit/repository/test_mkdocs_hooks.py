@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import logging
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import pytest
 
-from tests.repository import ROOT
+from tests.repository import ROOT, loaded
 
-
-def _loaded() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("mkdocs_hooks", ROOT / ".ci" / "mkdocs_hooks.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-mkdocs_hooks = _loaded()
+mkdocs_hooks = loaded(ROOT / ".ci" / "mkdocs_hooks.py")
 
 
 def _rendered(markdown: str, uri: str) -> str:

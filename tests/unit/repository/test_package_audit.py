@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 from typing import Any
 
 import pytest
 
-from tests.repository import ROOT
+from tests.repository import ROOT, loaded
 
 PATH = ROOT / ".ci" / "audit.py"
 CLEAN = {"name": "ray", "version": "2.60.0", "vulns": []}
@@ -22,12 +21,7 @@ VULNERABLE = {
 @pytest.fixture
 def audit() -> Any:
     """The script as a module."""
-    specification = importlib.util.spec_from_file_location("audit", PATH)
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
+    return loaded(PATH)
 
 
 def test_vulnerability_is_named_with_its_fix_and_fails(audit: Any) -> None:
