@@ -197,6 +197,7 @@ def test_a_rank_that_never_joins_is_named(served: bool) -> None:
     assert "within 20 s; see the output of the missing ranks" in results[0].errors
 
 
+@pytest.mark.slow
 def test_a_rank_that_joins_but_cannot_connect_ends_the_others_within_the_time_to_join() -> None:
     with running_ranks([PROGRAMS / "joining.py", "30", "1", "absent0"], 3) as running:
         results = running.results()
