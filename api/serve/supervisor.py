@@ -165,7 +165,8 @@ class Supervisor:
             self._log(f"podium serve has {threads} threads, so each component starts in a new interpreter")
 
     def _on_stop(self, number: int, _: object) -> None:
-        self.restarting = number == signal.SIGHUP and bool(self._settings.cluster)
+        if not self._stopping:  # the first signal decides: components may have been stopped for it
+            self.restarting = number == signal.SIGHUP and bool(self._settings.cluster)
         self._stopping = True
 
     def _step(self, wake_read: int) -> None:

@@ -36,6 +36,23 @@ Supervisor(
     tick_s=0.1,
 ).run()
 """
+STOP_TWICE = """
+import os, signal, sys
+from pathlib import Path
+from podium.api.serve.supervisor import MODULES, Supervisor
+from podium.sweep.runtime.service_settings import ServiceSettings
+
+def stop(is_stopping):
+    for name in sys.argv[2:]:
+        os.kill(os.getpid(), signal.Signals[name])
+    assert is_stopping()
+
+supervisor = Supervisor(
+    ServiceSettings.load(Path(sys.argv[1])), print, modules=dict.fromkeys(MODULES, "tests.heartbeat_component")
+)
+supervisor.run(stop)
+print("restarting:", supervisor.restarting)
+"""
 
 
 @pytest.fixture
@@ -130,3 +147,18 @@ def test_unwritable_file_is_reported_once(tmp_path: Path, data: DataDirectory) -
     data.service_file.rmdir()
     supervisor.publish()
     assert _part(data)["state"] == "waiting"
+
+
+@pytest.mark.parametrize(("signals", "restarting"), [(("SIGHUP", "SIGTERM"), True), (("SIGTERM", "SIGHUP"), False)])
+def test_first_signal_decides_whether_trials_on_nodes_continue(
+    tmp_path: Path, data: DataDirectory, signals: tuple[str, str], restarting: bool
+) -> None:
+    runtime = RuntimeDirectory(tmp_path / "run")
+    runtime.prepare()
+    settings = ServiceSettings(str(data.root), str(runtime.root), cluster="127.0.0.1")
+    said = subprocess.run(
+        [sys.executable, "-c", STOP_TWICE, str(settings.save()), *signals],
+        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True, timeout=60,
+        check=True,
+    ).stdout  # fmt: skip
+    assert f"restarting: {restarting}" in said
