@@ -31,7 +31,7 @@ class NodeSettings:
     certificate: str = ""  # of that port (PEM)
     artifact_url: str = ""  # object store for the files of attempts; "": the head
     artifact_credentials: str = ""  # file with its credentials; "": in the environment
-    member_ports: tuple[int, int] = MEMBER_PORTS  # first and last
+    member_ports: tuple[int, int] | None = MEMBER_PORTS  # first and last; None: no members of ensembles on this node
 
     @property
     def data(self) -> DataDirectory:
@@ -51,4 +51,5 @@ class NodeSettings:
     def load(cls, path: Path) -> NodeSettings:
         """The settings that `save` has written. Raises `OSError`."""
         values = json.loads(path.read_bytes())
-        return cls(**{**values, "member_ports": tuple(values["member_ports"])})
+        ports = values["member_ports"]
+        return cls(**{**values, "member_ports": ports and tuple(ports)})

@@ -13,7 +13,6 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,15 +20,15 @@ from podium.sweep.file_store.store_check import StoreCheck
 from podium.sweep.runtime.filesystem_type import refuse_network
 from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
 from podium.sweep.runtime.node_settings import LEAVE, NodeSettings
+from podium.sweep.runtime.user_environment import without_ray
 from podium.sweep.slots.ray_slot_actor import KeptNode
 from podium.sweep.values.errors import DataDirectoryError, ServiceError
 
 KEEPER_PREFIX = "node-keeper-"
 STOP_S = 10.0
+OTHER_ORDER = "its agent was started by this service with other settings, and is replaced"
 START_S = 90.0  # an earlier guardian may still be killing its processes
 CHECK_S = 0.05
-# Set by Ray in its workers for itself; a trial must not inherit them.
-_OF_RAY = ("RAY_", "PODIUM_", "CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "PYTHONBREAKPOINT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +68,21 @@ class NodeKeeper:
         self._called_s = time.monotonic()
         self._lock = threading.Lock()
         self._guardian: subprocess.Popen[bytes] | None = None
+        self._order: NodeOrder | None = None  # of what is kept
         self._kept: KeptNode | None = None
 
-    def start(self, order: NodeOrder) -> KeptNode:
-        """Start the guardian unless it runs; returns what it serves. Raises `PodiumError`."""
+    def start(self, order: NodeOrder) -> KeptNode | str:
+        """Start the guardian unless it runs; returns what it serves, or why this keeper must be replaced.
+
+        Raises `PodiumError`.
+        """
         with self._lock:
+            if self._order is not None and order != self._order:
+                return OTHER_ORDER
             self._called_s = time.monotonic()
             if self._kept is None:
                 self._kept = self._start(order)
+                self._order = order
                 threading.Thread(target=self._end_when_abandoned, args=(order.abandoned_s,), daemon=True).start()
             return self._kept
 
@@ -114,7 +120,7 @@ class NodeKeeper:
         settings = NodeSettings(
             head="", address=order.address, name=order.name, data_dir=str(data.root), runtime_dir=str(runtime.root),
             cpus=0, gpus=order.gpus, url=order.url, token=order.token, certificate=order.certificate,
-            artifact_url=order.artifact_url,
+            artifact_url=order.artifact_url, member_ports=None,
         )  # fmt: skip
         runtime.template_socket.unlink(missing_ok=True)
         log = data.logs / "node.log"
@@ -130,7 +136,10 @@ class NodeKeeper:
                 lines = log.read_text(errors="replace").strip().splitlines()
                 raise ServiceError(f"the process template did not start: {lines[-1] if lines else 'no output'}")
             time.sleep(CHECK_S)
-        return KeptNode(str(data.root), str(runtime.template_socket), str(runtime.agent_socket), order.abandoned_s)
+        return KeptNode(
+            str(data.root), str(runtime.template_socket), str(runtime.agent_socket), order.abandoned_s,
+            withhold_credentials=bool(order.artifact_url),
+        )  # fmt: skip
 
     def _end_when_abandoned(self, abandoned_s: float) -> None:
         """End this process when the scheduler has not called for long; its slots do the same."""
@@ -157,8 +166,3 @@ def claim(folder: Path) -> None:
             f"the folder {folder} on the node is owned by or accessible to other users; remove it, or start the "
             "service with another --node-data-dir"
         )
-
-
-def without_ray(variables: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a worker without what Ray has set for itself."""
-    return {name: value for name, value in variables.items() if not name.startswith(_OF_RAY)}

@@ -14,6 +14,7 @@ from podium.sweep.process_template.template_client import template_socket
 from podium.sweep.protocol.codec import DeviceView
 from podium.sweep.protocol.slot_messages import SlotDescription
 from podium.sweep.runtime.service_settings import available_cores
+from podium.sweep.runtime.user_environment import WITHHOLD_CREDENTIALS
 from podium.sweep.slots.attempt_files import AGENT_SOCKET, AgentFiles
 from podium.sweep.slots.slot import Slot
 from podium.sweep.values.device import device_name
@@ -48,6 +49,7 @@ class KeptNode:
     template_socket: str
     agent_socket: str
     abandoned_s: float  # without a call of the scheduler, after which keeper and slots end
+    withhold_credentials: bool = False  # from trials: those of the object store, in the environment of Ray on this node
 
 
 class RaySlot(Slot):
@@ -78,6 +80,8 @@ class RaySlot(Slot):
             files=AgentFiles(Path(agent)) if (agent := _agent_socket(node)) else None,
         )
         if node is not None:
+            if node.withhold_credentials:
+                os.environ[WITHHOLD_CREDENTIALS] = "1"
             threading.Thread(target=self._end_when_abandoned, args=(node.abandoned_s,), daemon=True).start()
 
     def _end_when_abandoned(self, abandoned_s: float) -> None:

@@ -28,11 +28,12 @@ SCHEDULER = "podium-schedule"  # the kernel keeps 15 characters
 CPUS = 4
 LONG_S = 180.0
 PROGRAM = """
-import pathlib, time
+import os, pathlib, time
 import torch
 
 def train(trial):
     print("works", flush=True)
+    print(*[name for name in os.environ if name.startswith("RAY_") or name == "PYTHONBREAKPOINT"], flush=True)
     for epoch in range(4):
         time.sleep(0.4)
         trial.report(1.0 / (epoch + 1), epoch)
@@ -96,8 +97,10 @@ def test_sweep_runs_on_a_node_without_podium_and_its_slots_are_released(
     assert {each.device for each in attempts} == {"worker:cpu-0", "worker:cpu-1"}
     for each in attempts:
         directory = service.folder_of(sweep_id, each)
-        assert "works" in (directory / "log").read_text()
+        log = (directory / "log").read_text()
+        assert "works" in log and "PYTHONBREAKPOINT" not in log and "RAY_" not in log
         assert (directory / "artifacts" / "note.txt").read_text() == "kept"
+    assert service.rows("SELECT name, member_port FROM nodes") == [("worker", 0)], "no member is placed there"
     service.wait_until("the slots are released", lambda: service.devices("ready") == set())
     service.wait_until("the node is idle", lambda: _actors(ray) == set())
     wait_for("nothing of Podium runs there", lambda: not _podium_processes(node))

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from podium.sweep.slots.node_keeper import NodeOrder, claim, data_folder, keeper_name, node_of_keeper, without_ray
+from podium.sweep.runtime.user_environment import WITHHOLD_CREDENTIALS, user_environment, without_ray
+from podium.sweep.slots.node_keeper import NodeOrder, claim, data_folder, keeper_name, node_of_keeper
+from podium.sweep.slots.ray_slot_actor import KeptNode, RaySlot, SlotPlace
 from podium.sweep.values.errors import DataDirectoryError
 
 ORDER = NodeOrder("podium-abc", "b", "10.0.0.7", 0, "", "https://10.0.0.5:8302", "secret", "PEM", 660.0)
@@ -51,3 +53,19 @@ def test_guardian_inherits_nothing_of_ray() -> None:
         "HOME": "/root",
         "LD_LIBRARY_PATH": "/lib",
     }
+
+
+@pytest.mark.parametrize("withhold", [True, False])
+def test_trials_of_a_kept_node_inherit_no_credentials_and_nothing_of_ray(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, withhold: bool
+) -> None:
+    for name in ("AWS_SECRET_ACCESS_KEY", "RAY_JOB_ID", "PYTHONBREAKPOINT", "OF_USER"):
+        monkeypatch.setenv(name, "x")
+    monkeypatch.delenv("PODIUM_SERVE_PID", raising=False)
+    monkeypatch.setenv(WITHHOLD_CREDENTIALS, "")  # so that it is as before after the test
+    monkeypatch.delenv(WITHHOLD_CREDENTIALS)
+    kept = KeptNode(str(tmp_path), "template", "agent", 1e9, withhold_credentials=withhold)
+    RaySlot(SlotPlace("cpu", 0, "1f2e", "b", cpus=1), pretend=False, root="", node=kept)
+    found = user_environment()
+    assert "OF_USER" in found and not {"RAY_JOB_ID", "PYTHONBREAKPOINT"} & found.keys()
+    assert ("AWS_SECRET_ACCESS_KEY" in found) is not withhold
