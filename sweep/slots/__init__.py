@@ -16,7 +16,7 @@ Modules:
     joined_devices           The devices of a Ray cluster of others that this service has: found by probes, one keeper
                              for each node
     joined_raylet            The raylet by which a service joins the Ray cluster of others: without CPUs and GPUs, so
-                             that nothing runs on it
+                             that it gets no trials
     keeper_component         Runs the process template and the agent of a node whose Ray belongs to others under a
                              guardian
     node_component           Runs the raylet, the agent and the process template of a node under a guardian, like

@@ -1,4 +1,7 @@
-"""The raylet by which a service joins the Ray cluster of others: without CPUs and GPUs, so that nothing runs on it.
+"""The raylet by which a service joins the Ray cluster of others: without CPUs and GPUs, so that it gets no trials.
+
+Ray has no option to keep everything from a node: actors of others that require no resources may be placed on it. To
+let their workers fail would delay these actors, so users of the cluster are trusted with the user of the service.
 
 `python -P -m podium.sweep.slots.joined_raylet FILE`, started by the guardian in `ray_component`. The scheduler connects
 to it, as it connects to Ray's head otherwise.
