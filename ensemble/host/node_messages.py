@@ -74,6 +74,6 @@ def encode_status(status: WorkerStatus) -> bytes:
 
 
 def decode_status(line: bytes) -> WorkerStatus:
-    """The inverse of `encode_status`. Raises `ValueError` and `TypeError`."""
+    """The inverse of `encode_status`. Raises `ValueError`, `KeyError` and `TypeError`."""
     values = json.loads(line)
     return WorkerStatus(**{**values, "phase": Phase(values["phase"])})

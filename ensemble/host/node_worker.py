@@ -74,6 +74,13 @@ class NodeWorkerHandle:
         self._killed.set()
 
     def _run(self) -> None:
+        try:
+            self._follow_until_ended()
+        except Exception as error:
+            log.exception("cannot follow %s", self._config.assignment.name)
+            self._set(WorkerStatus(Phase.EXITED, f"{type(error).__name__}: {error}"))
+
+    def _follow_until_ended(self) -> None:
         reason = ""
         while not (self._killed.is_set() and isinstance(self._request, LaunchWorker)):
             try:
@@ -81,8 +88,10 @@ class NodeWorkerHandle:
                     if self._follow(connection):
                         return
                     reason = "the connection was closed"
-            except (OSError, ValueError, PodiumError) as error:
+            except (OSError, PodiumError) as error:
                 reason = str(error)
+            except (ValueError, KeyError, TypeError) as error:
+                reason = f"its answer cannot be read: {type(error).__name__}: {error}"
             silent_s = time.monotonic() - self._answered_s
             if silent_s > self._times.silent_s:
                 name = self._config.node_name
@@ -94,7 +103,7 @@ class NodeWorkerHandle:
                 self._killed.wait(self._times.retry_s)
 
     def _follow(self, connection: ssl.SSLSocket) -> bool:
-        """Follow the worker; returns whether it has ended. Raises `OSError`, and `ValueError` for another answer."""
+        """Follow the worker; returns whether it has ended. Raises `OSError`, and as `decode_status`."""
         connection.sendall(encode_request(self._request))
         self._request = FindWorker(self._config)  # a second one would be a second process
         connection.settimeout(self._times.look_s)
@@ -112,8 +121,9 @@ class NodeWorkerHandle:
                     return self._status.phase in _ENDED
                 *lines, unread = (unread + content).split(b"\n")
                 for line in lines:
+                    status = decode_status(line)
                     self._answered_s = time.monotonic()
-                    self._set(decode_status(line))
+                    self._set(status)
             now_s = time.monotonic()
             if now_s - self._answered_s > self._times.silent_s:
                 return False

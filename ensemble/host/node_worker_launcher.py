@@ -46,6 +46,7 @@ class ClusterWorkerLauncher:
         self._local = local
         self._agents = agents
         self._context = context
+        self._killing: dict[str, threading.Thread] = {}  # by the name of the node
 
     def launch(self, config: WorkerConfig, on_change: OnChange) -> WorkerHandle:
         if not config.node_name:
@@ -58,17 +59,27 @@ class ClusterWorkerLauncher:
         return self._follow(config, on_change, launch=False)
 
     def kill_all_except(self, names: Collection[str]) -> None:
-        """Those on nodes are killed later; on a node that cannot be reached, they exit since no host asks for them."""
+        """Those on nodes are killed later; on a node that cannot be reached, they exit since no host asks for them.
+
+        Nothing is launched on a node before that: a new worker has none of these names.
+        """
         self._local.kill_all_except(names)
         for node in self._agents():
-            threading.Thread(target=self._kill_on, args=(node, tuple(names)), name="node-kill", daemon=True).start()
+            thread = threading.Thread(target=self._kill_on, args=(node, tuple(names)), name="node-kill", daemon=True)
+            self._killing[node] = thread
+            thread.start()
 
     def _follow(self, config: WorkerConfig, on_change: OnChange, *, launch: bool) -> WorkerHandle:
         assignment = replace(config.assignment, host_silence_s=HOST_SILENCE_S)
         node = config.node_name
-        return NodeWorkerHandle(
-            replace(config, assignment=assignment), lambda: self._connect(node), on_change, launch=launch
-        )
+        killing = self._killing.get(node) if launch else None
+
+        def connect() -> ssl.SSLSocket:
+            if killing is not None:
+                killing.join()
+            return self._connect(node)
+
+        return NodeWorkerHandle(replace(config, assignment=assignment), connect, on_change, launch=launch)
 
     def _kill_on(self, node: str, names: tuple[str, ...]) -> None:
         try:

@@ -19,6 +19,7 @@ from podium.ensemble.host.node_worker_launcher import AgentAddress, ClusterWorke
 from podium.ensemble.node_members.member_service import MemberService
 from podium.ensemble.worker.control_messages import Phase, WorkerAssignment
 from podium.ensemble.worker.network_interface import ModelFile
+from podium.sweep.runtime.certificate_pin import listening_context
 from podium.sweep.values.errors import FileStoreError, MissingFileError
 from tests.certificates import HOST, Identity
 from tests.host_rig import FakeWorkerLauncher
@@ -61,6 +62,8 @@ class Node:
         self.processes: dict[str, FakeProcess] = {}
         self.fails: Exception | None = None
         self.kept: list[Collection[str]] = []
+        self.kills = threading.Event()
+        self.kills.set()
         self.start()
         self.launcher = self.launcher_of(self.head)
 
@@ -105,6 +108,9 @@ class Node:
 
     def kill_all_except(self, names: Collection[str]) -> None:
         self.kept.append(names)
+        assert self.kills.wait(PATIENCE_S)
+        for name in self.processes.keys() - set(names):
+            self.processes[name].kill()
 
 
 @pytest.fixture
@@ -202,6 +208,38 @@ def test_node_that_cannot_be_reached_is_lost(node: Node) -> None:
 def test_other_workers_are_killed(node: Node) -> None:
     node.launcher.kill_all_except(["worker-1"])
     until(lambda: node.kept == [("worker-1",)])
+
+
+def test_worker_is_launched_only_when_others_have_been_killed(node: Node) -> None:
+    node.kills.clear()
+    node.launcher.kill_all_except(["worker-1"])
+    until(lambda: node.kept == [("worker-1",)])
+    worker = node.launcher.launch(config("worker-2"), lambda: None)
+    time.sleep(0.3)
+    assert node.processes == {}
+    node.kills.set()
+    assert not node.process("worker-2").killed.is_set()
+    worker.kill()
+
+
+@pytest.mark.parametrize("answer", [b"[]", b"{}", b'{"phase": "ready", "color": "red"}', b"\xff"])
+def test_worker_whose_status_cannot_be_read_counts_as_exited(tmp_path: Path, answer: bytes) -> None:
+    head, agent = (Identity.make(tmp_path, name) for name in ("head", "agent"))
+    context = listening_context(agent.certificate, agent.key, head.pem)
+    with socket.create_server((HOST, 0)) as server:
+
+        def connect() -> ssl.SSLSocket:
+            def serve() -> None:
+                accepted, _ = server.accept()
+                with accepted, context.wrap_socket(accepted, server_side=True) as connection:
+                    connection.recv(1 << 16)
+                    connection.sendall(answer + b"\n")
+
+            threading.Thread(target=serve, daemon=True).start()
+            return head.connecting.wrap_socket(socket.create_connection(server.getsockname(), timeout=5.0))
+
+        worker = NodeWorkerHandle(config(), connect, lambda: None, launch=True, times=QUICK)
+        until(lambda: worker.poll().phase is Phase.EXITED)
 
 
 def test_stranger_starts_nothing(node: Node) -> None:
