@@ -7,6 +7,7 @@ from podium.db.access.tokens import Role
 from podium.db.schema.engine import Database
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.values.errors import ServiceError
 
 NAME = "nodes of the Ray cluster"
 CREATOR = "scheduler"  # `serve` revokes the tokens of its own at the next start
@@ -20,7 +21,10 @@ def ensure(database: Database, data: DataDirectory, at: float) -> str:
             return token
         token = tokens.new_token()
         tokens.add(connection, NAME, Role.NODE, token, at, by=CREATOR)
-        write_atomic(data.node_token, token.encode() + b"\n", mode=0o600)
+        try:
+            write_atomic(data.node_token, token.encode() + b"\n", mode=0o600)
+        except OSError as error:
+            raise ServiceError(f"cannot write {data.node_token}: {error.strerror or error}") from error
     return token
 
 

@@ -93,6 +93,10 @@ class _Avoided:
     def add(self, node_id: str, until_s: float) -> None:
         self.until_s[node_id] = max(until_s, self.until_s.get(node_id, 0.0))
 
+    def keep(self, node_ids: Collection[str]) -> None:
+        """Forget the others: a node that has left does not come back with its id."""
+        self.until_s = {node_id: until_s for node_id, until_s in self.until_s.items() if node_id in node_ids}
+
     def now(self, now_s: float) -> set[str]:
         return {node_id for node_id, until_s in self.until_s.items() if now_s < until_s}
 
@@ -173,6 +177,7 @@ class JoinedDevices:
             nodes: Those that are alive.
             open_names: The names of the slots that work.
         """
+        self._avoided.keep(nodes)
         self._follow_keepers(nodes)
         self._follow_probes(nodes)
         self._take_devices(nodes)

@@ -10,6 +10,7 @@ import pytest
 from podium.db.access import tokens
 from podium.db.access.tokens import Role
 from podium.sweep.scheduling import node_token
+from podium.sweep.values.errors import ServiceError
 from tests.service_rig import ServiceRig
 
 
@@ -38,3 +39,12 @@ def test_revoked_token_is_replaced(service: ServiceRig) -> None:
         assert holder is not None
         tokens.revoke(connection, holder.token_id, "admin", 11.0)
     assert node_token.ensure(service.database, data, 12.0) != token
+
+
+def test_token_that_cannot_be_written_is_not_recorded(service: ServiceRig) -> None:
+    data = service.settings.data
+    data.node_token.mkdir(parents=True)
+    with pytest.raises(ServiceError, match="cannot write"):
+        node_token.ensure(service.database, data, 10.0)
+    with service.database.read() as connection:
+        assert node_token.NAME not in {each.name for each in tokens.page(connection, 0, 100)}
