@@ -87,7 +87,7 @@ if __name__ == "__main__":
         print(json.dumps(max(each["ended"] for each in metrics) - min(each["began"] for each in metrics)))
 """
 _WAIT_S = 300.0
-_POLL_S = 0.002  # between two looks at the database for trials that have been recorded
+_POLL_S = 0.002  # between two reads of the database for trials that have been recorded
 _TUNE_S = 1800.0  # Ray Tune starts an actor for each trial, which takes a core for a second
 
 

@@ -33,11 +33,11 @@ log = logging.getLogger("podium.node_worker")
 
 @dataclass(frozen=True, slots=True)
 class FollowTimes:
-    """When a node is lost, and how often it is looked at."""
+    """When a node is lost, and how often it is checked."""
 
     ping_s: float = PING_S
     silent_s: float = SILENT_S
-    look_s: float = 0.2
+    check_interval_s: float = 0.2
     retry_s: float = 0.5
     kill_s: float = 5.0  # for the agent to kill the worker
 
@@ -106,7 +106,7 @@ class NodeWorkerHandle:
         """Follow the worker; returns whether it has ended. Raises `OSError`, and as `decode_status`."""
         connection.sendall(encode_request(self._request))
         self._request = FindWorker(self._config)  # a second one would be a second process
-        connection.settimeout(self._times.look_s)
+        connection.settimeout(self._times.check_interval_s)
         unread, pinged_s = b"", time.monotonic()
         while True:
             if self._killed.is_set():

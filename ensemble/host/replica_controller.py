@@ -160,7 +160,7 @@ class ReplicaController:
             for replica, device_id in zip(spec.replicas, config.device_ids, strict=True):
                 replicas.change(
                     connection, replica.id, MemberState.STARTING, reason, device_id=device_id, node=config.node,
-                    pid=None, epoch=config.assignment.epoch, endpoint=config.assignment.endpoint,
+                    pid=None, epoch=config.assignment.epoch, endpoint=config.assignment.endpoint or None,
                 )  # fmt: skip
         live.enter(Phase.STARTING, self._clock.monotonic_s())
         live.sharing = member_placement.sharing_notes(chosen, [member.id for member in spec.version.members])
@@ -200,9 +200,9 @@ class ReplicaController:
         )
 
     def _endpoint(self, spec: ReplicaSpec, epoch: int, node: str) -> str:
-        """On another machine, the worker chooses a port and reports the endpoint when it is ready."""
+        """ "" on another machine: there, the worker chooses a port and reports the endpoint when it is ready."""
         if node:
-            return f"on {node}"
+            return ""
         return unix_endpoint(self._settings.runtime.replica_socket(spec.replicas[0].id, epoch))
 
     def _occupancy(self, spec: ReplicaSpec) -> list[DeviceOccupancy]:

@@ -15,7 +15,7 @@ from contextlib import suppress
 
 from podium.ensemble.worker.control_messages import EXIT, Phase, WorkerReport
 
-_LOOKS = 10  # while the hosts are silent
+_CHECKS = 10  # while the hosts are silent
 
 
 class ReportServer:
@@ -59,7 +59,7 @@ class ReportServer:
 
     def _serve(self) -> None:
         while True:
-            for key, _ in self._selector.select(None if self._silence_s is None else self._silence_s / _LOOKS):
+            for key, _ in self._selector.select(None if self._silence_s is None else self._silence_s / _CHECKS):
                 if key.fileobj is self._listening:
                     self._accept()
                 else:

@@ -97,7 +97,7 @@ class Slot:
 
     @property
     def is_releasable(self) -> bool:
-        """Whether nothing needs it now: neither a trial nor an ensemble, and its last report was acknowledged."""
+        """Whether nothing needs it now: neither a trial nor an ensemble."""
         used = self.attempts or self.ending is not None or self.commands
         return not (self.lost or self.dedicated or used)
 

@@ -32,7 +32,7 @@ def slot_demand(state: SchedulerState) -> SlotDemand:
 class _Idle:
     """A slot without a trial."""
 
-    events: int  # that it has reported: a short trial may have run between two looks
+    events: int  # that it has reported: a short trial may have run between two checks
     since_s: float  # monotonic
 
 

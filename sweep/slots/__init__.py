@@ -26,6 +26,7 @@ Modules:
     outcome_classification   Determines the outcome of an attempt from its process's last report and exit status. Pure
     probe_plan               How many probes a service should have pending, from what its sweeps need and what it has.
                              Pure
+    ray_actors               Kills actors of Ray, and names its errors
     ray_component            Runs Ray's head node and the process template under a guardian that leaves no process
                              behind
     ray_connection_settings  How other processes reach this service's Ray: its address, its token, and their variables

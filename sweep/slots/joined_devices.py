@@ -6,7 +6,6 @@ node, the probe ends, and a slot takes its device. A keeper without slots ends, 
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import math
 import threading
@@ -25,8 +24,9 @@ from podium.sweep.lifecycle.slot_demand import SlotDemand
 from podium.sweep.protocol.slot_messages import SlotDescription
 from podium.sweep.runtime.joined_cluster import JoinedCluster
 from podium.sweep.runtime.package_versions import version_problem, versions
-from podium.sweep.slots.node_keeper import NodeKeeper, NodeOrder, keeper_name, node_of_keeper
+from podium.sweep.slots.node_keeper import NodeKeeper, NodeKeeperSettings, keeper_name, node_of_keeper
 from podium.sweep.slots.probe_plan import KINDS, SlotCounts, needed_by_kind, probe_changes
+from podium.sweep.slots.ray_actors import first_line, kill_actor, kill_named_actor
 from podium.sweep.slots.ray_nodes import ClusterNode, draining_nodes, joined_nodes
 from podium.sweep.slots.ray_slot_actor import ACTOR_PREFIX, KeptNode, SlotPlace
 from podium.sweep.slots.ray_slots import create_actor
@@ -40,7 +40,7 @@ log = logging.getLogger("podium.slots")
 class JoinedTimings:
     """Waits and time limits of `JoinedDevices`, in seconds."""
 
-    turn_s: float = 0.2  # between two looks while a slot is opening or a probe waits
+    check_interval_s: float = 0.2  # between two checks while a slot is opening or a probe waits
     opening_s: float = 120.0  # another service may take the device of a probe: then another probe is created
     resting_s: float = 5.0  # before the name of a slot is used again: its actor may still be ending
     retry_s: float = 10.0  # after an error of a probe
@@ -58,7 +58,7 @@ class HeadAccess:
     token: str
     certificate: str
     artifact_url: str = ""  # object store for the files of attempts; "": the head
-    store_id: str = ""  # which that store has as well
+    store_id: str = ""  # also recorded in that store
 
 
 @dataclass(slots=True)
@@ -113,10 +113,19 @@ class JoinedDevices:
         *,
         kind: str,
         namespace: str,
+        leaving: Callable[[], Collection[str]] = frozenset,
         timings: JoinedTimings = JoinedTimings(),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`kind`: of the plan of the service: auto, gpu or cpu."""
+        """The devices that a service takes.
+
+        Args:
+            joined: The cluster.
+            access: How nodes reach the head.
+            kind: Of the plan of the service: auto, gpu or cpu.
+            namespace: Of the service in Ray.
+            leaving: Returns the names of the nodes that were asked to leave the service. They are not used.
+        """
         self._joined = joined
         self._access = access
         self._kind = kind
@@ -133,6 +142,8 @@ class JoinedDevices:
         self._avoided = _Avoided()
         self._names = {each[0]: each[1] for name in list_named_actors() if (each := node_of_keeper(name)) is not None}
         self._draining: Collection[str] = ()
+        self._leaving = leaving
+        self._unused: set[str] = set()  # the ids of nodes that get no probes now
 
     # In any thread.
 
@@ -153,9 +164,9 @@ class JoinedDevices:
     # In the thread that follows the nodes.
 
     def wait_s(self, nodes_s: float) -> float:
-        """Seconds until the next look; `nodes_s` if nothing is opening."""
+        """Seconds until the next check; `nodes_s` if nothing is opening."""
         starting = any(keeper.kept is None for keeper in self._keepers.values())
-        return min(nodes_s, self._timings.turn_s) if self._probes or starting else nodes_s
+        return min(nodes_s, self._timings.check_interval_s) if self._probes or starting else nodes_s
 
     def nodes(self, known: Mapping[str, ClusterNode] | None = None) -> dict[str, ClusterNode]:
         """All nodes with devices, and that of this process. Nodes with a keeper keep their names."""
@@ -178,6 +189,7 @@ class JoinedDevices:
             open_names: The names of the slots that work.
         """
         self._avoided.keep(nodes)
+        self._find_unused(nodes)
         self._follow_keepers(nodes)
         self._follow_probes(nodes)
         self._take_devices(nodes)
@@ -200,16 +212,24 @@ class JoinedDevices:
     def close(self, open_names: Collection[str]) -> None:
         """End everything on the cluster: the service stops."""
         for probe in self._probes:
-            _kill(probe.actor)
+            kill_actor(probe.actor)
         with self._lock:
             names = {*open_names, *self._taken}
         for name in names:
-            with contextlib.suppress(ValueError, RayError):
-                _kill(ray.get_actor(name))
+            kill_named_actor(name)
         for keeper in self._keepers.values():
-            _kill(keeper.actor)
+            kill_actor(keeper.actor)
 
     # Probes.
+
+    def _find_unused(self, nodes: Mapping[str, ClusterNode]) -> None:
+        leaving = self._leaving()
+        of_leaving = {node_id for node_id, node in nodes.items() if node.name in leaving}
+        self._unused = {*self._avoided.now(self._clock()), *self._draining, *of_leaving}
+
+    def _avoid(self, node_id: str, until_s: float) -> None:
+        self._avoided.add(node_id, until_s)
+        self._unused.add(node_id)
 
     def _follow_probes(self, nodes: Mapping[str, ClusterNode]) -> None:
         waiting = [probe for probe in self._probes if not probe.node_id]
@@ -217,16 +237,16 @@ class JoinedDevices:
             try:
                 answer = read_answer(ray.get(probe.answer))
             except RayError as error:
-                log.warning("a probe for a %s failed: %s", probe.kind, _first_line(error))
+                log.warning("a probe for a %s failed: %s", probe.kind, first_line(error))
                 self._probe_after_s = self._clock() + self._timings.retry_s
                 self._end_probe(probe)
                 continue
             node = nodes.get(answer.node_id)
-            if node is None or answer.node_id in self._avoided.now(self._clock()):
-                self._end_probe(probe)  # it has left, or is avoided since the probe was created
+            if node is None or answer.node_id in self._unused:
+                self._end_probe(probe)  # it has left, or is not used since the probe was created
             elif (problem := version_problem(versions(), answer.versions)) is not None:
                 log.error("node %s is not used: %s", node.name, problem)
-                self._avoided.add(answer.node_id, math.inf)
+                self._avoid(answer.node_id, math.inf)
                 self._end_probe(probe)
             else:
                 probe.node_id = answer.node_id
@@ -255,7 +275,7 @@ class JoinedDevices:
         return self._joined.cpus_per_slot if kind == "cpu" else 0
 
     def _expire(self, open_names: Collection[str]) -> None:
-        """Stop to wait for slots that do not open: another service has taken their device."""
+        """Stop waiting for slots that do not open: another service has taken their device."""
         now_s = self._clock()
         with self._lock:
             late = [
@@ -287,15 +307,14 @@ class JoinedDevices:
                     self._end_probe(probe)
 
     def _add_probe(self, kind: str) -> None:
-        now_s = self._clock()
-        if now_s < self._probe_after_s:
+        if self._clock() < self._probe_after_s:
             return
-        actor = create_probe(kind, self._joined.cpus_per_slot, {*self._avoided.now(now_s), *self._draining})
+        actor = create_probe(kind, self._joined.cpus_per_slot, self._unused)
         self._probes.append(_Probe(kind, actor, actor.find.remote()))
 
     def _end_probe(self, probe: _Probe) -> None:
         self._probes.remove(probe)
-        _kill(probe.actor)
+        kill_actor(probe.actor)
 
     # Keepers.
 
@@ -308,13 +327,13 @@ class JoinedDevices:
             actor = ray.get_actor(name)
         except ValueError:
             actor = _create_keeper(name, self._namespace, node.node_id)
-        order = NodeOrder(
+        settings = NodeKeeperSettings(
             self._namespace, node.name, node.raylet[0], node.gpus, self._joined.node_data_dir, self._access.url,
             self._access.token, self._access.certificate, self._timings.abandoned_s, self._access.artifact_url,
             self._access.store_id,
         )  # fmt: skip
         self._names[node.node_id] = node.name
-        self._keepers[node.node_id] = _Keeper(node, actor, actor.start.remote(order), self._clock())
+        self._keepers[node.node_id] = _Keeper(node, actor, actor.start.remote(settings), self._clock())
 
     def _follow_keepers(self, nodes: Mapping[str, ClusterNode]) -> None:
         for node_id in self._names.keys() & nodes.keys() - self._keepers.keys():
@@ -334,7 +353,7 @@ class JoinedDevices:
                 self._fail(keeper, "it cannot be reached")
                 return
         except RayError as error:
-            self._fail(keeper, _first_line(error))
+            self._fail(keeper, first_line(error))
             return
         if isinstance(result, str):
             self._fail(keeper, result)
@@ -344,7 +363,7 @@ class JoinedDevices:
 
     def _fail(self, keeper: _Keeper, reason: str) -> None:
         log.error("node %s is not used for %g s: %s", keeper.node.name, self._timings.avoid_s, reason)
-        self._avoided.add(keeper.node.node_id, self._clock() + self._timings.avoid_s)
+        self._avoid(keeper.node.node_id, self._clock() + self._timings.avoid_s)
         self._end_keeper(keeper)
 
     def _end_idle_keepers(self) -> None:
@@ -363,7 +382,7 @@ class JoinedDevices:
         node_id = keeper.node.node_id
         self._keepers.pop(node_id, None)
         self._names.pop(node_id, None)
-        _kill(keeper.actor)
+        kill_actor(keeper.actor)
         with self._lock:
             on_it = [each.place for each in self._taken.values() if each.place.node_id == node_id]
         for place in on_it:
@@ -390,14 +409,3 @@ def _answered(items: Any, reference_of: Callable[[Any], Any]) -> Iterator[Any]:
     if waiting:
         ready, _ = ray.wait(list(waiting), num_returns=len(waiting), timeout=0)
         yield from [waiting[reference] for reference in ready]
-
-
-def _kill(actor: Any) -> None:
-    with contextlib.suppress(ValueError, RayError):
-        ray.kill(actor, no_restart=True)
-
-
-def _first_line(error: Exception) -> str:
-    """The message of an error, or of that of the remote call which caused it."""
-    lines = str(getattr(error, "cause", None) or error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__

@@ -26,14 +26,14 @@ from podium.sweep.values.errors import DataDirectoryError, ServiceError
 
 KEEPER_PREFIX = "node-keeper-"
 STOP_S = 10.0
-OTHER_ORDER = "its agent was started by this service with other settings, and is replaced"
+OTHER_SETTINGS = "its agent was started by this service with other settings, and is replaced"
 START_S = 90.0  # an earlier guardian may still be killing its processes
 CHECK_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class NodeOrder:
-    """What a keeper shall start."""
+class NodeKeeperSettings:
+    """What the scheduler tells a keeper about its node and the service."""
 
     service: str  # the name of the service's namespace
     name: str  # of the node
@@ -45,7 +45,7 @@ class NodeOrder:
     certificate: str  # of that port (PEM)
     abandoned_s: float
     artifact_url: str = ""  # object store for the files of attempts; "": the head
-    store_id: str = ""  # which that store has as well
+    store_id: str = ""  # also recorded in that store
 
 
 def keeper_name(node_id: str, node_name: str) -> str:
@@ -68,22 +68,22 @@ class NodeKeeper:
         self._called_s = time.monotonic()
         self._lock = threading.Lock()
         self._guardian: subprocess.Popen[bytes] | None = None
-        self._order: NodeOrder | None = None  # of what is kept
+        self._settings: NodeKeeperSettings | None = None  # of what is kept
         self._kept: KeptNode | None = None
 
-    def start(self, order: NodeOrder) -> KeptNode | str:
+    def start(self, settings: NodeKeeperSettings) -> KeptNode | str:
         """Start the guardian unless it runs; returns what it serves, or why this keeper must be replaced.
 
         Raises `PodiumError`.
         """
         with self._lock:
-            if self._order is not None and order != self._order:
-                return OTHER_ORDER
+            if self._settings is not None and settings != self._settings:
+                return OTHER_SETTINGS
             self._called_s = time.monotonic()
             if self._kept is None:
-                self._kept = self._start(order)
-                self._order = order
-                threading.Thread(target=self._end_when_abandoned, args=(order.abandoned_s,), daemon=True).start()
+                self._kept = self._start(settings)
+                self._settings = settings
+                threading.Thread(target=self._end_when_abandoned, args=(settings.abandoned_s,), daemon=True).start()
             return self._kept
 
     def watch(self, poll_s: float) -> str | None:
@@ -108,25 +108,26 @@ class NodeKeeper:
             except subprocess.TimeoutExpired:
                 guardian.kill()
 
-    def _start(self, order: NodeOrder) -> KeptNode:
-        data = DataDirectory(data_folder(order))
+    def _start(self, settings: NodeKeeperSettings) -> KeptNode:
+        data = DataDirectory(data_folder(settings))
         claim(data.root)
         refuse_network(data.root)
-        if order.artifact_url:  # with the credentials in the environment of Ray on this node
-            StoreCheck(order.artifact_url, "", order.store_id, is_head=False).run()
+        if settings.artifact_url:  # with the credentials in the environment of Ray on this node
+            StoreCheck(settings.artifact_url, "", settings.store_id, is_head=False).run()
         data.prepare()
         runtime = RuntimeDirectory.of(data)
         runtime.prepare()
-        settings = NodeSettings(
-            head="", address=order.address, name=order.name, data_dir=str(data.root), runtime_dir=str(runtime.root),
-            cpus=0, gpus=order.gpus, url=order.url, token=order.token, certificate=order.certificate,
-            artifact_url=order.artifact_url, member_ports=None,
+        node = NodeSettings(
+            head="", address=settings.address, name=settings.name,
+            data_dir=str(data.root), runtime_dir=str(runtime.root), cpus=0, gpus=settings.gpus,
+            url=settings.url, token=settings.token, certificate=settings.certificate,
+            artifact_url=settings.artifact_url, member_ports=None,
         )  # fmt: skip
         runtime.template_socket.unlink(missing_ok=True)
         log = data.logs / "node.log"
         with log.open("ab") as output:
             self._guardian = subprocess.Popen(
-                [sys.executable, "-P", "-m", "podium.sweep.slots.keeper_component", str(settings.save())],
+                [sys.executable, "-P", "-m", "podium.sweep.slots.keeper_component", str(node.save())],
                 stdin=subprocess.PIPE, stdout=output, stderr=output, start_new_session=True,
                 env=without_ray(os.environ),
             )  # fmt: skip
@@ -137,8 +138,8 @@ class NodeKeeper:
                 raise ServiceError(f"the process template did not start: {lines[-1] if lines else 'no output'}")
             time.sleep(CHECK_S)
         return KeptNode(
-            str(data.root), str(runtime.template_socket), str(runtime.agent_socket), order.abandoned_s,
-            withhold_credentials=bool(order.artifact_url),
+            str(data.root), str(runtime.template_socket), str(runtime.agent_socket), settings.abandoned_s,
+            withhold_credentials=bool(settings.artifact_url),
         )  # fmt: skip
 
     def _end_when_abandoned(self, abandoned_s: float) -> None:
@@ -149,9 +150,9 @@ class NodeKeeper:
         os._exit(0)
 
 
-def data_folder(order: NodeOrder) -> Path:
+def data_folder(settings: NodeKeeperSettings) -> Path:
     """The data directory of a service on a node."""
-    return Path(order.data_dir or tempfile.gettempdir()) / f"{order.service}-{order.name}"
+    return Path(settings.data_dir or tempfile.gettempdir()) / f"{settings.service}-{settings.name}"
 
 
 def claim(folder: Path) -> None:

@@ -26,6 +26,7 @@ from podium.sweep.protocol.slot_commands import SlotCommand
 from podium.sweep.protocol.slot_messages import SlotDescription, decode_events, encode_commands
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.service_settings import DevicePlan
+from podium.sweep.slots.ray_actors import first_line, kill_named_actor
 from podium.sweep.slots.ray_connection_settings import KEEP_S
 from podium.sweep.slots.ray_nodes import ClusterNode, alive_nodes
 from podium.sweep.slots.ray_slot_actor import ACTOR_PREFIX, KeptNode, RaySlot, SlotPlace
@@ -82,7 +83,7 @@ class DeviceSource(Protocol):
         """The nodes that are alive, by Ray's id. Raises `LookupError` if Ray does not list the head."""
 
     def wait_s(self, nodes_s: float) -> float:
-        """Seconds until the next look; `nodes_s` if nothing is expected."""
+        """Seconds until the next check; `nodes_s` if nothing is expected."""
 
     def adopt(self, actor_name: str, slot: SlotDescription) -> None:
         """A slot of an earlier scheduler works."""
@@ -343,7 +344,7 @@ class RaySlots:
 
     def _lose(self, session: _Session, error: Exception, cause: Cause) -> None:
         """Report the loss of a slot whose session has been ended, and open a new one."""
-        self._inbox.put(SlotLost(session.device_id, f"worker lost: {_first_line(error)}", cause))
+        self._inbox.put(SlotLost(session.device_id, f"worker lost: {first_line(error)}", cause))
         place = self._places.get(session.actor_name)
         if place is not None:
             self._reopen(place)
@@ -356,7 +357,7 @@ class RaySlots:
                 self._update_nodes(self._devices.nodes(self._nodes))
                 self._report_leaving()
             except Exception as error:  # noqa: BLE001 - whatever the error of Ray, nodes may join later
-                log.warning("cannot list the nodes of the cluster, trying again: %s", _first_line(error))
+                log.warning("cannot list the nodes of the cluster, trying again: %s", first_line(error))
 
     def _update_nodes(self, nodes: dict[str, ClusterNode]) -> None:
         """Create the slots that are missing on these nodes, and report those of other nodes as lost."""
@@ -424,7 +425,7 @@ class RaySlots:
     def _recreate(self, place: SlotPlace) -> None:
         if self._closing.is_set() or self._places.get(place.actor_name) != place:
             return  # its node has left
-        _kill(place.actor_name)
+        kill_named_actor(place.actor_name)
         try:
             self._create(place)
         except Exception as error:  # noqa: BLE001 - the name of a killed actor becomes free a moment later
@@ -485,25 +486,14 @@ def _cause(error: Exception) -> Cause:
     return Cause.NODE_LOST if lost else Cause.INFRASTRUCTURE
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-
-
 def _replace(name: str, error: Exception) -> None:
-    log.warning("slot %s is unresponsive (%s); replacing it", name, _first_line(error))
-    _kill(name)
-
-
-def _kill(name: str) -> None:
-    try:
-        ray.kill(ray.get_actor(name), no_restart=True)
-    except (ValueError, RayError):
-        pass
+    log.warning("slot %s is unresponsive (%s); replacing it", name, first_line(error))
+    kill_named_actor(name)
 
 
 def _kill_later(name: str) -> None:
     """Kill a slot in a thread of its own: in a callback of Ray, `ray.kill` would wait for itself forever."""
-    _later(0.0, lambda: _kill(name))
+    _later(0.0, lambda: kill_named_actor(name))
 
 
 def _later(seconds: float, action: Callable[[], None]) -> None:

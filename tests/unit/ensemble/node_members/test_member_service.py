@@ -25,7 +25,7 @@ from tests.certificates import HOST, Identity
 from tests.host_rig import FakeWorkerLauncher
 
 PATIENCE_S = 30.0
-QUICK = FollowTimes(ping_s=0.05, silent_s=0.5, look_s=0.02, retry_s=0.02)
+QUICK = FollowTimes(ping_s=0.05, silent_s=0.5, check_interval_s=0.02, retry_s=0.02)
 
 
 class FakeProcess:
@@ -122,7 +122,7 @@ def node(tmp_path: Path) -> Iterator[Node]:
 
 def config(name: str = "worker-1") -> WorkerConfig:
     file = ModelFile("trials/1/0/1-0a0a0a0a/model.safetensors", "0a" * 32, 0)
-    assignment = WorkerAssignment(name, (file,), False, "on b", 3, 64, "{}", "float32", 1)
+    assignment = WorkerAssignment(name, (file,), False, "", 3, 64, "{}", "float32", 1)
     return WorkerConfig(assignment, ("b:cpu-0",), "b", "")
 
 

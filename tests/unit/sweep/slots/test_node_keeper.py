@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from podium.sweep.runtime.user_environment import WITHHOLD_CREDENTIALS, user_environment, without_ray
-from podium.sweep.slots.node_keeper import NodeOrder, claim, data_folder, keeper_name, node_of_keeper
+from podium.sweep.slots.node_keeper import NodeKeeperSettings, claim, data_folder, keeper_name, node_of_keeper
 from podium.sweep.slots.ray_slot_actor import KeptNode, RaySlot, SlotPlace
 from podium.sweep.values.errors import DataDirectoryError
 
-ORDER = NodeOrder("podium-abc", "b", "10.0.0.7", 0, "", "https://10.0.0.5:8302", "secret", "PEM", 660.0)
+SETTINGS = NodeKeeperSettings("podium-abc", "b", "10.0.0.7", 0, "", "https://10.0.0.5:8302", "secret", "PEM", 660.0)
 
 
 def test_name_of_a_keeper_tells_the_node() -> None:
@@ -21,9 +21,9 @@ def test_name_of_a_keeper_tells_the_node() -> None:
 
 
 def test_services_and_nodes_have_folders_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert data_folder(replace(ORDER, data_dir="/fast")) == Path("/fast/podium-abc-b")
+    assert data_folder(replace(SETTINGS, data_dir="/fast")) == Path("/fast/podium-abc-b")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    assert data_folder(ORDER) == tmp_path / "podium-abc-b"
+    assert data_folder(SETTINGS) == tmp_path / "podium-abc-b"
 
 
 def test_folder_is_private_and_kept(tmp_path: Path) -> None:
