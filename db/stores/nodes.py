@@ -96,6 +96,11 @@ def forget(connection: Connection, name: str, at: float) -> None:
     _add_event(connection, "left", name, at)
 
 
+def leaving(connection: Connection) -> frozenset[str]:
+    """The names of the nodes that were asked to leave."""
+    return frozenset(connection.execute(select(table.c.name).where(table.c.leaving)).scalars())
+
+
 def for_members(connection: Connection) -> dict[str, tuple[str, int, str]]:
     """Address, port and fingerprint of the agents that start members of ensembles, by the names of their nodes."""
     rows = connection.execute(select(table).where(table.c.member_port > 0, table.c.leaving.is_(False)))

@@ -17,6 +17,7 @@ from filelock import FileLock, Timeout
 from threadpoolctl import threadpool_limits
 
 from podium.db.schema.engine import Database
+from podium.db.stores import nodes
 from podium.sweep.file_store.store_record import recorded
 from podium.sweep.lifecycle.scheduler_messages import Inbox, Stop, Wake
 from podium.sweep.runtime.clock import SystemClock
@@ -100,7 +101,12 @@ def _devices(settings: ServiceSettings, namespace: str, database: Database) -> D
         settings.artifact_url,
         "" if store is None else store.store_id,
     )
-    return JoinedDevices(joined, access, kind=settings.devices.kind, namespace=namespace)
+
+    def leaving() -> frozenset[str]:
+        with database.read() as connection:
+            return nodes.leaving(connection)
+
+    return JoinedDevices(joined, access, kind=settings.devices.kind, namespace=namespace, leaving=leaving)
 
 
 def _send_heartbeat(recorder: DatabaseRecorder) -> None:

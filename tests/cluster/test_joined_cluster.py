@@ -7,6 +7,7 @@ import itertools
 import os
 import signal
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 
 from podium.sweep.runtime.joined_cluster import JoinedCluster
 from podium.sweep.runtime.process_title import process_name
+from podium.sweep.slots.joined_devices import JoinedTimings
 from podium.sweep.slots.node_keeper import KEEPER_PREFIX, node_of_keeper
 from podium.sweep.slots.ray_slot_actor import ACTOR_PREFIX
 from podium.sweep.slots.ray_slots import namespace_of
@@ -185,6 +187,26 @@ def test_node_that_is_drained_gets_no_more_trials(
     assert {each.device.split(":")[0] for each in attempts} == {"worker", "spare"}
     last = max(each.started_at for each in attempts if each.device.startswith("worker"))
     assert all(each.started_at > last for each in attempts if each.device.startswith("spare"))
+
+
+@pytest.mark.slow
+def test_removed_node_is_not_used_until_it_is_returned(
+    ray: PlainRay, node: Machine, network: Network, folder: Path
+) -> None:
+    service = _serve(network, folder / "five", ray)
+    sweep_id = service.submit(function_sweep(folder / "code", "program:train", run_cap=2 * CPUS), folder)
+    _wait_for_slots(service)
+    names = {name for (name,) in service.rows("SELECT name FROM nodes")}
+    for name in names:
+        service.say("node", "remove", name)
+    service.wait_until("its slots are closed", lambda: service.devices("ready") == service.devices("busy") == set())
+    time.sleep(JoinedTimings().avoid_s)
+    started = {each.device for each in service.attempts(sweep_id)}
+    assert not service.running(sweep_id) and {device.split(":")[0] for device in started} == names
+    for name in names:
+        service.say("node", "return", name)
+    service.wait_until("the sweep has finished", lambda: service.state(sweep_id) == "finished", LONG_S)
+    service.close()
 
 
 def _serve(network: Network, folder: Path, ray: PlainRay, max_slots: int = 2) -> Service:

@@ -212,3 +212,12 @@ def test_device_keeps_the_reason_for_which_it_was_drained_before_the_node_leaves
         device_commands.drain(connection, "b:gpu-0", "broken fan", AT)
         device_commands.drain(connection, "b:gpu-0", nodes.LEAVES, AT)
         assert devices.drained(connection) == {"b:gpu-0": "broken fan"}
+
+
+def test_nodes_that_were_asked_to_leave(database: Database) -> None:
+    report(database)
+    with database.read() as connection:
+        assert nodes.leaving(connection) == frozenset()
+    ask_to_leave(database)
+    with database.read() as connection:
+        assert nodes.leaving(connection) == {"b"}
