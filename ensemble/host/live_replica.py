@@ -11,6 +11,7 @@ from podium.ensemble.host.replica_spec import ReplicaSpec
 from podium.ensemble.worker.control_messages import Phase
 
 START_TIMEOUT_S = 60.0  # until the process exists
+NODE_START_TIMEOUT_S = 900.0  # the same on a node, which fetches the model files first; its silence has its own limit
 LOAD_TIMEOUT_S = 120.0  # from then until its networks are loaded and warm
 HEALTH_TIMEOUT_S = 30.0  # without an answer to a health check
 MIN_RESTART_DELAY_S = 0.2  # doubled with each consecutive failure, up to the maximum
@@ -52,8 +53,10 @@ class LiveReplica:
     def timeout_reason(self, status: WorkerStatus, now_s: float) -> str | None:
         """Why the process counts as failed although it has not exited; None if it does not."""
         age_s = now_s - self.since_s
-        if status.phase is Phase.STARTING and age_s > START_TIMEOUT_S:
-            return f"no process within {START_TIMEOUT_S:.0f} s"
+        on_node = self.worker is not None and self.worker.config.node_name
+        start_s = NODE_START_TIMEOUT_S if on_node else START_TIMEOUT_S
+        if status.phase is Phase.STARTING and age_s > start_s:
+            return f"no process within {start_s:.0f} s"
         if status.phase is Phase.WARMING and age_s > LOAD_TIMEOUT_S:
             return f"not loaded within {LOAD_TIMEOUT_S:.0f} s"
         if status.phase is Phase.READY and status.unresponsive_s > HEALTH_TIMEOUT_S:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from podium.ensemble.building import trial_artifacts
 from podium.ensemble.worker.network_interface import ModelFile
+from podium.sweep.runtime.key_locks import KeyLocks
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.regular_files import sha256_of
 from podium.sweep.values.errors import EnsembleError
@@ -28,7 +29,8 @@ class MemberFiles:
         self._data = data
         self._fetch_code = fetch_code
         self._max_kept_bytes = max_kept_bytes
-        self._lock = threading.Lock()
+        self._locks = KeyLocks()  # several members that need the same file fetch it once
+        self._lock = threading.Lock()  # of the removal of files
         data.models.mkdir(mode=0o700, exist_ok=True)
 
     def fetch(self, file: ModelFile) -> ModelFile:
@@ -36,12 +38,15 @@ class MemberFiles:
 
         Raises `EnsembleError` if the head has another file, `FileStoreError`, `BundleError` and `OSError`.
         """
-        with self._lock:
+        with self._locks.only_one(file.sha256):
             path = self._data.model(file.sha256)
-            if not path.exists():
-                self._make_room()
+            with self._lock:
+                if is_kept := path.exists():
+                    path.touch()
+                else:
+                    self._make_room()
+            if not is_kept:
                 self._fetch(file.path, path)
-            path.touch()
         if sha256_of(path) != file.sha256:
             path.unlink(missing_ok=True)
             raise EnsembleError(f"{file.path} is damaged: its SHA-256 is not the one that was recorded")
@@ -53,7 +58,8 @@ class MemberFiles:
     def _make_room(self) -> None:
         """Remove those that were used least recently. Workers have read theirs completely."""
         kept_bytes = 0
-        for path in sorted(self._data.models.iterdir(), key=_used_at, reverse=True):
+        complete = [path for path in self._data.models.iterdir() if not path.name.startswith(".")]
+        for path in sorted(complete, key=_used_at, reverse=True):
             kept_bytes += path.stat().st_size
             if kept_bytes > self._max_kept_bytes:
                 path.unlink(missing_ok=True)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ from podium.sweep.data.data_cache import get_or_build
 from podium.sweep.data.datasets import cache_folder
 from podium.sweep.file_store.file_keys import newest_checkpoint
 from podium.sweep.file_store.store_interface import FileStore
+from podium.sweep.runtime.key_locks import KeyLocks
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.regular_files import sha256_of
 from podium.sweep.specfile import code_bundles
@@ -29,8 +28,7 @@ class FetchedFiles:
         self._store = store
         self._data = data
         self._dataset_keys = dataset_keys
-        self._lock = threading.Lock()
-        self._locks: dict[str, threading.Lock] = {}
+        self._locks = KeyLocks()  # several attempts that need the same files fetch them once
 
     def fetch(self, assignment: Assignment) -> None:
         """Fetch what is missing here. Raises `FileStoreError`, `BundleError`, `DataError` and `OSError`."""
@@ -44,7 +42,7 @@ class FetchedFiles:
 
     def fetch_code(self, folder: Path) -> None:
         """Fetch the bundle of this folder. Raises `FileStoreError`, `BundleError` and `OSError`."""
-        with self._only_one(folder.name):
+        with self._locks.only_one(folder.name):
             if folder.exists():
                 return
             archive = self._data.bundle_archive(folder.name)
@@ -81,11 +79,3 @@ class FetchedFiles:
             path = self._data.root / key
             if not path.exists():  # the attempt ran on this node
                 self._store.get(key, path)
-
-    @contextmanager
-    def _only_one(self, name: str) -> Iterator[None]:
-        """Several attempts that need the same files fetch them once."""
-        with self._lock:
-            lock = self._locks.setdefault(name, threading.Lock())
-        with lock:
-            yield

@@ -23,6 +23,8 @@ Modules:
     incremental_removal      Removes files and folders of trials incrementally, so that large ones do not block the
                              caller
     joined_cluster           How a service uses the Ray cluster of others: `podium serve --ray-address`
+    key_locks                One lock for each key, so that several threads do the same work once and different work at
+                             the same time
     layout                   All paths of the data directory, the runtime directory and the folders of attempts
     memory_and_disk_usage    Measures the resource usage of an attempt: memory of its processes, size of its folders,
                              OOM kills

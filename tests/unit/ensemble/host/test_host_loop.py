@@ -125,6 +125,18 @@ def test_worker_on_a_node_reports_its_endpoint(make_host: MakeRig) -> None:
     assert [replica.endpoint for replica in rig.replicas()] == ["tls:10.0.0.6:8401#00"]
 
 
+def test_worker_on_a_node_has_time_to_fetch_its_files(make_host: MakeRig) -> None:
+    rig = make_host("b:cpu-0", trials=1)
+    rig.node("b")
+    rig.build(quorum=1)
+    rig.step()
+    slow = rig.workers.placed[0]
+    rig.step(live_replica.START_TIMEOUT_S + 1)
+    assert not slow.killed
+    rig.step(live_replica.NODE_START_TIMEOUT_S)
+    assert slow.killed
+
+
 def test_in_graph_members_stay_on_this_machine(make_host: MakeRig) -> None:
     rig = make_host("b:gpu-0", "b:gpu-1", "b:gpu-2", "cpu-0")
     rig.node("b")

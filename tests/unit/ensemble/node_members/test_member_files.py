@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,7 @@ from podium.ensemble.worker.network_interface import ModelFile
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import EnsembleError
 
+PATIENCE_S = 30.0
 ARCHITECTURE = (
     '{"task": "classification", "labels": ["a", "b"], "image": [4], "data": {"name": "digits"},'
     ' "split": {"seed": 0, "split": [0.7, 0.1, 0.1, 0.1]}}'
@@ -28,6 +31,7 @@ class Store:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.sent: list[str] = []
+        self.waits: dict[str, threading.Event] = {}  # for these, before a file is sent
 
     def model(self, name: str, seed: int) -> ModelFile:
         content = save({"w": np.full(1000, seed, np.float32)}, {"architecture": ARCHITECTURE})
@@ -36,6 +40,8 @@ class Store:
 
     def get(self, key: str, path: Path) -> None:
         self.sent.append(key)
+        if key in self.waits:
+            assert self.waits[key].wait(PATIENCE_S)
         shutil.copy(self.folder / key, path)
 
 
@@ -77,3 +83,21 @@ def test_files_used_least_recently_are_removed(store: Store, data: DataDirectory
         paths.append(Path(files.fetch(store.model(str(number), number)).path))
         os.utime(paths[-1], (number, number))
     assert [path.exists() for path in paths] == [False, True, True, True]
+
+
+def test_slow_download_delays_only_those_who_need_the_same_file(store: Store, data: DataDirectory) -> None:
+    files = MemberFiles(store.get, data, lambda _: None)
+    kept, slow, other = (store.model(name, seed) for seed, name in enumerate(("kept", "slow", "other")))
+    files.fetch(kept)
+    store.waits["slow"] = threading.Event()
+    with ThreadPoolExecutor() as threads:
+        waiting = [threads.submit(files.fetch, slow) for _ in range(2)]
+        try:
+            for file in (kept, other):
+                threads.submit(files.fetch, file).result(PATIENCE_S / 2)
+            assert not any(each.done() for each in waiting)
+        finally:
+            store.waits["slow"].set()
+        for each in waiting:
+            each.result(PATIENCE_S)
+    assert sorted(store.sent) == ["kept", "other", "slow"]
