@@ -151,8 +151,9 @@ class Scheduler:
                 self._apply(place_trials(self._state, now))
             if due:
                 self._apply(explain_waits(self._state, now))
-                if self._elastic is not None:
-                    self._apply(self._elastic.adjust(self._state, now))
+            has_opened = any(isinstance(message, SlotOpened) for message in messages)
+            if self._elastic is not None and (due or has_opened):  # an old demand would request another slot
+                self._apply(self._elastic.adjust(self._state, now))
         if self._writer.can_wait or self._record():
             self._act()
 

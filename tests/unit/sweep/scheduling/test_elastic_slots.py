@@ -84,3 +84,12 @@ def test_slot_of_a_node_that_leaves_finishes_its_trial_and_is_released() -> None
     _wait(rig, 1.0)
     assert rig.pool.busy() == [] and pool.released == ["cpu-0"]
     assert pool.demand == SlotDemand(any=1)
+
+
+def test_demand_is_lower_as_soon_as_a_slot_has_opened() -> None:
+    rig, pool = _rig(1)
+    _wait(rig, RELEASE_S)
+    rig.submit(run_cap=1)
+    assert pool.demand == SlotDemand(any=1)
+    rig.scheduler.step([SlotOpened(rig.pool["cpu-0"].device)])
+    assert pool.demand == SlotDemand()
