@@ -46,6 +46,11 @@ class DataDirectory:
         return self.root / "scheduler.lock"
 
     @property
+    def scheduler_epoch(self) -> Path:
+        """The epoch of the last scheduler; see `podium.sweep.scheduling.epoch_record`."""
+        return self.root / "scheduler.epoch"
+
+    @property
     def ray_lock(self) -> Path:
         """Held by the parent process of Ray until all its descendants have ended."""
         return self.root / "ray.lock"

@@ -33,6 +33,7 @@ Modules:
     device_time            The device-seconds of the running attempts of a sweep, as sums that each event updates. Pure
     disk_gate              Decides whether the data disk allows new trials. Pure
     elastic_slots          Requests the slots that the sweeps need, and releases those that are idle for long. Pure
+    epoch_record           The epoch of the last scheduler that opened slots, outside the database
     fair_share             Decides which sweep gets a free slot, by device-seconds and priority, without starvation.
                            Pure
     live_sweep             An unfinished sweep in the scheduler's memory. Only its own methods change it. Pure

@@ -24,7 +24,7 @@ from podium.sweep.runtime.clock import SystemClock
 from podium.sweep.runtime.component_lifecycle import on_wake, report_ready, send_heartbeat, start_component
 from podium.sweep.runtime.disk_space import disk_space
 from podium.sweep.runtime.service_settings import ServiceSettings
-from podium.sweep.scheduling import node_token
+from podium.sweep.scheduling import epoch_record, node_token
 from podium.sweep.scheduling.cleanup import CleanupThread
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.scheduling.elastic_slots import ElasticSlots
@@ -35,7 +35,6 @@ from podium.sweep.search.search_threads import SearchThreads
 from podium.sweep.slots import ray_slots
 from podium.sweep.slots.joined_devices import HeadAccess, JoinedDevices
 from podium.sweep.slots.ray_slots import DeviceSource, OwnDevices
-from podium.sweep.slots.ray_store import RayStore
 from podium.sweep.values.errors import PodiumError
 
 
@@ -44,13 +43,12 @@ def run(settings: ServiceSettings) -> None:
     began_at = time.time()
     threadpool_limits(1, user_api="blas")  # the products of a search are small: more threads make them slower
     database = Database(settings.data.database)
-    store = RayStore.of(settings)
-    recorder = DatabaseRecorder(database, f"process {os.getpid()}", after_epoch=0 if store is None else store.epoch)
+    recorder = DatabaseRecorder(database, f"process {os.getpid()}", after_epoch=epoch_record.read(settings.data))
     ray_address = sys.stdin.readline().strip()
     if not ray_address:
         return  # `serve` has ended
-    if store is not None:
-        store.record_epoch(recorder.epoch)
+    if settings.cluster:  # otherwise all slots end with the service
+        epoch_record.record(settings.data, recorder.epoch)
     namespace = ray_slots.namespace_of(recorder.service_name())
     ray_slots.connect(ray_address, namespace, settings.runtime.ray if settings.joined else None)
     inbox: Inbox = Inbox()

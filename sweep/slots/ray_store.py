@@ -54,19 +54,6 @@ class RayStore:
         """The folder of the GCS."""
         return self.root / "gcs"
 
-    @property
-    def epoch(self) -> int:
-        """The highest epoch of a scheduler that slots in this store may have seen; 0 if there is none."""
-        try:
-            return int(self._epoch.read_text())
-        except (OSError, ValueError):
-            return 0
-
-    def record_epoch(self, epoch: int) -> None:
-        """Record the epoch of a scheduler, before it opens a slot."""
-        with contextlib.suppress(FileNotFoundError):  # the store was removed: no slot is in it
-            write_atomic(self._epoch, str(epoch).encode())
-
     def prepare(self, now_s: float) -> bool:
         """Keep a store that nodes may still be in, or make an empty one; returns whether it was kept.
 
@@ -113,10 +100,6 @@ class RayStore:
     @property
     def _alive(self) -> Path:
         return self.root / "alive"
-
-    @property
-    def _epoch(self) -> Path:
-        return self.root / "epoch"
 
     @property
     def _probation(self) -> Path:

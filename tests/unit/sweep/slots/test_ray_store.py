@@ -89,16 +89,6 @@ def test_store_with_which_ray_did_not_run_for_long_is_removed(settings: ServiceS
     assert _store(settings).prepare(time.time())
 
 
-def test_epoch_belongs_to_the_slots_of_the_store(settings: ServiceSettings, used: Path) -> None:
-    store = _store(settings)
-    assert store.epoch == 0
-    store.record_epoch(7)
-    assert _store(settings).epoch == 7
-    store.remove()
-    store.record_epoch(8)
-    assert not store.root.exists() and store.epoch == 0
-
-
 def test_nodes_wait_as_long_as_the_store_is_kept() -> None:
     name = "RAY_gcs_rpc_server_reconnect_timeout_s"
     assert environment(None, cluster=True, wait_s=KEEP_S)[name] == f"{KEEP_S:.0f}"
