@@ -47,4 +47,5 @@ Modules:
     slot_probe               A probe: an actor that waits for a free device of a Ray cluster, and tells on which node it
                              has got one
     trial_log                The log of one attempt: the beginning and the end of its output, limited in size
+    unused_nodes             Which nodes of a Ray cluster of others get no probes
 """

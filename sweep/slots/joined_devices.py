@@ -12,7 +12,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import ray
@@ -31,6 +31,7 @@ from podium.sweep.slots.ray_nodes import ClusterNode, draining_nodes, joined_nod
 from podium.sweep.slots.ray_slot_actor import ACTOR_PREFIX, KeptNode, SlotPlace
 from podium.sweep.slots.ray_slots import create_actor
 from podium.sweep.slots.slot_probe import create_probe, read_answer
+from podium.sweep.slots.unused_nodes import UnusedNodes
 from podium.sweep.values.device import node_name
 
 log = logging.getLogger("podium.slots")
@@ -66,6 +67,7 @@ class _Probe:
     kind: str
     actor: Any
     answer: Any  # a reference
+    avoids: frozenset[str]  # ids of nodes, as long as it waits
     node_id: str = ""  # once it has got a device
 
 
@@ -82,23 +84,6 @@ class _Keeper:
 class _Taken:
     place: SlotPlace
     since_s: float  # monotonic
-
-
-@dataclass(slots=True)
-class _Avoided:
-    """Nodes that get no probes, until when."""
-
-    until_s: dict[str, float] = field(default_factory=dict)  # by node id; monotonic
-
-    def add(self, node_id: str, until_s: float) -> None:
-        self.until_s[node_id] = max(until_s, self.until_s.get(node_id, 0.0))
-
-    def keep(self, node_ids: Collection[str]) -> None:
-        """Forget the others: a node that has left does not come back with its id."""
-        self.until_s = {node_id: until_s for node_id, until_s in self.until_s.items() if node_id in node_ids}
-
-    def now(self, now_s: float) -> set[str]:
-        return {node_id for node_id, until_s in self.until_s.items() if now_s < until_s}
 
 
 class JoinedDevices:
@@ -139,11 +124,9 @@ class JoinedDevices:
         self._probes: list[_Probe] = []
         self._probe_after_s = 0.0
         self._keepers: dict[str, _Keeper] = {}  # by node id
-        self._avoided = _Avoided()
         self._names = {each[0]: each[1] for name in list_named_actors() if (each := node_of_keeper(name)) is not None}
         self._draining: Collection[str] = ()
-        self._leaving = leaving
-        self._unused: set[str] = set()  # the ids of nodes that get no probes now
+        self._unused = UnusedNodes(leaving)
 
     # In any thread.
 
@@ -188,8 +171,7 @@ class JoinedDevices:
             nodes: Those that are alive.
             open_names: The names of the slots that work.
         """
-        self._avoided.keep(nodes)
-        self._find_unused(nodes)
+        self._unused.update(nodes, self._draining, self._clock())
         self._follow_keepers(nodes)
         self._follow_probes(nodes)
         self._take_devices(nodes)
@@ -222,15 +204,6 @@ class JoinedDevices:
 
     # Probes.
 
-    def _find_unused(self, nodes: Mapping[str, ClusterNode]) -> None:
-        leaving = self._leaving()
-        of_leaving = {node_id for node_id, node in nodes.items() if node.name in leaving}
-        self._unused = {*self._avoided.now(self._clock()), *self._draining, *of_leaving}
-
-    def _avoid(self, node_id: str, until_s: float) -> None:
-        self._avoided.add(node_id, until_s)
-        self._unused.add(node_id)
-
     def _follow_probes(self, nodes: Mapping[str, ClusterNode]) -> None:
         waiting = [probe for probe in self._probes if not probe.node_id]
         for probe in _answered(waiting, lambda probe: probe.answer):
@@ -242,11 +215,11 @@ class JoinedDevices:
                 self._end_probe(probe)
                 continue
             node = nodes.get(answer.node_id)
-            if node is None or answer.node_id in self._unused:
+            if node is None or answer.node_id in self._unused.ids:
                 self._end_probe(probe)  # it has left, or is not used since the probe was created
             elif (problem := version_problem(versions(), answer.versions)) is not None:
                 log.error("node %s is not used: %s", node.name, problem)
-                self._avoid(answer.node_id, math.inf)
+                self._unused.avoid(answer.node_id, math.inf)
                 self._end_probe(probe)
             else:
                 probe.node_id = answer.node_id
@@ -288,6 +261,9 @@ class JoinedDevices:
             self.lose(place)
 
     def _change_probes(self, nodes: Mapping[str, ClusterNode], open_names: Collection[str]) -> None:
+        usable = nodes.keys() - self._unused.ids
+        for probe in [each for each in self._probes if not each.node_id and each.avoids & usable]:
+            self._end_probe(probe)  # another one may use a node that was not used before
         with self._lock:
             demand = self._demand
             taken = [(each.place.kind, name in open_names) for name, each in self._taken.items()]
@@ -309,8 +285,8 @@ class JoinedDevices:
     def _add_probe(self, kind: str) -> None:
         if self._clock() < self._probe_after_s:
             return
-        actor = create_probe(kind, self._joined.cpus_per_slot, self._unused)
-        self._probes.append(_Probe(kind, actor, actor.find.remote()))
+        actor = create_probe(kind, self._joined.cpus_per_slot, self._unused.ids)
+        self._probes.append(_Probe(kind, actor, actor.find.remote(), self._unused.ids))
 
     def _end_probe(self, probe: _Probe) -> None:
         self._probes.remove(probe)
@@ -363,7 +339,7 @@ class JoinedDevices:
 
     def _fail(self, keeper: _Keeper, reason: str) -> None:
         log.error("node %s is not used for %g s: %s", keeper.node.name, self._timings.avoid_s, reason)
-        self._avoid(keeper.node.node_id, self._clock() + self._timings.avoid_s)
+        self._unused.avoid(keeper.node.node_id, self._clock() + self._timings.avoid_s)
         self._end_keeper(keeper)
 
     def _end_idle_keepers(self) -> None:
