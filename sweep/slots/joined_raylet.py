@@ -9,7 +9,9 @@ to it, as it connects to Ray's head otherwise.
 
 from __future__ import annotations
 
+import socket
 import sys
+import time
 from pathlib import Path
 
 from ray._private import utils
@@ -18,6 +20,8 @@ from ray._private.parameter import RayParams
 from podium.sweep.runtime.joined_cluster import JoinedCluster
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.slots.ray_head import OBJECT_STORE_BYTES, LeanNode, wait_until_exited
+
+REACHABLE_S = 10.0  # Ray itself tries for minutes without a message
 
 
 def parameters(settings: ServiceSettings, joined: JoinedCluster) -> RayParams:
@@ -35,10 +39,28 @@ def parameters(settings: ServiceSettings, joined: JoinedCluster) -> RayParams:
     )
 
 
+def unreachable(address: str, timeout_s: float = REACHABLE_S) -> str:
+    """Why no connection to `address`, HOST:PORT, could be opened within `timeout_s`; "" if one could."""
+    host, _, port = address.rpartition(":")
+    end_s = time.monotonic() + timeout_s
+    while True:
+        remaining_s = end_s - time.monotonic()
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=max(remaining_s, 0.1)).close()
+        except OSError as error:
+            if remaining_s <= 0:
+                return error.strerror or str(error)
+            time.sleep(0.2)
+        else:
+            return ""
+
+
 def main() -> None:
     """Start the raylet, write the address of the cluster to its folder, and wait; exit when the raylet has exited."""
     settings = ServiceSettings.load(Path(sys.argv[1]))
     assert settings.joined is not None
+    if reason := unreachable(settings.joined.address):
+        sys.exit(f"cannot join the Ray cluster at {settings.joined.address}: {reason}")
     try:
         node = LeanNode(parameters(settings, settings.joined), head=False, shutdown_at_exit=True, spawn_reaper=True)
     except Exception as error:  # noqa: BLE001 - whatever the error, its last line is shown to the user

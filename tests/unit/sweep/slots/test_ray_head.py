@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,13 @@ def test_raylet_in_the_cluster_of_others_offers_nothing(tmp_path: Path) -> None:
     found = joined_raylet.parameters(settings, joined)
     assert (found.gcs_address, found.node_ip_address) == ("10.0.0.9:6379", "10.0.0.5")
     assert (found.num_cpus, found.num_gpus) == (0, 0)
+
+
+def test_unreachable_cluster_is_reported() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        assert joined_raylet.unreachable(address) == ""
+    assert joined_raylet.unreachable(address, timeout_s=0.3) == "Connection refused"
 
 
 def test_path_that_is_too_long_for_sockets_is_named(tmp_path: Path) -> None:
