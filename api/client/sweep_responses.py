@@ -148,6 +148,7 @@ class AttemptInfo(TypedDict):
     started_at: str | None
     ended_at: str | None
     duration_s: float | None
+    sending_files: bool
     state: str | None
     cause: str | None
     message: str | None

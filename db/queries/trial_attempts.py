@@ -25,6 +25,7 @@ class AttemptRow:
     import_s: float | None  # time to load the program
     started_at: float
     ended_at: float | None
+    device_s: float | None  # seconds that it held its device; None while it holds it
     state: str | None
     cause: str | None
     message: str | None

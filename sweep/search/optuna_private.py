@@ -158,12 +158,22 @@ def init_experimental(instance: Any, base: type, *args: Any, **kwargs: Any) -> N
 # Samplers.
 
 
-def share_search_space(space: IntersectionSearchSpace, sampler: BaseSampler) -> BaseSampler:
-    """Give a new sampler the intersection search space that its predecessors computed; the result is the same."""
-    for name in ("_search_space", "_intersection_search_space"):
-        if isinstance(getattr(sampler, name, None), IntersectionSearchSpace):
-            setattr(sampler, name, space)
-    return sampler
+class SharedSearchSpaces:
+    """The intersections of the search spaces of a study's trials, which the study's samplers share.
+
+    Each is updated as trials finish: a sampler that computes its own anew doubles the time of TPE.
+    """
+
+    def __init__(self) -> None:
+        self._spaces: dict[bool, IntersectionSearchSpace] = {}  # by whether they include pruned trials
+
+    def share(self, sampler: BaseSampler) -> BaseSampler:
+        """Give a new sampler the intersection that its predecessors computed; the result is the same."""
+        for name in ("_search_space", "_intersection_search_space"):
+            own = getattr(sampler, name, None)
+            if isinstance(own, IntersectionSearchSpace):
+                setattr(sampler, name, self._spaces.setdefault(own._include_pruned, own))
+        return sampler
 
 
 def nsga2_generation(generation: int) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from typing import Any
 import optuna.samplers
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, GPSampler, NSGAIISampler, RandomSampler, TPESampler
-from optuna.search_space import IntersectionSearchSpace
 from optuna.trial import FrozenTrial, TrialState
 
 from podium.sweep.search.optuna_distributions import searched_distribution
@@ -249,13 +248,6 @@ def import_modules(method: Method) -> None:
     """Import the heavy modules of a sampler before the first ask."""
     for module in builder_of(method).modules if method != CUSTOM else ():
         importlib.import_module(module)
-
-
-def intersection_space(method: Method) -> IntersectionSearchSpace:
-    """The intersection of the search spaces of finished trials, updated as they finish: recomputing it doubles TPE's
-    time.
-    """
-    return IntersectionSearchSpace(include_pruned=method == "tpe")
 
 
 def marks_of_earlier(method: Method) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from optuna.trial import TrialState as OptunaState
 from podium.sweep.search.custom_sampler import ClassSampler
 from podium.sweep.search.frozen_trials import MEMORY, ORDER, TrialConverter, distribution_from_spec
 from podium.sweep.search.optuna_distributions import distribution_of, from_searched, searched_distribution, to_searched
-from podium.sweep.search.optuna_private import all_enumerated, share_search_space, suggest
+from podium.sweep.search.optuna_private import SharedSearchSpaces, all_enumerated, suggest
 from podium.sweep.search.optuna_states import CONSTRAINT, FROM_OPTUNA
 from podium.sweep.search.pruners import PruningStudy
 from podium.sweep.search.random_draws import draw
@@ -32,7 +32,6 @@ from podium.sweep.search.samplers import (
     builder_of,
     import_modules,
     independent_sampler,
-    intersection_space,
     is_beyond_range,
     is_slow,
     is_slow_soon,
@@ -113,7 +112,7 @@ class Search:
         self.earlier_frozen = [frozen for trial in earlier if (frozen := self._as_own(trial)) is not None]
         self.study = Study([metric.goal for metric in spec.objectives], self.earlier_frozen, limits)
         self._pruning = PruningStudy(spec) if judges and spec.early_terminate.type != "none" else None
-        self._space = intersection_space(self.method)
+        self._spaces = SharedSearchSpaces()
         self._grid = Grid(spec.parameters) if self.method == GRID else None
         self.class_sampler: ClassSampler | None = None
         self._samplers: dict[int, str] = {}
@@ -279,7 +278,7 @@ class Search:
         context = AskContext(
             self.spec, number, position, self._finished_count, self.earlier_frozen, self.study.build_tpe
         )
-        return share_search_space(self._space, sampler_of(context, self._proposing_method))
+        return self._spaces.share(sampler_of(context, self._proposing_method))
 
     @property
     def _finished_count(self) -> int:
@@ -355,7 +354,7 @@ class Search:
             if name not in self._defined_first and (optunas := distribution_from_spec(distribution)) is not None:
                 self._defined_first[name] = optunas
                 if self.study.forget_earlier(name, optunas):
-                    self._space = intersection_space(self.method)  # which contains the removed values
+                    self._spaces = SharedSearchSpaces()  # which contains the removed values
 
     # Reports.
 
@@ -481,7 +480,7 @@ class Search:
 
     def _classify(self, number: int, frozen: FrozenTrial) -> None:
         if number in self._over:  # recompute the intersection: it considers each trial once
-            self._space = intersection_space(self.method)
+            self._spaces = SharedSearchSpaces()
         self._over.discard(number)
         self._finished.discard(number)
         if frozen.state.is_finished():

@@ -22,6 +22,7 @@ from podium.sweep.search.optuna_private import (
     BruteForce,
     MutableStorage,
     Nsga3,
+    SharedSearchSpaces,
     SobolSequence,
     WarmCmaEs,
     all_enumerated,
@@ -32,7 +33,6 @@ from podium.sweep.search.optuna_private import (
     lazy_generator,
     nsga2_generation,
     nsga3_generation,
-    share_search_space,
     stored_intermediate_value,
     stored_value,
     study_id,
@@ -121,14 +121,22 @@ def test_experimental_classes_initialize_without_a_warning() -> None:
 
 
 def test_search_space_of_finished_trials_is_shared_between_samplers() -> None:
-    space = IntersectionSearchSpace()
-    samplers = [TPESampler(seed=0), CmaEsSampler(seed=0, warn_independent_sampling=False), NSGAIISampler(seed=0)]
-    for sampler in samplers:
-        assert share_search_space(space, sampler) is sampler
-        assert any(value is space for value in vars(sampler).values()), type(sampler).__name__
+    spaces = SharedSearchSpaces()
+
+    def space_of(sampler: BaseSampler) -> IntersectionSearchSpace:
+        assert spaces.share(sampler) is sampler
+        return next(value for value in vars(sampler).values() if isinstance(value, IntersectionSearchSpace))
+
+    cmaes = space_of(CmaEsSampler(seed=0, warn_independent_sampling=False))
+    assert space_of(NSGAIISampler(seed=0)) is cmaes
+    tpe = space_of(TPESampler(seed=0))
+    assert space_of(TPESampler(seed=1)) is tpe
     study = _study(TPESampler(seed=0, multivariate=True))
+    pruned = create_trial(state=TrialState.PRUNED, params={"x": 0.5}, distributions={"x": UNIT})
+    study.add_trial(pruned)
+    assert tpe.calculate(study).keys() == {"x"} and not cmaes.calculate(study)  # as without sharing
     _run(study, 3)
-    assert space.calculate(study).keys() == {"x", "y"}
+    assert tpe.calculate(study).keys() == {"x"} and cmaes.calculate(study).keys() == {"x", "y"}
 
 
 @pytest.mark.parametrize(

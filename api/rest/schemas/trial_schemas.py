@@ -26,6 +26,7 @@ class AttemptView(View):
     started_at: datetime | None
     ended_at: datetime | None
     duration_s: float | None
+    sending_files: bool  # it has left its device, and its files are on their way from the node
     state: str | None
     cause: str | None
     message: str | None
@@ -43,6 +44,7 @@ class AttemptView(View):
             "started_at": time_of(row.started_at),
             "ended_at": time_of(row.ended_at),
             "duration_s": None if row.ended_at is None else row.ended_at - row.started_at,
+            "sending_files": row.ended_at is None and row.device_s is not None,
         }
         return cls(**values)
 

@@ -12,6 +12,7 @@ from podium.db.stores import pending_trial_commands
 from podium.sweep.lifecycle.allowed_commands import POSSIBLE_FOR_TRIAL
 from podium.sweep.lifecycle.recorded_changes import (
     AttemptPlaced,
+    AttemptReleased,
     ParamDefined,
     TrialDropped,
     TrialPlanned,
@@ -57,6 +58,21 @@ def test_every_command_for_a_trial_in_every_state(
     requested = TRIAL_COMMANDS[command][state]
     assert [(a.status_code, a.json()["state"], a.json()["requested"]) for a in answers] == [(200, state, requested)] * 2
     assert kinds(service).count("trial.requested") == (requested is not None)
+
+
+def test_attempt_without_device_sends_its_files(client: TestClient, service: ServiceRig) -> None:
+    sweep_id = sweep_in(service, R)
+    trial_id = trial_in(service, sweep_id, 0, RUNNING)
+    key = AttemptKey(trial_id, 1)
+
+    def sends() -> bool:
+        return client.get(f"{V1}/trials/{trial_id}").json()["attempts"][0]["sending_files"]  # type: ignore[no-any-return]
+
+    assert not sends()
+    service.commit(AttemptReleased(key, sweep_id, 0, 1.5, AT + 2))
+    assert sends()
+    end_attempt(service, key, sweep_id, 0, TrialState.FINISHED)
+    assert not sends()
 
 
 def test_each_failure_can_be_retried_once(client: TestClient, service: ServiceRig) -> None:
