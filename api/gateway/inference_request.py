@@ -18,7 +18,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from podium.api.gateway import input_tensors
 from podium.api.gateway.output_tensors import INPUT
 from podium.api.http import reject_duplicate_keys
-from podium.api.http.request_limits import MAX_DEADLINE_MS, MAX_JSON_ROWS_BYTES
+from podium.api.http.request_limits import MAX_JSON_ROWS_BYTES
+from podium.ensemble.values.ensemble_spec import MAX_DEADLINE_MS
 from podium.sweep.values.errors import BadRequestError, TooLargeError
 
 MAX_TIMEOUT_US = MAX_DEADLINE_MS * 1000

@@ -23,7 +23,6 @@ from podium.api.http.problem_details import ProblemType
 from podium.api.http.request_body import check_row_count, limits_of, read_body, run_in_thread_if
 from podium.api.http.request_limits import (
     INLINE_SIZE,
-    MAX_DEADLINE_MS,
     MAX_ID,
     MAX_ROWS,
     MAX_ROWS_WITH_MEMBERS,
@@ -33,7 +32,7 @@ from podium.db.access.tokens import Role
 from podium.db.stores import ensemble_reader
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.values.ensemble_snapshot import Snapshot, Traffic
-from podium.ensemble.values.ensemble_spec import Task, is_id
+from podium.ensemble.values.ensemble_spec import MAX_DEADLINE_MS, Task, is_id
 from podium.ensemble.values.prediction import MemberReport, MemberStatus, Outcome, Prediction
 from podium.sweep.values.errors import BadRequestError, EnsembleError, NotFoundError
 

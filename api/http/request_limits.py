@@ -11,7 +11,6 @@ MAX_IMPORT_BYTES = 64 << 20  # bytes of an imported study
 MAX_INCOMING_BYTES = 256 << 20  # bytes of all bodies that one process is receiving
 MAX_BODY_S = 60.0  # seconds to receive a body
 MAX_ROWS = 8_192  # per prediction: joining the members' outputs blocks the event loop
-MAX_DEADLINE_MS = 600_000  # of a prediction
 MAX_ROWS_WITH_MEMBERS = 100  # per prediction that returns the outputs of each member
 INLINE_SIZE = 1 << 18  # bytes to parse, or numbers to serialize, that are handled on the event loop
 MAX_ID = 2**63 - 1  # the largest integer of the database

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+MAX_DEADLINE_MS = 600_000
 DEFAULT_DEADLINE_MS = 1000.0  # Géron 2017, chapter 12: do not wait longer for slow members
 DEFAULT_K = 3
 MAX_PROCESSES = 256  # of one version
@@ -113,7 +114,7 @@ class EnsembleOptions(BaseModel):
         Mode.BETWEEN_GRAPH, description="between_graph: a process for each network; in_graph: one program for all"
     )
     deadline_ms: float = Field(
-        DEFAULT_DEADLINE_MS, strict=True, ge=1, le=600_000, description="time limit of a prediction"
+        DEFAULT_DEADLINE_MS, strict=True, ge=1, le=MAX_DEADLINE_MS, description="time limit of a prediction"
     )
     quorum: int | None = Field(
         None, strict=True, ge=1, description="minimum number of members that must answer; default: the majority"

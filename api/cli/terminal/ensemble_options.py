@@ -38,8 +38,10 @@ Modes = Annotated[
     Literal["in_graph", "between_graph"] | None,
     typer.Option("--mode", help="one program for all members, or one process each; default between_graph"),
 ]
-DeadlineMs = Annotated[float | None, typer.Option("--deadline-ms", metavar="MS", help="deadline of an answer; "
-                                                  "default 1000")]  # fmt: skip
+DeadlineMs = Annotated[
+    float | None,
+    typer.Option("--deadline-ms", metavar="MS", help="deadline of an answer; default: set by the service"),
+]
 Quorum = Annotated[int | None, typer.Option(metavar="N", help="minimum number of answers; default: the majority")]
 Replicas = Annotated[int | None, typer.Option(metavar="N", help="processes per member; default 1")]
 Placing = Annotated[

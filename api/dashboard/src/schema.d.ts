@@ -1347,6 +1347,8 @@ export interface components {
             orphans_killed: number;
             /** Pid */
             pid: number | null;
+            /** Sending Files */
+            sending_files: boolean;
             /** Started At */
             started_at: string | null;
             /** State */

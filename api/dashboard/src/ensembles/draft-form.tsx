@@ -71,7 +71,11 @@ export function DraftForm({ draft, change, problems, selected, values }: FormPro
           <Field label="Execution mode">
             <Choice value={draft.mode} options={MODES} onChange={mode => change({ mode })} />
           </Field>
-          <Field label="Deadline, ms" hint="The prediction is returned by then." problem={problems.deadline}>
+          <Field
+            label="Deadline, ms"
+            hint="The prediction is returned by then; if empty, the default of the service."
+            problem={problems.deadline}
+          >
             <Count value={draft.deadline} onChange={deadline => change({ deadline })} />
           </Field>
           <Field label="Quorum" hint="Fewer responses are an error; if empty, the majority." problem={problems.quorum}>

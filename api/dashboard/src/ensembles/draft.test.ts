@@ -6,6 +6,7 @@ test("the default draft selects the best three trials", () => {
   expect(problems).toEqual({});
   expect(request).toMatchObject({ sweep_id: 7, select: "top_k", k: 3, combine: "mean", calibrate: false });
   expect(request).not.toHaveProperty("quorum");
+  expect(request).not.toHaveProperty("deadline_ms"); // the service has the default
 });
 
 test("trials from the table make an explicit selection", () => {

@@ -17,7 +17,7 @@ const DEFAULTS = {
   calibrate: "",
   mode: "between_graph",
   quorum: "",
-  deadline: "1000",
+  deadline: "",
   replicas: "1",
   placement: "shared",
   precision: "float32",
@@ -90,17 +90,18 @@ export function read(draft: Draft, sweepId: number): Read {
     }
     return value;
   };
-  const deadline = Number(draft.deadline);
-  if (!(deadline >= 1 && deadline <= 600_000)) problems.deadline = "Must be between 1 and 600,000 ms";
   const request: Request = {
     combine: draft.combine as Request["combine"],
     calibrate: draft.calibrate === "yes",
     mode: draft.mode as Request["mode"],
-    deadline_ms: deadline,
     replicas: integer("replicas", 64),
     placement: draft.placement as Request["placement"],
     precision: draft.precision as Request["precision"],
   };
+  if (draft.deadline !== "") {
+    request.deadline_ms = Number(draft.deadline);
+    if (!(request.deadline_ms >= 1)) problems.deadline = "Must be at least 1 ms";
+  }
   if (draft.quorum !== "") request.quorum = integer("quorum", 1000);
   if (draft.choose === "explicit") {
     request.trial_ids = trialsOf(draft);

@@ -18,7 +18,7 @@ import { Files } from "./trial/files";
 import { TrialHead } from "./trial/header";
 import { Log } from "./trial/log";
 import { NotesAndTags } from "./trial/notes-and-tags";
-import { Parameters } from "./trial/parameters";
+import { Parameters } from "./trial/parameter-comparison";
 import { isOver, objectiveNames, type Sweep, type Trial, useTrial } from "./trial/queries";
 import "./trial/trial.css";
 

@@ -61,6 +61,7 @@ function OneAttempt({ attempt, latest, many }: { attempt: Attempt; latest: boole
         <span className="trial-dim">
           on {attempt.device}, {formatTime(attempt.started_at)}
           {attempt.duration_s !== null && `, ${formatDuration(attempt.duration_s)}`}
+          {attempt.sending_files && ", sending its files"}
         </span>
         {many && (
           <Button small quiet onClick={() => showLog(latest ? "" : String(attempt.number))}>

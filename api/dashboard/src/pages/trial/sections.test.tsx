@@ -6,14 +6,14 @@ import { type Answers, showWithService } from "../../testing/service";
 import { Attempts, causeLabel } from "./attempts";
 import { Files } from "./files";
 import { TrialHead } from "./header";
-import { Parameters } from "./parameters";
+import { Parameters } from "./parameter-comparison";
 import type { Attempt, Trial } from "./queries";
 
 const ATTEMPT = {
   ...{ number: 1, device: "cpu-0", node: "n", pid: 41, visible_devices: "", torch_device: "cpu", import_s: 1.5 },
   ...{ started_at: "2026-01-01T00:00:00Z", ended_at: "2026-01-01T00:00:20Z", duration_s: 20, state: "failed" },
   ...{ cause: "disk_quota", message: "no space in the trial's folder", traceback: null, log_tail: null, exit: "1" },
-  ...{ late_prune_answers: 0, orphans_killed: 0 },
+  ...{ late_prune_answers: 0, orphans_killed: 0, sending_files: false },
 } as unknown as Attempt;
 const TRIAL = {
   ...{ id: 7, sweep_id: 3, number: 4, state: "failed", value: null, values: null, constraints: {}, user_attrs: {} },
@@ -44,6 +44,11 @@ test("an attempt shows its cause, message, exit status and process", () => {
   expect(screen.getByText(/Disk quota exceeded/).textContent).toBe("Disk quota exceeded (disk_quota)");
   expect(screen.getByText("no space in the trial's folder")).toBeVisible();
   expect(screen.getByText("process 41 · program loaded in 1.5 s · torch device cpu · exit status 1")).toBeVisible();
+});
+
+test("an attempt that has left its device sends its files", () => {
+  showAttempts({ state: null, ended_at: null, duration_s: null, sending_files: true });
+  expect(screen.getByText(/^on cpu-0, .*, sending its files$/)).toBeVisible();
 });
 
 test("the exit status of an attempt that reported its failure is left out", () => {
