@@ -161,7 +161,7 @@ def init_experimental(instance: Any, base: type, *args: Any, **kwargs: Any) -> N
 class SharedSearchSpaces:
     """The intersections of the search spaces of a study's trials, which the study's samplers share.
 
-    Each is updated as trials finish: a sampler that computes its own anew doubles the time of TPE.
+    Each is updated as trials finish: a sampler that recomputes its own doubles the time of TPE.
     """
 
     def __init__(self) -> None:
