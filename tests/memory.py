@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from podium.sweep.lifecycle.budget_usage import BudgetTerms
+from podium.sweep.lifecycle.held_sweeps import BestTrial, HeldSweep, Predecessor, with_fixed_values
 from podium.sweep.lifecycle.pending_commands import Enqueued, PendingCommands, SweepUpdate, TrialCommandRequest
 from podium.sweep.lifecycle.recorded_changes import (
     AttemptEnded,
@@ -22,6 +23,7 @@ from podium.sweep.lifecycle.recorded_changes import (
     RequestObsolete,
     SearchAttributesChanged,
     SweepChanged,
+    SweepReleased,
     SweepWarned,
     TrialDropped,
     TrialPlanned,
@@ -29,8 +31,10 @@ from podium.sweep.lifecycle.recorded_changes import (
 )
 from podium.sweep.lifecycle.stored_sweeps import EarlierTrial, StoredSweep, StoredTrial
 from podium.sweep.scheduling.change_buffer import trial_of
+from podium.sweep.spec.predecessors import SweepReference
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.assignment import Params
+from podium.sweep.values.constraints_and_user_attributes import is_infeasible
 from podium.sweep.values.errors import DatabaseError, FencedError
 from podium.sweep.values.slot_events import Ended
 from podium.sweep.values.states import (
@@ -41,7 +45,7 @@ from podium.sweep.values.states import (
     TrialState,
     check_sweep_transition,
 )
-from podium.sweep.values.sweep_wait_reason import Wait
+from podium.sweep.values.sweep_wait_reason import WAITS_FOR_SCHEDULER, Wait
 
 
 @dataclass
@@ -109,6 +113,7 @@ class MemorySweep:
     device_s: float = 0.0
     earlier: tuple[EarlierTrial, ...] = ()
     warnings: dict[str, str] = field(default_factory=dict)
+    held: bool = False
 
 
 class MemoryRecorder:
@@ -134,7 +139,7 @@ class MemoryRecorder:
     def accept(self, spec: SweepSpec, at: float) -> int:
         sweep_id = len(self.sweeps) + 1
         self.sweeps[sweep_id] = MemorySweep(
-            sweep_id, spec, at, spec.run_cap, spec.priority, BudgetTerms.of(spec).to_json()
+            sweep_id, spec, at, spec.run_cap, spec.priority, BudgetTerms.of(spec).to_json(), held=bool(spec.after)
         )  # fmt: skip
         return sweep_id
 
@@ -202,13 +207,45 @@ class MemoryRecorder:
             )
             for s in self.sweeps.values()
             for of_sweep in [self.of(s.sweep_id)]
-            if s.sweep_id not in known
+            if s.sweep_id not in known and not s.held
             and (
                 s.state not in TERMINAL_SWEEP_STATES
                 or any(t.state not in TERMINAL_TRIAL_STATES for t in of_sweep)
                 or self._requested_update(s)
             )
         ]  # fmt: skip
+
+    def held_sweeps(self) -> list[HeldSweep]:
+        states = (SweepState.QUEUED, SweepState.PAUSED)
+        return [
+            HeldSweep(
+                s.sweep_id, s.state, s.spec.to_json(), tuple(self._predecessor(earlier) for earlier in s.spec.after),
+                None if s.spec.fix_from is None else self._best(s.spec.fix_from.sweep), s.wait,
+            )
+            for s in self.sweeps.values()
+            if s.held and s.state in states
+        ]  # fmt: skip
+
+    def _predecessor(self, sweep_id: SweepReference) -> Predecessor:
+        assert isinstance(sweep_id, int)
+        sweep = self.sweeps[sweep_id]
+        return Predecessor(sweep_id, sweep.spec.name, sweep.state, sweep.reason)
+
+    def _best(self, sweep_id: SweepReference) -> BestTrial | None:
+        assert isinstance(sweep_id, int)
+        sign = -1 if self.sweeps[sweep_id].spec.metric.goal == "maximize" else 1
+        finished = [trial for trial in self.of(sweep_id) if trial.state is TrialState.FINISHED]
+        feasible = [trial for trial in finished if not is_infeasible(trial.constraints)]
+        ranked = sorted(feasible, key=lambda trial: (sign * (trial.value or 0.0), trial.number))
+        return BestTrial(ranked[0].trial_id, ranked[0].number, dict(ranked[0].params)) if ranked else None
+
+    def _release(self, change: SweepReleased) -> None:
+        sweep = self.sweeps[change.sweep_id]
+        if sweep.held and sweep.state in (SweepState.QUEUED, SweepState.PAUSED):
+            sweep.held = False
+            sweep.wait = WAITS_FOR_SCHEDULER if sweep.state is SweepState.QUEUED else sweep.wait
+            if change.fixed is not None:
+                sweep.spec = with_fixed_values(sweep.spec, change.fixed.params)
 
     def _requested_update(self, sweep: MemorySweep) -> bool:
         retried = any(trial.requested is TrialRequest.RETRY for trial in self.of(sweep.sweep_id))
@@ -280,6 +317,8 @@ class MemoryRecorder:
             self.trials[change.trial_id].requested = None
         elif isinstance(change, SweepChanged):
             self._change(change)
+        elif isinstance(change, SweepReleased):
+            self._release(change)
         elif isinstance(change, SweepWarned):
             warnings = self.sweeps[change.sweep_id].warnings
             warnings.pop(change.code, None)

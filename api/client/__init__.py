@@ -17,6 +17,8 @@ Modules:
     readiness_responses    The REST responses about the readiness of the service
     service_for_command    A service for one command: the running one, or one started for the command
     suggested_commands     `podium` commands in messages, quoted for a shell and for the right data directory
+    sweep_chains           Submits several sweep files, as a chain if wanted: each starts when the one before has
+                           finished
     sweep_export           Exports a sweep to a file, an Optuna study, TensorBoard or MLflow, by format name or file
                            suffix
     sweep_file_validation  Reads sweep files, checks them as far as possible without a service, and submits them

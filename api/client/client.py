@@ -66,18 +66,30 @@ class Client(EnsembleCalls, ExportCalls):
 
     # Sweeps.
 
-    def submit(self, document: dict[str, Any], *, idempotency_key: str | None = None) -> SweepInfo:
-        """Submit a sweep; the code of `program.code` is uploaded first. Raises `InvalidSpecError`."""
-        body = self._with_bundle(document)
+    def submit(
+        self,
+        document: dict[str, Any],
+        *,
+        after: int | str | Sequence[int | str] = (),
+        idempotency_key: str | None = None,
+    ) -> SweepInfo:
+        """Submit a sweep; the code of `program.code` is uploaded first. Raises `InvalidSpecError`.
+
+        `after`: ids or names of earlier sweeps that must finish first, in addition to those of the document.
+        """
+        body = self._with_bundle(_after(document, after))
         headers = {**_idempotent(idempotency_key), **_provenance_header(document)}
         return self._answer(SweepInfo, "POST", "/api/v1/sweeps", json=body, headers=headers)
 
-    def submit_file(self, path: Path | str) -> SweepInfo:
-        """Submit a sweep file, also of W&B; its paths are relative to it. Raises `InvalidSpecError` with lines."""
+    def submit_file(self, path: Path | str, *, after: int | str | Sequence[int | str] = ()) -> SweepInfo:
+        """Submit a sweep file, also of W&B; its paths are relative to it. Raises `InvalidSpecError` with lines.
+
+        `after`: as in `submit`.
+        """
         from podium.api.client import sweep_file_validation  # loads YAML and pydantic
 
         file, document, _ = sweep_file_validation.read(Path(path))
-        return sweep_file_validation.submit(self, file, document)
+        return sweep_file_validation.submit(self, file, _after(document, after))
 
     def sweeps(self, state: str | None = None) -> Iterator[SweepInfo]:
         """The sweeps, newest first; all, or those in one state."""
@@ -107,6 +119,10 @@ class Client(EnsembleCalls, ExportCalls):
     def cancel_sweep(self, sweep_id: int) -> SweepInfo:
         """Cancel a sweep; running trials are killed. Raises `NotPossibleError`."""
         return self._command_sweep(sweep_id, "cancel")
+
+    def release_sweep(self, sweep_id: int) -> SweepInfo:
+        """Start a sweep although not all sweeps of its `after` have finished. Raises `PodiumError` if it cannot."""
+        return self._command_sweep(sweep_id, "release")
 
     def extend_sweep(
         self, sweep_id: int, run_cap: int | None = None, *, priority: float | None = None, **terms: Any
@@ -294,6 +310,15 @@ def _provenance_header(document: dict[str, Any]) -> dict[str, str]:
     from podium.sweep.runtime.submission_provenance import HEADER, provenance_of_document  # loads pydantic
 
     return {HEADER: provenance_of_document(document).to_header()}
+
+
+def _after(document: dict[str, Any], after: int | str | Sequence[int | str]) -> dict[str, Any]:
+    """The document with further predecessors."""
+    added = [after] if isinstance(after, int | str) else list(after)
+    if not added:
+        return document
+    known = document.get("after") or []
+    return {**document, "after": [*known, *(each for each in added if each not in known)]}
 
 
 def _idempotent(idempotency_key: str | None) -> dict[str, str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from podium.api.client import data_frame, sweep_html
@@ -96,9 +96,10 @@ class Sweep:
         self.refresh()
 
     @classmethod
-    def submit(cls, client: Client, document: dict[str, Any]) -> Self:
-        """Submit the content of a sweep file. Raises `InvalidSpecError`."""
-        return cls(client, client.submit(document)["id"])
+    def submit(cls, client: Client, document: dict[str, Any], *, after: Sequence[Sweep | int | str] = ()) -> Self:
+        """Submit the content of a sweep file; `after`: sweeps that must finish first. Raises `InvalidSpecError`."""
+        earlier = [each.id if isinstance(each, Sweep) else each for each in after]
+        return cls(client, client.submit(document, after=earlier)["id"])
 
     def refresh(self) -> Self:
         """Update `data`."""

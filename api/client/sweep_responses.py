@@ -79,6 +79,23 @@ class ProvenanceInfo(TypedDict):
     packages_sha256: str | None
 
 
+class LinkedSweepInfo(TypedDict):
+    """A sweep that runs before or after another one."""
+
+    id: int
+    name: str
+    state: str
+
+
+class FixedInfo(TypedDict):
+    """Values that `fix_from` took from the best trial of an earlier sweep."""
+
+    sweep_id: int
+    trial_id: int
+    number: int
+    params: Params
+
+
 class SweepInfo(TypedDict):
     """A sweep."""
 
@@ -88,7 +105,11 @@ class SweepInfo(TypedDict):
     reason: str  # of the state
     wait_reason: str | None  # why it waits: scheduler, disk_full, no_device, …; None: it does not wait
     wait_message: str  # the same for people
-    spec: dict[str, Any]
+    spec: dict[str, Any]  # with the values that `fix_from` took as constants
+    held: bool  # it waits for its predecessors to finish
+    predecessors: list[LinkedSweepInfo]
+    successors: list[LinkedSweepInfo]
+    fixed: FixedInfo | None
     run_cap: int
     priority: float
     counts: dict[str, int]  # trials by state

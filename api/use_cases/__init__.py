@@ -8,7 +8,7 @@ Modules:
     ensemble_evaluation  Queues the evaluation of an ensemble version, on a split or on posted rows; the host runs it
     node_commands        Drains a node, returns it to service, and removes it
     sweep_checks         Checks of a sweep that need the service: uploaded code, data files, packages, earlier sweeps
-    sweep_commands       Changes a sweep: pause, resume, stop, cancel, extend
+    sweep_commands       Changes a sweep: pause, resume, stop, cancel, release, extend
     sweep_submission     Submits a sweep as a document or as the text of a sweep file, previews a sweep file, and
                          imports a study
     trial_commands       Changes a trial: stop, retry, clone, annotate

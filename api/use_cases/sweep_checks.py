@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from podium.api.http.service_context import ServiceContext
-from podium.db.stores import warm_starts
+from podium.db.stores import predecessors, warm_starts
 from podium.sweep.runtime.user_environment import user_environment
 from podium.sweep.spec.program import FunctionProgram, ImportedProgram, OwnCode
 from podium.sweep.spec.sweep_spec import SweepSpec
@@ -26,16 +26,17 @@ _LOCAL_CODE = "code on your own machine must be uploaded first; then write bundl
 class CheckedSweep:
     """A sweep that can be submitted."""
 
-    spec: SweepSpec  # with the task and the state of the data files
+    spec: SweepSpec  # with the task, the state of the data files, and ids instead of names of sweeps
     code: str | None  # the code that a trial runs, as text
 
 
-def check_sweep(service: ServiceContext, spec: SweepSpec) -> CheckedSweep:
+def check_sweep(service: ServiceContext, spec: SweepSpec, idempotency_key: str | None = None) -> CheckedSweep:
     """Run every check of a submission. Raises `InvalidSpecError` with the keys that are wrong."""
     _check_data_paths(spec)
     code = _check_program(service, spec)
     with service.database.read() as connection:
         warm_starts.check(connection, spec)
+        spec = predecessors.resolve(connection, spec, idempotency_key)
     return CheckedSweep(with_data_state(spec), code)
 
 

@@ -1,11 +1,11 @@
-"""Changes a sweep: pause, resume, stop, cancel, extend; api."""
+"""Changes a sweep: pause, resume, stop, cancel, release, extend; api."""
 
 from __future__ import annotations
 
 import time
 
 from podium.api.http.service_context import ServiceContext
-from podium.db.stores import sweep_commands
+from podium.db.stores import predecessors, sweep_commands
 from podium.sweep.lifecycle.allowed_commands import SweepCommand
 from podium.sweep.lifecycle.budget_usage import BudgetTerms
 
@@ -14,6 +14,16 @@ def command_sweep(service: ServiceContext, sweep_id: int, command: SweepCommand)
     """Raises `NotFoundError`, and `NotPossibleError` in a state that does not allow the command."""
     with service.database.write() as connection:
         sweep_commands.command_sweep(connection, sweep_id, command, time.time())
+    service.wake("scheduler")
+
+
+def release_sweep(service: ServiceContext, sweep_id: int) -> None:
+    """Let a sweep start although not all of its predecessors have finished.
+
+    Raises `NotFoundError`, `NotPossibleError`, and `ConflictError` if `fix_from` has no usable values.
+    """
+    with service.database.write() as connection:
+        predecessors.release_for_client(connection, sweep_id, time.time())
     service.wake("scheduler")
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from podium.api.http.service_context import ServiceContext
 from podium.api.use_cases.sweep_checks import CheckedSweep, check_sweep
-from podium.db.stores import devices, imports, installed_packages, sweeps, warm_starts
+from podium.db.stores import devices, imports, installed_packages, predecessors, sweeps, warm_starts
 from podium.sweep.lifecycle.sweep_import import parse_import
 from podium.sweep.runtime.package_versions import environment, versions
 from podium.sweep.runtime.submission_provenance import Provenance
@@ -78,7 +78,8 @@ class SweepFilePreview:
 
 def submit_document(service: ServiceContext, document: dict[str, Any], submission: Submission) -> Submitted:
     """Check and store a sweep. Raises `InvalidSpecError`, and `ConflictError` for a key used with another sweep."""
-    return _accept(service, check_sweep(service, parse_spec(document)), submission)
+    checked = check_sweep(service, parse_spec(document), submission.idempotency_key)
+    return _accept(service, checked, submission)
 
 
 def submit_text(service: ServiceContext, text: str, idempotency_key: str | None) -> Submitted:
@@ -87,7 +88,8 @@ def submit_text(service: ServiceContext, text: str, idempotency_key: str | None)
     if read.spec is None:
         raise _with_lines(read.problems)
     try:
-        return _accept(service, check_sweep(service, read.spec), Submission(idempotency_key, file_text=text))
+        checked = check_sweep(service, read.spec, idempotency_key)
+        return _accept(service, checked, Submission(idempotency_key, file_text=text))
     except InvalidSpecError as error:
         raise _with_lines(read.placed(error.problems)) from None
 
@@ -120,7 +122,8 @@ def _accept(service: ServiceContext, checked: CheckedSweep, submission: Submissi
     spec, provenance = checked.spec, submission.provenance
     installed = environment()
     with service.database.read() as connection:
-        warm_start = warm_starts.select_for(connection, spec)
+        # The trials of a predecessor are known when it has finished; see `predecessors.release`.
+        warm_start = None if spec.after else warm_starts.select_for(connection, spec)
     at = time.time()
     with service.database.write() as connection:
         installed_packages.add(connection, installed.sha256, installed.packages, at)
@@ -134,6 +137,8 @@ def _accept(service: ServiceContext, checked: CheckedSweep, submission: Submissi
             environment=installed.sha256,
             provenance=None if provenance is None else provenance.model_dump_json(),
         )
+        if is_new:
+            predecessors.add(connection, sweep_id, spec)
         if is_new and warm_start is not None:
             warm_starts.add(connection, sweep_id, warm_start)
     service.wake("scheduler")

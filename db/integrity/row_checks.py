@@ -62,6 +62,7 @@ def _list(values: Iterable[StrEnum]) -> str:
 
 _OVER, _SWEEP_OVER, _COUNTED = _list(TERMINAL_TRIAL_STATES), _list(TERMINAL_SWEEP_STATES), _list(COUNTED_TRIAL_STATES)
 _MAY_WAIT = (SweepState.QUEUED, SweepState.RUNNING, SweepState.STOPPING)
+_MAY_BE_HELD = (SweepState.QUEUED, SweepState.PAUSED, SweepState.CANCELLED)
 _KINDS = ", ".join([*(f"'trial.{state.value}'" for state in sorted(TrialState)), f"'{TRIAL_SENDING}'"])
 _IMPORTED = "(SELECT id FROM sweeps WHERE json_extract(spec, '$.program.imported') IS NOT NULL)"
 _OURS = f"t.sampler <> '{SAMPLER}'"
@@ -317,6 +318,43 @@ RULES = (
         " || json_extract(s.warm_start, '$.trials') || ' were chosen' AS wrong"
         " FROM sweeps s LEFT JOIN warm_trials w ON w.sweep_id = s.id GROUP BY s.id"
         " HAVING count(w.trial_id) <> coalesce(json_extract(s.warm_start, '$.trials'), 0)",
+    ),
+    # Sweeps that wait for others. Names of sweeps are ids since their submission, so no cycle can arise.
+    Rule(
+        "references",
+        "SELECT sweep_id, predecessor_id, 'it waits for a sweep that is not older' AS wrong FROM sweep_predecessors"
+        " WHERE predecessor_id >= sweep_id",
+    ),
+    Rule(
+        "references",
+        "SELECT s.id AS sweep_id, 'its file names ' || coalesce(json_array_length(s.spec, '$.after'), 0)"
+        " || ' predecessors, and it has ' || count(p.predecessor_id) AS wrong FROM sweeps s LEFT JOIN"
+        " sweep_predecessors p ON p.sweep_id = s.id GROUP BY s.id"
+        " HAVING count(p.predecessor_id) <> coalesce(json_array_length(s.spec, '$.after'), 0)",
+    ),
+    Rule(
+        "sweeps",
+        "SELECT s.id AS sweep_id, 'it waits for its predecessors, but has '"
+        " || CASE WHEN t.id IS NULL THEN 'none' ELSE 'trials' END AS wrong FROM sweeps s"
+        " LEFT JOIN trials t ON t.sweep_id = s.id LEFT JOIN sweep_predecessors p ON p.sweep_id = s.id"
+        " WHERE s.held AND (t.id IS NOT NULL OR p.sweep_id IS NULL) GROUP BY s.id",
+    ),
+    Rule(
+        "sweeps",
+        "SELECT id AS sweep_id, 'it waits for its predecessors, but is ' || state AS wrong FROM sweeps"
+        f" WHERE held AND state NOT IN ({_list(_MAY_BE_HELD)})",
+    ),
+    Rule(
+        "sweeps",
+        "SELECT s.id AS sweep_id, t.id AS trial_id, 'its values of fix_from are those of a trial of sweep '"
+        " || coalesce(t.sweep_id, 'none') || ' that is ' || coalesce(t.state, 'missing') AS wrong FROM sweeps s"
+        " LEFT JOIN trials t ON t.id = json_extract(s.fixed, '$.trial_id') WHERE s.fixed IS NOT NULL"
+        " AND (t.id IS NULL OR t.state <> 'finished' OR t.sweep_id <> json_extract(s.fixed, '$.sweep_id'))",
+    ),
+    Rule(
+        "sweeps",
+        "SELECT s.id AS sweep_id, 'it started with a fix_from whose values are not known' AS wrong FROM sweeps s"
+        " WHERE json_type(s.spec, '$.fix_from') = 'object' AND NOT s.held",
     ),
     # A running trial has the grace period of its spec, so only requests that need no waiting are checked.
     Rule(

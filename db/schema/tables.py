@@ -67,6 +67,20 @@ sweeps = Table(
         "provenance", Text
     ),  # JSON: git commit and command of the client; see `podium.sweep.runtime.submission_provenance`
     Column("warm_start", Text),  # JSON: number of earlier trials used and dropped, with reasons
+    Column("held", Boolean, nullable=False, server_default="0"),  # it waits for its predecessors
+    Column("fixed", Text),  # JSON: the values that `fix_from` took; `spec` has them as constants
+    Column("submitted_spec", Text),  # the spec with `fix_from`, if `spec` has its values since
+    Index("ix_sweeps_held", "id", sqlite_where=text("held")),
+)
+
+# The sweeps of `after` and `fix_from`: those that must finish before a sweep starts. Each is older than the sweep.
+sweep_predecessors = Table(
+    "sweep_predecessors",
+    metadata,
+    Column("sweep_id", ForeignKey("sweeps.id"), nullable=False),
+    Column("predecessor_id", ForeignKey("sweeps.id"), nullable=False, index=True),
+    PrimaryKeyConstraint("sweep_id", "predecessor_id"),
+    sqlite_with_rowid=False,
 )
 
 # Lists of installed packages at the submission of sweeps, each list once.

@@ -26,6 +26,8 @@ Modules:
     nodes                                Nodes as their agents report them, and requests to leave
     pending_trial_commands               Reads the requests and configurations of clients that the scheduler has not
                                          executed yet
+    predecessors                         The predecessors of sweeps: names become ids at submission; held sweeps are
+                                         read and released
     replicas                             Replicas, the processes that serve ensemble members
     retention_plan                       Which files a sweep's retention policy removes, and the record of removed files
     running_attempts                     Whether an attempt runs on a node, which then may write its files

@@ -41,6 +41,11 @@ def command_sweep(connection: Connection, sweep_id: int, command: SweepCommand, 
     row = sweeps.get(connection, sweep_id)
     check_runs_here(row)
     state = next_sweep_state(command, row.state, started=_started(row))
+    if row.held and command is SweepCommand.STOP:
+        message = (
+            f"sweep {row.id} waits for other sweeps and has no results that a stop would keep; cancel or release it"
+        )
+        raise NotPossibleError(message, ("release", SweepCommand.CANCEL))
     _set_state(connection, row, state, reason=_REASON.get(command, "resumed on request"), at=at)
 
 

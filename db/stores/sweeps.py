@@ -66,6 +66,8 @@ class SweepRow:
     provenance: str | None = None  # JSON
     warnings: tuple[WarningRow, ...] = ()
     wait: Wait | None = None  # why it waits, in addition to the reason of its state
+    held: bool = False  # it waits for its predecessors
+    fixed: str | None = None  # JSON: the values of `fix_from`
 
     @property
     def objectives(self) -> tuple[tuple[str, str], ...]:
@@ -99,7 +101,9 @@ def accept(
     spec_from_json(text)
     if idempotency_key is not None:
         known = connection.execute(
-            select(sweeps.c.id, sweeps.c.spec).where(sweeps.c.idempotency_key == idempotency_key)
+            select(sweeps.c.id, func.coalesce(sweeps.c.submitted_spec, sweeps.c.spec).label("spec")).where(
+                sweeps.c.idempotency_key == idempotency_key
+            )
         ).one_or_none()
         if known is not None:
             if known.spec != text:
@@ -233,7 +237,8 @@ def page(
 def unfinished(connection: Connection) -> list[SweepRow]:
     """All sweeps with pending work, oldest first.
 
-    Sweeps that have not ended, and ended ones with unfinished trials or with requests to continue.
+    Sweeps that have not ended, and ended ones with unfinished trials or with requests to continue. Without those that
+    wait for their predecessors.
     """
     open_trial = exists().where(trials.c.sweep_id == sweeps.c.id, trials.c.state.in_(_OPEN))
     retry = exists().where(trials.c.sweep_id == sweeps.c.id, trials.c.requested == TrialRequest.RETRY.value)
@@ -243,7 +248,7 @@ def unfinished(connection: Connection) -> list[SweepRow]:
         and_(sweeps.c.state == SweepState.FINISHED.value, or_(retry, added)),
         and_(sweeps.c.state == SweepState.FAILED.value, retry),
     )
-    statement = select(sweeps).where(or_(not_over, open_trial, wanted)).order_by(sweeps.c.id)
+    statement = select(sweeps).where(~sweeps.c.held, or_(not_over, open_trial, wanted)).order_by(sweeps.c.id)
     return [_row(row, {}, BuiltEnsembles()) for row in connection.execute(statement)]
 
 
@@ -328,6 +333,8 @@ def _row(
         provenance=values["provenance"],
         warnings=warnings,
         wait=stored_wait(values["wait_reason"], values["wait_message"]),
+        held=values["held"],
+        fixed=values["fixed"],
         counts=counts,
         built=built,
     )

@@ -11,6 +11,8 @@ Modules:
     allowed_commands          The commands that a sweep or trial accepts in each state, and the resulting state. Pure
     budget_usage              Computes how much of its budget a sweep has used, and which limit is reached. Pure
     consecutive_failures      When a sweep fails: too many consecutive failures, or the same error from the start. Pure
+    held_sweeps               Sweeps that wait for their predecessors: when one is released, and the values that it
+                              gets. Pure
     pareto                    Pareto fronts: the results that no other result dominates. Pure
     pending_commands          The commands of clients that the scheduler has not executed yet, as plain values
     recorded_changes          The changes that the scheduler records in the database, as plain values

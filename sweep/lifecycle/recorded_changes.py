@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from podium.sweep.lifecycle.held_sweeps import FixedValues
 from podium.sweep.values.assignment import AttemptKey, Params, Scalar
 from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.search_messages import FallbackReason
@@ -158,6 +159,16 @@ class SweepChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class SweepReleased:
+    """A sweep no longer waits for its predecessors; `fixed`: the values that `fix_from` took."""
+
+    sweep_id: int
+    fixed: FixedValues | None
+    at: float
+    by_client: bool = False  # although not all predecessors finished
+
+
+@dataclass(frozen=True, slots=True)
 class SweepWarned:
     """A warning of a sweep is set, or withdrawn with an empty message."""
 
@@ -206,6 +217,7 @@ Change = (
     | TrialRetried
     | RequestObsolete
     | SweepChanged
+    | SweepReleased
     | SweepWarned
     | DeviceChanged
     | DeviceDrained
@@ -219,6 +231,7 @@ DURABLE: tuple[type, ...] = (
     TrialDropped,
     TrialRetried,
     SweepChanged,
+    SweepReleased,
     DeviceChanged,
     DeviceDrained,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from podium.sweep.lifecycle.held_sweeps import HeldSweep
 from podium.sweep.lifecycle.pending_commands import Enqueued, PendingCommands
 from podium.sweep.lifecycle.recorded_changes import Change
 from podium.sweep.lifecycle.stored_sweeps import StoredSweep
@@ -87,8 +88,13 @@ class Recorder(Protocol):
     def open_sweeps(self, known: frozenset[int]) -> list[StoredSweep]:
         """Every sweep with work left that is not in `known`, with its trials.
 
-        Unfinished sweeps, finished ones with unfinished trials, and those that a client has resumed.
+        Unfinished sweeps, finished ones with unfinished trials, and those that a client has resumed. Without those that
+        wait for their predecessors.
         """
+        ...
+
+    def held_sweeps(self) -> list[HeldSweep]:
+        """The sweeps that wait for their predecessors, with the states of these."""
         ...
 
     def pending_commands(self, known: frozenset[int]) -> PendingCommands:

@@ -29,6 +29,8 @@ POINTS = (
     "migrate.after-commit",
     "scheduler.before-send",
     "scheduler.after-send",
+    "release.before-write",
+    "release.after-write",
     "retention.before-removal",
     "retention.after-removal",
     "slot.before-fork",

@@ -5,8 +5,8 @@ Runs in the scheduler process; `main` is its entry point.
 - Loop: `scheduler` reads, calls `decide`, writes, acts; `change_buffer` and `database_recorder` write;
   `action_executor` calls the searches, `trial_study_reads` and `cleanup` with `retention`.
 - Decisions, pure: `decide` (by message), `attempt_events` (what slots report), `search_answers`, `command_handler`
-  (what clients request), `trial_placement` (who gets a free device), `sweep_endings`; a `decision`, with `actions`, is
-  their result.
+  (what clients request), `trial_placement` (who gets a free device), `sweep_endings`, `predecessor_waits` (what may
+  start); a `decision`, with `actions`, is their result.
 - State, by owner: `scheduler_state`, with `active_sweeps` (`live_sweep`, `live_trial`, `ask_pacing`, `device_time`,
   `sweep_budget`), `device_ledger`, `device_availability`, `fair_share`, `disk_gate`, `slot_watchdog`.
 - Helpers: `assignment_builder` (what a slot gets), `past_trials` (what a search gets), `wait_and_idle_reasons`.
@@ -42,6 +42,7 @@ Modules:
                            loop
     node_token             The token by which the nodes of a Ray cluster of others get and send files
     past_trials            The past trials that a search starts with: those of the sweep, and of earlier sweeps. Pure
+    predecessor_waits      Decides which sweeps no longer wait for their predecessors, and why others do. Pure
     retention              Removes weights, checkpoints and artifacts that sweeps do not keep. The cleanup thread of the
                            scheduler process
     scheduler              The loop of the scheduler process: read, decide, write, act

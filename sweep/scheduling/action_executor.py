@@ -6,8 +6,9 @@ import logging
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from podium.sweep.lifecycle.scheduler_messages import Inbox, SearchFailed
+from podium.sweep.lifecycle.scheduler_messages import Inbox, SearchFailed, Wake
 from podium.sweep.lifecycle.scheduler_ports import Searcher, Searchers
+from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.scheduling.actions import (
     Action,
     ApplyRetention,
@@ -15,6 +16,7 @@ from podium.sweep.scheduling.actions import (
     CleanUpAttempt,
     CloseSearch,
     OpenSearch,
+    ReadAgain,
     ReadStudy,
     ReportValue,
     RetryTrial,
@@ -46,9 +48,10 @@ class ActionExecutor:
         self._apply_retention = apply_retention
         self._searchers: dict[int, Searcher] = {}
         self._retention_due: dict[int, None] = {}
+        self._read_due = False
 
     def execute(self, actions: Iterable[Action]) -> None:
-        """Execute the actions in order; retention waits for `after_commit`."""
+        """Execute the actions in order; retention and another read wait for `after_commit`."""
         for action in actions:
             if isinstance(action, OpenSearch):
                 self._open(action)
@@ -58,14 +61,22 @@ class ActionExecutor:
                 self._clean_up(action.folder)
             elif isinstance(action, ApplyRetention):
                 self._retention_due[action.sweep_id] = None
+            elif isinstance(action, ReadAgain):
+                self._read_due = True
             elif (searcher := self._searchers.get(action.sweep_id)) is not None:
                 self._search(searcher, action)
 
     def after_commit(self) -> None:
-        """The changes so far are in the database: retention reads from there which files to remove."""
+        """The changes so far are in the database: retention reads from there which files to remove, and the scheduler
+        which sweeps can start.
+        """
         for sweep_id in self._retention_due:
             self._apply_retention(sweep_id)
         self._retention_due.clear()
+        if self._read_due:
+            self._read_due = False
+            fail_point("release.after-write")  # of the end of a sweep, or of a release
+            self._inbox.put(Wake())
 
     def _open(self, action: OpenSearch) -> None:
         try:

@@ -100,5 +100,10 @@ class ApplyRetention:
     sweep_id: int
 
 
+@dataclass(frozen=True, slots=True)
+class ReadAgain:
+    """Read the database again as soon as the changes of this step are committed: they let another sweep start."""
+
+
 SearchAction = CloseSearch | AskTrial | RetryTrial | ReportValue | SuggestValue | TellTrial
-Action = OpenSearch | SearchAction | ReadStudy | CleanUpAttempt | ApplyRetention
+Action = OpenSearch | SearchAction | ReadStudy | CleanUpAttempt | ApplyRetention | ReadAgain

@@ -17,6 +17,7 @@ from podium.db.stores import (
     devices,
     metrics,
     pending_trial_commands,
+    predecessors,
     replicas,
     scheduler_lease,
     scheduler_recovery,
@@ -26,6 +27,7 @@ from podium.db.stores import (
     trial_writer,
     warm_starts,
 )
+from podium.sweep.lifecycle.held_sweeps import HeldSweep
 from podium.sweep.lifecycle.pending_commands import PendingCommands
 from podium.sweep.lifecycle.recorded_changes import (
     DURABLE,
@@ -42,6 +44,7 @@ from podium.sweep.lifecycle.recorded_changes import (
     RequestObsolete,
     SearchAttributesChanged,
     SweepChanged,
+    SweepReleased,
     SweepWarned,
     TrialDropped,
     TrialPlanned,
@@ -67,6 +70,7 @@ _WRITERS: dict[type, Callable[[Connection, Any], None]] = {
     TrialRetried: trial_writer.retry,
     RequestObsolete: trial_writer.clear_requests,
     SweepChanged: sweeps.change,
+    SweepReleased: predecessors.release,
     SweepWarned: sweep_warnings.change,
     DeviceChanged: devices.change,
     DeviceDrained: devices.drain,
@@ -111,7 +115,8 @@ class DatabaseRecorder:
     def open_sweeps(self, known: frozenset[int]) -> list[StoredSweep]:
         """Every sweep with work left that is not in `known`, with its trials.
 
-        Unfinished sweeps, finished ones with unfinished trials, and those that a client has resumed.
+        Unfinished sweeps, finished ones with unfinished trials, and those that a client has resumed. Without those that
+        wait for their predecessors.
         """
         with self._database.read() as connection:
             found = [sweep for sweep in sweeps.unfinished(connection) if sweep.id not in known]
@@ -127,6 +132,11 @@ class DatabaseRecorder:
                 )
                 for sweep in found
             ]  # fmt: skip
+
+    def held_sweeps(self) -> list[HeldSweep]:
+        """The sweeps that wait for their predecessors, with the states of these."""
+        with self._database.read() as connection:
+            return predecessors.held_sweeps(connection)
 
     def pending_commands(self, known: frozenset[int]) -> PendingCommands:
         """The pending commands for the sweeps in `known`, their trials, and devices."""

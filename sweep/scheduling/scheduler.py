@@ -29,6 +29,7 @@ from podium.sweep.scheduling.decide import decide, is_foreign, resolve_orphans, 
 from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.disk_gate import reports_full_disk
 from podium.sweep.scheduling.elastic_slots import ElasticSlots
+from podium.sweep.scheduling.predecessor_waits import release_due
 from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.scheduling.slot_watchdog import SlotWatchdog
 from podium.sweep.scheduling.sweep_endings import end_due_sweeps, fail_sweep
@@ -223,12 +224,17 @@ class Scheduler:
             log.error("cannot read the database, trying again: %s", error)
 
     def _read_database(self) -> None:
-        """Activate new sweeps, and apply the requests of clients for sweeps, trials and devices."""
+        """Activate new sweeps, release those whose predecessors have finished, and apply the requests of clients for
+        sweeps, trials and devices.
+        """
         now = self._now(measure_disk=True)
         self._state.disk.update(now)
         active = self._state.sweeps.ids
         for stored in self._recorder.open_sweeps(self._state.sweeps.known):
             self._apply(self._commands.activate(stored, now))
+        if (released := release_due(self._recorder.held_sweeps(), now)).actions:
+            fail_point("release.before-write")
+        self._apply(released)
         self._apply(self._commands.apply(self._recorder.pending_commands(active), now))
 
     # Writing.

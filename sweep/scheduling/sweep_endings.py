@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podium.sweep.scheduling.actions import ApplyRetention
+from podium.sweep.scheduling.actions import ApplyRetention, ReadAgain
 from podium.sweep.scheduling.attempt_events import attempt_ended
 from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.live_sweep import LiveSweep
@@ -68,6 +68,7 @@ def _end_trials(state: SchedulerState, sweep: LiveSweep, now: Instant) -> Decisi
 
 def _remove(state: SchedulerState, sweep: LiveSweep, now: Instant) -> Decision:
     decision = state.sweeps.remove(sweep, now)
+    decision.actions.append(ReadAgain())  # its successors
     state.shares.forget(sweep.sweep_id)
     if sweep.spec.keep.removes_something:  # of trials that never run again
         decision.actions.append(ApplyRetention(sweep.sweep_id))

@@ -26,6 +26,7 @@ from podium.sweep.spec.data_source import Data
 from podium.sweep.spec.early_termination import EarlyTerminate
 from podium.sweep.spec.grid import MAX_POINTS, Grid, GridError
 from podium.sweep.spec.metric import Metric
+from podium.sweep.spec.predecessors import MAX_PREDECESSORS, FixFrom, SweepReference, check_predecessors
 from podium.sweep.spec.program import BuiltinProgram, CommandProgram, FunctionProgram, ImportedProgram, Program
 from podium.sweep.spec.pydantic_errors import deduplicate, problems_of
 from podium.sweep.spec.resources import Resources
@@ -101,6 +102,14 @@ class SweepSpec(Model):
     budget: Budget = Budget()
     warm_start: list[Annotated[int, Field(ge=1, lt=2**63)]] = Field(
         default_factory=list, max_length=100, description="ids of earlier sweeps whose trials inform the search"
+    )
+    after: list[SweepReference] = Field(
+        default_factory=list,
+        max_length=MAX_PREDECESSORS,
+        description="earlier sweeps, by id or name, that must finish before this one starts",
+    )
+    fix_from: FixFrom | None = Field(
+        None, description="parameters that get the values of the best trial of an earlier sweep, instead of a search"
     )
     priority: float = Field(1.0, ge=MIN_PRIORITY, le=MAX_PRIORITY, description="weight of its share of device time")
     program: Program = Field(description="the program of a trial: a built-in model, your function, or your script")
@@ -190,6 +199,7 @@ class SweepSpec(Model):
         self._check_pruned_on()
         self._check_objectives()
         self._check_warm_start()
+        check_predecessors(self.after, self.fix_from, self.parameters, self.enqueue)
         if isinstance(self.program, BuiltinProgram):
             self._check_builtin(self.program.model)
             self._check_metrics(self.program.data)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from podium.sweep.spec.grid import MAX_POINTS, Grid, GridError
+from podium.sweep.spec.predecessors import SweepReference
 from podium.sweep.spec.search_space import Parameter
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.assignment import Scalar
@@ -96,8 +97,8 @@ def describe_sweep(about: Mapping[str, Any]) -> str:
 
 
 def describe_terms(spec: SweepSpec) -> dict[str, str]:
-    """Budget, retention and warm start, as far as the file sets them."""
-    budget, keep, target = spec.budget, spec.keep, spec.metric.target
+    """Budget, retention, earlier sweeps and warm start, as far as the file sets them."""
+    budget, keep, target, fixed = spec.budget, spec.keep, spec.metric.target, spec.fix_from
     ends = [f"{key} {value:,g}" for key in ("wall_s", "device_s") if (value := getattr(budget, key)) is not None]
     if budget.plateau is not None:
         ends.append(f"{budget.plateau.trials:,} trials without improvement")
@@ -108,9 +109,16 @@ def describe_terms(spec: SweepSpec) -> dict[str, str]:
     said = {
         "budget": f"ends early at {' or '.join(ends)}" if ends else "",
         "keep": ", ".join(kept),
+        "after": f"starts when {_sweeps(spec.after)} finished" if spec.after else "",
+        "fix_from": "" if fixed is None else f"{', '.join(fixed.parameters)} of the best trial of sweep {fixed.sweep}",
         "warm_start": f"from the trials of sweep {', '.join(map(str, spec.warm_start))}" if spec.warm_start else "",
     }
     return {key: words for key, words in said.items() if words}
+
+
+def _sweeps(references: Sequence[SweepReference]) -> str:
+    names = ", ".join(str(each) if isinstance(each, int) else repr(each) for each in references)
+    return f"sweep {names} has" if len(references) == 1 else f"sweeps {names} have"
 
 
 def describe_devices(plan: Mapping[str, Any]) -> str:

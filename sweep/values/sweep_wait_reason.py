@@ -16,6 +16,9 @@ class WaitReason(StrEnum):
     DEVICES_CLOSED = "devices_closed"  # all that match are dedicated or drained
     DEVICES_BUSY = "devices_busy"
     PROPOSAL = "proposal"  # the search has not proposed its first trial
+    PREDECESSOR = "predecessor"  # a sweep of its `after` has not ended
+    PREDECESSOR_FAILED = "predecessor_failed"  # one failed or was cancelled: a client releases or cancels this sweep
+    FIX_FROM = "fix_from"  # `fix_from` has no usable values: likewise
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ from sqlalchemy import insert, update
 
 from podium.db.schema import tables
 from podium.db.schema.engine import Database
-from podium.db.stores import sweeps
+from podium.db.stores import predecessors, sweeps
+from podium.sweep.lifecycle.held_sweeps import BestTrial, FixedValues, HeldSweep, Predecessor
 from podium.sweep.lifecycle.pending_commands import Enqueued
 from podium.sweep.lifecycle.recorded_changes import (
     AttemptEnded,
@@ -29,6 +30,7 @@ from podium.sweep.lifecycle.recorded_changes import (
     RequestObsolete,
     SearchAttributesChanged,
     SweepChanged,
+    SweepReleased,
     SweepWarned,
     TrialDropped,
     TrialPlanned,
@@ -37,7 +39,7 @@ from podium.sweep.lifecycle.recorded_changes import (
 from podium.sweep.lifecycle.scheduler_ports import Recorder
 from podium.sweep.lifecycle.stored_sweeps import StoredSweep, StoredTrial
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
-from podium.sweep.spec.sweep_spec import SweepSpec
+from podium.sweep.spec.sweep_spec import SweepSpec, spec_from_json
 from podium.sweep.values.assignment import AttemptKey, Params
 from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.errors import DatabaseError, FencedError
@@ -104,7 +106,9 @@ def _database(folder: Path) -> Store:
 
     def accept(accepted: SweepSpec) -> int:
         with database.write() as connection:
-            return sweeps.accept(connection, accepted, 10.0)[0]
+            sweep_id, _ = sweeps.accept(connection, accepted, 10.0)
+            predecessors.add(connection, sweep_id, accepted)
+            return sweep_id
 
     def set_state(sweep_id: int, state: SweepState) -> None:
         with database.write() as connection:
@@ -250,6 +254,30 @@ def test_retried_trial_waits_and_keeps_its_causes(store: Store) -> None:
 def test_interrupted_attempt_is_not_a_failure(store: Store) -> None:
     store.commit(planned(), placed(), ended(1, TrialState.CANCELLED, WAITING, cause=Cause.CANCELLED))
     assert (store.trial().state, store.trial().causes) == (WAITING, ())
+
+
+def test_sweep_with_predecessors_is_held_until_it_is_released(store: Store) -> None:
+    sweep_id = store.open(after=[1], fix_from={"sweep": 1, "parameters": ["x"]})
+    assert [sweep.sweep_id for sweep in store.recorder.open_sweeps(NOBODY)] == [1]
+    (held,) = store.recorder.held_sweeps()
+    earlier = Predecessor(1, "small", SweepState.QUEUED)
+    assert held == HeldSweep(sweep_id, SweepState.QUEUED, held.spec, (earlier,), None, held.wait)
+    store.commit(planned(), placed(), ended(value=0.7))
+    assert store.recorder.held_sweeps()[0].best == BestTrial(1, 0, {"x": 0.5})
+    store.commit(SweepReleased(sweep_id, FixedValues(1, 1, 0, {"x": 0.5}), 14.0))
+    assert store.recorder.held_sweeps() == []
+    assert spec_from_json(store.sweep(sweep_id).spec).parameters["x"].value == 0.5
+    before = store.sweep(sweep_id)
+    store.commit(SweepReleased(sweep_id, FixedValues(1, 1, 0, {"x": 0.1}), 15.0))
+    assert store.sweep(sweep_id) == before, "a sweep is released once"
+
+
+def test_held_sweep_that_was_cancelled_is_not_read(store: Store) -> None:
+    sweep_id = store.open(after=[1])
+    store.cancel(sweep_id)
+    store.commit(SweepReleased(sweep_id, None, 14.0))
+    assert store.recorder.held_sweeps() == []
+    assert [sweep.sweep_id for sweep in store.recorder.open_sweeps(NOBODY)] == [1]
 
 
 def test_warning_is_stored_replaced_and_withdrawn(store: Store) -> None:

@@ -29,6 +29,7 @@ PACKAGES = ("sweep", "ensemble", "api", "db")
 TRIALS = 12
 IN_A_SWEEP = [name for name in POINTS if name.startswith(("scheduler.", "slot.", "fork-server.", "attempt."))]
 IN_RETENTION = [name for name in POINTS if name.startswith("retention.")]
+IN_A_RELEASE = [name for name in POINTS if name.startswith("release.")]
 IN_THE_API = [name for name in POINTS if name.startswith("api.")]
 IN_THE_HOST = [name for name in POINTS if name.startswith("host.")]
 IN_THE_MIGRATION = [name for name in POINTS if name.startswith("migrate.")]
@@ -97,6 +98,27 @@ def test_only_best_weights_are_kept_when_scheduler_is_killed_at_fail_point(servi
     (best,) = service.client.best(sweep_id, 1)
     folder = service.data.trials / str(sweep_id)
     wait_for("one is left", lambda: [path.parts[-3] for path in folder.glob("*/*/model.*")] == [str(best["number"])])
+
+
+@pytest.mark.parametrize("name, passings", [("before", 1), ("after", 1), ("after", 2)])
+def test_successor_starts_once_when_scheduler_is_killed_at_fail_point(
+    service: ArmedService, name: str, passings: int
+) -> None:
+    """Before the release is written; after the end of the predecessor is written; after the release is written."""
+    first = service.client.submit(sweep())["id"]
+    fix_from = {"sweep": first, "parameters": ["x"]}
+    second = service.client.submit(sweep(fix_from=fix_from))["id"]
+    point = f"release.{name}-write"
+    assert point in IN_A_RELEASE
+    service.arm(point, passings)
+    service.wait_dead(point)
+    for sweep_id in (first, second):
+        assert_counted_once(service.client, sweep_id)
+    (best,) = service.client.best(first)
+    assert service.client.sweep(second)["fixed"] == {
+        "sweep_id": first, "trial_id": best["trial_id"], "number": best["number"], "params": {"x": best["params"]["x"]}
+    }  # fmt: skip
+    assert {trial["params"]["x"] for trial in service.client.trials(second)} == {best["params"]["x"]}
 
 
 @pytest.mark.parametrize("name", IN_THE_API)

@@ -12,7 +12,16 @@ import typer
 from podium.api.cli.commands import sweep_convert, sweep_export, sweep_import, sweep_validate
 from podium.api.cli.terminal import lazy
 from podium.api.cli.terminal.lazy_groups import group
-from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir, Devices, SpecFile, SweepId, SweepIds
+from podium.api.cli.terminal.options import (
+    DEFAULT_DATA_DIR,
+    AsJson,
+    DataDir,
+    Devices,
+    SpecFile,
+    SpecFiles,
+    SweepId,
+    SweepIds,
+)
 from podium.api.cli.terminal.run_each import run_each
 from podium.api.client import suggested_commands
 from podium.sweep.values.states import SweepState
@@ -67,18 +76,32 @@ def run(
 
 
 @app.command("submit")
-def submit(file: SpecFile, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
-    """Submit a sweep to the running service and return immediately."""
-    submission = lazy.sweep_file_validation
-    read, document, _ = submission.read(file)
-    submission.print_notes(read)
+def submit(
+    files: SpecFiles,
+    chain: Annotated[bool, typer.Option("--chain", help="each sweep starts when the one before has finished")] = False,
+    after: Annotated[
+        list[str] | None, typer.Option(help="id or name of an earlier sweep that must finish first; repeatable")
+    ] = None,
+    data_dir: DataDir = DEFAULT_DATA_DIR,
+    as_json: AsJson = False,
+) -> None:
+    """Submit sweeps to the running service and return immediately.
+
+    With --chain, `after` and `fix_from` of a file may name the sweep of a file before it.
+    """
+    submission, earlier = lazy.sweep_chains, [int(each) if each.isdecimal() else each for each in after or ()]
+    if chain and len(files) == 1:
+        raise typer.BadParameter("--chain needs at least two files")
+    read = submission.read_all(files)
     with lazy.Client.of(data_dir) as client:
-        sweep = submission.submit(client, read, document)
+        sweeps = submission.submit_all(client, read, after=earlier, chain=chain)
     if as_json:
-        lazy.terminal_output.print_json(sweep)
-    else:
+        lazy.terminal_output.print_json(sweeps[0] if len(sweeps) == 1 else sweeps)
+        return
+    for sweep in sweeps:
         show = suggested_commands.command(data_dir, "sweep", "show", sweep["id"])
-        lazy.terminal_output.console.print(f"sweep {sweep['id']} {sweep['name']!r} is {sweep['state']}; {show}")
+        behind = f", after {lazy.sweep_output.linked(sweep['predecessors'])}" if sweep["predecessors"] else ""
+        lazy.terminal_output.console.print(f"sweep {sweep['id']} {sweep['name']!r} is {sweep['state']}{behind}; {show}")
 
 
 @app.command("show")
@@ -96,6 +119,8 @@ def show_sweep(sweep_id: SweepId, data_dir: DataDir = DEFAULT_DATA_DIR, as_json:
     reason = f" ({why})" if why else ""
     output.console.print(output.printable(f"sweep {sweep['id']} {sweep['name']!r}: {sweep['state']}{reason}"))
     output.console.print(f"{lazy.sweep_output.counts(sweep) or 'no trials yet'}; {lazy.sweep_output.best(sweep)}")
+    for line in lazy.sweep_output.chain(sweep):
+        output.console.print(line)
     for warning in lazy.sweep_output.warnings(sweep):
         output.console.print(warning)
     if used := lazy.sweep_output.budget(sweep):
@@ -207,6 +232,13 @@ def cancel(sweep_ids: SweepIds, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: A
     """Cancel sweeps; running trials are killed."""
     with lazy.Client.of(data_dir) as client:
         run_each(sweep_ids, client.cancel_sweep, _state, as_json)
+
+
+@app.command("release")
+def release(sweep_ids: SweepIds, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
+    """Start sweeps although not all sweeps of their `after` have finished."""
+    with lazy.Client.of(data_dir) as client:
+        run_each(sweep_ids, client.release_sweep, _state, as_json)
 
 
 @app.command("extend")

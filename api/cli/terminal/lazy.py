@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from podium.api.client import log_following as log_following
     from podium.api.client import optuna_studies as optuna_studies
     from podium.api.client import service_for_command as service_for_command
+    from podium.api.client import sweep_chains as sweep_chains
     from podium.api.client import sweep_export as sweep_export
     from podium.api.client import sweep_file_validation as sweep_file_validation
     from podium.api.client.client import Client as Client
@@ -49,6 +50,7 @@ _MODULES = {
     "sweep_output": "podium.api.cli.terminal",
     "sweep_progress": "podium.api.cli.terminal",
     "terminal_output": "podium.api.cli.terminal",
+    "sweep_chains": "podium.api.client",
     "sweep_export": "podium.api.client",
     "service_for_command": "podium.api.client",
     "log_following": "podium.api.client",

@@ -23,6 +23,7 @@ DeviceIds = Annotated[
 ]
 NodeNames = Annotated[list[str], typer.Argument(metavar="NODE...", help="names of nodes", autocompletion=node_names)]
 SpecFile = Annotated[Path, typer.Argument(metavar="FILE", help="a sweep file: YAML, TOML or JSON")]
+SpecFiles = Annotated[list[Path], typer.Argument(metavar="FILE...", help="sweep files: YAML, TOML or JSON")]
 Devices = Annotated[str, typer.Option("--devices", help="auto, gpu, cpu, cpu:N, or pretend-gpu:N")]
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON")]
 DEFAULT_DATA_DIR = Path("podium-data")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.table import Table
@@ -12,7 +13,7 @@ from podium.sweep.values.search_messages import FallbackReason
 
 if TYPE_CHECKING:
     from podium.api.client.client import Client
-    from podium.api.client.sweep_responses import BestTrialInfo, SweepInfo, TrialInfo, WarmStartInfo
+    from podium.api.client.sweep_responses import BestTrialInfo, LinkedSweepInfo, SweepInfo, TrialInfo, WarmStartInfo
 
 MAX_ROWS = 20  # of a Pareto front
 TERMINAL = ("finished", "failed", "cancelled")
@@ -92,6 +93,23 @@ def warm_start(account: WarmStartInfo) -> str:
     if account["left_out"]:
         text += f"; {account['left_out']:,} more were left out: neither among the best nor the newest"
     return text
+
+
+def linked(sweeps: Sequence[LinkedSweepInfo]) -> str:
+    """Sweeps before or after another one, as text."""
+    return ", ".join(printable(f"sweep {each['id']} {each['name']!r} ({each['state']})") for each in sweeps)
+
+
+def chain(sweep: SweepInfo) -> list[str]:
+    """The sweeps before and after a sweep, and the values that it took, one line each."""
+    lines = []
+    if sweep["predecessors"]:
+        lines.append(f"after: {linked(sweep['predecessors'])}")
+    if (fixed := sweep["fixed"]) is not None:
+        lines.append(f"fixed from trial {fixed['number']} of sweep {fixed['sweep_id']}: {params(fixed['params'])}")
+    if sweep["successors"]:
+        lines.append(f"before: {linked(sweep['successors'])}")
+    return lines
 
 
 def budget(sweep: SweepInfo) -> str:

@@ -8,10 +8,12 @@ from datetime import datetime
 from typing import Any
 
 from podium.api.rest.schemas.base_schema import View, time_of
+from podium.db.stores.predecessors import SweepLinks
 from podium.db.stores.sweeps import SweepRow
 from podium.db.stores.trial_reader import TrialRow
 from podium.sweep.lifecycle.budget_usage import BudgetTerms, BudgetUsage
 from podium.sweep.values.assignment import Scalar
+from podium.sweep.values.states import TERMINAL_SWEEP_STATES
 from podium.sweep.values.sweep_wait_reason import WaitReason
 
 
@@ -107,6 +109,23 @@ class ProvenanceView(View):
         )
 
 
+class LinkedSweepView(View):
+    """A sweep that runs before or after another one."""
+
+    id: int
+    name: str
+    state: str
+
+
+class FixedView(View):
+    """Values that `fix_from` took from the best trial of an earlier sweep."""
+
+    sweep_id: int
+    trial_id: int
+    number: int
+    params: dict[str, Scalar]
+
+
 class SweepView(View):
     """A sweep."""
 
@@ -116,7 +135,11 @@ class SweepView(View):
     reason: str  # of the state
     wait_reason: WaitReason | None  # why it waits; null: it does not wait
     wait_message: str  # the same for people, with the devices or sweeps in question
-    spec: dict[str, Any]
+    spec: dict[str, Any]  # with the values that `fix_from` took as constants
+    held: bool  # it waits for its predecessors to finish
+    predecessors: list[LinkedSweepView]  # of `after` and `fix_from`
+    successors: list[LinkedSweepView]  # sweeps that wait or waited for this one
+    fixed: FixedView | None  # null: no `fix_from`, or its values are not known yet
     run_cap: int  # as submitted or extended
     priority: float
     counts: dict[str, int]
@@ -141,6 +164,7 @@ class SweepView(View):
         cls,
         row: SweepRow,
         best: TrialRow | None,
+        links: SweepLinks,
         *,
         busy_share: float | None = None,
         budget: BudgetView | None = None,
@@ -155,6 +179,10 @@ class SweepView(View):
             wait_reason=None if row.wait is None else row.wait.reason,
             wait_message="" if row.wait is None else row.wait.message,
             spec=json.loads(row.spec_json),
+            held=row.held and row.state not in TERMINAL_SWEEP_STATES,
+            predecessors=[LinkedSweepView.model_validate(each) for each in links.predecessors],
+            successors=[LinkedSweepView.model_validate(each) for each in links.successors],
+            fixed=None if row.fixed is None else FixedView(**json.loads(row.fixed)),
             run_cap=row.run_cap,
             priority=row.priority,
             counts={state.value: count for state, count in sorted(row.counts.items())},

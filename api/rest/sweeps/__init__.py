@@ -13,7 +13,8 @@ Modules:
     importance_routes         Parameter importance over REST: computed in the background, and updated as trials finish
     installed_package_routes  Provenance of a sweep over REST: the packages installed when it was submitted
     sweep_file_routes         Editing of sweep files over REST, for editors and forms: check, change, submit, show
-    sweep_routes              Sweeps and code bundles over REST: submit, list, show, pause, resume, stop, cancel, extend
+    sweep_routes              Sweeps and code bundles over REST: submit, list, show, pause, resume, stop, cancel,
+                              release, extend
     sweep_view                Composes the response for a sweep: its row, best trial, budget, devices and estimated time
                               left
     time_left                 Estimates the remaining time of a sweep from its recent trials

@@ -1,4 +1,4 @@
-"""Sweeps and code bundles over REST: submit, list, show, pause, resume, stop, cancel, extend; api."""
+"""Sweeps and code bundles over REST: submit, list, show, pause, resume, stop, cancel, release, extend; api."""
 
 from __future__ import annotations
 
@@ -194,6 +194,16 @@ def stop_sweep(sweep_id: RowId, service: ServiceContext = context) -> SweepView:
 def cancel_sweep(sweep_id: RowId, service: ServiceContext = context) -> SweepView:
     """Kill running trials and end the sweep. 409 if it has ended, except by cancellation."""
     return _command(service, sweep_id, SweepCommand.CANCEL)
+
+
+@router.post("/sweeps/{sweep_id}/release", dependencies=[submitter])
+def release_sweep(sweep_id: RowId, service: ServiceContext = context) -> SweepView:
+    """Start a sweep although not all sweeps of its `after` have finished.
+
+    409 if it does not wait for others, or if `fix_from` has no usable values yet.
+    """
+    sweep_commands.release_sweep(service, sweep_id)
+    return view_of(service, sweep_id)
 
 
 def _command(service: ServiceContext, sweep_id: int, command: SweepCommand) -> SweepView:

@@ -14,7 +14,7 @@ from podium.api.rest.sweeps.time_left import eta_s
 from podium.api.use_cases.sweep_submission import Submitted
 from podium.db.queries import best_trials, sweep_activity
 from podium.db.queries.sweep_activity import SweepActivity
-from podium.db.stores import budget_usage, devices, sweeps
+from podium.db.stores import budget_usage, devices, predecessors, sweeps
 from podium.db.stores.sweeps import SweepRow
 from podium.db.stores.trial_reader import TrialRow
 from podium.sweep.lifecycle.budget_usage import BudgetTerms
@@ -30,6 +30,7 @@ def view_of(service: ServiceContext, sweep_id: int) -> SweepView:
         return SweepView.of(
             row,
             _best(connection, row),
+            predecessors.links_of(connection, [sweep_id])[sweep_id],
             busy_share=sweep_activity.busy_share(connection, sweep_id, len(devices.all_of(connection))),
             budget=budget,
             devices=activity.devices,
@@ -48,13 +49,14 @@ def submitted_view(response: Response, service: ServiceContext, submitted: Submi
 def list_of(connection: Connection, rows: Sequence[SweepRow]) -> list[SweepView]:
     """Many sweeps. The budget of ended sweeps is left out, since it needs all their trials."""
     found = sweep_activity.activity_of(connection, [row.id for row in rows])
+    links = predecessors.links_of(connection, [row.id for row in rows])
     views = []
     for row in rows:
         activity = found.get(row.id, SweepActivity())
         bounded = row.state not in TERMINAL_SWEEP_STATES and BudgetTerms.read(row.terms) != BudgetTerms()
         budget = _budget(connection, row) if bounded else None
         best, left_s = _best(connection, row), eta_s(row, activity, budget)
-        views.append(SweepView.of(row, best, budget=budget, devices=activity.devices, eta_s=left_s))
+        views.append(SweepView.of(row, best, links[row.id], budget=budget, devices=activity.devices, eta_s=left_s))
     return views
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from podium.api.client.client import Client
+from podium.api.client.notebook_objects import Sweep
 from podium.db.stores import nodes
 from podium.sweep.values.errors import (
     EnsembleError,
@@ -141,6 +142,16 @@ def test_code_is_uploaded_before_its_sweep(podium: Client, service: ServiceRig, 
     assert (service.data.bundle(bundle) / "train.py").exists()
     assert "code" not in sweep["spec"]["program"]
     assert podium.submit(document(program={"function": "train:objective", "bundle": bundle}))["id"] == 2
+
+
+def test_sweep_is_submitted_after_others(podium: Client) -> None:
+    podium.submit(builtin_document(name="coarse"))
+    later = podium.submit(builtin_document(after=["coarse"]), after=1)
+    assert [each["id"] for each in later["predecessors"]] == [1]
+    last = podium.submit(builtin_document(), after=[1, later["id"]])
+    assert [each["id"] for each in last["predecessors"]] == [1, 2]
+    assert podium.release_sweep(2)["held"] is False
+    assert Sweep.submit(podium, builtin_document(), after=[podium.open_sweep(3)]).data["predecessors"][0]["id"] == 3
 
 
 def test_invalid_sweep_raises_an_error_with_its_keys(podium: Client) -> None:

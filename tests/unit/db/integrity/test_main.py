@@ -151,6 +151,13 @@ ROWS = [
     ("ensembles", "DELETE FROM artifacts WHERE trial_id = 1"),
     ("references", "UPDATE metrics SET attempt = 2 WHERE trial_id = 1"),
     ("references", "UPDATE artifacts SET attempt = 2 WHERE trial_id = 3"),
+    ("references", "INSERT INTO sweep_predecessors VALUES (1, 2)"),
+    ("references", "INSERT INTO sweep_predecessors VALUES (2, 1)"),
+    ("references", "UPDATE sweeps SET spec = json_insert(spec, '$.after', json('[1]')) WHERE id = 2"),
+    ("sweeps", "UPDATE sweeps SET held = 1 WHERE id = 2"),
+    ("sweeps", "UPDATE sweeps SET fixed = '{\"sweep_id\": 1, \"trial_id\": 4}' WHERE id = 2"),
+    ("sweeps", "UPDATE sweeps SET fixed = '{\"sweep_id\": 1, \"trial_id\": 99}' WHERE id = 2"),
+    ("sweeps", "UPDATE sweeps SET spec = json_insert(spec, '$.fix_from', json('{\"sweep\": 1}')) WHERE id = 2"),
     ("references", "INSERT INTO enqueued (sweep_id, params, created_at, trial_id) VALUES (2, '{}', 1, 1)"),
 ]  # fmt: skip
 
