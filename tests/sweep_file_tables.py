@@ -64,7 +64,7 @@ def _type(about: dict[str, Any], blocks: dict[str, Any]) -> str:
         kinds.pop("null", None)
         return _joined(list(kinds))
     if about.get("type") == "array":
-        return f"list of {_type(about['items'], blocks)}s" if isinstance(about.get("items"), dict) else "list"
+        return f"list of {_plural(_type(about['items'], blocks))}" if isinstance(about.get("items"), dict) else "list"
     names = {"integer": "integer", "string": "string", "boolean": "boolean", "object": "mapping"}
     return names.get(str(about.get("type")), str(about.get("type", "anything")))
 
@@ -79,3 +79,8 @@ def _cell(text: str) -> str:
     """A description in lower case, without a final full stop."""
     first = text[:1].lower() if text[1:2].islower() or text[1:2] == " " else text[:1]
     return f"{first}{text[1:]}".rstrip(".").replace("|", "\\|")
+
+
+def _plural(kinds: str) -> str:
+    """ "integer or string" as "integers or strings"."""
+    return " or ".join(f"{kind}s" for kind in kinds.split(" or "))

@@ -179,3 +179,16 @@ def test_chain_of_files_names_the_sweeps_of_earlier_files(coarse: ServiceRig) ->
     assert "4: after.1: there is no sweep 9" in problem["detail"]
     submitted = client.post("/api/v1/sweep-files/submit", json={"text": text.replace(", 9", "")})
     assert submitted.json()["spec"]["after"] == [1]
+
+
+def test_values_are_taken_from_an_imported_study(service: ServiceRig) -> None:
+    client = service.client()
+    trial = {"state": "finished", "params": {"lr": 0.02}, "values": [0.5]}
+    study = {"name": "elsewhere", "source": "a study", "metrics": [{"name": "val_loss", "goal": "minimize"}]}
+    imported = client.post(
+        "/api/v1/sweeps/import", json={**study, "parameters": {"lr": {"min": 0.0, "max": 1.0}}, "trials": [trial]}
+    )
+    assert imported.status_code == 201, imported.text
+    submit(client, fix_from={"sweep": "elsewhere", "parameters": ["lr"]})
+    assert client.post(f"{URL}/2/release").json()["spec"]["parameters"] == {"lr": {"value": 0.02}}
+    assert_rows_are_sound(service)
