@@ -904,6 +904,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/sweeps/{sweep_id}/release": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Release Sweep
+         * @description Start a sweep although not all sweeps of its `after` have finished.
+         *
+         *     409 if it does not wait for others, or if `fix_from` has no usable values yet.
+         */
+        post: operations["release_sweep_api_v1_sweeps__sweep_id__release_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sweeps/{sweep_id}/resume": {
         parameters: {
             query?: never;
@@ -1995,6 +2017,22 @@ export interface components {
             path: string[];
         };
         /**
+         * FixedView
+         * @description Values that `fix_from` took from the best trial of an earlier sweep.
+         */
+        FixedView: {
+            /** Number */
+            number: number;
+            /** Params */
+            params: {
+                [key: string]: string | number | boolean | null;
+            };
+            /** Sweep Id */
+            sweep_id: number;
+            /** Trial Id */
+            trial_id: number;
+        };
+        /**
          * GapReason
          * @description The kind of a gap. During the first three, trials could have run.
          * @enum {string}
@@ -2143,6 +2181,18 @@ export interface components {
              * @default 600
              */
             valid_s: number;
+        };
+        /**
+         * LinkedSweepView
+         * @description A sweep that runs before or after another one.
+         */
+        LinkedSweepView: {
+            /** Id */
+            id: number;
+            /** Name */
+            name: string;
+            /** State */
+            state: string;
         };
         /**
          * Login
@@ -3184,10 +3234,15 @@ export interface components {
             ensembles: number[];
             /** Eta S */
             eta_s: number | null;
+            fixed: components["schemas"]["FixedView"] | null;
+            /** Held */
+            held: boolean;
             /** Id */
             id: number;
             /** Name */
             name: string;
+            /** Predecessors */
+            predecessors: components["schemas"]["LinkedSweepView"][];
             /** Priority */
             priority: number;
             provenance: components["schemas"]["ProvenanceView"];
@@ -3203,6 +3258,8 @@ export interface components {
             started_at: string | null;
             /** State */
             state: string;
+            /** Successors */
+            successors: components["schemas"]["LinkedSweepView"][];
             /** Versions */
             versions: {
                 [key: string]: string;
@@ -3580,7 +3637,7 @@ export interface components {
          * @description Why no trial of a sweep runs although some may start.
          * @enum {string}
          */
-        WaitReason: "scheduler" | "disk_full" | "no_device" | "no_matching_device" | "devices_closed" | "devices_busy" | "proposal";
+        WaitReason: "scheduler" | "disk_full" | "no_device" | "no_matching_device" | "devices_closed" | "devices_busy" | "proposal" | "predecessor" | "predecessor_failed" | "fix_from";
         /**
          * WarmStartView
          * @description Trials of earlier sweeps that a sweep's search started from.
@@ -5665,6 +5722,46 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PointsView"];
+                };
+            };
+            /** @description The request is refused. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The service cannot process the request now. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    release_sweep_api_v1_sweeps__sweep_id__release_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                sweep_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SweepView"];
                 };
             };
             /** @description The request is refused. */

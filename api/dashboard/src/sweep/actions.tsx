@@ -1,4 +1,4 @@
-// Commands on a sweep: pause, resume, stop, cancel, extend; each states its effect before it runs.
+// Commands on a sweep: pause, resume, stop, cancel, release, extend; each states its effect before it runs.
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, done } from "../api";
@@ -13,14 +13,15 @@ import { attempt } from "../widgets/toast";
 import { ExtendDialog } from "./extend";
 import { type Command, can, type Sweep } from "./sweep";
 
-type SweepCommand = "pause" | "resume" | "stop" | "cancel";
-type OpenDialog = "stop" | "cancel" | "extend" | null;
+type SweepCommand = "pause" | "resume" | "stop" | "cancel" | "release";
+type OpenDialog = "stop" | "cancel" | "release" | "extend" | null;
 
 function send(sweepId: number, command: SweepCommand): Promise<Sweep> {
   const where = { params: { path: { sweep_id: sweepId } } };
   if (command === "pause") return done(api.POST("/api/v1/sweeps/{sweep_id}/pause", where));
   if (command === "resume") return done(api.POST("/api/v1/sweeps/{sweep_id}/resume", where));
   if (command === "stop") return done(api.POST("/api/v1/sweeps/{sweep_id}/stop", where));
+  if (command === "release") return done(api.POST("/api/v1/sweeps/{sweep_id}/release", where));
   return done(api.POST("/api/v1/sweeps/{sweep_id}/cancel", where));
 }
 
@@ -57,6 +58,11 @@ export function SweepActions({ sweep }: { sweep: Sweep }) {
       {isAllowed("stop") && (
         <Button onClick={() => setDialog("stop")}>
           <Icon name="stop" size={15} /> Stop
+        </Button>
+      )}
+      {isAllowed("release") && (
+        <Button onClick={() => setDialog("release")}>
+          <Icon name="play" size={15} /> Release
         </Button>
       )}
       {isAllowed("extend") && (
@@ -109,6 +115,19 @@ export function SweepActions({ sweep }: { sweep: Sweep }) {
               ? `${formatCount(running)} running ${running === 1 ? "trial" : "trials"} will be killed. `
               : ""}
             Finished trials are kept. A cancelled sweep cannot be resumed.
+          </p>
+        </Confirm>
+      )}
+      {dialog === "release" && (
+        <Confirm
+          title={`Release ${sweep.name}?`}
+          action="Release the sweep"
+          run={() => send(sweep.id, "release").then(fresh)}
+          onClose={close}
+        >
+          <p>
+            The sweep starts although not all sweeps before it have finished.
+            {"fix_from" in sweep.spec && " Its fixed parameters get the values of the best trial so far."}
           </p>
         </Confirm>
       )}

@@ -4,7 +4,7 @@ import { formatCount, formatDuration, formatNumber } from "../format";
 
 export type Sweep = Schemas["SweepView"];
 export type Objective = { name: string; goal: "maximize" | "minimize" };
-export type Command = "pause" | "resume" | "stop" | "cancel" | "extend";
+export type Command = "pause" | "resume" | "stop" | "cancel" | "extend" | "release";
 export type BudgetLine = { name: string; share: number; left: string; title: string };
 
 const POSSIBLE: Record<Command, readonly string[]> = {
@@ -13,12 +13,14 @@ const POSSIBLE: Record<Command, readonly string[]> = {
   stop: ["queued", "running", "paused"],
   cancel: ["queued", "running", "paused", "stopping"],
   extend: ["queued", "running", "paused", "stopping", "finished"],
+  release: ["queued", "paused"],
 };
 
 export const ENDED_STATES: readonly string[] = ["finished", "failed", "cancelled"];
 export const ACTIVE_STATES: readonly string[] = ["queued", "running", "paused", "stopping"];
 
 export function can(command: Command, sweep: Sweep): boolean {
+  if (command === "release" ? !sweep.held : command === "stop" && sweep.held) return false;
   return POSSIBLE[command].includes(sweep.state) && !("imported" in asBlock(sweep.spec.program));
 }
 

@@ -7,6 +7,7 @@ import { useKeys } from "../keyboard";
 import { RelativeTime } from "../widgets/relative-time";
 import { StateBadge } from "../widgets/state-badge";
 import { BestValue } from "./best-value";
+import { afterText } from "./chain";
 import { SweepProgress } from "./progress";
 import { reasonText } from "./state-reason";
 import { budgetLines, durationS, ENDED_STATES, formatEstimate, type Sweep } from "./sweep";
@@ -61,7 +62,10 @@ function Row({ sweep }: { sweep: Sweep }) {
         <Link href={`/sweeps/${sweep.id}`} className="sweeps-name">
           {sweep.name}
         </Link>
-        <span className="sweeps-id">Sweep {sweep.id}</span>
+        <span className="sweeps-id">
+          Sweep {sweep.id}
+          {afterText(sweep) && `, ${afterText(sweep)}`}
+        </span>
       </td>
       <td className="sweeps-why">
         <StateBadge state={sweep.state} />

@@ -158,6 +158,16 @@ function Bounds({ sweep }: { sweep: Sweep }) {
           {budget?.target &&
             `${formatNumber(budget.target.value)}, ${budget.target.reached_by === null ? "not reached" : `reached by trial ${budget.target.reached_by}`}`}
         </Fact>
+        <Fact name="After">
+          {sweep.predecessors.length > 0 &&
+            sweep.predecessors.map(each => (
+              <Link key={each.id} href={`/sweeps/${each.id}`}>{` sweep ${each.id}`}</Link>
+            ))}
+        </Fact>
+        <Fact name="Fixed parameters">
+          {sweep.fixed &&
+            `${Object.keys(sweep.fixed.params).join(", ")}, from trial ${sweep.fixed.number} of sweep ${sweep.fixed.sweep_id}`}
+        </Fact>
         <Fact name="Warm start">
           {warm && (
             <>

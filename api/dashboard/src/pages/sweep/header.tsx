@@ -5,6 +5,7 @@ import { Link } from "wouter";
 import { formatDuration, formatNumber, formatShare } from "../../format";
 import { SweepActions } from "../../sweep/actions";
 import { goalSign } from "../../sweep/best-value";
+import { SweepChain } from "../../sweep/chain";
 import { SweepProgress } from "../../sweep/progress";
 import { reasonText } from "../../sweep/state-reason";
 import { budgetLines, durationS, ENDED_STATES, formatEstimate, objectivesOf, type Sweep } from "../../sweep/sweep";
@@ -43,6 +44,7 @@ function Head({ sweep }: { sweep: Sweep }) {
         <StateBadge state={sweep.state} />
         {reasonText(sweep) && <span>{reasonText(sweep)}</span>}
       </p>
+      <SweepChain sweep={sweep} />
       {sweep.ensemble_error !== null && <p className="sweep-warning">Ensemble not built: {sweep.ensemble_error}</p>}
       {sweep.warnings.map(warning => (
         <p key={warning.code} className="sweep-warning sweep-warning-mild" role="status">
