@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -37,7 +38,8 @@ def finish(rig: Rig, count: int) -> None:
 def test_sweep_starts_when_its_predecessor_has_finished(rig: Rig) -> None:
     chain(rig)
     assert (rig.sweep(2).state, rig.trials(2)) == (SweepState.QUEUED, [])
-    assert rig.sweep(2).wait is not None and rig.sweep(2).wait.reason is WaitReason.PREDECESSOR
+    wait = rig.sweep(2).wait
+    assert wait is not None and wait.reason is WaitReason.PREDECESSOR
     finish(rig, 2)
     rig.assert_ended(SweepState.FINISHED, 1)
     assert rig.sweep(2).state is SweepState.RUNNING
@@ -155,9 +157,9 @@ def test_sweep_starts_once_when_the_scheduler_is_killed_at_the_release(
     rig: Rig, monkeypatch: pytest.MonkeyPatch, after_commit: bool
 ) -> None:
     chain(rig, fix_from=FIX_X)
-    commit, released = rig.recorder.commit, []
+    commit, released = rig.recorder.commit, list[Change]()
 
-    def killed_at_release(changes: list[Change]) -> None:
+    def killed_at_release(changes: Sequence[Change]) -> None:
         releases = [change for change in changes if isinstance(change, SweepReleased)]
         if releases and not released:
             released.extend(releases)
