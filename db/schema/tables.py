@@ -255,6 +255,26 @@ attempts = Table(
     sqlite_with_rowid=False,
 )
 
+# Intervals of the trials of a population; several attempts belong to one if some are lost.
+intervals = Table(
+    "intervals",
+    metadata,
+    Column("trial_id", ForeignKey("trials.id"), nullable=False),
+    Column("number", Integer, nullable=False),  # from 1; a trial that continues another one may skip numbers
+    Column("params", Text, nullable=False),  # JSON
+    Column("donor_id", ForeignKey("trials.id")),  # whose checkpoint it starts from; NULL: its own
+    Column("donor_interval", Integer),
+    Column("first_attempt", Integer, nullable=False),
+    Column("started_at", Float, nullable=False),
+    Column("attempt", Integer),  # which ended it, and has its checkpoint
+    Column("step", Integer),  # at its end
+    Column("value", Float),  # of the metric, at its end
+    Column("ended_at", Float),
+    Column("removed", Integer, nullable=False, server_default="0"),  # its checkpoint: 0 kept, 1 to be removed, 2 gone
+    PrimaryKeyConstraint("trial_id", "number"),
+    sqlite_with_rowid=False,
+)
+
 artifacts = Table(
     "artifacts",
     metadata,

@@ -45,7 +45,7 @@ from podium.ensemble.values.ensemble_states import EnsembleState
 from podium.sweep.lifecycle.pareto import fronts
 from podium.sweep.runtime.layout import ARTIFACTS, DataDirectory
 from podium.sweep.spec.sweep_spec import spec_from_json
-from podium.sweep.values.states import TERMINAL_SWEEP_STATES, TERMINAL_TRIAL_STATES, TrialState
+from podium.sweep.values.states import TERMINAL_SWEEP_STATES, TERMINAL_TRIAL_STATES, SweepState, TrialState
 
 MODEL = "model.safetensors"
 FILES = f"{ARTIFACTS}/*"  # files of `save_artifact`; an SQLite GLOB pattern, like MODEL
@@ -85,6 +85,11 @@ def spec_of(connection: Connection, sweep_id: int) -> str:
     """The sweep file, as JSON."""
     text: str = connection.execute(select(sweeps.c.spec).where(sweeps.c.id == sweep_id)).scalar_one()
     return text
+
+
+def state_of(connection: Connection, sweep_id: int) -> SweepState:
+    """The state of a sweep."""
+    return SweepState(connection.execute(select(sweeps.c.state).where(sweeps.c.id == sweep_id)).scalar_one())
 
 
 def surplus(connection: Connection, sweep_id: int, count: int, files: str = MODEL) -> list[RemovableFiles]:

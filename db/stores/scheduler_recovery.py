@@ -8,11 +8,12 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, ScalarSelect, func, select
 
 from podium.db.schema.tables import attempts, sweeps, trial_params, trials
+from podium.db.schema.tables import intervals as interval_table
 from podium.db.schema.tables import metrics as metric_table
-from podium.db.stores import trial_values_constraints_attributes
+from podium.db.stores import intervals, trial_values_constraints_attributes
 from podium.db.stores.trial_params import distributions_of, params_of
 from podium.db.stores.trial_writer import IMPORTED_FROM
-from podium.sweep.lifecycle.stored_sweeps import StoredTrial
+from podium.sweep.lifecycle.stored_sweeps import StoredInterval, StoredTrial
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.states import TrialState
 
@@ -59,6 +60,7 @@ def stored_trials(connection: Connection, sweep_id: int, trial_id: int | None = 
     distributions = distributions_of(connection, trial_params.c.trial_id.in_(of_sweep))
     reports = _reports(connection, sweep_id, which)
     notes = trial_values_constraints_attributes.details_of(connection, of_sweep)
+    own_intervals = intervals.of_trials(connection, interval_table.c.trial_id.in_(of_sweep))
     causes: dict[int, list[tuple[int, Cause]]] = {}
     messages: dict[int, str] = {}
     failed = (
@@ -82,7 +84,11 @@ def stored_trials(connection: Connection, sweep_id: int, trial_id: int | None = 
             sampler=row.sampler,
             attributes=json.loads(row.search_attributes),
             reports=reports.get(row.id, {}),
-            causes=tuple(cause for number, cause in causes.get(row.id, ()) if number > row.forgiven),
+            causes=tuple(
+                cause
+                for number, cause in causes.get(row.id, ())
+                if number > max(row.forgiven, _settled(own_intervals.get(row.id, ())))
+            ),
             forgiven=row.forgiven,
             ended_at=row.ended_at,
             last_cause=causes[row.id][-1][1] if row.id in causes else None,
@@ -95,9 +101,15 @@ def stored_trials(connection: Connection, sweep_id: int, trial_id: int | None = 
             values=tuple(notes.values[row.id].values()) if row.id in notes.values else None,
             constraints=notes.constraints.get(row.id, {}),
             distributions=distributions.get(row.id, {}),
+            intervals=own_intervals.get(row.id, ()),
         )
         for row in rows
     )
+
+
+def _settled(own: tuple[StoredInterval, ...]) -> int:
+    """The last attempt that ended an interval: a trial that has made progress may fail again."""
+    return max((each.result.attempt for each in own if each.result is not None), default=0)
 
 
 def _open_attempts(

@@ -131,7 +131,7 @@ def plan(connection: Connection, planned: Sequence[TrialPlanned]) -> None:
         ],
     )
     rows = [
-        _param_row(trial.trial_id, name, value, trial.distributions.get(name))
+        param_row(trial.trial_id, name, value, trial.distributions.get(name))
         for trial in planned
         for name, value in trial.params.items()
     ]
@@ -207,10 +207,11 @@ def define(connection: Connection, defined: Sequence[ParamDefined]) -> None:
         index_elements=["trial_id", "name"],
         set_={name: statement.excluded[name] for name in ("number", "value", "distribution")},
     )
-    connection.execute(statement, [_param_row(d.trial_id, d.name, d.value, d.distribution) for d in defined])
+    connection.execute(statement, [param_row(d.trial_id, d.name, d.value, d.distribution) for d in defined])
 
 
-def _param_row(trial_id: int, name: str, value: Scalar, distribution: dict[str, Any] | None) -> dict[str, Any]:
+def param_row(trial_id: int, name: str, value: Scalar, distribution: dict[str, Any] | None) -> dict[str, Any]:
+    """A row of `trial_params`."""
     return {
         "trial_id": trial_id,
         "name": name,

@@ -57,17 +57,19 @@ def completes_checkpoint(key: str) -> bool:
     return match is not None and _COMPLETE.fullmatch(match["name"]) is not None
 
 
-def newest_checkpoint(keys: Iterable[str], before: int) -> list[str]:
+def newest_checkpoint(keys: Iterable[str], before: int, first: int = 1) -> list[str]:
     """The keys of the newest complete checkpoint of a trial from an attempt before this one, in the order to fetch.
 
-    The file that makes a folder valid is the last.
+    `first`: the first attempt that is considered. The file that makes a folder valid is the last.
     """
     by_attempt: dict[int, list[str]] = {}
     for key in keys:
         if is_checkpoint(key):
             by_attempt.setdefault(attempt_of_folder(attempt_folder(key)[2])[0], []).append(key)
     earlier = [
-        attempt for attempt, keys in by_attempt.items() if attempt < before and any(map(completes_checkpoint, keys))
+        attempt
+        for attempt, keys in by_attempt.items()
+        if first <= attempt < before and any(map(completes_checkpoint, keys))
     ]
     if not earlier:
         return []

@@ -49,6 +49,32 @@ class AttemptPlaced:
 
 
 @dataclass(frozen=True, slots=True)
+class IntervalStarted:
+    """A trial of a population begins an interval; `params` are its parameters from now on."""
+
+    trial_id: int
+    sweep_id: int
+    interval: int
+    params: Params
+    first_attempt: int
+    at: float
+    donor_id: int | None = None
+    donor_interval: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalEnded:
+    """A trial of a population has ended an interval, with a checkpoint in this attempt."""
+
+    key: AttemptKey
+    sweep_id: int
+    interval: int
+    step: int
+    value: float
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
 class AttemptStarted:
     """The process of an attempt is running and has found its device."""
 
@@ -205,6 +231,8 @@ class DeviceDrained:
 
 Change = (
     TrialPlanned
+    | IntervalStarted
+    | IntervalEnded
     | AttemptPlaced
     | AttemptStarted
     | MetricPoint
@@ -225,6 +253,8 @@ Change = (
 # These must survive a power failure; the others need to survive only a crash of the process.
 DURABLE: tuple[type, ...] = (
     TrialPlanned,
+    IntervalStarted,
+    IntervalEnded,
     AttemptPlaced,
     ArtifactSaved,
     AttemptEnded,

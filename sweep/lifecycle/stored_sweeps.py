@@ -12,6 +12,29 @@ from podium.sweep.values.sweep_wait_reason import Wait
 
 
 @dataclass(frozen=True, slots=True)
+class IntervalResult:
+    """How an interval of training ended."""
+
+    attempt: int  # which has its checkpoint
+    nonce: str  # of the folder of the attempt
+    step: int
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class StoredInterval:
+    """An interval of a trial of a population: what it starts from, and how it ended."""
+
+    number: int  # from 1
+    params: Params
+    first_attempt: int
+    donor_id: int | None = None  # the trial whose checkpoint it starts from; None: its own, or none
+    donor_interval: int | None = None
+    result: IntervalResult | None = None  # None: it has not ended
+    has_checkpoint: bool = True  # it can be continued; not after the end of its sweep, which may be resumed later
+
+
+@dataclass(frozen=True, slots=True)
 class StoredTrial:
     """A trial as it is in the database when the scheduler reads its sweep."""
 
@@ -39,6 +62,7 @@ class StoredTrial:
     placed_on: str | None = None  # of an attempt that has not ended: its device
     nonce: str = ""  # and the nonce of its folder
     device_s: float | None = None  # and its device-seconds, if it has left its device and sends its files
+    intervals: tuple[StoredInterval, ...] = ()  # of a population, by number
 
     def __post_init__(self) -> None:
         if self.values is None and self.value is not None:

@@ -8,10 +8,10 @@ from typing import Any
 
 from podium.sweep.data.data_cache import get_or_build
 from podium.sweep.data.datasets import cache_folder
-from podium.sweep.file_store.file_keys import newest_checkpoint
+from podium.sweep.file_store.file_keys import attempt_folder, newest_checkpoint
 from podium.sweep.file_store.store_interface import FileStore
 from podium.sweep.runtime.key_locks import KeyLocks
-from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory, attempt_of_folder
 from podium.sweep.runtime.regular_files import sha256_of
 from podium.sweep.specfile import code_bundles
 from podium.sweep.values.assignment import Assignment
@@ -37,8 +37,10 @@ class FetchedFiles:
         data = assignment.program.get("data")
         if data is not None and data.get("source"):  # others are part of a library
             self._fetch_data(assignment.sweep_id, data)
-        if assignment.attempt > 1:
-            self._fetch_checkpoints(assignment)
+        first = 1 if assignment.interval is None else assignment.interval.first_attempt
+        found = assignment.attempt > first and self._fetch_checkpoints(assignment, first)
+        if not found and assignment.interval is not None and assignment.interval.checkpoint is not None:
+            self._fetch_start(AttemptDirectory(Path(assignment.directory)), Path(assignment.interval.checkpoint))
 
     def fetch_code(self, folder: Path) -> None:
         """Fetch the bundle of this folder. Raises `FileStoreError`, `BundleError` and `OSError`."""
@@ -72,10 +74,30 @@ class FetchedFiles:
 
         get_or_build(folder, fetch)
 
-    def _fetch_checkpoints(self, assignment: Assignment) -> None:
-        """Those of the newest attempt with a complete one. The file that makes a folder valid arrives last."""
-        prefix = f"{Path(self._data.relative(Path(assignment.directory))).parent}/"
-        for key in newest_checkpoint((each.key for each in self._store.list(prefix)), assignment.attempt):
+    def _fetch_checkpoints(self, assignment: Assignment, first: int) -> bool:
+        """Those of the newest attempt with a complete one; whether there is one. The file that makes a folder valid
+        arrives last.
+        """
+        keys = newest_checkpoint(self._keys_of_trial(Path(assignment.directory)), assignment.attempt, first)
+        for key in keys:
             path = self._data.root / key
             if not path.exists():  # the attempt ran on this node
                 self._store.get(key, path)
+        return bool(keys)
+
+    def _fetch_start(self, directory: AttemptDirectory, folder: Path) -> None:
+        """The checkpoint of another attempt, often of another trial, into the folder of the attempt that starts there.
+
+        Its own folder may be removed on this node at any time.
+        """
+        number, _ = attempt_of_folder(folder.name)
+        own = [key for key in self._keys_of_trial(folder) if attempt_folder(key)[2] == folder.name]
+        keys = newest_checkpoint(own, number + 1)
+        if not keys:
+            raise MissingFileError(f"{self._data.relative(folder)} has no checkpoint on the head")
+        for key in keys:
+            self._store.get(key, directory.start.root / (self._data.root / key).relative_to(folder))
+
+    def _keys_of_trial(self, folder: Path) -> list[str]:
+        """The keys of the files of all attempts of a trial, by the folder of one of them."""
+        return [each.key for each in self._store.list(f"{Path(self._data.relative(folder)).parent}/")]

@@ -249,6 +249,11 @@ class AttemptDirectory:
         return self.root / "checkpoints"
 
     @property
+    def start(self) -> AttemptDirectory:
+        """On a node: a copy of the checkpoint that an interval of a population starts from, in the same form."""
+        return AttemptDirectory(self.root / "start")
+
+    @property
     def artifacts(self) -> Path:
         """The files saved with `save_artifact`, by name."""
         return self.root / ARTIFACTS
@@ -257,19 +262,20 @@ class AttemptDirectory:
     def predictions(self) -> Path:
         return self.root / "predictions.safetensors"
 
-    def earlier(self, attempt: int) -> list[AttemptDirectory]:
-        """The existing folders of the earlier attempts of the trial, newest first; `attempt` is the number of this one.
+    def earlier(self, attempt: int, first: int = 1) -> list[AttemptDirectory]:
+        """The existing folders of the earlier attempts of the trial, newest first; `attempt` is the number of this one,
+        and `first` that of the first one to return.
 
         Several have the same number if a backup of the database was restored; they are ordered by modification time.
         """
         found: list[tuple[int, int, str]] = []
-        if attempt <= 1:
+        if attempt <= first:
             return []
         try:
             with os.scandir(self.root.parent) as entries:
                 for entry in entries:
                     match = _ATTEMPT.fullmatch(entry.name)
-                    if match and int(match[1]) < attempt:
+                    if match and first <= int(match[1]) < attempt:
                         found.append((int(match[1]), entry.stat().st_mtime_ns, entry.path))
         except OSError:  # the attempt starts without a checkpoint
             return []

@@ -16,13 +16,14 @@ from podium.sweep.lifecycle.scheduler_ports import SearchInputs
 from podium.sweep.lifecycle.stored_sweeps import StoredSweep, StoredTrial
 from podium.sweep.scheduling.actions import CloseSearch, OpenSearch, ReportValue, RetryTrial, TellTrial
 from podium.sweep.scheduling.decision import Decision, Instant
+from podium.sweep.scheduling.intervals import end_interval
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.past_trials import earlier_trials, past_trials
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.failure_causes import MEMORY_CAUSES, Cause
 from podium.sweep.values.slot_events import Ended
-from podium.sweep.values.states import TERMINAL_SWEEP_STATES, SweepState, TrialState
+from podium.sweep.values.states import COUNTED_TRIAL_STATES, TERMINAL_SWEEP_STATES, SweepState, TrialState
 
 
 class ActiveSweeps:
@@ -132,12 +133,15 @@ class ActiveSweeps:
     def retry(self, sweep: LiveSweep, stored: StoredTrial, now: Instant) -> Decision:
         """A client retries a failed or cancelled trial."""
         trial = sweep.retry(stored)
+        if sweep.population is not None:
+            sweep.population.add(stored)
         self._trials[trial.trial_id] = trial
         change = TrialRetried(trial.trial_id, sweep.sweep_id, trial.number, now.wall_s)
         return Decision([change], [RetryTrial(sweep.sweep_id, trial.number)])
 
     def drop(self, trial: LiveTrial, now: Instant) -> Decision:
         """A waiting trial must not start."""
+        self._leave_population(trial)
         self._remove(trial)
         change = TrialDropped(trial.trial_id, trial.sweep_id, trial.number, now.wall_s)
         return Decision([change], [TellTrial(trial.sweep_id, trial.number, TrialState.CANCELLED)])
@@ -147,16 +151,23 @@ class ActiveSweeps:
         sweep = self._sweeps[trial.sweep_id]
         device_s = sweep.release(trial, now.monotonic_s, now.wall_s - event.ended_at)
         state = TrialState.WAITING if repeat else event.state
-        if trial.stopping and state is TrialState.FAILED:
+        if trial.stopping and state in (TrialState.FAILED, TrialState.WAITING):
             state = TrialState.CANCELLED  # as the client requested, however the attempt ended
+        changes = end_interval(sweep, trial, event)
         ended = AttemptEnded(event, sweep.sweep_id, trial.number, state, device_s, sweep.objective_names)
         if repeat:
             sweep.requeue(trial)
-            return Decision(changes=[ended])
+            return Decision(changes=[*changes, ended])
+        if state not in COUNTED_TRIAL_STATES:
+            self._leave_population(trial)
         self._remove(trial)
         infeasible = state is TrialState.FAILED and event.cause in MEMORY_CAUSES
         told = TellTrial(sweep.sweep_id, trial.number, state, event.values, infeasible, event.constraints)
-        return Decision([ended, *sweep.record_end(trial, event, state, now.wall_s)], [told])
+        return Decision([*changes, ended, *sweep.record_end(trial, event, state, now.wall_s)], [told])
+
+    def _leave_population(self, trial: LiveTrial) -> None:
+        if (population := self._sweeps[trial.sweep_id].population) is not None:
+            population.leave(trial.trial_id)
 
     def _remove(self, trial: LiveTrial) -> None:
         self._sweeps[trial.sweep_id].drop(trial)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import hashlib
 
 from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.scheduling.intervals import interval_of
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
+from podium.sweep.spec.population import Replay
 from podium.sweep.spec.program import OwnCode
+from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.assignment import Assignment, Limits
 from podium.sweep.values.device import Device
 
@@ -22,7 +25,7 @@ def assignment_of(sweep: LiveSweep, trial: LiveTrial, data: DataDirectory, devic
         number=trial.number,
         attempt=trial.attempt,
         params=trial.params,
-        seed=trial_seed(spec.seed, trial.number),
+        seed=_seed(spec, trial.number),
         metric=spec.pruned_on.name,
         program=spec.program.model_dump(),
         split=spec.validation.model_dump(mode="json"),
@@ -40,7 +43,13 @@ def assignment_of(sweep: LiveSweep, trial: LiveTrial, data: DataDirectory, devic
         enqueued=trial.enqueued,
         objective=spec.reported_rule,
         stop=tuple((condition.metric, condition.at) for condition in spec.stop),
+        interval=interval_of(sweep, trial, data),
     )
+
+
+def _seed(spec: SweepSpec, number: int) -> int:
+    replayed = spec.population.trial_seed if isinstance(spec.population, Replay) else None
+    return trial_seed(spec.seed, number) if replayed is None else replayed
 
 
 def trial_seed(sweep_seed: int, number: int) -> int:

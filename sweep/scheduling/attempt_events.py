@@ -150,7 +150,8 @@ def end_attempt(state: SchedulerState, trial: LiveTrial, event: Ended, now: Inst
     decision += state.sweeps.end_attempt(trial, event, now, repeat=repeat)
     if slot is not None and (event.cause is Cause.NODE_LOST or _is_full_node(slot, event)):
         trial.avoid_node(slot.device.node)
-    if event.state in COUNTED_TRIAL_STATES and sweep.spec.keep.removes_something:
+    ended_interval = sweep.population is not None and event.state is TrialState.WAITING
+    if ended_interval or (event.state in COUNTED_TRIAL_STATES and sweep.spec.keep.removes_something):
         decision.actions.append(ApplyRetention(sweep.sweep_id))
     return decision
 
@@ -189,6 +190,8 @@ def attempt_ended(trial: LiveTrial, cause: Cause, reason: str, now: Instant) -> 
 
 
 def _is_repeated(state: SchedulerState, trial: LiveTrial, event: Ended, sweep: LiveSweep) -> bool:
+    if event.state is TrialState.WAITING:
+        return True  # for its next interval
     if event.state is TrialState.CANCELLED:
         return state.stopping or event.cause is Cause.DISK_FULL
     return event.state is TrialState.FAILED and trial.record_failure(event, sweep.spec)

@@ -16,6 +16,7 @@ from podium.sweep.lifecycle.recorded_changes import (
     AttemptReleased,
     AttemptStarted,
     Change,
+    IntervalEnded,
     MetricPoint,
     TrialPlanned,
 )
@@ -138,7 +139,7 @@ class ChangeBuffer:
 
 def trial_of(change: Change) -> int | None:
     """The trial that a change concerns, if any."""
-    if isinstance(change, AttemptPlaced | AttemptReleased | MetricPoint):
+    if isinstance(change, AttemptPlaced | AttemptReleased | MetricPoint | IntervalEnded):
         return change.key.trial_id
     if isinstance(change, AttemptStarted | ArtifactSaved | AttemptEnded):
         return change.event.key.trial_id

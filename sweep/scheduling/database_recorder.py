@@ -15,6 +15,7 @@ from podium.db.stores import (
     budget_usage,
     device_history,
     devices,
+    intervals,
     metrics,
     pending_trial_commands,
     predecessors,
@@ -39,6 +40,8 @@ from podium.sweep.lifecycle.recorded_changes import (
     Change,
     DeviceChanged,
     DeviceDrained,
+    IntervalEnded,
+    IntervalStarted,
     MetricPoint,
     ParamDefined,
     RequestObsolete,
@@ -58,6 +61,8 @@ from podium.sweep.values.slot_events import StudyRequested
 HEARTBEAT_S = 10.0  # between two heartbeats of the scheduler
 _WRITERS: dict[type, Callable[[Connection, Any], None]] = {
     TrialPlanned: trial_writer.plan,
+    IntervalStarted: intervals.start,
+    IntervalEnded: intervals.end,
     AttemptPlaced: trial_writer.place,
     AttemptStarted: trial_writer.start,
     MetricPoint: metrics.add,

@@ -15,7 +15,7 @@ from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.wait_and_idle_reasons import slot_idle_reason
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Ended
-from podium.sweep.values.states import COUNTED_TRIAL_STATES, TrialState
+from podium.sweep.values.states import TrialState
 
 log = logging.getLogger("podium.scheduler")
 
@@ -35,7 +35,7 @@ class DeviceAvailability:
         if event.cause is Cause.NODE_LOST:
             return []  # says nothing about the device
         if not _is_device_fault(slot, event):
-            if event.state in COUNTED_TRIAL_STATES or event.state is TrialState.FAILED:
+            if event.state is not TrialState.CANCELLED:
                 self._ledger.record_success(device_id)
             return []
         reason = self._ledger.record_failure(device_id, trial.trial_id, f"{event.cause}: {event.message}")

@@ -13,6 +13,7 @@ from podium.sweep.scheduling.ask_pacing import AskPacing
 from podium.sweep.scheduling.decision import Instant
 from podium.sweep.scheduling.device_time import DeviceTime
 from podium.sweep.scheduling.live_trial import LiveTrial, OtherDevices
+from podium.sweep.scheduling.population import Population
 from podium.sweep.scheduling.sweep_budget import SweepBudget
 from podium.sweep.spec.program import FunctionProgram
 from podium.sweep.spec.search_methods import BRUTE_FORCE, CUSTOM
@@ -56,6 +57,7 @@ class LiveSweep:
         self._wait = stored.wait
         self._run_cap = self.spec.run_cap if stored.run_cap is None else stored.run_cap
         self._priority = self.spec.priority if stored.priority is None else stored.priority
+        self.population = None if self.spec.population is None else Population(self.spec, stored.trials)
         self._trials: dict[int, LiveTrial] = {}  # by number
         self._ready: deque[LiveTrial] = deque()
         self._counted = 0
@@ -242,7 +244,9 @@ class LiveSweep:
         """The next trial for a device. A trial that just failed there is skipped if there are other devices."""
         if not self.fits(device):
             return None
-        candidates = self._ready if self.wants_more else self.restartable
+        candidates = list(self._ready) if self.wants_more else self.restartable
+        if (population := self.population) is not None:
+            candidates.sort(key=lambda trial: population.intervals_of(trial.trial_id))
         return next((trial for trial in candidates if not trial.avoids(device, others, now_s)), None)
 
     @property
@@ -289,6 +293,8 @@ class LiveSweep:
         """
         if not self.wants_more or self.asks.exhausted:
             return 0
+        if self.population is not None:  # all at once: the first configurations do not depend on results
+            return max(0, self._run_cap - self._counted - len(self._trials) - self.asks.pending)
         running, pending = self.devices.running, self.asks.pending
         concurrent = self.spec.resources.max_concurrent or slots
         planned = sum(trial.avoided_device is None for trial in self._ready) + pending  # others may have to wait

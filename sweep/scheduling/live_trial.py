@@ -52,6 +52,7 @@ class LiveTrial:
     enqueued: Params = field(default_factory=dict)  # values for such parameters, used if the trial suggests them
     started: Started | None = None  # of the current attempt, if this scheduler received it
     fallbacks: set[str] = field(default_factory=set)  # sampled by the trial itself, without an answer
+    settled: int = 0  # attempts up to this one do not count as interrupted: it ended an interval of training
 
     @classmethod
     def restored(cls, sweep_id: int, stored: StoredTrial, at: float) -> LiveTrial:
@@ -77,6 +78,7 @@ class LiveTrial:
             stored.trial_id, sweep_id, stored.number, stored.params, stored.attempt, forgiven,
             by_client=by_client, reported=set(stored.reports), defined=set(stored.distributions),
             enqueued=stored.attributes.get(ENQUEUED_VALUES, {}),
+            settled=max((each.result.attempt for each in stored.intervals if each.result), default=0),
         )  # fmt: skip
 
     @property
@@ -86,7 +88,7 @@ class LiveTrial:
     @property
     def was_interrupted_often(self) -> bool:
         """Whether it was interrupted so often that it may itself bring down the service."""
-        return self.attempt - self.forgiven - sum(self.failures.values()) > MAX_INTERRUPTIONS
+        return self.attempt - max(self.forgiven, self.settled) - sum(self.failures.values()) > MAX_INTERRUPTIONS
 
     def avoids(self, device: Device, others: OtherDevices, now_s: float) -> bool:
         """Whether to wait for another device for a while: its last attempt ran on this one, or was lost with this node.
@@ -126,6 +128,16 @@ class LiveTrial:
         """Record that the attempt ended; the next attempt avoids its device for some time."""
         self.avoided_device, self.avoided_node, self.device_id = self.device_id, None, None
         self.avoided_until_s = now_s + AVOID_S
+
+    def begin_interval(self, params: Params) -> None:
+        """Record the parameters of an interval of training, which the attempt that was just placed begins."""
+        self.params = params
+
+    def end_interval(self) -> None:
+        """Record that its attempt ended an interval: the trial has made progress, and avoids no device."""
+        self.settled = self.attempt
+        self.failures.clear()
+        self.avoided_device = None
 
     def start(self, event: Started) -> None:
         """Record that the process of the attempt is running."""

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from podium.db.schema.engine import Database
-from podium.db.stores import retention_plan, scheduler_lease
+from podium.db.stores import interval_checkpoints, retention_plan, scheduler_lease
 from podium.db.stores.retention_plan import RemovableFiles
 from podium.sweep.file_store import artifact_requests
 from podium.sweep.runtime.fail_points import fail_point
@@ -19,6 +19,7 @@ from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
 from podium.sweep.runtime.weights_lock import try_lock_weights
 from podium.sweep.spec.retention import Keep
 from podium.sweep.spec.sweep_spec import spec_from_json
+from podium.sweep.values.states import TERMINAL_SWEEP_STATES
 
 BATCH = 20  # trials in one transaction of some 20 ms, during which the scheduler cannot write
 
@@ -55,6 +56,7 @@ class Retention:
         with self._database.read() as connection:
             left = {files: retention_plan.marked_for_removal(connection, files=files) for files in _PLACES}
             sweep_ids = retention_plan.sweeps_with_retention(connection)
+            sweep_ids += set(interval_checkpoints.sweeps_with_checkpoints(connection)) - set(sweep_ids)
         for files in _PLACES:
             self._remove(left[files], files)
         return sweep_ids
@@ -62,7 +64,8 @@ class Retention:
     def apply(self, sweep_id: int) -> bool:
         """Remove the files that a sweep does not keep; False if an ensemble is being built: call it again."""
         keep = self._keep_of(sweep_id)
-        if keep.checkpoints == "best":
+        is_over = self._remove_checkpoints_of_intervals(sweep_id, keep)
+        if keep.checkpoints == "best" and is_over:
             self._keep_best_checkpoint(sweep_id)
         if keep.artifacts is not None:
             reason = f"its artifacts were not kept: keep.artifacts is {keep.artifacts}"
@@ -73,6 +76,32 @@ class Retention:
     def _read_keep(self, sweep_id: int) -> Keep:
         with self._database.read() as connection:
             return spec_from_json(retention_plan.spec_of(connection, sweep_id)).keep
+
+    # Checkpoints of populations.
+
+    def _remove_checkpoints_of_intervals(self, sweep_id: int, keep: Keep) -> bool:
+        """Remove the checkpoints that no trial of a population needs; False while its trials may need others'."""
+        with self._database.read() as connection:
+            spec, state = retention_plan.spec_of(connection, sweep_id), retention_plan.state_of(connection, sweep_id)
+        if spec_from_json(spec).population is None:
+            return True
+        with self._database.write(durable=False) as connection:
+            scheduler_lease.check(connection, self._epoch)
+            interval_checkpoints.mark(connection, sweep_id, keeps=keep.checkpoints != "none")
+        with self._database.read() as connection:
+            marked = interval_checkpoints.marked(connection, sweep_id)
+        fail_point("retention.before-removal")
+        folders = [AttemptDirectory(self._data.trials / key) for each in marked for key in each.checkpoints]
+        old = [AttemptDirectory(self._data.trials / key) for each in marked for key in each.models]
+        paths = [path for each in folders for path in (each.checkpoint, each.checkpoint_folders)]
+        paths += [path for each in old for path in (each.model, each.predictions)]
+        finish(removal_steps(paths))
+        artifact_requests.remove(self._data, paths)
+        if marked:
+            with self._database.write(durable=False) as connection:
+                scheduler_lease.check(connection, self._epoch)
+                interval_checkpoints.mark_gone(connection, marked)
+        return state in TERMINAL_SWEEP_STATES
 
     # Weights, and files that trials saved.
 

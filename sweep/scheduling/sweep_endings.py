@@ -70,6 +70,6 @@ def _remove(state: SchedulerState, sweep: LiveSweep, now: Instant) -> Decision:
     decision = state.sweeps.remove(sweep, now)
     decision.actions.append(ReadAgain())  # its successors
     state.shares.forget(sweep.sweep_id)
-    if sweep.spec.keep.removes_something:  # of trials that never run again
+    if sweep.spec.keep.removes_something or sweep.population is not None:  # of trials that never run again
         decision.actions.append(ApplyRetention(sweep.sweep_id))
     return decision

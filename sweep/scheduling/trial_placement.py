@@ -10,6 +10,7 @@ from podium.sweep.scheduling.assignment_builder import assignment_of
 from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.device_ledger import Slot
 from podium.sweep.scheduling.fair_share import Claim
+from podium.sweep.scheduling.intervals import begin_interval
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial, OtherDevices
 from podium.sweep.scheduling.scheduler_state import SchedulerState
@@ -55,8 +56,9 @@ def _claims(state: SchedulerState, ready: Iterable[int], now_s: float) -> list[C
 def _start(state: SchedulerState, slot: Slot, sweep: LiveSweep, trial: LiveTrial, now: Instant) -> Decision:
     device = slot.device
     sweep.place(trial, device.device_id, now.monotonic_s, state.next_nonce(trial))
+    decision = Decision(changes=begin_interval(sweep, trial, now))
     slot.run(trial, assignment_of(sweep, trial, state.data, slot.device))
-    decision = Decision(changes=state.availability.begin(slot, now.wall_s))
+    decision.changes.extend(state.availability.begin(slot, now.wall_s))
     if sweep.state is SweepState.QUEUED:
         decision.changes.append(sweep.set_state(SweepState.RUNNING, "", now.wall_s))
     elif sweep.state is SweepState.STOPPING:

@@ -50,7 +50,12 @@ def event_of(running: RunningAttempt, exited: AttemptExited, *, out_of_memory: b
 
 
 def needs_checkpoint(running: RunningAttempt, ended: Ended) -> bool:
-    """Whether the checkpoints of a trial stay: for its next attempt, or because its sweep keeps them."""
+    """Whether the checkpoints of a trial stay: for its next attempt, for other trials, or because its sweep keeps them.
+
+    Those of a population are removed by the scheduler, which knows what starts from them.
+    """
+    if running.assignment.interval is not None:
+        return True
     keeps = running.assignment.keep_checkpoint and ended.state is TrialState.FINISHED
     return keeps or ended.state not in COUNTED_TRIAL_STATES
 

@@ -20,7 +20,7 @@ from podium.sweep.protocol.agent_messages import (
     encode_request,
 )
 from podium.sweep.runtime.incremental_removal import finish, removal_steps
-from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
+from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory, attempt_of_folder
 from podium.sweep.values.assignment import Assignment
 from podium.sweep.values.errors import DamagedFileError, FileStoreError
 from podium.sweep.values.failure_causes import Cause
@@ -76,20 +76,27 @@ class LocalFiles:
         self._fetch_s, self._retry_s = fetch_s, retry_s
 
     def fetches(self, assignment: Assignment) -> bool:
-        return assignment.attempt > 1 and self._data.artifact_store.exists()
+        start = assignment.interval is not None and assignment.interval.checkpoint is not None
+        return (assignment.attempt > 1 or start) and self._data.artifact_store.exists()
 
     async def fetch(self, assignment: Assignment) -> None:
         """An earlier attempt may have run on a node. Tried again while the store or its server is away."""
-        folder = Path(assignment.directory)
         end_s = time.monotonic() + self._fetch_s
         while True:
             try:
-                await asyncio.to_thread(artifact_requests.ensure_checkpoints, self._data, folder, assignment.attempt)
+                await asyncio.to_thread(self._ensure_checkpoints, assignment)
                 return
             except (FileStoreError, OSError) as error:
                 if isinstance(error, DamagedFileError) or time.monotonic() + self._retry_s >= end_s:
                     raise FilesError(f"the checkpoint of an earlier attempt cannot be fetched: {error}") from error
             await asyncio.sleep(self._retry_s)
+
+    def _ensure_checkpoints(self, assignment: Assignment) -> None:
+        """Of the trial itself, and that which its interval starts from."""
+        artifact_requests.ensure_checkpoints(self._data, Path(assignment.directory), assignment.attempt)
+        if assignment.interval is not None and assignment.interval.checkpoint is not None:
+            folder = Path(assignment.interval.checkpoint)
+            artifact_requests.ensure_checkpoints(self._data, folder, attempt_of_folder(folder.name)[0] + 1)
 
     async def send(self, assignment: Assignment, *, checkpoints: bool) -> None:
         """Everything is in place."""

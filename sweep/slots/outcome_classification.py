@@ -55,6 +55,8 @@ def attempt_outcome(
         return _ended_early(chosen, report, objectives)
     if report is not None and report.state is TrialState.FINISHED and _complete(report.values, objectives):
         return _outcome_fields(TrialState.FINISHED, report)
+    if report is not None and report.state is TrialState.WAITING and _complete(report.values, objectives):
+        return _outcome_fields(TrialState.WAITING, report) | {"step": report.step}
     if report is not None and report.state is TrialState.PRUNED:
         return _outcome_fields(TrialState.PRUNED, report)
     if kill is not None and kill.cause is Cause.CANCELLED:

@@ -87,7 +87,7 @@ class RunningAttempt:
         if isinstance(message, Heartbeat):
             return None
         if isinstance(message, ReportedOutcome):
-            self.outcome = message
+            self._set_outcome(message)
             return None
         if isinstance(message, ReducedResult):
             self.set_value(message)
@@ -99,6 +99,13 @@ class RunningAttempt:
         elif isinstance(message, Logged):
             self.reported.record(message.step, message.values)
         return message
+
+    def _set_outcome(self, outcome: ReportedOutcome) -> None:
+        """A trial can only wait for its next interval if it trains in intervals."""
+        if outcome.state is TrialState.WAITING and (self.assignment.interval is None or outcome.step is None):
+            message = "invalid message: the end of an interval, of a trial without intervals"
+            outcome = ReportedOutcome(TrialState.FAILED, cause=Cause.BAD_REPORT, message=message)
+        self.outcome = outcome
 
     def deadline(self) -> tuple[float, Cause] | None:
         """When the next time limit is reached, and its cause; after a stop, the end of the grace period."""

@@ -35,8 +35,10 @@ def check_definable(spec: SweepSpec, request: SuggestRequested, known: int) -> P
         raise UserCodeError(
             f"{name} is inactive in this trial (see `when` in the sweep file); suggest it only where it is active"
         )
-    if spec.searched_by == GRID:
-        raise UserCodeError(f"method: grid needs all parameters in the sweep file; add {name} under parameters")
+    if spec.searched_by == GRID or spec.population is not None:
+        raise UserCodeError(
+            f"method: {spec.method_name} needs all parameters in the sweep file; add {name} under parameters"
+        )
     parameter = _parameter(request)
     if spec.searched_by == BRUTE_FORCE and (complaint := not_enumerable_reason(parameter)) is not None:
         raise UserCodeError(f"suggest {name}: {complaint}")

@@ -16,6 +16,7 @@ _NUMBER_KEYS = {
     ("validation",): "folds",
     ("resources",): "max_concurrent",
     ("keep",): "models",
+    ("method", "interval"): "step",
 }
 _WORD_KEYS = {
     ("early_terminate",): "type",

@@ -20,7 +20,7 @@ _BLOCKS = frozenset({"dict_type", "model_type", "model_attributes_type"})
 MAX_PROBLEMS = 20  # problems reported of one file
 _TAGS = {
     "program": frozenset({"builtin", "function", "command", "imported"}),
-    "method": frozenset({"name", "class"}),
+    "method": frozenset({"name", "class", "pbt", "replay"}),
 }
 
 

@@ -26,6 +26,7 @@ from podium.sweep.spec.data_source import Data
 from podium.sweep.spec.early_termination import EarlyTerminate
 from podium.sweep.spec.grid import MAX_POINTS, Grid, GridError
 from podium.sweep.spec.metric import Metric
+from podium.sweep.spec.population import PBT, REPLAY, Population, PopulationBasedTraining, Replay, implied_keys
 from podium.sweep.spec.predecessors import MAX_PREDECESSORS, FixFrom, SweepReference, check_predecessors
 from podium.sweep.spec.program import BuiltinProgram, CommandProgram, FunctionProgram, ImportedProgram, Program
 from podium.sweep.spec.pydantic_errors import deduplicate, problems_of
@@ -54,10 +55,24 @@ MIN_PRIORITY, MAX_PRIORITY = 0.01, 100.0
 
 
 def _method_name(method: Any) -> Any:
+    if method == PBT:
+        raise field_error("needs its keys; for example, {type: pbt, population: 16, interval: {step: 5}}")
     return search_methods.ACCEPTED_ALIASES.get(method, method) if isinstance(method, str) else method
 
 
+def _method_block(method: Any) -> Any:
+    if isinstance(method, dict) and "type" in method and method["type"] not in (PBT, REPLAY):
+        raise field_error(
+            f"must be pbt or replay, got {method['type']!r}; write other methods by name: method: tpe", "type"
+        )
+    return method
+
+
 def _method_kind(method: Any) -> str:
+    if isinstance(method, dict) and "type" in method:
+        return str(method["type"])
+    if isinstance(method, PopulationBasedTraining | Replay):
+        return method.type
     return "class" if isinstance(method, dict | SamplerClass) else "name"
 
 
@@ -67,8 +82,11 @@ class SweepSpec(Model):
     name: str = Field(min_length=1, max_length=120, description="display name of the sweep")
     method: Annotated[
         Annotated[search_methods.MethodName, BeforeValidator(_method_name), Tag("name")]
-        | Annotated[SamplerClass, Tag("class")],
+        | Annotated[SamplerClass, Tag("class")]
+        | Annotated[PopulationBasedTraining, Tag(PBT)]
+        | Annotated[Replay, Tag(REPLAY)],
         Discriminator(_method_kind),
+        BeforeValidator(_method_block),
     ] = Field("tpe", description="search method: docs/reference/search.md")
     seed: int = Field(0, ge=0, lt=2**63, description="seed of the search and, with the trial number, of each trial")
     metric: Metric
@@ -122,6 +140,12 @@ class SweepSpec(Model):
 
     @model_validator(mode="before")
     @classmethod
+    def _of_population(cls, document: Any) -> Any:
+        """Sets the number of trials of a population, unless it is given."""
+        return {**implied_keys(document.get("method")), **document} if isinstance(document, dict) else document
+
+    @model_validator(mode="before")
+    @classmethod
     def _first_of_several(cls, document: Any) -> Any:
         """Sets `metric` to the first of several objectives, so that it always exists."""
         check_storable(document)
@@ -144,16 +168,27 @@ class SweepSpec(Model):
         """The method, with `auto` resolved."""
         if self.method == search_methods.AUTO:
             return search_methods.choose_method(self.parameters, self.run_cap, len(self.objectives))
+        if isinstance(self.method, PopulationBasedTraining | Replay):
+            return "random"  # only the first configurations
         return search_methods.CUSTOM if isinstance(self.method, SamplerClass) else self.method
+
+    @property
+    def population(self) -> Population | None:
+        """How trials train in intervals; None if each is trained in one go."""
+        return self.method if isinstance(self.method, PopulationBasedTraining | Replay) else None
 
     @property
     def method_name(self) -> str:
         """The method as in the file, or the sampler class."""
+        if isinstance(self.method, PopulationBasedTraining | Replay):
+            return self.method.type
         return self.method.sampler if isinstance(self.method, SamplerClass) else self.method
 
     @property
     def reported_rule(self) -> str:
         """Which reported value of the first objective counts: `objective`, with `best` resolved."""
+        if self.population is not None and isinstance(self.program, BuiltinProgram):
+            return "last"  # the weights of the last epoch, not of a donor's best one
         if self.objective == "best" or isinstance(self.program, BuiltinProgram):  # which returns its best epoch
             return "max" if self.metric.goal == "maximize" else "min"
         return self.objective
@@ -301,9 +336,9 @@ class SweepSpec(Model):
     def _check_may_be_suggested(self, name: str, where: tuple[str, str, str]) -> None:
         """Raises unless the program can suggest a parameter that is not in the file."""
         if isinstance(self.program, FunctionProgram) and self.program.argument != "config":
-            if self.method != "grid":
+            if self.method != "grid" and self.population is None:
                 return
-            why = "method: grid needs all parameters in the sweep file"
+            why = f"method: {self.method_name} needs all parameters in the sweep file"
         else:
             hint = builtin_catalog.did_you_mean(name, self.parameters)
             why = f"{hint} (only functions that take a trial can suggest further parameters)"
@@ -319,9 +354,11 @@ class SweepSpec(Model):
                     raise field_error(why, "enqueue", index, name)
 
     def _check_method(self) -> None:
+        if self.population is not None:
+            self.population.check(self)
         if self.method == "grid":
             self._check_grid()
-        method = None if isinstance(self.method, SamplerClass) else search_methods.METHODS.get(self.method)
+        method = search_methods.METHODS.get(self.method if isinstance(self.method, str) else self.searched_by)
         if method is not None and (found := method.check(self.parameters, len(self.objectives))) is not None:
             where, complaint = found
             raise field_error(complaint, *where)
@@ -360,7 +397,7 @@ class SweepSpec(Model):
 
     def _check_warm_start(self) -> None:
         if self.warm_start and not search_methods.uses_results(self.searched_by):
-            message = f"method: {self.searched_by} does not use earlier trials; remove it or use method: tpe"
+            message = f"method: {self.method_name} does not use earlier trials; remove it or use method: tpe"
             raise field_error(message, "warm_start")
         for index, sweep_id in enumerate(self.warm_start):
             if sweep_id in self.warm_start[:index]:

@@ -25,8 +25,12 @@ class BestEpoch:
         so_far = self._sign * self.results[self._first] if self.results else -math.inf
         if not self._sign * measured[self._first] > so_far:  # NaN is not
             return False
-        self.epoch, self.results = epoch, {name: measured[name] for name in self._objectives}
+        self.set(epoch, measured)
         return True
+
+    def set(self, epoch: int, measured: Mapping[str, float]) -> None:
+        """Record an epoch as the best one."""
+        self.epoch, self.results = epoch, {name: measured[name] for name in self._objectives}
 
     def to_dict(self) -> dict[str, Any]:
         """The state for a checkpoint."""

@@ -58,11 +58,14 @@ def _fit_one(trial: Trial, data: datasets.Dataset, architecture: Mapping[str, An
         best.restore(checkpoint.extra["best"])
         _resume(trial, checkpoint, learner, _metadata(architecture, best.epoch))
     interval = CheckpointInterval()
+    in_intervals = trial.interval_end.exists  # then the last epoch counts: the best one may be a donor's
     for epoch in range(first, int(settings["epochs"])):
         train_loss = learner.train_epoch()
         measured = learner.measure()
         trial.log({"train_loss": train_loss, **measured}, step=epoch)
-        if best.improved(epoch, measured):
+        if in_intervals:
+            best.set(epoch, measured)
+        elif best.improved(epoch, measured):
             weight_files.save_weights(learner.model, trial.directory.model, _metadata(architecture, epoch))
         trial.report(measured[trial.metric], step=epoch)
         if trial.should_prune():
@@ -72,7 +75,13 @@ def _fit_one(trial: Trial, data: datasets.Dataset, architecture: Mapping[str, An
         if trial.early_finish.should_end():
             break
         extra = {"best": best.to_dict(), "shuffle": learner.shuffle.get_state()}
-        interval.save_if_due(partial(_save_checkpoint, trial, learner, epoch, extra))
+        save = partial(_save_checkpoint, trial, learner, epoch, extra)
+        if trial.interval_end.is_reached and epoch + 1 < int(settings["epochs"]):
+            save()  # ends the attempt
+        interval.save_if_due(save)
+    if in_intervals:
+        weight_files.save_weights(learner.model, trial.directory.model, _metadata(architecture, best.epoch))
+        return learner, best
     weights, _ = weight_files.load_weights(trial.directory.model)
     learner.model.load_state_dict(weights)
     return learner, best
@@ -97,13 +106,14 @@ def _learner(trial: Trial, data: datasets.Dataset, architecture: Mapping[str, An
 
 def _save_checkpoint(trial: Trial, learner: Learner, epoch: int, extra: Mapping[str, Any]) -> None:
     """Save a checkpoint with the best weights so far, since the next attempt has another folder."""
-    weights, _ = weight_files.load_weights(trial.directory.model)
+    weights = {} if trial.interval_end.exists else weight_files.load_weights(trial.directory.model)[0]
     trial.save_checkpoint(learner.model, learner.optimizer, epoch, {**extra, "weights": weights})
 
 
 def _resume(trial: Trial, checkpoint: Checkpoint, learner: Learner, metadata: Mapping[str, str]) -> None:
     """Restore the learner; the resumed training gives the same results as an uninterrupted one."""
-    weight_files.write_tensors(checkpoint.extra["weights"], trial.directory.model, metadata)
+    if checkpoint.extra["weights"]:
+        weight_files.write_tensors(checkpoint.extra["weights"], trial.directory.model, metadata)
     learner.shuffle.set_state(checkpoint.extra["shuffle"])
     checkpoint.load_into(learner.model, learner.optimizer)
 

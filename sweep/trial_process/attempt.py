@@ -32,6 +32,7 @@ from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.runtime.thread_variables import thread_variables
 from podium.sweep.spec.command_line import environment_of_function
 from podium.sweep.trial_process import constraint_function, script_program, user_code
+from podium.sweep.trial_process.interval_end import IntervalEnded
 from podium.sweep.trial_process.slot_channel import Channel
 from podium.sweep.trial_process.stop_condition_check import TrialStopped
 from podium.sweep.trial_process.tracebacks import format_traceback
@@ -116,13 +117,15 @@ def _started_event(assignment: Assignment, device: torch.device, imports: Import
 
 
 def _outcome(program: Callable[[Trial], Any], trial: Trial, assignment: Assignment) -> ReportedOutcome:
-    early = trial.early_finish
+    early, interval = trial.early_finish, trial.interval_end
     try:
         result = program(trial)
     except _Terminated:
         raise
     except TrialStopped:
         return _finished_early(trial, assignment)
+    except IntervalEnded:
+        return interval.outcome()
     except SystemExit as error:
         trial.report_last()
         _flush()
@@ -131,11 +134,16 @@ def _outcome(program: Callable[[Trial], Any], trial: Trial, assignment: Assignme
         if early.decided:  # raised by a handler of `TrialStopped` in user code
             print(format_traceback(error), end="", file=sys.stderr)
             return _finished_early(trial, assignment)
+        if interval.ended:  # raised by a handler of `IntervalEnded` in user code
+            print(format_traceback(error), end="", file=sys.stderr)
+            return interval.outcome()
         if user_code.is_pruned(error):
             return ReportedOutcome(TrialState.PRUNED)
         return _failed(error, assignment)
     if early.decided:
         return _finished_early(trial, assignment)
+    if interval.ended:
+        return interval.outcome()
     try:
         returned = early.reduced_values(None) if result is None else result
         values = returned_values(returned, assignment.objectives)

@@ -6,10 +6,12 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.values.errors import UserCodeError
 
 _METADATA = "podium.json"
 _DATA = "data"
@@ -45,23 +47,39 @@ def save(source: Path, directory: AttemptDirectory, iteration: int, owner: str) 
     return CheckpointFolder(folder / str(number) / _DATA, iteration, owner)
 
 
-def newest(directory: AttemptDirectory, attempt: int, owner: str) -> CheckpointFolder | None:
-    """The newest checkpoint of the trial's attempts before `attempt`, the one of `directory`.
+def newest(directory: AttemptDirectory, attempt: int, owner: str, first: int = 1) -> CheckpointFolder | None:
+    """The newest checkpoint of the trial's attempts from `first` to before `attempt`, the one of `directory`.
 
     Skips a checkpoint of another owner: a trial of the same number before a backup of the database was restored.
     """
-    for earlier in directory.earlier(attempt):
-        for number in sorted(_numbers(earlier.checkpoint_folders), reverse=True):
-            folder = earlier.checkpoint_folders / str(number)
-            try:
-                facts = json.loads((folder / _METADATA).read_text())
-                found = CheckpointFolder(folder / _DATA, int(facts["iteration"]), str(facts["owner"]))
-            except (OSError, ValueError, KeyError, TypeError) as error:
-                print(f"podium: skipping the checkpoint of attempt {earlier.root.name}: {error}", file=sys.stderr)
-                continue
-            if found.owner == owner and found.path.is_dir():
+    for earlier in directory.earlier(attempt, first):
+        for found in _complete(earlier):
+            if found.owner == owner:
                 return found
     return None
+
+
+def of_interval(directory: AttemptDirectory) -> CheckpointFolder:
+    """The checkpoint at the end of an interval of a population. Raises `UserCodeError` if there is none."""
+    for found in _complete(directory):
+        return found
+    raise UserCodeError(
+        f"the checkpoint that the interval starts from cannot be loaded: {directory.checkpoint_folders}"
+    )
+
+
+def _complete(directory: AttemptDirectory) -> Iterator[CheckpointFolder]:
+    """The readable checkpoints of an attempt, newest first."""
+    for number in sorted(_numbers(directory.checkpoint_folders), reverse=True):
+        folder = directory.checkpoint_folders / str(number)
+        try:
+            facts = json.loads((folder / _METADATA).read_text())
+            found = CheckpointFolder(folder / _DATA, int(facts["iteration"]), str(facts["owner"]))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            print(f"podium: skipping the checkpoint of attempt {directory.root.name}: {error}", file=sys.stderr)
+            continue
+        if found.path.is_dir():
+            yield found
 
 
 def _numbers(folder: Path) -> list[int]:

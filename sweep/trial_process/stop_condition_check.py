@@ -29,6 +29,8 @@ class EarlyFinish:
         self._flush = flush
         self._stop = assignment.stop
         self._reported = ReportedValues(assignment.objectives, assignment.objective)
+        if (begin := assignment.interval) is not None and begin.after_step is not None and begin.value is not None:
+            self._reported.record(begin.after_step, {assignment.metric: begin.value})  # it may have no further step
         self._rule = assignment.objective
         self._limits = assignment.limits
         self._reported_counters: set[str] = set()  # counters of `stop` that the trial reports itself
@@ -74,6 +76,11 @@ class EarlyFinish:
         if (values := self._reported.values) is None:
             raise BadReportError(f"{self.reason}, but the trial had not reported its metric before")
         return ReportedOutcome(TrialState.FINISHED, values=values, message=self.reason)
+
+    def end(self, reason: str) -> None:
+        """End the trial as finished: its last interval has ended. Raises `TrialStopped`."""
+        self.reason = reason
+        self._end()
 
     @property
     def values(self) -> tuple[float, ...] | None:

@@ -12,7 +12,7 @@ import sys
 import time
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,8 @@ import torch
 from podium.sweep.networks import weight_files
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.trial_process.state_serialization import from_plain, to_plain
+from podium.sweep.values.assignment import Params
+from podium.sweep.values.errors import UserCodeError
 
 SHARE = 0.02  # of a trial's time, for checkpoints of the built-in loop
 _INITIAL_COST_S = 0.02
@@ -33,6 +35,7 @@ class Checkpoint:
     epoch: int
     extra: Any  # the argument `extra` of `save_checkpoint`
     _state: dict[str, Any] = field(repr=False)
+    has_new_params: bool = False  # of a population: the trial continues it with other parameters
 
     @property
     def owner(self) -> str:
@@ -42,11 +45,15 @@ class Checkpoint:
     def load_into(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer | None = None) -> None:
         """Restore the weights, the optimizer, and the states of Python's, numpy's and torch's random generators.
 
-        Call it last, since building other objects may draw random numbers.
+        Call it last, since building other objects may draw random numbers. If the parameters of the trial have changed
+        since, in a population, the hyperparameters of `optimizer` are kept, such as its learning rate.
         """
         model.load_state_dict(self._state["model"])
         if optimizer is not None and self._state["optimizer"] is not None:
+            own = [dict(group) for group in optimizer.param_groups]
             optimizer.load_state_dict(self._state["optimizer"])
+            if self.has_new_params:
+                _keep_hyperparameters(optimizer, own)
         _restore_rng(self._state["chance"])
 
 
@@ -81,13 +88,28 @@ def load(path: Path) -> Checkpoint:
     return Checkpoint(state["epoch"], state["extra"], state)
 
 
-def newest(directory: AttemptDirectory, attempt: int, owner: str = "") -> Checkpoint | None:
-    """The newest valid checkpoint of the trial's attempts before `attempt`, the one of `directory`.
+def of_interval(directory: AttemptDirectory, params: Params) -> Checkpoint:
+    """The checkpoint at the end of an interval of a population; `params`: of the next interval.
+
+    Raises `UserCodeError` if it cannot be read.
+    """
+    try:
+        found = load(directory.checkpoint)
+        return replace(found, has_new_params=json.loads(found.owner)[-1] != params)
+    except Exception as error:
+        raise UserCodeError(
+            f"the checkpoint that the interval starts from cannot be loaded: {directory.checkpoint}: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+
+
+def newest(directory: AttemptDirectory, attempt: int, owner: str = "", first: int = 1) -> Checkpoint | None:
+    """The newest valid checkpoint of the trial's attempts from `first` to before `attempt`, the one of `directory`.
 
     Skips, with a line in the log, a damaged checkpoint, and one of another owner: a trial of the same number before a
     backup of the database was restored.
     """
-    for earlier in directory.earlier(attempt):
+    for earlier in directory.earlier(attempt, first):
         if not earlier.checkpoint.exists():
             continue
         try:
@@ -116,6 +138,12 @@ class CheckpointInterval:
         save()
         self._last_s = self._clock()
         self._cost_s = self._last_s - started_s
+
+
+def _keep_hyperparameters(optimizer: torch.optim.Optimizer, own: list[dict[str, Any]]) -> None:
+    """Set what an optimizer was constructed with again, after its state was loaded."""
+    for group, mine in zip(optimizer.param_groups, own, strict=True):
+        group.update({name: value for name, value in mine.items() if name != "params"})
 
 
 def _rng_states() -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,8 +13,9 @@ from podium.sweep.protocol.slot_commands import PruneAnswer
 from podium.sweep.protocol.trial_messages import AttrsReported
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.runtime.regular_files import sha256_of
-from podium.sweep.trial_process import artifacts, directory_checkpoints
-from podium.sweep.trial_process.directory_checkpoints import CheckpointFolder
+from podium.sweep.trial_process import artifacts
+from podium.sweep.trial_process.checkpoint_methods import CheckpointMethods
+from podium.sweep.trial_process.interval_end import IntervalEnd
 from podium.sweep.trial_process.metric_downsampling import MetricCurves
 from podium.sweep.trial_process.slot_answers import SlotAnswers
 from podium.sweep.trial_process.slot_channel import Channel
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from podium.sweep.data.datasets import Dataset
-    from podium.sweep.trial_process.trial_checkpoints import Checkpoint
 
 PRUNE_ANSWER_S = 1.0
 
@@ -42,7 +41,7 @@ class Pruned(Exception):  # noqa: N818 - not an error; the name is part of the i
     """Raised by user code to end a trial after `should_prune()` returned True."""
 
 
-class Trial(Suggestions):
+class Trial(CheckpointMethods, Suggestions):
     """Optuna's `suggest_*`, `report` and `should_prune`, and methods of Podium for data, files and checkpoints."""
 
     Pruned = Pruned
@@ -55,6 +54,7 @@ class Trial(Suggestions):
         self._last_report: tuple[int, float] | None = None
         self._curves = MetricCurves(assignment.key, channel.send)
         self.early_finish = EarlyFinish(assignment, channel.send, self._curves.send_last)
+        self.interval_end = IntervalEnd(assignment.interval, self.early_finish.end)
         self._attrs = TrialAttributes()
         self.study = Study(assignment, channel, self._answers, self)
         self._started_at = datetime.datetime.now()  # local time without a zone, as in Optuna
@@ -157,9 +157,10 @@ class Trial(Suggestions):
         is_integer = hasattr(step, "__index__") and not isinstance(step, bool)  # also an integer of numpy
         if not is_integer or not 0 <= int(step) <= MAX_STEP:
             raise BadReportError(f"report(step={step!r}): step must be an integer of at least 0")
-        self.early_finish.before(int(step))
+        self._before_report(int(step))
         self._report(int(step), number)
         self.early_finish.record(int(step), {self.metric: number})
+        self.interval_end.record(int(step), number)
 
     def log(self, values: Mapping[str, float], step: int) -> None:
         """Record metrics at `step`; NaN and infinities are omitted.
@@ -171,12 +172,19 @@ class Trial(Suggestions):
         if not 0 <= int(step) <= MAX_STEP:
             raise BadReportError(f"log(step={step!r}): step must be an integer of at least 0")
         finite = {name: number for name, number in numbers.items() if math.isfinite(number)}
-        self.early_finish.before(int(step))
-        if self.metric in finite:
-            self._report(int(step), finite.pop(self.metric))
+        self._before_report(int(step))
+        reported = finite.pop(self.metric, None)
+        if reported is not None:
+            self._report(int(step), reported)
         if finite or not numbers:
             self._curves.log(int(step), finite)
         self.early_finish.record(int(step), numbers)
+        if reported is not None:
+            self.interval_end.record(int(step), reported)
+
+    def _before_report(self, step: int) -> None:
+        self.early_finish.before(step)
+        self.interval_end.before(step)
 
     def _report(self, step: int, number: float) -> None:
         if step != self._reported_step:  # once, if it is both logged and reported
@@ -330,50 +338,6 @@ class Trial(Suggestions):
         Replaces an artifact of the same name. At most 100 artifacts, 512 MB in total. Raises `UserCodeError`.
         """
         self.keep(artifacts.save(self.directory, Path(path), name))
-
-    def save_checkpoint(
-        self,
-        model: torch.nn.Module,
-        optimizer: torch.optim.Optimizer | None = None,
-        epoch: int = 0,
-        extra: Any = None,
-    ) -> None:
-        """Save a checkpoint of the training atomically; replaces the previous one.
-
-        When this attempt is lost, the next attempt of the trial loads it with `resume()`. A checkpoint has the weights,
-        the state of the optimizer, and the states of Python's, numpy's and torch's random number generators. `extra`
-        may have tensors, arrays, numbers, strings, and lists, tuples and dicts of them; nothing is pickled. Checkpoints
-        are removed when the trial has finished, unless the sweep file sets `keep.checkpoints`.
-        """
-        from podium.sweep.trial_process import trial_checkpoints  # torch: only in this process
-
-        trial_checkpoints.save(self.directory.checkpoint, model, optimizer, epoch, extra, self._identity())
-
-    def resume(self) -> Checkpoint | None:
-        """The newest checkpoint of an earlier attempt of this trial; None if there is none.
-
-        checkpoint = trial.resume()
-        if checkpoint is not None:
-            checkpoint.load_into(model, optimizer)
-            start = checkpoint.epoch + 1
-        """
-        from podium.sweep.trial_process import trial_checkpoints  # torch: only in this process
-
-        return trial_checkpoints.newest(self.directory, self._assignment.attempt, self._identity())
-
-    def save_checkpoint_folder(self, source: Path, iteration: int) -> CheckpointFolder:
-        """Save a copy of a folder as the checkpoint of this attempt, as `tune.report(…, checkpoint=…)` does."""
-        return directory_checkpoints.save(source, self.directory, iteration, self._identity())
-
-    def resume_folder(self) -> CheckpointFolder | None:
-        """The newest checkpoint folder of an earlier attempt of this trial; None if there is none."""
-        return directory_checkpoints.newest(self.directory, self._assignment.attempt, self._identity())
-
-    def _identity(self) -> str:
-        """Distinguishes this trial from one of the same number before a backup of the database was restored."""
-        mine = self._assignment
-        planned = {name: value for name, value in mine.params.items() if name not in mine.defined}
-        return json.dumps([mine.sweep_id, mine.trial_id, mine.seed, planned], sort_keys=True)
 
     def keep(self, path: Path) -> None:
         """Register a complete file in the folder of the attempt, so that it is retained."""

@@ -26,6 +26,30 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class Interval:
+    """The interval of training that an attempt runs, in a sweep whose trials are trained in intervals."""
+
+    number: int  # from 1
+    steps: int | None  # its length; None: until `until`, or until the program ends
+    until: int | None = None  # its last step, of a schedule
+    after_step: int | None = None  # the last step of the interval before; None: it starts from the beginning
+    checkpoint: str | None = None  # folder of the attempt whose checkpoint it starts from
+    value: float | None = None  # of the metric, at `after_step`
+    first_attempt: int = 1  # of the trial in this interval; later ones continue from its checkpoints
+    is_last: bool = False  # the trial finishes at its end
+
+    def end_after(self, first_step: int) -> int | None:
+        """The step at whose report it ends, given the first step that the attempt reports; None: not by a step.
+
+        Steps count from 0 if the first report of the trial has step 0, and else from 1.
+        """
+        if self.steps is None:
+            return self.until
+        before = self.after_step if self.after_step is not None else -1 if first_step == 0 else 0
+        return before + self.steps
+
+
+@dataclass(frozen=True, slots=True)
 class Assignment:
     """What a slot and its trial process need to run one attempt; plain values only.
 
@@ -55,6 +79,7 @@ class Assignment:
     enqueued: Params = field(default_factory=dict)  # values for parameters that the code may suggest
     objective: str = "last"  # last, min or max: which reported value counts if the program returns none
     stop: tuple[tuple[str, float], ...] = ()  # metrics with the values at which they end the trial as finished
+    interval: Interval | None = None  # None: the attempt trains until the program ends
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "objectives", tuple(self.objectives) or (self.metric,))
@@ -67,18 +92,32 @@ class Assignment:
     def located(self, root: Path) -> Assignment:
         """The assignment with absolute paths, below the data directory `root` of the machine on which it runs."""
         code = None if self.code is None else str(root / self.code)
-        return replace(self, directory=str(root / self.directory), data_cache=str(root / self.data_cache), code=code)
+        interval = self.interval
+        if interval is not None and interval.checkpoint is not None:
+            interval = replace(interval, checkpoint=str(root / interval.checkpoint))
+        return replace(
+            self,
+            directory=str(root / self.directory),
+            data_cache=str(root / self.data_cache),
+            code=code,
+            interval=interval,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as plain values, to be encoded: not copied, since each attempt is encoded several times."""
         plain = {name: getattr(self, name) for name in self.__slots__}
-        return plain | {"limits": {name: getattr(self.limits, name) for name in self.limits.__slots__}}
+        plain["limits"] = {name: getattr(self.limits, name) for name in self.limits.__slots__}
+        if self.interval is not None:
+            plain["interval"] = {name: getattr(self.interval, name) for name in self.interval.__slots__}
+        return plain
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Assignment:
         defined = tuple(values.get("defined", ()))
         stop = tuple((name, at) for name, at in values.get("stop", ()))
-        return cls(**{**values, "defined": defined, "stop": stop, "limits": Limits(**values["limits"])})
+        interval = None if values.get("interval") is None else Interval(**values["interval"])
+        limits = Limits(**values["limits"])
+        return cls(**{**values, "defined": defined, "stop": stop, "limits": limits, "interval": interval})
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,14 +10,14 @@ from podium.sweep.values.states import TrialState
 
 MAX_MESSAGE = 2000
 MAX_TRACEBACK = 20_000
-REPORTED_STATES = frozenset({TrialState.FINISHED, TrialState.PRUNED, TrialState.FAILED})
+REPORTED_STATES = frozenset({TrialState.FINISHED, TrialState.PRUNED, TrialState.FAILED, TrialState.WAITING})
 
 
 @dataclass(frozen=True, slots=True)
 class ReportedOutcome:
     """The final report of a trial process. Raises `ValueError` if it is malformed."""
 
-    state: TrialState  # one of `REPORTED_STATES`
+    state: TrialState  # one of `REPORTED_STATES`; waiting: for the next interval
     value: float | None = None  # the first of `values`
     cause: Cause | None = None
     message: str = ""  # the error, or why the trial ended early
@@ -26,6 +26,7 @@ class ReportedOutcome:
     late_prune_answers: int = 0
     values: tuple[float, ...] | None = None  # one for each objective
     interrupted: bool = False  # the failure is not the trial's: the data disk was full
+    step: int | None = None  # at which an interval of training ended
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "state", TrialState(self.state))
@@ -42,6 +43,8 @@ class ReportedOutcome:
             raise ValueError("message, remark and traceback must be strings")
         if not isinstance(self.interrupted, bool):
             raise ValueError(f"not a boolean: {self.interrupted!r:.200}")
+        if self.step is not None and not (type(self.step) is int and 0 <= self.step < 2**63):
+            raise ValueError(f"not a step: {self.step!r:.200}")
         if not isinstance(self.late_prune_answers, int) or not 0 <= self.late_prune_answers < 2**31:
             raise ValueError(f"not a count: {self.late_prune_answers!r}")
 

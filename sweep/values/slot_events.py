@@ -99,7 +99,7 @@ class Ended:
     """The last event of an attempt: its process tree has ended, its device is free, and its files are stored."""
 
     key: AttemptKey
-    state: TrialState  # finished, pruned, failed or cancelled, as determined by the slot
+    state: TrialState  # as determined by the slot: finished, pruned, failed, cancelled; waiting: an interval ended
     started_at: float
     ended_at: float
     value: float | None = None
@@ -114,6 +114,7 @@ class Ended:
     values: tuple[float, ...] | None = None  # one for each objective; the first is `value`
     constraints: dict[str, float] = field(default_factory=dict)  # above 0 is violated
     user_attrs: dict[str, Any] = field(default_factory=dict)  # JSON values
+    step: int | None = None  # at which an interval ended
 
     def __post_init__(self) -> None:
         if self.values is None and self.value is not None:

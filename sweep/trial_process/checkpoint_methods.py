@@ -1,0 +1,101 @@
+"""The checkpoints that `trial.` offers: saved, and loaded by the next attempt; trial process."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.trial_process import directory_checkpoints
+from podium.sweep.trial_process.directory_checkpoints import CheckpointFolder
+from podium.sweep.trial_process.interval_end import IntervalEnd
+from podium.sweep.values.assignment import Assignment, Params
+
+if TYPE_CHECKING:
+    import torch
+
+    from podium.sweep.trial_process.trial_checkpoints import Checkpoint
+
+
+class CheckpointMethods:
+    """The part of `Trial` for checkpoints."""
+
+    _assignment: Assignment
+    directory: AttemptDirectory
+    interval_end: IntervalEnd
+
+    def save_checkpoint(
+        self,
+        model: torch.nn.Module,
+        optimizer: torch.optim.Optimizer | None = None,
+        epoch: int = 0,
+        extra: Any = None,
+    ) -> None:
+        """Save a checkpoint of the training atomically; replaces the previous one.
+
+        When this attempt is lost, the next attempt of the trial loads it with `resume()`. A checkpoint has the weights,
+        the state of the optimizer, and the states of Python's, numpy's and torch's random number generators. `extra`
+        may have tensors, arrays, numbers, strings, and lists, tuples and dicts of them; nothing is pickled. Checkpoints
+        are removed when the trial has finished, unless the sweep file sets `keep.checkpoints`.
+
+        In a population (`method: {type: pbt, …}`), the attempt ends here if its interval has ended: see
+        `ends_interval`.
+        """
+        from podium.sweep.trial_process import trial_checkpoints  # torch: only in this process
+
+        trial_checkpoints.save(self.directory.checkpoint, model, optimizer, epoch, extra, self._identity())
+        self.interval_end.saved()
+
+    def ends_interval(self, step: int) -> bool:
+        """Whether the report of `step` ends an interval of a population, so that a checkpoint of it must be saved.
+
+        Always False unless the sweep file has `method: {type: pbt, …}`.
+        """
+        return self.interval_end.ends_at(int(step))
+
+    def resume(self) -> Checkpoint | None:
+        """The newest checkpoint of an earlier attempt of this trial; None if there is none.
+
+        In a population (`method: {type: pbt, …}`), it may be the checkpoint of another trial, and the parameters
+        of this trial may have changed: then `load_into` keeps the hyperparameters of the given optimizer.
+
+        checkpoint = trial.resume()
+        if checkpoint is not None:
+            checkpoint.load_into(model, optimizer)
+            start = checkpoint.epoch + 1
+        """
+        from podium.sweep.trial_process import trial_checkpoints  # torch: only in this process
+
+        own = trial_checkpoints.newest(self.directory, self._assignment.attempt, self._identity(), self._first_attempt)
+        start = self.interval_end.resume(self.directory)
+        return trial_checkpoints.of_interval(start, self._planned()) if own is None and start is not None else own
+
+    def save_checkpoint_folder(self, source: Path, iteration: int) -> CheckpointFolder:
+        """Save a copy of a folder as the checkpoint of this attempt, as `tune.report(…, checkpoint=…)` does."""
+        saved = directory_checkpoints.save(source, self.directory, iteration, self._identity())
+        self.interval_end.saved()
+        return saved
+
+    def resume_folder(self) -> CheckpointFolder | None:
+        """The newest checkpoint folder of an earlier attempt of this trial; None if there is none."""
+        own = directory_checkpoints.newest(
+            self.directory, self._assignment.attempt, self._identity(), self._first_attempt
+        )
+        start = self.interval_end.resume(self.directory)
+        return directory_checkpoints.of_interval(start) if own is None and start is not None else own
+
+    @property
+    def _first_attempt(self) -> int:
+        """The first attempt that may have a checkpoint to continue from."""
+        return 1 if self._assignment.interval is None else self._assignment.interval.first_attempt
+
+    def _identity(self) -> str:
+        """Distinguishes this trial from one of the same number before a backup of the database was restored."""
+        mine = self._assignment
+        return json.dumps([mine.sweep_id, mine.trial_id, mine.seed, self._planned()], sort_keys=True)
+
+    def _planned(self) -> Params:
+        """The parameters that the trial did not suggest itself."""
+        mine = self._assignment
+        return {name: value for name, value in mine.params.items() if name not in mine.defined}

@@ -1,0 +1,121 @@
+"""Ends an attempt at the end of its interval of training, with a checkpoint; trial process.
+
+In a sweep of `method: {type: pbt, …}`, each attempt trains one interval. It ends when the trial has reported the last
+step of the interval and has saved a checkpoint of that step, in either order. The scheduler is not asked: an interval
+also ends while no scheduler runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.values.assignment import Interval
+from podium.sweep.values.attempt_outcomes import ReportedOutcome
+from podium.sweep.values.errors import UserCodeError
+from podium.sweep.values.states import TrialState
+
+
+class IntervalEnded(BaseException):
+    """Raised by `report` or `save_checkpoint` at the end of an interval; `except Exception` does not catch it."""
+
+
+class IntervalEnd:
+    """Follows the reports and checkpoints of an attempt, and decides when its interval ends.
+
+    Args:
+        interval: None if the attempt trains until the program ends; then nothing has an effect.
+        finish: Ends the trial as finished, for a reason; called at the end of its last interval.
+    """
+
+    def __init__(self, interval: Interval | None, finish: Callable[[str], None]) -> None:
+        self._interval = interval
+        self._finish = finish
+        self._end: int | None = None  # the step of the report that ends the interval
+        self._saved = False  # a checkpoint was saved since the last report
+        self._resumed = False
+        self._reached: tuple[int, float] | None = None  # step and value at the end of the interval
+        self.ended = False  # `IntervalEnded` was raised: the outcome of the attempt is `outcome`
+
+    @property
+    def exists(self) -> bool:
+        """Whether the trial trains in intervals."""
+        return self._interval is not None
+
+    @property
+    def is_reached(self) -> bool:
+        """Whether the last step of the interval was reported, and only its checkpoint is missing."""
+        return self._reached is not None
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the trial finishes at the end of the interval."""
+        return self._interval is not None and self._interval.is_last
+
+    def resume(self, directory: AttemptDirectory) -> AttemptDirectory | None:
+        """The program asks for its checkpoint: the folder of that which the interval starts from, if there is one.
+
+        `directory`: of this attempt, which has a copy on a node.
+        """
+        self._resumed = True
+        if self._interval is None or self._interval.checkpoint is None:
+            return None
+        return directory.start if directory.start.root.exists() else AttemptDirectory(Path(self._interval.checkpoint))
+
+    def ends_at(self, step: int) -> bool:
+        """Whether the report of this step ends the interval, so that its checkpoint must be saved."""
+        end = self._end_from(step)
+        return end is not None and step >= end
+
+    def before(self, step: int) -> None:
+        """To be called before a report. Raises `UserCodeError` if the program does not support intervals."""
+        interval = self._interval
+        if interval is None:
+            return
+        if interval.checkpoint is not None and not self._resumed:
+            raise UserCodeError(
+                f"reported step {step} in interval {interval.number} without having loaded its checkpoint: the program "
+                "of a population must call trial.resume() and continue from the checkpoint"
+            )
+        if self._reached is not None and step > self._reached[0]:
+            raise UserCodeError(
+                f"interval {interval.number} ended at step {self._reached[0]}, and no checkpoint of it was saved; "
+                "call trial.save_checkpoint after each report, or after those for which trial.ends_interval(step) holds"
+            )
+
+    def record(self, step: int, value: float) -> None:
+        """To be called after a report of the metric. Raises `IntervalEnded` if it ends the interval."""
+        if self._interval is None:
+            return
+        self._end = self._end_from(step)
+        if self._reached is None and self._end is not None and step >= self._end:
+            self._reached = (step, value)
+            if self.is_last:
+                self._finish(f"interval {self._interval.number} ended, and the sweep ends")
+            elif self._saved:
+                self._raise()
+        self._saved = False
+
+    def saved(self) -> None:
+        """To be called after a checkpoint was saved. Raises `IntervalEnded` if the interval has reached its end."""
+        self._saved = True
+        if self._reached is not None and not self.is_last:
+            self._raise()
+
+    def outcome(self) -> ReportedOutcome:
+        """The outcome of the attempt after `IntervalEnded`."""
+        assert self._interval is not None and self._reached is not None
+        step, value = self._reached
+        message = f"interval {self._interval.number} ended at step {step}"
+        return ReportedOutcome(TrialState.WAITING, value=value, message=message, step=step)
+
+    def _end_from(self, step: int) -> int | None:
+        if self._interval is None or self._end is not None:
+            return self._end
+        return self._interval.end_after(step)
+
+    def _raise(self) -> None:
+        self.ended = True
+        assert self._interval is not None
+        raise IntervalEnded(f"interval {self._interval.number} ended")
