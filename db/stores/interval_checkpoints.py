@@ -16,7 +16,6 @@ from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.states import COUNTED_TRIAL_STATES, TERMINAL_SWEEP_STATES, SweepState, TrialState
 
 KEPT, MARKED, GONE = 0, 1, 2  # `intervals.removed`
-_IDS = ("trial_id", "number")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +89,7 @@ def _needed(rows: Sequence[_Row], *, over: bool, keeps: bool) -> set[tuple[int, 
 def marked(connection: Connection, sweep_id: int) -> list[MarkedInterval]:
     """The intervals of a sweep whose files are to be removed."""
     statement = (
-        select(
-            *(intervals.c[name] for name in _IDS), intervals.c.attempt, trials.c.sweep_id, trials.c.number.label("of")
-        )
-        .add_columns(intervals.c.first_attempt)
+        select(intervals, trials.c.sweep_id, trials.c.number.label("of"))
         .join(trials, trials.c.id == intervals.c.trial_id)
         .where(trials.c.sweep_id == sweep_id, intervals.c.removed == MARKED)
     )
@@ -103,9 +99,8 @@ def marked(connection: Connection, sweep_id: int) -> list[MarkedInterval]:
         if row.attempt is not None:
             within &= attempts.c.number <= row.attempt
         places = connection.execute(select(attempts.c.number, attempts.c.nonce).where(within)).all()
-        used = set(
-            connection.execute(select(artifacts.c.attempt).where(artifacts.c.trial_id == row.trial_id)).scalars()
-        )
+        saved = select(artifacts.c.attempt).where(artifacts.c.trial_id == row.trial_id)
+        used = set(connection.execute(saved).scalars())
         keys = {number: DataDirectory.attempt_key(row.sweep_id, row.of, number, nonce) for number, nonce in places}
         old = tuple(key for number, key in keys.items() if used and number not in used)
         found.append(MarkedInterval(row.trial_id, row.number, tuple(keys.values()), old))
