@@ -230,6 +230,16 @@ class FakePool:
         self._add_event(device_id, event)
         return event
 
+    def end_interval(self, device_id: str, value: float) -> Ended:
+        """The attempt has ended its interval of training, with a checkpoint."""
+        running, now = self.slots[device_id].running, self._clock.wall_s()
+        assert running is not None and running.interval is not None
+        step = running.interval.end_after(0)
+        event = Ended(self._key(device_id), TrialState.WAITING, now, now, value=value, step=step)
+        self.slots[device_id].running = None
+        self._add_event(device_id, event)
+        return event
+
     def release(self, device_id: str) -> AttemptKey:
         """The attempt's process tree is gone, and its files are being sent."""
         slot = self.slots[device_id]

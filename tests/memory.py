@@ -18,6 +18,8 @@ from podium.sweep.lifecycle.recorded_changes import (
     Change,
     DeviceChanged,
     DeviceDrained,
+    IntervalEnded,
+    IntervalStarted,
     MetricPoint,
     ParamDefined,
     RequestObsolete,
@@ -29,7 +31,7 @@ from podium.sweep.lifecycle.recorded_changes import (
     TrialPlanned,
     TrialRetried,
 )
-from podium.sweep.lifecycle.stored_sweeps import EarlierTrial, StoredSweep, StoredTrial
+from podium.sweep.lifecycle.stored_sweeps import EarlierTrial, IntervalResult, StoredInterval, StoredSweep, StoredTrial
 from podium.sweep.scheduling.change_buffer import trial_of
 from podium.sweep.spec.predecessors import SweepReference
 from podium.sweep.spec.sweep_spec import SweepSpec
@@ -74,13 +76,16 @@ class MemoryTrial:
     values: tuple[float, ...] | None = None
     constraints: dict[str, float] = field(default_factory=dict)
     distributions: dict[str, dict[str, Any]] = field(default_factory=dict)
+    intervals: list[StoredInterval] = field(default_factory=list)
 
     def stored(self, spec: SweepSpec) -> StoredTrial:
         """The trial for the scheduler: all reports for a pruner, else the last one if it did not finish."""
         reports = dict(self.reports)
         if spec.early_terminate.type == "none":
             reports = {} if self.state is TrialState.FINISHED else dict(sorted(reports.items())[-1:])
-        ends = [self.attempts[number] for number in sorted(self.attempts) if number > self.forgiven]
+        settled = max((each.result.attempt for each in self.intervals if each.result), default=0)
+        counted = max(self.forgiven, settled)
+        ends = [self.attempts[number] for number in sorted(self.attempts) if number > counted]
         causes = tuple(end.cause for end in ends if end and end.state is TrialState.FAILED and end.cause)
         runs = self.state is TrialState.RUNNING
         failed = [end for _, end in sorted(self.attempts.items()) if end and end.state is TrialState.FAILED]
@@ -90,7 +95,7 @@ class MemoryTrial:
             failed[-1].cause if failed else None, failed[-1].message if failed else "",
             self.placed_at if runs else None, self.seen_at if runs else None,
             self.values, dict(self.constraints), copy.deepcopy(self.distributions),
-            self.devices[-1] if runs else None, self.nonces[-1] if runs else "", self.device_s,
+            self.devices[-1] if runs else None, self.nonces[-1] if runs else "", self.device_s, tuple(self.intervals),
         )  # fmt: skip
 
 
@@ -291,6 +296,10 @@ class MemoryRecorder:
             self._plan(change)
         elif isinstance(change, AttemptPlaced):
             self._place(self.trials[change.key.trial_id], change)
+        elif isinstance(change, IntervalStarted):
+            self._start_interval(self.trials[change.trial_id], change)
+        elif isinstance(change, IntervalEnded):
+            self._end_interval(self.trials[change.key.trial_id], change)
         elif isinstance(change, MetricPoint):
             trial = self.trials[change.key.trial_id]
             trial.seen_at = max(trial.seen_at, change.at)
@@ -379,6 +388,19 @@ class MemoryRecorder:
         trial.placed_at = trial.seen_at = change.at
         if trial.state is TrialState.WAITING:
             trial.state, trial.attempt = TrialState.RUNNING, change.key.attempt
+
+    def _start_interval(self, trial: MemoryTrial, change: IntervalStarted) -> None:
+        assert all(each.result is not None and each.number < change.interval for each in trial.intervals)
+        begun = StoredInterval(
+            change.interval, dict(change.params), change.first_attempt, change.donor_id, change.donor_interval
+        )
+        trial.intervals.append(begun)
+        trial.params = dict(change.params)
+
+    def _end_interval(self, trial: MemoryTrial, change: IntervalEnded) -> None:
+        assert trial.intervals[-1].number == change.interval and trial.intervals[-1].result is None
+        result = IntervalResult(change.key.attempt, trial.nonces[change.key.attempt - 1], change.step, change.value)
+        trial.intervals[-1] = replace(trial.intervals[-1], result=result)
 
     def _end(self, trial: MemoryTrial, change: AttemptEnded) -> None:
         event = change.event
