@@ -18,6 +18,7 @@ from benchmarks import (
     ingest,
     node_faults,
     nodes,
+    population,
     proposals,
     real_sweep,
     results,
@@ -55,6 +56,7 @@ BENCHMARKS: tuple[Numbered, ...] = (
     (frozenset({18}), nodes.run),
     (frozenset({19}), slow_replica.run),
     (frozenset({20}), node_faults.run),
+    (frozenset({21}), population.run),
 )
 NUMBERS = frozenset().union(*(numbers for numbers, _ in BENCHMARKS))
 LONG = frozenset({16, 17})  # only measured when named: more than 20 minutes each

@@ -23,6 +23,8 @@ from podium.api.client.sweep_responses import (
     BestTrialInfo,
     DeviceInfo,
     EnqueuedInfo,
+    IntervalInfo,
+    ScheduleInfo,
     SweepInfo,
     TrialDetails,
     TrialInfo,
@@ -149,6 +151,17 @@ class Client(EnsembleCalls, ExportCalls):
         """
         only = {name: text for name, text in (("state", state), ("filter", filter)) if text is not None}
         return self._pages(TrialInfo, f"/api/v1/sweeps/{sweep_id}/trials", limit=1000, sort=sort, **only)
+
+    def intervals(self, sweep_id: int) -> Iterator[IntervalInfo]:
+        """The intervals of the trials of a population, by trial and number: the lineage of each trial."""
+        return self._pages(IntervalInfo, f"/api/v1/sweeps/{sweep_id}/intervals", limit=1000)
+
+    def schedule(self, trial_id: int) -> ScheduleInfo:
+        """The configurations that led to the state of a trial of a population, and a sweep that repeats them.
+
+        Raises `NotFoundError` if the trial was not trained in intervals.
+        """
+        return self._answer(ScheduleInfo, "GET", f"/api/v1/trials/{trial_id}/schedule")
 
     def open_sweep(self, sweep_id: int) -> Sweep:
         """A sweep as an object. Raises `NotFoundError`."""

@@ -96,6 +96,40 @@ class FixedInfo(TypedDict):
     params: Params
 
 
+class PopulationInfo(TypedDict):
+    """How far the trials of a population are."""
+
+    trials: int  # that have begun an interval
+    intervals: int  # that have ended
+    exploits: int  # that started from the checkpoint of another trial
+    fewest: int  # the interval of the trial that is behind all others
+    most: int
+
+
+class IntervalInfo(TypedDict):
+    """An interval of training of a trial of a population."""
+
+    trial_id: int
+    trial: int  # its number
+    interval: int  # from 1
+    params: Params
+    donor_id: int | None  # the trial whose checkpoint it started from
+    donor: int | None  # its number
+    donor_interval: int | None
+    attempt: int | None  # that ended it
+    step: int | None  # at its end
+    value: float | None  # of the metric, at its end
+    started_at: str | None
+    ended_at: str | None
+
+
+class ScheduleInfo(TypedDict):
+    """The schedule of configurations that led to the current state of a trial."""
+
+    intervals: list[IntervalInfo]
+    replay: dict[str, Any]  # a sweep with one trial that repeats the schedule
+
+
 class SweepInfo(TypedDict):
     """A sweep."""
 
@@ -122,6 +156,7 @@ class SweepInfo(TypedDict):
     budget: BudgetInfo | None
     devices: list[str]
     eta_s: float | None
+    population: PopulationInfo | None  # of a sweep that trains in intervals; None in lists
     versions: dict[str, str] | None
     provenance: ProvenanceInfo
     warnings: list[WarningInfo]
@@ -231,6 +266,7 @@ class ExportedTrial(TypedDict):
     constraints: dict[str, float]
     metrics: dict[str, list[tuple[int, float]]]  # (step, value) pairs
     artifacts: list[ExportedArtifact]
+    intervals: list[IntervalInfo]  # of a trial of a population
     cause: str | None
     message: str | None
     sampler: str  # a method, a sampler class, or enqueue, clone, imported

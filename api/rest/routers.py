@@ -25,6 +25,7 @@ from podium.api.rest.sweeps import (
     import_routes,
     importance_routes,
     installed_package_routes,
+    population_routes,
     sweep_file_routes,
     sweep_routes,
 )
@@ -44,6 +45,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     trial_routes.router,
     chart_routes.router,
     importance_routes.router,
+    population_routes.router,
     trial_download_routes.router,
     device_routes.router,
     node_routes.router,

@@ -14,8 +14,9 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Table, func, select, text
 
-from podium.db.queries import trial_artifact_rows, trial_pages
+from podium.db.queries import trial_artifact_rows, trial_pages, trial_schedules
 from podium.db.queries.trial_cursor import Position
+from podium.db.queries.trial_schedules import IntervalRow
 from podium.db.schema.tables import attempts, metrics, trial_attrs, trial_params, trials
 from podium.db.stores import sweeps
 from podium.db.stores.trial_reader import TrialRow
@@ -84,6 +85,7 @@ class ExportedTrial:
     distributions: dict[str, Any]  # of parameters that the sweep file does not define
     curves: Curves = field(default_factory=dict)
     artifacts: tuple[trial_artifact_rows.ArtifactRow, ...] = ()  # existing files
+    intervals: tuple[IntervalRow, ...] = ()  # of a trial of a population
 
 
 def export_schema(connection: Connection, sweep_id: int) -> ExportSchema:
@@ -140,9 +142,15 @@ def read_batch(
     ends = _ends(connection, ids)
     own = _distributions(connection, ids)
     left = trial_artifact_rows.files_of(connection, ids)
+    trained = trial_schedules.of_trials(connection, ids)
     return [
         ExportedTrial(
-            row, *ends.get(row.id, (None, None)), own.get(row.id, {}), found.get(row.id, {}), left.get(row.id, ())
+            row,
+            *ends.get(row.id, (None, None)),
+            own.get(row.id, {}),
+            found.get(row.id, {}),
+            left.get(row.id, ()),
+            tuple(trained.get(row.id, ())),
         )
         for row in rows
     ]

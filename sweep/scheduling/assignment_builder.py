@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.scheduling.intervals import interval_of
 from podium.sweep.scheduling.live_sweep import LiveSweep
@@ -13,6 +11,7 @@ from podium.sweep.spec.program import OwnCode
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.assignment import Assignment, Limits
 from podium.sweep.values.device import Device
+from podium.sweep.values.trial_seed import trial_seed
 
 
 def assignment_of(sweep: LiveSweep, trial: LiveTrial, data: DataDirectory, device: Device) -> Assignment:
@@ -48,11 +47,6 @@ def assignment_of(sweep: LiveSweep, trial: LiveTrial, data: DataDirectory, devic
 
 
 def _seed(spec: SweepSpec, number: int) -> int:
+    """The seed of a trial; a replay has that of the trial that it repeats."""
     replayed = spec.population.trial_seed if isinstance(spec.population, Replay) else None
     return trial_seed(spec.seed, number) if replayed is None else replayed
-
-
-def trial_seed(sweep_seed: int, number: int) -> int:
-    """The seed of a trial, the same for each of its attempts."""
-    digest = hashlib.sha256(f"trial:{sweep_seed}:{number}".encode()).digest()
-    return int.from_bytes(digest[:4], "big")

@@ -125,6 +125,8 @@ def show_sweep(sweep_id: SweepId, data_dir: DataDir = DEFAULT_DATA_DIR, as_json:
         output.console.print(warning)
     if used := lazy.sweep_output.budget(sweep):
         output.console.print(f"budget: {used}")
+    if progress := lazy.sweep_output.population(sweep):
+        output.console.print(progress)
     if sweep["warm_start"] is not None:
         output.console.print(lazy.sweep_output.warm_start(sweep["warm_start"]))
     if best:

@@ -74,6 +74,37 @@ def _duration_s(trial: TrialInfo) -> float | None:
     return (ended - started).total_seconds()
 
 
+@app.command("schedule")
+def schedule(
+    trial_id: TrialId,
+    replay: Annotated[
+        bool, typer.Option("--replay", help="print a sweep file with one trial that repeats the schedule")
+    ] = False,
+    data_dir: DataDir = DEFAULT_DATA_DIR,
+    as_json: AsJson = False,
+) -> None:
+    """Show the configurations that a trial of a population has followed, and the trials that it continued."""
+    output = lazy.terminal_output
+    with lazy.Client.of(data_dir) as client:
+        found = client.schedule(trial_id)
+    if as_json:
+        output.print_json(found["replay"] if replay else found)
+    elif replay:
+        print(lazy.to_yaml(found["replay"]), end="")
+    else:
+        rows = [
+            (
+                each["interval"],
+                each["trial"],
+                each["step"] or "–",
+                output.number(each["value"]),
+                output.params(each["params"]),
+            )
+            for each in found["intervals"]
+        ]
+        output.console.print(output.table(None, ("interval", "trial", "until step", "value", "parameters"), rows))
+
+
 @app.command("show")
 def show_trial(trial_id: TrialId, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Show a trial with its attempts and files."""

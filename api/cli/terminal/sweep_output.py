@@ -130,6 +130,18 @@ def budget(sweep: SweepInfo) -> str:
     return ", ".join(parts)
 
 
+def population(sweep: SweepInfo) -> str:
+    """How far a population is, as text; "" for other sweeps."""
+    has = sweep["population"]
+    if has is None:
+        return ""
+    at = f"interval {has['most']}" if has["fewest"] == has["most"] else f"intervals {has['fewest']} to {has['most']}"
+    donors = (
+        "1 started from another trial" if has["exploits"] == 1 else f"{has['exploits']:,} started from other trials"
+    )
+    return f"population: {has['trials']:,} trials at {at}; {has['intervals']:,} intervals ended, {donors}"
+
+
 def warnings(sweep: SweepInfo) -> list[Text]:
     """A line for each warning of a sweep."""
     return [Text(printable(f"warning: {warning['message']}"), style="yellow") for warning in sweep["warnings"]]

@@ -8,6 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from podium.api.rest.schemas.base_schema import View, time_of
+from podium.api.rest.schemas.interval_schemas import PopulationView
+from podium.db.queries.trial_schedules import PopulationSummary
 from podium.db.stores.predecessors import SweepLinks
 from podium.db.stores.sweeps import SweepRow
 from podium.db.stores.trial_reader import TrialRow
@@ -152,6 +154,7 @@ class SweepView(View):
     budget: BudgetView | None  # in lists, only of active sweeps with limits
     devices: list[str]  # of its running trials
     eta_s: float | None  # estimated time left, at most; null: unknown
+    population: PopulationView | None  # of a sweep that trains in intervals; null in lists
     versions: dict[str, str] | None  # of Python and packages at submission
     provenance: ProvenanceView
     warnings: list[WarningView]
@@ -170,6 +173,7 @@ class SweepView(View):
         budget: BudgetView | None = None,
         devices: Sequence[str] = (),
         eta_s: float | None = None,
+        population: PopulationSummary | None = None,
     ) -> SweepView:
         return cls(
             id=row.id,
@@ -195,6 +199,7 @@ class SweepView(View):
             budget=budget,
             devices=list(devices),
             eta_s=eta_s,
+            population=None if population is None else PopulationView.of(population),
             versions=None if row.versions is None else json.loads(row.versions),
             provenance=ProvenanceView.of(row),
             warnings=[WarningView(code=one.code, message=one.message, at=time_of(one.at)) for one in row.warnings],

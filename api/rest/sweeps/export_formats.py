@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from podium.api.rest.schemas.base_schema import time_of
+from podium.api.rest.schemas.interval_schemas import IntervalView
 from podium.db.queries.exports import ExportedTrial, ExportSchema, Kind
 from podium.sweep.values.errors import MissingExtraError
 
@@ -44,6 +45,7 @@ def record(shape: ExportSchema, trial: ExportedTrial) -> dict[str, Any]:
         "artifacts": [
             {"name": file.name, "size_bytes": file.size_bytes, "sha256": file.sha256} for file in trial.artifacts
         ],
+        "intervals": [IntervalView.of(interval).model_dump(mode="json") for interval in trial.intervals],
         "cause": trial.cause,
         "message": trial.message,
         "sampler": row.sampler,

@@ -12,7 +12,7 @@ from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.sweep_schemas import BudgetView, SweepView
 from podium.api.rest.sweeps.time_left import eta_s
 from podium.api.use_cases.sweep_submission import Submitted
-from podium.db.queries import best_trials, sweep_activity
+from podium.db.queries import best_trials, sweep_activity, trial_schedules
 from podium.db.queries.sweep_activity import SweepActivity
 from podium.db.stores import budget_usage, devices, predecessors, sweeps
 from podium.db.stores.sweeps import SweepRow
@@ -35,6 +35,7 @@ def view_of(service: ServiceContext, sweep_id: int) -> SweepView:
             budget=budget,
             devices=activity.devices,
             eta_s=eta_s(row, activity, budget),
+            population=trial_schedules.summary(connection, sweep_id),
         )
 
 

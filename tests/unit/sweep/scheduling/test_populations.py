@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
-from podium.sweep.lifecycle.recorded_changes import AttemptPlaced, IntervalStarted
+from podium.sweep.lifecycle.recorded_changes import AttemptPlaced, Change, IntervalStarted
 from podium.sweep.scheduling.live_trial import MAX_INTERRUPTIONS
 from podium.sweep.values.assignment import Assignment, Interval
 from podium.sweep.values.errors import FencedError
@@ -103,7 +104,12 @@ def test_a_decision_is_written_with_the_placement(make_rig: MakeRig) -> None:
     rig = make_rig(1)
     written: list[list[type]] = []
     commit = rig.recorder.commit
-    rig.recorder.commit = lambda changes: (written.append([type(c) for c in changes]), commit(changes))[1]  # type: ignore[method-assign]
+
+    def record(changes: Sequence[Change]) -> None:
+        written.append([type(change) for change in changes])
+        commit(changes)
+
+    rig.recorder.commit = record  # type: ignore[method-assign]
     submit(rig)
     end_round(rig, [0.1, 0.2, 0.3, 0.4])
     for kinds in written:
