@@ -46,7 +46,7 @@ from benchmarks.results import Figure, Row, Target, at_most
 from benchmarks.run_settings import Plan
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.values.ensemble_snapshot import Combination, Member, Replica, Snapshot, Traffic
-from podium.ensemble.values.ensemble_spec import Mode, Precision, Rule, Task
+from podium.ensemble.values.ensemble_spec import Mode, Rule, Task
 from podium.ensemble.values.ensemble_states import EnsembleState, MemberState
 from podium.ensemble.values.prediction import Outcome
 from podium.ensemble.worker.in_graph_network import InGraphNetwork
@@ -245,7 +245,7 @@ def _mean(members: int) -> Combination:
 
 def warm_ensemble(files: list[ModelFile], features: int) -> InGraphNetwork:
     """The program of an in-graph worker, as its actor loads and warms it."""
-    ensemble = load(files, in_graph=True, combination=_mean(len(files)), precision=Precision.FLOAT32)
+    ensemble = load(files, in_graph=True, combination=_mean(len(files)))
     assert isinstance(ensemble, InGraphNetwork)
     ensemble.warm(features)
     return ensemble

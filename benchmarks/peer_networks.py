@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from benchmarks.peer_names import WORKER
 from podium.ensemble.values.ensemble_snapshot import Combination
-from podium.ensemble.values.ensemble_spec import Precision, Rule, Task
+from podium.ensemble.values.ensemble_spec import Rule, Task
 from podium.ensemble.worker.network_interface import ModelFile
 from podium.ensemble.worker.network_loading import load
 from podium.sweep.runtime.regular_files import sha256_of
@@ -26,7 +26,7 @@ class OneNetwork:
         torch.set_num_threads(1)
         alone = Combination(Task.CLASSIFICATION, Rule.MEAN, (1.0,))
         file = ModelFile(path, sha256_of(Path(path)), 0)
-        self._network = load([file], in_graph=False, combination=alone, precision=Precision.FLOAT32)
+        self._network = load([file], in_graph=False, combination=alone)
 
     def predict(self, rows: Rows) -> Rows:
         """The probabilities (rows, classes)."""

@@ -28,7 +28,15 @@ from podium.db.schema.engine import Database
 from podium.db.stores import ensemble_reader, ensemble_writer, evaluations, replicas, sweeps
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
 from podium.ensemble.values.ensemble_snapshot import Combination
-from podium.ensemble.values.ensemble_spec import Mode, Placement, Precision, Rule, Task, majority
+from podium.ensemble.values.ensemble_spec import (
+    DEFAULT_MAX_LOSS_INCREASE,
+    Mode,
+    Placement,
+    Precision,
+    Rule,
+    Task,
+    majority,
+)
 from podium.ensemble.values.ensemble_states import EnsembleState, MemberState
 from podium.ensemble.values.new_version import NewVersion
 from podium.sweep.lifecycle.recorded_changes import (
@@ -105,7 +113,8 @@ def new_version(trial_ids: list[int], **options: Any) -> NewVersion:
         "deadline_ms": 1000.0,
         "replicas": 1,
         "placement": Placement.SHARED,
-        "precision": Precision.FLOAT32,
+        "precisions": (Precision.FLOAT32,) * members,
+        "max_loss_increase": DEFAULT_MAX_LOSS_INCREASE,
         "combination": Combination(Task.CLASSIFICATION, Rule.MEAN, (1 / members,) * members),
         "selection": {"method": "top_k", "path": [], "note": "", "best_member": 0, "fitted_on": None, "forced": False},
         "classes": ("cat", "dog"),

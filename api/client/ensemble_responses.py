@@ -27,6 +27,29 @@ class ReplicaInfo(TypedDict):
     waiting: int | None
 
 
+class PrecisionScores(TypedDict):
+    """A member in one precision; None: not measured, or not finite."""
+
+    precision: str
+    loss: float | None
+    accuracy: float | None
+    p50_us: list[float]  # with 1 and with 256 rows
+    weights_bytes: int
+    process_bytes: int | None
+    error: str
+
+
+class MemberPrecision(TypedDict):
+    """The precision that a member is computed in, and why."""
+
+    requested: str
+    used: str | None
+    reason: str
+    rows: int
+    device: str
+    figures: list[PrecisionScores]
+
+
 class MemberInfo(TypedDict):
     """A member of an ensemble."""
 
@@ -38,6 +61,7 @@ class MemberInfo(TypedDict):
     weight: float
     state: str
     reason: str
+    precision: MemberPrecision
     replicas: list[ReplicaInfo]
 
 
@@ -93,6 +117,7 @@ class EnsembleInfo(TypedDict):
     deadline_ms: float
     placement: str
     precision: str
+    max_loss_increase: float
     classes: list[str]
     features: int
     selection: SelectionInfo
@@ -146,6 +171,16 @@ class DegradationInfo(TypedDict):
     safe_quorum: int | None
 
 
+class MemberPrecisions(TypedDict):
+    """A member in float32 and in its requested precision, on the rows of an evaluation."""
+
+    position: int
+    served: str
+    device: str
+    problem: str
+    figures: list[PrecisionScores]
+
+
 class EvaluationResult(TypedDict):
     """The scores of an ensemble and its members; differences are ensemble minus best member."""
 
@@ -170,6 +205,7 @@ class EvaluationResult(TypedDict):
     disagreement: list[list[float]]
     mode: str
     version: int
+    precisions: list[MemberPrecisions]
 
 
 class EvaluationInfo(TypedDict):

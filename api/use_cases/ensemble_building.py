@@ -8,12 +8,12 @@ from collections.abc import Callable
 from sqlalchemy import Connection
 
 from podium.api.http.service_context import ServiceContext
-from podium.db.stores import candidates, ensemble_reader, ensemble_writer, sweeps
+from podium.db.stores import candidates, devices, ensemble_reader, ensemble_writer, sweeps
 from podium.db.stores.ensemble_reader import EnsembleRow, VersionRow
 from podium.ensemble.building.ensemble_preview import ROWS, Preview, preview
 from podium.ensemble.building.version_building import VersionBuilder
 from podium.ensemble.values.candidates import TrialFiles
-from podium.ensemble.values.ensemble_spec import EnsembleRequest, VersionRequest
+from podium.ensemble.values.ensemble_spec import EnsembleOptions, EnsembleRequest, VersionRequest, float16_problem
 from podium.ensemble.values.new_version import NewVersion
 from podium.sweep.runtime.weights_lock import hold_weights
 from podium.sweep.values.errors import EnsembleError
@@ -67,7 +67,16 @@ def change_ensemble(
     return row
 
 
+def check_precision(connection: Connection, options: EnsembleOptions) -> None:
+    """Raises `EnsembleError` for a precision that no device of the service has."""
+    has_gpu = any(device.kind == "gpu" for device in devices.all_of(connection))
+    if problem := float16_problem(options, has_gpu=has_gpu):
+        raise EnsembleError(f"precision: {problem}")
+
+
 def _decide(service: ServiceContext, request: EnsembleRequest) -> NewVersion:
+    with service.database.read() as connection:
+        check_precision(connection, request)
     return VersionBuilder(service.settings.data).build(request, _candidates(service, request))
 
 

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import Connection
+
 from podium.api.http.service_context import ServiceContext
-from podium.db.stores import predecessors, warm_starts
+from podium.db.stores import devices, predecessors, warm_starts
+from podium.ensemble.values.ensemble_spec import float16_problem
 from podium.sweep.runtime.user_environment import user_environment
 from podium.sweep.spec.program import FunctionProgram, ImportedProgram, OwnCode
 from podium.sweep.spec.sweep_spec import SweepSpec
@@ -37,7 +40,16 @@ def check_sweep(service: ServiceContext, spec: SweepSpec, idempotency_key: str |
     with service.database.read() as connection:
         warm_starts.check(connection, spec)
         spec = predecessors.resolve(connection, spec, idempotency_key)
+        _check_ensemble(connection, spec)
     return CheckedSweep(with_data_state(spec), code)
+
+
+def _check_ensemble(connection: Connection, spec: SweepSpec) -> None:
+    """The devices of the service must have the precision of the ensemble."""
+    if spec.ensemble is not None:
+        has_gpu = any(device.kind == "gpu" for device in devices.all_of(connection))
+        if problem := float16_problem(spec.ensemble, has_gpu=has_gpu):
+            raise InvalidSpecError([Problem(("ensemble", "precision"), problem)])
 
 
 def _check_data_paths(spec: SweepSpec) -> None:

@@ -286,6 +286,13 @@ RULES = (
         " LEFT JOIN artifacts f ON f.trial_id = t.id AND f.name = 'model.safetensors'"
         " WHERE e.state <> 'retired' AND (t.state <> 'finished' OR f.name IS NULL)",
     ),
+    Rule(
+        "ensembles",
+        "SELECT m.ensemble_id, m.version, m.position, 'a member was started in ' || m.precision ||"
+        " ' before its precision was measured' AS wrong"
+        " FROM ensemble_members m JOIN replicas r ON r.member_id = m.id"
+        " WHERE r.epoch > 0 AND m.precision <> 'float32' AND m.measured_precision IS NULL GROUP BY m.id",
+    ),
     # References that are not foreign keys.
     Rule(
         "references",

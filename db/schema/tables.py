@@ -443,13 +443,14 @@ ensemble_versions = Table(
     Column("quorum", Integer, nullable=False),
     Column("deadline_ms", Float, nullable=False),
     Column("placement", String, nullable=False),
-    Column("precision", String, nullable=False),
+    Column("precision", String, nullable=False),  # as requested; "mixed" if not the same for all members
     Column("combination", Text, nullable=False),  # JSON: the rule and its fitted parameters
     Column("selection", Text, nullable=False),  # JSON: how the members were selected
     Column("classes", Text, nullable=False),  # JSON: names of the outputs
     Column("features", Integer, nullable=False),
     Column("plan", Text, nullable=False, server_default="{}"),  # JSON: execution plan of the in-graph mode
     Column("created_at", Float, nullable=False),
+    Column("max_loss_increase", Float, nullable=False, server_default="0.01"),
     PrimaryKeyConstraint("ensemble_id", "number"),
     sqlite_with_rowid=False,
 )
@@ -462,6 +463,8 @@ ensemble_members = Table(
     Column("version", Integer, nullable=False),
     Column("position", Integer, nullable=False),
     Column("trial_id", ForeignKey("trials.id"), nullable=False),
+    Column("precision", String, nullable=False, server_default="float32"),  # as requested
+    Column("measured_precision", Text),  # JSON: the precision that is used, and why; null: not measured yet, or float32
     UniqueConstraint("ensemble_id", "version", "position"),
 )
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Connection, Row, func, select
@@ -22,14 +23,14 @@ from podium.db.stores.replicas import ReplicaRow
 from podium.db.stores.replicas import of_members as replicas_of
 from podium.ensemble.values.candidates import TrialFiles
 from podium.ensemble.values.ensemble_snapshot import Combination, Member, Replica, Snapshot, Traffic
-from podium.ensemble.values.ensemble_spec import Mode, Placement, Precision
+from podium.ensemble.values.ensemble_spec import DEFAULT_MAX_LOSS_INCREASE, Mode, Placement, Precision
 from podium.ensemble.values.ensemble_states import RUNNING_STATES, EnsembleState
+from podium.ensemble.values.member_precision import MeasuredPrecision
 from podium.sweep.values.errors import NotFoundError
 from podium.sweep.values.states import SweepState
 
 log = logging.getLogger("podium.ensembles")
 _UNREADABLE = (ValueError, KeyError, TypeError)  # written by another version of the service
-_MemberParts = tuple[int, int, TrialFiles, tuple[ReplicaRow, ...]]  # id, position, the trial's files, replicas
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,15 @@ class MemberRow:
     weight: float
     files: TrialFiles
     replicas: tuple[ReplicaRow, ...]
+    requested_precision: Precision = Precision.FLOAT32
+    measured: MeasuredPrecision | None = None  # None: not measured yet, or float32 is requested
+
+    @property
+    def precision(self) -> Precision | None:
+        """What it is computed in; None if that is not decided yet."""
+        if self.measured is not None:
+            return self.measured.precision
+        return self.requested_precision if self.requested_precision is Precision.FLOAT32 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +63,7 @@ class VersionRow:
     quorum: int
     deadline_ms: float
     placement: Placement
-    precision: Precision
+    precision: str  # as requested; "mixed" if not the same for all members
     combination: Combination
     selection: dict[str, Any]
     classes: tuple[str, ...]
@@ -61,6 +71,7 @@ class VersionRow:
     plan: dict[str, Any]
     created_at: float
     members: tuple[MemberRow, ...]
+    max_loss_increase: float = DEFAULT_MAX_LOSS_INCREASE
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +231,7 @@ def _versions(connection: Connection, ensemble_ids: Sequence[int]) -> dict[int, 
     return found
 
 
-def _version(row: Row[Any], members: list[_MemberParts]) -> VersionRow:
+def _version(row: Row[Any], members: list[MemberRow]) -> VersionRow:
     combination = Combination.from_json(row.combination)
     return VersionRow(
         number=row.number,
@@ -228,7 +239,8 @@ def _version(row: Row[Any], members: list[_MemberParts]) -> VersionRow:
         quorum=row.quorum,
         deadline_ms=row.deadline_ms,
         placement=Placement(row.placement),
-        precision=Precision(row.precision),
+        precision=row.precision,
+        max_loss_increase=row.max_loss_increase,
         combination=combination,
         selection=json.loads(row.selection),
         classes=tuple(json.loads(row.classes)),
@@ -236,16 +248,13 @@ def _version(row: Row[Any], members: list[_MemberParts]) -> VersionRow:
         plan=json.loads(row.plan),
         created_at=row.created_at,
         members=tuple(
-            MemberRow(
-                id=member_id, position=position, trial_id=files.trial_id, weight=weight, files=files, replicas=mine
-            )
-            for (member_id, position, files, mine), weight in zip(members, combination.weights, strict=True)
+            replace(member, weight=weight) for member, weight in zip(members, combination.weights, strict=True)
         ),
     )
 
 
-def _members(connection: Connection, ensemble_ids: Sequence[int]) -> dict[tuple[int, int], list[_MemberParts]]:
-    """The members by (ensemble, version), in member order."""
+def _members(connection: Connection, ensemble_ids: Sequence[int]) -> dict[tuple[int, int], list[MemberRow]]:
+    """The members by (ensemble, version), in member order; without their weights."""
     statement = (
         select(ensemble_members)
         .where(ensemble_members.c.ensemble_id.in_(ensemble_ids))
@@ -257,8 +266,18 @@ def _members(connection: Connection, ensemble_ids: Sequence[int]) -> dict[tuple[
         for item in candidates.candidates_where(connection, trials.c.id.in_({row.trial_id for row in rows}))
     }
     running = replicas_of(connection, [row.id for row in rows])
-    found: dict[tuple[int, int], list[_MemberParts]] = {}
+    found: dict[tuple[int, int], list[MemberRow]] = {}
     for row in rows:
-        parts = (row.id, row.position, files[row.trial_id], running[row.id])
-        found.setdefault((row.ensemble_id, row.version), []).append(parts)
+        measured = row.measured_precision
+        member = MemberRow(
+            id=row.id,
+            position=row.position,
+            trial_id=row.trial_id,
+            weight=math.nan,
+            files=files[row.trial_id],
+            replicas=running[row.id],
+            requested_precision=Precision(row.precision),
+            measured=None if measured is None else MeasuredPrecision.from_json(measured),
+        )
+        found.setdefault((row.ensemble_id, row.version), []).append(member)
     return found

@@ -21,8 +21,11 @@ from podium.db.stores.ensemble_reader import EnsembleRow, get
 from podium.db.stores.events import NewEvent
 from podium.db.stores.replicas import change as change_replica
 from podium.ensemble.values.ensemble_states import RUNNING_STATES, EnsembleState, MemberState
+from podium.ensemble.values.member_precision import MeasuredPrecision
 from podium.ensemble.values.new_version import NewVersion
 from podium.sweep.values.errors import ConflictError
+
+MIXED = "mixed"  # the precision of a version whose members have different ones
 
 
 def create(
@@ -160,6 +163,12 @@ def set_plan(connection: Connection, ensemble_id: int, number: int, plan: dict[s
     connection.execute(update(ensemble_versions).where(mine).values(plan=json.dumps(plan)))
 
 
+def set_precision(connection: Connection, member_id: int, measured: MeasuredPrecision) -> None:
+    """Store the measured precision of a member, once: a member keeps its precision."""
+    mine = (ensemble_members.c.id == member_id) & ensemble_members.c.measured_precision.is_(None)
+    connection.execute(update(ensemble_members).where(mine).values(measured_precision=measured.to_json()))
+
+
 def _change_from(
     connection: Connection, ensemble_id: int, states: Iterable[EnsembleState], state: EnsembleState, reason: str,
     at: float,
@@ -205,16 +214,23 @@ def _add_version(connection: Connection, ensemble_id: int, number: int, version:
         "quorum": version.quorum,
         "deadline_ms": version.deadline_ms,
         "placement": version.placement.value,
-        "precision": version.precision.value,
+        "precision": version.precisions[0].value if len(set(version.precisions)) == 1 else MIXED,
         "combination": version.combination.to_json(),
         "selection": json.dumps(version.selection),
         "classes": json.dumps(version.classes),
         "features": version.features,
         "created_at": at,
+        "max_loss_increase": version.max_loss_increase,
     }
     connection.execute(insert(ensemble_versions).values(values))
     for position, trial_id in enumerate(version.trial_ids):
-        member = {"ensemble_id": ensemble_id, "version": number, "position": position, "trial_id": trial_id}
+        member = {
+            "ensemble_id": ensemble_id,
+            "version": number,
+            "position": position,
+            "trial_id": trial_id,
+            "precision": version.precisions[position].value,
+        }
         statement = insert(ensemble_members).values(member).returning(ensemble_members.c.id)
         (member_id,) = connection.execute(statement).one()
         starting = {"member_id": member_id, "state": MemberState.STARTING.value}

@@ -13,10 +13,13 @@ Modules:
     launcher_interface      The port through which the host starts and polls worker processes
     live_replica            The in-memory state of one replica's process, with its timeouts and restart delays
     main                    Entry point of the ensemble host: connects the database, and runs the loop
+    measuring_process       Runs measurements of precisions in processes that the process template forks, one at a time
     member_placement        Assigns members to devices: one member for each device while there are enough
     node_messages           What the host asks the agent of a node about workers there, and the answers
     node_worker             A worker on another machine, followed through the agent of its node
     node_worker_launcher    Launches workers on this machine or on nodes, through the agents of these
+    precision_decisions     Decides the precisions of new members: measures them on calibration rows, and stores what is
+                            used
     replica_controller      Reconciles replicas with the database: adopts, places, watches, restarts and stops their
                             processes
     replica_spec            The replicas that should exist: which members each runs, and the name of its process

@@ -6,8 +6,10 @@ The rows are sent through the gateway like any request, so the evaluation measur
 from __future__ import annotations
 
 import io
+import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +22,14 @@ from podium.db.stores.ensemble_reader import EnsembleRow, MemberRow, VersionRow
 from podium.db.stores.evaluations import EvaluationRow
 from podium.ensemble.building import trial_artifacts
 from podium.ensemble.building.trial_artifacts import Architecture
+from podium.ensemble.host.measuring_process import Measure
+from podium.ensemble.host.precision_decisions import worker_threads
 from podium.ensemble.protocol.gateway_http_client import BASE_URL, GatewayTransport
 from podium.ensemble.scoring.evaluation import evaluate
-from podium.ensemble.values.ensemble_spec import POSTED, Split
+from podium.ensemble.values.ensemble_spec import POSTED, Precision, Split
 from podium.ensemble.values.used_splits import used_splits
+from podium.ensemble.worker.measurement_messages import MeasurementRequest
+from podium.ensemble.worker.network_interface import ModelFile
 from podium.sweep.data.datasets import SplitInputs
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.clock import Clock, SystemClock
@@ -43,12 +49,14 @@ class Evaluator:
     def __init__(
         self,
         settings: ServiceSettings,
+        measure: Measure | None = None,
         client: httpx2.Client | None = None,
         *,
         clock: Clock | None = None,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self._settings = settings
+        self._measure = measure
         self._client = client
         self._clock = clock or SystemClock()
         self._pause = pause
@@ -73,7 +81,29 @@ class Evaluator:
             combined=combined,
             flags=_flags(version, architectures, evaluation.split),
         )
-        return {"mode": version.mode.value, "version": version.number, **found.to_dict()}
+        precisions = self._precisions(version, evaluation)
+        return {"mode": version.mode.value, "version": version.number, "precisions": precisions, **found.to_dict()}
+
+    def _precisions(self, version: VersionRow, evaluation: EvaluationRow) -> list[dict[str, Any]]:
+        """The figures of members with a lower precision, in it and in float32, on the same rows."""
+        found = []
+        posted = str(self._settings.data.posted_rows(evaluation.id)) if evaluation.split == POSTED else ""
+        for member in version.members:
+            if self._measure is None or member.requested_precision is Precision.FLOAT32:
+                continue
+            request = MeasurementRequest(
+                ModelFile(str(self._model(member)), member.files.model_sha256 or "", 0, str(self._settings.data.root)),
+                (Precision.FLOAT32, member.requested_precision),
+                threads=worker_threads(version),
+                split="" if posted else evaluation.split,
+                posted=posted,
+                max_rows=sys.maxsize,
+            )
+            result = self._measure(request)
+            served = (member.precision or Precision.FLOAT32).value
+            about = {"position": member.position, "served": served, "device": result.device, "problem": result.problem}
+            found.append({**about, "figures": [asdict(figures) for figures in result.figures]})
+        return found
 
     def _rows(
         self, evaluation: EvaluationRow, architecture: Architecture

@@ -16,7 +16,9 @@ from podium.ensemble.host.evaluation_queue import EvaluationQueue
 from podium.ensemble.host.evaluator import Evaluator
 from podium.ensemble.host.host_loop import HostLoop
 from podium.ensemble.host.launcher_interface import WorkerLauncher
+from podium.ensemble.host.measuring_process import MeasuringProcesses
 from podium.ensemble.host.node_worker_launcher import AgentAddress, ClusterWorkerLauncher
+from podium.ensemble.host.precision_decisions import PrecisionDecisions
 from podium.ensemble.host.sweep_ensemble_builder import SweepEnsembleBuilder
 from podium.ensemble.host.worker_launcher import TemplateWorkerLauncher
 from podium.sweep.runtime.certificate_pin import connecting_context
@@ -32,20 +34,27 @@ def run(settings: ServiceSettings) -> None:
     clock = SystemClock()
     launcher = _launcher(settings, database)
     host = HostLoop(settings, database, launcher, clock)
-    evaluation_queue = EvaluationQueue(settings, database, Evaluator(settings), clock)
+    measuring = MeasuringProcesses(settings, database)
+    evaluation_queue = EvaluationQueue(settings, database, Evaluator(settings, measuring.measure), clock)
     sweep_ensembles = SweepEnsembleBuilder(database, VersionBuilder(settings.data), settings.data, clock)
+    precisions = PrecisionDecisions(settings, database, measuring.measure, on_decided=host.wake)
     background = BackgroundThread([sweep_ensembles.step, evaluation_queue.step])
+    measurements = BackgroundThread([precisions.step])  # seconds each: evaluations do not wait for them
 
     def wake() -> None:
         host.wake()
         background.wake()
+        measurements.wake()
 
     signal.signal(signal.SIGTERM, lambda *_: host.stop())
     on_wake(settings.runtime.wake_socket("host"), wake)
     background.start()
+    measurements.start()
     report_ready()
     host.run()
     background.stop()
+    measurements.stop()
+    measuring.stop()
     database.close()
 
 

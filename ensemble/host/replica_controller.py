@@ -19,16 +19,17 @@ from podium.ensemble.host import member_placement
 from podium.ensemble.host.launcher_interface import WorkerConfig, WorkerHandle, WorkerLauncher, WorkerStatus
 from podium.ensemble.host.live_replica import STABLE_S, LiveReplica, restart_delay_s
 from podium.ensemble.host.member_placement import DeviceOccupancy
+from podium.ensemble.host.precision_decisions import worker_threads
 from podium.ensemble.host.replica_spec import ReplicaKey, ReplicaSpec
 from podium.ensemble.protocol.framing import unix_endpoint
-from podium.ensemble.values.ensemble_spec import Mode, Placement
+from podium.ensemble.values.ensemble_spec import Mode, Placement, Precision
 from podium.ensemble.values.ensemble_states import HOLDING_STATES, MemberState
 from podium.ensemble.worker.control_messages import Phase, WorkerAssignment
 from podium.ensemble.worker.network_interface import ModelFile
 from podium.sweep.runtime.clock import Clock
 from podium.sweep.runtime.component_lifecycle import wake_component
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.runtime.service_settings import ServiceSettings, available_cores
+from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.device import node_name
 from podium.sweep.values.device_state import USABLE_DEVICE_STATES, DeviceState
 from podium.sweep.values.errors import DatabaseError, EnsembleError
@@ -119,6 +120,8 @@ class ReplicaController:
         spec = live.spec
         if spec.state is MemberState.FAILED or self._clock.monotonic_s() < live.restart_at_s:
             return False
+        if waiting := _undecided(spec):
+            return self._wait(spec, waiting, [None] * len(spec.replicas))
         chosen = self._choose(spec)
         if not chosen:
             return self._wait(spec, _no_device(spec), [None] * len(spec.replicas))
@@ -180,10 +183,10 @@ class ReplicaController:
                 sha256=member.files.model_sha256 or "",
                 device_index=visible.index(device.visible) if device.visible else 0,
                 data_dir=str(data.root),
+                precision=(member.precision or Precision.FLOAT32).value,
             )
             for member, device in zip(spec.members, chosen, strict=True)
         )
-        processes = sum(len(member.replicas) for member in version.members) // len(spec.members)
         assignment = WorkerAssignment(
             name=spec.name(epoch),
             files=files,
@@ -192,8 +195,7 @@ class ReplicaController:
             epoch=epoch,
             features=version.features,
             combination=version.combination.to_json(),
-            precision=version.precision.value,
-            threads=max(1, available_cores() // processes),
+            threads=worker_threads(version),
         )
         return WorkerConfig(
             assignment, tuple(device.device_id for device in chosen), node=chosen[0].node, visible=",".join(visible)
@@ -316,6 +318,12 @@ class ReplicaController:
         with self._database.write() as connection:
             for replica in spec.replicas:
                 replicas.change(connection, replica.id, state, reason, **values)
+
+
+def _undecided(spec: ReplicaSpec) -> str:
+    """What is still measured before the process can start; empty if nothing is."""
+    wanted = dict.fromkeys(member.requested_precision.value for member in spec.members if member.precision is None)
+    return f"measuring {', '.join(wanted)} on calibration rows" if wanted else ""
 
 
 def _no_device(spec: ReplicaSpec) -> str:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 MAX_DEADLINE_MS = 600_000
 DEFAULT_DEADLINE_MS = 1000.0  # Géron 2017, chapter 12: do not wait longer for slow members
 DEFAULT_K = 3
+DEFAULT_MAX_LOSS_INCREASE = 0.01
 MAX_PROCESSES = 256  # of one version
 
 
@@ -64,10 +65,12 @@ class Placement(StrEnum):
 
 
 class Precision(StrEnum):
-    """The dtype of the networks' computation; predictions are always combined in float32."""
+    """What a network is computed in; predictions are always combined in float32."""
 
     FLOAT32 = "float32"
     BFLOAT16 = "bfloat16"
+    FLOAT16 = "float16"  # on GPUs only
+    INT8 = "int8"  # linear layers only; the others stay in float32
 
 
 class Split(StrEnum):
@@ -123,7 +126,18 @@ class EnsembleOptions(BaseModel):
         1, strict=True, ge=1, le=64, description="processes of each member, on separate devices if available"
     )
     placement: Placement = Field(Placement.SHARED, description="dedicated: the members' devices run no trials")
-    precision: Precision = Field(Precision.FLOAT32, description="dtype of the networks' computation")
+    precision: Precision | Annotated[list[Precision], Field(min_length=1, max_length=1000)] = Field(
+        Precision.FLOAT32,
+        description="what the networks are computed in, one for all or a list in member order; int8: linear layers. A "
+        "member stays in float32 if its loss rises by more than `max_loss_increase`, or if nothing is gained",
+    )
+    max_loss_increase: float = Field(
+        DEFAULT_MAX_LOSS_INCREASE,
+        strict=True,
+        ge=0,
+        le=10,
+        description="by what share a lower precision may raise the loss of a member on the calibration rows",
+    )
 
     @field_validator("name")
     @classmethod
@@ -145,7 +159,15 @@ class EnsembleOptions(BaseModel):
             raise ValueError("calibrate: cannot be combined with stacking, which is fitted on the same rows")
         if self.quorum is not None and self.quorum > self.k:
             raise ValueError(f"quorum: {self.quorum} exceeds the number of members, k: {self.k}")
+        if isinstance(self.precision, list) and len(self.precision) != self.k:
+            raise ValueError(
+                f"precision: {len(self.precision)} values for {self.k} members; give one for all, or one for each"
+            )
         return self
+
+    def precision_of(self, position: int) -> Precision:
+        """The requested precision of the member at this position."""
+        return self.precision[position] if isinstance(self.precision, list) else self.precision
 
 
 class EnsembleRequest(EnsembleOptions):
@@ -196,6 +218,17 @@ class VersionRequest(EnsembleRequest):
     canary_share: float | None = Field(
         None, gt=0, lt=1, description="share of the requests for the canary; default: take over when ready"
     )
+
+
+def float16_problem(options: EnsembleOptions, *, has_gpu: bool) -> str:
+    """Why float16 is refused; empty if it is not requested, or can be used."""
+    wanted = options.precision if isinstance(options.precision, list) else [options.precision]
+    return "" if has_gpu or Precision.FLOAT16 not in wanted else FLOAT16_ON_CPU
+
+
+FLOAT16_ON_CPU = (
+    "float16 is supported on GPUs only: on CPUs it is 6 to 56 times slower than float32; use bfloat16 or int8"
+)
 
 
 def majority(members: int) -> int:

@@ -19,7 +19,8 @@ class NewVersion:
     deadline_ms: float
     replicas: int
     placement: Placement
-    precision: Precision
+    precisions: tuple[Precision, ...]  # requested, in member order
+    max_loss_increase: float
     combination: Combination
     selection: dict[str, Any]  # how the members were selected: plain JSON values
     classes: tuple[str, ...]

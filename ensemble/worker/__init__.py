@@ -3,7 +3,7 @@
 Runs in worker processes, which Ray places.
 
 Modules:
-    architecture_groups     Groups members that can be computed together: same architecture, same device
+    architecture_groups     Groups members that can be computed together: same architecture, precision and device
     batching                Dynamic batching: selects the waiting requests that are computed together
     bundle_code             Imports functions from users' code bundles, isolated from each other
     control_messages        What the host assigns to a worker process, and what the process reports
@@ -13,6 +13,9 @@ Modules:
                             thread
     in_graph_network        All networks of an ensemble and their combination as one program, each network on its device
     input_queue             A worker's input queue, bounded in requests and bytes, and its counters
+    int8_linear             Linear layers whose weights and inputs are int8
+    lower_precision         Converts networks to the precision of their member
+    measurement_messages    What the host asks a process that measures precisions, and its result
     message_server          The worker's Unix socket: accepts connections, receives their messages and sends replies
     network_interface       The interface of the networks that a worker runs
     network_loading         Loads model files as networks that output probabilities or values
@@ -20,6 +23,7 @@ Modules:
     plan_preparation        Prepares the plans of an in-graph worker in a forked process while the worker serves
     plan_selection          Selects the fastest execution plan of a group by benchmarking
     plan_transfer           Moves the chosen plans from the process that has measured them to the worker
+    precision_measurement   Measures a member in several precisions: loss, latency and memory
     report_server           Reports the state of a worker process to the host, over a Unix socket
     tls_gateway_connection  One TLS connection of a worker to a gateway on another machine
     tls_message_server      The worker's TLS socket for gateways on another machine

@@ -1,4 +1,4 @@
-"""Groups members that can be computed together: same architecture, same device; worker process."""
+"""Groups members that can be computed together: same architecture, precision and device; worker process."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from types import BuiltinFunctionType, FunctionType
 import torch
 from torch import nn
 from torch.nn.modules.dropout import _DropoutNd
+
+from podium.ensemble.values.ensemble_spec import Precision
 
 Signature = tuple[object, ...]
 _BASE_ATTRIBUTES = frozenset(vars(nn.Module()))  # attributes of every module
@@ -22,6 +24,7 @@ class PlacedNetwork:
     device: torch.device
     slot: int = 0
     example: torch.Tensor | None = None  # rows (rows, features) that a user's network accepts
+    precision: Precision = Precision.FLOAT32
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +35,18 @@ class Group:
     slot: int
     positions: tuple[int, ...]
     modules: tuple[nn.Module, ...]
+    precision: Precision = Precision.FLOAT32
 
 
 def groups(members: Sequence[PlacedNetwork]) -> list[Group]:
     """Assign every member to a group; groups are in order of first appearance."""
-    found: dict[tuple[torch.device, int, Signature], list[int]] = {}
+    found: dict[tuple[torch.device, int, Precision, Signature], list[int]] = {}
     for position, member in enumerate(members):
-        found.setdefault((member.device, member.slot, signature(member.module)), []).append(position)
+        key = (member.device, member.slot, member.precision, signature(member.module))
+        found.setdefault(key, []).append(position)
     return [
-        Group(device, slot, tuple(positions), tuple(members[position].module for position in positions))
-        for (device, slot, _), positions in found.items()
+        Group(device, slot, tuple(positions), tuple(members[position].module for position in positions), precision)
+        for (device, slot, precision, _), positions in found.items()
     ]
 
 

@@ -46,7 +46,6 @@ class WorkerAssignment:
     epoch: int
     features: int
     combination: str  # JSON
-    precision: str
     threads: int
     tls: TlsListening | None = None  # on another machine than the head: instead of `endpoint`
     host_silence_s: float | None = None  # it exits when the host has been silent for this long; None: it never does

@@ -13,6 +13,7 @@ import torch
 from torch import nn
 from torch.func import functional_call, stack_module_state, vmap
 
+from podium.ensemble.values.ensemble_spec import Precision
 from podium.ensemble.worker.architecture_groups import Group
 from podium.ensemble.worker.fx_tracing import Compute, record
 
@@ -43,7 +44,9 @@ class GroupPlans:
         """`backend`: of `torch.compile`."""
         self._backend = backend
         self._modules = group.modules
-        self._stacked = _stacked(group.modules) if len(group.modules) > 1 else None
+        # In a lower precision, stacking changes more than the last bit: only loops give what between-graph gives.
+        stackable = len(group.modules) > 1 and group.precision is Precision.FLOAT32
+        self._stacked = _stacked(group.modules) if stackable else None
 
     def candidates(self, slow: bool) -> tuple[Plan, ...]:
         """The plans that may be faster than the loop; without stacked weights, only loops."""

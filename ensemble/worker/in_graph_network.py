@@ -60,11 +60,10 @@ class GroupOutputs:
 class GroupRunner:
     """A group with its plan for each batch size, and the fallback if a plan fails."""
 
-    def __init__(self, group: Group, precision: torch.dtype) -> None:
+    def __init__(self, group: Group) -> None:
         self.group = group
         self.choices: Mapping[int, PlanChoice] = {}
         self.plans = GroupPlans(group)
-        self._precision = precision
         self._fell_back = ""
 
     def warm(
@@ -74,7 +73,7 @@ class GroupRunner:
 
         If the loop itself fails there is nothing to compare, and the loop is used.
         """
-        trial = PlanBenchmark(self.plans, self.group.device, self._precision, slow)
+        trial = PlanBenchmark(self.plans, self.group.device, self.group.precision, slow)
         choices: dict[int, PlanChoice] = {}
         try:
             for size, sample in samples.items():
@@ -95,7 +94,7 @@ class GroupRunner:
     def _checked(self, choice: PlanChoice, sample: torch.Tensor) -> PlanChoice:
         if choice.plan is Plan.LOOP:
             return choice
-        benchmark = PlanBenchmark(self.plans, self.group.device, self._precision)
+        benchmark = PlanBenchmark(self.plans, self.group.device, self.group.precision)
         try:
             why = benchmark.mismatch(choice.compute, sample[:_FEW_ROWS].to(self.group.device))
         except Exception as error:  # noqa: BLE001 - any error of PyTorch: the loop always works
@@ -122,6 +121,7 @@ class GroupRunner:
         return {
             "members": list(self.group.positions),
             "device": str(self.group.device),
+            "precision": self.group.precision.value,
             "slot": self.group.slot,
             "sizes": [choice.to_dict() for choice in self.choices.values()],
             "fell_back": self._fell_back,
@@ -154,7 +154,6 @@ class InGraphNetwork:
         self,
         members: Sequence[PlacedNetwork],
         combination: Combination,
-        precision: torch.dtype = torch.float32,
         *,
         threads: int | None = None,
         several_below: float = SEVERAL_BELOW,
@@ -165,7 +164,6 @@ class InGraphNetwork:
         Args:
             members: In the order of their outputs.
             combination: Of the outputs.
-            precision: Of the weights.
             threads: The largest number of threads of an operation; None for PyTorch's.
             several_below: The time with several threads, relative to that with one, below which several are used.
             at_once_below: The time of devices that compute at once, relative to one after the other, below which they
@@ -176,7 +174,7 @@ class InGraphNetwork:
         self._members = len(members)
         self._combination = combination
         self._example = next((member.example for member in members if member.example is not None), None)
-        self.runners = [GroupRunner(group, precision) for group in groups(members)]
+        self.runners = [GroupRunner(group) for group in groups(members)]
         self._devices = self._by_device()
         self._most_threads = threads or torch.get_num_threads()
         self._threads: Mapping[int, int] = dict.fromkeys(SIZES, self._most_threads)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class ModelFile:
-    """A member's model file: its path, its expected hash, and the index of its device among the visible ones.
+    """A member's model file: path, expected hash, index of its device among the visible ones, and precision.
 
     The code of users' networks is below `data_dir`.
     """
@@ -21,6 +21,7 @@ class ModelFile:
     sha256: str
     device_index: int
     data_dir: str = ""
+    precision: str = "float32"
 
 
 @dataclass(frozen=True, slots=True)

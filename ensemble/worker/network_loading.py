@@ -13,7 +13,7 @@ from torch import nn
 
 from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import Precision, Task
-from podium.ensemble.worker import user_networks
+from podium.ensemble.worker import lower_precision, user_networks
 from podium.ensemble.worker.architecture_groups import PlacedNetwork
 from podium.ensemble.worker.in_graph_network import InGraphNetwork, known_rows
 from podium.ensemble.worker.network_interface import ModelFile, NetworkOutputs
@@ -26,10 +26,6 @@ from podium.sweep.values.errors import EnsembleError
 __all__ = ["InGraphNetwork", "ModelFile", "ServingModule", "SingleNetwork", "load"]
 
 WARM_ROWS = (1, 64)
-_COMPUTED_IN_FLOAT32 = (
-    models.Standardize,
-    models.Rescale,
-)  # raw inputs and targets may exceed the precision of bfloat16
 
 
 class ServingModule(nn.Module):
@@ -71,15 +67,20 @@ class SingleNetwork:
         """Input rows that the network accepts."""
         return known_rows(rows, features, self._placed.example)
 
+    def weights_bytes(self) -> int:
+        """The bytes of parameters and buffers, each counted once."""
+        module = self._placed.module
+        tensors = {tensor.data_ptr(): tensor.nbytes for tensor in [*module.parameters(), *module.buffers()]}
+        return sum(tensors.values())
+
     def plan(self) -> dict[str, Any]:
         """Empty: there is no execution plan to choose."""
         return {}
 
 
 def load(
-    files: Sequence[ModelFile], *, in_graph: bool, combination: Combination, precision: Precision,
-    threads: int | None = None,
-) -> SingleNetwork | InGraphNetwork:  # fmt: skip
+    files: Sequence[ModelFile], *, in_graph: bool, combination: Combination, threads: int | None = None
+) -> SingleNetwork | InGraphNetwork:
     """Load the network of a worker; `threads` as in `InGraphNetwork`.
 
     Raises `EnsembleError` naming the file that is missing, damaged or invalid.
@@ -87,18 +88,16 @@ def load(
     loaded = [user_networks.read(file) for file in files]
     rebuilt = user_networks.rebuild(loaded)
     members = [
-        _place_user_network(one, rebuilt[position], precision)
-        if position in rebuilt
-        else _place_built_in(one, precision)
+        _place_user_network(one, rebuilt[position]) if position in rebuilt else _place_built_in(one)
         for position, one in enumerate(loaded)
     ]
     if in_graph:
-        return InGraphNetwork(members, combination, getattr(torch, precision.value), threads=threads)
+        return InGraphNetwork(members, combination, threads=threads)
     (member,) = members
     return SingleNetwork(member)
 
 
-def _place_built_in(one: LoadedModel, precision: Precision) -> PlacedNetwork:
+def _place_built_in(one: LoadedModel) -> PlacedNetwork:
     try:
         architecture: dict[str, Any] = weight_files.architecture_of(one.metadata)
         model = models.build(architecture)
@@ -106,37 +105,22 @@ def _place_built_in(one: LoadedModel, precision: Precision) -> PlacedNetwork:
         task = Task(architecture.get("task", Task.CLASSIFICATION))
     except Exception as error:
         raise EnsembleError(f"{display_path(Path(one.file.path))} is not a Podium model: {error}") from error
-    if precision is Precision.BFLOAT16:
-        model = _in_bfloat16(model)
-    device = _device(one.file)
-    return PlacedNetwork(ServingModule(model, task).to(device).eval(), device, one.file.device_index)
+    device, precision = _device_and_precision(one.file)
+    network = ServingModule(lower_precision.convert_built_in(model, precision), task)
+    return PlacedNetwork(network.to(device).eval(), device, one.file.device_index, precision=precision)
 
 
-def _place_user_network(one: LoadedModel, rebuilt: RebuiltNetwork, precision: Precision) -> PlacedNetwork:
-    """Place a user's network. Its outputs need no conversion, and it keeps its dtype unless bfloat16 is requested."""
-    device, network = _device(one.file), rebuilt.network
-    if precision is Precision.BFLOAT16:
-        network = network.to(torch.bfloat16)
-        network.dtype = torch.bfloat16 if network.dtype.is_floating_point else network.dtype
+def _place_user_network(one: LoadedModel, rebuilt: RebuiltNetwork) -> PlacedNetwork:
+    """Place a user's network. Its outputs need no conversion."""
+    device, precision = _device_and_precision(one.file)
+    network = lower_precision.convert_users(rebuilt.network, precision)
     if device.type == "cuda":
         user_networks.guard_embeddings(network)
-    return PlacedNetwork(network.to(device).eval(), device, one.file.device_index, rebuilt.example)
+    return PlacedNetwork(network.to(device).eval(), device, one.file.device_index, rebuilt.example, precision)
 
 
-def _device(file: ModelFile) -> torch.device:
-    return torch.device("cuda", file.device_index) if torch.cuda.is_available() else torch.device("cpu")
-
-
-class _ToBfloat16(nn.Module):
-    """Converts its input to bfloat16."""
-
-    def forward(self, rows: torch.Tensor) -> torch.Tensor:
-        return rows.to(torch.bfloat16)
-
-
-def _in_bfloat16(model: nn.Module) -> nn.Module:
-    """Convert the model to bfloat16 from the standardized rows to the last layer."""
-    layers = [
-        layer if isinstance(layer, _COMPUTED_IN_FLOAT32) else layer.to(torch.bfloat16) for layer in model.children()
-    ]
-    return nn.Sequential(layers[0], _ToBfloat16(), *layers[1:])
+def _device_and_precision(file: ModelFile) -> tuple[torch.device, Precision]:
+    device = torch.device("cuda", file.device_index) if torch.cuda.is_available() else torch.device("cpu")
+    precision = Precision(file.precision)
+    lower_precision.check_device(precision, device)
+    return device, precision

@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from podium.ensemble.values.ensemble_spec import Precision
 from podium.ensemble.worker.execution_plans import SLOW, GroupPlans, Plan
 from podium.ensemble.worker.fx_tracing import Compute
 
@@ -28,7 +29,13 @@ SAME_OPERATIONS = 0.99  # recorded_loop computes what the loop does, without its
 ROUNDS = (5, 50)  # minimum and maximum
 MIN_RUNS = 10  # approximate number of computations to benchmark a plan
 MAX_SLOWDOWN = 3.0  # multiple of the loop's time at which a plan is rejected
-TOLERANCE = {torch.float32: 1e-6, torch.bfloat16: 2.0**-6}  # relative to the largest output, or to 1 if that is larger
+# Relative to the largest output, or to 1 if that is larger. Plans of int8 compute the operations of the loop.
+TOLERANCE = {
+    Precision.FLOAT32: 1e-6,
+    Precision.BFLOAT16: 2.0**-6,
+    Precision.FLOAT16: 2.0**-9,
+    Precision.INT8: 1e-6,
+}
 
 Clock = Callable[[], float]
 Samples = Mapping[int, torch.Tensor]  # (rows, features) by number of rows
@@ -86,7 +93,7 @@ class PlanBenchmark:
 
     plans: GroupPlans
     device: torch.device
-    precision: torch.dtype
+    precision: Precision
     slow: bool = False
     clock: Clock = time.perf_counter
 

@@ -17,7 +17,6 @@ from typing import Any
 import torch
 
 from podium.ensemble.values.ensemble_snapshot import Combination
-from podium.ensemble.values.ensemble_spec import Precision
 from podium.ensemble.worker import plan_preparation, plan_transfer
 from podium.ensemble.worker.control_messages import COMPILE, Phase, WorkerAssignment, WorkerReport
 from podium.ensemble.worker.in_graph_network import InGraphNetwork
@@ -122,7 +121,6 @@ def _load(assignment: WorkerAssignment) -> SingleNetwork | InGraphNetwork:
         assignment.files,
         in_graph=assignment.in_graph,
         combination=Combination.from_json(assignment.combination),
-        precision=Precision(assignment.precision),
         threads=assignment.threads,
     )
 

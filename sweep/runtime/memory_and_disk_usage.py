@@ -71,6 +71,11 @@ def _proportional(pid: int) -> int:
     return _sum_kb(Path(f"/proc/{pid}/smaps_rollup"), ("Pss_Anon:", "Pss_Shmem:", "SwapPss:"))
 
 
+def private_memory() -> int:
+    """Bytes of memory that only this process uses."""
+    return _sum_kb(Path("/proc/self/smaps_rollup"), ("Private_Clean:", "Private_Dirty:", "Private_Hugetlb:"))
+
+
 def _sum_kb(path: Path, names: tuple[str, ...]) -> int:
     try:
         lines = path.read_text(errors="replace").splitlines()  # process names are arbitrary bytes

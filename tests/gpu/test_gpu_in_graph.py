@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,14 +21,16 @@ KINDS = ("mlp", "mlp", "cnn", "mlp", "cnn")
 
 
 def _loaded(folder: Path, precision: Precision) -> InGraphNetwork:
-    files = [saved(folder, seed, kind) for seed, kind in enumerate(KINDS)]
-    ensemble = load(files, in_graph=True, combination=combination([1.0] * len(KINDS)), precision=precision)
+    files = [replace(saved(folder, seed, kind), precision=precision.value) for seed, kind in enumerate(KINDS)]
+    ensemble = load(files, in_graph=True, combination=combination([1.0] * len(KINDS)))
     assert isinstance(ensemble, InGraphNetwork)
     return ensemble
 
 
 @pytest.mark.parametrize(
-    ("precision", "tolerance"), [(Precision.FLOAT32, 1e-4), (Precision.BFLOAT16, 0.05)], ids=["float32", "bfloat16"]
+    ("precision", "tolerance"),
+    [(Precision.FLOAT32, 1e-4), (Precision.BFLOAT16, 0.05), (Precision.FLOAT16, 0.01), (Precision.INT8, 0.05)],
+    ids=lambda value: value.value if isinstance(value, Precision) else None,
 )
 def test_gpu_predictions_match_cpu(tmp_path: Path, precision: Precision, tolerance: float) -> None:
     expected = traced_network([on_cpu(network(seed, kind)) for seed, kind in enumerate(KINDS)]).predict(ROWS)
@@ -46,6 +49,6 @@ def test_two_gpus_share_the_members(tmp_path: Path) -> None:
         pytest.skip("there is one GPU")
     files = [saved(tmp_path, seed) for seed in range(4)]
     spread = [type(file)(file.path, file.sha256, position % 2) for position, file in enumerate(files)]
-    ensemble = load(spread, in_graph=True, combination=combination([1.0] * 4), precision=Precision.FLOAT32)
+    ensemble = load(spread, in_graph=True, combination=combination([1.0] * 4))
     expected = traced_network([on_cpu(network(seed)) for seed in range(4)]).predict(ROWS)
     np.testing.assert_allclose(ensemble.predict(ROWS).predictions, expected.predictions, atol=1e-4)

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 
-from podium.ensemble.values.ensemble_spec import Precision
 from podium.ensemble.worker.in_graph_network import InGraphNetwork
 from podium.ensemble.worker.network_loading import load
 from tests.networks import combination
@@ -33,7 +32,7 @@ def whole(rig: UserRig, kinds: list[str]) -> InGraphNetwork:
     bundle = rig.bundle(NETS)
     files = [rig.finished(bundle, {"kind": kind, "width": 4}, number) for number, kind in enumerate(kinds)]
     rig.forget()
-    found = load(files, in_graph=True, combination=combination([1.0] * len(files)), precision=Precision.FLOAT32)
+    found = load(files, in_graph=True, combination=combination([1.0] * len(files)))
     assert isinstance(found, InGraphNetwork)
     return found
 

@@ -53,7 +53,8 @@ def loaded(
     files: Sequence[ModelFile], *, in_graph: bool = False, precision: Precision = Precision.FLOAT32, **how: Any
 ) -> SingleNetwork | InGraphNetwork:
     weights = WEIGHTS[: len(files)]
-    return load(files, in_graph=in_graph, combination=combination(weights, **how), precision=precision)
+    files = [replace(file, precision=precision.value) for file in files]
+    return load(files, in_graph=in_graph, combination=combination(weights, **how))
 
 
 def looped(*modules: nn.Module) -> np.ndarray:
@@ -316,7 +317,7 @@ def test_ensemble_does_not_start_when_no_member_computes() -> None:
 def assignment(files: list[ModelFile], endpoint: str, *, in_graph: bool = False) -> WorkerAssignment:
     return WorkerAssignment(
         name="worker-1-1-0-0-3", files=tuple(files), in_graph=in_graph, endpoint=endpoint, epoch=3, features=64,
-        combination=combination(WEIGHTS[: len(files)]).to_json(), precision="float32", threads=1,
+        combination=combination(WEIGHTS[: len(files)]).to_json(), threads=1,
     )  # fmt: skip
 
 

@@ -54,7 +54,8 @@ def direct(file: ModelFile, kind: str, width: int) -> np.ndarray:
 
 
 def loaded(files: list[ModelFile], *, in_graph: bool, precision: Precision = Precision.FLOAT32) -> Any:
-    network = load(files, in_graph=in_graph, combination=combination([1.0] * len(files)), precision=precision)
+    files = [replace(file, precision=precision.value) for file in files]
+    network = load(files, in_graph=in_graph, combination=combination([1.0] * len(files)))
     if isinstance(network, InGraphNetwork):
         network.warm(16, budget_s=0.3)
     else:
@@ -86,7 +87,7 @@ def test_five_kinds_predict_together(rig: UserRig) -> None:
 def test_networks_of_one_shape_are_batched(rig: UserRig) -> None:
     bundle = rig.bundle(NETS)
     files = [rig.finished(bundle, {"kind": "batch_norm", "width": 4}, number) for number in range(3)]
-    network = load(files, in_graph=True, combination=combination([1.0] * 3), precision=Precision.FLOAT32)
+    network = load(files, in_graph=True, combination=combination([1.0] * 3))
     assert isinstance(network, InGraphNetwork)
     (running,) = network.runners
     assert running.group.positions == (0, 1, 2)
@@ -203,7 +204,7 @@ def scaled(rig: UserRig, factor: float, number: int, lazily: str = "") -> ModelF
 def both(files: list[ModelFile]) -> Any:
     rows = np.arange(8, dtype=np.float32).reshape(2, 4)
     how = combination([1.0] * len(files), Rule.MEAN, Task.REGRESSION)
-    return load(files, in_graph=True, combination=how, precision=Precision.FLOAT32).predict(rows).predictions
+    return load(files, in_graph=True, combination=how).predict(rows).predictions
 
 
 def test_modules_of_same_name_from_two_bundles_are_separate(rig: UserRig) -> None:

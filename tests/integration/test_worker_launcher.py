@@ -56,7 +56,7 @@ class Rig:
         assignment = WorkerAssignment(
             name=name, files=tuple(saved(self._models, seed) for seed in range(members)), in_graph=members > 1,
             endpoint=f"unix:{self.runtime.root / name}.requests", epoch=1, features=64,
-            combination=combination([1.0] * members).to_json(), precision="float32", threads=threads,
+            combination=combination([1.0] * members).to_json(), threads=threads,
         )  # fmt: skip
         return WorkerConfig(assignment, ("cpu-0",), "node", "")
 

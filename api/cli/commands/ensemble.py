@@ -45,6 +45,7 @@ def build(
     replicas: options.Replicas = None,
     placement: options.Placing = None,
     precision: options.Precise = None,
+    max_loss_increase: options.MaxLossIncrease = None,
     name: Annotated[str | None, typer.Option(help="default: the sweep's name with a number")] = None,
     wait: Wait = True,
     data_dir: DataDir = DEFAULT_DATA_DIR,
@@ -54,7 +55,7 @@ def build(
     body = lazy.ensemble_request.request(
         sweep_id, weights, trial_ids=trials, k=k, select=select, bags=bags, combine=combine, calibrate=calibrate,
         fit_on=fit_on, force=force, mode=mode, deadline_ms=deadline_ms, quorum=quorum, replicas=replicas,
-        placement=placement, precision=precision, name=name,
+        placement=placement, precision=precision, max_loss_increase=max_loss_increase, name=name,
     )  # fmt: skip
     with lazy.Client.of(data_dir) as client:
         ensemble = client.build_ensemble(**body)
@@ -89,6 +90,7 @@ def add_version(
     replicas: options.Replicas = None,
     placement: options.Placing = None,
     precision: options.Precise = None,
+    max_loss_increase: options.MaxLossIncrease = None,
     canary: Annotated[
         float | None, typer.Option("--canary-share", metavar="SHARE", help="share of the requests, between 0 and 1")
     ] = None,
@@ -99,7 +101,7 @@ def add_version(
     body = lazy.ensemble_request.request(
         sweep_id, weights, trial_ids=trials, k=k, select=select, bags=bags, combine=combine, calibrate=calibrate,
         fit_on=fit_on, force=force, mode=mode, deadline_ms=deadline_ms, quorum=quorum, replicas=replicas,
-        placement=placement, precision=precision, canary_share=canary,
+        placement=placement, precision=precision, max_loss_increase=max_loss_increase, canary_share=canary,
     )  # fmt: skip
     with lazy.Client.of(data_dir) as client:
         _print(client.add_version(ensemble, **body), as_json)

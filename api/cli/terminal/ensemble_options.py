@@ -49,6 +49,14 @@ Placing = Annotated[
     typer.Option("--placement", help="dedicated: no trials on the same devices; default shared"),
 ]
 Precise = Annotated[
-    Literal["float32", "bfloat16"] | None,
-    typer.Option("--precision", help="of the networks; default float32"),
+    str | None,
+    typer.Option(
+        "--precision",
+        metavar="P[,P...]",
+        help="float32, bfloat16, float16 or int8, for all members or for each; default float32",
+    ),
+]
+MaxLossIncrease = Annotated[
+    float | None,
+    typer.Option(metavar="SHARE", help="share by which a lower precision may raise a member's loss; default 0.01"),
 ]

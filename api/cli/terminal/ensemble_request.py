@@ -19,6 +19,8 @@ def request(sweep_id: int | None, weights: str | None, **options: Any) -> dict[s
         raise typer.BadParameter("give either SWEEP or one --trial for each trial")
     if weights is not None:
         options["weights"] = weights.split(",")
+    if (precision := options.get("precision")) is not None and "," in precision:
+        options["precision"] = precision.split(",")
     given = {key: value for key, value in {"sweep_id": sweep_id, **options}.items() if value is not None}
     try:
         return VersionRequest.model_validate(given).model_dump(mode="json", include=set(given))

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from podium.api.rest.ensembles.score_schemas import ResultView
+from podium.api.rest.ensembles.score_schemas import PrecisionScores, ResultView
 from podium.api.rest.schemas.base_schema import View, time_of
 from podium.db.stores.ensemble_reader import EnsembleRow, MemberRow, VersionRow
 from podium.db.stores.evaluations import EvaluationRow
 from podium.db.stores.replicas import ReplicaRow
-from podium.ensemble.values.ensemble_spec import Mode
+from podium.ensemble.values.ensemble_spec import Mode, Precision
 from podium.ensemble.values.ensemble_states import MemberState
+from podium.ensemble.values.member_precision import MeasuredPrecision
 
 Health = Mapping[str, Mapping[str, Any]]  # by replica id, from the gateway
 
@@ -57,6 +59,29 @@ class ReplicaView(View):
         )
 
 
+class MemberPrecisionView(View):
+    """The precision that a member is computed in, and why; measured on calibration rows when the member was built."""
+
+    requested: str
+    used: str | None  # null while it is measured
+    reason: str
+    rows: int
+    device: str
+    figures: list[PrecisionScores]
+
+    @classmethod
+    def of(cls, row: MemberRow) -> MemberPrecisionView:
+        found = row.measured or MeasuredPrecision(Precision.FLOAT32, "")
+        return cls(
+            requested=row.requested_precision.value,
+            used=None if row.precision is None else row.precision.value,
+            reason=found.reason,
+            rows=found.rows,
+            device=found.device,
+            figures=[PrecisionScores.model_validate(asdict(figures)) for figures in found.figures],
+        )
+
+
 class MemberView(View):
     """A member of a version; `state` is that of its best replica."""
 
@@ -68,6 +93,7 @@ class MemberView(View):
     weight: float
     state: str
     reason: str
+    precision: MemberPrecisionView
     replicas: list[ReplicaView]
 
     @classmethod
@@ -84,6 +110,7 @@ class MemberView(View):
             weight=row.weight,
             state=best.state,
             reason=best.reason,
+            precision=MemberPrecisionView.of(row),
             replicas=replicas,
         )
 
@@ -164,7 +191,8 @@ class EnsembleView(View):
     quorum: int
     deadline_ms: float
     placement: str
-    precision: str
+    precision: str  # as requested; "mixed" if the members have different ones
+    max_loss_increase: float
     classes: list[str]
     features: int
     selection: SelectionView
@@ -193,7 +221,8 @@ class EnsembleView(View):
             quorum=active.quorum,
             deadline_ms=active.deadline_ms,
             placement=active.placement.value,
-            precision=active.precision.value,
+            precision=active.precision,
+            max_loss_increase=active.max_loss_increase,
             classes=list(active.classes),
             features=active.features,
             selection=SelectionView.model_validate(active.selection),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from podium.api.rest.schemas.base_schema import View
 from podium.ensemble.scoring.calibration_error import ReliabilityBin
 from podium.ensemble.scoring.comparison import McNemar
@@ -37,8 +39,31 @@ class FiguresView(View):
     disagreement: list[list[float]]
 
 
+class PrecisionScores(View):
+    """A member in one precision on some rows; null: not measured, or not finite."""
+
+    precision: str
+    loss: float | None  # log loss of classes, squared error of values
+    accuracy: float | None
+    p50_us: list[float]  # of a computation with 1 and with 256 rows
+    weights_bytes: int
+    process_bytes: int | None
+    error: str
+
+
+class MemberPrecisions(View):
+    """A member in float32 and in its requested precision, on the rows of an evaluation."""
+
+    position: int
+    served: str  # the precision that predictions are computed in
+    device: str
+    problem: str  # why there are no figures
+    figures: list[PrecisionScores]
+
+
 class ResultView(FiguresView):
-    """Scores of a version that answers predictions."""
+    """Scores of a version that answers predictions. `precisions` has the members that were requested in a lower one."""
 
     mode: str
     version: int
+    precisions: list[MemberPrecisions] = Field(default_factory=list)  # earlier versions measured none

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from podium.ensemble.values.ensemble_spec import Task
+from podium.ensemble.values.ensemble_spec import Precision, Task
 from podium.ensemble.worker import plan_selection
 from podium.ensemble.worker.architecture_groups import Group, PlacedNetwork, groups, signature
 from podium.ensemble.worker.execution_plans import QUICK, SLOW, GroupPlans, Plan
@@ -28,7 +28,7 @@ def group(*modules: nn.Module) -> Group:
 
 
 def trial(*modules: nn.Module, slow: bool = False) -> PlanBenchmark:
-    return PlanBenchmark(GroupPlans(group(*modules)), CPU, torch.float32, slow)
+    return PlanBenchmark(GroupPlans(group(*modules)), CPU, Precision.FLOAT32, slow)
 
 
 def rows(count: int, features: int = 64) -> torch.Tensor:
@@ -196,7 +196,7 @@ def test_fastest_plan_is_chosen_if_clearly_faster_than_the_loop(
     takes_ms: dict[Plan, float], taken: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Ticking(monkeypatch, {plan: ms / 1000 for plan, ms in takes_ms.items()})
-    tried = PlanBenchmark(GroupPlans(group(network(0), network(1))), CPU, torch.float32, clock=clock)
+    tried = PlanBenchmark(GroupPlans(group(network(0), network(1))), CPU, Precision.FLOAT32, clock=clock)
     with torch.inference_mode():
         choice = tried.choose(rows(64), budget_s=1.0)
     assert choice.plan is taken
@@ -230,7 +230,7 @@ def test_times_are_compared_by_round(stacked: list[float], taken: Plan) -> None:
 
 def test_no_plan_is_tried_without_time(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Ticking(monkeypatch, {Plan.LOOP: 0.2})
-    tried = PlanBenchmark(GroupPlans(group(network(0), network(1))), CPU, torch.float32, clock=clock)
+    tried = PlanBenchmark(GroupPlans(group(network(0), network(1))), CPU, Precision.FLOAT32, clock=clock)
     choice = tried.choose(rows(64), budget_s=1.0)
     assert choice.plan is Plan.LOOP
     assert choice.refused == dict.fromkeys(QUICK, "no time to compare")

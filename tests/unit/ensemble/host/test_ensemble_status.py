@@ -10,7 +10,7 @@ from podium.db.stores.replicas import ReplicaRow
 from podium.ensemble.host.ensemble_status import can_take_over, has_ready_member, status_of
 from podium.ensemble.values.candidates import TrialFiles
 from podium.ensemble.values.ensemble_snapshot import Combination
-from podium.ensemble.values.ensemble_spec import Mode, Placement, Precision, Rule, Task
+from podium.ensemble.values.ensemble_spec import Mode, Placement, Rule, Task
 from podium.ensemble.values.ensemble_states import EnsembleState, MemberState
 from podium.sweep.values.states import TrialState
 
@@ -36,7 +36,7 @@ def version(members: list[list[MemberState]], quorum: int, number: int = 1) -> V
         rows.append(MemberRow(position, position, position, 1.0, files, replicas))
     combination = Combination(Task.CLASSIFICATION, Rule.MEAN, (1.0,) * len(members))
     return VersionRow(
-        number, Mode.BETWEEN_GRAPH, min(quorum, len(members)), 1000.0, Placement.SHARED, Precision.FLOAT32,
+        number, Mode.BETWEEN_GRAPH, min(quorum, len(members)), 1000.0, Placement.SHARED, "float32",
         combination, {}, ("a", "b"), 3, {}, 0.0, tuple(rows),
     )  # fmt: skip
 

@@ -140,7 +140,7 @@ def gateway(service: ServiceRig, refusals: int, status: int = 503) -> tuple[Eval
         paused.append(seconds)
         clock.advance(seconds)
 
-    return Evaluator(service.settings, client, clock=clock, pause=pause), paused
+    return Evaluator(service.settings, client=client, clock=clock, pause=pause), paused
 
 
 @pytest.mark.parametrize("status", [429, 503])

@@ -122,7 +122,7 @@ def node(tmp_path: Path) -> Iterator[Node]:
 
 def config(name: str = "worker-1") -> WorkerConfig:
     file = ModelFile("trials/1/0/1-0a0a0a0a/model.safetensors", "0a" * 32, 0)
-    assignment = WorkerAssignment(name, (file,), False, "", 3, 64, "{}", "float32", 1)
+    assignment = WorkerAssignment(name, (file,), False, "", 3, 64, "{}", 1)
     return WorkerConfig(assignment, ("b:cpu-0",), "b", "")
 
 

@@ -40,6 +40,14 @@ def ensemble(*states: str, **changes: Any) -> dict[str, Any]:
             "weight": 1 / len(states),
             "state": state,
             "reason": "no such file" if state == "failed" else "",
+            "precision": {
+                "requested": "float32",
+                "used": "float32",
+                "reason": "",
+                "rows": 0,
+                "device": "",
+                "figures": [],
+            },
             "replicas": [_replica(position + 1, state)],
         }
         for position, state in enumerate(states)
@@ -63,6 +71,7 @@ def ensemble(*states: str, **changes: Any) -> dict[str, Any]:
         "deadline_ms": 1000.0,
         "placement": "shared",
         "precision": "float32",
+        "max_loss_increase": 0.01,
         "classes": ["cat", "dog"],
         "features": 4,
         "selection": {
@@ -177,6 +186,14 @@ OPTIONS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
         ("--mode", "in_graph", "--precision", "bfloat16", "--placement", "dedicated", "--replicas", "2"),
         {"mode": "in_graph", "precision": "bfloat16", "placement": "dedicated", "replicas": 2},
     ),
+    "lower precision": (
+        ("--precision", "int8", "--max-loss-increase", "0.02"),
+        {"precision": "int8", "max_loss_increase": 0.02},
+    ),
+    "precisions": (
+        ("-k", "2", "--precision", "int8,float32"),
+        {"k": 2, "precision": ["int8", "float32"]},
+    ),
     "answering": (
         ("--deadline-ms", "50", "--quorum", "1", "--name", "podium"),
         {"deadline_ms": 50.0, "quorum": 1, "name": "podium"},
@@ -232,15 +249,19 @@ def test_invalid_options_exit_2_and_nothing_is_sent(
         (ensemble_options.FitOn, Split, {Split.TEST}),
         (ensemble_options.Modes, Mode, set()),
         (ensemble_options.Placing, Placement, set()),
-        (ensemble_options.Precise, Precision, set()),
     ],
-    ids=["select", "combine", "fit on", "mode", "placement", "precision"],
+    ids=["select", "combine", "fit on", "mode", "placement"],
 )
 def test_choices_of_an_option_are_the_values_of_its_enum(
     option: Any, enum: type[StrEnum], without: set[StrEnum]
 ) -> None:
     literal, _ = get_args(get_args(option)[0])
     assert set(get_args(literal)) == {one.value for one in set(enum) - without}
+
+
+def test_help_lists_every_precision(podium: Podium) -> None:
+    _, out, _ = podium("ensemble", "build", "--help")
+    assert all(precision.value in out for precision in Precision)
 
 
 def test_build_is_followed_until_every_member_is_ready(podium: Podium, server: Server) -> None:

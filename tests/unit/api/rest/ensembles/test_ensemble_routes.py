@@ -32,7 +32,7 @@ def measured() -> dict[str, Any]:
     return {"mode": "between_graph", "version": 1, **found.to_dict()}
 
 
-MEASURED = measured()
+MEASURED = {**measured(), "precisions": []}
 
 
 @pytest.fixture

@@ -1,0 +1,93 @@
+"""Linear layers whose weights and inputs are int8; worker process and the measurement of precisions.
+
+Each output has a scale of its weights, fixed, and each row a scale of its inputs, computed from this row. So a row has
+the same outputs in every batch, bit for bit: the sums are of integers. The product is the operator of PyTorch that
+torchao uses for the same scheme (`Int8DynamicActivationInt8WeightConfig`), called without its tensor subclasses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+LEVELS = 127  # symmetric: -127 to 127
+_SMALLEST = 1e-30  # a scale: rows and weights of zeros stay zeros
+_CUDA_ROWS = 32  # cuBLAS needs more than 16 rows
+_CUDA_MULTIPLE = 16  # and multiples of 8 inputs and outputs
+
+
+class Int8Linear(nn.Module):
+    """A linear layer in int8. Its outputs have the dtype of its inputs.
+
+    `weight_int8` is (inputs, outputs), on GPUs padded with zeros.
+    """
+
+    weight_int8: torch.Tensor
+    scale: torch.Tensor
+    bias: torch.Tensor
+
+    def __init__(self, layer: nn.Linear) -> None:
+        super().__init__()
+        weight = layer.weight.detach().float()
+        scale = (weight.abs().amax(dim=1) / LEVELS).clamp_min(_SMALLEST)
+        quantized = torch.round(weight / scale.unsqueeze(1)).to(torch.int8).t().contiguous()
+        self.inputs, self.outputs = layer.in_features, layer.out_features
+        self.register_buffer("weight_int8", quantized)
+        self.register_buffer("scale", scale)
+        bias = torch.zeros_like(scale) if layer.bias is None else layer.bias.detach().float().clone()
+        self.register_buffer("bias", bias)
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        flat = rows.reshape(-1, self.inputs).float()
+        scale = (flat.abs().amax(dim=1, keepdim=True) / LEVELS).clamp_min(_SMALLEST)
+        product = self._product(torch.round(flat / scale).to(torch.int8))
+        outputs = torch.addcmul(self.bias, product * scale, self.scale)
+        return outputs.reshape(*rows.shape[:-1], self.outputs).to(rows.dtype)
+
+    def _product(self, rows: torch.Tensor) -> torch.Tensor:
+        """int32 (rows, outputs)."""
+        if not rows.is_cuda:
+            return torch._int_mm(rows, self.weight_int8)
+        missing = max(0, _CUDA_ROWS - rows.shape[0])
+        padded = functional.pad(rows, (0, self.weight_int8.shape[0] - self.inputs, 0, missing))
+        return torch._int_mm(padded, self.weight_int8)[: rows.shape[0], : self.outputs]
+
+    def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> Int8Linear:
+        """Pads the weights when they are moved to a GPU, and keeps the scales in float32."""
+        device = fn(torch.empty(0)).device
+        self.weight_int8 = _padded(self.weight_int8, self.inputs, self.outputs, device).to(device)
+        self.scale, self.bias = self.scale.to(device), self.bias.to(device)
+        return self
+
+    def extra_repr(self) -> str:
+        return f"{self.inputs}, {self.outputs}"
+
+
+def _padded(weight: torch.Tensor, inputs: int, outputs: int, device: torch.device) -> torch.Tensor:
+    if device.type != "cuda":
+        return weight[:inputs, :outputs]
+    more_inputs, more_outputs = (_up(size) - found for size, found in zip((inputs, outputs), weight.shape, strict=True))
+    return functional.pad(weight, (0, more_outputs, 0, more_inputs))
+
+
+def _up(size: int) -> int:
+    return -(-size // _CUDA_MULTIPLE) * _CUDA_MULTIPLE
+
+
+def quantize(network: nn.Module) -> int:
+    """Replace the linear layers of a network by layers in int8; returns their number.
+
+    A subclass of `nn.Linear` or a layer with hooks or parametrizations computes something else, and stays as it is. A
+    layer that appears several times is replaced by one.
+    """
+    made: dict[nn.Module, Int8Linear] = {}
+    for parent in list(network.modules()):
+        for name, layer in list(parent.named_children()):
+            if type(layer) is nn.Linear and not (layer._forward_hooks or layer._forward_pre_hooks):
+                if layer not in made:
+                    made[layer] = Int8Linear(layer)
+                setattr(parent, name, made[layer])
+    return len(made)
