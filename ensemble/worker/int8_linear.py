@@ -13,8 +13,11 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from podium.sweep.values.errors import EnsembleError
+
 LEVELS = 127  # symmetric: -127 to 127
 _SMALLEST = 1e-30  # a scale: rows and weights of zeros stay zeros
+_CHECKED_ROWS = (1, 3, 64)
 _CUDA_ROWS = 32  # cuBLAS needs more than 16 rows
 _CUDA_MULTIPLE = 16  # and multiples of 8 inputs and outputs
 
@@ -33,15 +36,16 @@ class Int8Linear(nn.Module):
         super().__init__()
         weight = layer.weight.detach().float()
         scale = (weight.abs().amax(dim=1) / LEVELS).clamp_min(_SMALLEST)
-        quantized = torch.round(weight / scale.unsqueeze(1)).to(torch.int8).t().contiguous()
+        quantized = torch.round(weight / scale.unsqueeze(1)).to(torch.int8)
         self.inputs, self.outputs = layer.in_features, layer.out_features
-        self.register_buffer("weight_int8", quantized)
+        # A copy with new strides: for one input, `contiguous` keeps those of `t`, with which the product is wrong.
+        self.register_buffer("weight_int8", torch.empty(quantized.t().shape, dtype=torch.int8).copy_(quantized.t()))
         self.register_buffer("scale", scale)
         bias = torch.zeros_like(scale) if layer.bias is None else layer.bias.detach().float().clone()
         self.register_buffer("bias", bias)
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
-        flat = rows.reshape(-1, self.inputs).float()
+        flat = rows.reshape(-1, self.inputs).float().contiguous()
         scale = (flat.abs().amax(dim=1, keepdim=True) / LEVELS).clamp_min(_SMALLEST)
         product = self._product(torch.round(flat / scale).to(torch.int8))
         outputs = torch.addcmul(self.bias, product * scale, self.scale)
@@ -54,6 +58,18 @@ class Int8Linear(nn.Module):
         missing = max(0, _CUDA_ROWS - rows.shape[0])
         padded = functional.pad(rows, (0, self.weight_int8.shape[0] - self.inputs, 0, missing))
         return torch._int_mm(padded, self.weight_int8)[: rows.shape[0], : self.outputs]
+
+    def check(self) -> None:
+        """Raises `EnsembleError` unless the products of integers on this device are exact."""
+        weight = self.weight_int8[: self.inputs, : self.outputs].double()
+        for count in _CHECKED_ROWS:
+            rows = (torch.arange(count * self.inputs, device=weight.device) * 37 % (2 * LEVELS + 1) - LEVELS).double()
+            rows = rows.reshape(count, self.inputs)
+            if not torch.equal(self._product(rows.to(torch.int8)).double(), rows @ weight):
+                raise EnsembleError(
+                    f"the product of {count} rows in int8 with a layer of {self.inputs} inputs and {self.outputs} "
+                    "outputs is wrong on this machine; use float32"
+                )
 
     def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> Int8Linear:
         """Pads the weights when they are moved to a GPU, and keeps the scales in float32."""
@@ -75,6 +91,13 @@ def _padded(weight: torch.Tensor, inputs: int, outputs: int, device: torch.devic
 
 def _up(size: int) -> int:
     return -(-size // _CUDA_MULTIPLE) * _CUDA_MULTIPLE
+
+
+def check(network: nn.Module) -> None:
+    """Raises `EnsembleError` unless the products of all layers in int8 are exact on their device."""
+    for layer in network.modules():
+        if isinstance(layer, Int8Linear):
+            layer.check()
 
 
 def quantize(network: nn.Module) -> int:

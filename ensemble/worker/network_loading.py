@@ -13,7 +13,7 @@ from torch import nn
 
 from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import Precision, Task
-from podium.ensemble.worker import lower_precision, user_networks
+from podium.ensemble.worker import int8_linear, lower_precision, user_networks
 from podium.ensemble.worker.architecture_groups import PlacedNetwork
 from podium.ensemble.worker.in_graph_network import InGraphNetwork, known_rows
 from podium.ensemble.worker.network_interface import ModelFile, NetworkOutputs
@@ -106,8 +106,9 @@ def _place_built_in(one: LoadedModel) -> PlacedNetwork:
     except Exception as error:
         raise EnsembleError(f"{display_path(Path(one.file.path))} is not a Podium model: {error}") from error
     device, precision = _device_and_precision(one.file)
-    network = ServingModule(lower_precision.convert_built_in(model, precision), task)
-    return PlacedNetwork(network.to(device).eval(), device, one.file.device_index, precision=precision)
+    network = ServingModule(lower_precision.convert_built_in(model, precision), task).to(device).eval()
+    int8_linear.check(network)
+    return PlacedNetwork(network, device, one.file.device_index, precision=precision)
 
 
 def _place_user_network(one: LoadedModel, rebuilt: RebuiltNetwork) -> PlacedNetwork:
@@ -116,7 +117,9 @@ def _place_user_network(one: LoadedModel, rebuilt: RebuiltNetwork) -> PlacedNetw
     network = lower_precision.convert_users(rebuilt.network, precision)
     if device.type == "cuda":
         user_networks.guard_embeddings(network)
-    return PlacedNetwork(network.to(device).eval(), device, one.file.device_index, rebuilt.example, precision)
+    network = network.to(device).eval()
+    int8_linear.check(network)
+    return PlacedNetwork(network, device, one.file.device_index, rebuilt.example, precision)
 
 
 def _device_and_precision(file: ModelFile) -> tuple[torch.device, Precision]:

@@ -18,6 +18,7 @@ from podium.ensemble.worker.execution_plans import GroupPlans, Plan
 from podium.ensemble.worker.int8_linear import LEVELS, Int8Linear
 from podium.ensemble.worker.network_loading import ServingModule
 from podium.ensemble.worker.plan_selection import PlanBenchmark
+from podium.sweep.values.errors import EnsembleError
 from tests.networks import CPU
 
 
@@ -47,6 +48,25 @@ def test_outputs_differ_from_float32_by_no_more_than_the_rounding(
         + inputs * step_row * step_weight / 4
     )
     assert bool((difference <= bound + 1e-5).all())
+
+
+@pytest.mark.parametrize("inputs", [1, 2, 7, 16, 65])
+@pytest.mark.parametrize("outputs", [1, 2, 10, 33])
+def test_products_are_exact_whatever_the_strides(inputs: int, outputs: int) -> None:
+    quantized = Int8Linear(layer(inputs, outputs))
+    quantized.check()
+    wide = rows(inputs, 20).t()
+    with torch.inference_mode():
+        assert torch.equal(quantized(wide), quantized(wide.contiguous()))
+
+
+def test_wrong_product_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `torch._int_mm` of PyTorch 2.13 gives it for one input, if the strides of the weights are both 1."""
+    quantized = Int8Linear(layer(3, 4))
+    product = torch._int_mm
+    monkeypatch.setattr(torch, "_int_mm", lambda rows, weight: product(rows, weight) + (len(rows) == 3))
+    with pytest.raises(EnsembleError, match="3 rows in int8 with a layer of 3 inputs and 4 outputs is wrong"):
+        int8_linear.check(nn.Sequential(quantized))
 
 
 def test_integers_with_a_scale_of_one_are_exact() -> None:
