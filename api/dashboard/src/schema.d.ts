@@ -1759,6 +1759,12 @@ export interface components {
              */
             k: number;
             /**
+             * Max Loss Increase
+             * @description by what share a lower precision may raise the loss of a member on the calibration rows
+             * @default 0.01
+             */
+            max_loss_increase: number;
+            /**
              * @description between_graph: a process for each network; in_graph: one program for all
              * @default between_graph
              */
@@ -1774,10 +1780,11 @@ export interface components {
              */
             placement: components["schemas"]["Placement"];
             /**
-             * @description dtype of the networks' computation
+             * Precision
+             * @description what the networks are computed in, one for all or a list in member order; int8: linear layers. A member stays in float32 if its loss rises by more than `max_loss_increase`, or if nothing is gained
              * @default float32
              */
-            precision: components["schemas"]["Precision"];
+            precision: components["schemas"]["Precision"] | components["schemas"]["Precision"][];
             /**
              * Quorum
              * @description minimum number of members that must answer; default: the majority
@@ -1831,6 +1838,8 @@ export interface components {
             features: number;
             /** Id */
             id: number;
+            /** Max Loss Increase */
+            max_loss_increase: number;
             /** Members */
             members: components["schemas"]["MemberView"][];
             /** Mode */
@@ -2279,6 +2288,40 @@ export interface components {
             trial_id: number;
         };
         /**
+         * MemberPrecisionView
+         * @description The precision that a member is computed in, and why; measured on calibration rows when the member was built.
+         */
+        MemberPrecisionView: {
+            /** Device */
+            device: string;
+            /** Figures */
+            figures: components["schemas"]["PrecisionScores"][];
+            /** Reason */
+            reason: string;
+            /** Requested */
+            requested: string;
+            /** Rows */
+            rows: number;
+            /** Used */
+            used: string | null;
+        };
+        /**
+         * MemberPrecisions
+         * @description A member in float32 and in its requested precision, on the rows of an evaluation.
+         */
+        MemberPrecisions: {
+            /** Device */
+            device: string;
+            /** Figures */
+            figures: components["schemas"]["PrecisionScores"][];
+            /** Position */
+            position: number;
+            /** Problem */
+            problem: string;
+            /** Served */
+            served: string;
+        };
+        /**
          * MemberView
          * @description A member of a version; `state` is that of its best replica.
          */
@@ -2287,6 +2330,7 @@ export interface components {
             id: number;
             /** Position */
             position: number;
+            precision: components["schemas"]["MemberPrecisionView"];
             /** Reason */
             reason: string;
             /** Replicas */
@@ -2662,10 +2706,30 @@ export interface components {
         };
         /**
          * Precision
-         * @description The dtype of the networks' computation; predictions are always combined in float32.
+         * @description What a network is computed in; predictions are always combined in float32.
          * @enum {string}
          */
-        Precision: "float32" | "bfloat16";
+        Precision: "float32" | "bfloat16" | "float16" | "int8";
+        /**
+         * PrecisionScores
+         * @description A member in one precision on some rows; null: not measured, or not finite.
+         */
+        PrecisionScores: {
+            /** Accuracy */
+            accuracy: number | null;
+            /** Error */
+            error: string;
+            /** Loss */
+            loss: number | null;
+            /** P50 Us */
+            p50_us: number[];
+            /** Precision */
+            precision: string;
+            /** Process Bytes */
+            process_bytes: number | null;
+            /** Weights Bytes */
+            weights_bytes: number;
+        };
         /**
          * PredictionView
          * @description A prediction; `labels`, `entropy` and `mutual_information` for classification, `variance` for regression.
@@ -2925,7 +2989,7 @@ export interface components {
         };
         /**
          * ResultView
-         * @description Scores of a version that answers predictions.
+         * @description Scores of a version that answers predictions. `precisions` has the members that were requested in a lower one.
          */
         ResultView: {
             /** Best Member */
@@ -2954,6 +3018,8 @@ export interface components {
             metric: string;
             /** Mode */
             mode: string;
+            /** Precisions */
+            precisions?: components["schemas"]["MemberPrecisions"][];
             /** Quorum */
             quorum: number;
             /** Reliability */
@@ -3563,6 +3629,12 @@ export interface components {
              */
             k: number;
             /**
+             * Max Loss Increase
+             * @description by what share a lower precision may raise the loss of a member on the calibration rows
+             * @default 0.01
+             */
+            max_loss_increase: number;
+            /**
              * @description between_graph: a process for each network; in_graph: one program for all
              * @default between_graph
              */
@@ -3578,10 +3650,11 @@ export interface components {
              */
             placement: components["schemas"]["Placement"];
             /**
-             * @description dtype of the networks' computation
+             * Precision
+             * @description what the networks are computed in, one for all or a list in member order; int8: linear layers. A member stays in float32 if its loss rises by more than `max_loss_increase`, or if nothing is gained
              * @default float32
              */
-            precision: components["schemas"]["Precision"];
+            precision: components["schemas"]["Precision"] | components["schemas"]["Precision"][];
             /**
              * Quorum
              * @description minimum number of members that must answer; default: the majority

@@ -94,14 +94,29 @@ export function DraftForm({ draft, change, problems, selected, values }: FormPro
           <Field label="Precision">
             <Choice
               value={draft.precision}
-              options={{ float32: "float32", bfloat16: "bfloat16" }}
+              options={precisionsOf(draft)}
               onChange={precision => change({ precision })}
             />
           </Field>
+          {draft.precision !== "float32" && (
+            <Field
+              label="Largest increase of the loss"
+              hint="A share: 0.01 is 1 %. A member whose loss rises by more stays in float32."
+              problem={problems.max_loss}
+            >
+              <Count value={draft.max_loss} least={0} onChange={max_loss => change({ max_loss })} decimal />
+            </Field>
+          )}
         </div>
       </details>
     </div>
   );
+}
+
+/** The precisions; also a list with one for each member, which an earlier version may have. */
+function precisionsOf(draft: Draft): Record<string, string> {
+  const known = { float32: "float32", bfloat16: "bfloat16", float16: "float16 (GPUs)", int8: "int8, linear layers" };
+  return draft.precision in known ? known : { ...known, [draft.precision]: draft.precision };
 }
 
 /** Open from the start if an option differs from its default: a shared link shows what it sets. */
@@ -125,13 +140,16 @@ function Choice({ value, options, onChange, ...rest }: ControlProps & { options:
   );
 }
 
-function Count({ value, onChange, least = 1, ...rest }: ControlProps & { least?: number }) {
+type CountProps = ControlProps & { least?: number; decimal?: boolean };
+
+function Count({ value, onChange, least = 1, decimal = false, ...rest }: CountProps) {
   return (
     <input
       {...rest}
       type="number"
       min={least}
-      inputMode="numeric"
+      step={decimal ? "any" : undefined}
+      inputMode={decimal ? "decimal" : "numeric"}
       value={value}
       onChange={event => onChange(event.target.value)}
     />

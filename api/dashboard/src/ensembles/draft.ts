@@ -21,6 +21,7 @@ const DEFAULTS = {
   replicas: "1",
   placement: "shared",
   precision: "float32",
+  max_loss: "0.01",
 };
 export type Draft = typeof DEFAULTS;
 
@@ -67,11 +68,18 @@ export function versionHref(ensemble: Ensemble): string {
     deadline: String(ensemble.deadline_ms),
     replicas: String(members[0]?.replicas.length ?? 1),
     placement: ensemble.placement,
-    precision: ensemble.precision,
+    precision: precisionOf(ensemble),
+    max_loss: String(ensemble.max_loss_increase),
   };
   const nonDefault = Object.entries(draft).filter(([key, value]) => value !== DEFAULTS[key as keyof Draft]);
   const query = new URLSearchParams({ version_of: String(ensemble.id), ...Object.fromEntries(nonDefault) });
   return `/sweeps/${ensemble.sweep_id ?? members[0]?.sweep_id}/ensemble?${query}`;
+}
+
+/** The requested precision; of several, that of each member. */
+function precisionOf(ensemble: Ensemble): string {
+  const requested = ensemble.members.map(member => member.precision.requested);
+  return new Set(requested).size === 1 ? (requested[0] ?? DEFAULTS.precision) : requested.join();
 }
 
 export function trialsOf(draft: Draft): number[] {
@@ -90,13 +98,16 @@ export function read(draft: Draft, sweepId: number): Read {
     }
     return value;
   };
+  const maxLoss = Number(draft.max_loss);
+  if (draft.max_loss.trim() === "" || !(maxLoss >= 0 && maxLoss <= 10)) problems.max_loss = "Must be between 0 and 10";
   const request: Request = {
     combine: draft.combine as Request["combine"],
     calibrate: draft.calibrate === "yes",
     mode: draft.mode as Request["mode"],
     replicas: integer("replicas", 64),
     placement: draft.placement as Request["placement"],
-    precision: draft.precision as Request["precision"],
+    precision: (draft.precision.includes(",") ? draft.precision.split(",") : draft.precision) as Request["precision"],
+    max_loss_increase: maxLoss,
   };
   if (draft.deadline !== "") {
     request.deadline_ms = Number(draft.deadline);

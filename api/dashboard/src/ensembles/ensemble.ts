@@ -4,6 +4,8 @@ import type { Schemas } from "../api";
 export type Ensemble = Schemas["EnsembleView"];
 export type Member = Schemas["MemberView"];
 export type Figures = Schemas["FiguresView"];
+export type EvaluationResult = Schemas["ResultView"];
+export type PrecisionScores = Schemas["PrecisionScores"];
 export type Evaluation = Schemas["EvaluationView"];
 export type Preview = Schemas["PreviewView"];
 export type Step = Schemas["StepView"];

@@ -5,6 +5,7 @@ import { Panel } from "../widgets/panel";
 import { Empty, Failure, Loading, QueryResult } from "../widgets/query-states";
 import type { Ensemble, Evaluation, Figures } from "./ensemble";
 import { EvaluateForm } from "./evaluate";
+import { evaluatedPrecisions, PrecisionTable } from "./precisions";
 import { isPending, useEvaluations } from "./queries";
 import { ReportGrid, ReportSummary, rowsText } from "./report";
 import type { NamedMember } from "./scores";
@@ -40,6 +41,7 @@ export function EvaluationPanel({ ensemble }: { ensemble: Ensemble }) {
   );
   const figures = shown?.result;
   const members = shown ? memberNames(ensemble, shown) : [];
+  const precisions = figures ? evaluatedPrecisions(figures, members) : [];
   return (
     <section aria-label="Evaluation">
       <Panel title="Evaluation" hint={figures ? hintOf(figures) : undefined} actions={actions}>
@@ -49,6 +51,17 @@ export function EvaluationPanel({ ensemble }: { ensemble: Ensemble }) {
           }
         </QueryResult>
       </Panel>
+      {precisions.length > 0 && (
+        <Panel
+          title="Precisions"
+          hint="Each member in float32 and in the precision that was requested, on the same rows."
+        >
+          <PrecisionTable
+            members={precisions}
+            loss={figures?.task === "classification" ? "Log loss" : "Squared error"}
+          />
+        </Panel>
+      )}
       {figures && <ReportGrid figures={figures} members={members} />}
     </section>
   );

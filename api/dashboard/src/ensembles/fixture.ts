@@ -69,6 +69,7 @@ export function memberOf(position: number, changes: Partial<Member["replicas"][n
     weight: 0.5,
     state: replica.state,
     reason: replica.reason,
+    precision: { requested: "float32", used: "float32", reason: "", rows: 0, device: "", figures: [] },
     replicas: [replica],
   };
 }
@@ -92,6 +93,7 @@ export const ENSEMBLE: Ensemble = {
   deadline_ms: 1000,
   placement: "shared",
   precision: "float32",
+  max_loss_increase: 0.01,
   classes: ["cat", "dog"],
   features: 3,
   selection: { method: "top_k", path: [], note: "", candidates: 4, best_member: 0, fitted_on: null, forced: false },

@@ -6,11 +6,12 @@ import { EnsembleActions } from "../ensembles/actions";
 import { type Ensemble, MODES, RULES } from "../ensembles/ensemble";
 import { EvaluationPanel } from "../ensembles/evaluation-panel";
 import { MembersTable } from "../ensembles/members";
+import { builtPrecisions, PrecisionTable } from "../ensembles/precisions";
 import { useEnsemble } from "../ensembles/queries";
 import { MemberSelection } from "../ensembles/selection-summary";
 import { TryPanel } from "../ensembles/try-prediction";
 import { Versions } from "../ensembles/versions";
-import { formatCount, formatMs, formatNumber } from "../format";
+import { formatCount, formatMs, formatNumber, formatShare } from "../format";
 import { useFocus } from "../live";
 import { ButtonLink } from "../widgets/button";
 import { PageHead } from "../widgets/page-head";
@@ -76,11 +77,24 @@ function EnsembleView({ ensemble }: { ensemble: Ensemble }) {
       <Panel title="Members" hint="Statistics of recent requests. The queue is the number of requests in flight.">
         <MembersTable ensemble={ensemble} />
       </Panel>
+      <Precisions ensemble={ensemble} />
       <TryPanel ensemble={ensemble} />
       <EvaluationPanel ensemble={ensemble} />
       <MemberSelection ensemble={ensemble} />
       <Versions ensemble={ensemble} />
     </>
+  );
+}
+
+function Precisions({ ensemble }: { ensemble: Ensemble }) {
+  const members = builtPrecisions(ensemble);
+  if (members.length === 0) return null;
+  const limit = formatShare(ensemble.max_loss_increase, 2);
+  const hint = `Measured on the calibration rows. A member stays in float32 if its loss rises by more than ${limit}, or if nothing is gained.`;
+  return (
+    <Panel title="Precision" hint={hint}>
+      <PrecisionTable members={members} loss={ensemble.task === "classification" ? "Log loss" : "Squared error"} />
+    </Panel>
   );
 }
 
