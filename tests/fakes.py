@@ -38,9 +38,11 @@ from podium.sweep.values.slot_events import (
     Ended,
     Event,
     Logged,
+    RankIdle,
     Reported,
     Started,
     StopRequested,
+    StoreOpened,
     StudyRequested,
     SuggestRequested,
 )
@@ -140,9 +142,9 @@ class FakePool:
             slot.folders[slot.key] = Path(command.assignment.directory).name
             self.placed.append((slot.device.device_id, slot.key))
             others = [each for other in self.slots.values() for each in (other.running, other.sending)]
-            assert [each.trial_id for each in others if each is not None].count(slot.key.trial_id) == 1, (
-                "one trial has two attempts"
-            )
+            ranks = [(each.key, each.rank) for each in others if each and each.trial_id == slot.key.trial_id]
+            assert len({key for key, _ in ranks}) == 1, "one trial has two attempts"
+            assert len(set(ranks)) == len(ranks), "one rank has two processes"
             return
         if slot.sending is not None and command.key == slot.sending.key:
             if isinstance(command, StopAttempt):
@@ -158,6 +160,9 @@ class FakePool:
             slot.suggestions.append((command.name, command.value, command.error))
         else:
             slot.stops.append(command.cause)
+            if command.at_once:
+                state = TrialState.CANCELLED if command.cause is Cause.CANCELLED else TrialState.FAILED
+                self.end(slot.device.device_id, state, cause=command.cause, message=command.message)
 
     # Actions of a test.
 
@@ -195,6 +200,14 @@ class FakePool:
         key = self._key(device_id)
         self._add_event(device_id, Reported(key, step, value, self._clock.wall_s()))
 
+    def open_store(self, device_id: str, port: int = 29500) -> None:
+        """Rank 0 of an attempt on several devices serves the store."""
+        self._add_event(device_id, StoreOpened(self._key(device_id), port))
+
+    def idle(self, device_id: str, *, idle: bool = True) -> None:
+        """A rank waits for another one, or no longer does."""
+        self._add_event(device_id, RankIdle(self._key(device_id), idle))
+
     def log(self, device_id: str, step: int, values: dict[str, float]) -> None:
         self._add_event(device_id, Logged(self._key(device_id), step, values, self._clock.wall_s()))
 
@@ -223,7 +236,7 @@ class FakePool:
         """The attempt's process tree is gone, and the slot free."""
         now = self._clock.wall_s()
         event = Ended(
-            self._key(device_id), state, now, now, value=value, cause=cause, message=message,
+            self._key(device_id), state, now, now, value=value, cause=cause, message=message, exit="0",
             constraints=constraints or {},
         )  # fmt: skip
         self.slots[device_id].running = None

@@ -22,6 +22,7 @@ from podium.sweep.lifecycle.recorded_changes import (
     IntervalStarted,
     MetricPoint,
     ParamDefined,
+    RankEnded,
     RequestObsolete,
     SearchAttributesChanged,
     SweepChanged,
@@ -31,12 +32,20 @@ from podium.sweep.lifecycle.recorded_changes import (
     TrialPlanned,
     TrialRetried,
 )
-from podium.sweep.lifecycle.stored_sweeps import EarlierTrial, IntervalResult, StoredInterval, StoredSweep, StoredTrial
+from podium.sweep.lifecycle.stored_sweeps import (
+    EarlierTrial,
+    IntervalResult,
+    StoredInterval,
+    StoredRank,
+    StoredSweep,
+    StoredTrial,
+)
 from podium.sweep.scheduling.change_buffer import trial_of
 from podium.sweep.spec.predecessors import SweepReference
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.assignment import Params
 from podium.sweep.values.constraints_and_user_attributes import is_infeasible
+from podium.sweep.values.device import GangDevice
 from podium.sweep.values.errors import DatabaseError, FencedError
 from podium.sweep.values.slot_events import Ended
 from podium.sweep.values.states import (
@@ -67,6 +76,8 @@ class MemoryTrial:
     attempts: dict[int, Ended | None] = field(default_factory=dict)
     devices: list[str] = field(default_factory=list)
     nonces: list[str] = field(default_factory=list)  # of the attempts, in order
+    gang: tuple[GangDevice, ...] = ()  # of the last attempt, if it has several devices
+    ranks: dict[int, Ended] = field(default_factory=dict)  # of these, those that have ended
     requested: TrialRequest | None = None
     forgiven: int = 0
     ended_at: float | None = None
@@ -96,6 +107,7 @@ class MemoryTrial:
             self.placed_at if runs else None, self.seen_at if runs else None,
             self.values, dict(self.constraints), copy.deepcopy(self.distributions),
             self.devices[-1] if runs else None, self.nonces[-1] if runs else "", self.device_s, tuple(self.intervals),
+            tuple(StoredRank(device, self.ranks.get(rank)) for rank, device in enumerate(self.gang)) if runs else (),
         )  # fmt: skip
 
 
@@ -300,6 +312,8 @@ class MemoryRecorder:
             self._start_interval(self.trials[change.trial_id], change)
         elif isinstance(change, IntervalEnded):
             self._end_interval(self.trials[change.key.trial_id], change)
+        elif isinstance(change, RankEnded):
+            self.trials[change.key.trial_id].ranks[change.rank] = change.event
         elif isinstance(change, MetricPoint):
             trial = self.trials[change.key.trial_id]
             trial.seen_at = max(trial.seen_at, change.at)
@@ -385,6 +399,7 @@ class MemoryRecorder:
         trial.attempts[change.key.attempt] = None
         trial.devices.append(change.device_id)
         trial.nonces.append(change.nonce)
+        trial.gang, trial.ranks = change.devices, {}
         trial.placed_at = trial.seen_at = change.at
         if trial.state is TrialState.WAITING:
             trial.state, trial.attempt = TrialState.RUNNING, change.key.attempt

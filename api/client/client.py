@@ -229,13 +229,13 @@ class Client(EnsembleCalls, ExportCalls):
         """The [step, value] pairs of each metric of a trial."""
         return self._answer(dict[str, list[list[float]]], "GET", f"/api/v1/trials/{trial_id}/metrics")
 
-    def log(self, trial_id: int) -> str:
-        """The end of a trial's output."""
-        return self._request("GET", f"/api/v1/trials/{trial_id}/log").text
+    def log(self, trial_id: int, rank: int = 0) -> str:
+        """The end of a trial's output; `rank`: of one with a process on each of several devices."""
+        return self._request("GET", f"/api/v1/trials/{trial_id}/log", params={"rank": rank}).text
 
-    def log_from(self, trial_id: int, attempt: int, start: int = 0) -> tuple[str, int]:
+    def log_from(self, trial_id: int, attempt: int, start: int = 0, rank: int = 0) -> tuple[str, int]:
         """The output of an attempt from byte `start` on, and the byte where the next read continues."""
-        params = {"from_byte": start, "attempt": attempt}
+        params = {"from_byte": start, "attempt": attempt, "rank": rank}
         response = self._request("GET", f"/api/v1/trials/{trial_id}/log", params=params)
         return response.text, int(response.headers["Podium-Next-Byte"])
 

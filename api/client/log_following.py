@@ -12,8 +12,8 @@ POLL_S = 0.5
 TERMINAL = ("finished", "pruned", "failed", "cancelled")
 
 
-def follow_log(client: Client, trial_id: int, poll_s: float = POLL_S) -> Iterator[str]:
-    """The output of a trial as it is written, until the trial ends. Raises `NotFoundError`.
+def follow_log(client: Client, trial_id: int, poll_s: float = POLL_S, rank: int = 0) -> Iterator[str]:
+    """The output of a trial, or of one of its ranks, as it is written, until the trial ends. Raises `NotFoundError`.
 
     `poll_s`: seconds between two requests while there is no new output.
     """
@@ -24,7 +24,7 @@ def follow_log(client: Client, trial_id: int, poll_s: float = POLL_S) -> Iterato
             if attempt:
                 yield f"\n[ attempt {trial['attempt']} ]\n"
             attempt, start = trial["attempt"], 0
-        text, start = _read_from(client, trial_id, attempt, start)
+        text, start = _read_from(client, trial_id, attempt, start, rank)
         if text:
             yield text
         elif trial["state"] in TERMINAL:
@@ -33,10 +33,10 @@ def follow_log(client: Client, trial_id: int, poll_s: float = POLL_S) -> Iterato
             time.sleep(poll_s)
 
 
-def _read_from(client: Client, trial_id: int, attempt: int, start: int) -> tuple[str, int]:
+def _read_from(client: Client, trial_id: int, attempt: int, start: int, rank: int) -> tuple[str, int]:
     if not attempt:
         return "", start  # not started
     try:
-        return client.log_from(trial_id, attempt, start)
+        return client.log_from(trial_id, attempt, start, rank)
     except NotFoundError:
         return "", start  # no output yet

@@ -191,11 +191,26 @@ class TrialInfo(TypedDict):
     ended_at: str | None
 
 
+class RankInfo(TypedDict):
+    """One device of an attempt that has several, and the rank on it."""
+
+    rank: int
+    device: str
+    node: str
+    pid: int | None
+    ended_at: str | None
+    state: str | None
+    cause: str | None
+    message: str | None
+    exit: str | None
+
+
 class AttemptInfo(TypedDict):
     """An attempt of a trial."""
 
     number: int
     device: str
+    ranks: list[RankInfo]  # of an attempt with several devices
     node: str
     pid: int | None
     visible_devices: str | None

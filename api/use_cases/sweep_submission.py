@@ -162,7 +162,7 @@ def _devices(service: ServiceContext, spec: SweepSpec) -> DevicePreview:
         rows, drained = devices.all_of(connection), devices.drained(connection)
     usable = [device for device in rows if device.state in USABLE_DEVICE_STATES and device.id not in drained]
     kind, limit = spec.resources.device, spec.resources.max_concurrent
-    matching = sum(kind in ("auto", device.kind) for device in usable)
+    matching = sum(kind in ("auto", device.kind) for device in usable) // spec.resources.least
     return DevicePreview(
         count=len(rows),
         usable=len(usable),

@@ -71,10 +71,16 @@ _COUNTS = (
     "(SELECT s.*, (SELECT count(*) FROM trials t WHERE t.sweep_id = s.id"
     f" AND t.state IN ({_COUNTED})) AS counted FROM sweeps s)"
 )
+# Attempts on each of their devices; most have one.
+_HELD = (
+    "(SELECT trial_id, number, device_id, node, started_at, ended_at, device_s / devices AS device_s FROM attempts"
+    " UNION ALL SELECT a.trial_id, a.number, r.device_id, r.node, a.started_at, a.ended_at, a.device_s / a.devices"
+    " FROM attempts a JOIN attempt_ranks r ON r.trial_id = a.trial_id AND r.number = a.number AND r.rank > 0)"
+)
 # Attempts with the events of their placement and of their end, or of their leaving the device before: the order known
 # to the scheduler, independent of clocks.
 _PLACED = (
-    "(SELECT a.*, e.id AS placed, e.over FROM attempts a LEFT JOIN (SELECT id, kind, trial_id, payload,"
+    "(SELECT a.*, e.id AS placed, e.over FROM " + _HELD + " a LEFT JOIN (SELECT id, kind, trial_id, payload,"
     " lead(id) OVER (PARTITION BY trial_id ORDER BY id) AS over FROM events"
     f" WHERE kind IN ({_KINDS})) e"
     " ON e.kind = 'trial.running' AND e.trial_id = a.trial_id AND json_extract(e.payload, '$.attempt') = a.number)"
@@ -267,13 +273,29 @@ RULES = (
         " OVER (PARTITION BY device_id, node ORDER BY placed ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
         f" AS before FROM {_PLACED} WHERE placed IS NOT NULL) WHERE before > placed",
     ),
+    # An attempt on several devices has a row for each of them, that of rank 0 among them.
+    Rule(
+        "devices",
+        "SELECT a.trial_id, a.number AS attempt, a.devices || ' devices, with ' || count(r.rank) || ' ranks, 0 to '"
+        " || coalesce(max(r.rank), 'none') AS wrong FROM attempts a LEFT JOIN attempt_ranks r"
+        " ON r.trial_id = a.trial_id AND r.number = a.number GROUP BY a.trial_id, a.number"
+        " HAVING (a.devices > 1 OR count(r.rank) > 0)"
+        " AND (count(r.rank) <> a.devices OR max(r.rank) <> a.devices - 1"
+        " OR count(DISTINCT r.device_id) <> a.devices OR sum(r.rank = 0 AND r.device_id = a.device_id) <> 1)",
+    ),
+    Rule(
+        "devices",
+        "SELECT r.trial_id, r.number AS attempt, r.rank || ' is a rank of a missing attempt' AS wrong"
+        " FROM attempt_ranks r LEFT JOIN attempts a ON a.trial_id = r.trial_id AND a.number = r.number"
+        " WHERE a.number IS NULL",
+    ),
     # The same by the clocks. These may have been set, so they alone prove nothing.
     Rule(
         "devices",
         "SELECT trial_id, number AS attempt, device_id AS device, 'began ' || round(before - started_at, 3)"
         " || ' s before another attempt on this device had ended, unless the clock was set meanwhile' AS wrong"
         f" FROM (SELECT *, max({_LEFT_AT}) OVER (PARTITION BY device_id, node ORDER BY started_at, trial_id, number"
-        " ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM attempts)"
+        f" ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM {_HELD})"
         f" WHERE before > started_at + {CLOCKS_S}",
         note_when=(ALWAYS,),
     ),

@@ -5,9 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Integer, Subquery, case, cast, func, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Integer,
+    Select,
+    Subquery,
+    case,
+    cast,
+    func,
+    select,
+    true,
+    union_all,
+)
 
-from podium.db.schema.tables import attempts, sweeps, trials
+from podium.db.schema.tables import attempt_ranks, attempts, sweeps, trials
 from podium.sweep.values.states import TrialState
 
 _SHORT_OF_S = 1.0  # an attempt lost with the service ended at its last heartbeat, not when it was found
@@ -57,11 +69,38 @@ def _held(device_id: str, stretch: TimelineInterval) -> Subquery:
     """Attempts on the device in the interval with their actual ends, including one that started before."""
     mine = attempts.c.device_id == device_id
     first = select(func.max(attempts.c.started_at)).where(mine, attempts.c.started_at <= stretch.from_s)
-    known_end = attempts.c.started_at + attempts.c.device_s
+    started = attempts.c.started_at >= func.coalesce(first.scalar_subquery(), stretch.from_s)
+    alone = _attempts_within(mine & started, stretch)
+    of_ranks = (attempt_ranks.c.device_id == device_id) & (attempt_ranks.c.rank > 0)
+    first_rank = select(func.max(attempt_ranks.c.started_at)).where(
+        of_ranks, attempt_ranks.c.started_at <= stretch.from_s
+    )
+    ranks = (
+        select(attempt_ranks.c.trial_id, attempt_ranks.c.number)
+        .where(
+            of_ranks,
+            attempt_ranks.c.started_at >= func.coalesce(first_rank.scalar_subquery(), stretch.from_s),
+            attempt_ranks.c.started_at < stretch.to_s,
+        )
+        .subquery()
+    )
+    same = (attempts.c.trial_id == ranks.c.trial_id) & (attempts.c.number == ranks.c.number)
+    shared = _attempts_within(true(), stretch, ranks, same)
+    return union_all(alone, shared).subquery()
+
+
+def _attempts_within(
+    which: ColumnElement[bool],
+    stretch: TimelineInterval,
+    joined: Subquery | None = None,
+    on: ColumnElement[bool] | None = None,
+) -> Select[Any]:
+    known_end = attempts.c.started_at + attempts.c.device_s / attempts.c.devices
     sends = attempts.c.ended_at.is_(None)  # its files, if it has left the device
     ended = case((sends | (known_end < attempts.c.ended_at - _SHORT_OF_S), known_end), else_=attempts.c.ended_at)
     of_sweep: Any = 0 if stretch.sweep_id is None else cast(trials.c.sweep_id == stretch.sweep_id, Integer)
     end = func.coalesce(ended, stretch.to_s)
+    source = attempts if joined is None else joined.join(attempts, on)
     return (
         select(
             attempts.c.trial_id,
@@ -75,14 +114,8 @@ def _held(device_id: str, stretch: TimelineInterval) -> Subquery:
             cast(of_sweep, Integer).label("of_sweep"),
             cast(ended.is_(None), Integer).label("runs"),
         )
-        .join(trials, trials.c.id == attempts.c.trial_id)
-        .where(
-            mine,
-            attempts.c.started_at >= func.coalesce(first.scalar_subquery(), stretch.from_s),
-            attempts.c.started_at < stretch.to_s,
-            end > stretch.from_s,
-        )
-        .subquery()
+        .select_from(source.join(trials, trials.c.id == attempts.c.trial_id))
+        .where(which, attempts.c.started_at < stretch.to_s, end > stretch.from_s)
     )
 
 

@@ -250,6 +250,7 @@ attempts = Table(
     Column("late_prune_answers", Integer, nullable=False, server_default="0"),
     Column("orphans_killed", Integer, nullable=False, server_default="0"),
     Column("nonce", String, nullable=False, server_default=""),  # of its folder; "": placed by an earlier version
+    Column("devices", Integer, nullable=False, server_default="1"),  # how many; `device_id` is that of rank 0
     PrimaryKeyConstraint("trial_id", "number"),
     Index("ix_attempts_device_id_started_at", "device_id", "started_at"),
     sqlite_with_rowid=False,
@@ -272,6 +273,28 @@ intervals = Table(
     Column("ended_at", Float),
     Column("removed", Integer, nullable=False, server_default="0"),  # its checkpoint: 0 kept, 1 to be removed, 2 gone
     PrimaryKeyConstraint("trial_id", "number"),
+    sqlite_with_rowid=False,
+)
+
+# The devices of attempts that have several, and how the rank on each ended; other attempts have no rows.
+attempt_ranks = Table(
+    "attempt_ranks",
+    metadata,
+    Column("trial_id", ForeignKey("trials.id"), nullable=False),
+    Column("number", Integer, nullable=False),  # of the attempt
+    Column("rank", Integer, nullable=False),
+    Column("device_id", String, nullable=False),
+    Column("node", String, nullable=False, server_default=""),
+    Column("started_at", Float, nullable=False),  # of the attempt
+    Column("ended_at", Float),
+    Column("state", String),
+    Column("cause", String),
+    Column("message", Text),
+    Column("exit", String),
+    Column("pid", Integer),
+    Column("event", Text),  # JSON: the end of the rank, for a scheduler that starts before the attempt has ended
+    PrimaryKeyConstraint("trial_id", "number", "rank"),
+    Index("ix_attempt_ranks_device_id_started_at", "device_id", "started_at"),
     sqlite_with_rowid=False,
 )
 

@@ -15,7 +15,7 @@ _COUNTED = [state.value for state in COUNTED_TRIAL_STATES]
 
 def device_s(connection: Connection, sweep_id: int, until: float | None = None) -> float:
     """Device seconds of a sweep's attempts; with `until`, running attempts are included."""
-    running = None if until is None else func.max(0.0, until - attempts.c.started_at)
+    running = None if until is None else func.max(0.0, until - attempts.c.started_at) * attempts.c.devices
     held = func.sum(attempts.c.device_s if running is None else func.coalesce(attempts.c.device_s, running))
     statement = select(held).join(trials, trials.c.id == attempts.c.trial_id).where(trials.c.sweep_id == sweep_id)
     return float(connection.execute(statement).scalar_one() or 0.0)

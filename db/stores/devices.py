@@ -9,6 +9,7 @@ from sqlalchemy import Connection, and_, literal_column, select
 from sqlalchemy.dialects.sqlite import insert
 
 from podium.db.schema.tables import (
+    attempt_ranks,
     attempts,
     devices,
     devices_aside,
@@ -179,9 +180,21 @@ def _running(connection: Connection) -> dict[str, RunningRow]:
         .join(sweeps, sweeps.c.id == trials.c.sweep_id)
         .where(_RUNS, attempts.c.device_s.is_(None))  # not one that has left the device and sends its files
     )
+    shared = (
+        select(attempt_ranks.c.device_id, *statement.selected_columns[1:])
+        .select_from(attempts)
+        .join(trials, and_(trials.c.id == attempts.c.trial_id, trials.c.attempt == attempts.c.number))
+        .join(sweeps, sweeps.c.id == trials.c.sweep_id)
+        .join(
+            attempt_ranks,
+            and_(attempt_ranks.c.trial_id == attempts.c.trial_id, attempt_ranks.c.number == attempts.c.number),
+        )
+        .where(_RUNS, attempts.c.devices > 1)
+    )
     return {
         row["device_id"]: RunningRow(**{name: row[name] for name in RunningRow.__dataclass_fields__})
-        for row in connection.execute(statement).mappings()
+        for query in (statement, shared)
+        for row in connection.execute(query).mappings()
     }
 
 

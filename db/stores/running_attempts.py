@@ -7,6 +7,7 @@ from typing import Literal
 from sqlalchemy import Connection, select
 
 from podium.db.schema.tables import attempts, trials
+from podium.db.stores import attempt_ranks
 from podium.sweep.runtime.layout import attempt_of_folder
 from podium.sweep.values.device import is_remote
 
@@ -17,12 +18,13 @@ def state_on_node(connection: Connection, sweep_id: int, number: int, folder: st
     """`running` for an attempt that runs on a node; `over` after its end, also for one on the head."""
     attempt, nonce = attempt_of_folder(folder)
     query = (
-        select(attempts.c.device_id, attempts.c.ended_at, attempts.c.nonce)
+        select(attempts.c.trial_id, attempts.c.device_id, attempts.c.ended_at, attempts.c.nonce)
         .join(trials, trials.c.id == attempts.c.trial_id)
         .where(trials.c.sweep_id == sweep_id, trials.c.number == number, attempts.c.number == attempt)
     )
     row = connection.execute(query).first()
     if row is None:
         return "unknown"
-    runs = row.ended_at is None and row.nonce == nonce and is_remote(row.device_id)
+    devices = (row.device_id, *attempt_ranks.device_ids(connection, row.trial_id, attempt))
+    runs = row.ended_at is None and row.nonce == nonce and any(map(is_remote, devices))
     return "running" if runs else "over"

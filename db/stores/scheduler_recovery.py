@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, ScalarSelect, func, select
 from podium.db.schema.tables import attempts, sweeps, trial_params, trials
 from podium.db.schema.tables import intervals as interval_table
 from podium.db.schema.tables import metrics as metric_table
-from podium.db.stores import intervals, trial_values_constraints_attributes
+from podium.db.stores import attempt_ranks, intervals, trial_values_constraints_attributes
 from podium.db.stores.trial_params import distributions_of, params_of
 from podium.db.stores.trial_writer import IMPORTED_FROM
 from podium.sweep.lifecycle.stored_sweeps import StoredInterval, StoredTrial
@@ -73,6 +73,7 @@ def stored_trials(connection: Connection, sweep_id: int, trial_id: int | None = 
         messages[trial_id] = message or ""
     rows = connection.execute(select(trials).where(which).order_by(trials.c.number)).all()
     placed = _open_attempts(connection, which)
+    ranks = attempt_ranks.of_open_attempts(connection, which)
     return tuple(
         StoredTrial(
             trial_id=row.id,
@@ -98,6 +99,7 @@ def stored_trials(connection: Connection, sweep_id: int, trial_id: int | None = 
             placed_on=placed[row.id][2] if row.id in placed else None,
             nonce=placed[row.id][3] if row.id in placed else "",
             device_s=placed[row.id][4] if row.id in placed else None,
+            ranks=ranks.get(row.id, ()),
             values=tuple(notes.values[row.id].values()) if row.id in notes.values else None,
             constraints=notes.constraints.get(row.id, {}),
             distributions=distributions.get(row.id, {}),

@@ -11,7 +11,7 @@ from sqlalchemy.dialects import sqlite
 
 from podium.db.schema.tables import artifacts, attempts, trial_params, trials
 from podium.db.schema.tables import enqueued as enqueued_table
-from podium.db.stores import events, trial_values_constraints_attributes
+from podium.db.stores import attempt_ranks, events, trial_values_constraints_attributes
 from podium.db.stores.driver_statements import DriverStatement
 from podium.db.stores.events import NewEvent
 from podium.sweep.lifecycle.recorded_changes import (
@@ -42,7 +42,9 @@ _PLAN = DriverStatement(
     ),
 )  # fmt: skip
 _PARAMS = DriverStatement(insert(trial_params), ("trial_id", "name", "number", "value", "distribution"))
-_ATTEMPT = DriverStatement(insert(attempts), ("trial_id", "number", "device_id", "node", "started_at", "nonce"))
+_ATTEMPT = DriverStatement(
+    insert(attempts), ("trial_id", "number", "device_id", "node", "started_at", "nonce", "devices")
+)
 _PLACE = DriverStatement(
     update(trials)
     .where(trials.c.id == bindparam("b_id"), trials.c.state == TrialState.WAITING.value)
@@ -155,10 +157,12 @@ def place(connection: Connection, placed: Sequence[AttemptPlaced]) -> None:
                 "node": item.node,
                 "started_at": item.at,
                 "nonce": item.nonce,
+                "devices": len(item.devices) or 1,
             }
             for item in placed
         ],
     )
+    attempt_ranks.place(connection, placed)
     _PLACE.execute_many(
         connection,
         [{"b_id": item.key.trial_id, "b_attempt": item.key.attempt, "b_at": item.at} for item in placed],

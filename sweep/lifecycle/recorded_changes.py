@@ -7,6 +7,7 @@ from typing import Any
 
 from podium.sweep.lifecycle.held_sweeps import FixedValues
 from podium.sweep.values.assignment import AttemptKey, Params, Scalar
+from podium.sweep.values.device import GangDevice
 from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.search_messages import FallbackReason
 from podium.sweep.values.slot_events import Ended, Saved, Started
@@ -46,6 +47,7 @@ class AttemptPlaced:
     node: str
     at: float
     nonce: str  # of its folder
+    devices: tuple[GangDevice, ...] = ()  # all of them, in the order of ranks, if it has several
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,15 @@ class AttemptStarted:
     """The process of an attempt is running and has found its device."""
 
     event: Started
+
+
+@dataclass(frozen=True, slots=True)
+class RankEnded:
+    """A rank of an attempt on several devices has ended; the attempt ends when all have."""
+
+    key: AttemptKey
+    rank: int
+    event: Ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +246,7 @@ Change = (
     | IntervalEnded
     | AttemptPlaced
     | AttemptStarted
+    | RankEnded
     | MetricPoint
     | SearchAttributesChanged
     | ParamDefined
@@ -256,6 +268,7 @@ DURABLE: tuple[type, ...] = (
     IntervalStarted,
     IntervalEnded,
     AttemptPlaced,
+    RankEnded,
     ArtifactSaved,
     AttemptEnded,
     TrialDropped,

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from podium.sweep.values.assignment import Params
+from podium.sweep.values.device import GangDevice
 from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.slot_events import Ended
 from podium.sweep.values.states import SweepState, TrialState
 from podium.sweep.values.sweep_wait_reason import Wait
 
@@ -32,6 +34,14 @@ class StoredInterval:
     donor_interval: int | None = None
     result: IntervalResult | None = None  # None: it has not ended
     has_checkpoint: bool = True  # it can be continued; not after the end of its sweep, which may be resumed later
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRank:
+    """A device of an attempt that has several and has not ended, and how its rank ended."""
+
+    device: GangDevice
+    ended: Ended | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +73,7 @@ class StoredTrial:
     nonce: str = ""  # and the nonce of its folder
     device_s: float | None = None  # and its device-seconds, if it has left its device and sends its files
     intervals: tuple[StoredInterval, ...] = ()  # of a population, by number
+    ranks: tuple[StoredRank, ...] = ()  # and its devices, if it has several
 
     def __post_init__(self) -> None:
         if self.values is None and self.value is not None:

@@ -69,7 +69,7 @@ class NodeAgent:
         self._check_interval_s = check_interval_s
         self.fetched = FetchedFiles(store, data, self._dataset_keys)
         self._lock = threading.Lock()
-        self._attempts: dict[AttemptKey, SentFiles] = {}
+        self._attempts: dict[tuple[AttemptKey, int], SentFiles] = {}  # by attempt and rank
         self._fetching: list[str] = []  # the folders of trials
         data.outbox.mkdir(mode=0o700, exist_ok=True)
         finish(removal_steps(data.outbox.iterdir()))
@@ -147,17 +147,18 @@ class NodeAgent:
     def _of(self, assignment: Assignment) -> SentFiles:
         """Also after a restart of the agent, which does not know the attempts that run."""
         with self._lock:
-            if assignment.key not in self._attempts:
+            key = (assignment.key, assignment.rank)
+            if key not in self._attempts:
                 sending = SentFiles(
                     self._head, self._store, self._data, assignment, check_interval_s=self._check_interval_s
                 )
-                self._attempts[assignment.key] = sending
+                self._attempts[key] = sending
                 sending.start()
-            return self._attempts[assignment.key]
+            return self._attempts[key]
 
     def _remove(self, request: RemoveFiles) -> None:
         with self._lock:
-            sending = self._attempts.pop(request.assignment.key, None)
+            sending = self._attempts.pop((request.assignment.key, request.assignment.rank), None)
         if sending is not None:
             sending.close()
         directory = AttemptDirectory(Path(request.assignment.directory))

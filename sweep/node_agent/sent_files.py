@@ -45,7 +45,7 @@ class SentFiles:
         self._head = head
         self._store = store
         self._data = data
-        self._directory = AttemptDirectory(Path(assignment.directory))
+        self._directory = AttemptDirectory(Path(assignment.directory), assignment.rank)
         self._check_interval_s = check_interval_s
         self._log: BinaryIO | None = None  # kept open: the inode of a removed file would be given to another one
         self._log_sent = 0
@@ -83,7 +83,7 @@ class SentFiles:
             self._send_log(last=True)
             if checkpoints:
                 self._send_checkpoints()
-            for path in self._saved():
+            for path in self._saved() if self._directory.rank == 0 else ():
                 self._send(path)
         except RefusedFileError as error:
             log.warning("%s", error)
@@ -139,7 +139,7 @@ class SentFiles:
         """The files that stay, but the log and checkpoints."""
         for path in _files(self._directory.root):
             name = path.relative_to(self._directory.root)
-            if name.parts[0] not in ("log", "work", "tmp") and not is_checkpoint(self._key(path)):
+            if name.parts[0].split("-")[0] not in ("log", "work", "tmp") and not is_checkpoint(self._key(path)):
                 yield path
 
     def _send(self, path: Path, stopped: Callable[[], bool] = never) -> None:

@@ -22,10 +22,12 @@ class StartAttempt:
 
 @dataclass(frozen=True, slots=True)
 class StopAttempt:
-    """Ask the attempt to end, and kill it at the end of its grace period."""
+    """Ask the attempt to end, and kill it at the end of its grace period; without one if `at_once`."""
 
     key: AttemptKey
     cause: Cause
+    at_once: bool = False
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)

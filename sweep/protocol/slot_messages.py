@@ -19,10 +19,12 @@ from podium.sweep.values.slot_events import (
     Ended,
     Event,
     Logged,
+    RankIdle,
     Reported,
     Saved,
     Started,
     StopRequested,
+    StoreOpened,
     StudyRequested,
     SuggestRequested,
 )
@@ -35,6 +37,8 @@ EVENT_KINDS: dict[str, type[Event]] = {
     "suggest_requested": SuggestRequested,
     "study_requested": StudyRequested,
     "stop_requested": StopRequested,
+    "store_opened": StoreOpened,
+    "rank_idle": RankIdle,
     "device_released": DeviceReleased,
     "ended": Ended,
 }
@@ -61,6 +65,7 @@ class SlotDescription:
     position: int = 0  # of the device on its node
     node: str = ""
     threads: int = 1  # of a trial, if its sweep sets no number
+    address: str = ""  # of its machine
     folders: tuple[tuple[AttemptKey, str], ...] = ()  # the names of the folders of its last attempts
 
     def to_json(self) -> bytes:
@@ -90,6 +95,16 @@ def encode_commands(commands: Sequence[SlotCommand]) -> bytes:
 def decode_commands(content: bytes) -> list[SlotCommand]:
     """The inverse of `encode_commands`."""
     return [_COMMANDS.from_json(values) for values in json.loads(content)]
+
+
+def event_to_json(event: Event) -> dict[str, Any]:
+    """An event as a JSON object."""
+    return _EVENTS.to_json(event)
+
+
+def event_from_json(values: Any) -> Event:
+    """The inverse of `event_to_json`. Raises `ValueError`."""
+    return _EVENTS.from_json(values)
 
 
 def encode_event(number: int, event: Event) -> bytes:

@@ -24,12 +24,15 @@ from podium.sweep.values.constraints_and_user_attributes import too_deep
 from podium.sweep.values.errors import BadReportError
 from podium.sweep.values.slot_events import (
     STUDY_QUESTIONS,
+    DeviceReleased,
     Ended,
     Event,
     Logged,
+    RankIdle,
     Reported,
     Saved,
     Started,
+    StoreOpened,
     StudyRequested,
     SuggestRequested,
 )
@@ -59,9 +62,10 @@ class Heartbeat:
 TrialMessage = Event | AttrsReported | ReducedResult | ReportedOutcome | Heartbeat
 SlotMessage = AttemptGreeting | TrialAnswer
 
+_OF_SLOTS = (DeviceReleased, Ended, RankIdle)  # events that no trial process sends
 _FROM_TRIAL: Codec[TrialMessage] = Codec(
     {
-        **{kind: cls for kind, cls in EVENT_KINDS.items() if cls is not Ended},
+        **{kind: cls for kind, cls in EVENT_KINDS.items() if cls not in _OF_SLOTS},
         "attrs_reported": AttrsReported,
         "value": ReducedResult,
         "outcome": ReportedOutcome,
@@ -157,6 +161,10 @@ def _check_study(message: StudyRequested) -> bool:
     return _is_count(message.request) and _is_count(message.number) and message.what in STUDY_QUESTIONS
 
 
+def _check_store(message: StoreOpened) -> bool:
+    return _is_count(message.port) and 0 < message.port < 1 << 16
+
+
 def _check_attrs(message: AttrsReported) -> bool:
     return (
         isinstance(message.constraints, dict)
@@ -172,6 +180,7 @@ _CHECKS: dict[type[Any], Callable[[Any], bool]] = {
     Saved: _check_saved,
     SuggestRequested: _check_suggest,
     StudyRequested: _check_study,
+    StoreOpened: _check_store,
     AttrsReported: _check_attrs,
 }
 

@@ -36,7 +36,7 @@ def classify_full_disk(
 
     Must be called directly after the exception, before the attempt's folders are removed.
     """
-    directory = AttemptDirectory(Path(assignment.directory))
+    directory = AttemptDirectory(Path(assignment.directory), assignment.rank)
     allowed_mb = assignment.limits.work_dir_mb
     used = folder_bytes((directory.work, directory.temporary))
     if allowed_mb is not None and used > allowed_mb * _MB:

@@ -217,23 +217,36 @@ def attempt_of_folder(name: str) -> tuple[int, str]:
 
 @dataclass(frozen=True, slots=True)
 class AttemptDirectory:
-    """The paths in the folder of an attempt."""
+    """The paths in the folder of an attempt, as one of its ranks sees them; most attempts have rank 0 only."""
 
     root: Path
+    rank: int = 0
 
     @property
     def log(self) -> Path:
-        return self.root / "log"
+        return self._of_rank("log")
 
     @property
     def work(self) -> Path:
         """The working directory of the process, removed after it has ended."""
-        return self.root / "work"
+        return self._of_rank("work")
 
     @property
     def temporary(self) -> Path:
         """TMPDIR of the process, removed after it has ended."""
-        return self.root / "tmp"
+        return self._of_rank("tmp")
+
+    @property
+    def shared(self) -> Path:
+        """A folder for all ranks on a machine: that of rank 0, removed after it has ended."""
+        return self.root / "work"
+
+    def leftovers(self) -> list[Path]:
+        """The folders of all ranks that are removed after they have ended."""
+        return [path for name in ("work", "tmp") for path in (self.root / name, *self.root.glob(f"{name}-*"))]
+
+    def _of_rank(self, name: str) -> Path:
+        return self.root / (f"{name}-{self.rank}" if self.rank else name)
 
     @property
     def model(self) -> Path:

@@ -19,7 +19,9 @@ Modules:
     ask_pacing             Decides how many trials to request from the search of a sweep, and how long to wait for each.
                            Pure
     assignment_builder     Builds the assignment that a slot needs to run an attempt. Pure
-    attempt_events         Decisions on the reports and the ends of attempts. Pure
+    attempt_ends           Decisions on the ends of attempts: whether the trial ends as well, or runs again. Pure
+    attempt_events         Decisions on the events of attempts. Pure
+    attempt_start          Starts the next attempt of a trial, on one device or on several. Pure
     change_buffer          Writes the scheduler's changes; if one cannot be written, all others are still written. Pure
     cleanup                Removes files of lost attempts, and files that sweeps do not keep. A thread of the scheduler
                            process
@@ -36,6 +38,11 @@ Modules:
     epoch_record           The epoch of the last scheduler that opened slots, outside the database
     fair_share             Decides which sweep gets a free slot, by device-seconds and priority, without starvation.
                            Pure
+    gang                   The devices and ranks of one attempt on several devices, and how it ends. Pure
+    gang_events            Decisions on the ranks of attempts on several devices: start, failure, stall, end. Pure
+    gang_placement         Places trials while a sweep has trials of several devices: reservation and backfill. Pure
+    gang_reservation       Decides which devices a trial of several devices gets, and which trials may pass one that
+                           waits. Pure
     live_sweep             An unfinished sweep in the scheduler's memory. Only its own methods change it. Pure
     live_trial             An unfinished trial in the scheduler's memory, and its retry budget. Pure
     main                   Entry point of the scheduler process: connects Ray, Optuna and the database, and runs the

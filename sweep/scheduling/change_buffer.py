@@ -18,6 +18,7 @@ from podium.sweep.lifecycle.recorded_changes import (
     Change,
     IntervalEnded,
     MetricPoint,
+    RankEnded,
     TrialPlanned,
 )
 from podium.sweep.lifecycle.scheduler_ports import Recorder
@@ -139,7 +140,7 @@ class ChangeBuffer:
 
 def trial_of(change: Change) -> int | None:
     """The trial that a change concerns, if any."""
-    if isinstance(change, AttemptPlaced | AttemptReleased | MetricPoint | IntervalEnded):
+    if isinstance(change, AttemptPlaced | AttemptReleased | MetricPoint | IntervalEnded | RankEnded):
         return change.key.trial_id
     if isinstance(change, AttemptStarted | ArtifactSaved | AttemptEnded):
         return change.event.key.trial_id

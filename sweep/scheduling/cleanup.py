@@ -102,7 +102,7 @@ class CleanupThread:
 def clean_up_attempt(folder: Path) -> None:
     """Remove the working and temporary files of an attempt; its log and saved files stay."""
     directory = AttemptDirectory(folder)
-    finish(removal_steps([directory.work, directory.temporary, *unfinished(folder)]))
+    finish(removal_steps([*directory.leftovers(), *unfinished(folder)]))
 
 
 def clean_up_before(trials: Path, at: float, keep: frozenset[Path]) -> None:

@@ -74,7 +74,7 @@ class CommandHandler:
             return self._state.sweeps.drop(trial, now)
         if not trial.stopping:
             trial.request_stop()
-            if (slot := self._state.ledger.slot_of(trial)) is not None:
+            for slot in self._state.ledger.running_slots(trial):
                 slot.stop(trial.key, Cause.CANCELLED)
         return Decision()
 

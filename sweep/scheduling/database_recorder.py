@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 from podium.db.queries import study_requests_from_trials
 from podium.db.schema.engine import Database
 from podium.db.stores import (
+    attempt_ranks,
     budget_usage,
     device_history,
     devices,
@@ -44,6 +45,7 @@ from podium.sweep.lifecycle.recorded_changes import (
     IntervalStarted,
     MetricPoint,
     ParamDefined,
+    RankEnded,
     RequestObsolete,
     SearchAttributesChanged,
     SweepChanged,
@@ -65,6 +67,7 @@ _WRITERS: dict[type, Callable[[Connection, Any], None]] = {
     IntervalEnded: intervals.end,
     AttemptPlaced: trial_writer.place,
     AttemptStarted: trial_writer.start,
+    RankEnded: attempt_ranks.end,
     MetricPoint: metrics.add,
     SearchAttributesChanged: trial_writer.store_attributes,
     ParamDefined: trial_writer.define,

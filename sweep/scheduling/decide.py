@@ -27,9 +27,11 @@ from podium.sweep.lifecycle.scheduler_messages import (
 from podium.sweep.runtime.layout import attempt_of_folder
 from podium.sweep.scheduling import search_answers
 from podium.sweep.scheduling.actions import CleanUpAttempt
-from podium.sweep.scheduling.attempt_events import attempt_ended, end_attempt, end_interrupted, end_lost, on_event
+from podium.sweep.scheduling.attempt_ends import attempt_ended, end_attempt, end_interrupted, end_lost
+from podium.sweep.scheduling.attempt_events import on_event
 from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.device_ledger import Slot
+from podium.sweep.scheduling.gang_events import adopt_gang, lose_rank
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.scheduling.sweep_endings import fail_sweep
@@ -65,6 +67,8 @@ def _on_slot_opened(state: SchedulerState, message: SlotOpened, now: Instant) ->
     """A slot is ready. An attempt that it already runs is adopted if it matches the database."""
     slot = state.ledger.open(message.device, now.monotonic_s)
     decision = Decision(changes=[slot.device_change(now.wall_s)])
+    if (held := state.ledger.gang_on(message.device.device_id)) is not None and slot.free:
+        slot.hold(held)  # until the attempt that lost its rank here has ended
     for key in (message.sending, message.running):
         if key is not None:
             _adopt_attempt(state, slot, key, now, holds=key == message.running)
@@ -81,10 +85,27 @@ def _adopt_attempt(state: SchedulerState, slot: Slot, key: AttemptKey, now: Inst
         slot.stop(key, Cause.CANCELLED)
     if trial is None:
         return
+    if trial.gang is not None:
+        _adopt_rank(state, slot, trial, now)
+        return
     state.sweeps[trial.sweep_id].adopt(trial, slot.device.device_id, now.monotonic_s)
     slot.adopt(trial, now.monotonic_s)
     if trial.stopping:
         slot.stop(key, Cause.CANCELLED)
+
+
+def _adopt_rank(state: SchedulerState, slot: Slot, trial: LiveTrial, now: Instant) -> None:
+    gang = trial.gang
+    assert gang is not None
+    rank = gang.rank_on(slot.device.device_id)
+    if rank is None or rank not in gang.running:
+        slot.drop(trial.key, now.monotonic_s)
+        return
+    if trial.device_id is None:
+        state.sweeps[trial.sweep_id].adopt(trial, gang.devices[0].device_id, now.monotonic_s)
+    slot.adopt(trial, now.monotonic_s)
+    if trial.stopping:
+        slot.stop(trial.key, Cause.CANCELLED)
 
 
 def _on_slot_lost(state: SchedulerState, message: SlotLost, now: Instant) -> Decision:
@@ -96,7 +117,10 @@ def _on_slot_lost(state: SchedulerState, message: SlotLost, now: Instant) -> Dec
         decision.actions.append(CleanUpAttempt(slot.ending_folder))
     decision.changes.append(slot.device_change_to(DeviceState.LOST, message.reason, now.wall_s))
     for trial in slot.attempts:  # the files of one that was sending are gone
-        decision += end_lost(state, trial, message.cause, message.reason, now)
+        if trial.gang is not None:
+            decision += lose_rank(state, trial, slot, message.cause, message.reason, now)
+        else:
+            decision += end_lost(state, trial, message.cause, message.reason, now)
     return decision
 
 
@@ -193,7 +217,12 @@ def resolve_orphans(state: SchedulerState, has_started: Callable[[Path], bool], 
     """
     decision = Decision()
     for trial in state.sweeps.trials:
-        if trial.device_id is not None or state.sweeps.current(trial.key) is not trial:
+        if state.sweeps.current(trial.key) is not trial:
+            continue
+        if trial.gang is not None:
+            decision += _resolve_gang(state, trial, now)
+            continue
+        if trial.device_id is not None:
             continue
         slot = None if trial.placed_on is None else state.ledger.get(trial.placed_on)
         if slot is not None and _may_resend(state, slot, trial, has_started):
@@ -201,6 +230,15 @@ def resolve_orphans(state: SchedulerState, has_started: Callable[[Path], bool], 
         else:
             decision += end_interrupted(state, trial, "lost while the scheduler was not running", now)
     return decision
+
+
+def _resolve_gang(state: SchedulerState, trial: LiveTrial, now: Instant) -> Decision:
+    """Continue a gang all of whose ranks are there; otherwise it is repeated, and what is left of it killed."""
+    adopted = adopt_gang(state, trial, now)
+    if adopted is not None:
+        return adopted
+    state.ledger.drop(trial, now.monotonic_s, state.folder_of(trial))
+    return end_interrupted(state, trial, "ranks were lost while the scheduler was not running", now)
 
 
 def _may_resend(state: SchedulerState, slot: Slot, trial: LiveTrial, has_started: Callable[[Path], bool]) -> bool:
@@ -213,7 +251,7 @@ def _may_resend(state: SchedulerState, slot: Slot, trial: LiveTrial, has_started
 def suspend(state: SchedulerState, now: Instant) -> Decision:
     """At the end of the service: nothing that no longer runs stays `running` in the database."""
     decision = Decision()
-    for _, trial in state.ledger.attempts():
+    for trial in dict.fromkeys(trial for _, trial in state.ledger.attempts()):  # one may have several devices
         decision += end_attempt(state, trial, attempt_ended(trial, Cause.CANCELLED, "the service stopped", now), now)
     for sweep in state.sweeps:
         if sweep.state is SweepState.RUNNING:

@@ -5,7 +5,7 @@ process.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from podium.sweep.lifecycle.pending_commands import PendingCommands
 from podium.sweep.lifecycle.recorded_changes import Change, DeviceDrained
@@ -50,9 +50,11 @@ class DeviceAvailability:
         closed = self._ledger.close(pending.dedicated, pending.drained)
         return _shown([slot for slot in closed if not slot.lost], at)
 
-    def explain(self, sweeps: Sequence[LiveSweep], disk_shortage: str, at: float) -> list[Change]:
+    def explain(
+        self, sweeps: Sequence[LiveSweep], disk_shortage: str, at: float, reserved: Mapping[str, str]
+    ) -> list[Change]:
         """Set the reasons why devices are idle. A device between two trials is not idle: it must be without a trial in
-        two calls.
+        two calls. `reserved`: the reasons of devices that a trial of several devices waits for.
         """
         without_trial = {slot.device.device_id for slot in self._ledger.available() if slot.trial is None}
         idle = without_trial & self._idle
@@ -60,7 +62,11 @@ class DeviceAvailability:
         changed = [
             slot
             for slot in self._ledger.available()
-            if slot.set_idle(slot_idle_reason(slot, sweeps, disk_shortage) if slot.device.device_id in idle else "")
+            if slot.set_idle(
+                (reserved.get(slot.device.device_id) or slot_idle_reason(slot, sweeps, disk_shortage))
+                if slot.device.device_id in idle
+                else ""
+            )
         ]
         return _shown(changed, at)
 

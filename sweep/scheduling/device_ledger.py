@@ -17,7 +17,7 @@ from podium.sweep.protocol.slot_commands import (
     StudyAnswer,
     SuggestAnswer,
 )
-from podium.sweep.scheduling.live_trial import LiveTrial
+from podium.sweep.scheduling.live_trial import LiveTrial, OtherDevices
 from podium.sweep.values.assignment import Assignment, AttemptKey, Scalar
 from podium.sweep.values.device import Device
 from podium.sweep.values.device_state import USABLE_DEVICE_STATES, DeviceState, check_device_transition, device_state
@@ -135,9 +135,18 @@ class Slot:
         elif self.trial is trial:
             self.trial = None
 
-    def stop(self, key: AttemptKey, cause: Cause) -> None:
-        """Kill the attempt."""
-        self.commands.append(StopAttempt(key, cause))
+    def hold(self, trial: LiveTrial) -> None:
+        """Reserve the device for an attempt on several devices. Raises `IllegalTransitionError`."""
+        check_device_transition(self.state, DeviceState.BUSY)
+        self.trial = trial
+
+    def run_rank(self, assignment: Assignment) -> None:
+        """Start a rank of the attempt that holds the device."""
+        self.commands.append(StartAttempt(assignment))
+
+    def stop(self, key: AttemptKey, cause: Cause, *, at_once: bool = False, message: str = "") -> None:
+        """Kill the attempt; without a grace period if `at_once`."""
+        self.commands.append(StopAttempt(key, cause, at_once, message))
 
     def drop(self, key: AttemptKey, now_s: float, folder: Path | None = None) -> None:
         """Kill an attempt that no longer counts; the device becomes free when the slot reports its end."""
@@ -215,6 +224,7 @@ class DeviceLedger:
         self._dedicated: dict[str, str] = {}
         self._aside: dict[str, str] = {}
         self._failed: dict[str, list[int]] = {}  # by device: the trials that failed there since the last success
+        self.gangs: dict[int, LiveTrial] = {}  # by id: the trials whose attempts have several devices
 
     def __iter__(self) -> Iterator[Slot]:
         return iter(self._slots.values())
@@ -235,7 +245,46 @@ class DeviceLedger:
 
     def slot_of(self, trial: LiveTrial) -> Slot | None:
         """The slot of a trial's attempt: it is on the device, or sends its files."""
-        return None if trial.device_id is None else self._slots[trial.device_id]
+        return None if trial.device_id is None else self._slots.get(trial.device_id)
+
+    def slots_of(self, trial: LiveTrial) -> list[Slot]:
+        """The slots on all devices of a trial's attempt."""
+        if trial.gang is None:
+            slot = self.slot_of(trial)
+            return [] if slot is None else [slot]
+        found = (self._slots.get(device.device_id) for device in trial.gang.devices)
+        return [slot for slot in found if slot is not None and slot.trial is trial]
+
+    def gang_on(self, device_id: str) -> LiveTrial | None:
+        """The trial of several devices that has this one."""
+        return next((trial for trial in self.gangs.values() if trial.gang and trial.gang.has(device_id)), None)
+
+    def running_slots(self, trial: LiveTrial) -> list[Slot]:
+        """The slots with a process of a trial's attempt."""
+        gang = trial.gang
+        if gang is None:
+            return self.slots_of(trial)
+        running = {gang.devices[rank].device_id for rank in gang.running}
+        return [slot for slot in self.slots_of(trial) if slot.device.device_id in running]
+
+    def deciding_slot(self, trial: LiveTrial) -> Slot | None:
+        """The slot that the end of a trial's attempt says something about: of the rank that failed first."""
+        gang = trial.gang
+        return self.slot_of(trial) if gang is None else self._slots.get(gang.devices[gang.failed_rank()].device_id)
+
+    def release(self, trial: LiveTrial) -> None:
+        """A trial's attempt has ended: its devices are free."""
+        for slot in self.slots_of(trial):
+            slot.release(trial)
+        if trial.gang is not None:
+            self.gangs.pop(trial.trial_id, None)
+
+    def drop(self, trial: LiveTrial, now_s: float, folder: Path) -> None:
+        """A trial's attempt no longer counts: kill it. Its devices become free when its processes have ended."""
+        running = self.running_slots(trial)
+        for slot in running:
+            slot.drop(trial.key, now_s, folder)
+        self.release(trial)
 
     def open(self, device: Device, now_s: float) -> Slot:
         """Add a slot that came up, for the first time or again."""
@@ -280,6 +329,11 @@ class DeviceLedger:
     def free(self) -> list[Slot]:
         """The slots that can accept a trial now."""
         return [slot for slot in self if slot.free]
+
+    def others(self) -> OtherDevices:
+        """Whether a trial that avoids a device has another one that accepts trials."""
+        available = [slot.device for slot in self.available()]
+        return OtherDevices(device=len(available) > 1, node=len({device.node for device in available}) > 1)
 
     def attempts(self) -> list[tuple[Slot, LiveTrial]]:
         """The attempts that count and have not ended, each with its slot: on the device, or sending files."""

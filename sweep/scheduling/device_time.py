@@ -12,9 +12,9 @@ class DeviceTime:
 
     def __init__(self) -> None:
         self._running = 0
-        self._holding = 0  # of these, the attempts that occupy a device
-        self._placed_s = 0.0  # the sum of the times at which the attempts were placed
-        self._ran_s = 0.0  # the sum of the durations that they had run when this scheduler found them
+        self._holding = 0  # the devices that they occupy
+        self._placed_s = 0.0  # the sum over these devices of the times at which their attempts were placed
+        self._ran_s = 0.0  # and of the durations that these had run when this scheduler found them
         self._idle_since_s = -math.inf
 
     @property
@@ -24,7 +24,7 @@ class DeviceTime:
 
     @property
     def holding(self) -> int:
-        """The number of attempts that occupy a device."""
+        """The number of devices that its attempts occupy."""
         return self._holding
 
     @property
@@ -46,9 +46,9 @@ class DeviceTime:
         if trial.device_s is None:
             self._hold(trial, 1)
 
-    def move(self, by_s: float) -> None:
+    def move(self, trial: LiveTrial, by_s: float) -> None:
         """Correct the start of an attempt that started later than it was placed."""
-        self._placed_s += by_s
+        self._placed_s += by_s * trial.width
 
     def release(self, trial: LiveTrial) -> None:
         """An attempt leaves its device."""
@@ -62,6 +62,7 @@ class DeviceTime:
             self._hold(trial, -1)
 
     def _hold(self, trial: LiveTrial, sign: int) -> None:
-        self._holding += sign
-        self._placed_s += sign * trial.placed_s
-        self._ran_s += sign * trial.ran_s
+        devices = sign * trial.width
+        self._holding += devices
+        self._placed_s += devices * trial.placed_s
+        self._ran_s += devices * trial.ran_s

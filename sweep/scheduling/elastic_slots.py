@@ -21,7 +21,7 @@ def slot_demand(state: SchedulerState) -> SlotDemand:
     free = [slot.device for slot in state.ledger.free()]
     needed = {"gpu": 0, "cpu": 0, "auto": 0}
     for sweep in state.sweeps:
-        missing = sweep.startable
+        missing = sweep.startable * sweep.spec.resources.most
         fitting = [device for device in free if sweep.fits(device)][:missing]
         free = [device for device in free if device not in fitting]
         needed[sweep.spec.resources.device] += missing - len(fitting)

@@ -8,7 +8,7 @@ on, without compensation for the time before.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 
@@ -46,13 +46,15 @@ class FairShare:
         self._positions.pop(sweep_id, None)
         self._present.discard(sweep_id)
 
-    def choose(self, claims: Sequence[Claim]) -> int | None:
+    def choose(self, claims: Sequence[Claim], skipped: Collection[int] = ()) -> int | None:
         """The sweep to serve next, in a tie the older one; None if no sweep may start a trial.
 
-        `claims`: those of all sweeps with ready or running trials; new sweeps join now.
+        Args:
+            claims: Those of all sweeps with ready or running trials; new sweeps join now.
+            skipped: Sweeps that the free devices do not suffice for; they keep their positions.
         """
         self._join(claims)
-        allowed = [claim for claim in claims if claim.allowed]
+        allowed = [claim for claim in claims if claim.allowed and claim.sweep_id not in skipped]
         return min(allowed, key=lambda claim: (self._position(claim), claim.sweep_id)).sweep_id if allowed else None
 
     def _join(self, claims: Sequence[Claim]) -> None:

@@ -12,6 +12,7 @@ from podium.sweep.runtime.import_times import warning_of
 from podium.sweep.scheduling.ask_pacing import AskPacing
 from podium.sweep.scheduling.decision import Instant
 from podium.sweep.scheduling.device_time import DeviceTime
+from podium.sweep.scheduling.gang import Gang
 from podium.sweep.scheduling.live_trial import LiveTrial, OtherDevices
 from podium.sweep.scheduling.population import Population
 from podium.sweep.scheduling.sweep_budget import SweepBudget
@@ -190,11 +191,11 @@ class LiveSweep:
         if trial in self._ready:
             self._ready.remove(trial)
 
-    def place(self, trial: LiveTrial, device_id: str, now_s: float, nonce: str) -> None:
-        """Place the next attempt of a trial on a device."""
+    def place(self, trial: LiveTrial, device_id: str, now_s: float, nonce: str, gang: Gang | None = None) -> None:
+        """Place the next attempt of a trial on a device, or on those of a gang."""
         self._ready.remove(trial)
         self.account.start(now_s)
-        trial.place(device_id, now_s, nonce)
+        trial.place(device_id, now_s, nonce, gang)
         self.devices.add(trial)
 
     def adopt(self, trial: LiveTrial, device_id: str, now_s: float) -> None:
@@ -204,7 +205,7 @@ class LiveSweep:
 
     def place_again(self, trial: LiveTrial, now_s: float) -> None:
         """Record that the attempt is sent to its slot only now."""
-        self.devices.move(now_s - trial.placed_s)
+        self.devices.move(trial, now_s - trial.placed_s)
         trial.place_again(now_s)
 
     def release_device(self, trial: LiveTrial, now_s: float, late_s: float) -> float:
@@ -224,10 +225,12 @@ class LiveSweep:
         if trial.device_id is not None:
             self.devices.remove(trial, now_s)
             trial.release(now_s)
+        trial.leave_gang()
         return device_s
 
     def _charge(self, trial: LiveTrial, now_s: float, late_s: float) -> float:
-        return self.account.charge(trial.ran_s + (now_s - trial.placed_s if trial.device_id else 0.0), late_s)
+        held_s = trial.ran_s + (now_s - trial.placed_s if trial.device_id else 0.0)
+        return self.account.charge(held_s * trial.width, late_s * trial.width)
 
     def reopen_search(self) -> None:
         """Ask again: a trial has ended or has a new parameter, so brute force may know more configurations."""
@@ -248,6 +251,12 @@ class LiveSweep:
         if (population := self.population) is not None:
             candidates.sort(key=lambda trial: population.intervals_of(trial.trial_id))
         return next((trial for trial in candidates if not trial.avoids(device, others, now_s)), None)
+
+    @property
+    def next(self) -> LiveTrial | None:
+        """The next trial, wherever it runs."""
+        candidates = self._ready if self.wants_more else self.restartable
+        return next(iter(candidates), None)
 
     @property
     def wants_more(self) -> bool:
@@ -394,6 +403,8 @@ class LiveSweep:
                 self._failures.clear()
             return
         trial = LiveTrial.restored(self.sweep_id, stored, at)
+        if stored.ranks:
+            trial.join_gang(Gang.restored(stored.ranks, self.spec.resources))
         self._trials[trial.number] = trial
         if stored.state is TrialState.WAITING:
             self._ready.append(trial)

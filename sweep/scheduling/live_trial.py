@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from podium.sweep.lifecycle.stored_sweeps import StoredTrial
+from podium.sweep.scheduling.gang import Gang
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.assignment import AttemptKey, Params, Scalar
 from podium.sweep.values.device import Device
@@ -34,7 +35,8 @@ class LiveTrial:
     params: Params
     attempt: int = 0
     forgiven: int = 0  # attempts up to this one no longer count
-    device_id: str | None = None  # of the current attempt
+    device_id: str | None = None  # of the current attempt; of its rank 0, if it has several
+    gang: Gang | None = None  # the devices of the current attempt, if it has several
     avoided_device: str | None = None  # where the last attempt ran
     avoided_node: str | None = None  # with which the last attempt was lost
     avoided_until_s: float = 0.0  # monotonic
@@ -86,6 +88,11 @@ class LiveTrial:
         return AttemptKey(self.trial_id, self.attempt)
 
     @property
+    def width(self) -> int:
+        """The number of devices of the current attempt."""
+        return 1 if self.gang is None else self.gang.size
+
+    @property
     def was_interrupted_often(self) -> bool:
         """Whether it was interrupted so often that it may itself bring down the service."""
         return self.attempt - max(self.forgiven, self.settled) - sum(self.failures.values()) > MAX_INTERRUPTIONS
@@ -104,13 +111,22 @@ class LiveTrial:
         """Record that the last attempt was lost together with its node."""
         self.avoided_node = node
 
-    def place(self, device_id: str, now_s: float, nonce: str) -> None:
-        """Place the next attempt on a device."""
+    def place(self, device_id: str, now_s: float, nonce: str, gang: Gang | None = None) -> None:
+        """Place the next attempt on a device, or on those of a gang."""
         self.attempt += 1
+        self.gang = gang
         self.nonce = nonce
         self.ran_s = self.seen_s = 0.0
         self.started = self.device_s = None
         self.adopt(device_id, now_s)
+
+    def join_gang(self, gang: Gang) -> None:
+        """Record the devices of the current attempt, which has several."""
+        self.gang = gang
+
+    def leave_gang(self) -> None:
+        """The attempt has ended."""
+        self.gang = None
 
     def adopt(self, device_id: str, now_s: float) -> None:
         """Adopt the current attempt, which is on a device."""

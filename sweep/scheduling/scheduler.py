@@ -29,6 +29,8 @@ from podium.sweep.scheduling.decide import decide, is_foreign, resolve_orphans, 
 from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.disk_gate import reports_full_disk
 from podium.sweep.scheduling.elastic_slots import ElasticSlots
+from podium.sweep.scheduling.gang_events import advance_gangs, next_due_s
+from podium.sweep.scheduling.gang_reservation import ReservationHolder
 from podium.sweep.scheduling.predecessor_waits import release_due
 from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.scheduling.slot_watchdog import SlotWatchdog
@@ -96,6 +98,11 @@ class Scheduler:
         """The devices that have, or had, a slot; in any thread, once all are open."""
         return frozenset(slot.device.device_id for slot in list(self._state.ledger))
 
+    @property
+    def reservation(self) -> ReservationHolder:
+        """The sweep whose next trial waits for several devices."""
+        return self._state.reservation
+
     def folders_in_use(self) -> frozenset[Path]:
         """The folders of the attempts of slots."""
         return frozenset(self._state.folder_of(trial) for _, trial in self._state.ledger.attempts())
@@ -145,6 +152,8 @@ class Scheduler:
             self._try_read_database()
         for message in messages:
             self._handle(message)
+        if self._state.ledger.gangs:
+            self._apply(advance_gangs(self._state, self._now()))
         if not self._state.stopping:
             now = self._now()
             self._apply(end_due_sweeps(self._state, now))
@@ -170,9 +179,15 @@ class Scheduler:
         if not self._state.stopping:
             self._apply(plan_asks(self._state))
 
+    def _wait_s(self) -> float:
+        """How long to wait for messages: until the next tick, or until ranks of a gang are to be killed."""
+        if not self._state.ledger.gangs:
+            return TICK_S
+        return min(TICK_S, max(0.0, next_due_s(self._state) - self._clock.monotonic_s()))
+
     def _receive(self) -> list[Message]:
         try:
-            messages = [self._inbox.get(timeout=TICK_S)]
+            messages = [self._inbox.get(timeout=self._wait_s())]
         except queue.Empty:
             return []
         while True:

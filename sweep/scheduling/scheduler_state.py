@@ -11,6 +11,7 @@ from podium.sweep.scheduling.device_availability import DeviceAvailability
 from podium.sweep.scheduling.device_ledger import DeviceLedger
 from podium.sweep.scheduling.disk_gate import DiskGate
 from podium.sweep.scheduling.fair_share import FairShare
+from podium.sweep.scheduling.gang_reservation import ReservationHolder
 from podium.sweep.scheduling.live_trial import LiveTrial
 
 
@@ -23,6 +24,7 @@ class SchedulerState:
         self.ledger = DeviceLedger()
         self.availability = DeviceAvailability(self.ledger)
         self.shares = FairShare()
+        self.reservation = ReservationHolder()
         self.disk = DiskGate()
         self.data = data
         self._salt = salt

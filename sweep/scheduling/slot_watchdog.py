@@ -66,4 +66,7 @@ def _due_to_leave_s(slot: Slot, sweeps: ActiveSweeps) -> float:
     limits = sweeps[slot.trial.sweep_id].spec.limits
     fetches = slot.device.is_remote or slot.trial.key.attempt > 1  # a checkpoint that may be in an object store
     files_s = FILES_S if fetches else 0.0
-    return math.inf if limits.trial_s is None else slot.trial.placed_s + limits.trial_s + limits.grace_s + files_s
+    ranks_s = 0.0 if slot.trial.gang is None else limits.grace_s  # in which the others end after rank 0
+    if limits.trial_s is None:
+        return math.inf
+    return slot.trial.placed_s + limits.trial_s + limits.grace_s + ranks_s + files_s

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podium.sweep.scheduling.actions import ApplyRetention, ReadAgain
-from podium.sweep.scheduling.attempt_events import attempt_ended
+from podium.sweep.scheduling.attempt_ends import attempt_ended
 from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.scheduler_state import SchedulerState
@@ -59,8 +59,7 @@ def _end_trials(state: SchedulerState, sweep: LiveSweep, now: Instant) -> Decisi
     """Kill the running attempts and record their ends immediately: later events of their slots no longer count."""
     decision = Decision()
     for trial in sweep.started_trials:
-        if (slot := state.ledger.slot_of(trial)) is not None:
-            slot.drop(trial.key, now.monotonic_s, state.folder_of(trial))
+        state.ledger.drop(trial, now.monotonic_s, state.folder_of(trial))
         event = attempt_ended(trial, Cause.CANCELLED, "its sweep was ended", now)
         decision += state.sweeps.end_attempt(trial, event, now, repeat=False)
     return decision

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from podium.sweep.scheduling.device_ledger import Slot
@@ -27,12 +28,34 @@ def sweep_wait_reason(sweep: LiveSweep, slots: Sequence[Slot], disk_shortage: st
     if not fitting:
         message = f"it requires a {sweep.spec.resources.device}, and there is none"
         return Wait(WaitReason.NO_MATCHING_DEVICE, message)
+    if (lacks := _lacks_devices(sweep, fitting)) is not None:
+        return Wait(WaitReason.NO_MATCHING_DEVICE, lacks)
     taken = [f"{slot.device.device_id} is {slot.closed}" for slot in fitting if slot.closed]
     if len(taken) == len(fitting):
         return Wait(WaitReason.DEVICES_CLOSED, f"no device is available for trials: {_listed(taken)}")
     if not sweep.ready:
         return Wait(WaitReason.PROPOSAL, "choosing its first trial")
+    if sweep.spec.resources.several:
+        free = sum(slot.free for slot in fitting)
+        message = f"it needs {_needed(sweep)}, and {free} are free now: {_listed(_holders(fitting))}"
+        return Wait(WaitReason.DEVICES_BUSY, message)
     return Wait(WaitReason.DEVICES_BUSY, f"every device is busy: {_listed(_holders(fitting))}")
+
+
+def _lacks_devices(sweep: LiveSweep, fitting: Sequence[Slot]) -> str | None:
+    """Why a trial of several devices cannot start, however long it waits: there are too few."""
+    wanted = sweep.spec.resources
+    groups = Counter((slot.device.kind, slot.device.node if wanted.pack == "node" else "") for slot in fitting)
+    largest = max(groups.values())
+    if largest >= wanted.least:
+        return None
+    return f"it needs {_needed(sweep)}, and there are at most {largest}; it starts when there are enough"
+
+
+def _needed(sweep: LiveSweep) -> str:
+    wanted = sweep.spec.resources
+    together = "of one node together" if wanted.pack == "node" else "together"
+    return f"{wanted.least} devices {together}"
 
 
 def slot_idle_reason(slot: Slot, sweeps: Sequence[LiveSweep], disk_shortage: str) -> str:

@@ -13,6 +13,7 @@ Modules:
     fork_server_client       A slot's client of one fork server: start it, send requests, receive replies
     fork_server_pool         The fork servers of one slot: one without packages, and one for each recent
                              `program.preload`
+    gang_imports             What a fork server imports before it forks the ranks of an attempt on several devices
     joined_devices           The devices of a Ray cluster of others that this service has: found by probes, one keeper
                              for each node
     joined_raylet            The raylet by which a service joins the Ray cluster of others: without CPUs and GPUs, so
@@ -26,6 +27,8 @@ Modules:
     outcome_classification   Determines the outcome of an attempt from its process's last report and exit status. Pure
     probe_plan               How many probes a service should have pending, from what its sweeps need and what it has.
                              Pure
+    rank_watch               Watches one rank of an attempt on several devices: whether it joins the others, and whether
+                             it is idle
     ray_actors               Kills actors of Ray, and names its errors
     ray_component            Runs Ray's head node and the process template under a guardian that leaves no process
                              behind

@@ -29,7 +29,7 @@ def event_of(running: RunningAttempt, exited: AttemptExited, *, out_of_memory: b
         exited.exit_code,
         running.kill,
         out_of_memory=out_of_memory,
-        objectives=len(running.assignment.objectives),
+        objectives=0 if running.assignment.rank else len(running.assignment.objectives),
         chosen=running.current_value,
         finish_on_timeout=running.assignment.limits.on_timeout == "finish",
         has_constraints=running.assignment.program.get("constraints") is not None,
@@ -52,9 +52,10 @@ def event_of(running: RunningAttempt, exited: AttemptExited, *, out_of_memory: b
 def needs_checkpoint(running: RunningAttempt, ended: Ended) -> bool:
     """Whether the checkpoints of a trial stay: for its next attempt, for other trials, or because its sweep keeps them.
 
-    Those of a population are removed by the scheduler, which knows what starts from them.
+    Those of a population are removed by the scheduler, which knows what starts from them; those of several ranks with
+    rank 0.
     """
-    if running.assignment.interval is not None:
+    if running.assignment.interval is not None or running.assignment.rank > 0:
         return True
     keeps = running.assignment.keep_checkpoint and ended.state is TrialState.FINISHED
     return keeps or ended.state not in COUNTED_TRIAL_STATES

@@ -79,6 +79,6 @@ class AttemptLimits:
         self.kill(running, Kill(Cause.HOST_MEMORY, message))
 
     async def _enforce_quota(self, running: RunningAttempt, allowed_mb: float) -> None:
-        directory = AttemptDirectory(Path(running.assignment.directory))
+        directory = AttemptDirectory(Path(running.assignment.directory), running.assignment.rank)
         used = await memory_and_disk_usage.poll_folders((directory.work, directory.temporary), int(allowed_mb * _MB))
         self.kill(running, Kill(Cause.DISK_QUOTA, over_quota(used, allowed_mb)))

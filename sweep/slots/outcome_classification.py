@@ -42,7 +42,7 @@ def attempt_outcome(
             `subprocess.Popen.returncode`.
         kill: Why the slot killed the process.
         out_of_memory: The OOM killer was active meanwhile.
-        objectives: The number of values of a result.
+        objectives: The number of values of a result; 0 for a rank that has none.
         chosen: The result by the reports so far. If the trial has decided to end with it, it takes precedence over
             everything else; with `finish_on_timeout` it is the result at the time limit.
         finish_on_timeout: A trial that reaches its time limit finishes.
@@ -82,6 +82,7 @@ def attempt_outcome(
 _KILL_MESSAGES = {
     Cause.TIMEOUT: "exceeded limits.trial_s",
     Cause.STALLED: "reported nothing for limits.silence_s",
+    Cause.JOIN_TIMEOUT: "did not join the other ranks within limits.join_s",
     Cause.START_TIMEOUT: "did not start user code within limits.start_s",
     Cause.INFRASTRUCTURE: "the fork server of its slot terminated",
 }
@@ -131,4 +132,6 @@ def _failure(cause: Cause, message: str) -> dict[str, Any]:
 
 
 def _complete(values: tuple[float, ...] | None, objectives: int) -> bool:
+    if objectives == 0:
+        return True
     return values is not None and len(values) == objectives and all(math.isfinite(value) for value in values)

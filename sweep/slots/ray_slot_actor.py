@@ -93,7 +93,14 @@ class RaySlot(Slot):
     def describe(self) -> SlotDescription:
         """The state of the slot, with its device and node."""
         node = ray.get_runtime_context().get_node_id()
-        return replace(super().describe(), kind=self._kind, position=self._position, node=node, threads=self._threads)
+        return replace(
+            super().describe(),
+            kind=self._kind,
+            position=self._position,
+            node=node,
+            threads=self._threads,
+            address=ray.util.get_node_ip_address(),
+        )
 
 
 def _agent_socket(node: KeptNode | None) -> str | None:

@@ -415,7 +415,10 @@ class RaySlots:
     def _opened(self, name: str, actor: Any, result: bytes) -> SlotOpened:
         slot = SlotDescription.from_json(result)
         self._sessions[slot.name] = _Session(slot.name, actor, name, slot.session)
-        device = Device(slot.name, slot.kind, slot.position, slot.node, slot.visible, slot.uuid, slot.pid, slot.threads)
+        device = Device(
+            slot.name, slot.kind, slot.position, slot.node, slot.visible, slot.uuid, slot.pid, slot.threads,
+            slot.address,
+        )  # fmt: skip
         return SlotOpened(device, slot.running, slot.events, slot.sending, slot.folders)
 
     def _reopen(self, place: SlotPlace) -> None:

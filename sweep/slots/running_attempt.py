@@ -17,7 +17,7 @@ from podium.sweep.values.constraints_and_user_attributes import TrialAttributes
 from podium.sweep.values.errors import BadReportError
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.objective_reduction import ReportedValues
-from podium.sweep.values.slot_events import Event, Logged, Reported, Saved, Started
+from podium.sweep.values.slot_events import Event, Logged, Reported, Saved, Started, StoreOpened
 from podium.sweep.values.states import TrialState
 
 
@@ -33,6 +33,8 @@ class RunningAttempt:
     forked_s: float = field(default_factory=time.monotonic)
     last_message_s: float = field(default_factory=time.monotonic)
     started: bool = False
+    started_s: float | None = None
+    store_port: int = 0  # of rank 0: where the ranks meet
     reading_paused: bool = False  # its messages wait in the socket, so its silence is not its own
     pid: int | None = None
     outcome: ReportedOutcome | None = None
@@ -93,7 +95,9 @@ class RunningAttempt:
             self.set_value(message)
             return None
         if isinstance(message, Started):
-            self.started = True
+            self.started, self.started_s = True, time.monotonic()
+        elif isinstance(message, StoreOpened):
+            self.store_port = message.port
         elif isinstance(message, Reported):
             self.reported.record(message.step, {self.assignment.metric: message.value})
         elif isinstance(message, Logged):

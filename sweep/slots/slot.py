@@ -36,7 +36,7 @@ from podium.sweep.runtime.disk_full_cause import ON_DATA_DISK
 from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.incremental_removal import advance, finish, removal_steps, unfinished
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
-from podium.sweep.slots import attempt_end
+from podium.sweep.slots import attempt_end, gang_imports
 from podium.sweep.slots.attempt_files import AttemptFiles, FilesError, LocalFiles
 from podium.sweep.slots.attempt_limits import FORK_SERVER_S, AttemptLimits
 from podium.sweep.slots.condition_variable import Changes
@@ -45,6 +45,7 @@ from podium.sweep.slots.file_transfer import FileTransfer, reason_and_cause
 from podium.sweep.slots.fork_server_client import PRELOAD_S, AttemptReply
 from podium.sweep.slots.fork_server_pool import ForkServerPool
 from podium.sweep.slots.outcome_classification import attempt_outcome
+from podium.sweep.slots.rank_watch import RankWatch
 from podium.sweep.slots.running_attempt import RunningAttempt
 from podium.sweep.slots.trial_log import LogPipe, TrialLog
 from podium.sweep.values.assignment import Assignment, AttemptKey
@@ -56,8 +57,10 @@ from podium.sweep.values.slot_events import (
     DeviceReleased,
     Ended,
     Event,
+    RankIdle,
     Reported,
     Saved,
+    StoreOpened,
     StudyRequested,
     SuggestRequested,
     shifted,
@@ -70,6 +73,7 @@ KNOWN_FOLDERS = 8  # more attempts than can run, be sent, or have events that no
 FLUSH_S = 0.1  # how long an event that is not urgent may stay in the slot
 READ_BYTES = 64 << 10
 _MB = 1 << 20
+_URGENT = (DeviceReleased, Ended, RankIdle, StoreOpened, StudyRequested, SuggestRequested)
 log = logging.getLogger("podium.slot")
 
 
@@ -213,7 +217,8 @@ class Slot:
         if running is None:
             return
         if isinstance(command, StopAttempt):
-            self._limits.stop(running, Kill(command.cause))
+            end = self._limits.kill if command.at_once else self._limits.stop
+            end(running, Kill(command.cause, command.message))
         elif running.exited is None:
             self._forward(running, command)
 
@@ -266,7 +271,7 @@ class Slot:
         key = assignment.key
         fail_point("slot.before-fork")
         try:
-            await self.fork_servers.select(assignment.program.get("preload") or ())
+            await self._select_fork_server(assignment)
             running = await self._fork(assignment)
         except UserCodeError as error:
             self._refuse(key, str(error), Cause.USER_ERROR)
@@ -286,10 +291,25 @@ class Slot:
             return
         self._spawn(self._supervise(running))
         self._spawn(self._limits.enforce_deadlines(running))
+        if assignment.gang is not None and assignment.gang.size > 1:
+            self._spawn(RankWatch(running, self._limits, self._emit).run())
+
+    async def _select_fork_server(self, assignment: Assignment) -> None:
+        """That with the imports of the attempt. Raises `UserCodeError` and `OSError`."""
+        preload = assignment.program.get("preload") or ()
+        extra = gang_imports.for_attempt(assignment)
+        if not extra:
+            await self.fork_servers.select(preload)
+            return
+        try:
+            await self.fork_servers.select((*preload, *extra))
+        except UserCodeError as error:  # the ranks import it themselves
+            log.warning("cannot import %s ahead: %s", ", ".join(extra), error)
+            await self.fork_servers.select(preload)
 
     async def _fork(self, assignment: Assignment) -> RunningAttempt:
         """Fork the process of an attempt, and send it the assignment. Raises `OSError`."""
-        directory = AttemptDirectory(Path(assignment.directory))
+        directory = AttemptDirectory(Path(assignment.directory), assignment.rank)
         directory.prepare()
         output = LogPipe(TrialLog(directory.log, int(assignment.limits.log_mb * _MB)))
         ours, theirs = socket.socketpair()
@@ -371,7 +391,7 @@ class Slot:
 
     def _remove_temporary(self, assignment: Assignment) -> None:
         """Remove the working and temporary directories; large ones in the background, after the slot is free."""
-        directory = AttemptDirectory(Path(assignment.directory))
+        directory = AttemptDirectory(Path(assignment.directory), assignment.rank)
         removal = removal_steps([directory.work, directory.temporary, *unfinished(directory.root)])
         if advance(removal):
             self._spawn(asyncio.to_thread(finish, removal))
@@ -404,6 +424,8 @@ class Slot:
 
     def _on_line(self, running: RunningAttempt, line: bytes) -> None:
         event = running.receive(line)
+        if running.assignment.rank > 0:
+            return  # only rank 0 reports
         if isinstance(event, Saved) and not self._files.is_local:
             running.saved[event.name] = event  # recorded when the head has the file
         elif event is not None:
@@ -446,9 +468,7 @@ class Slot:
 
     def _emit(self, event: Event) -> None:
         prunable = self._running is not None and self._running.assignment.prunable
-        urgent = isinstance(event, DeviceReleased | Ended | SuggestRequested | StudyRequested) or (
-            prunable and isinstance(event, Reported)
-        )
+        urgent = isinstance(event, _URGENT) or (prunable and isinstance(event, Reported))
         self.events.add(shifted(event, self._files.clock_offset_s), urgent=urgent)
         self._changes.notify()
 

@@ -98,6 +98,7 @@ class LogPipe:
         os.set_blocking(self._reading, False)
         self._burst = 0
         self._pause: asyncio.TimerHandle | None = None
+        self.received = 0  # bytes
         self._loop.add_reader(self._reading, self._read)
 
     def close_writing(self) -> None:
@@ -126,6 +127,7 @@ class LogPipe:
         except BlockingIOError:
             return
         self._log.write(content)
+        self.received += len(content)
         self._burst += len(content)
         if not content:
             self._loop.remove_reader(self._reading)

@@ -172,6 +172,10 @@ def _check_trains_in_intervals(spec: SweepSpec, kind: str) -> None:
         raise field_error(
             f"not valid with method: {{type: {kind}}}, which continues one network; remove it", "validation", "folds"
         )
+    if spec.resources.several:
+        raise field_error(
+            f"method: {{type: {kind}}} trains each trial on one device; remove it", "resources", "devices"
+        )
     if not spec.parameters:
         raise field_error(f"method: {{type: {kind}}} needs at least one parameter", "parameters")
 

@@ -4,18 +4,71 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from podium.sweep.spec.strict_model import Model
+from podium.sweep.spec.strict_model import Model, field_error
+
+MAX_DEVICES = 1024
+
+Processes = Literal["per_device", "one"]
+Pack = Literal["node", "any"]
+
+
+class DeviceRange(Model):
+    """The number of devices of each attempt: as many as accept trials, within these bounds."""
+
+    min: int = Field(ge=1, le=MAX_DEVICES, description="the smallest number of devices with which a trial starts")
+    max: int = Field(ge=2, le=MAX_DEVICES, description="the number of devices that a trial gets if there are enough")
+
+    @model_validator(mode="after")
+    def _ordered(self) -> DeviceRange:
+        if self.min > self.max:
+            raise field_error(f"must not exceed max ({self.max}), got {self.min}", "min")
+        return self
 
 
 class Resources(Model):
-    """The resources of a trial: one device, and CPU threads."""
+    """The resources of a trial: its devices, and CPU threads."""
 
     device: Literal["auto", "gpu", "cpu"] = Field("auto", description="device kind; auto: any device of the service")
+    devices: int | DeviceRange = Field(
+        1, description="devices of each trial, reserved together; {min: 2, max: 4}: fewer if devices are lost"
+    )
+    processes: Processes = Field(
+        "per_device",
+        description="of a trial with several devices: one rank on each, with torchrun's variables, or one process",
+    )
+    pack: Pack = Field("node", description="where a trial with several devices runs: on one node, or on any nodes")
     max_concurrent: int | None = Field(
         None, ge=1, description="maximum number of running trials of this sweep; default: one on each device"
     )
     threads: int | None = Field(
-        None, ge=1, le=1024, description="threads of a trial on the CPU; default: its share of the cores"
+        None, ge=1, le=1024, description="threads of each process on the CPU; default: its share of the cores"
     )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Resources:
+        if isinstance(self.devices, int) and not 1 <= self.devices <= MAX_DEVICES:
+            raise field_error(f"must be 1 to {MAX_DEVICES}, got {self.devices}", "devices")
+        if not self.several:
+            for key in ("processes", "pack"):
+                if key in self.model_fields_set:
+                    raise field_error("only valid with several devices; set devices, or remove it", key)
+        if self.processes == "one" and self.pack == "any":
+            raise field_error("one process sees the devices of one node only; write pack: node", "pack")
+        return self
+
+    @property
+    def most(self) -> int:
+        """The number of devices of a trial, if there are enough."""
+        return self.devices if isinstance(self.devices, int) else self.devices.max
+
+    @property
+    def least(self) -> int:
+        """The smallest number of devices with which a trial starts."""
+        return self.devices if isinstance(self.devices, int) else self.devices.min
+
+    @property
+    def several(self) -> bool:
+        """Whether a trial may have several devices."""
+        return self.most > 1

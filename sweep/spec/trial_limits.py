@@ -20,6 +20,12 @@ class SpecLimits(Model):
     )
     silence_s: float | None = Field(None, gt=0, description="seconds between two reports; null: no limit")
     start_s: float = Field(60.0, gt=0, description="seconds until user code starts")
+    join_s: float = Field(
+        180.0, gt=0, description="seconds until each rank of a trial with several devices has connected to rank 0"
+    )
+    stall_s: float | None = Field(
+        300.0, gt=0, description="seconds in which no rank reports, prints or computes; null: no limit"
+    )
     grace_s: float = Field(5.0, ge=0, le=MAX_GRACE_S, description="seconds between SIGTERM and SIGKILL")
     memory_mb: float | None = Field(None, ge=64, description="host memory of all processes of the trial, in MB")
     log_mb: float = Field(

@@ -126,7 +126,10 @@ def describe_devices(plan: Mapping[str, Any]) -> str:
     slots = f"{plan['count']} {plan['kind']} slot{'' if plan['count'] == 1 else 's'}"
     where = f"of the service at {plan['of']}" if plan["of"] else "on this machine; no service is running"
     why = f" ({plan['why']})" if plan["why"] else ""
+    if not plan["at_once"] and plan.get("each", 1) > 1 and plan["count"]:
+        return f"{slots} {where}{why}, but each trial needs {plan['each']}; none starts until there are enough"
     if not plan["at_once"]:
         return f"{slots} {where}{why}, but none for resources.device: {plan['wanted']}; no trial would start"
     trials = "1 trial" if plan["at_once"] == 1 else f"{plan['at_once']} trials"
-    return f"{slots} {where}{why}: {trials} at a time"
+    each = f" of {plan['each']} devices" if plan.get("each", 1) > 1 else ""
+    return f"{slots} {where}{why}: {trials}{each} at a time"

@@ -9,6 +9,8 @@ Modules:
     directory_checkpoints    Checkpoints that are folders, as in Ray: written atomically, loaded by the trial's next
                              attempt
     fork_server              Forks one process per attempt, with the imports of the process template
+    gang_process             What a rank of an attempt on several devices has: `torchrun`'s variables, its devices, the
+                             store
     import_hooks             Calls a function immediately after a module is imported
     lightning_callback       A callback for Lightning's Trainer that reports a metric to the trial, and stops a pruned
                              trial

@@ -31,7 +31,7 @@ from podium.sweep.runtime.import_times import ImportTimes
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.runtime.thread_variables import thread_variables
 from podium.sweep.spec.command_line import environment_of_function
-from podium.sweep.trial_process import constraint_function, script_program, user_code
+from podium.sweep.trial_process import constraint_function, gang_process, script_program, user_code
 from podium.sweep.trial_process.interval_end import IntervalEnded
 from podium.sweep.trial_process.slot_channel import Channel
 from podium.sweep.trial_process.stop_condition_check import TrialStopped
@@ -75,7 +75,8 @@ def run(connection: socket.socket, log: int) -> int:
     signal.signal(signal.SIGTERM, _on_sigterm)
     try:
         _set_up_process(assignment, log)
-        device = _check_device(greeting.device)
+        store = gang_process.prepare(assignment, channel)  # noqa: F841 - kept until the process exits
+        device = _check_device(greeting.device, assignment)
         _seed(assignment, device)
         imports = ImportTimes(assignment.code if assignment.program.get("function") is not None else None)
         with imports.measured():
@@ -84,7 +85,7 @@ def run(connection: socket.socket, log: int) -> int:
         trial = Trial(assignment, channel, device)
         channel.send(_started_event(assignment, device, imports))
         outcome = _outcome(program, trial, assignment)
-        if constraints is not None:
+        if constraints is not None and assignment.rank == 0:
             outcome = _with_constraints(outcome, constraints, trial, assignment)
         trial.report_last()
         outcome = _with_unused(outcome, trial)
@@ -144,6 +145,8 @@ def _outcome(program: Callable[[Trial], Any], trial: Trial, assignment: Assignme
         return _finished_early(trial, assignment)
     if interval.ended:
         return interval.outcome()
+    if assignment.rank > 0:
+        return ReportedOutcome(TrialState.FINISHED)  # the result is that of rank 0
     try:
         returned = early.reduced_values(None) if result is None else result
         values = returned_values(returned, assignment.objectives)
@@ -283,7 +286,7 @@ def _rehearse_one(assignment: Assignment, channel: Channel, device: torch.device
 
 def _set_up_process(assignment: Assignment, log: int) -> None:
     """Set the working directory, temporary directory, log, environment and number of threads of this process."""
-    directory = AttemptDirectory(Path(assignment.directory))
+    directory = AttemptDirectory(Path(assignment.directory), assignment.rank)
     for target in (1, 2):
         os.dup2(log, target)
     os.close(log)
@@ -301,8 +304,10 @@ def _set_up_process(assignment: Assignment, log: int) -> None:
     torch.set_num_threads(max(1, threads))
 
 
-def _check_device(expected: DeviceView) -> torch.device:
+def _check_device(expected: DeviceView, assignment: Assignment) -> torch.device:
     """The one device of this slot, checked before user code runs. Raises `PinningError`."""
+    if assignment.gang is not None:
+        return gang_process.check_devices(assignment.gang, expected)
     import torch  # already imported by the fork server
 
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")

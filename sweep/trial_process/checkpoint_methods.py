@@ -11,6 +11,7 @@ from podium.sweep.trial_process import directory_checkpoints
 from podium.sweep.trial_process.directory_checkpoints import CheckpointFolder
 from podium.sweep.trial_process.interval_end import IntervalEnd
 from podium.sweep.values.assignment import Assignment, Params
+from podium.sweep.values.errors import UserCodeError
 
 if TYPE_CHECKING:
     import torch
@@ -42,6 +43,7 @@ class CheckpointMethods:
         In a population (`method: {type: pbt, …}`), the attempt ends here if its interval has ended: see
         `ends_interval`.
         """
+        self._check_saves("save_checkpoint")
         from podium.sweep.trial_process import trial_checkpoints  # torch: only in this process
 
         trial_checkpoints.save(self.directory.checkpoint, model, optimizer, epoch, extra, self._identity())
@@ -73,6 +75,7 @@ class CheckpointMethods:
 
     def save_checkpoint_folder(self, source: Path, iteration: int) -> CheckpointFolder:
         """Save a copy of a folder as the checkpoint of this attempt, as `tune.report(…, checkpoint=…)` does."""
+        self._check_saves("save_checkpoint_folder")
         saved = directory_checkpoints.save(source, self.directory, iteration, self._identity())
         self.interval_end.saved()
         return saved
@@ -84,6 +87,13 @@ class CheckpointMethods:
         )
         start = self.interval_end.resume(self.directory)
         return directory_checkpoints.of_interval(start) if own is None and start is not None else own
+
+    def _check_saves(self, method: str) -> None:
+        """Raises `UserCodeError` in a rank above 0, whose file would replace that of rank 0."""
+        if self._assignment.rank > 0:
+            raise UserCodeError(
+                f"rank {self._assignment.rank} called trial.{method}; only rank 0 may: write `if trial.rank == 0:`"
+            )
 
     @property
     def _first_attempt(self) -> int:

@@ -60,12 +60,15 @@ def _run(trial: Trial, spec: Mapping[str, Any], code: str | None, grace_s: float
         script.run()
     finally:
         script.end(grace_s - min(MARGIN_S, grace_s / 2))  # the slot kills this process at the end of the grace period
-        artifacts.collect(Path(environment["PODIUM_ARTIFACTS"]), trial.save_artifact)
+        if trial.rank == 0:
+            artifacts.collect(Path(environment["PODIUM_ARTIFACTS"]), trial.save_artifact)
     trial.report_last()  # `_check_status` may end this process by a signal
     _check_status(process, script.tail)
-    for name in trial.objectives:
+    for name in trial.objectives if trial.rank == 0 else ():
         if name not in collector.last:
             raise BadReportError(_no_value(name))
+    if trial.rank > 0:
+        return {}
     chosen: dict[str, float] = trial.early_finish.reduced_values(collector.last)
     return chosen
 

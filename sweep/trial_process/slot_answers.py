@@ -9,6 +9,7 @@ from typing import TypeVar
 from podium.sweep.protocol.slot_commands import TrialAnswer
 from podium.sweep.protocol.trial_messages import SlotMessage
 from podium.sweep.trial_process.slot_channel import Channel
+from podium.sweep.values.errors import UserCodeError
 
 Answer = TypeVar("Answer", bound=TrialAnswer)
 
@@ -16,12 +17,22 @@ Answer = TypeVar("Answer", bound=TrialAnswer)
 class SlotAnswers:
     """Matches answers to requests. An answer that arrives while another is awaited is kept for its own request."""
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: Channel, rank: int = 0) -> None:
+        """`rank`: of this process; only rank 0 gets answers."""
         self._channel = channel
+        self._rank = rank
         self._unread: SlotMessage | None = None
 
     def wait(self, timeout_s: float, kind: type[Answer], matches: Callable[[Answer], bool]) -> Answer | None:
-        """The first answer of type `kind` that `matches`; None after `timeout_s` seconds."""
+        """The first answer of type `kind` that `matches`; None after `timeout_s` seconds.
+
+        Raises `UserCodeError` in a rank above 0.
+        """
+        if self._rank > 0:
+            raise UserCodeError(
+                f"rank {self._rank} cannot suggest a parameter that the sweep file does not name, or read the study; "
+                "name it under parameters, or broadcast what rank 0 gets"
+            )
         unread, self._unread = self._unread, None
         if isinstance(unread, kind) and matches(unread):
             return unread

@@ -47,7 +47,7 @@ class Trial(CheckpointMethods, Suggestions):
     Pruned = Pruned
 
     def __init__(self, assignment: Assignment, channel: Channel, device: torch.device) -> None:
-        super().__init__(assignment, channel, SlotAnswers(channel))
+        super().__init__(assignment, channel, SlotAnswers(channel, assignment.rank))
         self._reported_step: int | None = None  # of the last report
         self.has_own_reports = False  # `report` was called, so metrics logged to W&B are not reports
         self._sent: dict[int, float] = {}  # reports that were sent, by step
@@ -59,7 +59,7 @@ class Trial(CheckpointMethods, Suggestions):
         self.study = Study(assignment, channel, self._answers, self)
         self._started_at = datetime.datetime.now()  # local time without a zone, as in Optuna
         self.device = device
-        self.directory = AttemptDirectory(Path(assignment.directory))
+        self.directory = AttemptDirectory(Path(assignment.directory), assignment.rank)
         self.late_prune_answers = 0
         self._is_exportable = False  # the network that was saved last can join an ensemble
         self._not_exportable_reason = ""
@@ -69,6 +69,27 @@ class Trial(CheckpointMethods, Suggestions):
     def number(self) -> int:
         """The number of this trial in its sweep, starting at 0."""
         return self._assignment.number
+
+    @property
+    def rank(self) -> int:
+        """The number of this process in a trial with several devices; 0 in any other trial.
+
+        Only rank 0 reports, is pruned, suggests parameters that the sweep file does not name, and saves files.
+        """
+        return self._assignment.rank
+
+    @property
+    def world_size(self) -> int:
+        """The number of processes of this trial: `resources.devices`, with a process on each."""
+        return 1 if self._assignment.gang is None else self._assignment.gang.size
+
+    @property
+    def shared_dir(self) -> Path:
+        """A folder for all ranks on this machine, such as for a checkpoint that all of them write.
+
+        Removed when the trial ends: rank 0 keeps the checkpoint by `save_checkpoint_folder`.
+        """
+        return self.directory.shared
 
     @property
     def seed(self) -> int:
@@ -288,6 +309,7 @@ class Trial(CheckpointMethods, Suggestions):
 
         Raises `UserCodeError` if `build` does not reproduce the network.
         """
+        self._check_saves("save_model")
         from podium.sweep.trial_process import model_export  # torch: only in this process
         from podium.sweep.values.user_network_manifest import NotExportable
 
@@ -324,6 +346,7 @@ class Trial(CheckpointMethods, Suggestions):
 
         Raises `UserCodeError` for arrays that do not fit, or that differ from the predictions of a saved network.
         """
+        self._check_saves("save_predictions")
         from podium.sweep.trial_process import model_export, saved_predictions  # torch: only in this process
 
         data = model_export.data_of(self._assignment)
@@ -337,6 +360,7 @@ class Trial(CheckpointMethods, Suggestions):
 
         Replaces an artifact of the same name. At most 100 artifacts, 512 MB in total. Raises `UserCodeError`.
         """
+        self._check_saves("save_artifact")
         self.keep(artifacts.save(self.directory, Path(path), name))
 
     def keep(self, path: Path) -> None:

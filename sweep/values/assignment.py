@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,8 @@ class Limits:
     trial_s: float | None = None  # from the start of the process to its end
     silence_s: float | None = None  # between two reports
     start_s: float | None = 60.0  # from the fork to the first line of user code
+    join_s: float = 180.0  # from the start of user code until a rank has connected to the store of its gang
+    stall_s: float | None = 300.0  # in which no rank of a gang reports, prints or computes
     grace_s: float = 5.0  # between SIGTERM and SIGKILL
     memory_mb: float | None = None  # of host memory, for the whole process tree
     log_mb: float = 8.0  # of the log; of a longer log, only the beginning and the end are kept
@@ -47,6 +49,30 @@ class Interval:
             return self.until
         before = self.after_step if self.after_step is not None else -1 if first_step == 0 else 0
         return before + self.steps
+
+
+@dataclass(frozen=True, slots=True)
+class GangPlace:
+    """The place of one process in an attempt on several devices: `torchrun`'s numbers, and its devices.
+
+    With one process for all devices, `size` is 1.
+    """
+
+    rank: int
+    size: int  # the number of ranks
+    local_rank: int  # its number on its node
+    local_size: int  # the number of ranks on its node
+    node_rank: int  # the number of its node
+    nodes: int
+    run_id: str
+    visible: tuple[str, ...]  # of the gang's devices on its node, in the order of local ranks
+    uuids: tuple[str | None, ...]
+    address: str  # where the ranks meet; of rank 0, on its own machine
+    port: int = 0  # 0 for rank 0, which opens one
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> GangPlace:
+        return cls(**{**values, "visible": tuple(values["visible"]), "uuids": tuple(values["uuids"])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +106,7 @@ class Assignment:
     objective: str = "last"  # last, min or max: which reported value counts if the program returns none
     stop: tuple[tuple[str, float], ...] = ()  # metrics with the values at which they end the trial as finished
     interval: Interval | None = None  # None: the attempt trains until the program ends
+    gang: GangPlace | None = None  # of an attempt on several devices
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "objectives", tuple(self.objectives) or (self.metric,))
@@ -88,6 +115,11 @@ class Assignment:
     @property
     def key(self) -> AttemptKey:
         return AttemptKey(self.trial_id, self.attempt)
+
+    @property
+    def rank(self) -> int:
+        """The number of its process; only rank 0 reports, and saves files."""
+        return 0 if self.gang is None else self.gang.rank
 
     def located(self, root: Path) -> Assignment:
         """The assignment with absolute paths, below the data directory `root` of the machine on which it runs."""
@@ -109,6 +141,8 @@ class Assignment:
         plain["limits"] = {name: getattr(self.limits, name) for name in self.limits.__slots__}
         if self.interval is not None:
             plain["interval"] = {name: getattr(self.interval, name) for name in self.interval.__slots__}
+        if self.gang is not None:
+            plain["gang"] = asdict(self.gang)
         return plain
 
     @classmethod
@@ -116,8 +150,10 @@ class Assignment:
         defined = tuple(values.get("defined", ()))
         stop = tuple((name, at) for name, at in values.get("stop", ()))
         interval = None if values.get("interval") is None else Interval(**values["interval"])
+        gang = None if values.get("gang") is None else GangPlace.from_dict(values["gang"])
         limits = Limits(**values["limits"])
-        return cls(**{**values, "defined": defined, "stop": stop, "limits": limits, "interval": interval})
+        parts = {"limits": limits, "interval": interval, "gang": gang}
+        return cls(**{**values, "defined": defined, "stop": stop, **parts})
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,20 @@ class Device:
     uuid: str | None
     slot_pid: int
     threads: int = 1  # of a trial on it, if its sweep sets no number: the cores of its machine by the slots there
+    address: str = ""  # of its machine, for the other machines of a cluster
 
     @property
     def is_remote(self) -> bool:
         """Whether it is on another machine than the scheduler."""
         return is_remote(self.device_id)
+
+
+@dataclass(frozen=True, slots=True)
+class GangDevice:
+    """One of the devices of an attempt, which has several; their order is that of the ranks."""
+
+    device_id: str
+    node: str
 
 
 def is_remote(device_id: str) -> bool:

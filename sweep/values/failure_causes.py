@@ -16,6 +16,7 @@ class Cause(StrEnum):
     TIMEOUT = "timeout"
     STALLED = "stalled"
     START_TIMEOUT = "start_timeout"
+    JOIN_TIMEOUT = "join_timeout"
     HOST_MEMORY = "host_memory"
     DEVICE_MEMORY = "device_memory"
     DISK_QUOTA = "disk_quota"

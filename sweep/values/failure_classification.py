@@ -7,10 +7,28 @@ from collections.abc import Iterator
 
 from podium.sweep.values.errors import BadReportError, NonFiniteError, PinningError, ScriptFailedError
 from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.slot_events import Ended
+from podium.sweep.values.states import TrialState
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _FULL_WORDS = ("No space left on device", "Disk quota exceeded")  # in errors of other libraries that lack errno
 
+# How torch, gloo, NCCL and the store report that another rank has ended.
+_LOST_CONNECTION_WORDS = (
+    "Connection closed by peer",
+    "Connection closed by remote peer",
+    "Connection reset by peer",
+    "Connection was likely closed",
+    "Application timeout caused pair closure",
+    "Broken pipe",
+    "failed to recv, got 0 bytes",
+    "RankLostError",
+    "DistNetworkError",
+    "ncclRemoteError",
+    "NCCL communicator was aborted",
+    "remote process exited or there was a network error",
+)
+_LAST_LINES = 5  # of a traceback, or of the output
 _BROKEN_DISK = frozenset({errno.EIO, errno.EROFS})  # a disk is remounted read-only after I/O errors
 _DEVICE_MEMORY_WORDS = (
     "CUDA error: out of memory",
@@ -42,6 +60,15 @@ def cause_of(error: BaseException) -> Cause:
         if isinstance(one, OSError) and one.errno in _BROKEN_DISK:
             return Cause.INFRASTRUCTURE
     return Cause.USER_ERROR
+
+
+def is_lost_connection(event: Ended) -> bool:
+    """Whether a rank failed because another one had ended before: the cause is that of the other rank."""
+    aborted = event.cause is Cause.SIGNAL and event.exit == "SIGABRT"  # a thread of torch ended the process
+    if event.state is not TrialState.FAILED or not (aborted or event.cause is Cause.USER_ERROR):
+        return False
+    last = (event.traceback or event.log_tail).splitlines()[-_LAST_LINES:]
+    return any(words in text for text in (event.message, *last) for words in _LOST_CONNECTION_WORDS)
 
 
 def disk_is_full(error: BaseException) -> bool:

@@ -84,6 +84,22 @@ class StopRequested:
 
 
 @dataclass(frozen=True, slots=True)
+class StoreOpened:
+    """Rank 0 of an attempt on several devices serves the store at which all ranks meet."""
+
+    key: AttemptKey
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class RankIdle:
+    """A rank has neither reported, printed nor computed for `limits.stall_s`; or does again."""
+
+    key: AttemptKey
+    idle: bool
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceReleased:
     """The process tree of an attempt on a node has ended: its device is free, and its files are being sent.
 
@@ -124,7 +140,19 @@ class Ended:
             object.__setattr__(self, "value", self.values[0])
 
 
-Event = Started | Reported | Logged | Saved | SuggestRequested | StudyRequested | StopRequested | DeviceReleased | Ended
+Event = (
+    Started
+    | Reported
+    | Logged
+    | Saved
+    | SuggestRequested
+    | StudyRequested
+    | StopRequested
+    | StoreOpened
+    | RankIdle
+    | DeviceReleased
+    | Ended
+)
 
 
 def shifted(event: Event, offset_s: float) -> Event:

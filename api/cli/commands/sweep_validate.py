@@ -84,8 +84,10 @@ def _devices(file: SweepFile, data_dir: Path, devices: str) -> dict[str, Any]:
         here = lazy.local_devices(lazy.service_settings.DevicePlan.parse(devices))
         plan, why = {"of": None, "kind": here.kind, "count": here.count}, here.why
     wanted, cap = file.spec.resources.device, file.spec.resources.max_concurrent
-    fits = plan["count"] if wanted in ("auto", plan["kind"]) else 0
-    return {**plan, "why": why, "wanted": wanted, "at_once": min(fits, cap or fits, file.spec.run_cap)}
+    each = file.spec.resources.least
+    fits = plan["count"] // each if wanted in ("auto", plan["kind"]) else 0
+    at_once = min(fits, cap or fits, file.spec.run_cap)
+    return {**plan, "why": why, "wanted": wanted, "at_once": at_once, "each": each}
 
 
 def _print(file: Path, about: dict[str, Any]) -> None:

@@ -20,7 +20,7 @@ from podium.api.client import suggested_commands
 from podium.sweep.values.states import TrialState
 
 if TYPE_CHECKING:
-    from podium.api.client.sweep_responses import TrialDetails, TrialInfo
+    from podium.api.client.sweep_responses import AttemptInfo, TrialDetails, TrialInfo
 
 app = group()
 INTERRUPTED = 130
@@ -134,7 +134,7 @@ def show_trial(trial_id: TrialId, data_dir: DataDir = DEFAULT_DATA_DIR, as_json:
     rows = [
         (
             a["number"],
-            a["device"],
+            ", ".join(rank["device"] for rank in a["ranks"]) or a["device"],
             output.state(a["state"] or "running"),
             output.number(a["duration_s"]),
             a["cause"] or "",
@@ -143,6 +143,7 @@ def show_trial(trial_id: TrialId, data_dir: DataDir = DEFAULT_DATA_DIR, as_json:
         for a in trial["attempts"]
     ]
     output.console.print(output.table(None, ("attempt", "device", "state", "seconds", "cause", "message"), rows))
+    _show_ranks(trial["attempts"])
     traceback = trial["attempts"][-1]["traceback"] if trial["attempts"] else None
     for line in (traceback or "").splitlines():
         output.console.print(output.printable(line), soft_wrap=True, highlight=False)
@@ -153,19 +154,37 @@ def show_trial(trial_id: TrialId, data_dir: DataDir = DEFAULT_DATA_DIR, as_json:
         output.console.print(output.printable(f"{file['name']}: {status}"), soft_wrap=True, highlight=False)
 
 
+def _show_ranks(attempts: list[AttemptInfo]) -> None:
+    """The ranks of the last attempt, if it has several devices."""
+    output = lazy.terminal_output
+    ranks = attempts[-1]["ranks"] if attempts else []
+    if not ranks:
+        return
+    rows = [
+        (
+            rank["rank"], rank["device"], output.state(rank["state"]) if rank["state"] else "–", rank["exit"] or "",
+            rank["cause"] or "", rank["message"] or "",
+        )
+        for rank in ranks
+    ]  # fmt: skip
+    columns = ("rank", "device", "state", "exit", "cause", "message")
+    output.console.print(output.table(f"ranks of attempt {attempts[-1]['number']}", columns, rows))
+
+
 @app.command("logs")
 def show_log(
     trial_id: TrialId,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="print new output until the trial ends")] = False,
+    rank: Annotated[int, typer.Option(min=0, help="of a trial with several devices: the process on one of them")] = 0,
     data_dir: DataDir = DEFAULT_DATA_DIR,
 ) -> None:
     """Print the end of a trial's output."""
     with lazy.Client.of(data_dir) as client:
         if not follow:
-            print(client.log(trial_id), end="")
+            print(client.log(trial_id, rank), end="")
             return
         try:
-            for text in lazy.log_following.follow_log(client, trial_id):
+            for text in lazy.log_following.follow_log(client, trial_id, rank=rank):
                 print(text, end="", flush=True)
         except KeyboardInterrupt:
             stop = suggested_commands.command(data_dir, "trial", "stop", trial_id)

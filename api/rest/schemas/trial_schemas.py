@@ -2,22 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from podium.api.rest.schemas.base_schema import View, time_of
 from podium.db.queries.trial_artifact_rows import ArtifactRow
 from podium.db.queries.trial_attempts import AttemptRow
+from podium.db.stores.attempt_ranks import RankRow
 from podium.db.stores.trial_reader import TrialRow
 from podium.sweep.values.assignment import Scalar
 from podium.sweep.values.search_messages import FallbackReason
+
+
+class RankView(View):
+    """One device of an attempt that has several, and the rank on it."""
+
+    rank: int
+    device: str
+    node: str
+    pid: int | None
+    ended_at: datetime | None  # null: it runs, or has no process of its own
+    state: str | None
+    cause: str | None
+    message: str | None
+    exit: str | None
+
+    @classmethod
+    def of(cls, row: RankRow) -> RankView:
+        values = {name: getattr(row, name) for name in cls.model_fields if hasattr(row, name)}
+        return cls(**values | {"device": row.device_id, "ended_at": time_of(row.ended_at)})
 
 
 class AttemptView(View):
     """One attempt of a trial."""
 
     number: int
-    device: str
+    device: str  # of rank 0, if it has several
+    ranks: list[RankView]  # the devices of an attempt that has several; otherwise empty
     node: str
     pid: int | None
     visible_devices: str | None
@@ -37,10 +59,11 @@ class AttemptView(View):
     orphans_killed: int
 
     @classmethod
-    def of(cls, row: AttemptRow) -> AttemptView:
+    def of(cls, row: AttemptRow, ranks: Sequence[RankRow] = ()) -> AttemptView:
         values = {name: getattr(row, name) for name in cls.model_fields if hasattr(row, name)}
         values |= {
             "device": row.device_id,
+            "ranks": [RankView.of(rank) for rank in ranks],
             "started_at": time_of(row.started_at),
             "ended_at": time_of(row.ended_at),
             "duration_s": None if row.ended_at is None else row.ended_at - row.started_at,
@@ -133,6 +156,7 @@ class TrialDetail(TrialView):
         cls,
         row: TrialRow,
         attempts: list[AttemptRow],
+        ranks: Mapping[int, Sequence[RankRow]],
         artifacts: list[ArtifactRow],
         *,
         cloned_from: int | None,
@@ -142,7 +166,7 @@ class TrialDetail(TrialView):
             row,
             note=row.note,
             cloned_from=cloned_from,
-            attempts=[AttemptView.of(attempt) for attempt in attempts],
+            attempts=[AttemptView.of(attempt, ranks.get(attempt.number, ())) for attempt in attempts],
             artifacts=[ArtifactView.model_validate(artifact) for artifact in artifacts],
             unfit=unfit,
         )

@@ -19,6 +19,7 @@ from podium.db.stores import trial_reader
 from podium.sweep.file_store import artifact_requests
 from podium.sweep.runtime.layout import ARTIFACTS, AttemptDirectory
 from podium.sweep.runtime.regular_files import open_regular_in
+from podium.sweep.spec.resources import MAX_DEVICES
 from podium.sweep.values.errors import NotFoundError
 
 router = APIRouter(prefix="/api/v1/trials", tags=["trials"])
@@ -31,6 +32,9 @@ _NAME = re.compile(rf"({ARTIFACTS}/)?[A-Za-z0-9][A-Za-z0-9._-]{{0,199}}")
 def download_log(
     trial_id: RowId,
     attempt: Annotated[int | None, Query(ge=1, le=1_000_000)] = None,
+    rank: Annotated[
+        int, Query(ge=0, lt=MAX_DEVICES, description="of a trial with a process on each of several devices")
+    ] = 0,
     service: ServiceContext = context,
 ) -> StreamingResponse:
     """The stored output of an attempt as a file; by default of the current attempt."""
@@ -41,8 +45,9 @@ def download_log(
     missing = f"attempt {number} of trial {trial_id} has no output yet"
     if nonce is None:
         raise NotFoundError(missing)
-    log = AttemptDirectory(service.settings.data.attempt(row.sweep_id, row.number, number, nonce)).log
-    name = f"sweep-{row.sweep_id}-trial-{row.number}-attempt-{number}.log"
+    log = AttemptDirectory(service.settings.data.attempt(row.sweep_id, row.number, number, nonce), rank).log
+    of_rank = f"-rank-{rank}" if rank else ""
+    name = f"sweep-{row.sweep_id}-trial-{row.number}-attempt-{number}{of_rank}.log"
     return _download(log.parent, log.name, saved_as=name, media_type="text/plain", missing=missing)
 
 

@@ -19,12 +19,13 @@ from podium.api.rest.schemas.trial_schemas import AttemptView, EnqueuedView, Tri
 from podium.api.use_cases import trial_commands
 from podium.db.queries import trial_artifact_rows, trial_attempts
 from podium.db.queries.trial_artifact_rows import ArtifactRow
-from podium.db.stores import metrics, trial_reader
+from podium.db.stores import attempt_ranks, metrics, trial_reader
 from podium.db.stores.trial_reader import TrialRow
 from podium.ensemble.building import trial_artifacts
 from podium.sweep.lifecycle.allowed_commands import TrialCommand
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.runtime.regular_files import open_regular
+from podium.sweep.spec.resources import MAX_DEVICES
 from podium.sweep.values.assignment import Scalar
 from podium.sweep.values.errors import NotFoundError
 
@@ -100,7 +101,11 @@ def list_attempts(trial_id: RowId, service: ServiceContext = context) -> list[At
     """The attempts of a trial, oldest first."""
     with service.database.read() as connection:
         trial_reader.check_exists(connection, trial_id)
-        return [AttemptView.of(attempt) for attempt in trial_attempts.attempts_of(connection, trial_id)]
+        ranks = attempt_ranks.of_trial(connection, trial_id)
+        return [
+            AttemptView.of(attempt, ranks.get(attempt.number, ()))
+            for attempt in trial_attempts.attempts_of(connection, trial_id)
+        ]
 
 
 @router.get("/{trial_id}/metrics", dependencies=[viewer], response_model=dict[str, list[tuple[int, float]]])
@@ -121,6 +126,9 @@ def show_metrics(
 def show_log(
     trial_id: RowId,
     attempt: Annotated[int | None, Query(ge=1, le=1_000_000)] = None,
+    rank: Annotated[
+        int, Query(ge=0, lt=MAX_DEVICES, description="of a trial with a process on each of several devices")
+    ] = 0,
     tail_bytes: Annotated[int, Query(ge=1, le=MAX_LOG_BYTES)] = 64 << 10,
     from_byte: Annotated[
         int | None, Query(ge=0, description="read up to 1 MB from this offset, instead of the end")
@@ -135,12 +143,12 @@ def show_log(
         row = trial_reader.get(connection, trial_id)
         number = row.attempt if attempt is None else attempt
         nonce = trial_attempts.nonce_of(connection, trial_id, number)
-    missing = f"attempt {number} of trial {trial_id} has no output yet"
+    missing = f"{f'rank {rank} of ' if rank else ''}attempt {number} of trial {trial_id} has no output yet"
     if nonce is None:
         raise NotFoundError(missing)
     folder = service.settings.data.attempt(row.sweep_id, row.number, number, nonce)
     try:
-        text, following = _read_log(AttemptDirectory(folder).log, from_byte, tail_bytes)
+        text, following = _read_log(AttemptDirectory(folder, rank).log, from_byte, tail_bytes)
     except OSError:
         raise NotFoundError(missing) from None
     headers = {"Podium-Next-Byte": str(following), "X-Content-Type-Options": "nosniff"}
@@ -168,10 +176,11 @@ def _show(service: ServiceContext, trial_id: int) -> TrialDetail:
     with service.database.read() as connection:
         row = trial_reader.get(connection, trial_id)
         attempts = trial_attempts.attempts_of(connection, trial_id)
+        ranks = attempt_ranks.of_trial(connection, trial_id)
         artifacts = trial_artifact_rows.artifacts_of(connection, trial_id)
         cloned_from = trial_reader.cloned_from(connection, trial_id)
     unfit = _unfit(service, row, artifacts)
-    return TrialDetail.whole(row, attempts, artifacts, cloned_from=cloned_from, unfit=unfit)
+    return TrialDetail.whole(row, attempts, ranks, artifacts, cloned_from=cloned_from, unfit=unfit)
 
 
 def _unfit(service: ServiceContext, row: TrialRow, artifacts: list[ArtifactRow]) -> str | None:

@@ -1,0 +1,61 @@
+"""What processes do, as the kernel of Linux counts it: processor time and connections; slot."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from podium.sweep.runtime.process_trees import descendants
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+_ESTABLISHED = "01"
+
+
+def cpu_s(pid: int) -> float:
+    """The processor time of a process, in seconds; 0 if it has ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+def has_connection(pid: int, port: int, ignored: int = 0) -> bool:
+    """Whether a process, or one of its descendants, is connected to a TCP port.
+
+    `ignored`: the number of such connections that do not count.
+    """
+    inodes = set(_connected_to(port))
+    if not inodes:
+        return False
+    return sum(inode in inodes for each in (pid, *descendants(pid)) for inode in _sockets(each)) > ignored
+
+
+def _connected_to(port: int) -> Iterator[str]:
+    """The inodes of the connections of this machine to a remote port."""
+    suffix = f":{port:04X}"
+    for name in ("tcp", "tcp6"):
+        try:
+            lines = Path(f"/proc/net/{name}").read_text().splitlines()[1:]
+        except OSError:
+            continue
+        for line in lines:
+            fields = line.split()
+            if fields[2].endswith(suffix) and fields[3] == _ESTABLISHED:
+                yield fields[9]
+
+
+def _sockets(pid: int) -> Iterator[str]:
+    """The inodes of the sockets of a process."""
+    try:
+        numbers = os.listdir(f"/proc/{pid}/fd")  # noqa: PTH208 - thousands of them
+    except OSError:
+        return
+    for number in numbers:
+        try:
+            target = os.readlink(f"/proc/{pid}/fd/{number}")  # noqa: PTH115
+        except OSError:
+            continue
+        if target.startswith("socket:["):
+            yield target[len("socket:[") : -1]

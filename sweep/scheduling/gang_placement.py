@@ -1,0 +1,166 @@
+"""Places trials while a sweep has trials of several devices: reservation and backfill. Pure; scheduler process.
+
+The sweep that is furthest behind its share is served. If its next trial needs more devices than are free, it holds the
+reservation from then on, until it starts: see `podium.sweep.scheduling.gang_reservation`. There is one reservation at a
+time, which goes to the trial that has waited longest.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from podium.sweep.scheduling.attempt_start import claims, start_attempt, start_gang
+from podium.sweep.scheduling.decision import Decision, Instant
+from podium.sweep.scheduling.device_ledger import Slot
+from podium.sweep.scheduling.gang_reservation import (
+    DeviceOutlook,
+    Reservation,
+    choose_devices,
+    reserve,
+    size_of_attempt,
+)
+from podium.sweep.scheduling.live_sweep import LiveSweep
+from podium.sweep.scheduling.live_trial import LiveTrial
+from podium.sweep.scheduling.scheduler_state import SchedulerState
+from podium.sweep.spec.trial_limits import MAX_GRACE_S
+from podium.sweep.values.device import Device
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """A trial with the devices on which it starts: one, or those of a gang."""
+
+    trial: LiveTrial
+    devices: tuple[Device, ...]
+
+
+def place(state: SchedulerState, now: Instant) -> Decision:
+    """Start what can start without delaying the trial that holds the reservation."""
+    decision = Decision()
+    skipped: set[int] = set()
+    while free := state.ledger.free():
+        outlook = _outlook(state, now)
+        start = _start_of_holder(state, outlook, now)
+        holder = state.reservation.sweep_id
+        if start is not None and holder is not None:
+            state.reservation.withdraw()
+            decision += _begin(state, state.sweeps[holder], start, now)
+            continue
+        ready = [sweep for sweep in state.sweeps if _next(state, sweep, free, outlook, now) is not None]
+        out = skipped if holder is None else skipped | {holder}
+        chosen = state.shares.choose(claims(state, {sweep.sweep_id for sweep in ready}, now.monotonic_s), out)
+        if chosen is None:
+            break
+        sweep = state.sweeps[chosen]
+        start = _start_within(state, sweep, free, outlook, now)
+        if start is not None:
+            decision += _begin(state, sweep, start, now)
+        elif sweep.spec.resources.several and holder is None:
+            state.reservation.give(chosen)
+        else:
+            skipped.add(chosen)
+    return decision
+
+
+def reserved_devices(state: SchedulerState) -> dict[str, str]:
+    """The devices among which the reservation is, with the reason why they are idle."""
+    held = state.reservation
+    if held.sweep_id is None or held.reservation is None or state.sweeps.get(held.sweep_id) is None:
+        return {}
+    reason = f"reserved for sweep {held.sweep_id}, whose next trial needs {held.reservation.count} devices"
+    return dict.fromkeys(held.reservation.devices, reason)
+
+
+def _begin(state: SchedulerState, sweep: LiveSweep, start: _Start, now: Instant) -> Decision:
+    if sweep.spec.resources.several:
+        return start_gang(state, start.devices, sweep, start.trial, now)
+    return start_attempt(state, state.ledger[start.devices[0].device_id], sweep, start.trial, now)
+
+
+def _start_of_holder(state: SchedulerState, outlook: list[DeviceOutlook], now: Instant) -> _Start | None:
+    """The trial that holds the reservation, if it can start now; a reservation that no longer holds is withdrawn."""
+    sweep = None if state.reservation.sweep_id is None else state.sweeps.get(state.reservation.sweep_id)
+    trial = None if sweep is None else sweep.next
+    if sweep is None or trial is None or not _may_start_another(sweep):
+        state.reservation.withdraw()
+        return None
+    if not state.reservation.update(reserve(outlook, sweep.spec.resources, now.monotonic_s)):
+        return None
+    devices = _choose(state, outlook, sweep, trial, now)
+    return _Start(trial, devices) if devices else None
+
+
+def _may_start_another(sweep: LiveSweep) -> bool:
+    limit = sweep.spec.resources.max_concurrent
+    return limit is None or sweep.devices.running < limit
+
+
+def _next(
+    state: SchedulerState, sweep: LiveSweep, free: list[Slot], outlook: list[DeviceOutlook], now: Instant
+) -> LiveTrial | None:
+    """The next trial of a sweep, if there are devices that it may run on: free ones, or enough for a gang later."""
+    if sweep.spec.resources.several:
+        return sweep.next if size_of_attempt(outlook, sweep.spec.resources) else None
+    others = state.ledger.others()
+    trials = (sweep.next_for(slot.device, others, now.monotonic_s) for slot in free)
+    return next((trial for trial in trials if trial is not None), None)
+
+
+def _start_within(
+    state: SchedulerState, sweep: LiveSweep, free: list[Slot], outlook: list[DeviceOutlook], now: Instant
+) -> _Start | None:
+    """The next trial of a sweep on free devices, if that delays no trial that waits for several."""
+    reservation = state.reservation.reservation
+    end_s = now.monotonic_s + _duration_s(sweep)
+    if sweep.spec.resources.several:
+        assert sweep.next is not None
+        others = [] if reservation is None else [each for each in outlook if each.device_id not in reservation.devices]
+        for among in (outlook, others):
+            devices = _choose(state, among, sweep, sweep.next, now)
+            if devices and _is_admitted(reservation, devices, end_s):
+                return _Start(sweep.next, devices)
+        return None
+    reserved = frozenset() if reservation is None else reservation.devices
+    others_there = state.ledger.others()
+    for slot in sorted(free, key=lambda slot: slot.device.device_id in reserved):
+        trial = sweep.next_for(slot.device, others_there, now.monotonic_s)
+        if trial is not None and _is_admitted(reservation, (slot.device,), end_s):
+            return _Start(trial, (slot.device,))
+    return None
+
+
+def _is_admitted(reservation: Reservation | None, devices: tuple[Device, ...], end_s: float) -> bool:
+    return reservation is None or reservation.admits([device.device_id for device in devices], end_s)
+
+
+def _choose(
+    state: SchedulerState, outlook: list[DeviceOutlook], sweep: LiveSweep, trial: LiveTrial, now: Instant
+) -> tuple[Device, ...]:
+    """Free devices for a gang; not the one on which its trial has just failed, if there are enough others."""
+    wanted, others = sweep.spec.resources, state.ledger.others()
+    suitable = [each for each in outlook if not trial.avoids(each.device, others, now.monotonic_s)]
+    if size_of_attempt(suitable, wanted) == size_of_attempt(outlook, wanted):
+        outlook = suitable
+    return choose_devices(outlook, wanted, now.monotonic_s)
+
+
+def _outlook(state: SchedulerState, now: Instant) -> list[DeviceOutlook]:
+    """The devices that accept trials."""
+    return [DeviceOutlook(slot.device, _free_s(state, slot, now.monotonic_s)) for slot in state.ledger.available()]
+
+
+def _free_s(state: SchedulerState, slot: Slot, now_s: float) -> float:
+    """When a device is free at the latest, by the limits of its trial; infinity if it has none."""
+    if slot.free:
+        return now_s
+    later_s = math.nextafter(now_s, math.inf)
+    if slot.trial is None:
+        return max(later_s, slot.ending_since_s + MAX_GRACE_S)
+    duration_s = _duration_s(state.sweeps[slot.trial.sweep_id])
+    return max(later_s, slot.trial.placed_s - slot.trial.ran_s + duration_s)
+
+
+def _duration_s(sweep: LiveSweep) -> float:
+    limits = sweep.spec.limits
+    return math.inf if limits.trial_s is None else limits.trial_s + limits.grace_s
