@@ -15,6 +15,7 @@ BLOCKS = {
     "StopCondition": "stop",
     "Parameter": "parameters.NAME",
     "EarlyTerminate": "early_terminate",
+    "FixFrom": "fix_from",
     "Budget": "budget",
     "Plateau": "budget.plateau",
     "BuiltinProgram": "program, a built-in model",

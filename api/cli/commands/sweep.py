@@ -238,7 +238,7 @@ def cancel(sweep_ids: SweepIds, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: A
 
 @app.command("release")
 def release(sweep_ids: SweepIds, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
-    """Start sweeps although not all sweeps of their `after` have finished."""
+    """Start sweeps that wait for others anyway."""
     with lazy.Client.of(data_dir) as client:
         run_each(sweep_ids, client.release_sweep, _state, as_json)
 
