@@ -173,6 +173,18 @@ test("earlier sweeps are selected by name", async () => {
   expect(change).toHaveBeenLastCalledWith([{ path: ["warm_start"], value: null }]);
 });
 
+test("sweeps that must finish first are named by id or name", async () => {
+  const wait = { after: [3, "coarse"], fix_from: { sweep: "coarse", parameters: ["lr"] } };
+  const change = show({ ...CONDITIONAL, ...wait }, [wrong("fix_from.sweep", "no sweep is named 'coarse'")]);
+  expect(await screen.findByText("No sweep is named 'coarse'")).toBeTruthy(); // open because it has a problem
+  await type("After", "3, fine");
+  expect(change).toHaveBeenLastCalledWith([{ path: ["after"], value: "[3, fine]" }]);
+  await type("Fix parameters from sweep", "12");
+  expect(change).toHaveBeenLastCalledWith([{ path: ["fix_from", "sweep"], value: "12" }]);
+  await type("Fixed parameters", "lr, hidden");
+  expect(change).toHaveBeenLastCalledWith([{ path: ["fix_from", "parameters"], value: "[lr, hidden]" }]);
+});
+
 test("priority and minimum improvement are in their blocks, and a section with a problem is open", async () => {
   const change = show({ program: FUNCTION }, [wrong("priority", "is at most 100, not 1000")]);
   expect(await screen.findByText("Is at most 100, not 1000")).toBeTruthy();

@@ -9,6 +9,7 @@ import { EarlyStoppingForm } from "./early-stopping";
 import { KeyChoice, KeyField } from "./key-fields";
 import { Objectives } from "./objectives";
 import { ParametersForm } from "./parameters";
+import { PredecessorsForm } from "./predecessors";
 import { ProgramForm } from "./program";
 import { blockSpec, detailOf, optionsOf, useSweepSchema } from "./schema";
 import { SeedConfigurationsForm } from "./seed-configurations";
@@ -167,6 +168,7 @@ function Blocks({ draft }: { draft: Draft }) {
             </BlockForm>
             <EarlyStoppingForm draft={draft} spec={blockSpec(root, "early_terminate")} />
             <SeedConfigurationsForm draft={draft} />
+            <PredecessorsForm draft={draft} />
             <WarmStartForm draft={draft} />
             {BLOCKS.map(({ block, title, only, also, after }) => (
               <BlockForm
