@@ -54,10 +54,10 @@ class Int8Linear(nn.Module):
     def _product(self, rows: torch.Tensor) -> torch.Tensor:
         """int32 (rows, outputs)."""
         if not rows.is_cuda:
-            return torch._int_mm(rows, self.weight_int8)
+            return integer_product(rows, self.weight_int8)
         missing = max(0, _CUDA_ROWS - rows.shape[0])
         padded = functional.pad(rows, (0, self.weight_int8.shape[0] - self.inputs, 0, missing))
-        return torch._int_mm(padded, self.weight_int8)[: rows.shape[0], : self.outputs]
+        return integer_product(padded, self.weight_int8)[: rows.shape[0], : self.outputs]
 
     def check(self) -> None:
         """Raises `EnsembleError` unless the products of integers on this device are exact."""
@@ -80,6 +80,11 @@ class Int8Linear(nn.Module):
 
     def extra_repr(self) -> str:
         return f"{self.inputs}, {self.outputs}"
+
+
+def integer_product(rows: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    """int32 (rows, outputs) of int8 (rows, inputs) and (inputs, outputs)."""
+    return torch._int_mm(rows, weight)
 
 
 def _padded(weight: torch.Tensor, inputs: int, outputs: int, device: torch.device) -> torch.Tensor:

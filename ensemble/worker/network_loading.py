@@ -50,6 +50,11 @@ class SingleNetwork:
     def __init__(self, placed: PlacedNetwork) -> None:
         self._placed = placed
 
+    @property
+    def placed(self) -> PlacedNetwork:
+        """The network and its device."""
+        return self._placed
+
     @torch.inference_mode()
     def predict(self, inputs: NDArray[np.float32]) -> NetworkOutputs:
         """Compute the outputs of the member. Raises the error of the network."""

@@ -89,7 +89,7 @@ def measure(
 ) -> MeasurementResult:
     """The figures of each precision; one that fails has an `error`. Raises `EnsembleError` and `DataError`."""
     rows = read_rows(request)
-    load_one = load_network or _load
+    load_one = load_network or load_one_member
     networks: dict[Precision, SingleNetwork] = {}
     figures: dict[Precision, PrecisionFigures] = {}
     for precision in request.precisions:
@@ -173,7 +173,8 @@ def _latencies(
     return {precision: tuple(times) for precision, times in found.items()}
 
 
-def _load(file: ModelFile) -> SingleNetwork:
+def load_one_member(file: ModelFile) -> SingleNetwork:
+    """The network of a between-graph worker with this file. Raises `EnsembleError`."""
     alone = Combination(Task.CLASSIFICATION, Rule.MEAN, (1.0,))  # between-graph, the gateway combines
     network = load([file], in_graph=False, combination=alone)
     assert isinstance(network, SingleNetwork)

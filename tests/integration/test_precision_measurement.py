@@ -179,7 +179,7 @@ def test_latency_decides(tmp_path: Path, took_s: Callable[[int], float], chosen:
     clock = FakeClock()
 
     def load_network(file: ModelFile) -> SingleNetwork:
-        placed = precision_measurement._load(file)._placed
+        placed = precision_measurement.load_one_member(file).placed
         return Timed(placed, clock, took_s if file.precision == "int8" else lambda rows: 1e-3 + rows * 1e-4)
 
     base, other = measure(request(file), load_network=load_network, clock=clock.monotonic_s).figures

@@ -63,8 +63,8 @@ def test_products_are_exact_whatever_the_strides(inputs: int, outputs: int) -> N
 def test_wrong_product_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """As `torch._int_mm` of PyTorch 2.13 gives it for one input, if the strides of the weights are both 1."""
     quantized = Int8Linear(layer(3, 4))
-    product = torch._int_mm
-    monkeypatch.setattr(torch, "_int_mm", lambda rows, weight: product(rows, weight) + (len(rows) == 3))
+    product = int8_linear.integer_product
+    monkeypatch.setattr(int8_linear, "integer_product", lambda rows, weight: product(rows, weight) + (len(rows) == 3))
     with pytest.raises(EnsembleError, match="3 rows in int8 with a layer of 3 inputs and 4 outputs is wrong"):
         int8_linear.check(nn.Sequential(quantized))
 
