@@ -99,7 +99,7 @@ class FixedInfo(TypedDict):
 class PopulationInfo(TypedDict):
     """How far the trials of a population are."""
 
-    trials: int  # that have begun an interval
+    trials: int  # that have started an interval
     intervals: int  # that have ended
     exploits: int  # that started from the checkpoint of another trial
     fewest: int  # the interval of the trial that is behind all others

@@ -30,7 +30,7 @@ class Network:
     def train_pass(self) -> None:
         """One pass over the training rows."""
         inputs, targets = self.train_rows
-        for rows in torch.randperm(len(targets)).split(100):
+        for rows in torch.split(torch.randperm(len(targets)), 100):
             self.optimizer.zero_grad()
             loss = torch.nn.functional.cross_entropy(self.model(inputs[rows]), targets[rows])
             torch.autograd.backward(loss)

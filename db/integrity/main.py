@@ -20,7 +20,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
 
 from podium.db.integrity import file_checks, node_checks, row_checks
-from podium.db.integrity.row_checks import ALWAYS, NO_ROOM, WHILE_STOPPED, Breach
+from podium.db.integrity.rules import ALWAYS, NO_ROOM, WHILE_STOPPED, Breach
 from podium.db.schema.engine import Database
 from podium.db.schema.migrate import alembic_config
 from podium.sweep.runtime.component_status_reader import all_ready, read_components

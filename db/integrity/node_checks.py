@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sqlalchemy import Connection
 
-from podium.db.integrity.row_checks import ALWAYS, Breach
+from podium.db.integrity.rules import ALWAYS, Breach
 from podium.db.stores import devices, nodes
 from podium.sweep.values.device import node_name
 from podium.sweep.values.device_state import DeviceState

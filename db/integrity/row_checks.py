@@ -8,11 +8,12 @@ are formatted into queries.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from enum import StrEnum
 
 from sqlalchemy import Connection, text
 
+from podium.db.integrity.interval_checks import INTERVAL_RULES
+from podium.db.integrity.rules import ALWAYS, NO_ROOM, WHILE_STOPPED, Breach, Rule
 from podium.db.queries import best_trials
 from podium.db.stores import scheduler_recovery
 from podium.db.stores.events import TRIAL_SENDING
@@ -28,32 +29,6 @@ from podium.sweep.values.states import (
     TrialState,
 )
 from podium.sweep.values.sweep_wait_reason import WaitReason
-
-# Conditions under which a finding is a note instead of a breach.
-WHILE_STOPPED = "at rest"  # no service runs, and the next start fixes it
-NO_ROOM = "no room"  # the disk is full, and the fix waits for disk space
-ALWAYS = "always"
-
-
-@dataclass(frozen=True, slots=True)
-class Breach:
-    """A violated invariant."""
-
-    invariant: str
-    rows: dict[str, int | str]  # the affected rows: trial_id, sweep_id, attempt, path, …
-    wrong: str
-    passing: bool = False  # may be transient while a service runs: checked twice
-    note_when: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A query that finds breaches of an invariant."""
-
-    invariant: str
-    query: str
-    passing: bool = field(default=False)
-    note_when: tuple[str, ...] = field(default=())
 
 
 def _list(values: Iterable[StrEnum]) -> str:
@@ -118,7 +93,7 @@ RULES = (
         "attempts",
         "SELECT trial_id, number AS attempt, 'ended_at is ' || coalesce(ended_at, 'not set') || ', state is '"
         " || coalesce(state, 'not set') AS wrong FROM attempts"
-        f" WHERE (ended_at IS NULL) <> (state IS NULL) OR state NOT IN ({_OVER})",
+        f" WHERE (ended_at IS NULL) <> (state IS NULL) OR state NOT IN ({_OVER}, 'waiting')",
     ),
     # Results.
     Rule(
@@ -398,7 +373,7 @@ RULES = (
 
 def breaches(connection: Connection) -> Iterator[Breach]:
     """The breaches of all rules."""
-    for rule in RULES:
+    for rule in (*RULES, *INTERVAL_RULES):
         for row in connection.execute(text(rule.query)).mappings():
             which = {name: value for name, value in row.items() if name != "wrong"}
             yield Breach(

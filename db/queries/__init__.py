@@ -22,5 +22,7 @@ Modules:
     trial_filter                Filters of trials, `state:failed lr<0.01`, as SQL conditions
     trial_order                 Sort orders of trials: by number, value, parameter, state or device
     trial_pages                 Reads pages of sorted trials
+    trial_schedules             The intervals of a population, and the schedule of configurations that one trial has
+                                followed
     trial_table                 A window of a sweep's trials as columns, filtered and sorted
 """

@@ -22,6 +22,9 @@ Modules:
     id_list                              Lists of ids as one parameter of a statement
     imports                              Stores imported trials as a finished sweep
     installed_packages                   Lists of packages installed at the submission of sweeps, stored once by hash
+    interval_checkpoints                 Which checkpoints of a population are no longer needed, and the record of
+                                         removed ones
+    intervals                            Intervals of the trials of populations: what each starts from, and how it ended
     metrics                              Metric points: one row per trial, name and step; the first report of a step is
                                          kept
     nodes                                Nodes as their agents report them, and requests to leave

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, bindparam, select, update
 
 from podium.db.schema.tables import artifacts, attempts, intervals, sweeps, trials
 from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.spec.population import CHECKPOINTS_KEPT
 from podium.sweep.values.states import COUNTED_TRIAL_STATES, TERMINAL_SWEEP_STATES, SweepState, TrialState
 
 KEPT, MARKED, GONE = 0, 1, 2  # `intervals.removed`
@@ -70,12 +71,17 @@ def mark(connection: Connection, sweep_id: int, *, keeps: bool) -> None:
 
 
 def _needed(rows: Sequence[_Row], *, over: bool, keeps: bool) -> set[tuple[int, int]]:
-    """The last checkpoint of each trial that may be continued, and those that unfinished intervals start from."""
+    """The last checkpoints of each trial that may be continued, and those that unfinished intervals start from."""
     needed: set[tuple[int, int]] = set()
-    last = {row.trial_id: row for row in rows if row.ended_at is not None}
-    for row in last.values():
-        if not over or keeps or row.state not in COUNTED_TRIAL_STATES:
-            needed.add(row.key)
+    ended: dict[int, list[_Row]] = {}
+    for row in rows:
+        if row.ended_at is not None:
+            ended.setdefault(row.trial_id, []).append(row)
+    for own in ended.values():
+        if not over or own[-1].state not in COUNTED_TRIAL_STATES:
+            needed |= {row.key for row in own[-CHECKPOINTS_KEPT:]}
+        elif keeps:
+            needed.add(own[-1].key)
     for row in rows:
         if row.ended_at is None and row.state not in COUNTED_TRIAL_STATES:
             needed.add(row.key)

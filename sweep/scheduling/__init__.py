@@ -36,6 +36,7 @@ Modules:
     disk_gate              Decides whether the data disk allows new trials. Pure
     elastic_slots          Requests the slots that the sweeps need, and releases those that are idle for long. Pure
     epoch_record           The epoch of the last scheduler that opened slots, outside the database
+    exploit_and_explore    The two steps of population-based training between two intervals: exploit and explore. Pure
     fair_share             Decides which sweep gets a free slot, by device-seconds and priority, without starvation.
                            Pure
     gang                   The devices and ranks of one attempt on several devices, and how it ends. Pure
@@ -43,12 +44,15 @@ Modules:
     gang_placement         Places trials while a sweep has trials of several devices: reservation and backfill. Pure
     gang_reservation       Decides which devices a trial of several devices gets, and which trials may pass one that
                            waits. Pure
+    intervals              Begins and ends the intervals of trials whose sweep has a population. Pure
     live_sweep             An unfinished sweep in the scheduler's memory. Only its own methods change it. Pure
     live_trial             An unfinished trial in the scheduler's memory, and its retry budget. Pure
     main                   Entry point of the scheduler process: connects Ray, Optuna and the database, and runs the
                            loop
     node_token             The token by which the nodes of a Ray cluster of others get and send files
     past_trials            The past trials that a search starts with: those of the sweep, and of earlier sweeps. Pure
+    population             The trials of a sweep that are trained in intervals, and the decision between two intervals.
+                           Pure
     predecessor_waits      Decides which sweeps no longer wait for their predecessors, and why others do. Pure
     retention              Removes weights, checkpoints and artifacts that sweeps do not keep. The cleanup thread of the
                            scheduler process

@@ -2,7 +2,7 @@
 
 An interval of a trial is decided when the trial gets a device for it, with all results known by then. No trial waits
 for others, but in a population larger than the number of devices most of them have ended the same interval. The
-decision is written together with the placement, and an interval that was begun is never decided again, however often
+decision is written together with the placement, and an interval that was started is never decided again, however often
 its attempts are lost.
 """
 
@@ -16,7 +16,7 @@ from typing import NamedTuple
 from podium.sweep.lifecycle.recorded_changes import IntervalEnded, IntervalStarted
 from podium.sweep.lifecycle.stored_sweeps import IntervalResult, StoredInterval, StoredTrial
 from podium.sweep.scheduling.exploit_and_explore import exploit, explore, stream
-from podium.sweep.spec.population import PopulationBasedTraining, Replay
+from podium.sweep.spec.population import CHECKPOINTS_KEPT, PopulationBasedTraining, Replay
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.assignment import AttemptKey, Interval, Params
 from podium.sweep.values.slot_events import Ended
@@ -59,6 +59,13 @@ class _Trained:
         """Whether other trials are compared with it, and continue from its last checkpoint if they are worse."""
         last = self.last_ended
         return self.takes_part and last is not None and last.has_checkpoint
+
+    def source_for(self, interval: int) -> StoredInterval:
+        """What another trial continues that has ended this interval: the same one, or if this trial is so far ahead
+        that its checkpoint is not kept, the oldest one that is.
+        """
+        kept = [each for each in self.intervals if each.result is not None][-CHECKPOINTS_KEPT:]
+        return next(each for each in kept if each.number >= interval)
 
     @property
     def last_ended(self) -> StoredInterval | None:
@@ -128,15 +135,12 @@ class Population:
         donor = self._donor(trial, last.number, chance)
         if donor is None:
             return StoredInterval(last.number + 1, dict(last.params), attempt)
-        source = donor.last_ended
-        assert source is not None
+        source = donor.source_for(last.number)
         changed = explore(self._method, self._spec.ordered(), self._explored, source.params, chance)
         return StoredInterval(source.number + 1, changed, attempt, donor.trial_id, source.number)
 
     def _donor(self, trial: _Trained, interval: int, chance: random.Random) -> _Trained | None:
-        """The trial to continue instead. The trials are compared at the same interval; a donor that is ahead is
-        continued from its last one, the only one whose checkpoint is kept.
-        """
+        """The trial to continue instead; the trials are compared at the same interval."""
         assert isinstance(self._method, PopulationBasedTraining)
         compared = {
             other.number: (other, result.value)

@@ -17,6 +17,7 @@ Modules:
     metric_extraction         Extracts metrics from a script's output with the patterns of `program.metrics`
     missing_mapping_hints     Suggests the mapping to write where a sweep file has a scalar or a list in place of one
     names_in_other_tools      Names of Optuna, Ray Tune and W&B for the keys and values of a sweep file, for hints
+    population                `method: {type: pbt, …}` and `{type: replay, …}`: training in intervals
     predecessors              The keys `after` and `fix_from` of the sweep file: sweeps that must end first
     program                   The `program` block of the sweep file: a built-in model, a function or a script
     pydantic_errors           Converts pydantic's validation errors to problems with the keys of the sweep file

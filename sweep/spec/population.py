@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 PBT, REPLAY = "pbt", "replay"
 MAX_POPULATION, MAX_INTERVALS = 10_000, 10_000
+CHECKPOINTS_KEPT = 3  # of each trial, of its last intervals: other trials may start from them
 # Settings of the training loop that a built-in model can change between two intervals. All others define the network,
 # the state of the optimizer or the length of the training: they are copied from the donor.
 _EXPLORED_BUILTIN = frozenset({"lr", "momentum", "weight_decay", "batch_size", "dropout"})

@@ -5,6 +5,7 @@ Runs in the fork server and in trial processes.
 Modules:
     artifacts                Artifacts of a trial: copies of its files, written atomically, limited in number and size
     attempt                  Runs one attempt, from its assignment to its outcome
+    checkpoint_methods       The checkpoints that `trial.` offers: saved, and loaded by the next attempt
     constraint_function      `program.constraints`: evaluates the constraints of a trial, as Optuna's `constraints_func`
     directory_checkpoints    Checkpoints that are folders, as in Ray: written atomically, loaded by the trial's next
                              attempt
@@ -12,6 +13,7 @@ Modules:
     gang_process             What a rank of an attempt on several devices has: `torchrun`'s variables, its devices, the
                              store
     import_hooks             Calls a function immediately after a module is imported
+    interval_end             Ends an attempt at the end of its interval of training, with a checkpoint
     lightning_callback       A callback for Lightning's Trainer that reports a metric to the trial, and stops a pruned
                              trial
     metric_downsampling      Downsamples long metric curves before they are sent, so that a million points cost little

@@ -40,14 +40,14 @@ class CheckpointMethods:
         may have tensors, arrays, numbers, strings, and lists, tuples and dicts of them; nothing is pickled. Checkpoints
         are removed when the trial has finished, unless the sweep file sets `keep.checkpoints`.
 
-        In a population (`method: {type: pbt, …}`), the attempt ends here if its interval has ended: see
-        `ends_interval`.
+        In a population (`method: {type: pbt, …}`), the attempt ends here if the last step of its interval was reported:
+        see `ends_interval`.
         """
         self._check_saves("save_checkpoint")
         from podium.sweep.trial_process import trial_checkpoints  # torch: only in this process
 
         trial_checkpoints.save(self.directory.checkpoint, model, optimizer, epoch, extra, self._identity())
-        self.interval_end.saved()
+        self.interval_end.saved(int(epoch))
 
     def ends_interval(self, step: int) -> bool:
         """Whether the report of `step` ends an interval of a population, so that a checkpoint of it must be saved.
@@ -77,7 +77,7 @@ class CheckpointMethods:
         """Save a copy of a folder as the checkpoint of this attempt, as `tune.report(…, checkpoint=…)` does."""
         self._check_saves("save_checkpoint_folder")
         saved = directory_checkpoints.save(source, self.directory, iteration, self._identity())
-        self.interval_end.saved()
+        self.interval_end.saved(of_next_report=True)
         return saved
 
     def resume_folder(self) -> CheckpointFolder | None:

@@ -1,8 +1,12 @@
 """Ends an attempt at the end of its interval of training, with a checkpoint; trial process.
 
 In a sweep of `method: {type: pbt, …}`, each attempt trains one interval. It ends when the trial has reported the last
-step of the interval and has saved a checkpoint of that step, in either order. The scheduler is not asked: an interval
-also ends while no scheduler runs.
+step of the interval and has saved a checkpoint of that step. The scheduler is not asked: an interval also ends while no
+scheduler runs.
+
+A checkpoint is of the step that was reported before it. One that is saved just before the report of the last step may
+be of that step or of the one before, which would lose a step. It counts if the program has asked `ends_interval` for
+the step before, or if it saves each checkpoint before the report and names the step as its epoch.
 """
 
 from __future__ import annotations
@@ -33,7 +37,10 @@ class IntervalEnd:
         self._interval = interval
         self._finish = finish
         self._end: int | None = None  # the step of the report that ends the interval
-        self._saved = False  # a checkpoint was saved since the last report
+        self._asked: int | None = None  # the step for which the program asked whether it ends the interval
+        self._of_next_report = False  # a checkpoint saved since the last report is of the next one, whatever its step
+        self._epoch: int | None = None  # of a checkpoint that was saved since the last report
+        self._saves_first: bool | None = None  # whether the first checkpoint came before the first report
         self._resumed = False
         self._reached: tuple[int, float] | None = None  # step and value at the end of the interval
         self.ended = False  # `IntervalEnded` was raised: the outcome of the attempt is `outcome`
@@ -66,7 +73,9 @@ class IntervalEnd:
     def ends_at(self, step: int) -> bool:
         """Whether the report of this step ends the interval, so that its checkpoint must be saved."""
         end = self._end_from(step)
-        return end is not None and step >= end
+        ends = end is not None and step >= end
+        self._asked = step if ends else None
+        return ends
 
     def before(self, step: int) -> None:
         """To be called before a report. Raises `UserCodeError` if the program does not support intervals."""
@@ -89,17 +98,26 @@ class IntervalEnd:
         if self._interval is None:
             return
         self._end = self._end_from(step)
+        if self._saves_first is None:
+            self._saves_first = False
+        is_saved = self._of_next_report or (self._saves_first and self._epoch == step)
+        self._of_next_report, self._epoch, self._asked = False, None, None
         if self._reached is None and self._end is not None and step >= self._end:
             self._reached = (step, value)
             if self.is_last:
                 self._finish(f"interval {self._interval.number} ended, and the sweep ends")
-            elif self._saved:
+            elif is_saved:
                 self._raise()
-        self._saved = False
 
-    def saved(self) -> None:
-        """To be called after a checkpoint was saved. Raises `IntervalEnded` if the interval has reached its end."""
-        self._saved = True
+    def saved(self, epoch: int | None = None, *, of_next_report: bool = False) -> None:
+        """To be called after a checkpoint was saved. Raises `IntervalEnded` if the interval has reached its end.
+
+        `of_next_report`: it is certainly of the step that is reported next.
+        """
+        if self._saves_first is None:
+            self._saves_first = True
+        self._of_next_report = of_next_report or self._asked is not None
+        self._epoch = epoch
         if self._reached is not None and not self.is_last:
             self._raise()
 

@@ -33,5 +33,6 @@ Modules:
     sweep_wait_reason                Why a sweep waits, apart from the reason of its state
     sweep_warnings                   Warnings of a running sweep: codes, messages, and checks of results and stop
                                      metrics
+    trial_seed                       The seed of a trial, the same for each of its attempts
     user_network_manifest            The metadata of a saved user network, from which ensembles rebuild it
 """

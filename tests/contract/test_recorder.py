@@ -25,6 +25,8 @@ from podium.sweep.lifecycle.recorded_changes import (
     Change,
     DeviceChanged,
     DeviceDrained,
+    IntervalEnded,
+    IntervalStarted,
     MetricPoint,
     ParamDefined,
     RequestObsolete,
@@ -37,7 +39,7 @@ from podium.sweep.lifecycle.recorded_changes import (
     TrialRetried,
 )
 from podium.sweep.lifecycle.scheduler_ports import Recorder
-from podium.sweep.lifecycle.stored_sweeps import StoredSweep, StoredTrial
+from podium.sweep.lifecycle.stored_sweeps import IntervalResult, StoredInterval, StoredSweep, StoredTrial
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.spec.sweep_spec import SweepSpec, spec_from_json
 from podium.sweep.values.assignment import AttemptKey, Params
@@ -416,6 +418,24 @@ def test_attempt_that_sends_its_files_has_its_device_time(store: Store) -> None:
     assert (store.trial().device_s, store.sweep().device_s) == (None, 7.0)
     store.commit(AttemptReleased(AttemptKey(1, 1), 1, 0, 9.0, 12.0))
     assert store.sweep().device_s == 7.0, "of an attempt that has ended"
+
+
+def test_intervals_change_the_parameters_and_settle_earlier_failures(store: Store) -> None:
+    store.commit(planned(), IntervalStarted(1, 1, 1, {"x": 0.25}, 1, 12.0), placed())
+    assert store.trial().intervals == (StoredInterval(1, {"x": 0.25}, 1),)
+    assert store.trial().params == {"x": 0.25}
+    store.commit(ended(1, FAILED, WAITING, cause=Cause.SIGNAL), placed(2))
+    assert store.trial().causes == (Cause.SIGNAL,)
+    second = AttemptKey(1, 2)
+    store.commit(IntervalEnded(second, 1, 1, 4, 0.5, 13.0), ended(2, WAITING, WAITING))
+    store.commit(planned(2, 1), IntervalStarted(2, 1, 1, {"x": 0.5}, 1, 14.0))
+    store.commit(IntervalStarted(1, 1, 3, {"x": 0.75}, 3, 14.0, donor_id=2, donor_interval=2), placed(3))
+    result = IntervalResult(2, placed(2).nonce, 4, 0.5)
+    assert store.trial().intervals == (
+        StoredInterval(1, {"x": 0.25}, 1, result=result), StoredInterval(3, {"x": 0.75}, 3, 2, 2),
+    )  # fmt: skip
+    assert (store.trial().params, store.trial().causes) == ({"x": 0.75}, ())
+    assert store.trial().state is RUNNING
 
 
 def test_open_attempt_has_the_nonce_of_its_folder(store: Store) -> None:
