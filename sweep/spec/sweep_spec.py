@@ -238,6 +238,7 @@ class SweepSpec(Model):
         if isinstance(self.program, BuiltinProgram):
             self._check_builtin(self.program.model)
             self._check_metrics(self.program.data)
+            self._check_builtin_devices()
         self._check_ending()
         self._check_is_used()
         if self.ensemble is not None:
@@ -429,6 +430,12 @@ class SweepSpec(Model):
             for value in ends if parameter.is_range else parameter.choices() or []:
                 if complaint := settings[name].invalid_reason(value):
                     raise field_error(f"{settings[name].meaning}: {complaint}", "parameters", name)
+
+    def _check_builtin_devices(self) -> None:
+        if self.resources.several and self.resources.processes == "one":
+            raise field_error("built-in models use one device in each process; remove it", "resources", "processes")
+        if self.resources.several and self.validation.folds:
+            raise field_error("not valid with several devices; remove it, or devices", "validation", "folds")
 
     def _check_metrics(self, data: Data) -> None:
         known = _reported(data)

@@ -1,11 +1,12 @@
-"""The built-in training loop: one network on one device; trial process."""
+"""The built-in training loop: one network on one device, or by one rank on each of several; trial process."""
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -18,6 +19,9 @@ from podium.sweep.training.best_epoch import BestEpoch
 from podium.sweep.training.learner import Learner, architecture_of, complete_settings, outputs_of
 from podium.sweep.trial_process.trial_checkpoints import Checkpoint, CheckpointInterval
 from podium.sweep.trial_process.trial_handle import Trial
+
+if TYPE_CHECKING:
+    from podium.sweep.parallel.process_group import Group
 
 
 def program(spec: Mapping[str, Any], split: Mapping[str, Any]) -> Callable[[Trial], dict[str, float]]:
@@ -42,16 +46,30 @@ def fit(trial: Trial, spec: Mapping[str, Any], split: Mapping[str, Any]) -> dict
         each = [architecture_of(fold, settings, spec, split) for fold in folds]
         best = cross_validation.fit(trial, folds, each)
         learner = _refit(trial, data, architecture, epochs=best.epoch + 1)
+    elif trial.world_size > 1:
+        with process_group().join() as group:
+            learner, best = _fit_one(trial, data, architecture, group)
     else:
         learner, best = _fit_one(trial, data, architecture)
-    _save_results(trial, learner)
+    if trial.rank == 0:
+        _save_results(trial, learner)
     return best.results
 
 
-def _fit_one(trial: Trial, data: datasets.Dataset, architecture: Mapping[str, Any]) -> tuple[Learner, BestEpoch]:
-    """The network with the weights of its best epoch."""
+def process_group() -> Any:
+    """Imported only by the trials that need it."""
+    return importlib.import_module("podium.sweep.parallel.process_group")
+
+
+def _fit_one(
+    trial: Trial, data: datasets.Dataset, architecture: Mapping[str, Any], group: Group | None = None
+) -> tuple[Learner, BestEpoch]:
+    """The network with the weights of its best epoch.
+
+    The ranks of `group` train and measure the same network, so they agree on the end. Only rank 0 saves.
+    """
     settings = architecture["settings"]
-    learner = _learner(trial, data, architecture)
+    learner = _learner(trial, data, architecture, group)
     best, first = BestEpoch(data.task, trial.objectives), 0
     if (checkpoint := trial.resume()) is not None:
         first = checkpoint.epoch + 1
@@ -65,7 +83,7 @@ def _fit_one(trial: Trial, data: datasets.Dataset, architecture: Mapping[str, An
         trial.log({"train_loss": train_loss, **measured}, step=epoch)
         if in_intervals:
             best.set(epoch, measured)
-        elif best.improved(epoch, measured):
+        elif best.improved(epoch, measured) and trial.rank == 0:
             weight_files.save_weights(learner.model, trial.directory.model, _metadata(architecture, epoch))
         trial.report(measured[trial.metric], step=epoch)
         if trial.should_prune():
@@ -78,12 +96,14 @@ def _fit_one(trial: Trial, data: datasets.Dataset, architecture: Mapping[str, An
         save = partial(_save_checkpoint, trial, learner, epoch, extra)
         if trial.interval_end.is_reached and epoch + 1 < int(settings["epochs"]):
             save()  # ends the attempt
-        interval.save_if_due(save)
+        if trial.rank == 0:
+            interval.save_if_due(save)
     if in_intervals:
         weight_files.save_weights(learner.model, trial.directory.model, _metadata(architecture, best.epoch))
         return learner, best
-    weights, _ = weight_files.load_weights(trial.directory.model)
-    learner.model.load_state_dict(weights)
+    if trial.rank == 0:
+        weights, _ = weight_files.load_weights(trial.directory.model)
+        learner.model.load_state_dict(weights)
     return learner, best
 
 
@@ -99,8 +119,14 @@ def _refit(trial: Trial, data: datasets.Dataset, architecture: Mapping[str, Any]
     return learner
 
 
-def _learner(trial: Trial, data: datasets.Dataset, architecture: Mapping[str, Any]) -> Learner:
+def _learner(
+    trial: Trial, data: datasets.Dataset, architecture: Mapping[str, Any], group: Group | None = None
+) -> Learner:
     rows = TrainingRows(data, data.rows["train"], trial.device)
+    if group is not None:
+        replicated = importlib.import_module("podium.sweep.training.replicated_learner")
+        found: Learner = replicated.ReplicatedLearner(group, data, architecture, rows, trial.device, trial.seed)
+        return found
     return Learner(data, architecture, rows, trial.device, trial.seed)
 
 
@@ -112,7 +138,7 @@ def _save_checkpoint(trial: Trial, learner: Learner, epoch: int, extra: Mapping[
 
 def _resume(trial: Trial, checkpoint: Checkpoint, learner: Learner, metadata: Mapping[str, str]) -> None:
     """Restore the learner; the resumed training gives the same results as an uninterrupted one."""
-    if checkpoint.extra["weights"]:
+    if trial.rank == 0 and checkpoint.extra["weights"]:
         weight_files.write_tensors(checkpoint.extra["weights"], trial.directory.model, metadata)
     learner.shuffle.set_state(checkpoint.extra["shuffle"])
     checkpoint.load_into(learner.model, learner.optimizer)

@@ -45,19 +45,27 @@ class Learner:
     def train_epoch(self) -> float:
         """One pass over the rows; returns the mean loss."""
         self.model.train()
-        count = len(self.rows) if self._positions is None else len(self._positions)
-        order = torch.randperm(count, generator=self.shuffle).to(self.rows.index_device)
-        if self._positions is not None:
-            order = self._positions[order]
         total = torch.zeros((), device=self.device)
-        for numbers in torch.split(order, self._batch_size):
+        for numbers in self.batches():
             inputs, targets = self.rows.take(numbers)
             self.optimizer.zero_grad(set_to_none=True)
             loss = self.criterion.loss(self.model(inputs), targets)
             torch.autograd.backward(loss)
             self.optimizer.step()
             total += loss.detach() * len(numbers)
-        return float(total) / count
+        return float(total) / self.row_count
+
+    @property
+    def row_count(self) -> int:
+        """The number of rows of an epoch."""
+        return len(self.rows) if self._positions is None else len(self._positions)
+
+    def batches(self) -> tuple[torch.Tensor, ...]:
+        """The row numbers of the batches of the next epoch."""
+        order = torch.randperm(self.row_count, generator=self.shuffle).to(self.rows.index_device)
+        if self._positions is not None:
+            order = self._positions[order]
+        return torch.split(order, self._batch_size)
 
     def measure(self) -> Mapping[str, float]:
         """The criterion's metrics on the validation split."""

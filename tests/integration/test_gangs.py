@@ -58,6 +58,26 @@ def test_rank_0_reports_and_each_rank_has_its_log(service: AuditedService) -> No
     assert [step for step, _ in curve] == [0, 1, 2, 3] and all(value < 100 for _, value in curve)
 
 
+def test_builtin_model_trains_on_all_devices_as_on_one(service: AuditedService) -> None:
+    """The gradient is that of the whole batch, so both have the same metrics up to rounding."""
+    changes = {
+        "metric": {"name": "val_loss", "goal": "minimize"},
+        "parameters": {"lr": {"values": [0.01]}},
+        "retries": {"user": 0},
+    }
+    program = {"model": "mlp", "data": {"name": "digits"}}
+    trials = []
+    for devices in (1, 2):
+        document = {**changes, "name": "builtin", "method": "random", "run_cap": 1, "program": program}
+        sweep_id = service.client.submit({**document, "resources": {"devices": devices}})["id"]
+        service.client.wait(sweep_id, WAIT_S)
+        trials.append(service.client.trial(next(iter(service.client.trials(sweep_id)))["id"]))
+    assert [trial["state"] for trial in trials] == ["finished", "finished"], _logs(service, dict(trials[1]))
+    alone, together = (trial["value"] for trial in trials)
+    assert alone is not None and together == pytest.approx(alone, rel=0.05)
+    assert {file["name"] for file in trials[1]["artifacts"]} == {"model.safetensors", "predictions.safetensors"}
+
+
 def test_one_process_gets_all_devices(service: AuditedService) -> None:
     trial = _function(service, "one_process", resources={"devices": 2, "processes": "one"})
     assert (trial["state"], trial["value"]) == ("finished", 0.5), trial["attempts"]
