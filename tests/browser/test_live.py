@@ -10,7 +10,7 @@ import signal
 from playwright.sync_api import Page, expect
 
 from tests.browser.stage import Stage
-from tests.visitor import Visitor
+from tests.visitor import Visitor, serious
 
 BACK_MS = 60_000.0
 SOON_MS = 10_000.0
@@ -59,3 +59,36 @@ def test_page_recovers_when_service_restarts(stage: Stage, visitor: Visitor) -> 
     live(page, timeout_ms=BACK_MS)
     stage.client.submit(stage.quick(name="after the restart", run_cap=1))
     expect(page.get_by_role("link", name=re.compile("after the restart"))).to_be_visible(timeout=SOON_MS)
+
+
+def test_lost_service_is_announced_and_commands_are_disabled(stage: Stage, visitor: Visitor) -> None:
+    sweep = stage.going(run_cap=1)
+    page = visitor.open(f"/sweeps/{sweep}")
+    live(page)
+    stop = page.get_by_role("main").get_by_role("button", name="Stop", exact=True)
+    expect(stop).to_be_enabled()
+    badge = page.locator(".sweep-state .badge")
+    expect(badge).to_contain_text("running", timeout=BACK_MS)
+    color = "e => getComputedStyle(e).color"
+    running = badge.evaluate(color)
+
+    with stage.stopped():
+        banner = page.get_by_role("alert").filter(has_text="This page shows the state of")
+        said = re.compile(r"not responding.*state of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
+        expect(banner).to_contain_text(said, timeout=SOON_MS)
+        box = banner.bounding_box()
+        viewport = page.viewport_size
+        assert box is not None and viewport is not None and box["width"] == viewport["width"], "across the window"
+        expect(stop).to_be_disabled()
+        assert badge.evaluate(color) != running, "the badge is grey"
+        for name in ("Table", "Curves", "Analysis", "Devices", "Ensemble", "Configuration"):
+            tabs = page.get_by_role("navigation", name="Views of the sweep")
+            tabs.get_by_role("link", name=name).click()
+            expect(tabs.get_by_role("link")).to_have_count(6)
+            expect(banner).to_be_visible()
+        assert serious(page) == []
+
+    live(page, timeout_ms=BACK_MS)
+    expect(banner).to_be_hidden()
+    expect(stop).to_be_enabled()
+    stage.client.cancel_sweep(sweep)

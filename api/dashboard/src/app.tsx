@@ -3,6 +3,7 @@ import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { Route, Switch, useLocation } from "wouter";
 import { ApiError } from "./api";
+import { ConnectionBanner, useConnection } from "./connection";
 import { KeyboardHelp, useKeyboard, useKeys } from "./keyboard";
 import { LiveProvider } from "./live";
 import { DevicesPage } from "./pages/devices";
@@ -57,6 +58,7 @@ export function App() {
 function Frame() {
   const [help, setHelp] = useState(false);
   const [path, go] = useLocation();
+  const { lost } = useConnection();
   useKeyboard();
   useKeys("Global", {
     "?": { does: "show keyboard shortcuts", run: () => setHelp(true) },
@@ -71,7 +73,8 @@ function Frame() {
         Skip to content
       </a>
       <TopBar onHelp={() => setHelp(true)} />
-      <main id="page" className="app-page" tabIndex={-1}>
+      <ConnectionBanner />
+      <main id="page" className={lost ? "app-page app-lost" : "app-page"} tabIndex={-1}>
         <ErrorBoundary key={path.replace(TAB, "")}>
           <Switch>
             <Route path="/" component={SweepsPage} />

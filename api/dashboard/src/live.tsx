@@ -1,6 +1,7 @@
 // One event stream per tab: changed data is fetched again, other messages are passed to subscribers.
 import { useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext, useEffect, useRef, useState } from "react";
+import { ConnectionProvider } from "./connection";
 import { InvalidationQueue } from "./invalidation-queue";
 import { keys } from "./query-keys";
 import { type MessageHandler, Stream, type StreamState } from "./stream";
@@ -98,7 +99,9 @@ export function LiveProvider({ children }: { children: ReactNode }) {
   }));
   return (
     <LiveContext.Provider value={live}>
-      <LiveStateContext.Provider value={state}>{children}</LiveStateContext.Provider>
+      <LiveStateContext.Provider value={state}>
+        <ConnectionProvider stream={state}>{children}</ConnectionProvider>
+      </LiveStateContext.Provider>
     </LiveContext.Provider>
   );
 }

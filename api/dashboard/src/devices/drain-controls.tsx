@@ -23,13 +23,13 @@ export function DrainControls({ device }: { device: Device }) {
   };
   if (isDrained(device))
     return (
-      <Button small busy={busy} onClick={() => void returnDevice()} aria-label={`Return ${device.id}`}>
+      <Button command small busy={busy} onClick={() => void returnDevice()} aria-label={`Return ${device.id}`}>
         Return
       </Button>
     );
   return (
     <>
-      <Button small onClick={() => setConfirming(true)} aria-label={`Drain ${device.id}`}>
+      <Button command small onClick={() => setConfirming(true)} aria-label={`Drain ${device.id}`}>
         Drain…
       </Button>
       {confirming && (

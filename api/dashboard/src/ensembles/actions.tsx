@@ -32,13 +32,15 @@ export function EnsembleActions({ ensemble }: { ensemble: Ensemble }) {
   return (
     <>
       {ensemble.state === "stopped" ? (
-        <Button primary busy={busy} onClick={() => void start()}>
+        <Button command primary busy={busy} onClick={() => void start()}>
           Start
         </Button>
       ) : (
-        <Button onClick={() => setConfirming("stop")}>Stop</Button>
+        <Button command onClick={() => setConfirming("stop")}>
+          Stop
+        </Button>
       )}
-      <Button danger onClick={() => setConfirming("retire")}>
+      <Button command danger onClick={() => setConfirming("retire")}>
         Retire
       </Button>
       {confirming === "stop" && (

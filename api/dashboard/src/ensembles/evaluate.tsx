@@ -55,6 +55,7 @@ export function EvaluateForm({ ensemble, primary, isRunning, onAsked }: Props) {
         ))}
       </select>
       <Button
+        command
         primary={primary}
         busy={busy || isRunning}
         disabled={!can}

@@ -35,7 +35,7 @@ export function PredictionForRow({ ensemble, row, trueLabel, deadlineMs }: Predi
         ensemble={ensemble}
         trueLabel={query.isPlaceholderData ? undefined : trueLabel}
       />
-      <Button small className="try-again" busy={query.isFetching} onClick={() => void query.refetch()}>
+      <Button command small className="try-again" busy={query.isFetching} onClick={() => void query.refetch()}>
         Predict again
       </Button>
     </>

@@ -47,6 +47,7 @@ export function Build({ request }: { request: Request | null }) {
         onChange={event => setName(event.target.value)}
       />
       <Button
+        command
         primary
         type="submit"
         busy={busy}
@@ -101,6 +102,7 @@ export function BuildVersion({ request, ensembleId }: { request: Request | null;
         />
       </Field>
       <Button
+        command
         primary
         disabled={request === null || problem !== undefined || !canEdit}
         title={canEdit ? undefined : READ_ONLY}

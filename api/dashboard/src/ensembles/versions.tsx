@@ -28,8 +28,16 @@ export function Versions({ ensemble }: { ensemble: Ensemble }) {
       : `Version ${pendingVersion} cancelled`;
   const actions = (
     <>
-      {canEdit && ensemble.canary !== null && <Button onClick={() => setConfirming("promote")}>Promote canary</Button>}
-      {canGoBack && <Button onClick={() => setConfirming("rollback")}>Roll back</Button>}
+      {canEdit && ensemble.canary !== null && (
+        <Button command onClick={() => setConfirming("promote")}>
+          Promote canary
+        </Button>
+      )}
+      {canGoBack && (
+        <Button command onClick={() => setConfirming("rollback")}>
+          Roll back
+        </Button>
+      )}
       {canEdit && !OVER.has(ensemble.state) && pendingVersion === null && (
         <ButtonLink href={versionHref(ensemble)}>New version</ButtonLink>
       )}

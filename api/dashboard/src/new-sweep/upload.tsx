@@ -73,10 +73,10 @@ export function CodeUpload({ draft }: { draft: Draft }) {
     <div className="field">
       <span className="new-label">Code</span>
       <div className="new-upload">
-        <Button small busy={busy} onClick={() => folder.current?.click()}>
+        <Button command small busy={busy} onClick={() => folder.current?.click()}>
           Upload a folder
         </Button>
-        <Button small busy={busy} onClick={() => zip.current?.click()}>
+        <Button command small busy={busy} onClick={() => zip.current?.click()}>
           Upload a zip
         </Button>
         <span className="field-hint" role="status">

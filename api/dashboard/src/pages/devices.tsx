@@ -2,6 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { api, done } from "../api";
+import { useConnection } from "../connection";
 import type { Device } from "../devices/device";
 import { DeviceTable } from "../devices/device-table";
 import { machinesOf, type Node } from "../devices/nodes";
@@ -108,7 +109,7 @@ type NowProps = {
 };
 
 function Now({ devices, nodes, fetched, rangeText }: NowProps) {
-  const now = useNow() / 1000 + (fetched?.aheadS ?? 0);
+  const now = useNow(!useConnection().lost) / 1000 + (fetched?.aheadS ?? 0);
   const mayDrain = useSession()?.role === "admin";
   const lines = new Map(fetched?.view.devices.map(line => [line.id, line]));
   const all = [...lines.values()];

@@ -69,7 +69,7 @@ function Writing({ file, from }: { file: string; from?: number }) {
         <span className="new-ready" role="status">
           {readiness(draft.fresh, problems.length)}
         </span>
-        <Button primary disabled={!ready} busy={submit.busy} onClick={() => void submit.run()}>
+        <Button command primary disabled={!ready} busy={submit.busy} onClick={() => void submit.run()}>
           Start the sweep
         </Button>
       </PageHead>

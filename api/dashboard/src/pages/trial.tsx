@@ -2,6 +2,7 @@
 import { useEffect } from "react";
 import { Link } from "wouter";
 import { ApiError } from "../api";
+import { useConnection } from "../connection";
 import { formatAgo, formatCount, formatDuration, formatNumber, formatTime, formatValue } from "../format";
 import { useFocus } from "../live";
 import { useSweep } from "../sweep/use-sweep";
@@ -92,7 +93,8 @@ type FiguresProps = { trial: Trial; sweep: Sweep | undefined; curves: Curves | u
 function Figures({ trial, sweep, curves }: FiguresProps) {
   const metric = objectiveNames(sweep)[0] ?? "Value";
   const latest = isOver(trial) ? undefined : curves?.[metric]?.at(-1);
-  const now = useNow(!isOver(trial));
+  const { lost } = useConnection();
+  const now = useNow(!isOver(trial) && !lost);
   const end = trial.ended_at ? Date.parse(trial.ended_at) : now;
   const lasted =
     trial.started_at === null || trial.state === "waiting"

@@ -46,17 +46,21 @@ export function SweepActions({ sweep }: { sweep: Sweep }) {
   return (
     <>
       {isAllowed("pause") && (
-        <Button busy={busy === "pause"} onClick={() => void runNow("pause", "Paused – running trials will finish")}>
+        <Button
+          command
+          busy={busy === "pause"}
+          onClick={() => void runNow("pause", "Paused – running trials will finish")}
+        >
           <Icon name="pause" size={15} /> Pause
         </Button>
       )}
       {isAllowed("resume") && (
-        <Button primary busy={busy === "resume"} onClick={() => void runNow("resume", "Sweep resumed")}>
+        <Button command primary busy={busy === "resume"} onClick={() => void runNow("resume", "Sweep resumed")}>
           <Icon name="play" size={15} /> Resume
         </Button>
       )}
       {isAllowed("stop") && (
-        <Button onClick={() => setDialog("stop")}>
+        <Button command onClick={() => setDialog("stop")}>
           <Icon name="stop" size={15} /> Stop
         </Button>
       )}
@@ -66,7 +70,7 @@ export function SweepActions({ sweep }: { sweep: Sweep }) {
         </Button>
       )}
       {isAllowed("extend") && (
-        <Button onClick={() => setDialog("extend")}>
+        <Button command onClick={() => setDialog("extend")}>
           <Icon name="plus" size={15} /> Extend
         </Button>
       )}
@@ -83,7 +87,7 @@ export function SweepActions({ sweep }: { sweep: Sweep }) {
           Download sweep file
         </a>
         {isAllowed("cancel") && (
-          <Button quiet danger onClick={() => setDialog("cancel")}>
+          <Button command quiet danger onClick={() => setDialog("cancel")}>
             Cancel the sweep
           </Button>
         )}

@@ -92,7 +92,7 @@ export function ExtendDialog({ sweep, onDone, onClose }: Props) {
   const actions = (
     <>
       <Button onClick={onClose}>Cancel</Button>
-      <Button primary busy={busy} disabled={!ready} type="submit">
+      <Button command primary busy={busy} disabled={!ready} type="submit">
         Extend the sweep
       </Button>
     </>

@@ -2,6 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from "react";
 import { useLocation } from "wouter";
 import { useCanvas, useSize } from "../canvas";
+import { useConnection } from "../connection";
 import { formatShare, formatTime } from "../format";
 import { hover, useSelection } from "../selection";
 import { useNow } from "../use-now";
@@ -35,7 +36,7 @@ type Props = {
 export function TimelineView({ fetched, sweepId, matching = null, asTable, onAsTable, ...at }: Props) {
   const { view, aheadS } = fetched;
   const [span, onSpan] = useDebouncedSpan(at.span, at.onSpan);
-  const clock = useNow() / 1000 + aheadS;
+  const clock = useNow(!useConnection().lost) / 1000 + aheadS;
   const live = Math.abs(view.now_s - view.to_s) < 1 && clock - view.now_s < LIVE_S;
   const edge = live ? Math.max(clock, view.to_s) : view.to_s;
   const shown = span ?? { from: startOf(view, edge - (view.to_s - view.from_s), edge), to: edge };

@@ -63,13 +63,13 @@ export function SelectedActions({ sweepId }: { sweepId: number }) {
           <Button small onClick={ensemble}>
             Add to ensemble
           </Button>
-          <Button small onClick={() => setPendingAction("tag")}>
+          <Button command small onClick={() => setPendingAction("tag")}>
             Tag
           </Button>
-          <Button small onClick={() => setPendingAction("retry")}>
+          <Button command small onClick={() => setPendingAction("retry")}>
             Retry
           </Button>
-          <Button small danger onClick={() => setPendingAction("stop")}>
+          <Button command small danger onClick={() => setPendingAction("stop")}>
             Stop
           </Button>
         </>

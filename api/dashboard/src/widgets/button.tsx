@@ -1,6 +1,7 @@
 // Buttons, and links styled as buttons.
 import type { ButtonHTMLAttributes, ReactNode } from "react";
 import { Link } from "wouter";
+import { NOT_RESPONDING, useConnection } from "../connection";
 import "./button.css";
 
 type Look = { primary?: boolean; danger?: boolean; quiet?: boolean; small?: boolean };
@@ -18,6 +19,7 @@ function classOf({ primary, danger, quiet, small }: Look): string {
 type ButtonProps = Look & {
   title?: string;
   busy?: boolean;
+  command?: boolean; // changes something on the service: disabled while the service does not answer
   children: ReactNode;
 } & ButtonHTMLAttributes<HTMLButtonElement>;
 
@@ -28,6 +30,7 @@ export function Button({
   quiet,
   small,
   busy,
+  command,
   title,
   children,
   className,
@@ -35,13 +38,15 @@ export function Button({
   ...rest
 }: ButtonProps) {
   const look = classOf({ primary, danger, quiet, small });
+  const { lost } = useConnection();
+  const refused = command === true && lost;
   const name = rest["aria-label"] ?? (typeof children === "string" ? undefined : title);
   return (
     <button
       type="button"
-      title={title}
+      title={refused ? NOT_RESPONDING : title}
       {...rest}
-      disabled={disabled || busy}
+      disabled={disabled || busy || refused}
       aria-busy={busy || undefined}
       aria-label={name}
       className={className ? `${look} ${className}` : look}

@@ -96,7 +96,7 @@ export function Confirm({ title, children, action, danger, dismiss = "Cancel", r
   const actions = (
     <>
       <Button onClick={onClose}>{dismiss}</Button>
-      <Button primary danger={danger} busy={busy} type="submit">
+      <Button command primary danger={danger} busy={busy} type="submit">
         {action}
       </Button>
     </>

@@ -2,6 +2,7 @@
 
 import { useEffect } from "react";
 import { Link } from "wouter";
+import { useConnection } from "../../connection";
 import { formatDuration, formatNumber, formatShare } from "../../format";
 import { SweepActions } from "../../sweep/actions";
 import { goalSign } from "../../sweep/best-value";
@@ -98,7 +99,8 @@ function BestStat({ sweep }: { sweep: Sweep }) {
 
 function TimeStat({ sweep }: { sweep: Sweep }) {
   const over = ENDED_STATES.includes(sweep.state);
-  const now = useNow(!over);
+  const { lost } = useConnection();
+  const now = useNow(!over && !lost);
   const seconds = durationS(sweep, now);
   if (!over && !sweep.started_at && sweep.created_at) {
     return <Stat name="Queued for">{formatDuration(Math.max(0, (now - Date.parse(sweep.created_at)) / 1000))}</Stat>;

@@ -67,7 +67,7 @@ export function CloneDialog({
       actions={
         <>
           <Button onClick={onClose}>Cancel</Button>
-          <Button primary busy={busy} type="submit">
+          <Button command primary busy={busy} type="submit">
             {count === 0 ? "Clone unchanged" : `Clone with ${count} ${count === 1 ? "change" : "changes"}`}
           </Button>
         </>

@@ -54,9 +54,14 @@ export function TrialHead({ trial, sweep }: { trial: Trial; sweep: Sweep | undef
       >
         <Step to={around?.before} name="Previous trial (k)" icon="left" />
         <Step to={around?.after} name="Next trial (j)" icon="right" />
-        {canRetry && acceptsTrials && <Button onClick={retry}>{again ? "Retry…" : "Retry"}</Button>}
+        {canRetry && acceptsTrials && (
+          <Button command onClick={retry}>
+            {again ? "Retry…" : "Retry"}
+          </Button>
+        )}
         {canEdit && (
           <Button
+            command
             disabled={!acceptsTrials}
             title={acceptsTrials ? undefined : "The sweep is cancelled and accepts no more trials"}
             onClick={() => setAsking("clone")}
@@ -65,7 +70,7 @@ export function TrialHead({ trial, sweep }: { trial: Trial; sweep: Sweep | undef
           </Button>
         )}
         {canStop && (
-          <Button danger onClick={() => setAsking("stop")}>
+          <Button command danger onClick={() => setAsking("stop")}>
             Stop…
           </Button>
         )}

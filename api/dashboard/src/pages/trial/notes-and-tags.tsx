@@ -2,6 +2,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useId, useState } from "react";
 import { Link } from "wouter";
+import { useConnection } from "../../connection";
 import { useCanEdit } from "../../use-session";
 import { Button } from "../../widgets/button";
 import { Icon } from "../../widgets/icon";
@@ -22,6 +23,7 @@ export function NotesAndTags({ trial }: { trial: Trial }) {
 function Tags({ trial, canEdit }: { trial: Trial; canEdit: boolean }) {
   const queries = useQueryClient();
   const [typed, setTyped] = useState("");
+  const { lost } = useConnection();
   const change = async (body: { add_tags?: string[]; remove_tags?: string[] }) => {
     try {
       await annotate(queries, trial.id, body);
@@ -42,7 +44,12 @@ function Tags({ trial, canEdit }: { trial: Trial; canEdit: boolean }) {
         <span key={tag} className="trial-tag">
           <Link href={`/sweeps/${trial.sweep_id}/table?filter=${encodeURIComponent(`tag:${tag}`)}`}>{tag}</Link>
           {canEdit && (
-            <button type="button" aria-label={`Remove tag ${tag}`} onClick={() => void change({ remove_tags: [tag] })}>
+            <button
+              type="button"
+              disabled={lost}
+              aria-label={`Remove tag ${tag}`}
+              onClick={() => void change({ remove_tags: [tag] })}
+            >
               <Icon name="close" size={12} />
             </button>
           )}
@@ -57,7 +64,7 @@ function Tags({ trial, canEdit }: { trial: Trial; canEdit: boolean }) {
             maxLength={200}
             onChange={event => setTyped(event.target.value)}
           />
-          <Button small type="submit" disabled={typed.trim() === ""}>
+          <Button command small type="submit" disabled={typed.trim() === ""}>
             Add
           </Button>
         </form>
@@ -98,7 +105,7 @@ function Note({ trial, canEdit }: { trial: Trial; canEdit: boolean }) {
       />
       {changed && (
         <div className="trial-note-actions">
-          <Button small primary busy={busy} onClick={() => void save()}>
+          <Button command small primary busy={busy} onClick={() => void save()}>
             Save
           </Button>
           <Button small onClick={() => setDraft(null)}>
