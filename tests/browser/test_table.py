@@ -97,3 +97,24 @@ def test_column_selection_is_stored_in_url(stage: Stage, visitor: Visitor) -> No
     table = page.get_by_role("table", name="Trials of the sweep")
     expect(table.get_by_role("columnheader")).to_have_count(4)
     expect(table.get_by_role("columnheader", name="lr")).to_be_visible()
+
+
+def test_page_has_one_scrollbar_and_go_to_shows_the_row(stage: Stage) -> None:
+    for size in ((1280, 800), (390, 844)):
+        with stage.visitor(size=size) as visitor:
+            page = visitor.open(f"/sweeps/{stage.finished}")
+            expect(rows(page).first).to_be_visible()
+            scrolling = page.evaluate(
+                """() => [...document.querySelectorAll("*")].filter(e => e.scrollHeight > e.clientHeight + 1
+                   && /auto|scroll/.test(getComputedStyle(e).overflowY)).map(e => e.tagName)"""
+            )
+            assert scrolling == ["MAIN"], size
+            header = page.get_by_role("columnheader", name="Trial", exact=True)
+            header.get_by_role("button").click()
+            goto = page.get_by_role("textbox", name="Go to trial number")
+            goto.fill("37")
+            goto.press("Enter")
+            row = page.locator("tr[aria-current]")
+            expect(row.get_by_role("link")).to_have_text("37")
+            expect(row).to_be_in_viewport(ratio=1)
+            expect(header).to_be_in_viewport(ratio=1)

@@ -2,12 +2,15 @@
 import { act, renderHook } from "@testing-library/react";
 import { useRows } from "./use-virtual-rows";
 
-class Frame extends EventTarget {
+/** The page: it shows the head of the table and ten rows. */
+class Page extends EventTarget {
   scrollTop = 0;
-  clientHeight = 378; // the head and ten rows
+  clientHeight = 378;
+  getBoundingClientRect = () => ({ top: 52 });
 }
 
-function opened(count: number) {
+/** A table that starts `above` px below the top of the page. */
+function opened(count: number, above = 0) {
   vi.stubGlobal(
     "ResizeObserver",
     class {
@@ -15,17 +18,18 @@ function opened(count: number) {
       disconnect() {}
     },
   );
-  const frame = new Frame();
+  const page = new Page();
+  const frame = { closest: () => page, getBoundingClientRect: () => ({ top: 52 + above - page.scrollTop }) };
   const { result } = renderHook(() => useRows(count));
   act(() => {
     result.current.frame(frame as unknown as HTMLElement);
   });
   const scrolled = (top: number) =>
     act(() => {
-      frame.scrollTop = top;
-      frame.dispatchEvent(new Event("scroll"));
+      page.scrollTop = top;
+      page.dispatchEvent(new Event("scroll"));
     });
-  return { frame, result, scrolled };
+  return { page, result, scrolled };
 }
 
 afterEach(() => vi.unstubAllGlobals());
@@ -47,13 +51,35 @@ test("renders all rows if they fit, and handles an empty table", () => {
 });
 
 test("a row out of view is scrolled to the nearest edge, a row in view stays in place", () => {
-  const { frame, result } = opened(100);
+  const { page, result } = opened(100);
   result.current.scrollTo(9);
-  expect(frame.scrollTop).toBe(0);
+  expect(page.scrollTop).toBe(0);
   result.current.scrollTo(10);
-  expect(frame.scrollTop).toBe(34);
+  expect(page.scrollTop).toBe(34);
   result.current.scrollTo(50);
-  expect(frame.scrollTop).toBe(51 * 34 + 38 - 378);
+  expect(page.scrollTop).toBe(51 * 34 + 38 - 378);
   result.current.scrollTo(5);
-  expect(frame.scrollTop).toBe(5 * 34);
+  expect(page.scrollTop).toBe(5 * 34);
+});
+
+test("what is above the table is part of the page's height", () => {
+  const { page, result, scrolled } = opened(100, 400);
+  scrolled(380);
+  expect(result.current.first).toBe(0);
+  scrolled(400 + 34 * 20);
+  expect(result.current.first).toBe(8);
+  result.current.scrollTo(90);
+  expect(page.scrollTop).toBe(400 + 91 * 34 + 38 - 378);
+  result.current.scrollTo(0);
+  expect(page.scrollTop).toBe(400);
+});
+
+test("a new result starts at its first row, without moving a page that shows it", () => {
+  const { page, result } = opened(100, 400);
+  page.scrollTop = 2_000;
+  result.current.toTop();
+  expect(page.scrollTop).toBe(400);
+  page.scrollTop = 120;
+  result.current.toTop();
+  expect(page.scrollTop).toBe(120);
 });

@@ -1,4 +1,5 @@
-// Row virtualization of a long table: all rows have the same height, so the visible range is computed.
+// Row virtualization of a long table: all rows have the same height, so the visible range is computed. The page scrolls,
+// not the table.
 import { type RefCallback, useCallback, useRef, useState } from "react";
 
 const ROW_PX = 34;
@@ -17,34 +18,41 @@ export type Rows = {
 
 /** The rows in view, plus some ahead. */
 export function useRows(count: number): Rows {
-  const element = useRef<HTMLElement>(null);
-  const [view, setView] = useState({ top: 0, shown: 20 });
+  const view = useRef<{ frame: HTMLElement; page: HTMLElement }>(null);
+  const [inView, setInView] = useState({ top: 0, shown: 20 });
   const frame = useCallback((found: HTMLElement | null) => {
-    element.current = found;
     if (!found) return;
+    const page = found.closest("main") ?? found;
+    view.current = { frame: found, page };
     const measure = () => {
-      const top = Math.floor(found.scrollTop / ROW_PX);
-      const shown = Math.ceil((found.clientHeight || 700) / ROW_PX);
-      setView(before => (before.top === top && before.shown === shown ? before : { top, shown }));
+      const top = Math.max(0, Math.floor((page.scrollTop - topOf(found, page)) / ROW_PX));
+      const shown = Math.ceil((page.clientHeight || 700) / ROW_PX);
+      setInView(before => (before.top === top && before.shown === shown ? before : { top, shown }));
     };
     measure();
-    found.addEventListener("scroll", measure, { passive: true });
+    page.addEventListener("scroll", measure, { passive: true });
     const observer = new ResizeObserver(measure);
-    observer.observe(found);
+    observer.observe(page);
     return () => {
-      found.removeEventListener("scroll", measure);
+      page.removeEventListener("scroll", measure);
       observer.disconnect();
-      element.current = null;
+      view.current = null;
     };
   }, []);
   const scrollTo = (index: number) => {
-    const found = element.current;
-    if (!found) return;
-    const [least, most] = [(index + 1) * ROW_PX + HEAD_PX - found.clientHeight, index * ROW_PX];
-    found.scrollTop = Math.min(Math.max(found.scrollTop, least), most);
+    if (!view.current) return;
+    const { frame, page } = view.current;
+    const most = topOf(frame, page) + index * ROW_PX;
+    const least = most + ROW_PX + HEAD_PX - page.clientHeight;
+    page.scrollTop = Math.min(Math.max(page.scrollTop, least), most);
   };
-  const last = Math.min(count - 1, view.top + view.shown + AHEAD);
-  const first = Math.max(0, Math.min(view.top - AHEAD, last));
+  const toTop = () => {
+    if (!view.current) return;
+    const { frame, page } = view.current;
+    page.scrollTop = Math.min(page.scrollTop, topOf(frame, page));
+  };
+  const last = Math.min(count - 1, inView.top + inView.shown + AHEAD);
+  const first = Math.max(0, Math.min(inView.top - AHEAD, last));
   return {
     first,
     last,
@@ -52,6 +60,12 @@ export function useRows(count: number): Rows {
     below: Math.max(0, count - 1 - last) * ROW_PX,
     frame,
     scrollTo,
-    toTop: () => element.current?.scrollTo({ top: 0 }),
+    toTop,
   };
+}
+
+/** Where the table starts in the content of the page, in px; a table that scrolls itself starts at 0. */
+function topOf(frame: HTMLElement, page: HTMLElement): number {
+  if (frame === page) return 0;
+  return frame.getBoundingClientRect().top - page.getBoundingClientRect().top + page.scrollTop;
 }

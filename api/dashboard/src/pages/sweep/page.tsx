@@ -38,7 +38,7 @@ export function SweepPage({ sweepId, tab }: { sweepId: number; tab: string }) {
   const Body = TABS[known].body;
   const places = Object.entries(TABS).map(([key, { name }]) => ({ key, name, href: `/sweeps/${sweepId}/${key}` }));
   return (
-    <>
+    <div className={known === "table" ? "sweep-table" : undefined}>
       <SweepHeader sweepId={sweepId} />
       <FilterBar sweepId={sweepId} />
       <Tabs tabs={places} current={known} label="Views of the sweep" />
@@ -47,6 +47,6 @@ export function SweepPage({ sweepId, tab }: { sweepId: number; tab: string }) {
       ) : (
         <Body sweepId={sweepId} />
       )}
-    </>
+    </div>
   );
 }

@@ -54,7 +54,7 @@ function TableOf({ sweep }: { sweep: Sweep }) {
   if (!trials) return <Loading rows={8} what="Loading the trials" />;
   if (trials.total === 0) return <NoTrials sweep={sweep} />;
   return (
-    <section className="panel panel-flush" aria-label="Trials">
+    <section className="panel table-panel" aria-label="Trials">
       <div className="table-tools">
         <SelectedActions sweepId={sweep.id} />
         <GoTo onGo={number => void goTo(number).catch((refused: Error) => toast(refused.message, "failed"))} />
