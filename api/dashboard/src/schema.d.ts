@@ -844,6 +844,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/sweeps/{sweep_id}/intervals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Intervals
+         * @description The intervals of the trials of a population, by trial and number; none for other sweeps.
+         */
+        get: operations["list_intervals_api_v1_sweeps__sweep_id__intervals_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sweeps/{sweep_id}/packages": {
         parameters: {
             query?: never;
@@ -1238,6 +1258,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/trials/{trial_id}/schedule": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Schedule
+         * @description The configurations that led to the state of a trial of a population, and a sweep that repeats them.
+         *
+         *     404 if the trial was not trained in intervals.
+         */
+        get: operations["show_schedule_api_v1_trials__trial_id__schedule_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/trials/{trial_id}/stop": {
         parameters: {
             query?: never;
@@ -1369,6 +1411,8 @@ export interface components {
             orphans_killed: number;
             /** Pid */
             pid: number | null;
+            /** Ranks */
+            ranks: components["schemas"]["RankView"][];
             /** Sending Files */
             sending_files: boolean;
             /** Started At */
@@ -2163,6 +2207,38 @@ export interface components {
              */
             values: number[] | null;
         };
+        /**
+         * IntervalView
+         * @description An interval of training of a trial of a population.
+         */
+        IntervalView: {
+            /** Attempt */
+            attempt: number | null;
+            /** Donor */
+            donor: number | null;
+            /** Donor Id */
+            donor_id: number | null;
+            /** Donor Interval */
+            donor_interval: number | null;
+            /** Ended At */
+            ended_at: string | null;
+            /** Interval */
+            interval: number;
+            /** Params */
+            params: {
+                [key: string]: string | number | boolean | null;
+            };
+            /** Started At */
+            started_at: string | null;
+            /** Step */
+            step: number | null;
+            /** Trial */
+            trial: number;
+            /** Trial Id */
+            trial_id: number;
+            /** Value */
+            value: number | null;
+        };
         JsonValue: unknown;
         /**
          * KeyChange
@@ -2463,6 +2539,13 @@ export interface components {
             /** Next */
             next: number | null;
         };
+        /** Page[IntervalView] */
+        Page_IntervalView_: {
+            /** Items */
+            items: components["schemas"]["IntervalView"][];
+            /** Next */
+            next: number | null;
+        };
         /** Page[SweepView] */
         Page_SweepView_: {
             /** Items */
@@ -2705,6 +2788,22 @@ export interface components {
             shown: number;
         };
         /**
+         * PopulationView
+         * @description How far the trials of a population are.
+         */
+        PopulationView: {
+            /** Exploits */
+            exploits: number;
+            /** Fewest */
+            fewest: number;
+            /** Intervals */
+            intervals: number;
+            /** Most */
+            most: number;
+            /** Trials */
+            trials: number;
+        };
+        /**
          * Precision
          * @description What a network is computed in; predictions are always combined in float32.
          * @enum {string}
@@ -2889,6 +2988,30 @@ export interface components {
             git_dirty: boolean | null;
             /** Packages Sha256 */
             packages_sha256: string | null;
+        };
+        /**
+         * RankView
+         * @description One device of an attempt that has several, and the rank on it.
+         */
+        RankView: {
+            /** Cause */
+            cause: string | null;
+            /** Device */
+            device: string;
+            /** Ended At */
+            ended_at: string | null;
+            /** Exit */
+            exit: string | null;
+            /** Message */
+            message: string | null;
+            /** Node */
+            node: string;
+            /** Pid */
+            pid: number | null;
+            /** Rank */
+            rank: number;
+            /** State */
+            state: string | null;
         };
         /**
          * ReasonView
@@ -3095,6 +3218,18 @@ export interface components {
             targets: number[][] | null;
             /** There */
             there: number;
+        };
+        /**
+         * ScheduleView
+         * @description The schedule of configurations that led to the current state of a trial.
+         */
+        ScheduleView: {
+            /** Intervals */
+            intervals: components["schemas"]["IntervalView"][];
+            /** Replay */
+            replay: {
+                [key: string]: unknown;
+            };
         };
         /**
          * Select
@@ -3307,6 +3442,7 @@ export interface components {
             id: number;
             /** Name */
             name: string;
+            population: components["schemas"]["PopulationView"] | null;
             /** Predecessors */
             predecessors: components["schemas"]["LinkedSweepView"][];
             /** Priority */
@@ -5692,6 +5828,49 @@ export interface operations {
             };
         };
     };
+    list_intervals_api_v1_sweeps__sweep_id__intervals_get: {
+        parameters: {
+            query?: {
+                after?: number | null;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                sweep_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_IntervalView_"];
+                };
+            };
+            /** @description The request is refused. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The service cannot process the request now. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     show_packages_api_v1_sweeps__sweep_id__packages_get: {
         parameters: {
             query?: never;
@@ -6429,6 +6608,8 @@ export interface operations {
         parameters: {
             query?: {
                 attempt?: number | null;
+                /** @description of a trial with a process on each of several devices */
+                rank?: number;
                 tail_bytes?: number;
                 /** @description read up to 1 MB from this offset, instead of the end */
                 from_byte?: number | null;
@@ -6474,6 +6655,8 @@ export interface operations {
         parameters: {
             query?: {
                 attempt?: number | null;
+                /** @description of a trial with a process on each of several devices */
+                rank?: number;
             };
             header?: never;
             path: {
@@ -6576,6 +6759,46 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TrialDetail"];
+                };
+            };
+            /** @description The request is refused. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The service cannot process the request now. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_schedule_api_v1_trials__trial_id__schedule_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                trial_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleView"];
                 };
             };
             /** @description The request is refused. */
