@@ -5,7 +5,7 @@ type Field = { hint: string; values?: readonly string[]; text?: boolean };
 export const STATES: readonly string[] = ["running", "waiting", "finished", "pruned", "failed", "cancelled"];
 const CAUSES = [
   ...["user_error", "non_finite", "oom", "timeout", "stalled", "exited", "signal", "bad_report", "host_memory"],
-  ...["device_memory", "disk_quota", "disk_full", "node_lost", "start_timeout", "pinning", "cancelled"],
+  ...["device_memory", "disk_quota", "disk_full", "node_lost", "start_timeout", "join_timeout", "pinning", "cancelled"],
   "infrastructure",
 ];
 export const FIELDS: Record<string, Field> = {

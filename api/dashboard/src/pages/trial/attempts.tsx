@@ -15,13 +15,14 @@ const CAUSES: Record<string, string> = {
   exited: "Exited before the function returned",
   signal: "Killed by a signal",
   timeout: "Time limit",
-  stalled: "Report timeout",
+  stalled: "No progress",
   disk_quota: "Disk quota exceeded",
   disk_full: "Disk full",
   pinning: "Device pinning error",
   host_memory: "Out of memory",
   device_memory: "Out of device memory",
   start_timeout: "Start timeout",
+  join_timeout: "A rank did not join the others",
   infrastructure: "Worker lost",
   node_lost: "Node lost",
   cancelled: "Stopped on request",
@@ -59,7 +60,7 @@ function OneAttempt({ attempt, latest, many }: { attempt: Attempt; latest: boole
         <h3>Attempt {attempt.number}</h3>
         <StateBadge state={attempt.state ?? "running"} />
         <span className="trial-dim">
-          on {attempt.device}, {formatTime(attempt.started_at)}
+          on {devicesOf(attempt)}, {formatTime(attempt.started_at)}
           {attempt.duration_s !== null && `, ${formatDuration(attempt.duration_s)}`}
           {attempt.sending_files && ", sending its files"}
         </span>
@@ -90,7 +91,44 @@ function OneAttempt({ attempt, latest, many }: { attempt: Attempt; latest: boole
         </details>
       )}
       <p className="trial-dim">{factsOf(attempt).join(" · ")}</p>
+      {(attempt.ranks ?? []).length > 0 && <Ranks attempt={attempt} />}
     </article>
+  );
+}
+
+function devicesOf(attempt: Attempt): string {
+  const devices = (attempt.ranks ?? []).map(rank => rank.device);
+  return devices.length > 0 ? devices.join(", ") : attempt.device;
+}
+
+/** The ranks of an attempt with several devices, and how each ended; a device without a process has no state. */
+function Ranks({ attempt }: { attempt: Attempt }) {
+  return (
+    <details className="trial-ranks">
+      <summary>{attempt.ranks.length} devices</summary>
+      <table aria-label={`Ranks of attempt ${attempt.number}`}>
+        <thead>
+          <tr>
+            {["Rank", "Device", "State", "Exit", "Cause"].map(name => (
+              <th key={name} scope="col">
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {attempt.ranks.map(rank => (
+            <tr key={rank.rank}>
+              <td>{rank.rank}</td>
+              <td className="mono">{rank.device}</td>
+              <td>{rank.state ?? (attempt.state === null ? "running" : "–")}</td>
+              <td className="mono">{rank.exit ?? ""}</td>
+              <td title={rank.message ?? undefined}>{rank.cause === null ? "" : causeLabel(rank.cause)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </details>
   );
 }
 

@@ -175,6 +175,18 @@ test("wrapping is stored in the URL, and the whole log can be downloaded", async
   );
 });
 
+test("the log of a rank is selected in the URL, and the ranks are listed with their ends", async () => {
+  const ends = { node: "", pid: 1, ended_at: null, message: null };
+  const ranks = [
+    { rank: 0, device: "cpu-0", state: "cancelled", exit: "SIGKILL", cause: "cancelled", ...ends },
+    { rank: 1, device: "cpu-1", state: "failed", exit: "SIGKILL", cause: "signal", ...ends },
+  ];
+  showLog("text\n", 5, { attempts: [{ number: 1, ranks }] as Trial["attempts"] });
+  await userEvent.selectOptions(await screen.findByRole("combobox", { name: "Rank" }), "1");
+  expect(window.location.search).toBe("?rank=1");
+  expect(await screen.findByRole("region", { name: "Log of rank 1 of attempt 1" })).toBeVisible();
+});
+
 test("an earlier attempt is selected in the URL", async () => {
   showLog("text\n", 5, { attempt: 2, attempts: [{ number: 1 }, { number: 2 }] as Trial["attempts"] });
   await userEvent.selectOptions(await screen.findByLabelText("Attempt"), "1");

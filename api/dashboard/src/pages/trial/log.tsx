@@ -16,11 +16,14 @@ const AT_END_PX = 24;
 
 export function Log({ trial }: { trial: Trial }) {
   const [chosen, choose] = useQueryState("attempt");
+  const [chosenRank, chooseRank] = useQueryState("rank");
   const [nowrap, setNowrap] = useQueryState("nowrap");
   const [query, setQuery] = useQueryState("find");
   const attempt = Number(chosen) || trial.attempt;
   const running = attempt === trial.attempt && trial.state === "running";
-  const { log, loadMore, retry } = useLog(trial.id, attempt, running);
+  const ranks = trial.attempts.find(each => each.number === attempt)?.ranks ?? [];
+  const rank = Number(chosenRank) < ranks.length ? Number(chosenRank) : 0;
+  const { log, loadMore, retry } = useLog(trial.id, attempt, running, rank);
   const chunks = useMemo(() => chunksOf(linesOf(log.text)), [log.text]);
   const matches = useMemo(() => matchesOf(chunks, query), [chunks, query]);
   const [current, setCurrent] = useState(0);
@@ -60,6 +63,19 @@ export function Log({ trial }: { trial: Trial }) {
               ))}
             </select>
           )}
+          {ranks.length > 1 && (
+            <select
+              aria-label="Rank"
+              value={rank}
+              onChange={event => chooseRank(event.target.value === "0" ? "" : event.target.value)}
+            >
+              {ranks.map(each => (
+                <option key={each.rank} value={each.rank}>
+                  Rank {each.rank}
+                </option>
+              ))}
+            </select>
+          )}
           <Find field={field} query={query} onFind={find} at={at} count={matches.length} onStep={step} />
           <Button small aria-pressed={nowrap !== "1"} onClick={() => setNowrap(nowrap === "1" ? "" : "1")}>
             Wrap
@@ -69,7 +85,7 @@ export function Log({ trial }: { trial: Trial }) {
           </Button>
           <a
             className="button button-small"
-            href={`/api/v1/trials/${trial.id}/log/whole?attempt=${attempt}`}
+            href={`/api/v1/trials/${trial.id}/log/whole?attempt=${attempt}${rank > 0 ? `&rank=${rank}` : ""}`}
             download
             aria-label="Download the whole log"
           >
@@ -90,7 +106,7 @@ export function Log({ trial }: { trial: Trial }) {
           wrap={nowrap !== "1"}
           follow={follow}
           onFollow={setFollow}
-          label={`Log of attempt ${attempt}`}
+          label={`Log of ${rank > 0 ? `rank ${rank} of ` : ""}attempt ${attempt}`}
           earlier={log.earlier}
           onEarlier={log.text.length < MORE_TAIL_BYTES ? () => void loadMore() : undefined}
         />

@@ -31,6 +31,13 @@ test("the end of the log is loaded first", async () => {
   expect(asked[0]).toEqual({ attempt: "1", tail_bytes: String(256 * 1024) });
 });
 
+test("the log of another rank is requested by its number", async () => {
+  start([{ text: "rank 1\n", next: 7 }]);
+  const { result } = renderHook(() => useLog(7, 1, false, 1));
+  await waitFor(() => expect(result.current.log.text).toBe("rank 1\n"));
+  expect(asked.at(-1)).toMatchObject({ attempt: "1", rank: "1" });
+});
+
 test("a complete log has nothing earlier", async () => {
   const { result } = start([{ text: "ä\n", next: 3 }]);
   await waitFor(() => expect(result.current.log.status).toBe("there"));

@@ -1,4 +1,4 @@
-// The log of one attempt as it grows: its end first, then new output, announced by the live stream or polled.
+// The log of one attempt, or of one of its ranks, as it grows: its end first, then new output, announced by the live stream or polled.
 import { useCallback, useEffect, useRef, useState } from "react";
 import { ApiError, api, errorFrom } from "../../api";
 import { type LiveLog, useLive, useLiveState } from "../../live";
@@ -22,10 +22,11 @@ const EMPTY_LOG: LogState = { text: "", next: 0, earlier: false, status: "loadin
 async function part(
   trialId: number,
   attempt: number,
+  rank: number,
   query: { tail_bytes?: number; from_byte?: number },
 ): Promise<Part> {
   const { data, error, response } = await api.GET("/api/v1/trials/{trial_id}/log", {
-    params: { path: { trial_id: trialId }, query: { attempt, ...query } },
+    params: { path: { trial_id: trialId }, query: { attempt, ...(rank > 0 && { rank }), ...query } },
     parseAs: "text",
   });
   if (!response.ok) throw errorFrom(response.status, readable(error));
@@ -41,17 +42,17 @@ function readable(error: unknown): unknown {
   }
 }
 
-export function useLog(trialId: number, attempt: number, running: boolean) {
+export function useLog(trialId: number, attempt: number, running: boolean, rank = 0) {
   const [log, setLog] = useState<LogState>(EMPTY_LOG);
-  const shown = useRef({ trialId, attempt, next: 0, busy: false, again: false, loaded: false });
+  const shown = useRef({ trialId, attempt, rank, next: 0, busy: false, again: false, loaded: false });
   const live = useLiveState();
 
   const load = useCallback(
     async (tailBytes: number) => {
-      const mine = { trialId, attempt, next: 0, busy: true, again: false, loaded: false };
+      const mine = { trialId, attempt, rank, next: 0, busy: true, again: false, loaded: false };
       shown.current = mine;
       try {
-        const { text, next } = await part(trialId, attempt, { tail_bytes: tailBytes });
+        const { text, next } = await part(trialId, attempt, rank, { tail_bytes: tailBytes });
         if (shown.current !== mine) return;
         mine.next = next;
         mine.loaded = true;
@@ -65,7 +66,7 @@ export function useLog(trialId: number, attempt: number, running: boolean) {
       }
       mine.busy = false;
     },
-    [trialId, attempt],
+    [trialId, attempt, rank],
   );
 
   const more = useCallback(async () => {
@@ -76,7 +77,7 @@ export function useLog(trialId: number, attempt: number, running: boolean) {
     try {
       do {
         mine.again = false;
-        const { text, next } = await part(mine.trialId, mine.attempt, { from_byte: mine.next });
+        const { text, next } = await part(mine.trialId, mine.attempt, mine.rank, { from_byte: mine.next });
         if (shown.current !== mine) return;
         if (text !== "" || next !== mine.next) {
           mine.next = next;
@@ -106,18 +107,18 @@ export function useLog(trialId: number, attempt: number, running: boolean) {
   }, [load, attempt]);
 
   useLive<LiveLog>("log", message => {
-    if (message.trial_id === trialId && message.attempt === attempt && message.size_bytes !== shown.current.next)
-      void more();
+    const mine = message.trial_id === trialId && message.attempt === attempt && rank === 0; // of rank 0 only
+    if (mine && message.size_bytes !== shown.current.next) void more();
   });
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: fetches the last output when the attempt ends
   useEffect(() => void more(), [more, running]);
 
   useEffect(() => {
-    if (!running || live === "live") return;
+    if (!running || (live === "live" && rank === 0)) return;
     const timer = setInterval(() => void more(), POLL_MS);
     return () => clearInterval(timer);
-  }, [running, live, more]);
+  }, [running, live, rank, more]);
 
   return { log, loadMore: () => load(MORE_TAIL_BYTES), retry: () => load(TAIL_BYTES) };
 }
