@@ -18,7 +18,7 @@ from podium.db.queries import trial_artifact_rows, trial_pages, trial_schedules
 from podium.db.queries.trial_cursor import Position
 from podium.db.queries.trial_schedules import IntervalRow
 from podium.db.schema.tables import attempts, metrics, trial_attrs, trial_params, trials
-from podium.db.stores import sweeps
+from podium.db.stores import attempt_ranks, sweeps
 from podium.db.stores.trial_reader import TrialRow
 from podium.sweep.spec.sweep_spec import spec_from_json
 
@@ -86,6 +86,7 @@ class ExportedTrial:
     curves: Curves = field(default_factory=dict)
     artifacts: tuple[trial_artifact_rows.ArtifactRow, ...] = ()  # existing files
     intervals: tuple[IntervalRow, ...] = ()  # of a trial of a population
+    devices: tuple[str, ...] = ()  # of the last attempt, in the order of ranks, if it has several
 
 
 def export_schema(connection: Connection, sweep_id: int) -> ExportSchema:
@@ -143,6 +144,7 @@ def read_batch(
     own = _distributions(connection, ids)
     left = trial_artifact_rows.files_of(connection, ids)
     trained = trial_schedules.of_trials(connection, ids)
+    several = attempt_ranks.devices_of_trials(connection, ids)
     return [
         ExportedTrial(
             row,
@@ -151,6 +153,7 @@ def read_batch(
             found.get(row.id, {}),
             left.get(row.id, ()),
             tuple(trained.get(row.id, ())),
+            several.get(row.id, ()),
         )
         for row in rows
     ]

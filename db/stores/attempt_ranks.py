@@ -92,6 +92,21 @@ def device_ids(connection: Connection, trial_id: int, attempt: int) -> list[str]
     return list(connection.execute(select(attempt_ranks.c.device_id).where(mine)).scalars())
 
 
+def devices_of_trials(connection: Connection, trial_ids: Sequence[int]) -> dict[int, tuple[str, ...]]:
+    """The devices of the last attempts, in the order of ranks, of those of these trials that have several."""
+    current = (trials.c.id == attempt_ranks.c.trial_id) & (trials.c.attempt == attempt_ranks.c.number)
+    statement = (
+        select(attempt_ranks.c.trial_id, attempt_ranks.c.device_id)
+        .join(trials, current)
+        .where(attempt_ranks.c.trial_id.in_(trial_ids))
+        .order_by(attempt_ranks.c.trial_id, attempt_ranks.c.rank)
+    )
+    found: dict[int, tuple[str, ...]] = {}
+    for trial_id, device_id in connection.execute(statement):
+        found[trial_id] = (*found.get(trial_id, ()), device_id)
+    return found
+
+
 def of_open_attempts(connection: Connection, which: ColumnElement[bool]) -> dict[int, tuple[StoredRank, ...]]:
     """The devices of the attempts of running trials, in the order of ranks, by trial. `which`: of the trials."""
     statement = (

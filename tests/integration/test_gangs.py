@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import re
+import signal
 import time
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.running_service import AuditedService
+from podium.sweep.values.errors import NotFoundError
+from tests.running_service import AuditedService, wait_for
 
 PROGRAMS = Path(__file__).parent / "gang_programs"
 WAIT_S = 120.0
@@ -140,3 +146,49 @@ def test_more_devices_than_exist_wait_with_a_reason(service: AuditedService) -> 
         time.sleep(0.2)
     assert "it needs 3 devices of one node together, and there are at most 2" in sweep["wait_message"], sweep
     service.client.cancel_sweep(sweep_id)
+
+
+def test_gang_survives_the_scheduler_and_a_killed_rank_frees_all_devices(service: AuditedService) -> None:
+    document = {
+        "name": "long",
+        "method": "random",
+        "metric": {"name": "score", "goal": "maximize"},
+        "parameters": {"x": {"min": 0.0, "max": 1.0}},
+        "run_cap": 1,
+        "program": {"code": str(PROGRAMS), "function": "train:waits"},
+        "resources": {"devices": 2},
+        "retries": {"max_consecutive_failures": 1},
+    }
+    sweep_id = service.client.submit(document)["id"]
+    trial_id = wait_for("the trial", lambda: [trial["id"] for trial in service.client.trials(sweep_id)])[0]
+    pids = wait_for("both ranks joined", lambda: _pids_of_ranks(service, trial_id))
+    assert [device["trial_id"] for device in service.client.devices()] == [trial_id, trial_id]
+    service.kill("scheduler")
+    wait_for("the gang is adopted", lambda: service.client.trial(trial_id)["state"] == "running")
+    assert [device["trial_id"] for device in service.client.devices()] == [trial_id, trial_id]
+    timeline = service.client._request("GET", "/api/v1/timeline").json()
+    assert [device["bars"]["trial_id"][-1] for device in timeline["devices"]] == [trial_id, trial_id]
+    killed_at = time.time()
+    os.kill(pids[1], signal.SIGKILL)
+    trial = wait_for("the trial ended", lambda: _ended(service, trial_id))
+    attempt = trial["attempts"][0]
+    assert (len(trial["attempts"]), attempt["cause"]) == (1, "signal"), attempt
+    assert attempt["message"] == "rank 1: the process was terminated by SIGKILL"
+    ends = [datetime.fromisoformat(str(rank["ended_at"])).timestamp() - killed_at for rank in attempt["ranks"]]
+    assert max(ends) < 5.0, ends  # measured: below 0.3 s
+    print("seconds from the kill of rank 1 to the end of each rank:", ends)
+
+
+def _pids_of_ranks(service: AuditedService, trial_id: int) -> list[int]:
+    """The processes of both ranks, once they train together."""
+    logs = []
+    for rank in range(2):
+        with contextlib.suppress(NotFoundError):
+            logs.append(service.client.log(trial_id, rank=rank))
+    found = [re.search(r"joined as (\d+)", text) for text in logs]
+    return [int(each[1]) for each in found if each] if len(found) == 2 and all(found) else []
+
+
+def _ended(service: AuditedService, trial_id: int) -> dict[str, Any] | None:
+    trial = service.client.trial(trial_id)
+    return dict(trial) if trial["state"] == "failed" else None

@@ -54,6 +54,7 @@ def record(shape: ExportSchema, trial: ExportedTrial) -> dict[str, Any]:
         "proposed_for": row.proposed_for,
         "attempts": row.attempt,
         "device": row.device_id,
+        "devices": list(trial.devices) or ([] if row.device_id is None else [row.device_id]),
         **{name: None if at is None else at.isoformat() for name, at in _times(trial).items()},
         "duration_s": _duration_s(trial),
     }

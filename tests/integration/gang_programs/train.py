@@ -103,6 +103,7 @@ def checkpoint(trial: Any) -> Any:
 def waits(trial: Any) -> Any:
     """Runs until it is stopped."""
     with parallel.join() as group:
+        print("joined as", os.getpid(), flush=True)
         while True:
             group.mean(1.0)
             time.sleep(0.05)
