@@ -22,8 +22,8 @@ class GrowingTrial:
         state, attempt, _ = self._now
         return {"state": state, "attempt": attempt}
 
-    def log_from(self, trial_id: int, attempt: int, start: int) -> tuple[str, int]:
-        assert (trial_id, attempt) == (7, self._now[1])
+    def log_from(self, trial_id: int, attempt: int, start: int, rank: int = 0) -> tuple[str, int]:
+        assert (trial_id, attempt, rank) == (7, self._now[1], 0)
         printed = self._now[2]
         if printed is None:
             raise NotFoundError("nothing yet")

@@ -603,7 +603,7 @@ def _sweep(**changes: Any) -> dict[str, Any]:
         "counts": {"finished": 4}, "best": None,
         "run_cap": 4, "spec": builtin_document(ensemble={"k": 2}), "ensembles": [], "ensemble_id": None,
         "ensemble_error": None, "budget": None, "warm_start": None, "warnings": [],
-        "held": False, "predecessors": [], "successors": [], "fixed": None,
+        "held": False, "predecessors": [], "successors": [], "fixed": None, "population": None,
         "provenance": {"git_commit": None, "git_dirty": None, "command": [], "packages_sha256": None},
         **changes,
     }  # fmt: skip
