@@ -19,6 +19,7 @@ def joined_cluster(
     cpus_per_slot: int | None,
     idle_release_s: float | None,
     node_data_dir: Path | None,
+    trials_per_device: int = 1,
 ) -> JoinedCluster | None:
     """The cluster at `--ray-address`; None without one. Raises `ServiceError` for options that do not fit together."""
     others = {
@@ -37,6 +38,8 @@ def joined_cluster(
         )
     if plan.count is not None or plan.kind == "pretend-gpu":
         raise ServiceError("--devices: with --ray-address it must be auto, gpu or cpu; --max-slots limits the slots")
+    if trials_per_device > 1:
+        raise ServiceError("--trials-per-device: not with --ray-address; a slot there takes a whole device")
     if node_data_dir is not None and not node_data_dir.is_absolute():
         raise ServiceError(f"--node-data-dir {node_data_dir}: write an absolute path of the nodes")
     return JoinedCluster(

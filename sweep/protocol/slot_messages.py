@@ -66,6 +66,7 @@ class SlotDescription:
     node: str = ""
     threads: int = 1  # of a trial, if its sweep sets no number
     address: str = ""  # of its machine
+    slots: int = 1  # of its device
     folders: tuple[tuple[AttemptKey, str], ...] = ()  # the names of the folders of its last attempts
 
     def to_json(self) -> bytes:

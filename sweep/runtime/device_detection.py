@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
+from podium.sweep.runtime.cuda_devices import cuda_devices
 from podium.sweep.runtime.service_settings import DevicePlan, available_cores
 
 
@@ -30,23 +30,5 @@ def local_devices(plan: DevicePlan) -> LocalDevices:
 
 
 def gpus() -> int:
-    """The number of GPUs that this process may use."""
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    there = _driver_count()
-    if visible is None:
-        return there
-    named = [name for name in visible.split(",") if name.strip() and name.strip() not in ("-1", "NoDevFiles")]
-    return min(there, len(named))
-
-
-def _driver_count() -> int:
-    import pynvml  # needs a driver, so imported on demand
-
-    try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError:
-        return 0
-    try:
-        return int(pynvml.nvmlDeviceGetCount())
-    finally:
-        pynvml.nvmlShutdown()
+    """The number of GPUs and MIG instances that this process may use."""
+    return len(cuda_devices())

@@ -15,6 +15,7 @@ from podium.sweep.values.errors import ServiceError
 
 MAX_DEFAULT_CPU_SLOTS = 8
 MAX_GATEWAYS = 64
+MAX_TRIALS_PER_DEVICE = 16
 CLUSTER_PORT = 6379  # of Ray on the head, if other nodes join
 NODE_PORT = 8302  # at which nodes ask the head for files
 _REACHED = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # listen address -> address to connect to
@@ -57,6 +58,7 @@ class ServiceSettings:
     gateway_port: int = 8301
     gateways: int = 1  # processes that share the gateway's port
     devices: DevicePlan = DevicePlan()
+    trials_per_device: int = 1  # slots of each device, also on nodes
     allowed_hosts: tuple[str, ...] = ()  # host names of the service in addition to loopback
     tls_cert: str = ""  # file; without certificate and key the service uses plain HTTP
     tls_key: str = ""

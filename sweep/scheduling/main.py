@@ -89,7 +89,12 @@ def _devices(settings: ServiceSettings, namespace: str, database: Database) -> D
     """The devices of this service's own Ray, or those that it takes of the Ray of others."""
     joined = settings.joined
     if joined is None:
-        return OwnDevices(settings.devices, data=settings.data, namespace=namespace)
+        return OwnDevices(
+            settings.devices,
+            data=settings.data,
+            namespace=namespace,
+            trials_per_device=settings.trials_per_device,
+        )
     host = f"[{settings.cluster}]" if ":" in settings.cluster else settings.cluster
     store = recorded(settings.data) if settings.artifact_url else None
     access = HeadAccess(

@@ -31,6 +31,7 @@ from ray._raylet import (  # type: ignore[attr-defined]  # a module in Cython, w
     persist_port,
 )
 
+from podium.sweep.runtime.cuda_devices import publish_cuda_devices
 from podium.sweep.runtime.disk_space import disk_space
 from podium.sweep.runtime.process_trees import kill_descendants
 from podium.sweep.runtime.service_settings import CLUSTER_PORT, ServiceSettings
@@ -155,10 +156,10 @@ def _changed_raylet_command() -> Iterator[None]:
         services.start_ray_process = start
 
 
-def parameters(settings: ServiceSettings) -> RayParams:
+def parameters(settings: ServiceSettings, gpus: int | None = None) -> RayParams:
     """Those of `ray start --head` with the resources of the plan and no autoscaler.
 
-    Without a cluster, on any free port of 127.0.0.1.
+    Without a cluster, on any free port of 127.0.0.1. `gpus`: the number of GPUs and MIG instances of this machine.
     """
     plan = settings.devices
     return RayParams(
@@ -166,7 +167,7 @@ def parameters(settings: ServiceSettings) -> RayParams:
         node_name=settings.cluster or "127.0.0.1",
         gcs_server_port=CLUSTER_PORT if settings.cluster else 0,
         num_cpus=plan.cpu_slots,
-        num_gpus={"cpu": 0, "pretend-gpu": plan.count or 2}.get(plan.kind),  # None: those that Ray detects
+        num_gpus={"cpu": 0, "pretend-gpu": plan.count or 2}.get(plan.kind, gpus),
         object_store_memory=OBJECT_STORE_BYTES,
         temp_dir=str(settings.runtime.ray),
         include_dashboard=False,
@@ -182,11 +183,12 @@ def main() -> None:
     """
     settings = ServiceSettings.load(Path(sys.argv[1]))
     environment = os.environ.copy()
+    gpus = publish_cuda_devices() if settings.devices.kind in ("auto", "gpu") else None
     store, was_kept = (None, False) if sys.argv[2:] == [WITHOUT_STORE] else _prepared_store(settings)
     if store is not None:
         os.environ |= {"RAY_gcs_storage": "rocksdb", "RAY_gcs_storage_path": str(store.gcs)}
     try:
-        head = LeanNode(parameters(settings), head=True, shutdown_at_exit=True, spawn_reaper=True)
+        head = LeanNode(parameters(settings, gpus), head=True, shutdown_at_exit=True, spawn_reaper=True)
     except Exception:
         if store is None:
             raise

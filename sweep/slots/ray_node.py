@@ -11,6 +11,7 @@ from pathlib import Path
 from ray._private import utils
 from ray._private.parameter import RayParams
 
+from podium.sweep.runtime.cuda_devices import publish_cuda_devices
 from podium.sweep.runtime.node_settings import NodeSettings
 from podium.sweep.slots.ray_head import OBJECT_STORE_BYTES, LeanNode, wait_until_exited
 from podium.sweep.slots.ray_nodes import NODE_LABEL
@@ -35,6 +36,7 @@ def parameters(settings: NodeSettings) -> RayParams:
 def main() -> None:
     """Start the raylet, write the address of the head to its folder, and wait; exit when the raylet has exited."""
     settings = NodeSettings.load(Path(sys.argv[1]))
+    publish_cuda_devices()
     node = LeanNode(parameters(settings), head=False, shutdown_at_exit=True, spawn_reaper=True)
     utils.write_ray_address(settings.head, str(settings.runtime.ray))
     sys.exit(wait_until_exited(node))

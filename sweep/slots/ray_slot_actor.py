@@ -13,6 +13,7 @@ import ray
 from podium.sweep.process_template.template_client import template_socket
 from podium.sweep.protocol.codec import DeviceView
 from podium.sweep.protocol.slot_messages import SlotDescription
+from podium.sweep.runtime.cuda_devices import cuda_name, cuda_position
 from podium.sweep.runtime.service_settings import available_cores
 from podium.sweep.runtime.user_environment import WITHHOLD_CREDENTIALS
 from podium.sweep.slots.attempt_files import AGENT_SOCKET, AgentFiles
@@ -34,11 +35,13 @@ class SlotPlace:
     node_name: str = ""  # "" for the head
     slots: int = 1  # on this node
     cpus: int = 0  # of a CPU slot on a node whose Ray belongs to others; 0: one
+    part: int = 0  # the number of the slot on the device
+    parts: int = 1  # slots of the device
 
     @property
     def actor_name(self) -> str:
         """The name of the slot's actor: a new scheduler finds it by this name."""
-        return f"{ACTOR_PREFIX}{device_name(self.kind, self.position, self.node_name)}"
+        return f"{ACTOR_PREFIX}{device_name(self.kind, self.position, self.node_name, self.part)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +71,14 @@ class RaySlot(Slot):
         kind, position = place.kind, place.position
         self._kind = kind
         self._position = position
-        self._threads = place.cpus or max(1, available_cores() // place.slots)
-        visible = _reserved_gpu() if kind == "gpu" else ""
+        self._parts = place.parts
+        self._threads = max(1, (place.cpus or available_cores() // place.slots) // place.parts)
+        visible = ""
         if kind == "gpu":
-            self._position = int(visible) if visible.isdecimal() else position
+            visible = _reserved_gpu() if place.part == 0 else cuda_name(position)
+            self._position = cuda_position(visible, position)
         super().__init__(
-            device_name(kind, self._position, place.node_name),
+            device_name(kind, self._position, place.node_name, place.part),
             DeviceView(visible, None if kind == "cpu" or pretend else gpu_uuid(visible)),
             template_socket if node is None else lambda: Path(node.template_socket),
             Path(os.environ.get(NODE_ROOT, root) if node is None else node.root),
@@ -100,6 +105,7 @@ class RaySlot(Slot):
             node=node,
             threads=self._threads,
             address=ray.util.get_node_ip_address(),
+            slots=self._parts,
         )
 
 

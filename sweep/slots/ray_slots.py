@@ -110,9 +110,10 @@ class DeviceSource(Protocol):
 class OwnDevices:
     """All devices of the nodes that have joined this service: see `DeviceSource`."""
 
-    def __init__(self, plan: DevicePlan, *, data: DataDirectory, namespace: str) -> None:
+    def __init__(self, plan: DevicePlan, *, data: DataDirectory, namespace: str, trials_per_device: int = 1) -> None:
         """Raises `NoDeviceError` if the head has none of the devices of the plan."""
         self._plan = plan
+        self._parts = trials_per_device
         self._root = str(data.root)
         self._namespace = namespace
         head = next(node for node in self.nodes().values() if not node.name)
@@ -159,7 +160,11 @@ class OwnDevices:
         plan = DevicePlan() if node.name else self._plan
         gpus = plan.kind in ("gpu", "pretend-gpu") or (plan.kind == "auto" and node.gpus > 0)
         kind, count = ("gpu", node.gpus) if gpus else ("cpu", node.cpus if node.name else plan.cpu_slots)
-        return [SlotPlace(kind, position, node.node_id, node.name, count) for position in range(count)]
+        return [
+            SlotPlace(kind, position, node.node_id, node.name, count, part=part, parts=self._parts)
+            for position in range(count)
+            for part in range(self._parts)
+        ]
 
 
 class RaySlots:
@@ -417,7 +422,7 @@ class RaySlots:
         self._sessions[slot.name] = _Session(slot.name, actor, name, slot.session)
         device = Device(
             slot.name, slot.kind, slot.position, slot.node, slot.visible, slot.uuid, slot.pid, slot.threads,
-            slot.address,
+            slot.address, slot.slots,
         )  # fmt: skip
         return SlotOpened(device, slot.running, slot.events, slot.sending, slot.folders)
 
@@ -461,6 +466,8 @@ def connect(address: str, namespace: str, raylet: Path | None = None) -> None:
 def create_actor(place: SlotPlace, *, namespace: str, pretend: bool, root: str, node: KeptNode | None = None) -> Any:
     """A new slot on its node; never on another one. For the arguments see `RaySlot`."""
     resources = {"num_gpus": 1, "num_cpus": 0} if place.kind == "gpu" else {"num_cpus": place.cpus or 1}
+    if place.part > 0:
+        resources = {"num_cpus": 0}  # the first slot of the device reserves it
     remote = ray.remote(RaySlot).options(
         name=place.actor_name,
         namespace=namespace,

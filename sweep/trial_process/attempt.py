@@ -26,12 +26,13 @@ from podium.sweep.protocol.codec import DeviceView
 from podium.sweep.protocol.limits import MAX_IMPORTS, MAX_PACKET_BYTES
 from podium.sweep.protocol.trial_messages import AttemptGreeting, encode_to_trial
 from podium.sweep.runtime import disk_full_cause
+from podium.sweep.runtime.cuda_devices import MIG
 from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.import_times import ImportTimes
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.runtime.thread_variables import thread_variables
 from podium.sweep.spec.command_line import environment_of_function
-from podium.sweep.trial_process import constraint_function, gang_process, script_program, user_code
+from podium.sweep.trial_process import constraint_function, gang_process, memory_share, script_program, user_code
 from podium.sweep.trial_process.interval_end import IntervalEnded
 from podium.sweep.trial_process.slot_channel import Channel
 from podium.sweep.trial_process.stop_condition_check import TrialStopped
@@ -305,7 +306,10 @@ def _set_up_process(assignment: Assignment, log: int) -> None:
 
 
 def _check_device(expected: DeviceView, assignment: Assignment) -> torch.device:
-    """The one device of this slot, checked before user code runs. Raises `PinningError`."""
+    """The one device of this slot, checked and limited to the share of its memory before user code runs.
+
+    Raises `PinningError`.
+    """
     if assignment.gang is not None:
         return gang_process.check_devices(assignment.gang, expected)
     import torch  # already imported by the fork server
@@ -317,8 +321,12 @@ def _check_device(expected: DeviceView, assignment: Assignment) -> torch.device:
         )
     if expected.uuid is None:
         return torch.device("cpu")
+    memory_share.limit(assignment.share)
     if torch.cuda.device_count() != 1:
         raise PinningError(f"pinning failed: the process sees {torch.cuda.device_count()} GPUs, expected one")
+    memory_share.limit_here(assignment.share)
+    if expected.uuid.startswith(MIG):
+        return torch.device("cuda", 0)  # the only one that is visible; PyTorch may know the UUID of its GPU instead
     uuid = str(torch.cuda.get_device_properties(0).uuid)
     if uuid.removeprefix("GPU-") != expected.uuid.removeprefix("GPU-"):
         raise PinningError(f"pinning failed: the process sees GPU {uuid}, but its slot has {expected.uuid}")

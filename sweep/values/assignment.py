@@ -97,6 +97,7 @@ class Assignment:
     defined: tuple[str, ...] = ()  # parameters suggested by an earlier attempt or a cloned trial
     prunable: bool = False
     keep_checkpoint: bool = False  # after it has finished
+    share: float = 1.0  # of its device
     threads: int | None = None
     limits: Limits = field(default_factory=Limits)
     objectives: tuple[str, ...] = ()  # the names of the objectives, in order

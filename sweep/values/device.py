@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Device:
     """One device and the slot on it."""
 
-    device_id: str  # `cpu-0`, or `b:gpu-3` on the node named `b`; also the slot's name
+    device_id: str  # `cpu-0`, or `b:gpu-3` on the node named `b`, `gpu-3.1` for its second slot; also the slot's name
     kind: str  # "cpu" or "gpu"
     position: int
     node: str
@@ -18,6 +18,12 @@ class Device:
     slot_pid: int
     threads: int = 1  # of a trial on it, if its sweep sets no number: the cores of its machine by the slots there
     address: str = ""  # of its machine, for the other machines of a cluster
+    slots: int = 1  # of the same GPU, or of the same share of the cores: the trials that can share it
+
+    @property
+    def shared_id(self) -> str:
+        """The name that all slots of the same device have in common: `gpu-3` for `gpu-3.1`."""
+        return shared_id(self.device_id)
 
     @property
     def is_remote(self) -> bool:
@@ -43,6 +49,16 @@ def node_name(device_id: str) -> str:
     return device_id.rpartition(":")[0]
 
 
-def device_name(kind: str, position: int, node_name: str = "") -> str:
-    """The id of a device: `cpu-0` on the head, whose node has no name, or `b:gpu-3` on the node named `b`."""
-    return f"{node_name}:{kind}-{position}" if node_name else f"{kind}-{position}"
+def shared_id(device_id: str) -> str:
+    """The name that all slots of the same device have in common: `b:gpu-3` for `b:gpu-3.1`."""
+    node, colon, name = device_id.rpartition(":")
+    return f"{node}{colon}{name.partition('.')[0]}"
+
+
+def device_name(kind: str, position: int, node_name: str = "", part: int = 0) -> str:
+    """The id of a device: `cpu-0` on the head, whose node has no name, or `b:gpu-3` on the node named `b`.
+
+    `part`: the number of the slot, if trials share the device; the first one is named like the device.
+    """
+    name = f"{kind}-{position}.{part}" if part else f"{kind}-{position}"
+    return f"{node_name}:{name}" if node_name else name

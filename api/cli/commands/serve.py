@@ -15,7 +15,7 @@ import typer
 from podium.api.cli.terminal import lazy
 from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, DataDir, Devices
 from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
-from podium.sweep.runtime.service_settings import MAX_GATEWAYS
+from podium.sweep.runtime.service_settings import MAX_GATEWAYS, MAX_TRIALS_PER_DEVICE
 from podium.sweep.values.errors import ServiceError
 
 PARENT = "PODIUM_PARENT"
@@ -32,6 +32,12 @@ def serve(
         int, typer.Option(min=1, max=MAX_GATEWAYS, help="gateway processes on that port, at most one for each core")
     ] = 1,
     devices: Devices = "auto",
+    trials_per_device: Annotated[
+        int,
+        typer.Option(
+            min=1, max=MAX_TRIALS_PER_DEVICE, help="trials that share a device, also on nodes; resources.share"
+        ),
+    ] = 1,
     cluster: Annotated[
         str,
         typer.Option(metavar="ADDRESS", help="this machine's address for nodes on other machines: `podium node join`"),
@@ -105,6 +111,7 @@ def serve(
             cpus_per_slot=cpus_per_slot,
             idle_release_s=idle_release,
             node_data_dir=node_data_dir,
+            trials_per_device=trials_per_device,
         )
     except ServiceError as error:
         raise typer.BadParameter(str(error)) from error
@@ -125,6 +132,7 @@ def serve(
         gateway_port=gateway_port or lazy.ports.free_port(),
         gateways=gateways,
         devices=plan,
+        trials_per_device=trials_per_device,
         cluster=cluster,
         ray_tls=ray_tls,
         artifact_url=artifact_url,

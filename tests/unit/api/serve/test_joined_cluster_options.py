@@ -32,6 +32,7 @@ def test_defaults() -> None:
     ("ray:6379", {"plan": DevicePlan("pretend-gpu")}, "must be auto, gpu or cpu"),
     ("ray:6379", {"node_data_dir": Path("data")}, "write an absolute path"),
     ("ray:6379", {"token": Path("/nowhere/token")}, "No such file"),
+    ("ray:6379", {"trials_per_device": 2}, "--trials-per-device: not with --ray-address"),
     ("ray://ray:10001", {}, "write HOST:PORT"),
     ("ray", {}, "write HOST:PORT"),
     ("auto", {}, "write HOST:PORT"),
