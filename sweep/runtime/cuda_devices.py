@@ -1,4 +1,4 @@
-"""The CUDA devices of a machine, as CUDA_VISIBLE_DEVICES names them: GPUs and MIG instances; CLI, Ray's start, slots."""
+"""The CUDA devices of a machine, GPUs and MIG instances, as CUDA_VISIBLE_DEVICES names them; CLI, raylets, slots."""
 
 from __future__ import annotations
 

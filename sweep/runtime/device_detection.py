@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from podium.sweep.runtime.cuda_devices import cuda_devices
+from podium.sweep.runtime.cuda_devices import cuda_devices, mps_is_running
 from podium.sweep.runtime.service_settings import DevicePlan, available_cores
 
 
@@ -32,3 +32,11 @@ def local_devices(plan: DevicePlan) -> LocalDevices:
 def gpus() -> int:
     """The number of GPUs and MIG instances that this process may use."""
     return len(cuda_devices())
+
+
+def sharing_remark(plan: DevicePlan, trials_per_device: int) -> str:
+    """How trials share the GPUs of this machine, or "" if they do not."""
+    if trials_per_device == 1 or plan.kind not in ("auto", "gpu") or not gpus():
+        return ""
+    how = "runs: their kernels run at the same time" if mps_is_running() else "does not run: their kernels take turns"
+    return f"Up to {trials_per_device} trials share a GPU; NVIDIA MPS {how}"

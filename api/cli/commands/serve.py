@@ -34,9 +34,7 @@ def serve(
     devices: Devices = "auto",
     trials_per_device: Annotated[
         int,
-        typer.Option(
-            min=1, max=MAX_TRIALS_PER_DEVICE, help="trials that share a device, also on nodes; resources.share"
-        ),
+        typer.Option(min=1, max=MAX_TRIALS_PER_DEVICE, help="most trials that share a device, also on nodes"),
     ] = 1,
     cluster: Annotated[
         str,
@@ -118,6 +116,8 @@ def serve(
     data = DataDirectory(data_dir.absolute())
     if sys.stderr.isatty():
         _print(f"Starting Podium (data in {data.root}, devices: {devices}); prints a login link when it is ready")
+    if remark := lazy.sharing_remark(plan, trials_per_device):
+        _print(remark)
     with _interrupts_held():
         startup = lazy.startup
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from podium.sweep.file_store import artifact_url as artifact_url
     from podium.sweep.runtime import service_settings as service_settings
     from podium.sweep.runtime.device_detection import local_devices as local_devices
+    from podium.sweep.runtime.device_detection import sharing_remark as sharing_remark
     from podium.sweep.runtime.process_trees import die_with_parent as die_with_parent
     from podium.sweep.spec.json_schema import sweep_schema as sweep_schema
     from podium.sweep.spec.sweep_spec import parse_spec as parse_spec
@@ -73,6 +74,7 @@ _NAMES = {
     "serves": "podium.api.client.client",
     "service_locked": "podium.api.serve.service_lock",
     "local_devices": "podium.sweep.runtime.device_detection",
+    "sharing_remark": "podium.sweep.runtime.device_detection",
     "die_with_parent": "podium.sweep.runtime.process_trees",
     "sweep_schema": "podium.sweep.spec.json_schema",
     "parse_spec": "podium.sweep.spec.sweep_spec",

@@ -1,5 +1,6 @@
 """The names of CUDA devices: GPUs by index, MIG instances by UUID, CUDA_VISIBLE_DEVICES respected."""
 
+# ruff: noqa: N802 - the names of pynvml
 from __future__ import annotations
 
 import os
