@@ -156,13 +156,14 @@ class JoinedDevices:
         self._draining = draining_nodes()
         return joined_nodes(known, self._names)
 
-    def adopt(self, actor_name: str, slot: SlotDescription) -> None:
-        """A slot of an earlier scheduler works."""
+    def adopt(self, actor_name: str, slot: SlotDescription) -> str:
+        """A slot of an earlier scheduler works, and is used."""
         kind, _, position = actor_name.removeprefix(ACTOR_PREFIX).rpartition(":")[2].partition("-")
         name = node_name(actor_name.removeprefix(ACTOR_PREFIX))
         place = SlotPlace(kind, int(position), slot.node, name, cpus=self._cpus(kind))
         with self._lock:
             self._taken[actor_name] = _Taken(place, self._clock())
+        return ""
 
     def places(self, nodes: Mapping[str, ClusterNode], open_names: Collection[str]) -> list[SlotPlace]:
         """The devices that have a slot or get one now.

@@ -85,8 +85,8 @@ class DeviceSource(Protocol):
     def wait_s(self, nodes_s: float) -> float:
         """Seconds until the next check; `nodes_s` if nothing is expected."""
 
-    def adopt(self, actor_name: str, slot: SlotDescription) -> None:
-        """A slot of an earlier scheduler works."""
+    def adopt(self, actor_name: str, slot: SlotDescription) -> str:
+        """A slot of an earlier scheduler works; returns why it is not used, or ""."""
 
     def places(self, nodes: Mapping[str, ClusterNode], open_names: Collection[str]) -> list[SlotPlace]:
         """The devices that have a slot, or get one now; `open_names`: the actors of the slots that work."""
@@ -129,8 +129,10 @@ class OwnDevices:
         """Always `nodes_s`."""
         return nodes_s
 
-    def adopt(self, actor_name: str, slot: SlotDescription) -> None:
-        """Its device is one of these anyway."""
+    def adopt(self, actor_name: str, slot: SlotDescription) -> str:
+        """Its device is one of these anyway, but the number of its slots may have changed."""
+        other = f"it is one of {slot.slots} slots of its device, and the service now has {self._parts}"
+        return "" if slot.slots == self._parts else other
 
     def places(self, nodes: Mapping[str, ClusterNode], open_names: Collection[str]) -> list[SlotPlace]:
         """All devices of these nodes."""
@@ -210,16 +212,18 @@ class RaySlots:
             for name, reference in opening.items():
                 try:
                     result = ray.get(reference, timeout=0)
-                    found.append(self._opened(name, actors[name], result))
-                    self._devices.adopt(name, SlotDescription.from_json(result))
+                    if (reason := self._devices.adopt(name, SlotDescription.from_json(result))) == "":
+                        found.append(self._opened(name, actors[name], result))
+                    else:
+                        _replace(name, reason)
                 except FencedError:
                     raise
                 except ActorUnavailableError as error:
                     if time.monotonic() >= until_s:
-                        _replace(name, error)
+                        _replace(name, first_line(error))
                     unavailable[name] = actors[name]
                 except RayError as error:
-                    _replace(name, error)
+                    _replace(name, first_line(error))
             if time.monotonic() >= until_s:
                 break
             actors = unavailable
@@ -496,8 +500,8 @@ def _cause(error: Exception) -> Cause:
     return Cause.NODE_LOST if lost else Cause.INFRASTRUCTURE
 
 
-def _replace(name: str, error: Exception) -> None:
-    log.warning("slot %s is unresponsive (%s); replacing it", name, first_line(error))
+def _replace(name: str, reason: str) -> None:
+    log.warning("slot %s is not used (%s); replacing it", name, reason)
     kill_named_actor(name)
 
 

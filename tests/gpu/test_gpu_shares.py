@@ -30,10 +30,10 @@ def test_trial_above_its_share_fails_and_hurts_no_neighbor(tmp_path: Path) -> No
     code = tmp_path / "code"
     code.mkdir()
     (code / "train.py").write_text(CODE)
-    with RunningService(tmp_path / "data", "gpu", "--trials-per-device", "4") as service:
+    with RunningService(tmp_path / "data", "gpu", options=["--trials-per-device", "4"]) as service:
         slots = len(service.client.devices())
         document = function_sweep(code, "train:objective", run_cap=slots, resources={"share": 0.25})
         sweep = service.client.wait(service.client.submit({**document, "retries": {"memory": 0}})["id"], 300)
         trials = service.client.trials(sweep["id"])
         ended = {trial["number"]: (trial["state"], trial["cause"]) for trial in trials if trial["number"] < 4}
-        assert ended == {0: ("failed", "device_memory")} | {number: ("finished", None) for number in (1, 2, 3)}
+        assert ended == {0: ("failed", "device_memory")} | dict.fromkeys((1, 2, 3), ("finished", None))

@@ -98,11 +98,13 @@ class FakeRay:
         monkeypatch.setattr(ray, "wait", self._wait)
         monkeypatch.setattr(ray, "get", self._get)
 
-    def slots(self, count: int | None = None, timings: SlotTimings = FAST) -> tuple[RaySlots, Inbox]:
+    def slots(
+        self, count: int | None = None, timings: SlotTimings = FAST, trials_per_device: int = 1
+    ) -> tuple[RaySlots, Inbox]:
         inbox: Inbox = Inbox()
         plan = DevicePlan("cpu", count or len(self.actors))
         data = DataDirectory(Path("data"))
-        devices = OwnDevices(plan, data=data, namespace="podium-test")
+        devices = OwnDevices(plan, data=data, namespace="podium-test", trials_per_device=trials_per_device)
         self._made = RaySlots(inbox, devices, epoch=7, timings=timings)
         return self._made, inbox
 
@@ -274,6 +276,22 @@ def test_devices_of_a_node_that_joins_get_slots_with_its_name(fake_ray: FakeRay)
     assert [(place.node_id, place.kind) for place in fake_ray.created[1:]] == [("id-b", "cpu")] * 2 + [("id-c", "gpu")]
     assert slots.count == 1
     assert _is_silent(inbox)
+
+
+def test_each_device_gets_the_slots_of_trials_that_share_it(fake_ray: FakeRay) -> None:
+    slots, inbox = fake_ray.slots(2, trials_per_device=2)
+    slots.open_missing()
+    _join(fake_ray, "b", "id-b", gpus=1)
+    assert _opened_ids(inbox, 6) == {"cpu-0", "cpu-0.1", "cpu-1", "cpu-1.1", "b:gpu-0", "b:gpu-0.1"}
+    assert slots.count == 4
+    assert [place.part for place in fake_ray.created] == [0, 1] * 3
+
+
+def test_slot_of_a_service_with_another_number_of_trials_per_device_is_replaced(fake_ray: FakeRay) -> None:
+    fake_ray.actors = {"slot-cpu-0": FakeActor("cpu-0")}
+    slots, _ = fake_ray.slots(trials_per_device=2)
+    assert slots.attach() == []
+    assert len(fake_ray.killed) == 1
 
 
 def test_slots_of_a_node_that_has_left_are_lost_and_come_back_with_it(fake_ray: FakeRay) -> None:
