@@ -31,7 +31,7 @@ from podium.sweep.protocol.slot_messages import decode_commands, encode_commands
 from podium.sweep.search.search_threads import answer_suggestion
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.values.assignment import Assignment, AttemptKey, Scalar
-from podium.sweep.values.device import Device
+from podium.sweep.values.device import Device, device_name
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import (
     DeviceReleased,
@@ -110,12 +110,19 @@ class FakePool:
     A command to start a second attempt on a busy slot fails the test. Commands are encoded and decoded as for a slot.
     """
 
-    def __init__(self, inbox: Inbox, clock: FakeClock, count: int = 1, nodes: Sequence[str] = ()) -> None:
-        """`nodes`: the node of each slot; one for all if it is empty."""
+    def __init__(
+        self, inbox: Inbox, clock: FakeClock, count: int = 1, nodes: Sequence[str] = (), *, per_device: int = 1
+    ) -> None:
+        """`nodes`: the node of each device; one for all if it is empty. `per_device`: slots of each device."""
         self.inbox = inbox
         self._clock = clock
         named = nodes or ["node"] * count
-        self.slots = {f"cpu-{position}": FakeSlot(_device(position, node)) for position, node in enumerate(named)}
+        devices = [
+            _device(position, node, part, per_device)
+            for position, node in enumerate(named)
+            for part in range(per_device)
+        ]
+        self.slots = {device.device_id: FakeSlot(device) for device in devices}
         self.placed: list[tuple[str, AttemptKey]] = []
         self.killed: list[str] = []
         self.drops_calls = False  # as if the scheduler died before each call
@@ -306,8 +313,9 @@ class FakePool:
         self.inbox.put(SlotEvents(device_id, tuple(self.slots[device_id].events)))
 
 
-def _device(position: int, node: str) -> Device:
-    return Device(f"cpu-{position}", "cpu", position, node, "", None, 100 + position)
+def _device(position: int, node: str, part: int, per_device: int) -> Device:
+    name = device_name("cpu", position, part=part)
+    return Device(name, "cpu", position, node, "", None, 100 + position, slots=per_device)
 
 
 class InlineSearcher:

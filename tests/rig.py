@@ -26,20 +26,27 @@ class Rig:
     """A scheduler, and its successors, on the same slots and the same recorder."""
 
     def __init__(
-        self, slots: int = 1, nodes: Sequence[str] = (), *, elastic: ElasticPool | None = None, release_s: float = 300.0
+        self,
+        slots: int = 1,
+        nodes: Sequence[str] = (),
+        *,
+        per_device: int = 1,
+        elastic: ElasticPool | None = None,
+        release_s: float = 300.0,
     ) -> None:
         """A scheduler that has started.
 
         Args:
-            slots: The number of slots.
-            nodes: The node of each slot; one for all if it is empty.
+            slots: The number of devices.
+            nodes: The node of each device; one for all if it is empty.
+            per_device: The slots of each device.
             elastic: The pool of which it requests slots; None if they are fixed.
             release_s: Seconds without a trial, after which it releases a slot to that pool.
         """
         self._elastic = None if elastic is None else ElasticSlots(elastic, release_s)
         self.clock = FakeClock()
         self.inbox: Inbox = Inbox()
-        self.pool = FakePool(self.inbox, self.clock, slots, nodes)
+        self.pool = FakePool(self.inbox, self.clock, slots, nodes, per_device=per_device)
         self.recorder = MemoryRecorder()
         self.disk_shortage = ""  # what the scheduler measures
         self.cleaned_up: list[Path] = []  # folders that it had cleaned up

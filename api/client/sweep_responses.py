@@ -210,6 +210,7 @@ class AttemptInfo(TypedDict):
 
     number: int
     device: str
+    devices: float  # below 1: its share of one
     ranks: list[RankInfo]  # of an attempt with several devices
     node: str
     pid: int | None

@@ -22,6 +22,7 @@ from podium.sweep.specfile.random_configurations import sample_configurations
 from podium.sweep.specfile.spec_lint import search_hints
 from podium.sweep.specfile.sweep_text_check import PlacedProblem, SweepText, read_sweep_text
 from podium.sweep.values.assignment import Params
+from podium.sweep.values.device import slots_per_device
 from podium.sweep.values.device_state import USABLE_DEVICE_STATES
 from podium.sweep.values.errors import InvalidSpecError, Problem
 
@@ -162,7 +163,8 @@ def _devices(service: ServiceContext, spec: SweepSpec) -> DevicePreview:
         rows, drained = devices.all_of(connection), devices.drained(connection)
     usable = [device for device in rows if device.state in USABLE_DEVICE_STATES and device.id not in drained]
     kind, limit = spec.resources.device, spec.resources.max_concurrent
-    matching = sum(kind in ("auto", device.kind) for device in usable) // spec.resources.least
+    each = spec.resources.slots(slots_per_device(device.id for device in rows))
+    matching = sum(kind in ("auto", device.kind) for device in usable) // each
     return DevicePreview(
         count=len(rows),
         usable=len(usable),

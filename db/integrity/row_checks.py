@@ -248,15 +248,17 @@ RULES = (
         " OVER (PARTITION BY device_id, node ORDER BY placed ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
         f" AS before FROM {_PLACED} WHERE placed IS NOT NULL) WHERE before > placed",
     ),
-    # An attempt on several devices has a row for each of them, that of rank 0 among them.
+    # An attempt on several devices has a row for each of them, that of rank 0 among them; one with several slots of a
+    # device has a row for each slot.
     Rule(
         "devices",
         "SELECT a.trial_id, a.number AS attempt, a.devices || ' devices, with ' || count(r.rank) || ' ranks, 0 to '"
         " || coalesce(max(r.rank), 'none') AS wrong FROM attempts a LEFT JOIN attempt_ranks r"
         " ON r.trial_id = a.trial_id AND r.number = a.number GROUP BY a.trial_id, a.number"
         " HAVING (a.devices > 1 OR count(r.rank) > 0)"
-        " AND (count(r.rank) <> a.devices OR max(r.rank) <> a.devices - 1"
-        " OR count(DISTINCT r.device_id) <> a.devices OR sum(r.rank = 0 AND r.device_id = a.device_id) <> 1)",
+        " AND (count(r.rank) < a.devices OR (a.devices > 1 AND count(r.rank) <> a.devices)"
+        " OR max(r.rank) <> count(r.rank) - 1 OR count(DISTINCT r.device_id) <> count(r.rank)"
+        " OR sum(r.rank = 0 AND r.device_id = a.device_id) <> 1)",
     ),
     Rule(
         "devices",

@@ -25,7 +25,8 @@ class AttemptRow:
     import_s: float | None  # time to load the program
     started_at: float
     ended_at: float | None
-    device_s: float | None  # seconds that it held its device; None while it holds it
+    devices: float  # how many it has; below 1: its share of one
+    device_s: float | None  # device-seconds that it used; None while it holds its devices
     state: str | None
     cause: str | None
     message: str | None

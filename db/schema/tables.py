@@ -250,7 +250,7 @@ attempts = Table(
     Column("late_prune_answers", Integer, nullable=False, server_default="0"),
     Column("orphans_killed", Integer, nullable=False, server_default="0"),
     Column("nonce", String, nullable=False, server_default=""),  # of its folder; "": placed by an earlier version
-    Column("devices", Integer, nullable=False, server_default="1"),  # how many; `device_id` is that of rank 0
+    Column("devices", Float, nullable=False, server_default="1"),  # how many; `device_id` is that of rank 0
     PrimaryKeyConstraint("trial_id", "number"),
     Index("ix_attempts_device_id_started_at", "device_id", "started_at"),
     sqlite_with_rowid=False,

@@ -189,7 +189,7 @@ def _running(connection: Connection) -> dict[str, RunningRow]:
             attempt_ranks,
             and_(attempt_ranks.c.trial_id == attempts.c.trial_id, attempt_ranks.c.number == attempts.c.number),
         )
-        .where(_RUNS, attempts.c.devices > 1)
+        .where(_RUNS)
     )
     return {
         row["device_id"]: RunningRow(**{name: row[name] for name in RunningRow.__dataclass_fields__})

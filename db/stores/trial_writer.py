@@ -157,7 +157,7 @@ def place(connection: Connection, placed: Sequence[AttemptPlaced]) -> None:
                 "node": item.node,
                 "started_at": item.at,
                 "nonce": item.nonce,
-                "devices": len(item.devices) or 1,
+                "devices": item.width,
             }
             for item in placed
         ],

@@ -30,7 +30,7 @@ from podium.sweep.runtime.clock import Clock
 from podium.sweep.runtime.component_lifecycle import wake_component
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.service_settings import ServiceSettings
-from podium.sweep.values.device import node_name
+from podium.sweep.values.device import node_name, shared_id
 from podium.sweep.values.device_state import USABLE_DEVICE_STATES, DeviceState
 from podium.sweep.values.errors import DatabaseError, EnsembleError
 
@@ -218,7 +218,9 @@ class ReplicaController:
         member_ids: dict[str | None, list[int]] = {}
         with self._database.read() as connection:
             hosts = {"", *(() if in_graph else nodes.for_members(connection))}
-            found = [device for device in devices.all_of(connection) if node_name(device.id) in hosts]
+            slots = [device for device in devices.all_of(connection) if node_name(device.id) in hosts]
+            found = [device for device in slots if shared_id(device.id) == device.id]
+            busy = {shared_id(device.id) for device in slots if device.trial_id is not None}
             dedicated = replicas.dedicated(connection)
             for row in ensemble_reader.wanted(connection):
                 for member in [member for version in row.versions.values() for member in version.members]:
@@ -238,7 +240,7 @@ class ReplicaController:
                 visible=device.visible,
                 member_ids=tuple(member_ids.get(device.id, ())),
                 dedicated=device.id in dedicated,
-                runs_trial=device.trial_id is not None,
+                runs_trial=device.id in busy,
                 reserved=device.state is DeviceState.DEDICATED,
                 usable=device.state in USABLE_DEVICE_STATES | {DeviceState.DEDICATED},
                 siblings=by_node[node_name(device.id)],

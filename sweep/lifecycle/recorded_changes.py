@@ -48,6 +48,7 @@ class AttemptPlaced:
     at: float
     nonce: str  # of its folder
     devices: tuple[GangDevice, ...] = ()  # all of them, in the order of ranks, if it has several
+    width: float = 1.0  # the number of devices; below 1: it shares one
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,8 @@ def assignment_of(
         objective=spec.reported_rule,
         stop=tuple((condition.metric, condition.at) for condition in spec.stop),
         interval=interval_of(sweep, trial, data),
-        gang=_place(devices, 0, 0, trial, one=spec.resources.processes == "one") if devices else None,
+        gang=_place(devices, 0, 0, trial, one=spec.resources.processes == "one") if spec.resources.several else None,
+        share=1.0 if spec.resources.several else min(1.0, trial.width),
     )
 
 
@@ -67,7 +68,8 @@ def rank_assignment(lead: Assignment, devices: Sequence[Device], rank: int, port
 
 
 def _devices_per_process(sweep: LiveSweep, devices: Sequence[Device]) -> int:
-    return len(devices) if devices and sweep.spec.resources.processes == "one" else 1
+    one = not sweep.spec.resources.several or sweep.spec.resources.processes == "one"
+    return len(devices) if devices and one else 1
 
 
 def _place(devices: Sequence[Device], rank: int, port: int, trial: LiveTrial, *, one: bool) -> GangPlace:

@@ -33,13 +33,22 @@ def claims(state: SchedulerState, ready: Collection[int], now_s: float) -> list[
 def start_attempt(state: SchedulerState, slot: Slot, sweep: LiveSweep, trial: LiveTrial, now: Instant) -> Decision:
     """Start the next attempt of a trial on the device of a free slot."""
     device = slot.device
-    sweep.place(trial, device.device_id, now.monotonic_s, state.next_nonce(trial))
+    sweep.place(trial, device, now.monotonic_s, state.next_nonce(trial))
     decision = Decision(changes=begin_interval(sweep, trial, now))
     slot.run(trial, assignment_of(sweep, trial, state.data, device))
     decision.changes.extend(state.availability.begin(slot, now.wall_s))
     decision.changes.extend(_running(sweep, now))
     decision.changes.append(
-        AttemptPlaced(trial.key, sweep.sweep_id, trial.number, device.device_id, device.node, now.wall_s, trial.nonce)
+        AttemptPlaced(
+            trial.key,
+            sweep.sweep_id,
+            trial.number,
+            device.device_id,
+            device.node,
+            now.wall_s,
+            trial.nonce,
+            width=trial.width,
+        )
     )
     return decision
 
@@ -50,7 +59,7 @@ def start_gang(
     """Start the next attempt of a trial on several free devices: rank 0 now, the others when its store is open."""
     gang = Gang.of((GangDevice(device.device_id, device.node) for device in devices), sweep.spec.resources)
     lead = devices[0]
-    sweep.place(trial, lead.device_id, now.monotonic_s, state.next_nonce(trial), gang)
+    sweep.place(trial, lead, now.monotonic_s, state.next_nonce(trial), gang)
     state.ledger.gangs[trial.trial_id] = trial
     decision = Decision()
     for device in devices:
@@ -61,7 +70,15 @@ def start_gang(
     decision.changes.extend(_running(sweep, now))
     decision.changes.append(
         AttemptPlaced(
-            trial.key, sweep.sweep_id, trial.number, lead.device_id, lead.node, now.wall_s, trial.nonce, gang.devices
+            trial.key,
+            sweep.sweep_id,
+            trial.number,
+            lead.device_id,
+            lead.node,
+            now.wall_s,
+            trial.nonce,
+            gang.devices,
+            trial.width,
         )
     )
     return decision

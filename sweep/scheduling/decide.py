@@ -88,7 +88,7 @@ def _adopt_attempt(state: SchedulerState, slot: Slot, key: AttemptKey, now: Inst
     if trial.gang is not None:
         _adopt_rank(state, slot, trial, now)
         return
-    state.sweeps[trial.sweep_id].adopt(trial, slot.device.device_id, now.monotonic_s)
+    state.sweeps[trial.sweep_id].adopt(trial, slot.device, now.monotonic_s)
     slot.adopt(trial, now.monotonic_s)
     if trial.stopping:
         slot.stop(key, Cause.CANCELLED)
@@ -102,7 +102,8 @@ def _adopt_rank(state: SchedulerState, slot: Slot, trial: LiveTrial, now: Instan
         slot.drop(trial.key, now.monotonic_s)
         return
     if trial.device_id is None:
-        state.sweeps[trial.sweep_id].adopt(trial, gang.devices[0].device_id, now.monotonic_s)
+        state.sweeps[trial.sweep_id].adopt(trial, slot.device, now.monotonic_s)
+        trial.lead(gang.devices[0].device_id)
     slot.adopt(trial, now.monotonic_s)
     if trial.stopping:
         slot.stop(trial.key, Cause.CANCELLED)

@@ -19,7 +19,7 @@ from podium.sweep.protocol.slot_commands import (
 )
 from podium.sweep.scheduling.live_trial import LiveTrial, OtherDevices
 from podium.sweep.values.assignment import Assignment, AttemptKey, Scalar
-from podium.sweep.values.device import Device
+from podium.sweep.values.device import Device, shared_id
 from podium.sweep.values.device_state import USABLE_DEVICE_STATES, DeviceState, check_device_transition, device_state
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Event, SuggestRequested
@@ -224,6 +224,7 @@ class DeviceLedger:
         self._dedicated: dict[str, str] = {}
         self._aside: dict[str, str] = {}
         self._failed: dict[str, list[int]] = {}  # by device: the trials that failed there since the last success
+        self.slots_per_device = 1
         self.gangs: dict[int, LiveTrial] = {}  # by id: the trials whose attempts have several devices
 
     def __iter__(self) -> Iterator[Slot]:
@@ -288,7 +289,8 @@ class DeviceLedger:
 
     def open(self, device: Device, now_s: float) -> Slot:
         """Add a slot that came up, for the first time or again."""
-        dedicated, aside = self._dedicated.get(device.device_id, ""), self._aside.get(device.device_id, "")
+        dedicated, aside = self._reserved(device), self._aside.get(device.device_id, "")
+        self.slots_per_device = device.slots
         slot = self._slots[device.device_id] = Slot(device, dedicated=dedicated, aside=aside, sent_s=now_s)
         return slot
 
@@ -301,10 +303,12 @@ class DeviceLedger:
             self._failed.pop(device_id, None)
         self._dedicated, self._aside = dict(dedicated), dict(aside)
         return [
-            slot
-            for slot in self
-            if slot.set_closed(dedicated.get(slot.device.device_id, ""), aside.get(slot.device.device_id, ""))
+            slot for slot in self if slot.set_closed(self._reserved(slot.device), aside.get(slot.device.device_id, ""))
         ]
+
+    def _reserved(self, device: Device) -> str:
+        """Why an ensemble reserves a device, with all its slots; "" if none does."""
+        return next((why for name, why in self._dedicated.items() if shared_id(name) == device.shared_id), "")
 
     def record_failure(self, device_id: str, trial_id: int, reason: str) -> str | None:
         """A trial failed because of its device; returns why the device is drained, if it had too many failures."""

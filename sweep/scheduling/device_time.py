@@ -12,7 +12,7 @@ class DeviceTime:
 
     def __init__(self) -> None:
         self._running = 0
-        self._holding = 0  # the devices that they occupy
+        self._holding = 0.0  # the devices that they occupy
         self._placed_s = 0.0  # the sum over these devices of the times at which their attempts were placed
         self._ran_s = 0.0  # and of the durations that these had run when this scheduler found them
         self._idle_since_s = -math.inf
@@ -23,7 +23,7 @@ class DeviceTime:
         return self._running
 
     @property
-    def holding(self) -> int:
+    def holding(self) -> float:
         """The number of devices that its attempts occupy."""
         return self._holding
 

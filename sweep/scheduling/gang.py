@@ -42,7 +42,7 @@ class Gang:
     def of(cls, devices: Iterable[GangDevice], wanted: Resources) -> Gang:
         """The gang of an attempt that gets these devices."""
         found = tuple(devices)
-        return cls(found, len(found) if wanted.processes == "per_device" else 1)
+        return cls(found, len(found) if wanted.several and wanted.processes == "per_device" else 1)
 
     @classmethod
     def restored(cls, ranks: Sequence[StoredRank], wanted: Resources) -> Gang:

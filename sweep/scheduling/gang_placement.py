@@ -23,6 +23,7 @@ from podium.sweep.scheduling.gang_reservation import (
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.scheduler_state import SchedulerState
+from podium.sweep.scheduling.slot_needs import SlotNeeds
 from podium.sweep.spec.trial_limits import MAX_GRACE_S
 from podium.sweep.values.device import Device
 
@@ -56,7 +57,7 @@ def place(state: SchedulerState, now: Instant) -> Decision:
         start = _start_within(state, sweep, free, outlook, now)
         if start is not None:
             decision += _begin(state, sweep, start, now)
-        elif sweep.spec.resources.several and holder is None:
+        elif _needs(state, sweep).several and holder is None:
             state.reservation.give(chosen)
         else:
             skipped.add(chosen)
@@ -73,7 +74,7 @@ def reserved_devices(state: SchedulerState) -> dict[str, str]:
 
 
 def _begin(state: SchedulerState, sweep: LiveSweep, start: _Start, now: Instant) -> Decision:
-    if sweep.spec.resources.several:
+    if _needs(state, sweep).several:
         return start_gang(state, start.devices, sweep, start.trial, now)
     return start_attempt(state, state.ledger[start.devices[0].device_id], sweep, start.trial, now)
 
@@ -85,10 +86,14 @@ def _start_of_holder(state: SchedulerState, outlook: list[DeviceOutlook], now: I
     if sweep is None or trial is None or not _may_start_another(sweep):
         state.reservation.withdraw()
         return None
-    if not state.reservation.update(reserve(outlook, sweep.spec.resources, now.monotonic_s)):
+    if not state.reservation.update(reserve(outlook, _needs(state, sweep), now.monotonic_s)):
         return None
     devices = _choose(state, outlook, sweep, trial, now)
     return _Start(trial, devices) if devices else None
+
+
+def _needs(state: SchedulerState, sweep: LiveSweep) -> SlotNeeds:
+    return sweep.needs(state.ledger.slots_per_device)
 
 
 def _may_start_another(sweep: LiveSweep) -> bool:
@@ -100,8 +105,8 @@ def _next(
     state: SchedulerState, sweep: LiveSweep, free: list[Slot], outlook: list[DeviceOutlook], now: Instant
 ) -> LiveTrial | None:
     """The next trial of a sweep, if there are devices that it may run on: free ones, or enough for a gang later."""
-    if sweep.spec.resources.several:
-        return sweep.next if size_of_attempt(outlook, sweep.spec.resources) else None
+    if _needs(state, sweep).several:
+        return sweep.next if size_of_attempt(outlook, _needs(state, sweep)) else None
     others = state.ledger.others()
     trials = (sweep.next_for(slot.device, others, now.monotonic_s) for slot in free)
     return next((trial for trial in trials if trial is not None), None)
@@ -113,7 +118,7 @@ def _start_within(
     """The next trial of a sweep on free devices, if that delays no trial that waits for several."""
     reservation = state.reservation.reservation
     end_s = now.monotonic_s + _duration_s(sweep)
-    if sweep.spec.resources.several:
+    if _needs(state, sweep).several:
         assert sweep.next is not None
         others = [] if reservation is None else [each for each in outlook if each.device_id not in reservation.devices]
         for among in (outlook, others):
@@ -138,7 +143,7 @@ def _choose(
     state: SchedulerState, outlook: list[DeviceOutlook], sweep: LiveSweep, trial: LiveTrial, now: Instant
 ) -> tuple[Device, ...]:
     """Free devices for a gang; not the one on which its trial has just failed, if there are enough others."""
-    wanted, others = sweep.spec.resources, state.ledger.others()
+    wanted, others = _needs(state, sweep), state.ledger.others()
     suitable = [each for each in outlook if not trial.avoids(each.device, others, now.monotonic_s)]
     if size_of_attempt(suitable, wanted) == size_of_attempt(outlook, wanted):
         outlook = suitable

@@ -15,6 +15,7 @@ from podium.sweep.scheduling.device_time import DeviceTime
 from podium.sweep.scheduling.gang import Gang
 from podium.sweep.scheduling.live_trial import LiveTrial, OtherDevices
 from podium.sweep.scheduling.population import Population
+from podium.sweep.scheduling.slot_needs import SlotNeeds, slot_needs
 from podium.sweep.scheduling.sweep_budget import SweepBudget
 from podium.sweep.spec.program import FunctionProgram
 from podium.sweep.spec.search_methods import BRUTE_FORCE, CUSTOM
@@ -52,6 +53,7 @@ class LiveSweep:
         self.search_generation = search_generation
         self.asks = AskPacing()
         self.devices = DeviceTime()
+        self._needs: dict[int, SlotNeeds] = {}  # by the slots of each device
         self.account = SweepBudget(self.spec, stored, now.wall_s, now.monotonic_s)
         self._state = stored.state
         self._reason = stored.reason  # of its state
@@ -191,16 +193,22 @@ class LiveSweep:
         if trial in self._ready:
             self._ready.remove(trial)
 
-    def place(self, trial: LiveTrial, device_id: str, now_s: float, nonce: str, gang: Gang | None = None) -> None:
+    def needs(self, slots_per_device: int) -> SlotNeeds:
+        """The slots that each attempt needs."""
+        if slots_per_device not in self._needs:
+            self._needs[slots_per_device] = slot_needs(self.spec.resources, slots_per_device)
+        return self._needs[slots_per_device]
+
+    def place(self, trial: LiveTrial, device: Device, now_s: float, nonce: str, gang: Gang | None = None) -> None:
         """Place the next attempt of a trial on a device, or on those of a gang."""
         self._ready.remove(trial)
         self.account.start(now_s)
-        trial.place(device_id, now_s, nonce, gang)
+        trial.place(device, now_s, nonce, gang)
         self.devices.add(trial)
 
-    def adopt(self, trial: LiveTrial, device_id: str, now_s: float) -> None:
+    def adopt(self, trial: LiveTrial, device: Device, now_s: float) -> None:
         """Adopt the current attempt of a trial, which was found on a device."""
-        trial.adopt(device_id, now_s)
+        trial.adopt(device, now_s)
         self.devices.add(trial)
 
     def place_again(self, trial: LiveTrial, now_s: float) -> None:

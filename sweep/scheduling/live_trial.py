@@ -37,6 +37,7 @@ class LiveTrial:
     forgiven: int = 0  # attempts up to this one no longer count
     device_id: str | None = None  # of the current attempt; of its rank 0, if it has several
     gang: Gang | None = None  # the devices of the current attempt, if it has several
+    slot_share: float = 1.0  # of a device, for each slot of the current attempt
     avoided_device: str | None = None  # where the last attempt ran
     avoided_node: str | None = None  # with which the last attempt was lost
     avoided_until_s: float = 0.0  # monotonic
@@ -88,9 +89,9 @@ class LiveTrial:
         return AttemptKey(self.trial_id, self.attempt)
 
     @property
-    def width(self) -> int:
-        """The number of devices of the current attempt."""
-        return 1 if self.gang is None else self.gang.size
+    def width(self) -> float:
+        """The number of devices of the current attempt; below 1 if it shares one."""
+        return self.slot_share if self.gang is None else self.slot_share * self.gang.size
 
     @property
     def was_interrupted_often(self) -> bool:
@@ -111,14 +112,14 @@ class LiveTrial:
         """Record that the last attempt was lost together with its node."""
         self.avoided_node = node
 
-    def place(self, device_id: str, now_s: float, nonce: str, gang: Gang | None = None) -> None:
+    def place(self, device: Device, now_s: float, nonce: str, gang: Gang | None = None) -> None:
         """Place the next attempt on a device, or on those of a gang."""
         self.attempt += 1
         self.gang = gang
         self.nonce = nonce
         self.ran_s = self.seen_s = 0.0
         self.started = self.device_s = None
-        self.adopt(device_id, now_s)
+        self.adopt(device, now_s)
 
     def join_gang(self, gang: Gang) -> None:
         """Record the devices of the current attempt, which has several."""
@@ -128,9 +129,13 @@ class LiveTrial:
         """The attempt has ended."""
         self.gang = None
 
-    def adopt(self, device_id: str, now_s: float) -> None:
-        """Adopt the current attempt, which is on a device."""
-        self.device_id, self.placed_s = device_id, now_s
+    def adopt(self, device: Device, now_s: float) -> None:
+        """Adopt the current attempt, which is on a device; of several, on this one first."""
+        self.device_id, self.slot_share, self.placed_s = device.device_id, 1 / device.slots, now_s
+
+    def lead(self, device_id: str) -> None:
+        """Name the device of rank 0, of an attempt that was found by another rank."""
+        self.device_id = device_id
 
     def place_again(self, now_s: float) -> None:
         """Record that the attempt is sent to its slot only now."""

@@ -24,7 +24,7 @@ def place_trials(state: SchedulerState, now: Instant) -> Decision:
     decision = Decision()
     if state.disk.reason:
         return decision
-    if any(sweep.spec.resources.several for sweep in state.sweeps):
+    if any(sweep.needs(state.ledger.slots_per_device).several for sweep in state.sweeps):
         return gang_placement.place(state, now)
     others = state.ledger.others()
     for slot in state.ledger.free():
@@ -42,7 +42,7 @@ def place_trials(state: SchedulerState, now: Instant) -> Decision:
 def resend_attempt(state: SchedulerState, slot: Slot, trial: LiveTrial, now: Instant) -> Decision:
     """Send an attempt that is in the database to the slot on its device, which has not received it."""
     sweep = state.sweeps[trial.sweep_id]
-    sweep.adopt(trial, slot.device.device_id, now.monotonic_s)
+    sweep.adopt(trial, slot.device, now.monotonic_s)
     slot.run(trial, assignment_of(sweep, trial, state.data, slot.device))
     return Decision(changes=state.availability.begin(slot, now.wall_s))
 
@@ -52,7 +52,7 @@ def plan_asks(state: SchedulerState) -> Decision:
     free, slots = len(state.ledger.free()), len(state.ledger.available())
     decision = Decision()
     for sweep in state.sweeps:
-        width = sweep.spec.resources.most
+        width = sweep.needs(state.ledger.slots_per_device).most
         counts = (free, slots) if width == 1 else (max(1, free // width), max(1, slots // width))
         for _ in range(sweep.asks_due(*counts)):
             sweep.asks.begin()

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from podium.sweep.scheduling.device_ledger import Slot
 from podium.sweep.scheduling.live_sweep import LiveSweep
+from podium.sweep.scheduling.slot_needs import SlotNeeds
 from podium.sweep.values.device import Device
 from podium.sweep.values.states import SweepState
 from podium.sweep.values.sweep_wait_reason import Wait, WaitReason
@@ -28,34 +29,40 @@ def sweep_wait_reason(sweep: LiveSweep, slots: Sequence[Slot], disk_shortage: st
     if not fitting:
         message = f"it requires a {sweep.spec.resources.device}, and there is none"
         return Wait(WaitReason.NO_MATCHING_DEVICE, message)
-    if (lacks := _lacks_devices(sweep, fitting)) is not None:
+    needs = sweep.needs(fitting[0].device.slots)
+    if (lacks := _lacks_devices(needs, fitting)) is not None:
         return Wait(WaitReason.NO_MATCHING_DEVICE, lacks)
     taken = [f"{slot.device.device_id} is {slot.closed}" for slot in fitting if slot.closed]
     if len(taken) == len(fitting):
         return Wait(WaitReason.DEVICES_CLOSED, f"no device is available for trials: {_listed(taken)}")
     if not sweep.ready:
         return Wait(WaitReason.PROPOSAL, "choosing its first trial")
-    if sweep.spec.resources.several:
+    if needs.several:
         free = sum(slot.free for slot in fitting)
-        message = f"it needs {_needed(sweep)}, and {free} are free now: {_listed(_holders(fitting))}"
+        message = f"it needs {_needed(needs, fitting)}, and {free} are free now: {_listed(_holders(fitting))}"
         return Wait(WaitReason.DEVICES_BUSY, message)
     return Wait(WaitReason.DEVICES_BUSY, f"every device is busy: {_listed(_holders(fitting))}")
 
 
-def _lacks_devices(sweep: LiveSweep, fitting: Sequence[Slot]) -> str | None:
-    """Why a trial of several devices cannot start, however long it waits: there are too few."""
-    wanted = sweep.spec.resources
-    groups = Counter((slot.device.kind, slot.device.node if wanted.pack == "node" else "") for slot in fitting)
+def _lacks_devices(needs: SlotNeeds, fitting: Sequence[Slot]) -> str | None:
+    """Why a trial cannot start, however long it waits: there are too few devices for it."""
+    if needs.unshared and (shared := fitting[0].device.slots) > 1:
+        return (
+            f"it needs {needs.least} whole devices, and {shared} trials share a device here; start the service with "
+            "--trials-per-device 1"
+        )
+    groups = Counter(needs.group(slot.device) for slot in fitting)
     largest = max(groups.values())
-    if largest >= wanted.least:
+    if largest >= needs.least:
         return None
-    return f"it needs {_needed(sweep)}, and there are at most {largest}; it starts when there are enough"
+    return f"it needs {_needed(needs, fitting)}, and there are at most {largest}; it starts when there are enough"
 
 
-def _needed(sweep: LiveSweep) -> str:
-    wanted = sweep.spec.resources
-    together = "of one node together" if wanted.pack == "node" else "together"
-    return f"{wanted.least} devices {together}"
+def _needed(needs: SlotNeeds, fitting: Sequence[Slot]) -> str:
+    if needs.together == "device":
+        return f"{needs.least} of the {fitting[0].device.slots} slots of a device"
+    together = "of one node together" if needs.together == "node" else "together"
+    return f"{needs.least} devices {together}"
 
 
 def slot_idle_reason(slot: Slot, sweeps: Sequence[LiveSweep], disk_shortage: str) -> str:

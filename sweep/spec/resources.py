@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 from pydantic import Field, model_validator
@@ -9,6 +10,7 @@ from pydantic import Field, model_validator
 from podium.sweep.spec.strict_model import Model, field_error
 
 MAX_DEVICES = 1024
+_ROUNDING = 1e-9  # 0.2 of five slots is one
 
 Processes = Literal["per_device", "one"]
 Pack = Literal["node", "any"]
@@ -39,6 +41,9 @@ class Resources(Model):
         description="of a trial with several devices: one rank on each, with torchrun's variables, or one process",
     )
     pack: Pack = Field("node", description="where a trial with several devices runs: on one node, or on any nodes")
+    share: float | None = Field(
+        None, gt=0, le=1, description="part of a device that each trial needs; default: one slot of the device"
+    )
     max_concurrent: int | None = Field(
         None, ge=1, description="maximum number of running trials of this sweep; default: one on each device"
     )
@@ -50,6 +55,8 @@ class Resources(Model):
     def _consistent(self) -> Resources:
         if isinstance(self.devices, int) and not 1 <= self.devices <= MAX_DEVICES:
             raise field_error(f"must be 1 to {MAX_DEVICES}, got {self.devices}", "devices")
+        if self.several and self.share is not None:
+            raise field_error("a trial with several devices has them whole; remove share, or devices", "share")
         if not self.several:
             for key in ("processes", "pack"):
                 if key in self.model_fields_set:
@@ -67,6 +74,14 @@ class Resources(Model):
     def least(self) -> int:
         """The smallest number of devices with which a trial starts."""
         return self.devices if isinstance(self.devices, int) else self.devices.min
+
+    def slots(self, slots_per_device: int) -> int:
+        """The smallest number of slots with which a trial starts, if each device has so many."""
+        if self.several:
+            return self.least
+        if self.share is None:
+            return 1
+        return max(1, math.ceil(self.share * slots_per_device - _ROUNDING))
 
     @property
     def several(self) -> bool:

@@ -11,6 +11,7 @@ import socket
 from typing import TYPE_CHECKING, Any
 
 from podium.sweep.protocol.codec import DeviceView
+from podium.sweep.runtime.cuda_devices import MIG
 from podium.sweep.trial_process.slot_channel import Channel
 from podium.sweep.values.assignment import Assignment, GangPlace
 from podium.sweep.values.errors import PinningError
@@ -77,7 +78,7 @@ def check_devices(gang: GangPlace, slot: DeviceView) -> torch.device:
         raise PinningError(f"pinning failed: the process sees {count} GPUs, expected the {len(uuids)} of its gang")
     for number, uuid in enumerate(uuids):
         seen = str(torch.cuda.get_device_properties(number).uuid).removeprefix("GPU-")
-        if seen != uuid:
+        if seen != uuid and not uuid.startswith(MIG):  # PyTorch may know the UUID of the GPU of an instance
             raise PinningError(f"pinning failed: GPU {number} of the process is {seen}, but its gang has {uuid}")
     return torch.device("cuda", gang.local_rank)
 

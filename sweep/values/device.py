@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -53,6 +55,11 @@ def shared_id(device_id: str) -> str:
     """The name that all slots of the same device have in common: `b:gpu-3` for `b:gpu-3.1`."""
     node, colon, name = device_id.rpartition(":")
     return f"{node}{colon}{name.partition('.')[0]}"
+
+
+def slots_per_device(device_ids: Iterable[str]) -> int:
+    """How many trials can share a device, by the names of all slots."""
+    return max(Counter(map(shared_id, device_ids)).values(), default=1)
 
 
 def device_name(kind: str, position: int, node_name: str = "", part: int = 0) -> str:

@@ -39,6 +39,7 @@ class AttemptView(View):
 
     number: int
     device: str  # of rank 0, if it has several
+    devices: float  # how many it has; below 1: its share of one
     ranks: list[RankView]  # the devices of an attempt that has several; otherwise empty
     node: str
     pid: int | None

@@ -34,7 +34,7 @@ def upgrade() -> None:
         sqlite_with_rowid=False,
     )
     op.create_index("ix_attempt_ranks_device_id_started_at", "attempt_ranks", ["device_id", "started_at"], unique=False)
-    op.add_column("attempts", sa.Column("devices", sa.Integer(), server_default="1", nullable=False))
+    op.add_column("attempts", sa.Column("devices", sa.Float(), server_default="1", nullable=False))
 
 
 def downgrade() -> None:

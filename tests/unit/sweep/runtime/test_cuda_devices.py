@@ -64,7 +64,7 @@ def on(monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
     """Set the GPUs of the machine, and CUDA_VISIBLE_DEVICES."""
 
     def set_up(driver: Driver, visible: str | None = None) -> None:
-        monkeypatch.setitem(sys.modules, "pynvml", driver)  # type: ignore[arg-type]
+        monkeypatch.setitem(sys.modules, "pynvml", driver)
         monkeypatch.delenv(VISIBLE, raising=False)
         monkeypatch.delenv(DEVICES, raising=False)
         if visible is not None:
@@ -74,7 +74,7 @@ def on(monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
     return set_up
 
 
-MIXED = (None, ["MIG-a", None, "MIG-b"], [])
+MIXED: tuple[list[str | None] | None, ...] = (None, ["MIG-a", None, "MIG-b"], [])
 
 
 @pytest.mark.parametrize(("gpus", "visible", "names"), [

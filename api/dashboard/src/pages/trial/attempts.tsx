@@ -136,6 +136,7 @@ function factsOf(attempt: Attempt): string[] {
   const facts = [`process ${attempt.pid ?? "not started"}`];
   if (attempt.import_s) facts.push(`program loaded in ${formatDuration(attempt.import_s)}`);
   if (attempt.torch_device) facts.push(`torch device ${attempt.torch_device}`);
+  if (attempt.devices < 1) facts.push(`${Math.round(100 * attempt.devices)} % of its device`);
   if (attempt.visible_devices) facts.push(`visible devices ${attempt.visible_devices}`);
   const isReported = attempt.state === "failed" && attempt.exit === "0"; // the attempt reported the failure itself
   if (attempt.exit !== null && !isReported)

@@ -13,7 +13,7 @@ const ATTEMPT = {
   ...{ number: 1, device: "cpu-0", node: "n", pid: 41, visible_devices: "", torch_device: "cpu", import_s: 1.5 },
   ...{ started_at: "2026-01-01T00:00:00Z", ended_at: "2026-01-01T00:00:20Z", duration_s: 20, state: "failed" },
   ...{ cause: "disk_quota", message: "no space in the trial's folder", traceback: null, log_tail: null, exit: "1" },
-  ...{ late_prune_answers: 0, orphans_killed: 0, sending_files: false },
+  ...{ late_prune_answers: 0, orphans_killed: 0, sending_files: false, devices: 1 },
 } as unknown as Attempt;
 const TRIAL = {
   ...{ id: 7, sweep_id: 3, number: 4, state: "failed", value: null, values: null, constraints: {}, user_attrs: {} },
@@ -44,6 +44,11 @@ test("an attempt shows its cause, message, exit status and process", () => {
   expect(screen.getByText(/Disk quota exceeded/).textContent).toBe("Disk quota exceeded (disk_quota)");
   expect(screen.getByText("no space in the trial's folder")).toBeVisible();
   expect(screen.getByText("process 41 · program loaded in 1.5 s · torch device cpu · exit status 1")).toBeVisible();
+});
+
+test("the share of an attempt that shares its device is shown", () => {
+  showAttempts({ devices: 0.25, exit: null });
+  expect(screen.getByText(/torch device cpu · 25 % of its device/)).toBeVisible();
 });
 
 test("an attempt that has left its device sends its files", () => {

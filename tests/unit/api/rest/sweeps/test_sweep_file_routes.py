@@ -52,6 +52,16 @@ def function_text(sha256: str, function: str = "train:objective") -> str:
     )
 
 
+@pytest.mark.parametrize(("share", "at_once"), [("0.25", 3), ("0.5", 2), ("1", 1)])
+def test_trials_that_share_a_device_are_counted_by_its_slots(
+    client: TestClient, service: ServiceRig, share: str, at_once: int
+) -> None:
+    for part in ("", ".1", ".2", ".3"):
+        service.device(f"cpu-0{part}")
+    found = read(client, f"{TEXT}resources: {{share: {share}}}\n")
+    assert found["plan"]["devices"]["at_once"] == at_once
+
+
 def test_valid_file_is_described(client: TestClient, service: ServiceRig) -> None:
     service.device()
     found = read(client, TEXT)
