@@ -9,6 +9,7 @@ Modules:
     cluster_certificates     Makes the certificates of a cluster: of the port for nodes, and of Ray with `--ray-tls`
     component_lifecycle      Startup, readiness, heartbeats and wake-ups, common to all components of the service
     component_status_reader  Reads the state of the service's components from the file that `serve` writes
+    cuda_devices             The CUDA devices of a machine, GPUs and MIG instances, as CUDA_VISIBLE_DEVICES names them
     device_detection         Detects the GPUs and cores of this machine, and how many slots they give `podium serve`,
                              without Ray
     disk_full_cause          Classifies a full disk that ended a trial (ENOSPC, EDQUOT) by failure cause

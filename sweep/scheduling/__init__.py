@@ -59,6 +59,8 @@ Modules:
     scheduler              The loop of the scheduler process: read, decide, write, act
     scheduler_state        The state of the scheduler, by owner. Pure
     search_answers         Decisions on the answers of searches: trials, pruning decisions and values. Pure
+    slot_needs             The slots that each attempt of a sweep needs: one, several of one device, or several devices.
+                           Pure
     slot_watchdog          Finds stuck slots: without a heartbeat, or past the time limit of their attempt. Pure
     sweep_budget           Tracks the budget of an unfinished sweep and its usage. Pure
     sweep_endings          Decides the end of sweeps: finished, failed, cancelled. Pure

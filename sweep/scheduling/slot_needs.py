@@ -41,7 +41,7 @@ class SlotNeeds:
 
 
 def slot_needs(wanted: Resources, slots_per_device: int) -> SlotNeeds:
-    """What an attempt needs on a service whose devices have so many slots.
+    """What an attempt needs on a service with this number of slots on each device.
 
     Without `share`, it gets one of them.
     """

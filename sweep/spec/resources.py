@@ -76,7 +76,7 @@ class Resources(Model):
         return self.devices if isinstance(self.devices, int) else self.devices.min
 
     def slots(self, slots_per_device: int) -> int:
-        """The smallest number of slots with which a trial starts, if each device has so many."""
+        """The smallest number of slots with which a trial starts, where each device has `slots_per_device`."""
         if self.several:
             return self.least
         if self.share is None:

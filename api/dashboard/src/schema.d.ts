@@ -1389,6 +1389,8 @@ export interface components {
             cause: string | null;
             /** Device */
             device: string;
+            /** Devices */
+            devices: number;
             /** Duration S */
             duration_s: number | null;
             /** Ended At */
