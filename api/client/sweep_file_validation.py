@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from podium.api.client.client import Client
 from podium.api.client.sweep_responses import SweepInfo
 from podium.sweep.lifecycle.warm_start_compatibility import incompatible_objectives
+from podium.sweep.spec.predecessors import SweepReference
 from podium.sweep.spec.program import FunctionProgram, ImportedProgram, OwnCode
 from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec
 from podium.sweep.specfile import code_bundles
@@ -65,7 +67,8 @@ def advice(file: SweepFile, document: dict[str, Any], data_dir: Path) -> list[st
             check_preload(file.spec.program.preload)
         code = document["program"].get("code")
         check_classes(file.spec, None if code is None else Path(code))
-        return notes + (_warm_start_notes(file.spec, data_dir) if file.spec.warm_start else [])
+        notes += _warm_start_notes(file.spec, data_dir) if file.spec.warm_start else []
+        return notes + (_predecessor_notes(file.spec, data_dir) if file.spec.after or file.spec.fix_from else [])
     except InvalidSpecError as error:
         raise file.located(error) from None
 
@@ -99,6 +102,26 @@ def _warm_start_problem(client: Client, spec: SweepSpec, sweep_id: int) -> str |
         return str(error)
     goals = [(metric["name"], metric["goal"]) for metric in earlier.get("metrics") or [earlier["metric"]]]
     return incompatible_objectives(spec, sweep_id, goals)
+
+
+def _predecessor_notes(spec: SweepSpec, data_dir: Path) -> list[str]:
+    """Notes rather than errors: in a chain, a sweep may be that of a file that is submitted before."""
+    named = [(f"after.{index}", reference) for index, reference in enumerate(spec.after)]
+    if spec.fix_from is not None:
+        named.append(("fix_from.sweep", spec.fix_from.sweep))
+    try:
+        with Client.of(data_dir) as client:
+            known = [(sweep["id"], sweep["name"]) for sweep in client.sweeps()]
+    except ServiceError:
+        return ["after, fix_from: not checked, since no service runs; they are checked on submit"]
+    return [f"{key}: {why}" for key, reference in named if (why := _reference_problem(reference, known))]
+
+
+def _reference_problem(reference: SweepReference, known: Sequence[tuple[int, str]]) -> str | None:
+    meant = [sweep_id for sweep_id, name in known if reference in (sweep_id, name)]
+    if not meant:
+        return f"the service has no sweep {reference!r}; submit it before, or both with --chain"
+    return None if len(meant) == 1 else f"{len(meant)} sweeps are named {reference!r}; write the id of one"
 
 
 def submit(client: Client, file: SweepFile, document: dict[str, Any]) -> SweepInfo:

@@ -303,6 +303,26 @@ program: {script: train.py, command: [python, "${program}", "${args}"], metrics:
 """
 
 
+def test_earlier_sweeps_of_a_chain_are_noted(
+    podium: Podium, service: ServiceRig, own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    more = "after: [coarse, 1]\nfix_from: {sweep: twice, parameters: [slope]}\n"
+    own.write_text(f"{OWN}{more}")
+    code, out, _ = podium("sweep", "validate", own)
+    assert code == 0
+    assert "note: after, fix_from: not checked, since no service runs; they are checked on submit" in out
+    assert "after: starts when sweeps 'coarse', 1 have finished" in out
+    assert "fix_from: slope of the best trial of sweep twice" in out
+    monkeypatch.setattr(Client, "of", lambda _: _client(service))
+    for _ in range(2):
+        service.sweep(name="twice")
+    code, out, _ = podium("sweep", "validate", own)
+    assert code == 0
+    assert "after.0: the service has no sweep 'coarse'; submit it before, or both with --chain" in out
+    assert "fix_from.sweep: 2 sweeps are named 'twice'; write the id of one" in out
+    assert "after.1" not in out
+
+
 def test_notes_warn_of_valid_settings_that_may_not_work(podium: Podium, tmp_path: Path) -> None:
     file = tmp_path / "s.yaml"
     file.write_text(SCRIPT)
