@@ -65,6 +65,31 @@ def test_finished_sweep_continues_when_extended(stage: Stage, visitor: Visitor) 
     expect(state(page)).to_contain_text("7 trials", timeout=SOON_MS)
 
 
+def test_sweep_that_waits_is_shown_in_its_chain_and_released(stage: Stage, visitor: Visitor) -> None:
+    first = stage.going(name="to fail first")
+    fix_from = {"sweep": first, "parameters": ["lr"]}
+    second = stage.client.submit(stage.quick(name="to wait", run_cap=2), after=first)["id"]
+    third = stage.client.submit(stage.quick(name="to be fixed", run_cap=2, fix_from=fix_from))["id"]
+    page = visitor.open(f"/sweeps/{second}")
+    chain = page.get_by_role("navigation", name="Chain of sweeps")
+    expect(chain).to_contain_text("to fail first")
+    expect(state(page)).to_contain_text("waiting for sweep", timeout=SOON_MS)
+
+    stage.client.cancel_sweep(first)
+    expect(state(page)).to_contain_text("was cancelled; release this sweep to start it anyway", timeout=SOON_MS)
+    expect(chain).to_contain_text("cancelled", timeout=SOON_MS)
+    press(page, "Release")
+    page.get_by_role("dialog", name="Release to wait?").get_by_role("button", name="Release the sweep").click()
+    assert stage.client.wait(second, 60)["state"] == "finished"
+    expect(state(page)).to_contain_text("finished", timeout=SOON_MS)
+
+    chain.get_by_role("link", name="to fail first").click()
+    expect(chain).to_contain_text("to be fixed")
+    page.get_by_role("link", name="Sweeps", exact=True).first.click()
+    expect(page.get_by_role("row").filter(has_text="to be fixed")).to_contain_text(f"after sweep {first}")
+    stage.client.cancel_sweep(third)
+
+
 def test_sweep_is_shown_and_stopped_on_phone(stage: Stage) -> None:
     sweep = stage.going(name="seen from a phone")
     running(stage, sweep)
