@@ -14,12 +14,18 @@ def method_table() -> str:
     """What each value of `method` does."""
     own = [(_accepted(method), method.best_for, _described(method)) for method in METHODS.values()]
     auto = (f"`{AUTO}`", "", f"{AUTO_SUMMARY}, as described below")
+    pbt = (
+        "`{type: pbt, …}`",
+        "schedules of hyperparameters",
+        "population-based training: parameters change between two intervals, by the results of the other trials "
+        "([guide](../how-to/population-based-training.md))",
+    )
     custom = (
         "`{sampler: MODULE:CLASS, args: {…}}`",
         "everything else",
         "any Optuna sampler class: [below](#optuna-sampler-and-pruner-classes)",
     )
-    return _table(("method", "suited for", "what it does"), [*own, auto, custom])
+    return _table(("method", "suited for", "what it does"), [*own, auto, pbt, custom])
 
 
 def property_table() -> str:

@@ -11,6 +11,10 @@ from podium.sweep.spec.json_schema import sweep_schema
 BLOCKS = {
     "": "The file",
     "SamplerClass": "method, a sampler class",
+    "PopulationBasedTraining": "method, population-based training",
+    "IntervalLength": "method.interval",
+    "Replay": "method, a repeated schedule",
+    "ScheduledInterval": "method.schedule",
     "Metric": "metric",
     "StopCondition": "stop",
     "Parameter": "parameters.NAME",

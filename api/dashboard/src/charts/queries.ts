@@ -7,6 +7,7 @@ import { keys } from "../query-keys";
 import type { Axis } from "./axis";
 import { type Brushes, readBrushes, withoutRanges } from "./brush-filter";
 import type { ImportanceView } from "./importance";
+import type { Interval } from "./lineage";
 import { outcomeAxes, type Points, parameterAxes } from "./trial-columns";
 
 const OFTEN_MS = 1_500; // at most, while trials change
@@ -65,6 +66,21 @@ export function useImportance(sweepId: number, metric: string): UseQueryResult<I
     placeholderData: (before, last) => (last?.queryKey[1] === sweepId ? before : undefined),
     refetchInterval: query => (query.state.data?.state === "computing" ? COMPUTING_MS : false),
     staleTime: 10_000,
+  });
+}
+
+const MOST_INTERVALS = 5_000; // in one response
+
+export function useIntervals(sweepId: number, enabled: boolean): UseQueryResult<readonly Interval[]> {
+  const path = { sweep_id: sweepId };
+  useFreshness(sweepId, "intervals");
+  return useQuery({
+    queryKey: keys.charts(sweepId, "intervals"),
+    queryFn: async () => {
+      const query = { limit: MOST_INTERVALS };
+      return (await done(api.GET("/api/v1/sweeps/{sweep_id}/intervals", { params: { path, query } }))).items;
+    },
+    enabled,
   });
 }
 

@@ -61,8 +61,14 @@ const SWEEP = {
   best: { trial_id: 5, number: 2, value: 0.5, values: null, pareto: null, params: { lr: 0.01, optimizer: "adam" } },
 };
 
+const INTERVALS = [
+  { trial_id: 5, trial: 2, interval: 1, params: { lr: 0.02 }, donor: null, step: 4, value: 0.7 },
+  { trial_id: 7, trial: 4, interval: 2, params: { lr: 0.024 }, donor: 2, step: null, value: null },
+];
+
 let asked: [string, string][] = [];
 let role = "admin";
+let population: Record<string, number> | null = null;
 let changes: Record<string, Record<string, unknown>> = {};
 
 function serve(request: Request, body: string): Response {
@@ -73,7 +79,8 @@ function serve(request: Request, body: string): Response {
   if (route === "GET /api/v1/session") return Response.json({ name: "ann", role, expires_at: null });
   if (route === "GET /api/v1/trials/7") return Response.json(TRIAL);
   if (route === "GET /api/v1/trials/7/metrics") return Response.json({});
-  if (route === "GET /api/v1/sweeps/3") return Response.json(SWEEP);
+  if (route === "GET /api/v1/sweeps/3") return Response.json({ ...SWEEP, population });
+  if (route === "GET /api/v1/trials/7/schedule") return Response.json({ intervals: INTERVALS, replay: {} });
   if (route === "GET /api/v1/sweeps/3/trials")
     return Response.json({
       items: [
@@ -104,6 +111,7 @@ beforeEach(() => {
   asked = [];
   changes = {};
   role = "admin";
+  population = null;
   vi.stubGlobal("fetch", async (request: Request) => serve(request, await request.text()));
   HTMLDialogElement.prototype.showModal ??= function (this: HTMLDialogElement) {
     this.open = true;
@@ -123,6 +131,15 @@ test("a failed trial shows its cause and the difference from the best trial, wit
   expect(await screen.findByText(/second line/)).toBeVisible();
   expect(await screen.findByRole("link", { name: "Previous trial (k)" })).toHaveAttribute("href", "/trials/6");
   expect(container.querySelector("img")).toBeNull();
+});
+
+test("a trial of a population shows its schedule, with links to the trials that it continued", async () => {
+  population = { trials: 4, intervals: 7, exploits: 1, fewest: 1, most: 2 };
+  open();
+  const row = (await screen.findByRole("cell", { name: "0.02" })).closest("tr") as HTMLElement;
+  expect(within(row).getByRole("link", { name: "2" })).toHaveAttribute("href", "/trials/5");
+  expect(screen.getByRole("cell", { name: "0.024" })).toBeVisible();
+  expect(screen.getByText("podium trial schedule 7 --replay")).toBeVisible();
 });
 
 test("parameters are in the order of the sweep file, others come after them", async () => {

@@ -21,6 +21,7 @@ import { Log } from "./trial/log";
 import { NotesAndTags } from "./trial/notes-and-tags";
 import { Parameters } from "./trial/parameter-comparison";
 import { isOver, objectiveNames, type Sweep, type Trial, useTrial } from "./trial/queries";
+import { Schedule } from "./trial/schedule";
 import "./trial/trial.css";
 
 export function TrialPage({ trialId }: { trialId: number }) {
@@ -80,6 +81,7 @@ function TrialView({ trial, sweep }: { trial: Trial; sweep: Sweep | undefined })
         <div>
           {trial.state === "failed" && <Attempts trial={trial} />}
           <TrialCurves trial={trial} sweep={sweep} query={curves} />
+          <Schedule trial={trial} sweep={sweep} />
           {trial.state !== "failed" && <Attempts trial={trial} />}
           <Log trial={trial} />
         </div>

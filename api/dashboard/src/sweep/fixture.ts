@@ -27,6 +27,7 @@ export function sweepFixture(changes: Partial<Sweep> = {}): Sweep {
     budget: null,
     devices: ["cpu-0", "cpu-1"],
     eta_s: 62,
+    population: null,
     versions: { python: "3.12.1", podium: "0.1.0" },
     provenance: { git_commit: null, git_dirty: null, command: [], packages_sha256: null },
     warnings: [],

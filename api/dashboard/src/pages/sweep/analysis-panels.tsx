@@ -6,12 +6,16 @@ import { Contour } from "../../charts/contour";
 import { History } from "../../charts/history";
 import { Importance, type ImportanceView } from "../../charts/importance";
 import { LazyChart } from "../../charts/lazy-chart";
+import { Lineage } from "../../charts/lineage";
 import { Parallel } from "../../charts/parallel-coordinates";
 import { Pareto } from "../../charts/pareto";
+import { useIntervals } from "../../charts/queries";
 import { Slice } from "../../charts/slice";
 import { bestRow, columnOf, goodness, type Points } from "../../charts/trial-columns";
 import type { Brushing } from "../../charts/use-debounced-brushes";
 import { useValueAxis } from "../../charts/use-value-axis";
+import { objectivesOf } from "../../sweep/sweep";
+import { useSweep } from "../../sweep/use-sweep";
 import { useQueryState } from "../../url";
 import { Button } from "../../widgets/button";
 import { Checkbox } from "../../widgets/checkbox";
@@ -67,6 +71,22 @@ export function ImportancePanel({ query }: { query: UseQueryResult<ImportanceVie
           if (state === "failed") return <Empty title="Not available" hint={`${reason}.`} />;
           return <Empty title="Too few trials" hint={`${reason}.`} />;
         }}
+      </QueryResult>
+    </Framed>
+  );
+}
+
+/** Of a population; nothing for other sweeps. */
+export function LineagePanel({ sweepId }: { sweepId: number }) {
+  const sweep = useSweep(sweepId).data;
+  const isTrained = sweep?.population != null;
+  const intervals = useIntervals(sweepId, isTrained);
+  const objective = sweep && objectivesOf(sweep)[0];
+  if (!isTrained || !objective) return null;
+  return (
+    <Framed size="wide" title="Lineage" hint="Each row is a trial, each cell an interval of its training">
+      <QueryResult query={intervals} rows={6}>
+        {found => <Lineage intervals={found} goal={objective.goal} metric={objective.name} />}
       </QueryResult>
     </Framed>
   );

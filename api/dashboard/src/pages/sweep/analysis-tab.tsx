@@ -14,6 +14,7 @@ import {
   ContourPanel,
   HistoryPanel,
   ImportancePanel,
+  LineagePanel,
   ParallelPanel,
   ParetoPanel,
   SlicePanels,
@@ -70,6 +71,7 @@ function Analysis({ sweepId, filter, charts, points }: Props) {
           <Checkbox label="Log scale of results" on={log === "1"} onChange={on => setLog(on ? "1" : "")} />
         </span>
       </div>
+      <LineagePanel sweepId={sweepId} />
       <HistoryPanel {...linked} points={drawn} metric={metric} />
       <ImportancePanel query={importance} />
       <ParallelPanel {...linkedAll} points={points} metric={metric} charts={charts} />

@@ -58,7 +58,11 @@ function OneAttempt({ attempt, latest, many }: { attempt: Attempt; latest: boole
     <article className="trial-attempt">
       <header>
         <h3>Attempt {attempt.number}</h3>
-        <StateBadge state={attempt.state ?? "running"} />
+        {attempt.state === "waiting" ? (
+          <StateBadge state="finished" title="It ended an interval of training; the trial continues." />
+        ) : (
+          <StateBadge state={attempt.state ?? "running"} />
+        )}
         <span className="trial-dim">
           on {devicesOf(attempt)}, {formatTime(attempt.started_at)}
           {attempt.duration_s !== null && `, ${formatDuration(attempt.duration_s)}`}
