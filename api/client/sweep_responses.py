@@ -313,6 +313,8 @@ class PlacedMemberInfo(TypedDict):
 
     id: int
     position: int
+    trial_id: int
+    trial_number: int
     ensemble_id: int
     ensemble_name: str
 

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from podium.db.schema.tables import attempts, trials
 from podium.sweep.values.states import TrialState
+
+MAX_ERROR = 300  # characters of a message in a table
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,15 @@ def current_attempts(connection: Connection, trial_ids: Sequence[int]) -> list[A
     current = (attempts.c.trial_id == trials.c.id) & (attempts.c.number == trials.c.attempt)
     started = select(*columns).join(attempts, current).where(trials.c.id.in_(trial_ids))
     return [AttemptKeyRow(*row) for row in connection.execute(started)]
+
+
+def error_messages(connection: Connection, trial_ids: Sequence[int]) -> dict[int, str]:
+    """The first line of the failure of the current attempt, by trial; of those of these trials that have one."""
+    current = (attempts.c.trial_id == trials.c.id) & (attempts.c.number == trials.c.attempt)
+    text = func.substr(attempts.c.message, 1, MAX_ERROR)
+    failed = select(trials.c.id, text.label("text")).join(attempts, current)
+    rows = connection.execute(failed.where(trials.c.id.in_(trial_ids), attempts.c.cause.is_not(None)))
+    return {row.id: row.text.strip().split("\n", 1)[0] for row in rows if row.text}
 
 
 def nonce_of(connection: Connection, trial_id: int, number: int) -> str | None:

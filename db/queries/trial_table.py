@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, FromClause, and_, func, select
 
 from podium.db.queries import trial_pages
+from podium.db.queries.trial_attempts import error_messages
 from podium.db.queries.trial_cursor import Position, cursor_of, position_of
 from podium.db.queries.trial_filter import filter_condition
 from podium.db.queries.trial_order import Order, order_of
@@ -68,7 +69,7 @@ def window(connection: Connection, sweep_id: int, wanted: Window) -> TrialTable:
         found=None
         if wanted.find is None
         else _position_of(connection, sweep_id, filtered, order=order, number=wanted.find, matching=matching),
-        columns=columns | _reported(connection, shown, sweep.metric),
+        columns=columns | _reported(connection, shown, sweep.metric) | _errors(connection, shown),
     )
 
 
@@ -90,6 +91,12 @@ def _reported(connection: Connection, rows: Sequence[TrialRow], metric: str) -> 
     last = metrics.last_of(connection, [row.id for row in rows if row.value is None and row.attempt], metric)
     found = [last.get(row.id, (None, None)) for row in rows]
     return {"reported": [value for _, value in found], "reported_step": [step for step, _ in found]}
+
+
+def _errors(connection: Connection, rows: Sequence[TrialRow]) -> dict[str, list[Any]]:
+    """Why trials failed, in one line."""
+    found = error_messages(connection, [row.id for row in rows if row.cause is not None])
+    return {"error": [found.get(row.id) for row in rows]}
 
 
 def columns_of(

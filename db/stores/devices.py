@@ -50,6 +50,8 @@ class PlacedMemberRow:
 
     id: int
     position: int
+    trial_id: int
+    trial_number: int
     ensemble_id: int
     ensemble_name: str
 
@@ -204,16 +206,19 @@ def _members(connection: Connection) -> dict[str, list[PlacedMemberRow]]:
             replicas.c.device_id,
             ensemble_members.c.id,
             ensemble_members.c.position,
+            ensemble_members.c.trial_id,
+            trials.c.number,
             ensemble_members.c.ensemble_id,
             ensembles.c.name,
         )
         .join(ensemble_members, ensemble_members.c.id == replicas.c.member_id)
+        .join(trials, trials.c.id == ensemble_members.c.trial_id)
         .join(ensembles, ensembles.c.id == ensemble_members.c.ensemble_id)
         .where(replicas.c.endpoint.is_not(None))
         .order_by(replicas.c.member_id)
     )
     found: dict[str, list[PlacedMemberRow]] = {}
     for row in connection.execute(statement):
-        member = PlacedMemberRow(row.id, row.position, row.ensemble_id, row.name)
+        member = PlacedMemberRow(row.id, row.position, row.trial_id, row.number, row.ensemble_id, row.name)
         found.setdefault(row.device_id, []).append(member)
     return found

@@ -116,5 +116,5 @@ def test_page_has_one_scrollbar_and_go_to_shows_the_row(stage: Stage) -> None:
             goto.press("Enter")
             row = page.locator("tr[aria-current]")
             expect(row.get_by_role("link")).to_have_text("37")
-            expect(row).to_be_in_viewport(ratio=1)
+            expect(row.get_by_role("link")).to_be_in_viewport(ratio=1)
             expect(header).to_be_in_viewport(ratio=1)

@@ -9,6 +9,7 @@ import {
   formatShare,
   formatTime,
   formatValue,
+  shortened,
 } from "./format";
 
 test.each([
@@ -102,3 +103,8 @@ test.each([
   [0.25, "0.25"],
   [[1, "a"], '[1,"a"]'],
 ])("the value %j is %s", (value, text) => expect(formatValue(value)).toBe(text));
+
+test("a long text is cut in the middle", () => {
+  expect(shortened("encoder.layers.11.dropout", 13)).toBe("encode…ropout");
+  expect(shortened("momentum", 13)).toBe("momentum");
+});

@@ -94,3 +94,10 @@ export function formatValue(value: unknown): string {
   if (typeof value === "boolean") return value ? "true" : "false";
   return typeof value === "string" ? value : JSON.stringify(value);
 }
+
+/** At most `most` characters, cut in the middle: the ends of names differ more often than their middles. */
+export function shortened(text: string, most: number): string {
+  if (text.length <= most) return text;
+  const start = Math.ceil((most - 1) / 2);
+  return `${text.slice(0, start)}…${text.slice(text.length - (most - 1 - start))}`;
+}

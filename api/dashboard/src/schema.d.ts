@@ -2692,6 +2692,10 @@ export interface components {
             id: number;
             /** Position */
             position: number;
+            /** Trial Id */
+            trial_id: number;
+            /** Trial Number */
+            trial_number: number;
         };
         /**
          * Placement
@@ -3641,7 +3645,7 @@ export interface components {
         TrialTableView: {
             /**
              * Columns
-             * @description id, number, state, requested, value, reported and reported_step (of trials without a value), violated, duration_s, device, cause, attempt, sampler, fallback_reason, fallback_error, proposed_for, tags, started_at and ended_at (seconds since 1970), values.NAME, params.NAME, constraints.NAME, attrs.NAME
+             * @description id, number, state, requested, value, reported and reported_step (of trials without a value), violated, duration_s, device, cause, error (the first line of the message), attempt, sampler, fallback_reason, fallback_error, proposed_for, tags, started_at and ended_at (seconds since 1970), values.NAME, params.NAME, constraints.NAME, attrs.NAME
              */
             columns: {
                 [key: string]: unknown[];

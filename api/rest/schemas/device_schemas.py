@@ -25,6 +25,8 @@ class PlacedMemberView(View):
 
     id: int
     position: int
+    trial_id: int
+    trial_number: int
     ensemble_id: int
     ensemble_name: str
 

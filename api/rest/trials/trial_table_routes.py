@@ -31,7 +31,8 @@ class TrialTableView(View):
     found: int | None = Field(description="number of matching trials before the trial `find`; null: not found")
     columns: dict[str, list[Any]] = Field(
         description="id, number, state, requested, value, reported and reported_step (of trials without a value), "
-        "violated, duration_s, device, cause, attempt, sampler, fallback_reason, fallback_error, proposed_for, tags, "
+        "violated, duration_s, device, cause, error (the first line of the message), attempt, sampler, "
+        "fallback_reason, fallback_error, proposed_for, tags, "
         "started_at and ended_at (seconds since 1970), values.NAME, params.NAME, constraints.NAME, attrs.NAME"
     )
 

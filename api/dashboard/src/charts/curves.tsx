@@ -23,6 +23,7 @@ export type CurvesProps = {
   onOpen?: (trialId: number) => void;
 };
 
+const ROOM = 0.02; // at both ends of the steps: the first and the last point do not touch the frame
 const NEAR = 28; // px
 const FAINT = 0.35;
 const NO_SELECTION: ReadonlySet<number> = new Set();
@@ -148,7 +149,7 @@ function axesFor(
   const isLog = log && values.every(value => value > 0);
   const ends = curves.flatMap(curve => [curve.steps[0] ?? 0, curve.steps.at(-1) ?? 0]);
   const y = numberAxis(metric, metric, values, { log: isLog, goal });
-  return { x: numberAxis("step", "step", ends, { integer: true }), y: withRoom(robustAxis(y, values)) };
+  return { x: withRoom(numberAxis("step", "step", ends, { integer: true }), ROOM), y: withRoom(robustAxis(y, values)) };
 }
 
 function colouring(curves: readonly Curve[], goal: Goal | undefined, colours: "result" | "series") {

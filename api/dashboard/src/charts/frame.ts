@@ -1,5 +1,6 @@
 // The frame of a chart on a canvas: the plot area, its grid, and the axis labels.
 import type { Size } from "../canvas";
+import { shortened } from "../format";
 import { token } from "../theme";
 import { type Axis, type Tick, ticksOf } from "./axis";
 
@@ -8,6 +9,7 @@ export type Point = { x: number; y: number };
 
 const FONT = 11;
 const CHAR = 6.2; // approximate width of a digit in that font
+const MAX_LABEL = 16; // characters
 const [TOP, RIGHT, BOTTOM] = [10, 14, 38];
 
 /** Space for the tick labels next to the plot and the axis titles. */
@@ -69,7 +71,7 @@ function isOn(tick: Tick): boolean {
 }
 
 function short(label: string): string {
-  return label.length > 14 ? `${label.slice(0, 13)}…` : label;
+  return shortened(label, MAX_LABEL);
 }
 
 function drawY(context: CanvasRenderingContext2D, frame: Frame, tick: Tick): void {

@@ -1,6 +1,7 @@
 // Parameter importance, as bars in a table.
 import type { Schemas } from "../api";
 import { formatCount, formatShare } from "../format";
+import { CutName } from "../widgets/cut-name";
 import "./importance.css";
 
 export type ImportanceView = Schemas["ImportanceView"];
@@ -22,7 +23,7 @@ export function Importance({ importance }: { importance: ImportanceView }) {
           {shares.map(([name, share]) => (
             <tr key={name}>
               <th scope="row" title={name}>
-                {name}
+                <CutName name={name} />
               </th>
               <td>
                 <span className="importance-track">

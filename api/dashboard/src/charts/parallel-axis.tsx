@@ -1,6 +1,7 @@
 // One axis of the parallel coordinates: its name, tick labels, and brush handles for pointer and keyboard.
 import { type KeyboardEvent, type PointerEvent, useRef } from "react";
 import { formatNumber, formatValue } from "../format";
+import { CutName } from "../widgets/cut-name";
 import { type Axis, numberAt, placeOn, type Scalar, ticksOf } from "./axis";
 import type { Brush } from "./brush-filter";
 import { BOTTOM, placeAt, placeY, TOP } from "./parallel-lines";
@@ -80,7 +81,7 @@ function AxisName({ axis, gap, room, onMove }: AxisProps) {
         from.current = null;
       }}
     >
-      {axis.key === "duration_s" ? "duration (s)" : axis.name}
+      <CutName name={axis.key === "duration_s" ? "duration (s)" : axis.name} />
     </button>
   );
 }

@@ -118,7 +118,7 @@ function Members({ device }: { device: Device }) {
       {device.members.map(member => (
         <li key={member.id}>
           <Link href={`/ensembles/${member.ensemble_id}`}>
-            {member.ensemble_name}, member {member.position}
+            {member.ensemble_name}, trial {member.trial_number}
           </Link>
         </li>
       ))}

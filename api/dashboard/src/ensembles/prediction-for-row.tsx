@@ -26,7 +26,8 @@ export function PredictionForRow({ ensemble, row, trueLabel, deadlineMs }: Predi
     placeholderData: keepPreviousData,
     retry: false,
   });
-  if (query.isError) return <Failure error={withMemberStatuses(query.error)} onRetry={() => void query.refetch()} />;
+  if (query.isError)
+    return <Failure error={withMemberStatuses(query.error, ensemble)} onRetry={() => void query.refetch()} />;
   if (!query.data) return <Loading rows={4} what="Waiting for the members" />;
   return (
     <>
@@ -43,9 +44,11 @@ export function PredictionForRow({ ensemble, row, trueLabel, deadlineMs }: Predi
 }
 
 /** An error with the status of each member, which the response contains too. */
-function withMemberStatuses(error: Error): Error {
+function withMemberStatuses(error: Error, ensemble: Ensemble): Error {
   const parts = error instanceof ApiError && Array.isArray(error.problem.members) ? error.problem.members : [];
-  const statuses = parts.map(part => `member ${part.member_id}: ${part.status}`).join(", ");
+  const numbers = new Map(ensemble.members.map(member => [member.trial_id, member.trial_number]));
+  const nameOf = (id: unknown) => (numbers.has(Number(id)) ? `trial ${numbers.get(Number(id))}` : `trial id ${id}`);
+  const statuses = parts.map(part => `${nameOf(part.trial_id)}: ${part.status}`).join(", ");
   return statuses && error instanceof ApiError
     ? new ApiError(error.status, `${error.message} (${statuses})`, error.problem)
     : error;

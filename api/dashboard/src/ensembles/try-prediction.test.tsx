@@ -103,15 +103,15 @@ test("a failed prediction names what each member did", async () => {
           {
             detail: "quorum not reached",
             members: [
-              { member_id: 1, status: "late" },
-              { member_id: 2, status: "died" },
+              { member_id: 1, trial_id: 12, status: "late" },
+              { member_id: 2, trial_id: 9_999, status: "died" },
             ],
           },
           { status: 503 },
         ),
     },
   );
-  expect(await screen.findByText("quorum not reached (member 1: late, member 2: died)")).toBeVisible();
+  expect(await screen.findByText("quorum not reached (trial 1: late, trial id 9999: died)")).toBeVisible();
 });
 
 test("images can be drawn", async () => {

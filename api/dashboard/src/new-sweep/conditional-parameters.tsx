@@ -1,6 +1,6 @@
 // Conditions of a parameter: it is active only if another parameter has certain values.
 import { Button } from "../widgets/button";
-import { CommitOnBlurInput } from "../widgets/commit-on-blur-input";
+import { CommitInput } from "../widgets/commit-input";
 import { Icon } from "../widgets/icon";
 import type { Draft } from "./draft";
 import { flow, keysAt, listAt, type Path, shownAt, typedYaml, valueAt } from "./yaml-values";
@@ -92,7 +92,7 @@ function ConditionValues({ draft, name, parent }: { draft: Draft; name: string; 
       void draft.change([{ path, value: typedYaml(list ? "list" : "value", typed) }]);
     };
     return (
-      <CommitOnBlurInput
+      <CommitInput
         aria-label={`Values of ${parent} that activate ${name}`}
         stored={shownAt(draft.document, draft.numbers, path)}
         onCommit={put}

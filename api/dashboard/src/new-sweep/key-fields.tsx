@@ -1,6 +1,6 @@
 // Fields for one key of the sweep file: text, a choice, and a flag.
 import type { ReactNode } from "react";
-import { CommitOnBlurInput } from "../widgets/commit-on-blur-input";
+import { CommitInput } from "../widgets/commit-input";
 import { Field } from "../widgets/field";
 import type { Change, Draft } from "./draft";
 import { type Kind, type Path, quoted, shownAt, typedYaml } from "./yaml-values";
@@ -21,7 +21,7 @@ export function KeyField({ draft, path, label, kind = "text", hint, placeholder,
   return (
     <>
       <Field label={label} hint={hint} problem={draft.problemAt(path)}>
-        <CommitOnBlurInput
+        <CommitInput
           stored={stored}
           placeholder={placeholder}
           numeric={kind === "number"}

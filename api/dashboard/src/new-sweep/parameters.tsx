@@ -2,7 +2,7 @@
 import { Fragment } from "react";
 import { asBlock } from "../sweep/sweep";
 import { Button } from "../widgets/button";
-import { CommitOnBlurInput } from "../widgets/commit-on-blur-input";
+import { CommitInput } from "../widgets/commit-input";
 import { Icon } from "../widgets/icon";
 import { AddName } from "./add-name";
 import { addCondition, Conditions, canDepend } from "./conditional-parameters";
@@ -170,7 +170,7 @@ function Bounds({ draft, name, shape }: { draft: Draft; name: string; shape: Sha
   const input = (key: string) => {
     const [label, kind, prefix] = FIELD_LABELS[key] ?? [key, "number", key];
     const typed = (
-      <CommitOnBlurInput
+      <CommitInput
         aria-label={`${label} of ${name}`}
         aria-invalid={draft.problemAt([...path, key]) !== undefined || undefined}
         stored={shownAt(draft.document, draft.numbers, [...path, key])}

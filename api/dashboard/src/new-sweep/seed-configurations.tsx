@@ -2,7 +2,7 @@
 
 import { formatCount } from "../format";
 import { Button } from "../widgets/button";
-import { CommitOnBlurInput } from "../widgets/commit-on-blur-input";
+import { CommitInput } from "../widgets/commit-input";
 import { Icon } from "../widgets/icon";
 import { ScrollX } from "../widgets/scroll-x";
 import { Collapsible } from "./collapsible";
@@ -71,7 +71,7 @@ function Row({ draft, place, names }: { draft: Draft; place: number; names: read
       <tr>
         {names.map(name => (
           <td key={name}>
-            <CommitOnBlurInput
+            <CommitInput
               aria-label={`${name} of configuration ${place + 1}`}
               aria-invalid={draft.problemAt([...row, name]) !== undefined || undefined}
               placeholder="searched"

@@ -19,7 +19,16 @@ const DEVICE = {
   trial_id: null,
   member_ids: [4],
   running: null,
-  members: [{ id: 4, position: 1, ensemble_id: 3, ensemble_name: "<img src=x onerror=alert(1)>" }],
+  members: [
+    {
+      id: 4,
+      position: 1,
+      trial_id: 40,
+      trial_number: 12,
+      ensemble_id: 3,
+      ensemble_name: "<img src=x onerror=alert(1)>",
+    },
+  ],
   changed_at: new Date((NOW - 120) * 1000).toISOString(),
 };
 const LINE: DeviceLine = {
@@ -89,7 +98,7 @@ test("a device shows its state, its idle reason and its ensemble members", async
   const row = (await screen.findByRole("rowheader", { name: /cpu-0/ })).closest("tr") as HTMLElement;
   expect(within(row).getByText("idle")).toBeVisible();
   expect(within(row).getByText(/no sweep is running · for 2 min/)).toBeVisible();
-  expect(within(row).getByRole("link", { name: "<img src=x onerror=alert(1)>, member 1" })).toHaveAttribute(
+  expect(within(row).getByRole("link", { name: "<img src=x onerror=alert(1)>, trial 12" })).toHaveAttribute(
     "href",
     "/ensembles/3",
   );

@@ -46,3 +46,17 @@ test("a running bar and a gap at the end extend to the current time", () => {
 test("the same reason on two devices is summed", () => {
   expect(reasonsOfAll([LINE, LINE])).toEqual([{ why: "idle", reason: "sweep 1 is paused", total_s: 20, gaps: 2 }]);
 });
+
+test("reasons with the same text are one, also if they are of different kinds", () => {
+  const reason = (why: "idle" | "between" | "drained", total_s: number) => ({
+    why,
+    reason: "nothing to run",
+    total_s,
+    gaps: 1,
+  });
+  const line = { ...LINE, reasons: [reason("between", 3), reason("idle", 10), reason("drained", 2)] };
+  expect(reasonsOfAll([line])).toEqual([
+    { why: "idle", reason: "nothing to run", total_s: 13, gaps: 2 },
+    { why: "drained", reason: "nothing to run", total_s: 2, gaps: 1 },
+  ]);
+});

@@ -1,5 +1,6 @@
 // The items of the timeline: bars and gaps of each device, and the reasons of gaps.
 import type { Schemas } from "../api";
+import { reasonText } from "./segment-text";
 
 export type Timeline = Schemas["TimelineView"];
 export type DeviceLine = Schemas["DeviceTimelineView"];
@@ -66,10 +67,10 @@ export function reasonsOfAll(lines: readonly DeviceLine[]): Reason[] {
   const all = new Map<string, Reason>();
   for (const { reasons } of lines)
     for (const one of reasons) {
-      const key = `${one.why}/${one.reason}`;
+      const key = `${reasonText(one)}/${isIdleTime(one.why)}`; // what is shown: two kinds may have the same text
       const known = all.get(key);
       all.set(key, {
-        ...one,
+        ...(known && known.total_s > one.total_s ? known : one),
         total_s: one.total_s + (known?.total_s ?? 0),
         gaps: one.gaps + (known?.gaps ?? 0),
       });

@@ -41,6 +41,14 @@ test("constants, attributes and ids are hidden by default", () => {
 test("the failure cause is shown only if a trial has failed", () => {
   const sweep = { ...SWEEP, counts: { finished: 3 } };
   expect(defaultColumns(columnsOf(sweep, FOUND), sweep)).not.toContain("cause");
+  const failing = { ...SWEEP, counts: { failed: 3 } };
+  const shown = defaultColumns(columnsOf(failing, [...FOUND, "error"]), failing);
+  expect(shown).toContain("cause");
+  expect(shown).toContain("error");
+  const error = columnsOf(failing, ["error"]).find(({ key }) => key === "error");
+  const message = (text: string | null) => render(<div>{error?.show(row({ error: text }))}</div>).container.textContent;
+  expect(message("ValueError: no column label")).toBe("ValueError: no column label");
+  expect(message(null)).toBe("");
 });
 
 test("the number of parameter columns is limited by default", () => {

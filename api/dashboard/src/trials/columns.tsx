@@ -25,6 +25,7 @@ const PLAIN: Record<string, Pick<Column, "name" | "title" | "width"> & { number?
   duration_s: { name: "Duration", title: "From the first start to the end, or until now", width: 104, number: true },
   device: { name: "Device", title: "Device of the last attempt", width: 100 },
   cause: { name: "Cause", title: "Failure cause of the last attempt", width: 128 },
+  error: { name: "Error", title: "First line of the failure of the last attempt", width: 320 },
   tags: { name: "Tags", title: "Tags", width: 140 },
   attempt: { name: "Attempts", title: "Attempts so far", width: 90, number: true },
   sampler: { name: "Sampler", title: "Sampler that proposed the parameters", width: 110 },
@@ -46,7 +47,7 @@ const GROUPS: Record<string, string> = {
   attrs: "Attributes",
 };
 const MAX_PARAMS = 14; // by default
-const NOT_SORTABLE = ["tags"];
+const NOT_SORTABLE = ["tags", "error"];
 
 export function isSortable(key: string): boolean {
   return !NOT_SORTABLE.includes(key);
@@ -69,7 +70,7 @@ function parametersOf(sweep: Sweep): string[] {
 }
 
 function placeOf(key: string): number {
-  const order = ["number", "state", "value", "values.", "params.", "duration_s", "device", "cause", "tags"];
+  const order = ["number", "state", "value", "values.", "params.", "duration_s", "device", "cause", "error", "tags"];
   const place = order.findIndex(each => key.startsWith(each) && (each.endsWith(".") || key.length === each.length));
   return place < 0 ? order.length : place;
 }
@@ -83,7 +84,7 @@ export function defaultColumns(columns: readonly Column[], sweep: Sweep): string
   return columns.flatMap(({ key }) => {
     if (key.startsWith("params.")) return shownParams.has(key) ? [key] : [];
     if (key.startsWith("attrs.") || key.startsWith("constraints.") || HIDDEN.includes(key)) return [];
-    return key === "cause" && !failed ? [] : [key];
+    return ["cause", "error"].includes(key) && !failed ? [] : [key];
   });
 }
 
@@ -173,6 +174,7 @@ function showPlain(key: string, row: Row): ReactNode {
   if (key === "started_at" || key === "ended_at") return formatTime(value as number | null);
   if (key === "tags") return <Tags tags={value as readonly string[] | undefined} />;
   if (key === "sampler") return text(samplerText(choiceOf(row)));
+  if (key === "error") return value === null ? "" : text(value);
   if (key === "cause") return value === null ? "" : text(String(value).replaceAll("_", " "));
   return typeof value === "number" ? String(value) : text(value);
 }

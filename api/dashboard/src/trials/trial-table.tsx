@@ -1,6 +1,7 @@
 // The trial table: renders only the rows in view, sorted by header clicks, navigated by keys.
 import { type MouseEvent, useEffect } from "react";
 import { hover, useSelection } from "../selection";
+import { CutName } from "../widgets/cut-name";
 import { Icon } from "../widgets/icon";
 import { type Column, isSortable } from "./columns";
 import type { Row, Trials } from "./use-table-windows";
@@ -120,11 +121,13 @@ function Head({ columns, sort, onSort, all, onAll }: TableProps) {
             >
               {isSortable(column.key) ? (
                 <button type="button" className="trials-sort" onClick={() => onSort(column.key)}>
-                  <span>{column.name}</span>
+                  <CutName name={column.name} />
                   {by && <Icon name={falling ? "down" : "up"} size={14} />}
                 </button>
               ) : (
-                <span className="trials-sort">{column.name}</span>
+                <span className="trials-sort">
+                  <CutName name={column.name} />
+                </span>
               )}
             </th>
           );

@@ -8,6 +8,7 @@ import { formatCount, formatNumber } from "../../format";
 import { SERIES, token } from "../../theme";
 
 const HEIGHT = 190;
+const ROOM = 0.02; // at both ends of the steps: the first and the last point do not touch the frame
 const FEW = 60; // points; with fewer, each one is marked
 
 type PlotProps = {
@@ -87,7 +88,7 @@ export function Plot({ name, points, series, objective, logarithmic, group }: Pl
 function axesFor(points: [number, number][], log: boolean): { x: Axis; y: Axis } {
   const ends = [points[0]?.[0] ?? 0, points.at(-1)?.[0] ?? 0];
   const values = points.map(([, value]) => value);
-  const x = numberAxis("step", "step", ends, { integer: true });
+  const x = withRoom(numberAxis("step", "step", ends, { integer: true }), ROOM);
   return { x, y: { ...withRoom(numberAxis("value", "", values, { log })), name: "" } };
 }
 

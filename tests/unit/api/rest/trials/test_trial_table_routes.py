@@ -66,6 +66,7 @@ def test_table_is_columns(client: TestClient, sweep_id: int) -> None:
     assert columns["params.lr"] == [0.03, 0.01, "high"]
     assert columns["attrs.kind"] == [None, None, "a"]
     assert columns["cause"] == [None, "non_finite", None]
+    assert columns["error"] == [None, "it broke", None]
     assert columns["duration_s"] == [2.0, 2.0, 2.0]
     assert columns["device"] == ["cpu-0"] * 3
     assert columns["tags"] == [[], [], []]
