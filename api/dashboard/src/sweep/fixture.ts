@@ -14,7 +14,6 @@ export function sweepFixture(changes: Partial<Sweep> = {}): Sweep {
     predecessors: [],
     successors: [],
     fixed: null,
-    population: null,
     run_cap: 24,
     priority: 1,
     counts: { finished: 10, pruned: 2, running: 2, failed: 1 },
