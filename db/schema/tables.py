@@ -70,7 +70,6 @@ sweeps = Table(
     Column("held", Boolean, nullable=False, server_default="0"),  # it waits for its predecessors
     Column("fixed", Text),  # JSON: the values that `fix_from` took; `spec` has them as constants
     Column("submitted_spec", Text),  # the spec with `fix_from`, if `spec` has its values since
-    Index("ix_sweeps_held", "id", sqlite_where=text("held")),
 )
 
 # The sweeps of `after` and `fix_from`: those that must finish before a sweep starts. Each is older than the sweep.

@@ -19,7 +19,7 @@ def document(name: str, parameters: dict[str, Any], **more: Any) -> dict[str, An
         "method": "random",
         "metric": {"name": "val_accuracy", "goal": "maximize"},
         "parameters": {**parameters, "epochs": {"value": 3}},
-        "run_cap": 4,
+        "run_cap": 3,
         "program": PROGRAM,
         **more,
     }

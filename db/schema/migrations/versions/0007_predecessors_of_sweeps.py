@@ -17,7 +17,6 @@ def upgrade() -> None:
     op.add_column("sweeps", sa.Column("held", sa.Boolean(), server_default="0", nullable=False))
     op.add_column("sweeps", sa.Column("fixed", sa.Text(), nullable=True))
     op.add_column("sweeps", sa.Column("submitted_spec", sa.Text(), nullable=True))
-    op.create_index("ix_sweeps_held", "sweeps", ["id"], sqlite_where=sa.text("held"))
     op.create_table(
         "sweep_predecessors",
         sa.Column("sweep_id", sa.Integer(), nullable=False),
@@ -34,7 +33,6 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     op.drop_table("sweep_predecessors")
-    op.drop_index("ix_sweeps_held", "sweeps")
     op.drop_column("sweeps", "submitted_spec")
     op.drop_column("sweeps", "fixed")
     op.drop_column("sweeps", "held")
