@@ -13,7 +13,7 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from podium.api.client.client import Client as Client
@@ -74,17 +74,25 @@ __all__ = [  # noqa: RUF022 - functions, classes, errors
 ]
 
 
-def submit(sweep: Mapping[str, Any] | PathLike[str] | str, *, data_dir: Path | str | None = None) -> Sweep:
+def submit(
+    sweep: Mapping[str, Any] | PathLike[str] | str,
+    *,
+    after: int | str | Sequence[int | str] = (),
+    data_dir: Path | str | None = None,
+) -> Sweep:
     """Submit a sweep to the service that runs on `data_dir`.
 
     `sweep`: the path of a sweep file (YAML, TOML or JSON; also of W&B), or its content as a mapping. The code of
-    `program.code` is uploaded. Raises `InvalidSpecError` with the line of each error, and `ServiceError` if no service
-    runs.
+    `program.code` is uploaded. `after`: ids or names of earlier sweeps that must finish first. Raises
+    `InvalidSpecError` with the line of each error, and `ServiceError` if no service runs.
     """
     from podium.api.client.client import Client
 
     client = Client.of(data_dir)
-    submitted = client.submit_file(fspath(sweep)) if isinstance(sweep, str | PathLike) else client.submit(dict(sweep))
+    if isinstance(sweep, str | PathLike):
+        submitted = client.submit_file(fspath(sweep), after=after)
+    else:
+        submitted = client.submit(dict(sweep), after=after)
     return client.open_sweep(submitted["id"])
 
 

@@ -51,6 +51,8 @@ def test_submit_returns_the_sweep(served: ServiceRig, tmp_path: Path, as_file: b
     assert isinstance(sweep, podium.Sweep)
     assert (sweep.state, sweep.data["spec"]["name"]) == ("queued", builtin_document()["name"])
     assert podium.open_sweep(sweep.id).name == sweep.name
+    later = podium.submit(file if as_file else builtin_document(), after=[sweep.id])
+    assert [each["id"] for each in later.data["predecessors"]] == [sweep.id]
 
 
 def test_submit_names_the_invalid_key(served: ServiceRig) -> None:
