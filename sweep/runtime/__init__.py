@@ -29,6 +29,7 @@ Modules:
     layout                   All paths of the data directory, the runtime directory and the folders of attempts
     memory_and_disk_usage    Measures the resource usage of an attempt: memory of its processes, size of its folders,
                              OOM kills
+    network_interfaces       The network interface by which this machine reaches another one, or itself
     node_settings            The settings of a node that joins the service of another machine
     package_versions         The versions of installed packages, recorded with each sweep
     process_activity         What processes do, as the kernel of Linux counts it: processor time and connections

@@ -18,6 +18,7 @@ TOP_LEVEL_KEYS: Mapping[str, str] = {
     "program.model": "model",
     "budget.wall_s": "timeout time_budget_s max_time",
     "resources.device": "device accelerator gpu gpus",
+    "resources.devices": "nproc_per_node nproc gpus_per_trial num_workers",
     "resources.max_concurrent": "n_jobs max_concurrent max_concurrent_trials parallel",
     "resources.threads": "cpus threads",
     "validation.split": "split",
@@ -51,7 +52,11 @@ BLOCK_KEYS: Mapping[str, Mapping[str, str]] = {
         "command": "args arguments",
         "model": "network",
     },
-    "resources": {"device": "gpu gpus accelerator num_gpus", "threads": "cpu cpus num_cpus"},
+    "resources": {
+        "device": "gpu gpus accelerator",
+        "devices": "num_gpus nproc_per_node nproc",
+        "threads": "cpu cpus num_cpus",
+    },
     "ensemble": {"k": "size n members n_members", "combine": "method rule voting", "select": "strategy"},
 }
 VALUES: Mapping[str, str] = {

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from podium.sweep.protocol.codec import DeviceView
 from podium.sweep.runtime.cuda_devices import MIG
+from podium.sweep.runtime.network_interfaces import interface_towards
 from podium.sweep.trial_process.slot_channel import Channel
 from podium.sweep.values.assignment import Assignment, GangPlace
 from podium.sweep.values.errors import PinningError
@@ -27,6 +28,9 @@ RANK_VARIABLES = (
     "TORCHELASTIC_MAX_RESTARTS", "TORCHELASTIC_USE_AGENT_STORE",
 )  # fmt: skip
 
+# Otherwise gloo takes the interface of the name of the host, which may be another one or none.
+INTERFACE_VARIABLES = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME")
+
 
 def prepare(assignment: Assignment, channel: Channel) -> Any:
     """Set the environment of a rank, and serve the store in rank 0; returns the store, which must be kept."""
@@ -41,6 +45,9 @@ def prepare(assignment: Assignment, channel: Channel) -> Any:
         store, port = _serve_store(gang)
         channel.send(StoreOpened(assignment.key, port))
     os.environ.update(rank_variables(gang, port))
+    if (interface := interface_towards(gang.address)) is not None:
+        for name in INTERFACE_VARIABLES:
+            os.environ.setdefault(name, interface)
     return store
 
 
