@@ -113,6 +113,7 @@ def new_version(trial_ids: list[int], **options: Any) -> NewVersion:
         "deadline_ms": 1000.0,
         "replicas": 1,
         "placement": Placement.SHARED,
+        "devices": 1,
         "precisions": (Precision.FLOAT32,) * members,
         "max_loss_increase": DEFAULT_MAX_LOSS_INCREASE,
         "combination": Combination(Task.CLASSIFICATION, Rule.MEAN, (1 / members,) * members),

@@ -17,6 +17,7 @@ class ReplicaInfo(TypedDict):
     state: str
     reason: str
     device_id: str | None
+    device_ids: list[str]
     node: str | None
     pid: int | None
     epoch: int
@@ -116,6 +117,7 @@ class EnsembleInfo(TypedDict):
     quorum: int
     deadline_ms: float
     placement: str
+    devices: int
     precision: str
     max_loss_increase: float
     classes: list[str]

@@ -473,6 +473,7 @@ ensemble_versions = Table(
     Column("plan", Text, nullable=False, server_default="{}"),  # JSON: execution plan of the in-graph mode
     Column("created_at", Float, nullable=False),
     Column("max_loss_increase", Float, nullable=False, server_default="0.01"),
+    Column("devices", Integer, nullable=False, server_default="1"),  # of each replica
     PrimaryKeyConstraint("ensemble_id", "number"),
     sqlite_with_rowid=False,
 )
@@ -504,6 +505,7 @@ replicas = Table(
     Column("epoch", Integer, nullable=False, server_default="0"),
     Column("endpoint", String),
     Column("restarts", Integer, nullable=False, server_default="0"),
+    Column("more_devices", Text, nullable=False, server_default="[]"),  # JSON: ids of those of the later stages
     UniqueConstraint("member_id", "number"),
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -204,6 +205,7 @@ def _members(connection: Connection) -> dict[str, list[PlacedMemberRow]]:
     statement = (
         select(
             replicas.c.device_id,
+            replicas.c.more_devices,
             ensemble_members.c.id,
             ensemble_members.c.position,
             ensemble_members.c.trial_id,
@@ -220,5 +222,6 @@ def _members(connection: Connection) -> dict[str, list[PlacedMemberRow]]:
     found: dict[str, list[PlacedMemberRow]] = {}
     for row in connection.execute(statement):
         member = PlacedMemberRow(row.id, row.position, row.trial_id, row.number, row.ensemble_id, row.name)
-        found.setdefault(row.device_id, []).append(member)
+        for device_id in (row.device_id, *json.loads(row.more_devices)):
+            found.setdefault(device_id, []).append(member)
     return found

@@ -72,6 +72,7 @@ class VersionRow:
     created_at: float
     members: tuple[MemberRow, ...]
     max_loss_increase: float = DEFAULT_MAX_LOSS_INCREASE
+    devices: int = 1  # of each replica
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +242,7 @@ def _version(row: Row[Any], members: list[MemberRow]) -> VersionRow:
         placement=Placement(row.placement),
         precision=row.precision,
         max_loss_increase=row.max_loss_increase,
+        devices=row.devices,
         combination=combination,
         selection=json.loads(row.selection),
         classes=tuple(json.loads(row.classes)),

@@ -221,6 +221,7 @@ def _add_version(connection: Connection, ensemble_id: int, number: int, version:
         "features": version.features,
         "created_at": at,
         "max_loss_increase": version.max_loss_increase,
+        "devices": version.devices,
     }
     connection.execute(insert(ensemble_versions).values(values))
     for position, trial_id in enumerate(version.trial_ids):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,12 @@ class ReplicaRow:
     epoch: int
     endpoint: str | None
     restarts: int
+    more_devices: tuple[str, ...] = ()  # of the later stages of its network
+
+    @property
+    def device_ids(self) -> tuple[str, ...]:
+        """All of its devices."""
+        return () if self.device_id is None else (self.device_id, *self.more_devices)
 
 
 def change(connection: Connection, replica_id: int, state: MemberState, reason: str = "", **values: Any) -> None:
@@ -36,13 +43,22 @@ def change(connection: Connection, replica_id: int, state: MemberState, reason: 
     )
 
 
+def change_devices(
+    connection: Connection, replica_id: int, state: MemberState, reason: str, device_ids: Sequence[str], **values: Any
+) -> None:
+    """`change` with all devices of the replica; none if there are none yet."""
+    first = device_ids[0] if device_ids else None
+    change(connection, replica_id, state, reason, device_id=first, more_devices=json.dumps(device_ids[1:]), **values)
+
+
 def of_members(connection: Connection, member_ids: Sequence[int]) -> dict[int, tuple[ReplicaRow, ...]]:
     """The replicas of each member, by number."""
     found: dict[int, list[ReplicaRow]] = {member_id: [] for member_id in member_ids}
     statement = select(replicas).where(replicas.c.member_id.in_(member_ids)).order_by(replicas.c.number)
     for row in connection.execute(statement):
         values = {name: row._mapping[name] for name in ReplicaRow.__dataclass_fields__}
-        found[row.member_id].append(ReplicaRow(**{**values, "state": MemberState(row.state)}))
+        values |= {"state": MemberState(row.state), "more_devices": tuple(json.loads(row.more_devices))}
+        found[row.member_id].append(ReplicaRow(**values))
     return {member_id: tuple(rows) for member_id, rows in found.items()}
 
 
@@ -56,7 +72,7 @@ def running(connection: Connection) -> list[int]:
 def dedicated(connection: Connection) -> dict[str, str]:
     """The devices dedicated to ensemble members, with the reason, by device id."""
     statement = (
-        select(replicas.c.device_id, ensembles.c.name, ensemble_members.c.position)
+        select(replicas.c.device_id, replicas.c.more_devices, ensembles.c.name, ensemble_members.c.position)
         .join(ensemble_members, ensemble_members.c.id == replicas.c.member_id)
         .join(ensembles, ensembles.c.id == ensemble_members.c.ensemble_id)
         .join(
@@ -72,6 +88,7 @@ def dedicated(connection: Connection) -> dict[str, str]:
         )
     )
     return {
-        row.device_id: f"dedicated to member {row.position} of ensemble {row.name}"
+        device_id: f"dedicated to member {row.position} of ensemble {row.name}"
         for row in connection.execute(statement)
+        for device_id in (row.device_id, *json.loads(row.more_devices))
     }

@@ -70,6 +70,7 @@ class VersionBuilder:
             deadline_ms=request.deadline_ms,
             replicas=request.replicas,
             placement=request.placement,
+            devices=request.devices,
             precisions=tuple(map(request.precision_of, range(len(found.members)))),
             max_loss_increase=request.max_loss_increase,
             combination=found.combination,

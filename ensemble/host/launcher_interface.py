@@ -15,7 +15,7 @@ class WorkerConfig:
     """What one worker process runs, and on which devices."""
 
     assignment: WorkerAssignment
-    device_ids: tuple[str, ...]  # by member
+    device_ids: tuple[str, ...]  # by member, and by stage
     node: str
     visible: str
 

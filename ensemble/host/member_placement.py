@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from podium.sweep.values.device import node_name
+
 _Rank = Callable[
     ["DeviceOccupancy", bool, int], tuple[int, ...]
 ]  # arguments: device, whether it holds the member, number of members
@@ -57,6 +59,25 @@ def place_dedicated(places: Sequence[DeviceOccupancy], member_ids: Sequence[int]
         member_ids,
         lambda place, holds, load: (holds, load, place.siblings, place.dedicated, place.runs_trial),
     )
+
+
+def place_span(
+    places: Sequence[DeviceOccupancy], member_id: int, count: int, *, dedicated: bool
+) -> list[DeviceOccupancy]:
+    """`count` different devices of one machine for the stages of a member; empty if no machine has as many.
+
+    Prefers a machine without members of the ensemble, then devices that hold no other member.
+    """
+
+    def rank(place: DeviceOccupancy) -> tuple[int, ...]:
+        holds, load = member_id in place.member_ids, len(place.member_ids)
+        return (holds, load, place.runs_trial) if dedicated else (place.dedicated, holds, load)
+
+    by_machine: dict[str, list[DeviceOccupancy]] = {}
+    for place in _of_best_kind(places):
+        by_machine.setdefault(node_name(place.device_id), []).append(place)
+    candidates = [sorted(own, key=rank)[:count] for own in by_machine.values() if len(own) >= count]
+    return min(candidates, key=lambda chosen: (chosen[0].siblings > 0, *map(rank, chosen)), default=[])
 
 
 def _spread(places: Sequence[DeviceOccupancy], member_ids: Sequence[int], rank: _Rank) -> list[DeviceOccupancy]:

@@ -11,6 +11,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from podium.db.schema.engine import Database
 from podium.db.stores import devices, ensemble_reader, ensemble_writer, nodes, replicas
@@ -101,8 +102,9 @@ class ReplicaController:
             with self._database.write() as connection:
                 for replica_id in orphans:
                     replicas.change(
-                        connection, replica_id, MemberState.STOPPED, device_id=None, node=None, pid=None, endpoint=None
-                    )
+                        connection, replica_id, MemberState.STOPPED, device_id=None, more_devices="[]", node=None,
+                        pid=None, endpoint=None,
+                    )  # fmt: skip
         return bool(orphans)
 
     # Replicas without a process.
@@ -121,10 +123,10 @@ class ReplicaController:
         if spec.state is MemberState.FAILED or self._clock.monotonic_s() < live.restart_at_s:
             return False
         if waiting := _undecided(spec):
-            return self._wait(spec, waiting, [None] * len(spec.replicas))
+            return self._wait(spec, waiting, [])
         chosen = self._choose(spec)
         if not chosen:
-            return self._wait(spec, _no_device(spec), [None] * len(spec.replicas))
+            return self._wait(spec, _no_device(spec), [])
         busy = dict.fromkeys(device.device_id for device in chosen if not device.free_of_trials)
         if spec.version.placement is Placement.DEDICATED and busy:
             return self._reserve(spec, chosen, f"waiting for {', '.join(busy)} to be free of trials")
@@ -133,10 +135,15 @@ class ReplicaController:
 
     def _choose(self, spec: ReplicaSpec) -> list[DeviceOccupancy]:
         usable = [device for device in self._occupancy(spec) if device.usable]
-        if spec.version.placement is Placement.SHARED:
-            return member_placement.place_shared(usable, spec.member_ids)
-        reserved = self._assigned_devices(spec, usable) if spec.state in HOLDING_STATES else []
-        return reserved or member_placement.place_dedicated(usable, spec.member_ids)
+        dedicated = spec.version.placement is Placement.DEDICATED
+        reserved = self._assigned_devices(spec, usable) if dedicated and spec.state in HOLDING_STATES else []
+        if reserved:
+            return reserved
+        if spec.version.devices > 1:
+            (member_id,) = spec.member_ids
+            return member_placement.place_span(usable, member_id, spec.version.devices, dedicated=dedicated)
+        place = member_placement.place_dedicated if dedicated else member_placement.place_shared
+        return place(usable, spec.member_ids)
 
     def _reserve(self, spec: ReplicaSpec, chosen: list[DeviceOccupancy], reason: str) -> bool:
         """Write the devices to the database, so that the scheduler drains them; the start is tried again later."""
@@ -145,14 +152,15 @@ class ReplicaController:
         wake_component(self._settings.runtime.wake_socket("scheduler"))
         return True
 
-    def _wait(self, spec: ReplicaSpec, reason: str, device_ids: Sequence[str | None]) -> bool:
+    def _wait(self, spec: ReplicaSpec, reason: str, device_ids: Sequence[str]) -> bool:
         state = MemberState.RESTARTING if spec.state is MemberState.RESTARTING else MemberState.STARTING
-        before = [(replica.state, replica.reason, replica.device_id) for replica in spec.replicas]
-        if before == [(state, reason, device_id) for device_id in device_ids]:
+        by_replica = _by_replica(spec, device_ids)
+        before = [(replica.state, replica.reason, replica.device_ids) for replica in spec.replicas]
+        if before == [(state, reason, tuple(own)) for own in by_replica]:
             return False
         with self._database.write() as connection:
-            for replica, device_id in zip(spec.replicas, device_ids, strict=True):
-                replicas.change(connection, replica.id, state, reason, device_id=device_id, pid=None, endpoint=None)
+            for replica, own in zip(spec.replicas, by_replica, strict=True):
+                replicas.change_devices(connection, replica.id, state, reason, own, pid=None, endpoint=None)
         return True
 
     def _start(self, live: LiveReplica, chosen: list[DeviceOccupancy]) -> None:
@@ -160,13 +168,13 @@ class ReplicaController:
         config = self._config(spec, chosen, spec.epoch + 1)
         reason = spec.replicas[0].reason if spec.state is MemberState.RESTARTING else ""
         with self._database.write() as connection:
-            for replica, device_id in zip(spec.replicas, config.device_ids, strict=True):
-                replicas.change(
-                    connection, replica.id, MemberState.STARTING, reason, device_id=device_id, node=config.node,
+            for replica, own in zip(spec.replicas, _by_replica(spec, config.device_ids), strict=True):
+                replicas.change_devices(
+                    connection, replica.id, MemberState.STARTING, reason, own, node=config.node,
                     pid=None, epoch=config.assignment.epoch, endpoint=config.assignment.endpoint or None,
                 )  # fmt: skip
         live.enter(Phase.STARTING, self._clock.monotonic_s())
-        live.sharing = member_placement.sharing_notes(chosen, [member.id for member in spec.version.members])
+        live.sharing = _sharing(spec, chosen)
         try:
             live.worker = self._launcher.launch(config, self._on_change)
         except EnsembleError as error:
@@ -177,15 +185,17 @@ class ReplicaController:
         visible = list(dict.fromkeys(device.visible for device in chosen if device.visible))
         node = node_name(chosen[0].device_id)
         data = self._settings.data
+        indexes = [visible.index(device.visible) if device.visible else 0 for device in chosen]
         files = tuple(
             ModelFile(
                 path=_path_for(data, model_path(data, member.files), node),
                 sha256=member.files.model_sha256 or "",
-                device_index=visible.index(device.visible) if device.visible else 0,
+                device_index=stages[0],
                 data_dir=str(data.root),
                 precision=(member.precision or Precision.FLOAT32).value,
+                stages=tuple(stages) if len(stages) > 1 else (),
             )
-            for member, device in zip(spec.members, chosen, strict=True)
+            for member, stages in zip(spec.members, _by_replica(spec, indexes), strict=True)
         )
         assignment = WorkerAssignment(
             name=spec.name(epoch),
@@ -215,7 +225,7 @@ class ReplicaController:
         in_graph = spec.version.mode is Mode.IN_GRAPH
         siblings = {member.id for member in spec.version.members}
         own = {replica.id for replica in spec.replicas}
-        member_ids: dict[str | None, list[int]] = {}
+        member_ids: dict[str, list[int]] = {}
         with self._database.read() as connection:
             hosts = {"", *(() if in_graph else nodes.for_members(connection))}
             slots = [device for device in devices.all_of(connection) if node_name(device.id) in hosts]
@@ -226,11 +236,10 @@ class ReplicaController:
                 for member in [member for version in row.versions.values() for member in version.members]:
                     for replica in member.replicas:
                         if replica.state in HOLDING_STATES and replica.id not in own:
-                            member_ids.setdefault(replica.device_id, []).append(member.id)
+                            for device_id in replica.device_ids:
+                                member_ids.setdefault(device_id, []).append(member.id)
         by_node: Counter[str] = Counter()
         for device_id, ids in member_ids.items():
-            if device_id is None:
-                continue
             by_node[node_name(device_id)] += sum(member_id in siblings for member_id in ids)
         return [
             DeviceOccupancy(
@@ -252,8 +261,9 @@ class ReplicaController:
     def _assigned_devices(spec: ReplicaSpec, known: Sequence[DeviceOccupancy]) -> list[DeviceOccupancy]:
         """The devices that the database assigns to the members; empty unless all of them are known."""
         by_id = {device.device_id: device for device in known}
-        assigned = [by_id[replica.device_id] for replica in spec.replicas if replica.device_id in by_id]
-        return assigned if len(assigned) == len(spec.replicas) else []
+        wanted = [device_id for replica in spec.replicas for device_id in replica.device_ids]
+        assigned = [by_id[device_id] for device_id in wanted if device_id in by_id]
+        return assigned if len(assigned) == len(spec.replicas) * spec.version.devices else []
 
     # Replicas with a process.
 
@@ -328,7 +338,23 @@ def _undecided(spec: ReplicaSpec) -> str:
     return f"measuring {', '.join(wanted)} on calibration rows" if wanted else ""
 
 
+_T = TypeVar("_T")
+
+
+def _by_replica(spec: ReplicaSpec, of_devices: Sequence[_T]) -> list[list[_T]]:
+    """What belongs to the devices of each replica; empty lists if there are no devices."""
+    each = spec.version.devices if of_devices else 0
+    return [list(of_devices[each * number : each * (number + 1)]) for number in range(len(spec.replicas))]
+
+
+def _sharing(spec: ReplicaSpec, chosen: Sequence[DeviceOccupancy]) -> list[str]:
+    notes = member_placement.sharing_notes(chosen, [member.id for member in spec.version.members])
+    return ["; ".join(filter(None, of_one)) for of_one in _by_replica(spec, notes)]
+
+
 def _no_device(spec: ReplicaSpec) -> str:
+    if spec.version.devices > 1:
+        return f"no machine has {spec.version.devices} devices of one kind that are ready"
     if spec.version.mode is Mode.IN_GRAPH:
         return "no device of this machine is ready"
     return "no device is ready"

@@ -126,6 +126,14 @@ class EnsembleOptions(BaseModel):
         1, strict=True, ge=1, le=64, description="processes of each member, on separate devices if available"
     )
     placement: Placement = Field(Placement.SHARED, description="dedicated: the members' devices run no trials")
+    devices: int = Field(
+        1,
+        strict=True,
+        ge=1,
+        le=64,
+        description="devices of each process: its network, an `nn.Sequential`, is split into consecutive stages; "
+        "between_graph only",
+    )
     precision: Precision | Annotated[list[Precision], Field(min_length=1, max_length=1000)] = Field(
         Precision.FLOAT32,
         description="what the networks are computed in, one for all or a list in member order; int8: linear layers. A "
@@ -159,6 +167,8 @@ class EnsembleOptions(BaseModel):
             raise ValueError("calibrate: cannot be combined with stacking, which is fitted on the same rows")
         if self.quorum is not None and self.quorum > self.k:
             raise ValueError(f"quorum: {self.quorum} exceeds the number of members, k: {self.k}")
+        if self.devices > 1 and self.mode is Mode.IN_GRAPH:
+            raise ValueError("devices: a member spans several devices with mode: between_graph only")
         if isinstance(self.precision, list) and len(self.precision) != self.k:
             raise ValueError(
                 f"precision: {len(self.precision)} values for {self.k} members; give one for all, or one for each"

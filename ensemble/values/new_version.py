@@ -19,6 +19,7 @@ class NewVersion:
     deadline_ms: float
     replicas: int
     placement: Placement
+    devices: int  # of each replica
     precisions: tuple[Precision, ...]  # requested, in member order
     max_loss_increase: float
     combination: Combination

@@ -19,6 +19,7 @@ Modules:
     message_server          The worker's Unix socket: accepts connections, receives their messages and sends replies
     network_interface       The interface of the networks that a worker runs
     network_loading         Loads model files as networks that output probabilities or values
+    network_stages          Splits a network into consecutive stages, each on its device
     persistent_failures     Detects networks that fail on every input, so that only a new process helps
     plan_preparation        Prepares the plans of an in-graph worker in a forked process while the worker serves
     plan_selection          Selects the fastest execution plan of a group by benchmarking

@@ -56,7 +56,7 @@ class WorkerAssignment:
     @classmethod
     def from_json(cls, text: str) -> WorkerAssignment:
         values = json.loads(text)
-        values["files"] = tuple(ModelFile(**file) for file in values["files"])
+        values["files"] = tuple(ModelFile.from_dict(file) for file in values["files"])
         values["tls"] = None if values["tls"] is None else TlsListening(**values["tls"])
         return cls(**values)
 

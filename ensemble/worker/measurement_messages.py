@@ -29,7 +29,7 @@ class MeasurementRequest:
     @classmethod
     def from_json(cls, text: str) -> MeasurementRequest:
         values = json.loads(text)
-        values["file"] = ModelFile(**values["file"])
+        values["file"] = ModelFile.from_dict(values["file"])
         values["precisions"] = tuple(map(Precision, values["precisions"]))
         return cls(**values)
 

@@ -13,7 +13,7 @@ from torch import nn
 
 from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import Precision, Task
-from podium.ensemble.worker import int8_linear, lower_precision, user_networks
+from podium.ensemble.worker import int8_linear, lower_precision, network_stages, user_networks
 from podium.ensemble.worker.architecture_groups import PlacedNetwork
 from podium.ensemble.worker.in_graph_network import InGraphNetwork, known_rows
 from podium.ensemble.worker.network_interface import ModelFile, NetworkOutputs
@@ -111,7 +111,8 @@ def _place_built_in(one: LoadedModel) -> PlacedNetwork:
     except Exception as error:
         raise EnsembleError(f"{display_path(Path(one.file.path))} is not a Podium model: {error}") from error
     device, precision = _device_and_precision(one.file)
-    network = ServingModule(lower_precision.convert_built_in(model, precision), task).to(device).eval()
+    model = network_stages.place(lower_precision.convert_built_in(model, precision), _devices(one.file))
+    network = ServingModule(model, task).eval()
     int8_linear.check(network)
     return PlacedNetwork(network, device, one.file.device_index, precision=precision)
 
@@ -122,13 +123,23 @@ def _place_user_network(one: LoadedModel, rebuilt: RebuiltNetwork) -> PlacedNetw
     network = lower_precision.convert_users(rebuilt.network, precision)
     if device.type == "cuda":
         user_networks.guard_embeddings(network)
-    network = network.to(device).eval()
+    network.network = network_stages.place(network.network, _devices(one.file))
+    network = network.eval()
     int8_linear.check(network)
     return PlacedNetwork(network, device, one.file.device_index, rebuilt.example, precision)
 
 
+def _devices(file: ModelFile) -> list[torch.device]:
+    """The device of each stage."""
+    return [_device(index) for index in file.stages or (file.device_index,)]
+
+
+def _device(index: int) -> torch.device:
+    return torch.device("cuda", index) if torch.cuda.is_available() else torch.device("cpu")
+
+
 def _device_and_precision(file: ModelFile) -> tuple[torch.device, Precision]:
-    device = torch.device("cuda", file.device_index) if torch.cuda.is_available() else torch.device("cpu")
+    device = _device(file.device_index)
     precision = Precision(file.precision)
     lower_precision.check_device(precision, device)
     return device, precision

@@ -44,6 +44,7 @@ def build(
     quorum: options.Quorum = None,
     replicas: options.Replicas = None,
     placement: options.Placing = None,
+    devices: options.Devices = None,
     precision: options.Precise = None,
     max_loss_increase: options.MaxLossIncrease = None,
     name: Annotated[str | None, typer.Option(help="default: the sweep's name with a number")] = None,
@@ -55,7 +56,7 @@ def build(
     body = lazy.ensemble_request.request(
         sweep_id, weights, trial_ids=trials, k=k, select=select, bags=bags, combine=combine, calibrate=calibrate,
         fit_on=fit_on, force=force, mode=mode, deadline_ms=deadline_ms, quorum=quorum, replicas=replicas,
-        placement=placement, precision=precision, max_loss_increase=max_loss_increase, name=name,
+        placement=placement, devices=devices, precision=precision, max_loss_increase=max_loss_increase, name=name,
     )  # fmt: skip
     with lazy.Client.of(data_dir) as client:
         ensemble = client.build_ensemble(**body)
@@ -89,6 +90,7 @@ def add_version(
     quorum: options.Quorum = None,
     replicas: options.Replicas = None,
     placement: options.Placing = None,
+    devices: options.Devices = None,
     precision: options.Precise = None,
     max_loss_increase: options.MaxLossIncrease = None,
     canary: Annotated[
@@ -101,7 +103,8 @@ def add_version(
     body = lazy.ensemble_request.request(
         sweep_id, weights, trial_ids=trials, k=k, select=select, bags=bags, combine=combine, calibrate=calibrate,
         fit_on=fit_on, force=force, mode=mode, deadline_ms=deadline_ms, quorum=quorum, replicas=replicas,
-        placement=placement, precision=precision, max_loss_increase=max_loss_increase, canary_share=canary,
+        placement=placement, devices=devices, precision=precision, max_loss_increase=max_loss_increase,
+        canary_share=canary,
     )  # fmt: skip
     with lazy.Client.of(data_dir) as client:
         _print(client.add_version(ensemble, **body), as_json)

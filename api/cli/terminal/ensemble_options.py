@@ -48,6 +48,10 @@ Placing = Annotated[
     Literal["shared", "dedicated"] | None,
     typer.Option("--placement", help="dedicated: no trials on the same devices; default shared"),
 ]
+Devices = Annotated[
+    int | None,
+    typer.Option("--devices", metavar="N", help="devices over which a member's layers are split; default 1"),
+]
 Precise = Annotated[
     str | None,
     typer.Option(

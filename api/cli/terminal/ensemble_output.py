@@ -72,7 +72,7 @@ def _about(ensemble: EnsembleInfo) -> Iterator[str]:
     yield (
         f"version {ensemble['version']}: {ensemble['mode']}, {ensemble['combine']} of {count}, "
         f"quorum {ensemble['quorum']}, deadline {ensemble['deadline_ms']:,g} ms, {ensemble['precision']}, "
-        f"{ensemble['placement']} devices{_calibrated(ensemble)}"
+        f"{ensemble['placement']} devices{_span(ensemble)}{_calibrated(ensemble)}"
     )
     yield from pending_versions(ensemble)
     yield from selection(ensemble["selection"])
@@ -84,6 +84,10 @@ def pending_versions(ensemble: EnsembleInfo) -> Iterator[str]:
         yield f"version {ensemble['target']} becomes active when it is ready"
     if ensemble["canary"] is not None:
         yield f"version {ensemble['canary']} answers {100 * ensemble['canary_share']:g} % of the requests as a canary"
+
+
+def _span(ensemble: EnsembleInfo) -> str:
+    return "" if ensemble["devices"] == 1 else f", {ensemble['devices']} for each member"
 
 
 def _calibrated(ensemble: EnsembleInfo) -> str:
@@ -170,7 +174,7 @@ def _processes(member: MemberInfo) -> Iterator[tuple[Any, ...]]:
             member["trial_id"],
             number(member["weight"]),
             state(replica["state"] if several else member["state"]),
-            replica["device_id"] or "–",
+            ", ".join(replica["device_ids"]) or "–",
             replica["pid"] or "–",
             replica["epoch"],
             number(replica["p50_ms"]),

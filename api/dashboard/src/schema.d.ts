@@ -1788,6 +1788,12 @@ export interface components {
              */
             deadline_ms: number;
             /**
+             * Devices
+             * @description devices of each process: its network, an `nn.Sequential`, is split into consecutive stages; between_graph only
+             * @default 1
+             */
+            devices: number;
+            /**
              * @description split on which weights, temperature and stacking are fitted
              * @default calibration
              */
@@ -1880,6 +1886,8 @@ export interface components {
             created_at: string | null;
             /** Deadline Ms */
             deadline_ms: number;
+            /** Devices */
+            devices: number;
             /** Features */
             features: number;
             /** Id */
@@ -3091,6 +3099,8 @@ export interface components {
         ReplicaView: {
             /** Device Id */
             device_id: string | null;
+            /** Device Ids */
+            device_ids: string[];
             /** Epoch */
             epoch: number;
             /** Id */
@@ -3753,6 +3763,12 @@ export interface components {
              * @default 1000
              */
             deadline_ms: number;
+            /**
+             * Devices
+             * @description devices of each process: its network, an `nn.Sequential`, is split into consecutive stages; between_graph only
+             * @default 1
+             */
+            devices: number;
             /**
              * @description split on which weights, temperature and stacking are fitted
              * @default calibration

@@ -26,7 +26,8 @@ class ReplicaView(View):
     number: int
     state: str
     reason: str
-    device_id: str | None
+    device_id: str | None  # of several, the first
+    device_ids: list[str]
     node: str | None
     pid: int | None
     epoch: int
@@ -48,6 +49,7 @@ class ReplicaView(View):
             state=state,
             reason=reason,
             device_id=row.device_id,
+            device_ids=list(row.device_ids),
             node=row.node,
             pid=row.pid,
             epoch=row.epoch,
@@ -191,6 +193,7 @@ class EnsembleView(View):
     quorum: int
     deadline_ms: float
     placement: str
+    devices: int  # of each process
     precision: str  # as requested; "mixed" if the members have different ones
     max_loss_increase: float
     classes: list[str]
@@ -221,6 +224,7 @@ class EnsembleView(View):
             quorum=active.quorum,
             deadline_ms=active.deadline_ms,
             placement=active.placement.value,
+            devices=active.devices,
             precision=active.precision,
             max_loss_increase=active.max_loss_increase,
             classes=list(active.classes),

@@ -91,6 +91,13 @@ export function DraftForm({ draft, change, problems, selected, values }: FormPro
               onChange={placement => change({ placement })}
             />
           </Field>
+          <Field
+            label="Devices per member"
+            hint="The layers of each network are split over them."
+            problem={problems.devices}
+          >
+            <Count value={draft.devices} onChange={devices => change({ devices })} />
+          </Field>
           <Field label="Precision">
             <Choice
               value={draft.precision}
@@ -122,7 +129,11 @@ function precisionsOf(draft: Draft): Record<string, string> {
 /** Open from the start if an option differs from its default: a shared link shows what it sets. */
 function isOpen(draft: Draft): boolean | undefined {
   const usual =
-    draft.mode === "between_graph" && draft.quorum === "" && draft.replicas === "1" && draft.precision === "float32";
+    draft.mode === "between_graph" &&
+    draft.quorum === "" &&
+    draft.replicas === "1" &&
+    draft.devices === "1" &&
+    draft.precision === "float32";
   return usual ? undefined : true;
 }
 

@@ -20,6 +20,7 @@ const DEFAULTS = {
   deadline: "",
   replicas: "1",
   placement: "shared",
+  devices: "1",
   precision: "float32",
   max_loss: "0.01",
 };
@@ -68,6 +69,7 @@ export function versionHref(ensemble: Ensemble): string {
     deadline: String(ensemble.deadline_ms),
     replicas: String(members[0]?.replicas.length ?? 1),
     placement: ensemble.placement,
+    devices: String(ensemble.devices),
     precision: precisionOf(ensemble),
     max_loss: String(ensemble.max_loss_increase),
   };
@@ -106,6 +108,7 @@ export function read(draft: Draft, sweepId: number): Read {
     mode: draft.mode as Request["mode"],
     replicas: integer("replicas", 64),
     placement: draft.placement as Request["placement"],
+    devices: integer("devices", 64),
     precision: (draft.precision.includes(",") ? draft.precision.split(",") : draft.precision) as Request["precision"],
     max_loss_increase: maxLoss,
   };
@@ -113,6 +116,8 @@ export function read(draft: Draft, sweepId: number): Read {
     request.deadline_ms = Number(draft.deadline);
     if (!(request.deadline_ms >= 1)) problems.deadline = "Must be at least 1 ms";
   }
+  if (draft.mode === "in_graph" && request.devices !== 1)
+    problems.devices = "Must be 1 for one program for all members";
   if (draft.quorum !== "") request.quorum = integer("quorum", 1000);
   if (draft.choose === "explicit") {
     request.trial_ids = trialsOf(draft);

@@ -89,7 +89,7 @@ function ReplicaCells({ replica }: { replica: Replica }) {
         <StateBadge state={replica.state} title={replica.reason || undefined} />
         {replica.reason && <span className="members-reason">{replica.reason}</span>}
       </td>
-      <td>{replica.device_id ?? "–"}</td>
+      <td>{replica.device_ids.join(", ") || "–"}</td>
       <td className="figures-number">{formatCount(replica.waiting)}</td>
       <td className="figures-number">{formatMs(replica.p50_ms)}</td>
       <td className="figures-number">{formatMs(replica.p99_ms)}</td>

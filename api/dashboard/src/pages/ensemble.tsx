@@ -101,6 +101,7 @@ function Precisions({ ensemble }: { ensemble: Ensemble }) {
 function Facts({ ensemble }: { ensemble: Ensemble }) {
   const ready = ensemble.members.filter(member => member.state === "ready" || member.state === "suspect").length;
   const classes = ensemble.task === "classification";
+  const span = ensemble.devices === 1 ? "" : `, ${ensemble.devices} for each member`;
   return (
     <Stats>
       <Stat name="Members ready" hint={`quorum ${ensemble.quorum}`}>
@@ -113,7 +114,7 @@ function Facts({ ensemble }: { ensemble: Ensemble }) {
         {RULES[ensemble.combine] ?? ensemble.combine}
       </Stat>
       <Stat name="Deadline">{formatMs(ensemble.deadline_ms)}</Stat>
-      <Stat name="Execution mode" hint={`${ensemble.precision}, ${ensemble.placement} devices`}>
+      <Stat name="Execution mode" hint={`${ensemble.precision}, ${ensemble.placement} devices${span}`}>
         {MODES[ensemble.mode] ?? ensemble.mode}
       </Stat>
       <Stat name={classes ? "Classes" : "Values"} hint={`${formatCount(ensemble.features)} inputs`}>

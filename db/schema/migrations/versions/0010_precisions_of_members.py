@@ -1,4 +1,4 @@
-"""Precisions of members
+"""Precisions of members, and members that span devices
 
 Revision ID: 0010
 Revises: 0009
@@ -19,9 +19,10 @@ _KEPT = (
 
 
 def upgrade() -> None:
-    op.add_column(
-        "ensemble_versions", sa.Column("max_loss_increase", sa.Float(), server_default="0.01", nullable=False)
-    )
+    limit = sa.Column("max_loss_increase", sa.Float(), server_default="0.01", nullable=False)
+    op.add_column("ensemble_versions", limit)
+    op.add_column("ensemble_versions", sa.Column("devices", sa.Integer(), server_default="1", nullable=False))
+    op.add_column("replicas", sa.Column("more_devices", sa.Text(), server_default="[]", nullable=False))
     op.add_column("ensemble_members", sa.Column("precision", sa.String(), server_default="float32", nullable=False))
     op.add_column("ensemble_members", sa.Column("measured_precision", sa.Text(), nullable=True))
     members = sa.table(
@@ -36,4 +37,6 @@ def upgrade() -> None:
 def downgrade() -> None:
     op.drop_column("ensemble_members", "measured_precision")
     op.drop_column("ensemble_members", "precision")
+    op.drop_column("replicas", "more_devices")
+    op.drop_column("ensemble_versions", "devices")
     op.drop_column("ensemble_versions", "max_loss_increase")

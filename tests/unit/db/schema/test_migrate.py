@@ -23,10 +23,12 @@ from podium.db.schema.backup import backup
 from podium.db.schema.engine import Database, sqlite_module
 from podium.db.schema.migrate import MigrationResult, alembic_config, migrate, newest_schema
 from podium.db.schema.tables import metadata
-from podium.db.stores import events
+from podium.db.stores import ensemble_reader, events
 from podium.db.stores.events import NewEvent
+from podium.ensemble.values.ensemble_spec import Precision
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import DatabaseError
+from tests.service_rig import ServiceRig
 
 
 @pytest.fixture
@@ -234,6 +236,25 @@ def test_each_migration_can_be_undone_and_repeated(path: Path) -> None:
             assert _schema(connection) == newest
             assert [event["kind"] for event in events.after(connection, 0)] == ["kept"]
     database.close()
+
+
+def test_members_that_were_built_in_bfloat16_stay_in_it(tmp_path: Path) -> None:
+    rig = ServiceRig(tmp_path)
+    sweep_id = rig.sweep()
+    members = [rig.trial(sweep_id, number, 0.9) for number in range(2)]
+    low = rig.ensemble(sweep_id, members, precisions=(Precision.BFLOAT16,) * 2)
+    whole = rig.ensemble(sweep_id, members, name="whole")
+    config = alembic_config()
+    before = ScriptDirectory.from_config(config).get_revision("0010").down_revision
+    assert isinstance(before, str)
+    with rig.database.write() as connection:
+        config.attributes["connection"] = connection
+        command.downgrade(config, before)
+    migrate(rig.data.database)
+    with rig.database.read() as connection:
+        used = [[m.precision for m in ensemble_reader.get(connection, one).active.members] for one in (low, whole)]
+    assert used == [[Precision.BFLOAT16] * 2, [Precision.FLOAT32] * 2]
+    rig.close()
 
 
 def test_command_prints_one_line_and_exits_with_3(path: Path) -> None:

@@ -56,6 +56,8 @@ def test_majority_is_the_smallest_number_above_half(members: int) -> None:
         {"bags": -1},
         {"replicas": 0},
         {"placement": "alone"},
+        {"devices": 0},
+        {"devices": 65},
         {"precision": "int4"},
         {"precision": []},
         {"precision": ["int8", "int4", "int8"]},
@@ -76,6 +78,7 @@ def test_invalid_specification_is_refused(wrong: dict[str, Any]) -> None:
 NAMED = {"sweep_id": None, "trial_ids": [3, 1, 2]}
 CONTRADICTIONS: list[tuple[dict[str, Any], str]] = [
     ({"precision": ["int8", "float32"]}, "2 values for 3 members"),
+    ({"devices": 2, "mode": "in_graph"}, "between_graph only"),
     ({"sweep_id": None}, "exactly one of sweep_id and trial_ids"),
     ({"trial_ids": [1]}, "exactly one of sweep_id and trial_ids"),
     ({"select": "explicit"}, "trial_ids"),

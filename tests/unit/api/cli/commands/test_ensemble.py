@@ -70,6 +70,7 @@ def ensemble(*states: str, **changes: Any) -> dict[str, Any]:
         "quorum": 2,
         "deadline_ms": 1000.0,
         "placement": "shared",
+        "devices": 1,
         "precision": "float32",
         "max_loss_increase": 0.01,
         "classes": ["cat", "dog"],
@@ -87,9 +88,9 @@ def ensemble(*states: str, **changes: Any) -> dict[str, Any]:
 
 def _replica(number: int, state: str) -> dict[str, Any]:
     return {
-        "id": number, "number": 0, "state": state, "reason": "", "device_id": "cpu-0", "node": "node",
-        "pid": 4000 + number, "epoch": 2, "restarts": 1, "p50_ms": 1.25, "p99_ms": 20.5, "late_share": 0.125,
-        "waiting": 0,
+        "id": number, "number": 0, "state": state, "reason": "", "device_id": "cpu-0", "device_ids": ["cpu-0"],
+        "node": "node", "pid": 4000 + number, "epoch": 2, "restarts": 1, "p50_ms": 1.25, "p99_ms": 20.5,
+        "late_share": 0.125, "waiting": 0,
     }  # fmt: skip
 
 
@@ -186,6 +187,7 @@ OPTIONS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
         ("--mode", "in_graph", "--precision", "bfloat16", "--placement", "dedicated", "--replicas", "2"),
         {"mode": "in_graph", "precision": "bfloat16", "placement": "dedicated", "replicas": 2},
     ),
+    "several devices": (("--devices", "2"), {"devices": 2}),
     "lower precision": (
         ("--precision", "int8", "--max-loss-increase", "0.02"),
         {"precision": "int8", "max_loss_increase": 0.02},
