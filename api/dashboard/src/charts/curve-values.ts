@@ -1,6 +1,7 @@
 // Learning curves as numbers: smoothing, lookup by step, ranking by last value. Pure.
 import type { Schemas } from "../api";
 import type { Goal } from "./axis";
+import { sharesByRank } from "./ranks";
 
 export type Curve = Pick<Schemas["CurveView"], "trial_id" | "number" | "state" | "points" | "steps" | "values">;
 
@@ -38,15 +39,10 @@ export function bestValue(values: readonly number[], goal: Goal | undefined): nu
 /** The rank of each curve by its last value, 0 to 1; all equal without a goal. */
 export function endShares(curves: readonly Curve[], goal: Goal | undefined): number[] {
   if (!goal) return curves.map(() => 0.7);
-  const sign = goal === "maximize" ? 1 : -1;
-  const order = curves.map((_, index) => index).sort((a, b) => sign * (endOf(curves, a) - endOf(curves, b)));
-  const shares = new Array<number>(curves.length).fill(1);
-  order.forEach((index, rank) => {
-    shares[index] = curves.length > 1 ? rank / (curves.length - 1) : 1;
-  });
-  return shares;
-}
-
-function endOf(curves: readonly Curve[], index: number): number {
-  return curves[index]?.values.at(-1) ?? 0;
+  return [
+    ...sharesByRank(
+      Float64Array.from(curves, curve => curve.values.at(-1) ?? 0),
+      goal,
+    ),
+  ];
 }

@@ -1,6 +1,7 @@
 // The trials of a chart: columns of equal length, and the axes derived from them. Pure.
 import type { Schemas } from "../api";
 import { type Axis, type Goal, numberAxis, type Scalar } from "./axis";
+import { sharesByRank } from "./ranks";
 
 export type Points = Schemas["PointsView"];
 export type Columns = Readonly<Record<string, readonly Scalar[]>>;
@@ -58,14 +59,19 @@ export function outcomeAxes(points: Points): Axis[] {
   return [...axes, numberAxis("duration_s", "duration_s", numbersOf(points, "duration_s"))];
 }
 
-/** The rank of each row, 1 for the best and 0 for the worst; ranks are robust to outliers. NaN without a value. */
+/**
+ * The rank of each row, 1 for the best and 0 for the worst; ranks are robust to outliers. Equal values have equal ranks, the
+ * mean of their places; if all are equal, each is 1. NaN without a value.
+ */
 export function goodness(values: readonly Scalar[], goal: Goal | undefined): Float64Array {
   const rows = values.flatMap((value, row) => (typeof value === "number" ? [row] : []));
-  const sign = goal === "maximize" ? 1 : -1;
-  rows.sort((a, b) => sign * ((values[a] as number) - (values[b] as number)));
+  const ranks = sharesByRank(
+    Float64Array.from(rows, row => values[row] as number),
+    goal,
+  );
   const shares = new Float64Array(values.length).fill(Number.NaN);
-  rows.forEach((row, rank) => {
-    shares[row] = rows.length > 1 ? rank / (rows.length - 1) : 1;
+  rows.forEach((row, place) => {
+    shares[row] = ranks[place] as number;
   });
   return shares;
 }

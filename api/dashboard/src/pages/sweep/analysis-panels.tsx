@@ -28,7 +28,7 @@ import type { Linked } from "./linked-charts";
 type Charted = Linked & { points: Points; metric: Axis };
 
 const MOST_AXES = 12; // initially; more can be selected
-const MOST_SLICES = 24;
+const MOST_SLICES = 24; // initially; the others on request
 
 export function useShares(points: Points, metric: Axis): Float64Array {
   return useMemo(() => goodness(columnOf(points, metric.key), metric.goal), [points, metric]);
@@ -111,6 +111,7 @@ export function ParallelPanel({
   );
   const show = (keys: readonly string[]) => setNamed(keys.join(","));
   const keys = axes.map(axis => axis.key);
+  const shownParameters = axes.filter(axis => axis.key.startsWith("params.")).length;
   const isBrushed = Object.keys(charts.brushes).length > 0;
   const actions = (
     <>
@@ -153,6 +154,11 @@ export function ParallelPanel({
         <li>
           <span className="plot-ramp" /> {nameOf(metric)}, worst to best by rank
         </li>
+        {shownParameters < charts.parameters.length && (
+          <li>
+            {shownParameters} of {charts.parameters.length} parameters; <em>Axes</em> adds others
+          </li>
+        )}
       </ul>
     </Framed>
   );
@@ -256,20 +262,38 @@ function usePair(key: string, axes: readonly Axis[]): [Axis | undefined, Axis | 
   return [x, y, controls];
 }
 
-export function SlicePanels({ parameters, points, metric, ...linked }: Charted & { parameters: readonly Axis[] }) {
+type SlicesProps = Charted & { parameters: readonly Axis[]; ranked: boolean }; // ranked: by importance
+
+export function SlicePanels({ parameters, ranked, points, metric, ...linked }: SlicesProps) {
   const shares = useShares(points, metric);
   const [log] = useQueryState("log");
   const values = useValueAxis(points, metric, log === "1", linked.inside);
   const best = useMemo(() => bestRow(points, metric, linked.inside), [points, metric, linked.inside]);
   const marked = useMemo(() => (best < 0 ? [] : [best]), [best]);
   const { count: _, ...drawn } = linked;
-  return parameters.slice(0, MOST_SLICES).map(parameter => (
-    <Framed key={parameter.key} size="third" title={parameter.name} hint={`${nameOf(metric)} by ${parameter.name}`}>
-      <LazyChart height={220}>
-        <Slice {...drawn} points={points} parameter={parameter} metric={values} shares={shares} marked={marked} />
-      </LazyChart>
-    </Framed>
-  ));
+  const [all, setAll] = useQueryState("slices");
+  const showsAll = all === "all";
+  return (
+    <>
+      {(showsAll ? parameters : parameters.slice(0, MOST_SLICES)).map(parameter => (
+        <Framed key={parameter.key} size="third" title={parameter.name} hint={`${nameOf(metric)} by ${parameter.name}`}>
+          <LazyChart height={220}>
+            <Slice {...drawn} points={points} parameter={parameter} metric={values} shares={shares} marked={marked} />
+          </LazyChart>
+        </Framed>
+      ))}
+      {parameters.length > MOST_SLICES && (
+        <p className="analysis-wide analysis-more">
+          {showsAll
+            ? `Slices of all ${parameters.length} parameters${ranked ? ", the most important first" : ""}.`
+            : `Slices of ${MOST_SLICES} of ${parameters.length} parameters${ranked ? ", the most important ones" : ""}.`}
+          <Button onClick={() => setAll(showsAll ? "" : "all")}>
+            {showsAll ? `Show ${MOST_SLICES}` : `Show all ${parameters.length}`}
+          </Button>
+        </p>
+      )}
+    </>
+  );
 }
 
 function nameOf(axis: Axis): string {

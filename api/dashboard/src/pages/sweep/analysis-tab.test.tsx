@@ -107,3 +107,21 @@ test("a filter without trials can be cleared", async () => {
   await userEvent.click(await screen.findByRole("button", { name: "Clear filter" }));
   expect(window.location.search).toBe("");
 });
+
+test("parameters beyond the first slices are counted and shown on request", async () => {
+  const names = Array.from({ length: 30 }, (_, index) => `p${index}`);
+  const columns = Object.fromEntries(names.map((name, index) => [`params.${name}`, [index, index + 1, index + 2]]));
+  const importances = { p29: 0.5, p28: 0.25, p0: 0.1 };
+  const points = pointsOf({ value: [1, 2, 3], ...columns }, { axes: names.map(name => axisView(name)) });
+  show(points, { ...IMPORTANCE, importances });
+  expect(await screen.findByText(/Slices of 24 of 30 parameters, the most important ones/)).toBeVisible();
+  const slices = () => headings().filter(name => name?.startsWith("p"));
+  expect(slices()).toHaveLength(24);
+  expect(slices().slice(0, 3)).toEqual(["p29", "p28", "p0"]);
+  expect(screen.getByText(/12 of 30 parameters/)).toBeVisible();
+  await userEvent.click(screen.getByRole("button", { name: "Show all 30" }));
+  expect(slices()).toHaveLength(30);
+  expect(window.location.search).toBe("?slices=all");
+  await userEvent.click(screen.getByRole("button", { name: "Show 24" }));
+  expect(slices()).toHaveLength(24);
+});

@@ -85,7 +85,13 @@ function Analysis({ sweepId, filter, charts, points }: Props) {
           parameters={ordered}
         />
       )}
-      <SlicePanels {...linked} points={drawn} metric={metric} parameters={ordered} />
+      <SlicePanels
+        {...linked}
+        points={drawn}
+        metric={metric}
+        parameters={ordered}
+        ranked={importances !== undefined && importances !== null}
+      />
     </div>
   );
 }
