@@ -9,3 +9,8 @@ export function reasonText({ state, reason, wait_message }: Why): string {
     return state === "stopping" ? `${reason}; its last trials wait: ${wait_message}` : wait_message;
   return reason || wait_message;
 }
+
+/** What a running sweep waits for; "" if nothing. */
+export function waitText({ wait_message }: Pick<Why, "wait_message">): string {
+  return wait_message ? `Waits: ${wait_message}` : "";
+}

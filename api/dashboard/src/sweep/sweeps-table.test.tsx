@@ -39,3 +39,17 @@ test("a row shows the best value of each objective", () => {
   expect(screen.getByText("0.5")).toBeTruthy();
   expect(screen.getByText("12")).toBeTruthy();
 });
+
+test("a row of a running sweep says what the sweep waits for", () => {
+  const wait = { wait_reason: "devices_busy" as const, wait_message: "every device runs a trial of sweep 4" };
+  render(<SweepsTable sweeps={[sweepFixture({ state: "running", reason: "resumed on request", ...wait })]} />);
+  expect(screen.getByText("Waits: every device runs a trial of sweep 4")).toBeVisible();
+  expect(screen.queryByText(/resumed on request/)).toBeNull();
+});
+
+test("a row of a running sweep that does not wait has no reason", () => {
+  render(
+    <SweepsTable sweeps={[sweepFixture({ state: "running", reason: "", wait_reason: null, wait_message: "" })]} />,
+  );
+  expect(screen.queryByText(/Waits/)).toBeNull();
+});

@@ -9,7 +9,7 @@ import { StateBadge } from "../widgets/state-badge";
 import { BestValue } from "./best-value";
 import { afterText } from "./chain";
 import { SweepProgress } from "./progress";
-import { reasonText } from "./state-reason";
+import { reasonText, waitText } from "./state-reason";
 import { budgetLines, durationS, ENDED_STATES, formatEstimate, type Sweep } from "./sweep";
 import "./sweeps-table.css";
 
@@ -56,6 +56,7 @@ export function SweepsTable({ sweeps }: { sweeps: Sweep[] }) {
 }
 
 function Row({ sweep }: { sweep: Sweep }) {
+  const why = sweep.state === "running" ? waitText(sweep) : reasonText(sweep);
   return (
     <tr>
       <td className="sweeps-first">
@@ -69,9 +70,9 @@ function Row({ sweep }: { sweep: Sweep }) {
       </td>
       <td className="sweeps-why">
         <StateBadge state={sweep.state} />
-        {reasonText(sweep) && sweep.state !== "running" && (
-          <span className="sweeps-reason" title={reasonText(sweep)}>
-            {reasonText(sweep)}
+        {why && (
+          <span className="sweeps-reason" title={why}>
+            {why}
           </span>
         )}
         {sweep.warnings.map(warning => (
