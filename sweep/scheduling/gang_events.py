@@ -48,8 +48,6 @@ def end_rank(state: SchedulerState, trial: LiveTrial, rank: int, event: Ended, n
     if not gang.end(rank, event, now.monotonic_s, grace_s):
         return Decision()
     decision = Decision(changes=[RankEnded(trial.key, rank, event)])
-    if not event.exit:  # its slot is gone, or never started it
-        decision.actions.append(CleanUpAttempt(state.folder_of(trial)))
     decision += advance(state, trial, now)
     return decision
 
@@ -70,7 +68,10 @@ def advance(state: SchedulerState, trial: LiveTrial, now: Instant) -> Decision:
     gang = trial.gang
     assert gang is not None
     if gang.is_over:
-        return end_attempt(state, trial, gang.outcome(), now)
+        left = any(not event.exit for event in gang.ended.values())  # by a slot that is gone
+        decision = Decision(actions=[CleanUpAttempt(state.folder_of(trial))] if left else [])
+        decision += end_attempt(state, trial, gang.outcome(), now)
+        return decision
     if gang.due(now.monotonic_s):
         for slot in state.ledger.running_slots(trial):
             slot.stop(trial.key, Cause.CANCELLED, at_once=True)

@@ -263,8 +263,7 @@ class LiveSweep:
     @property
     def next(self) -> LiveTrial | None:
         """The next trial, wherever it runs."""
-        candidates = self._ready if self.wants_more else self.restartable
-        return next(iter(candidates), None)
+        return next(iter(self._ready if self.wants_more else self.restartable), None)
 
     @property
     def wants_more(self) -> bool:
@@ -410,9 +409,7 @@ class LiveSweep:
             elif stored.state in COUNTED_TRIAL_STATES:
                 self._failures.clear()
             return
-        trial = LiveTrial.restored(self.sweep_id, stored, at)
-        if stored.ranks:
-            trial.join_gang(Gang.restored(stored.ranks, self.spec.resources))
+        trial = LiveTrial.restored(self.sweep_id, stored, at, self.spec.resources)
         self._trials[trial.number] = trial
         if stored.state is TrialState.WAITING:
             self._ready.append(trial)

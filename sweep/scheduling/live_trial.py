@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from podium.sweep.lifecycle.stored_sweeps import StoredTrial
 from podium.sweep.scheduling.gang import Gang
+from podium.sweep.spec.resources import Resources
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.assignment import AttemptKey, Params, Scalar
 from podium.sweep.values.device import Device
@@ -58,11 +59,12 @@ class LiveTrial:
     settled: int = 0  # attempts up to this one do not count as interrupted: it ended an interval of training
 
     @classmethod
-    def restored(cls, sweep_id: int, stored: StoredTrial, at: float) -> LiveTrial:
-        """A trial from the database, read at `at` (seconds since the epoch)."""
+    def restored(cls, sweep_id: int, stored: StoredTrial, at: float, wanted: Resources) -> LiveTrial:
+        """A trial from the database, read at `at` (seconds since the epoch); `wanted`: the resources of its sweep."""
         by_client = stored.sampler == CLONED or 0 < stored.attempt == stored.forgiven
         trial = cls._stored(sweep_id, stored, stored.forgiven, by_client)
         trial.placed_on, trial.nonce, trial.device_s = stored.placed_on, stored.nonce, stored.device_s
+        trial.gang = Gang.restored(stored.ranks, wanted) if stored.ranks else None
         if stored.placed_at is not None:
             trial.ran_s = max(0.0, at - stored.placed_at)
             trial.seen_s = min(trial.ran_s, max(0.0, (stored.seen_at or 0.0) - stored.placed_at))
@@ -120,10 +122,6 @@ class LiveTrial:
         self.ran_s = self.seen_s = 0.0
         self.started = self.device_s = None
         self.adopt(device, now_s)
-
-    def join_gang(self, gang: Gang) -> None:
-        """Record the devices of the current attempt, which has several."""
-        self.gang = gang
 
     def leave_gang(self) -> None:
         """The attempt has ended."""

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from podium.sweep.values.errors import NotFoundError
-from tests.running_service import AuditedService, wait_for
+from tests.running_service import AuditedService, podium, wait_for
 
 PROGRAMS = Path(__file__).parent / "gang_programs"
 WAIT_S = 120.0
@@ -60,6 +60,10 @@ def test_rank_0_reports_and_each_rank_has_its_log(service: AuditedService) -> No
     trial = _function(service, "together")
     assert (trial["state"], trial["value"]) == ("finished", 0.5), _logs(service, trial)
     assert "rank 0 of 2" in _logs(service, trial)[0] and "rank 1 of 2" in _logs(service, trial)[1]
+    shown = podium("trial", "show", str(trial["id"]), "--data-dir", str(service.data.root)).stdout
+    assert "cpu-0, cpu-1" in shown and "ranks of attempt 1" in shown
+    log = podium("trial", "logs", str(trial["id"]), "--rank", "1", "--data-dir", str(service.data.root)).stdout
+    assert "rank 1 of 2" in log
     curve = service.client.metrics(trial["id"])["score"]
     assert [step for step, _ in curve] == [0, 1, 2, 3] and all(value < 100 for _, value in curve)
 

@@ -135,6 +135,7 @@ def test_lost_slot_ends_the_gang_and_the_trial_is_repeated(lost: str) -> None:
     assert (trial.attempt, trial.state) == (2, TrialState.RUNNING)
     ended = trial.attempts[1]
     assert ended is not None and ended.cause is Cause.INFRASTRUCTURE and "worker lost" in ended.message
+    assert [folder.name.split("-")[0] for folder in rig.cleaned_up] == ["1"]
 
 
 def test_stop_of_a_trial_stops_all_ranks() -> None:
