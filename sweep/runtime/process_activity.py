@@ -12,6 +12,14 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 _ESTABLISHED = "01"
 
 
+def has_ended(pid: int) -> bool:
+    """Whether a process has ended, also if its parent has not collected it."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
 def cpu_s(pid: int) -> float:
     """The processor time of a process, in seconds; 0 if it has ended."""
     try:

@@ -11,6 +11,7 @@ from typing import Any
 
 from podium.sweep.runtime import memory_and_disk_usage
 from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.runtime.process_activity import has_ended
 from podium.sweep.slots.fork_server_pool import ForkServerPool
 from podium.sweep.slots.running_attempt import RunningAttempt
 from podium.sweep.values.attempt_outcomes import Kill, over_quota
@@ -40,8 +41,11 @@ class AttemptLimits:
             self._fork_servers.current.signal(signal.SIGTERM)
 
     def kill(self, running: RunningAttempt, kill: Kill) -> None:
-        """Kill the attempt without a grace period, in which its usage would only grow."""
-        if running.exited is not None:
+        """Kill the attempt without a grace period, in which its usage would only grow.
+
+        One whose process has ended by itself, as the fork server will report, keeps its own cause.
+        """
+        if running.exited is not None or (running.pid is not None and has_ended(running.pid)):
             return
         running.kill = running.kill or kill
         running.killed_s = time.monotonic() - running.assignment.limits.grace_s

@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 
-from podium.sweep.runtime.process_activity import cpu_s, has_connection
+from podium.sweep.runtime.process_activity import cpu_s, has_connection, has_ended
 
 CONNECTS = (
     "import socket, sys; s = socket.create_connection(('127.0.0.1', int(sys.argv[1]))); print(); sys.stdin.read()"
@@ -36,5 +36,7 @@ def test_processor_time_grows_and_is_zero_for_an_ended_process() -> None:
     while cpu_s(os.getpid()) == before:
         sum(range(10_000))
     ended = subprocess.Popen([sys.executable, "-c", ""])
+    os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+    assert has_ended(ended.pid) and not has_ended(os.getpid())  # a zombie
     ended.wait()
-    assert cpu_s(ended.pid) == 0.0
+    assert has_ended(ended.pid) and cpu_s(ended.pid) == 0.0
