@@ -104,12 +104,12 @@ def assert_lineage(client: Client, sweep: SweepInfo, last_step: int | None = Non
 
 
 def replayed(client: Client, trial_id: int) -> SweepInfo:
-    return client.wait(client.submit(client.schedule(trial_id)["replay"])["id"], 120)
+    return client.wait(client.submit(client.schedule(trial_id)["replay"])["id"], 300)
 
 
 def test_builtin_population_finishes_and_each_schedule_can_be_repeated(service: AuditedService) -> None:
     client = service.client
-    sweep = client.wait(client.submit(builtin_document(**BUILTIN))["id"], 240)
+    sweep = client.wait(client.submit(builtin_document(**BUILTIN))["id"], 400)
     assert (sweep["state"], sweep["counts"]) == ("finished", {"finished": 4}), sweep["reason"]
     found = assert_lineage(client, sweep, EPOCHS - 1)
     exploits = [row for row in found if row["donor"] is not None]
@@ -136,7 +136,7 @@ def test_builtin_population_finishes_and_each_schedule_can_be_repeated(service: 
 
 def test_function_continues_checkpoints_with_changed_parameters(service: AuditedService, code: Path) -> None:
     client = service.client
-    sweep = client.wait(client.submit(by_function(code, "train", seed=3))["id"], 120)
+    sweep = client.wait(client.submit(by_function(code, "train", seed=3))["id"], 300)
     assert (sweep["state"], sweep["counts"]) == ("finished", {"finished": 4}), sweep["reason"]
     found = assert_lineage(client, sweep, 8)
     assert any(row["donor"] is not None for row in found)
@@ -163,7 +163,7 @@ def test_program_without_support_fails_with_what_to_do(
     service: AuditedService, code: Path, function: str, message: str
 ) -> None:
     client = service.client
-    sweep = client.wait(client.submit(by_function(code, function, retries={"user": 0}))["id"], 60)
+    sweep = client.wait(client.submit(by_function(code, function, retries={"user": 0}))["id"], 200)
     assert sweep["state"] == "failed"
     assert message in sweep["reason"]
 
@@ -179,7 +179,7 @@ def test_population_survives_kills_of_scheduler_and_slots(service: AuditedServic
     for count in (2, 5, 8):
         wait_for(f"{count} intervals have ended", partial(has_ended, count))
         service.kill("scheduler")
-    sweep = client.wait(sweep_id, 120)
+    sweep = client.wait(sweep_id, 300)
     assert (sweep["state"], sweep["counts"]) == ("finished", {"finished": 4}), sweep["reason"]
     assert_lineage(client, sweep, 8)
 
@@ -189,7 +189,7 @@ def test_stopped_population_ends_with_an_interval(service: AuditedService, code:
     sweep_id = client.submit(by_function(code, "train", seed=5))["id"]
     wait_for("an interval has ended", lambda: any(row["attempt"] for row in client.intervals(sweep_id)))
     client.stop_sweep(sweep_id)
-    sweep = client.wait(sweep_id, 60)
+    sweep = client.wait(sweep_id, 200)
     assert sweep["state"] == "finished", sweep["reason"]
     for trial in client.trials(sweep_id, state="finished"):
         assert trial["value"] is not None
@@ -199,7 +199,7 @@ def test_stopped_population_ends_with_an_interval(service: AuditedService, code:
 def test_trial_of_another_sweep_has_no_schedule(service: AuditedService, code: Path) -> None:
     client = service.client
     document = function_sweep(code, "train:train", parameters={"lr": {"value": 0.1}}, run_cap=1, method="random")
-    sweep = client.wait(client.submit(document)["id"], 60)
+    sweep = client.wait(client.submit(document)["id"], 200)
     (trial,) = client.trials(sweep["id"])
     assert sweep["population"] is None and list(client.intervals(sweep["id"])) == []
     with pytest.raises(NotFoundError, match="was not trained in intervals"):
