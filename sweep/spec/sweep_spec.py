@@ -229,6 +229,8 @@ class SweepSpec(Model):
     def _consistent(self) -> SweepSpec:
         self._check_parameters()
         self._check_conditions()
+        if self.population is not None:
+            self.population.check(self)
         self._check_enqueued()
         self._check_method()
         self._check_pruned_on()
@@ -355,8 +357,6 @@ class SweepSpec(Model):
                     raise field_error(why, "enqueue", index, name)
 
     def _check_method(self) -> None:
-        if self.population is not None:
-            self.population.check(self)
         if self.method == "grid":
             self._check_grid()
         method = search_methods.METHODS.get(self.method if isinstance(self.method, str) else self.searched_by)
