@@ -57,16 +57,14 @@ def mark(connection: Connection, sweep_id: int, *, keeps: bool) -> None:
     never_again = state == SweepState.CANCELLED and not keeps
     columns = (intervals.c.trial_id, intervals.c.number, intervals.c.donor_id, intervals.c.donor_interval)
     statement = (
-        select(*columns, intervals.c.ended_at, trials.c.state, intervals.c.removed)
+        select(*columns, intervals.c.ended_at, trials.c.state)
         .join(trials, trials.c.id == intervals.c.trial_id)
-        .where(trials.c.sweep_id == sweep_id)
+        .where(trials.c.sweep_id == sweep_id, intervals.c.removed == KEPT)
         .order_by(intervals.c.trial_id, intervals.c.number)
     )
-    found = connection.execute(statement).all()
-    rows = [_Row(*row[:5], TrialState(row.state)) for row in found]
+    rows = [_Row(*row[:5], TrialState(row.state)) for row in connection.execute(statement)]
     needed = set() if never_again else _needed(rows, over=over, keeps=keeps)
-    kept = {(row.trial_id, row.number) for row in found if row.removed == KEPT}
-    surplus = [row for row in rows if row.key in kept - needed and (over or row.ended_at is not None)]
+    surplus = [row for row in rows if row.key not in needed and (over or row.ended_at is not None)]
     _set(connection, [row.key for row in surplus], MARKED)
 
 

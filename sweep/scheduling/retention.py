@@ -18,7 +18,7 @@ from podium.sweep.runtime.incremental_removal import finish, removal_steps
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
 from podium.sweep.runtime.weights_lock import try_lock_weights
 from podium.sweep.spec.retention import Keep
-from podium.sweep.spec.sweep_spec import spec_from_json
+from podium.sweep.spec.sweep_spec import SweepSpec, spec_from_json
 from podium.sweep.values.states import TERMINAL_SWEEP_STATES
 
 BATCH = 20  # trials in one transaction of some 20 ms, during which the scheduler cannot write
@@ -49,7 +49,7 @@ class Retention:
         self._epoch = epoch  # lease of the scheduler: a later scheduler removes files itself
         self._wall_s = wall_s
         self._checked: dict[int, _Checked] = {}  # by sweep
-        self._keep_of = lru_cache(maxsize=1000)(self._read_keep)
+        self._spec_of = lru_cache(maxsize=1000)(self._read_spec)
 
     def resume(self) -> list[int]:
         """Finish interrupted removals; the sweeps to which to apply retention."""
@@ -63,8 +63,9 @@ class Retention:
 
     def apply(self, sweep_id: int) -> bool:
         """Remove the files that a sweep does not keep; False if an ensemble is being built: call it again."""
-        keep = self._keep_of(sweep_id)
-        is_over = self._remove_checkpoints_of_intervals(sweep_id, keep)
+        spec = self._spec_of(sweep_id)
+        keep = spec.keep
+        is_over = spec.population is None or self._remove_checkpoints_of_intervals(sweep_id, keep)
         if keep.checkpoints == "best" and is_over:
             self._keep_best_checkpoint(sweep_id)
         if keep.artifacts is not None:
@@ -73,22 +74,19 @@ class Retention:
             self._remove_marked(sweep_id, retention_plan.FILES)
         return keep.models is None or self._keep_best_models(sweep_id, keep.models)
 
-    def _read_keep(self, sweep_id: int) -> Keep:
+    def _read_spec(self, sweep_id: int) -> SweepSpec:
         with self._database.read() as connection:
-            return spec_from_json(retention_plan.spec_of(connection, sweep_id)).keep
+            return spec_from_json(retention_plan.spec_of(connection, sweep_id))
 
     # Checkpoints of populations.
 
     def _remove_checkpoints_of_intervals(self, sweep_id: int, keep: Keep) -> bool:
         """Remove the checkpoints that no trial of a population needs; False while its trials may need others'."""
-        with self._database.read() as connection:
-            spec, state = retention_plan.spec_of(connection, sweep_id), retention_plan.state_of(connection, sweep_id)
-        if spec_from_json(spec).population is None:
-            return True
         with self._database.write(durable=False) as connection:
             scheduler_lease.check(connection, self._epoch)
             interval_checkpoints.mark(connection, sweep_id, keeps=keep.checkpoints != "none")
         with self._database.read() as connection:
+            state = retention_plan.state_of(connection, sweep_id)
             marked = interval_checkpoints.marked(connection, sweep_id)
         fail_point("retention.before-removal")
         folders = [AttemptDirectory(self._data.trials / key) for each in marked for key in each.checkpoints]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Sequence
 
@@ -35,7 +36,7 @@ def view_of(service: ServiceContext, sweep_id: int) -> SweepView:
             budget=budget,
             devices=activity.devices,
             eta_s=eta_s(row, activity, budget),
-            population=trial_schedules.summary(connection, sweep_id),
+            population=trial_schedules.summary(connection, sweep_id) if _has_population(row) else None,
         )
 
 
@@ -59,6 +60,12 @@ def list_of(connection: Connection, rows: Sequence[SweepRow]) -> list[SweepView]
         best, left_s = _best(connection, row), eta_s(row, activity, budget)
         views.append(SweepView.of(row, best, links[row.id], budget=budget, devices=activity.devices, eta_s=left_s))
     return views
+
+
+def _has_population(row: SweepRow) -> bool:
+    """Whether its trials train in intervals; counting those of a large sweep that has none would take long."""
+    method = json.loads(row.spec_json).get("method")
+    return isinstance(method, dict) and "type" in method
 
 
 def _budget(connection: Connection, row: SweepRow) -> BudgetView:
