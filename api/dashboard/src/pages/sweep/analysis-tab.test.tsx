@@ -125,3 +125,15 @@ test("parameters beyond the first slices are counted and shown on request", asyn
   await userEvent.click(screen.getByRole("button", { name: "Show 24" }));
   expect(slices()).toHaveLength(24);
 });
+
+test("trials without a result are counted", async () => {
+  const columns = { ...POINTS.columns, value: [0.5, null, null], state: ["finished", "failed", "pruned"] };
+  show({ columns });
+  expect(await screen.findByText("Without a result, and not drawn: 1 pruned and 1 failed trials.")).toBeVisible();
+});
+
+test("no message if all ended trials have a result", async () => {
+  show({ columns: { ...POINTS.columns, value: [0.5, 0.25, null], state: ["finished", "finished", "running"] } });
+  await screen.findByLabelText("Metric");
+  expect(screen.queryByText(/Without a result/)).toBeNull();
+});

@@ -2,7 +2,7 @@
 import { useMemo } from "react";
 import type { Axis } from "../../charts/axis";
 import { useChartPoints, useImportance, usePoints } from "../../charts/queries";
-import type { Points } from "../../charts/trial-columns";
+import { columnOf, type Points } from "../../charts/trial-columns";
 import { type Brushing, useDebouncedBrushes } from "../../charts/use-debounced-brushes";
 import { formatCount } from "../../format";
 import { setQuery, useQueryState } from "../../url";
@@ -57,7 +57,7 @@ function Analysis({ sweepId, filter, charts, points }: Props) {
   return (
     <div className="analysis">
       <div className="analysis-head">
-        <p>{sampleOf(drawn)}</p>
+        <p>{[sampleOf(drawn), withoutResult(drawn, metric.key)].filter(Boolean).join(" ")}</p>
         <span className="analysis-controls">
           <Select
             label="Metric"
@@ -100,6 +100,16 @@ function Analysis({ sweepId, filter, charts, points }: Props) {
 function sampleOf({ shown, matching }: Points): string {
   if (shown >= matching) return "";
   return `Showing ${formatCount(shown)} of ${formatCount(matching)} trials: the best, and an even sample of the others.`;
+}
+
+/** Tells the user how many ended trials have no value to draw: pruned and failed ones. */
+export function withoutResult(points: Points, key: string): string {
+  const [values, states] = [columnOf(points, key), columnOf(points, "state")];
+  const counts = ["pruned", "failed"].flatMap(state => {
+    const count = states.filter((each, row) => each === state && typeof values[row] !== "number").length;
+    return count > 0 ? [`${formatCount(count)} ${state}`] : [];
+  });
+  return counts.length > 0 ? `Without a result, and not drawn: ${counts.join(" and ")} trials.` : "";
 }
 
 function byImportance(parameters: readonly Axis[], importances: Record<string, number>): Axis[] {
