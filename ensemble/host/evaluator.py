@@ -28,7 +28,7 @@ from podium.ensemble.protocol.gateway_http_client import BASE_URL, GatewayTransp
 from podium.ensemble.scoring.evaluation import evaluate
 from podium.ensemble.values.ensemble_spec import POSTED, Precision, Split
 from podium.ensemble.values.used_splits import used_splits
-from podium.ensemble.worker.measurement_messages import MeasurementRequest
+from podium.ensemble.worker.measurement_messages import MeasurementRequest, MeasurementResult
 from podium.ensemble.worker.network_interface import ModelFile
 from podium.sweep.data.datasets import SplitInputs
 from podium.sweep.runtime.atomic_files import write_atomic
@@ -99,7 +99,10 @@ class Evaluator:
                 posted=posted,
                 max_rows=sys.maxsize,
             )
-            result = self._measure(request)
+            try:
+                result = self._measure(request)
+            except EnsembleError as error:
+                result = MeasurementResult(problem=str(error))  # the scores of what is served do not depend on it
             served = (member.precision or Precision.FLOAT32).value
             about = {"position": member.position, "served": served, "device": result.device, "problem": result.problem}
             found.append({**about, "figures": [asdict(figures) for figures in result.figures]})

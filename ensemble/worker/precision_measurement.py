@@ -67,7 +67,7 @@ def run_forked(arguments: Sequence[str], descriptors: Sequence[int], owner: int)
     for standard in (1, 2):
         os.dup2(output, standard)
     os.close(output)
-    name_process("podium-precision")
+    name_process("podium-measure")
     threading.Thread(target=_exit_with, args=(owner,), name="owner", daemon=True).start()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", force=True)
     request = MeasurementRequest.from_json(arguments[0])

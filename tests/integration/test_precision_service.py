@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 
 from podium.api.client.ensemble_responses import EnsembleInfo
@@ -98,6 +100,31 @@ def test_a_restart_keeps_the_precision(service: RunningService, between: Ensembl
     for was, found in zip(before, outputs(service, between["id"]), strict=True):
         np.testing.assert_array_equal(found, was)
     assert service.client.ensemble(between["id"])["members"][0]["precision"] == member["precision"]
+
+
+@pytest.mark.parametrize("victim", ["measurement", "host"])
+def test_a_kill_while_precisions_are_measured_loses_nothing(
+    service: RunningService, trials: list[TrialInfo], victim: str
+) -> None:
+    ids = [trial["id"] for trial in trials]
+    host = service.pid("host")
+    built = service.client.build_ensemble(trial_ids=ids, name=f"killed-{victim}", **IN_INT8)
+    measuring = wait_for("a precision is measured", lambda: processes(service, "podium-measure"))
+    os.kill(measuring[0].pid if victim == "measurement" else host, signal.SIGKILL)
+    found = service.client.wait_ensemble(built["id"], 120)
+    assert [member["precision"]["used"] for member in found["members"]] == ["int8"] * 3
+    wait_for("no measurement is left", lambda: not processes(service, "podium-measure"))
+    service.client.retire_ensemble(built["id"])
+
+
+def processes(service: RunningService, name: str) -> list[psutil.Process]:
+    """The processes of the service with this name."""
+    found = []
+    for process in psutil.Process(service.process.pid).children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if process.name() == name:
+                found.append(process)
+    return found
 
 
 def test_evaluation_shows_precisions_side_by_side(service: RunningService, between: EnsembleInfo) -> None:
