@@ -36,7 +36,7 @@ def leftovers(connection: Connection, data: DataDirectory) -> Iterator[Breach]:
         if key in open_keys:
             continue
         folder = AttemptDirectory(path)
-        for left in (folder.work, folder.temporary):
+        for left in folder.leftovers():
             if left.is_dir():
                 wrong = "the attempt has ended, but its folder exists"
                 yield Breach(

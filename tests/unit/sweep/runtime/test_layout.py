@@ -131,3 +131,12 @@ def test_failed_write_keeps_old_file_and_leaves_no_other(tmp_path: Path) -> None
     with pytest.raises(OSError, match="folder"):
         write_atomic(target, b"content")
     assert list(tmp_path.iterdir()) == [target]
+
+
+def test_folders_of_each_rank_are_its_own_and_checkpoints_are_shared(tmp_path: Path) -> None:
+    lead, other = AttemptDirectory(tmp_path), AttemptDirectory(tmp_path, 2)
+    lead.prepare()
+    other.prepare()
+    assert [path.name for path in (other.log, other.work, other.temporary)] == ["log-2", "work-2", "tmp-2"]
+    assert (other.checkpoint, other.shared) == (lead.checkpoint, lead.work)
+    assert {path.name for path in lead.leftovers()} == {"work", "tmp", "work-2", "tmp-2"}
