@@ -28,6 +28,7 @@ BLOCKS = {
     "Data": "program.data",
     "Validation": "validation",
     "Resources": "resources",
+    "DeviceRange": "resources.devices, a range",
     "SpecLimits": "limits",
     "Retries": "retries",
     "Keep": "keep",
