@@ -7,7 +7,7 @@ placement (Podium), or from the call of `Tuner.fit` with Ray already running (Tu
 that ended by then, and the lowest validation loss at the end of one. Several seeds, in turn; the interval of the mean
 difference is Student's, 95 %.
 
-Not measured: start times; several machines; GPUs. The intervals are short, about 0.2 s, so that the cost of an interval
+Not measured: start times; several machines; GPUs. The intervals are short, about 0.1 s of computation, so that the cost of an interval
 matters: with intervals of minutes both do the same number.
 """
 
@@ -34,7 +34,7 @@ from benchmarks.results import Figure, Row, Target, more, times_more
 from benchmarks.run_settings import Plan
 from benchmarks.service import document, fresh_service
 
-SECONDS = 40.0
+SECONDS = 25.0
 SPACE: dict[str, Any] = {
     "lr": {"min": 1e-4, "max": 1.0, "log": True},
     "momentum": {"min": 0.0, "max": 0.95},
