@@ -7,8 +7,8 @@ placement (Podium), or from the call of `Tuner.fit` with Ray already running (Tu
 that ended by then, and the lowest validation loss at the end of one. Several seeds, in turn; the interval of the mean
 difference is Student's, 95 %.
 
-Not measured: start times; several machines; GPUs. The intervals are short, about 0.1 s of computation, so that the cost of an interval
-matters: with intervals of minutes both do the same number.
+Not measured: start times; several machines; GPUs. The intervals are short, about 0.1 s of computation, so that the cost
+of an interval matters: with intervals of minutes both do the same number.
 """
 
 from __future__ import annotations

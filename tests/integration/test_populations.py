@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -168,9 +171,19 @@ def test_program_without_support_fails_with_what_to_do(
     assert message in sweep["reason"]
 
 
-def test_population_survives_kills_of_scheduler_and_slots(service: AuditedService, code: Path) -> None:
+def kill_a_trial(client: Client, sweep_id: int) -> None:
+    """Kill the process of a running trial, if there is one."""
+    for trial in client.trials(sweep_id, state="running"):
+        pid = client.trial(trial["id"])["attempts"][-1]["pid"]
+        if pid is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            return
+
+
+def test_population_survives_kills_of_scheduler_and_trials(service: AuditedService, code: Path) -> None:
     client = service.client
-    sweep_id = client.submit(by_function(code, "train", seed=5, retries={"infrastructure": 20}))["id"]
+    sweep_id = client.submit(by_function(code, "train", seed=5, retries={"user": 20, "infrastructure": 20}))["id"]
 
     def has_ended(count: int) -> bool:
         ended = sum(row["attempt"] is not None for row in client.intervals(sweep_id))
@@ -178,6 +191,7 @@ def test_population_survives_kills_of_scheduler_and_slots(service: AuditedServic
 
     for count in (2, 5, 8):
         wait_for(f"{count} intervals have ended", partial(has_ended, count))
+        kill_a_trial(client, sweep_id)
         service.kill("scheduler")
     sweep = client.wait(sweep_id, 300)
     assert (sweep["state"], sweep["counts"]) == ("finished", {"finished": 4}), sweep["reason"]
