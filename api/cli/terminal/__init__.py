@@ -12,6 +12,7 @@ Modules:
     lazy              Lazy imports of commands: `lazy.Client` loads the HTTP client on first use
     lazy_groups       Command groups that load a command's module only when the command is invoked
     options           Options that several commands share
+    precision_output  Terminal output of the precisions of members: what is used, why, and what was measured
     row_input         Reads rows of numbers from a file or standard input, as .npy or JSON
     run_each          One command on several resources: each in turn, one line each, exit code 1 if any was refused
     sweep_output      Terminal output of sweeps and trials: counts, best trials, reasons, warnings and budgets

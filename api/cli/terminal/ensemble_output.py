@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.table import Table
 
+from podium.api.cli.terminal import precision_output
 from podium.api.cli.terminal.terminal_output import console, number, state, table
 from podium.api.client.client import Client, EnsembleName, settled
 from podium.api.client.ensemble_responses import (
@@ -18,8 +19,6 @@ from podium.api.client.ensemble_responses import (
     EvaluationInfo,
     EvaluationResult,
     MemberInfo,
-    MemberPrecisions,
-    PrecisionScores,
     Prediction,
     SelectionInfo,
     SelectionStep,
@@ -121,47 +120,8 @@ def members(ensemble: EnsembleInfo) -> Group:
     reasons = (line for member in ensemble["members"] for line in _reasons(member))
     parts: list[RenderableType] = [table(None, columns, rows), *reasons]
     if any(member["precision"]["requested"] != "float32" for member in ensemble["members"]):
-        parts += ["", precisions(ensemble["members"])]
+        parts += ["", precision_output.precisions(ensemble["members"])]
     return Group(*parts)
-
-
-def precisions(found: list[MemberInfo]) -> Group:
-    """The precision of each member, why, and what was measured on the calibration rows."""
-    rows = [
-        (f"trial {member['trial_number']}", *_precision_row(figures))
-        for member in found
-        for figures in member["precision"]["figures"]
-    ]
-    reasons = [
-        f"trial {member['trial_number']} (id {member['trial_id']}): {member['precision']['reason']}"
-        for member in found
-        if member["precision"]["reason"]
-    ]
-    return Group(*([_precision_table("on calibration rows", rows)] if rows else []), *reasons)
-
-
-def _precision_table(title: str, rows: list[tuple[Any, ...]]) -> Table:
-    columns = ("network", "precision", "accuracy", "loss", "p50 1 row", "p50 256 rows", "weights", "process")
-    return table(title, columns, rows)
-
-
-def size(count: int) -> str:
-    """Bytes for readers."""
-    return f"{count / 2**20:.2f} MiB" if count >= 2**20 / 10 else f"{count / 2**10:.1f} KiB"
-
-
-def _precision_row(figures: PrecisionScores) -> tuple[Any, ...]:
-    if figures["error"]:
-        return (figures["precision"], figures["error"], *("–" for _ in range(5)))
-    process = figures["process_bytes"]
-    return (
-        figures["precision"],
-        _figure(figures["accuracy"]),
-        _figure(figures["loss"]),
-        *(f"{took_us / 1000:.3f} ms" for took_us in figures["p50_us"]),
-        size(figures["weights_bytes"]),
-        "–" if process is None else size(process),
-    )
 
 
 def _processes(member: MemberInfo) -> Iterator[tuple[Any, ...]]:
@@ -288,7 +248,12 @@ def evaluation(found: EvaluationInfo, ensemble: EnsembleInfo) -> Group:
         *_quorum(result),
     ]
     if result["precisions"]:
-        parts += ["", evaluated_precisions(result["precisions"], _names(found, ensemble, len(result["members"])))]
+        parts += [
+            "",
+            precision_output.evaluated_precisions(
+                result["precisions"], _names(found, ensemble, len(result["members"]))
+            ),
+        ]
     if result["flags"]:
         parts += ["", *(f"Caveat: {flag}" for flag in result["flags"])]
     return Group(*parts)
@@ -310,17 +275,6 @@ def scores(result: EvaluationResult, names: list[str]) -> Table:
         rows.append((f"{name}{mark}", *(_figure(of_member[key]) for key in shown)))
     rows.append(("ensemble", *(_figure(result["ensemble"][key]) for key in shown)))
     return table(None, ("network", *(METRICS[key] for key in shown)), rows)
-
-
-def evaluated_precisions(found: list[MemberPrecisions], names: list[str]) -> Group:
-    """The members in float32 and in their requested precision, on the rows of an evaluation."""
-    rows = []
-    for one in found:
-        for figures in one["figures"]:
-            mark = " (served)" if figures["precision"] == one["served"] else ""
-            rows.append((f"{names[one['position']]}{mark}", *_precision_row(figures)))
-    problems = [f"{names[one['position']]}: {one['problem']}" for one in found if one["problem"]]
-    return Group(_precision_table("precisions, on the same rows", rows), *problems)
 
 
 def _figure(value: float | None) -> str:
