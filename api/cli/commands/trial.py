@@ -83,7 +83,7 @@ def schedule(
     data_dir: DataDir = DEFAULT_DATA_DIR,
     as_json: AsJson = False,
 ) -> None:
-    """Show the configurations of a trial of a population, and its donors."""
+    """Show how the configuration of a trial of a population changed."""
     output = lazy.terminal_output
     with lazy.Client.of(data_dir) as client:
         found = client.schedule(trial_id)
