@@ -37,7 +37,7 @@ def _gang(service: ServiceRig, at: float) -> int:
         service.commit(change)
     service.commit(
         TrialPlanned(1, sweep_id, 0, {"lr": 0.01}, "random", {}, at),
-        AttemptPlaced(KEY, sweep_id, 0, "cpu-0", "node", at, nonce(0), DEVICES),
+        AttemptPlaced(KEY, sweep_id, 0, "cpu-0", "node", at, nonce(0), DEVICES, width=2.0),
     )
     return sweep_id
 
@@ -103,4 +103,4 @@ def test_audit_finds_a_device_with_two_running_attempts_and_wrong_ranks(service:
         assert any(breach.rows.get("trial_id") == 2 and "before another attempt" in breach.wrong for breach in wrong)
         connection.execute(text("DELETE FROM attempt_ranks WHERE rank = 1"))
         wrong = [breach for breach in row_checks.breaches(connection) if breach.invariant == "devices"]
-        assert any("2 devices, with 1 ranks" in breach.wrong for breach in wrong)
+        assert any("2.0 devices, with 1 ranks" in breach.wrong for breach in wrong)
