@@ -26,7 +26,7 @@ class Gangs(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.rig = Rig(nodes=NODES)
-        self.promised: tuple[int, float] | None = (
+        self.promised: tuple[tuple[int, int], float] | None = (
             None  # the sweep with the reservation, and when it starts at the latest
         )
 
@@ -154,9 +154,11 @@ class Gangs(RuleBasedStateMachine):
         before, self.promised = self.promised, None
         if held.sweep_id is None or held.reservation is None:
             return
-        if before is not None and before[0] == held.sweep_id and math.isfinite(before[1]):
+        # The next trial of the same sweep has another reservation: it may have to wait for the one that started.
+        holder = (held.sweep_id, sum(trial.attempt for trial in self.rig.recorder.of(held.sweep_id)))
+        if before is not None and before[0] == holder and math.isfinite(before[1]):
             assert held.reservation.start_s <= max(before[1], self.rig.clock.now_s) + 1e-6
-        self.promised = (held.sweep_id, held.reservation.start_s)
+        self.promised = (holder, held.reservation.start_s)
 
     def teardown(self) -> None:
         """No deadlock, no starvation: when all devices are there and all trials end, every sweep ends."""
