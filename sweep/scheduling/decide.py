@@ -67,8 +67,8 @@ def _on_slot_opened(state: SchedulerState, message: SlotOpened, now: Instant) ->
     """A slot is ready. An attempt that it already runs is adopted if it matches the database."""
     slot = state.ledger.open(message.device, now.monotonic_s)
     decision = Decision(changes=[slot.device_change(now.wall_s)])
-    if (held := state.ledger.gang_on(message.device.device_id)) is not None and slot.free:
-        slot.hold(held)  # until the attempt that lost its rank here has ended
+    if (held := state.ledger.gang_on(message.device.device_id)) is not None:
+        slot.hold_again(held)  # until the attempt that lost its rank here has ended
     for key in (message.sending, message.running):
         if key is not None:
             _adopt_attempt(state, slot, key, now, holds=key == message.running)

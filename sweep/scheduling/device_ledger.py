@@ -140,6 +140,11 @@ class Slot:
         check_device_transition(self.state, DeviceState.BUSY)
         self.trial = trial
 
+    def hold_again(self, trial: LiveTrial) -> None:
+        """Hold the device for an attempt that has it already, also if it accepts no more trials."""
+        if self.trial is None and self.ending is None and not self.lost:
+            self.trial = trial
+
     def run_rank(self, assignment: Assignment) -> None:
         """Start a rank of the attempt that holds the device."""
         self.commands.append(StartAttempt(assignment))

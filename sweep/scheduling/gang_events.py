@@ -124,6 +124,6 @@ def adopt_gang(state: SchedulerState, trial: LiveTrial, now: Instant) -> Decisio
     state.ledger.gangs[trial.trial_id] = trial
     for device in gang.devices:
         slot = state.ledger.get(device.device_id)
-        if slot is not None and slot.free:
-            slot.hold(trial)
+        if slot is not None:
+            slot.hold_again(trial)
     return advance(state, trial, now)

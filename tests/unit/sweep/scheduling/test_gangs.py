@@ -125,6 +125,19 @@ def test_gang_stalls_when_all_ranks_are_idle() -> None:
     assert ended is not None and ended.cause is Cause.STALLED and "limits.stall_s (300 s)" in ended.message
 
 
+def test_restarted_scheduler_holds_a_drained_device_of_a_gang() -> None:
+    rig = Rig(slots=2)
+    rig.submit(run_cap=1, resources={"devices": 2, "processes": "one"})
+    rig.recorder.aside["cpu-1"] = "drained on request"
+    rig.restart()
+    rig.recorder.aside.clear()
+    rig.submit(run_cap=1)
+    assert rig.pool.busy() == ["cpu-0"] and rig.states(2) == [TrialState.WAITING]
+    rig.pool.finish("cpu-0")
+    rig.settle()
+    assert rig.states(2) == [TrialState.RUNNING]
+
+
 @pytest.mark.parametrize("lost", ["cpu-0", "cpu-1"])
 def test_lost_slot_ends_the_gang_and_the_trial_is_repeated(lost: str) -> None:
     rig = Rig(slots=2)
