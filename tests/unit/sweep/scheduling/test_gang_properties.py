@@ -60,6 +60,7 @@ class Gangs(RuleBasedStateMachine):
 
     @rule(device_id=DEVICES, lost=st.booleans())
     def fail(self, device_id: str, *, lost: bool) -> None:
+        self.promised = None  # ranks that are killed may take longer than the time limit of their trial
         if self.rig.pool[device_id].running:
             self.rig.pool.fail(device_id, message=LOST if lost else "as played")
             self._run()
@@ -179,4 +180,4 @@ def _devices(trial: MemoryTrial) -> list[str]:
 
 
 TestGangs = Gangs.TestCase
-TestGangs.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestGangs.settings = settings(max_examples=60, stateful_step_count=30, deadline=None, derandomize=True)
