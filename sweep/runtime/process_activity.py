@@ -15,7 +15,7 @@ _ESTABLISHED = "01"
 def has_ended(pid: int) -> bool:
     """Whether a process has ended, also if its parent has not collected it."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+        return _stat(pid)[0] == b"Z"
     except OSError:
         return True
 
@@ -23,10 +23,15 @@ def has_ended(pid: int) -> bool:
 def cpu_s(pid: int) -> float:
     """The processor time of a process, in seconds; 0 if it has ended."""
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        fields = _stat(pid)
     except OSError:
         return 0.0
     return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+def _stat(pid: int) -> list[bytes]:
+    """The fields after the name, which may have any bytes."""
+    return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
 
 
 def has_connection(pid: int, port: int, ignored: int = 0) -> bool:

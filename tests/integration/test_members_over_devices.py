@@ -20,7 +20,7 @@ ROWS = np.linspace(0, 16, 5 * 64, dtype=np.float32).reshape(5, 64)
 def trial_ids(service: RunningService) -> list[int]:
     """Two finished trials."""
     sweep = service.client.submit(builtin_document(run_cap=2, parameters=PARAMETERS))
-    assert service.client.wait(sweep["id"], 60)["state"] == "finished"
+    assert service.client.wait(sweep["id"], 120)["state"] == "finished"
     return [trial["id"] for trial in service.client.trials(sweep["id"])]
 
 
