@@ -406,10 +406,10 @@ class MemoryRecorder:
 
     def _start_interval(self, trial: MemoryTrial, change: IntervalStarted) -> None:
         assert all(each.result is not None and each.number < change.interval for each in trial.intervals)
-        begun = StoredInterval(
+        started = StoredInterval(
             change.interval, dict(change.params), change.first_attempt, change.donor_id, change.donor_interval
         )
-        trial.intervals.append(begun)
+        trial.intervals.append(started)
         trial.params = dict(change.params)
 
     def _end_interval(self, trial: MemoryTrial, change: IntervalEnded) -> None:

@@ -21,11 +21,11 @@ def begin_interval(sweep: LiveSweep, trial: LiveTrial, now: Instant) -> list[Cha
     """Decide the interval of the attempt that was just placed, unless it repeats one that was lost."""
     if sweep.population is None:
         return []
-    begun = sweep.population.begin(trial.key, sweep.sweep_id, trial.number, trial.params, now.wall_s)
-    if begun is None:
+    started = sweep.population.begin(trial.key, sweep.sweep_id, trial.number, trial.params, now.wall_s)
+    if started is None:
         return []
-    trial.begin_interval(begun.params)
-    return [begun]
+    trial.begin_interval(started.params)
+    return [started]
 
 
 def interval_of(sweep: LiveSweep, trial: LiveTrial, data: DataDirectory) -> Interval | None:

@@ -118,10 +118,17 @@ class Population:
         trial = self._trials.setdefault(key.trial_id, _Trained(key.trial_id, number))
         if trial.intervals and trial.intervals[-1].result is None:
             return None
-        begun = self._next(trial, params, key.attempt)
-        trial.intervals.append(begun)
+        started = self._next(trial, params, key.attempt)
+        trial.intervals.append(started)
         return IntervalStarted(
-            key.trial_id, sweep_id, begun.number, begun.params, key.attempt, at, begun.donor_id, begun.donor_interval
+            key.trial_id,
+            sweep_id,
+            started.number,
+            started.params,
+            key.attempt,
+            at,
+            started.donor_id,
+            started.donor_interval,
         )
 
     def _next(self, trial: _Trained, params: Params, attempt: int) -> StoredInterval:

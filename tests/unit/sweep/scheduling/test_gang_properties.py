@@ -26,9 +26,8 @@ class Gangs(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.rig = Rig(nodes=NODES)
-        self.promised: tuple[tuple[int, int], float] | None = (
-            None  # the sweep with the reservation, and when it starts at the latest
-        )
+        # Sweep and number of its attempts so far, of the trial with the reservation; when it starts at the latest.
+        self.promised: tuple[tuple[int, int], float] | None = None
 
     @precondition(lambda self: len(self.rig.recorder.sweeps) < 6)
     @rule(
@@ -60,7 +59,6 @@ class Gangs(RuleBasedStateMachine):
 
     @rule(device_id=DEVICES, lost=st.booleans())
     def fail(self, device_id: str, *, lost: bool) -> None:
-        self.promised = None  # ranks that are killed may take longer than the time limit of their trial
         if self.rig.pool[device_id].running:
             self.rig.pool.fail(device_id, message=LOST if lost else "as played")
             self._run()

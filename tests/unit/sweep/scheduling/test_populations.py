@@ -68,15 +68,15 @@ def test_the_worst_continues_the_best_with_changed_parameters(make_rig: MakeRig)
     run_until(rig, 0)
     assignment, interval = running(rig, "cpu-0")
     worst, best = rig.trials()[0], rig.trials()[3]
-    begun = worst.intervals[-1]
-    assert begun.donor_id == best.trial_id and begun.result is None
-    source = next(each for each in best.intervals if each.number == begun.donor_interval)
+    started = worst.intervals[-1]
+    assert started.donor_id == best.trial_id and started.result is None
+    source = next(each for each in best.intervals if each.number == started.donor_interval)
     assert source.result is not None
     folder = DATA.attempt(1, best.number, source.result.attempt, source.result.nonce)
     assert interval.checkpoint == DATA.relative(folder)
     assert interval.after_step == source.result.step and interval.number == source.number + 1
     assert interval.end_after(source.result.step + 1) == source.result.step + STEPS
-    assert assignment.params == worst.params == begun.params
+    assert assignment.params == worst.params == started.params
     ratio = float(str(worst.params["x"])) / float(str(source.params["x"]))
     assert ratio == pytest.approx(0.8) or ratio == pytest.approx(1.2) or worst.params["x"] == 1.0
 
