@@ -18,7 +18,7 @@ from tests.running_service import RunningService, podium, wait_for
 from tests.specs import builtin_document
 
 ROWS = np.linspace(0, 16, 5 * 64, dtype=np.float32).reshape(5, 64)
-# Wide enough that 256 rows are faster in int8 on every machine; the loss is no matter here.
+# The networks are so wide that 256 rows take about a quarter of the time in int8; the loss is no matter here.
 IN_INT8: dict[str, Any] = {"precision": "int8", "max_loss_increase": 10.0}
 
 
@@ -26,7 +26,7 @@ IN_INT8: dict[str, Any] = {"precision": "int8", "max_loss_increase": 10.0}
 def trials(service: RunningService) -> list[TrialInfo]:
     """Three finished trials with wide networks."""
     parameters = {
-        "lr": {"min": 1e-3, "max": 3e-3, "log": True}, "epochs": {"value": 2}, "hidden": {"value": 512},
+        "lr": {"min": 1e-3, "max": 3e-3, "log": True}, "epochs": {"value": 2}, "hidden": {"value": 1024},
         "layers": {"value": 2},
     }  # fmt: skip
     sweep = service.client.submit(builtin_document(run_cap=3, parameters=parameters))
@@ -54,7 +54,7 @@ def test_members_are_measured_and_served_in_int8(service: RunningService, betwee
     for member in between["members"]:
         precision = member["precision"]
         assert (precision["requested"], precision["used"], precision["rows"]) == ("int8", "int8", 180)
-        assert precision["reason"].startswith("int8: loss ") and "0.26 × the bytes" in precision["reason"]
+        assert precision["reason"].startswith("int8: loss ") and "0.25 × the bytes" in precision["reason"]
         base, other = precision["figures"]
         assert (base["precision"], other["precision"]) == ("float32", "int8")
         assert other["weights_bytes"] < 0.28 * base["weights_bytes"]
