@@ -27,7 +27,7 @@ from podium.db.schema.engine import Database
 from podium.db.schema.migrate import migrate
 from podium.db.stores import sweeps
 from podium.sweep.lifecycle.recorded_changes import AttemptEnded, AttemptPlaced, Change, TrialPlanned
-from podium.sweep.lifecycle.scheduler_messages import Inbox, Message, Wake
+from podium.sweep.lifecycle.scheduler_inbox import Inbox, Message, Wake
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.scheduling.scheduler import TICK_S, Scheduler

@@ -20,7 +20,7 @@ from podium.db.schema.engine import Database
 from podium.db.schema.migrate import migrate
 from podium.db.stores import sweeps
 from podium.sweep.lifecycle.pending_commands import Enqueued
-from podium.sweep.lifecycle.scheduler_messages import (
+from podium.sweep.lifecycle.scheduler_inbox import (
     Inbox,
     Message,
     PruneDecision,
@@ -89,7 +89,7 @@ class _Slot:
 
 
 class SimulatedSlots:
-    """A `scheduler_messages.SlotPool`; commands of the scheduler take effect at the end of its step."""
+    """A `scheduler_inbox.SlotPool`; commands of the scheduler take effect at the end of its step."""
 
     def __init__(self, count: int, inbox: Inbox, clock: SimulatedClock, agenda: Agenda, trial_s: float) -> None:
         self._inbox = inbox
@@ -156,7 +156,7 @@ class SimulatedSlots:
 
 
 class SimulatedSearch:
-    """A `scheduler_messages.Searcher`: asks immediately, and answers when a separate thread would have answered."""
+    """A `scheduler_inbox.Searcher`: asks immediately, and answers when a separate thread would have answered."""
 
     def __init__(
         self, sweep_id: int, search_generation: int, search: Search, inbox: Inbox, clock: SimulatedClock, agenda: Agenda

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from podium.sweep.lifecycle.pending_commands import Enqueued
-from podium.sweep.lifecycle.scheduler_messages import (
+from podium.sweep.lifecycle.scheduler_inbox import (
     Inbox,
     PruneDecision,
     SlotEvents,

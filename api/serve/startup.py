@@ -19,7 +19,7 @@ from podium.sweep.runtime.filesystem_type import refuse_network
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.service_settings import CLUSTER_PORT, ServiceSettings
 from podium.sweep.slots import ray_connection_settings
-from podium.sweep.slots.ray_store import RayStore
+from podium.sweep.slots.ray_control_store import RayStore
 
 
 def serve(settings: ServiceSettings, log: Callable[[str], None]) -> None:

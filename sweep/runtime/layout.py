@@ -79,7 +79,7 @@ class DataDirectory:
 
     @property
     def ray_store(self) -> Path:
-        """What Ray keeps for a restarted head of a cluster; see `podium.sweep.slots.ray_store`."""
+        """What Ray keeps for a restarted head of a cluster; see `podium.sweep.slots.ray_control_store`."""
         return self.root / "ray-store"
 
     @property

@@ -45,11 +45,11 @@ Modules:
     gang_reservation       Decides which devices a trial of several devices gets, and which trials may pass one that
                            waits. Pure
     intervals              Begins and ends the intervals of trials whose sweep has a population. Pure
+    joined_cluster_token   The token by which the nodes of a Ray cluster of others get and send files
     live_sweep             An unfinished sweep in the scheduler's memory. Only its own methods change it. Pure
     live_trial             An unfinished trial in the scheduler's memory, and its retry budget. Pure
     main                   Entry point of the scheduler process: connects Ray, Optuna and the database, and runs the
                            loop
-    node_token             The token by which the nodes of a Ray cluster of others get and send files
     past_trials            The past trials that a search starts with: those of the sweep, and of earlier sweeps. Pure
     population             The trials of a sweep that are trained in intervals, and the decision between two intervals.
                            Pure

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from podium.sweep.lifecycle.scheduler_messages import Inbox, SearchFailed, Wake
+from podium.sweep.lifecycle.scheduler_inbox import Inbox, SearchFailed, Wake
 from podium.sweep.lifecycle.scheduler_ports import Searcher, Searchers
 from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.scheduling.actions import (

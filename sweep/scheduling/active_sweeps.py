@@ -11,7 +11,7 @@ from podium.sweep.lifecycle.recorded_changes import (
     TrialDropped,
     TrialRetried,
 )
-from podium.sweep.lifecycle.scheduler_messages import PruneDecision, SearchFailed, TrialProposed, ValueSuggested
+from podium.sweep.lifecycle.scheduler_inbox import PruneDecision, SearchFailed, TrialProposed, ValueSuggested
 from podium.sweep.lifecycle.scheduler_ports import SearchInputs
 from podium.sweep.lifecycle.stored_sweeps import StoredSweep, StoredTrial
 from podium.sweep.scheduling.actions import CloseSearch, OpenSearch, ReportValue, RetryTrial, TellTrial

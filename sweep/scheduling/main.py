@@ -19,12 +19,12 @@ from threadpoolctl import threadpool_limits
 from podium.db.schema.engine import Database
 from podium.db.stores import nodes
 from podium.sweep.file_store.store_record import recorded
-from podium.sweep.lifecycle.scheduler_messages import Inbox, Stop, Wake
+from podium.sweep.lifecycle.scheduler_inbox import Inbox, Stop, Wake
 from podium.sweep.runtime.clock import SystemClock
 from podium.sweep.runtime.component_lifecycle import on_wake, report_ready, send_heartbeat, start_component
 from podium.sweep.runtime.disk_space import disk_space
 from podium.sweep.runtime.service_settings import ServiceSettings
-from podium.sweep.scheduling import epoch_record, node_token
+from podium.sweep.scheduling import epoch_record, joined_cluster_token
 from podium.sweep.scheduling.cleanup import CleanupThread
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.scheduling.elastic_slots import ElasticSlots
@@ -99,7 +99,7 @@ def _devices(settings: ServiceSettings, namespace: str, database: Database) -> D
     store = recorded(settings.data) if settings.artifact_url else None
     access = HeadAccess(
         f"https://{host}:{settings.node_port}",
-        node_token.ensure(database, settings.data, time.time()),
+        joined_cluster_token.ensure(database, settings.data, time.time()),
         settings.data.cluster_certificate.read_text(),
         settings.artifact_url,
         "" if store is None else store.store_id,

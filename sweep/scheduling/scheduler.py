@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from podium.sweep.lifecycle.scheduler_messages import Inbox, Message, SlotOpened, Wake
+from podium.sweep.lifecycle.scheduler_inbox import Inbox, Message, SlotOpened, Wake
 from podium.sweep.lifecycle.scheduler_ports import Recorder, Searchers, SlotPool
 from podium.sweep.runtime.clock import Clock
 from podium.sweep.runtime.fail_points import fail_point

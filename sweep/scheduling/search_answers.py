@@ -10,7 +10,7 @@ from podium.sweep.lifecycle.recorded_changes import (
     SearchAttributesChanged,
     TrialPlanned,
 )
-from podium.sweep.lifecycle.scheduler_messages import PruneDecision, TrialProposed, ValueSuggested
+from podium.sweep.lifecycle.scheduler_inbox import PruneDecision, TrialProposed, ValueSuggested
 from podium.sweep.scheduling.active_sweeps import ActiveSweeps
 from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.live_trial import LiveTrial

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from podium.sweep.lifecycle.pending_commands import Enqueued
-from podium.sweep.lifecycle.scheduler_messages import Inbox, PruneDecision, SearchFailed, TrialProposed, ValueSuggested
+from podium.sweep.lifecycle.scheduler_inbox import Inbox, PruneDecision, SearchFailed, TrialProposed, ValueSuggested
 from podium.sweep.lifecycle.scheduler_ports import ASK_DEADLINE_S, SearchInputs
 from podium.sweep.search.search_client import OnMessage, OpenProcess, Proposer, SearchProcess
 from podium.sweep.search.sweep_search import NO_DEFINITIONS, Definitions, Search

@@ -33,6 +33,8 @@ Modules:
     ray_component            Runs Ray's head node and the process template under a guardian that leaves no process
                              behind
     ray_connection_settings  How other processes reach this service's Ray: its address, its token, and their variables
+    ray_control_store        The folder of Ray's control store on the head of a cluster: with it, a restarted head has
+                             its nodes again
     ray_head                 Ray's head without its dashboard, its agents and its client server, and with workers forked
                              from a template
     ray_node                 The raylet of a node that joins the Ray of another machine, with workers forked from a
@@ -40,8 +42,6 @@ Modules:
     ray_nodes                The nodes of the Ray cluster whose devices get slots
     ray_slot_actor           The slot as a Ray actor: Ray reserves a device, and this class determines which one
     ray_slots                The slots on Ray: attach to existing ones, create missing ones, exchange messages
-    ray_store                The folder of Ray's control store on the head of a cluster: with it, a restarted head has
-                             its nodes again
     ray_worker_launcher      The command by which the raylet starts a Python worker: has it forked from the process
                              template
     ray_worker_template      Forks Ray's Python workers from a process that has imported Ray

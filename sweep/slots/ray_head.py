@@ -36,7 +36,7 @@ from podium.sweep.runtime.disk_space import disk_space
 from podium.sweep.runtime.process_trees import kill_descendants
 from podium.sweep.runtime.service_settings import CLUSTER_PORT, ServiceSettings
 from podium.sweep.slots import ray_worker_launcher
-from podium.sweep.slots.ray_store import RayStore, StoreKeeper
+from podium.sweep.slots.ray_control_store import RayStore, StoreKeeper
 from podium.sweep.values.errors import ServiceError
 
 MODULE = "podium.sweep.slots.ray_head"

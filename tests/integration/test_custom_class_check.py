@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from podium.sweep.lifecycle.scheduler_messages import Inbox, SearchFailed, TrialProposed
+from podium.sweep.lifecycle.scheduler_inbox import Inbox, SearchFailed, TrialProposed
 from podium.sweep.lifecycle.scheduler_ports import SearchInputs
 from podium.sweep.search.search_threads import SearchThreads
 from podium.sweep.spec.sweep_spec import SweepSpec

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from podium.sweep.lifecycle.scheduler_messages import Inbox, TrialProposed
+from podium.sweep.lifecycle.scheduler_inbox import Inbox, TrialProposed
 from podium.sweep.lifecycle.scheduler_ports import SearchInputs
 from podium.sweep.search.search_threads import SearchThreads
 from podium.sweep.search.sweep_search import Search

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from podium.sweep.lifecycle.scheduler_messages import Inbox, SearchFailed, TrialProposed
+from podium.sweep.lifecycle.scheduler_inbox import Inbox, SearchFailed, TrialProposed
 from podium.sweep.lifecycle.scheduler_ports import Searcher, SearchInputs
 from podium.sweep.scheduling.action_executor import ActionExecutor
 from podium.sweep.scheduling.actions import (

@@ -17,7 +17,7 @@ from podium.sweep.lifecycle.recorded_changes import (
     MetricPoint,
     TrialPlanned,
 )
-from podium.sweep.lifecycle.scheduler_messages import (
+from podium.sweep.lifecycle.scheduler_inbox import (
     Message,
     SlotEvents,
     SlotLost,

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from podium.sweep.lifecycle.scheduler_messages import Inbox, SearchFailed, TrialProposed
+from podium.sweep.lifecycle.scheduler_inbox import Inbox, SearchFailed, TrialProposed
 from podium.sweep.search.custom_class_loading import load_pruner, load_sampler
 from podium.sweep.search.samplers import AskContext, sampler_of
 from podium.sweep.search.search_client import OnMessage, Proposer

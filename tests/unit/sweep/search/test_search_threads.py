@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from podium.sweep.lifecycle.scheduler_messages import Inbox, TrialProposed
+from podium.sweep.lifecycle.scheduler_inbox import Inbox, TrialProposed
 from podium.sweep.search.search_client import OnMessage, opening_lines
 from podium.sweep.search.search_limits import LIMITS, SearchLimits
 from podium.sweep.search.search_process import serve

@@ -12,7 +12,7 @@ import pytest
 from podium.sweep.runtime.joined_cluster import JoinedCluster
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.slots.ray_connection_settings import KEEP_S, ensure_token, environment
-from podium.sweep.slots.ray_store import RayStore
+from podium.sweep.slots.ray_control_store import RayStore
 
 
 @pytest.fixture
