@@ -9,10 +9,10 @@ from podium.sweep.scheduling.active_sweeps import ActiveSweeps
 from podium.sweep.scheduling.device_ledger import Slot
 from podium.sweep.spec.trial_limits import MAX_GRACE_S
 
-CHECK_S = 1.0
+CHECK_S = 0.25
 AWAY_S = 5.0  # after a longer time without a check, this process itself was stopped or delayed
 HEARTBEAT_TIMEOUT_S = 25.0  # a slot answers at least every 10 s
-REMOTE_TIMEOUT_S = 8.0  # one on another machine, every 2 s: Ray notices a silent cut of the network after a minute
+REMOTE_TIMEOUT_S = 7.5  # one on another machine, every 2 s: Ray notices a silent cut of the network after a minute
 SENDING_S = 600.0  # to send the files of an attempt that has left the device
 FILES_S = 4200.0  # the largest time to carry the files of an attempt to another machine, and back
 MARGIN_S = 15.0  # a slot enforces the time limits of its attempt; one that is this much late does not
