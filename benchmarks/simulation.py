@@ -1,7 +1,8 @@
 """Slots and a search on a simulated clock, for the real scheduler: nothing runs, time is advanced.
 
 The scheduler's own steps are real, and their duration is added to the simulated clock, in which the scheduler is one
-thread and the search another. The overhead of Ray, the network and the trial processes is excluded.
+thread and the search another. The overhead of Ray and of the trial processes is excluded, and for slots on
+nodes the network is a constant delay.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +39,16 @@ from podium.sweep.scheduling.scheduler import TICK_S, Scheduler
 from podium.sweep.scheduling.trial_study_reads import StudyThread
 from podium.sweep.search.search_threads import answer_suggestion
 from podium.sweep.search.sweep_search import Search
+from podium.sweep.slots.ray_slots import SlotTimings
 from podium.sweep.slots.slot import FLUSH_S, POLL_S
 from podium.sweep.spec.sweep_spec import parse_spec
 from podium.sweep.values.assignment import Assignment, AttemptKey
 from podium.sweep.values.device import Device
-from podium.sweep.values.slot_events import Ended, Event, Started, SuggestRequested
+from podium.sweep.values.slot_events import DeviceReleased, Ended, Event, Started, SuggestRequested
 from podium.sweep.values.states import TrialState
+
+NETWORK_S = 0.001  # a message between the head and a node takes this long
+SENT_S = 0.03  # the files of an attempt on a node are stored this long after its device is free
 
 
 class SimulatedClock:
@@ -88,15 +94,33 @@ class _Slot:
     events: list[tuple[int, Event]] = field(default_factory=list)
 
 
-class SimulatedSlots:
-    """A `scheduler_inbox.SlotPool`; commands of the scheduler take effect at the end of its step."""
+def _device(number: int, slots_of_node: int) -> Device:
+    """A slot of the head, or of one of the nodes with so many slots each."""
+    if not slots_of_node:
+        return Device(f"cpu-{number}", "cpu", number, "node", "", None, 100 + number)
+    node, position = divmod(number, slots_of_node)
+    return Device(f"n{node}:cpu-{position}", "cpu", position, f"node-{node}", "", None, 100 + position)
 
-    def __init__(self, count: int, inbox: Inbox, clock: SimulatedClock, agenda: Agenda, trial_s: float) -> None:
+
+class SimulatedSlots:
+    """A `scheduler_inbox.SlotPool`; commands of the scheduler take effect at the end of its step.
+
+    With `slots_of_node`, all slots are on nodes: messages take `NETWORK_S`, an idle slot sends its heartbeat every two
+    seconds, and the end of an attempt follows the release of its device after `SENT_S`.
+    """
+
+    def __init__(
+        self, count: int, inbox: Inbox, clock: SimulatedClock, agenda: Agenda, trial_s: float, slots_of_node: int = 0
+    ) -> None:
         self._inbox = inbox
         self._clock = clock
         self._agenda = agenda
         self._trial_s = trial_s
-        self._slots = {f"cpu-{n}": _Slot(Device(f"cpu-{n}", "cpu", n, "node", "", None, 100 + n)) for n in range(count)}
+        self._remote = slots_of_node > 0
+        self._network_s = NETWORK_S if self._remote else 0.0
+        self._poll_s = SlotTimings().remote_poll_s if self._remote else POLL_S
+        devices = (_device(number, slots_of_node) for number in range(count))
+        self._slots = {device.device_id: _Slot(device) for device in devices}
         self._sent: list[tuple[_Slot, int, list[SlotCommand]]] = []
         self.durations_s: list[float] = []  # of the trials, in the order in which they started
         self.ended = 0
@@ -108,7 +132,7 @@ class SimulatedSlots:
         self._sent.append((self._slots[device_id], acknowledged, list(commands)))
 
     def kill(self, device_id: str) -> None:
-        raise AssertionError(f"{device_id} sends a heartbeat every {POLL_S:g} s, and is never stuck")
+        raise AssertionError(f"{device_id} sends a heartbeat every {self._poll_s:g} s, and is never stuck")
 
     def take_effect(self) -> None:
         """The step is over: slots receive its commands."""
@@ -121,21 +145,26 @@ class SimulatedSlots:
             self._answer(slot)
             slot.call += 1
             if slot.waiting:
-                self._agenda.add(self._clock.now_s + POLL_S, lambda slot=slot, call=slot.call: self._poll(slot, call))  # type: ignore[misc]
+                self._agenda.add(self._clock.now_s + self._poll_s, partial(self._poll, slot, slot.call))
         self._sent.clear()
 
     def _run(self, slot: _Slot, assignment: Assignment) -> None:
         key = assignment.key
         duration_s = self._trial_s * random.Random(key.trial_id).uniform(0.9, 1.1)
         self.durations_s.append(duration_s)
-        start_s = self._clock.now_s
+        start_s = self._clock.now_s + self._network_s
         started = Started(key, 4321, start_s, "", "cpu")
         value = float(assignment.params["x"] or 0.0)
         ended = Ended(
             key, TrialState.FINISHED, start_s, start_s + duration_s, value=value, message="", exit="0", pid=4321
         )  # fmt: skip
         self._agenda.add(start_s + FLUSH_S, lambda: self._tell(slot, started))
-        self._agenda.add(start_s + duration_s, lambda: self._tell(slot, ended))
+        if self._remote:
+            released = DeviceReleased(key, start_s + duration_s)
+            self._agenda.add(start_s + duration_s, lambda: self._tell(slot, released))
+            self._agenda.add(start_s + duration_s + SENT_S, lambda: self._tell(slot, ended))
+        else:
+            self._agenda.add(start_s + duration_s, lambda: self._tell(slot, ended))
 
     def _tell(self, slot: _Slot, event: Event) -> None:
         self.ended += isinstance(event, Ended)
@@ -146,13 +175,19 @@ class SimulatedSlots:
     def _poll(self, slot: _Slot, call: int) -> None:
         """A call without events, which is a heartbeat of the slot."""
         if slot.waiting and slot.call == call:
-            slot.waiting = False
-            self._inbox.put(SlotEvents(slot.device.device_id, ()))
+            self._put(slot)
 
     def _answer(self, slot: _Slot) -> None:
         if slot.waiting and slot.events:
-            slot.waiting = False
-            self._inbox.put(SlotEvents(slot.device.device_id, tuple(slot.events)))
+            self._put(slot, *slot.events)
+
+    def _put(self, slot: _Slot, *events: tuple[int, Event]) -> None:
+        slot.waiting = False
+        message = SlotEvents(slot.device.device_id, events)
+        if self._remote:
+            self._agenda.add(self._clock.now_s + self._network_s, lambda: self._inbox.put(message))
+        else:
+            self._inbox.put(message)
 
 
 class SimulatedSearch:
@@ -262,16 +297,17 @@ def simulate(
     trial_s: float,
     method: str = "random",
     progress: Progress | None = None,
+    slots_of_node: int = 0,
 ) -> Outcome:
     """Run a sweep of `trials` trials of about `trial_s` seconds to its end. Raises `RuntimeError` if it gets stuck.
 
-    `progress` is called after each step of the scheduler.
+    `progress` is called after each step of the scheduler. With `slots_of_node` all slots are on nodes.
     """
     path = folder / "podium.sqlite3"
     migrate(path)
     database = Database(path)
     clock, agenda, inbox = SimulatedClock(), Agenda(), Inbox()
-    pool = SimulatedSlots(slots, inbox, clock, agenda, trial_s)
+    pool = SimulatedSlots(slots, inbox, clock, agenda, trial_s, slots_of_node)
     searchers = _Searchers(inbox, clock, agenda)
     recorder = DatabaseRecorder(database)
     scheduler = Scheduler(

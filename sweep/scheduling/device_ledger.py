@@ -20,7 +20,7 @@ from podium.sweep.protocol.slot_commands import (
 from podium.sweep.scheduling.live_trial import LiveTrial, OtherDevices
 from podium.sweep.values.assignment import Assignment, AttemptKey, Scalar
 from podium.sweep.values.device import Device, shared_id
-from podium.sweep.values.device_state import USABLE_DEVICE_STATES, DeviceState, check_device_transition, device_state
+from podium.sweep.values.device_state import DeviceState, check_device_transition, device_state
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Event, SuggestRequested
 
@@ -61,13 +61,13 @@ class Slot:
 
     @property
     def free(self) -> bool:
-        """Whether it can take a trial now."""
-        return self.state is DeviceState.READY
+        """Whether it can take a trial now: its device is ready. Each step asks every slot."""
+        return self.available and self.trial is None and self.ending is None
 
     @property
     def available(self) -> bool:
-        """Whether it takes trials, now or later."""
-        return self.state in USABLE_DEVICE_STATES
+        """Whether it takes trials, now or later: its device is ready or busy."""
+        return not (self.lost or self.dedicated or self.aside or self.leaving)
 
     @property
     def closed(self) -> str:

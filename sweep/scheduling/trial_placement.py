@@ -26,8 +26,11 @@ def place_trials(state: SchedulerState, now: Instant) -> Decision:
         return decision
     if any(sweep.needs(state.ledger.slots_per_device).several for sweep in state.sweeps):
         return gang_placement.place(state, now)
+    free = state.ledger.free()
+    if not free:
+        return decision
     others = state.ledger.others()
-    for slot in state.ledger.free():
+    for slot in free:
         ready = {
             sweep.sweep_id: trial
             for sweep in state.sweeps

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from podium.sweep.scheduling.device_ledger import Slot
@@ -77,3 +79,17 @@ def test_a_busy_device_is_stored_as_ready() -> None:
     assert (slot.device_change(9.0).state, slot.device_change(9.0).reason) == (DeviceState.READY, "no sweep is running")
     slot.run(_trial(), _assignment())
     assert slot.device_change(9.0).state is DeviceState.READY
+
+
+def test_free_and_available_agree_with_the_state() -> None:
+    for lost, dedicated, aside, leaving, busy in itertools.product((False, True), repeat=5):
+        slot = _slot()
+        if busy:
+            slot.run(_trial(), _assignment())
+        slot.set_closed("for ensemble e" if dedicated else "", "the fan is loud" if aside else "")
+        if leaving:
+            slot.leave("its node is removed")
+        if lost:
+            slot.lose()
+        assert slot.available is (slot.state in USABLE_DEVICE_STATES)
+        assert slot.free is (slot.state is DeviceState.READY)
