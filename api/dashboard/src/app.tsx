@@ -6,24 +6,30 @@ import { ApiError } from "./api";
 import { ConnectionBanner, useConnection } from "./connection";
 import { KeyboardHelp, useKeyboard, useKeys } from "./keyboard";
 import { LiveProvider } from "./live";
-import { DevicesPage } from "./pages/devices";
-import { EnsemblePage } from "./pages/ensemble";
-import { EnsemblesPage } from "./pages/ensembles";
 import { LoginPage } from "./pages/login";
-import { NewSweepPage } from "./pages/new-sweep";
-import { ComparePage } from "./pages/sweep/compare-page";
-import { SweepPage } from "./pages/sweep/page";
 import { SweepsPage } from "./pages/sweeps";
-import { TrialPage } from "./pages/trial";
 import { TopBar } from "./top-bar";
 import { ButtonLink } from "./widgets/button";
 import { ErrorBoundary } from "./widgets/error-boundary";
 import { NotFound } from "./widgets/not-found";
+import { part, useLoadedAhead } from "./widgets/part";
 import { Toasts } from "./widgets/toast";
 import "./app.css";
 
 const RETRIES = 2;
 const TAB = /(?<=^\/sweeps\/\d+)\/(?!compare)\w+$/; // all tabs belong to one page
+
+// The first page and the login are in the entry; every other page is a part that loads on first use.
+const SweepPage = part("the sweep", () => import("./pages/sweep/page").then(module => module.SweepPage));
+const TrialPage = part("the trial", () => import("./pages/trial").then(module => module.TrialPage));
+const ComparePage = part("the comparison", () =>
+  import("./pages/sweep/compare-page").then(module => module.ComparePage),
+);
+const NewSweepPage = part("the form", () => import("./pages/new-sweep").then(module => module.NewSweepPage));
+const EnsemblesPage = part("the ensembles", () => import("./pages/ensembles").then(module => module.EnsemblesPage));
+const EnsemblePage = part("the ensemble", () => import("./pages/ensemble").then(module => module.EnsemblePage));
+const DevicesPage = part("the devices", () => import("./pages/devices").then(module => module.DevicesPage));
+const NEXT = [SweepPage];
 
 const queries = new QueryClient({
   defaultOptions: {
@@ -60,6 +66,7 @@ function Frame() {
   const [path, go] = useLocation();
   const { lost } = useConnection();
   useKeyboard();
+  useLoadedAhead(NEXT);
   useKeys("Global", {
     "?": { does: "show keyboard shortcuts", run: () => setHelp(true) },
     "g s": { does: "go to the sweeps", run: () => go("/") },

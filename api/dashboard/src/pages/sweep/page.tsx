@@ -5,15 +5,20 @@ import { useSweep } from "../../sweep/use-sweep";
 import { FilterBar, useFilterError } from "../../trials/filter-bar";
 import { ButtonLink } from "../../widgets/button";
 import { NotFound } from "../../widgets/not-found";
+import { part, useLoadedAhead } from "../../widgets/part";
 import { Empty } from "../../widgets/query-states";
 import { Tabs } from "../../widgets/tabs";
-import { AnalysisTab } from "./analysis-tab";
-import { ConfigurationTab } from "./configuration-tab";
-import { CurvesTab } from "./curves-tab";
-import { DevicesTab } from "./devices-tab";
-import { EnsembleTab } from "./ensemble-tab";
 import { SweepHeader } from "./header";
 import { TableTab } from "./table-tab";
+
+const CurvesTab = part("the curves", () => import("./curves-tab").then(module => module.CurvesTab));
+const AnalysisTab = part("the analysis", () => import("./analysis-tab").then(module => module.AnalysisTab));
+const DevicesTab = part("the devices", () => import("./devices-tab").then(module => module.DevicesTab));
+const EnsembleTab = part("the ensembles", () => import("./ensemble-tab").then(module => module.EnsembleTab));
+const ConfigurationTab = part("the configuration", () =>
+  import("./configuration-tab").then(module => module.ConfigurationTab),
+);
+const NEXT = [CurvesTab, AnalysisTab, DevicesTab, EnsembleTab, ConfigurationTab];
 
 const TABS = {
   table: { name: "Table", body: TableTab },
@@ -26,6 +31,7 @@ const TABS = {
 
 export function SweepPage({ sweepId, tab }: { sweepId: number; tab: string }) {
   useFocus({ sweep: sweepId });
+  useLoadedAhead(NEXT);
   const { error, data } = useSweep(sweepId);
   const isInvalid = useFilterError(sweepId) !== null;
   if (data?.id !== sweepId && error instanceof ApiError && error.status === 404)
