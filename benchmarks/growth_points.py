@@ -15,7 +15,7 @@ from podium.db.queries import curves
 from podium.db.queries.trial_filter import filter_condition
 from podium.db.schema.engine import Database
 from podium.db.schema.migrate import migrate
-from podium.db.stores import metrics, sweeps
+from podium.db.stores import metric_summaries, metrics, sweeps
 from podium.sweep.lifecycle.recorded_changes import MetricPoint, TrialPlanned
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
@@ -103,7 +103,7 @@ def _curves(database: Database) -> None:
 def _latest(database: Database) -> None:
     """The last points of 200 trials, as the page of a running sweep shows them."""
     with database.read() as connection:
-        metrics.latest(connection, range(1, 201))
+        metric_summaries.latest(connection, range(1, 201))
 
 
 READERS: dict[str, Callable[[Database], None]] = {

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, select
 
 from podium.db.queries import best_trials, trial_pages
 from podium.db.schema.tables import trial_params, trials
-from podium.db.stores import metrics, retention_plan
+from podium.db.stores import metric_summaries, metrics, retention_plan
 from podium.db.stores.trial_params import distributions_of
 from podium.db.stores.trial_reader import TrialRow
 from podium.sweep.spec.sweep_spec import spec_from_json
@@ -61,7 +61,7 @@ def _records(connection: Connection, sweep_id: int, rows: Sequence[TrialRow]) ->
     ids = [row.id for row in rows]
     distributions = distributions_of(connection, trial_params.c.trial_id.in_(ids))
     pruned = [row.id for row in rows if row.state is TrialState.PRUNED]
-    last = metrics.last_of(connection, pruned, _reported(connection, sweep_id)) if pruned else {}
+    last = metric_summaries.last_of(connection, pruned, _reported(connection, sweep_id)) if pruned else {}
     return [
         {
             "id": row.id,

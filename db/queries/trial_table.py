@@ -16,7 +16,7 @@ from podium.db.queries.trial_filter import filter_condition
 from podium.db.queries.trial_order import Order, order_of
 from podium.db.queries.trial_pages import rows_after
 from podium.db.schema.tables import trials
-from podium.db.stores import metrics, sweeps
+from podium.db.stores import metric_summaries, sweeps
 from podium.db.stores.sweeps import parameters_of
 from podium.db.stores.trial_reader import TrialRow
 from podium.sweep.values.constraints_and_user_attributes import is_infeasible
@@ -88,7 +88,7 @@ def _position_of(
 
 def _reported(connection: Connection, rows: Sequence[TrialRow], metric: str) -> dict[str, list[Any]]:
     """The last reports of trials without a value: running, pruned and failed ones."""
-    last = metrics.last_of(connection, [row.id for row in rows if row.value is None and row.attempt], metric)
+    last = metric_summaries.last_of(connection, [row.id for row in rows if row.value is None and row.attempt], metric)
     found = [last.get(row.id, (None, None)) for row in rows]
     return {"reported": [value for _, value in found], "reported_step": [step for step, _ in found]}
 

@@ -339,6 +339,48 @@ metrics = Table(
     sqlite_with_rowid=False,
 )
 
+# Points whose value is NaN or infinite: SQLite stores NaN as NULL.
+non_finite_metrics = Table(
+    "non_finite_metrics",
+    metadata,
+    Column("trial_id", ForeignKey("trials.id"), nullable=False),
+    Column("name", String, nullable=False),
+    Column("step", Integer, nullable=False),
+    Column("value", String, nullable=False),  # nan, inf or -inf
+    Column("attempt", Integer, nullable=False),
+    Column("at", Float, nullable=False),
+    PrimaryKeyConstraint("trial_id", "name", "step"),
+    sqlite_with_rowid=False,
+)
+
+# What the points of a metric of a trial give, written with them: see `podium.db.stores.metric_summaries`.
+metric_summaries = Table(
+    "metric_summaries",
+    metadata,
+    Column("trial_id", ForeignKey("trials.id"), nullable=False),
+    Column("name", String, nullable=False),
+    Column("last_value", Float),  # NULL, as all values: there are only non-finite ones
+    Column("last_step", Integer),
+    Column("min_value", Float),
+    Column("min_step", Integer),  # the first step with this value
+    Column("max_value", Float),
+    Column("max_step", Integer),
+    Column("non_finite", Integer, nullable=False, server_default="0"),  # number of points
+    Column("non_finite_step", Integer),  # of the first of them
+    PrimaryKeyConstraint("trial_id", "name"),
+    sqlite_with_rowid=False,
+)
+
+# The names of the metrics that trials of a sweep have logged.
+sweep_metrics = Table(
+    "sweep_metrics",
+    metadata,
+    Column("sweep_id", ForeignKey("sweeps.id"), nullable=False),
+    Column("name", String, nullable=False),
+    PrimaryKeyConstraint("sweep_id", "name"),
+    sqlite_with_rowid=False,
+)
+
 # Parameter importances for one metric of a sweep, as last computed; a cache.
 importances = Table(
     "importances",

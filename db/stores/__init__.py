@@ -25,8 +25,9 @@ Modules:
     interval_checkpoints                 Which checkpoints of a population are no longer needed, and the record of
                                          removed ones
     intervals                            Intervals of the trials of populations: what each starts from, and how it ended
-    metrics                              Metric points: one row per trial, name and step; the first report of a step is
-                                         kept
+    metric_summaries                     Last, lowest and highest value of each metric of each trial, and its non-finite
+                                         values
+    metrics                              Metric points: one row per trial, name and step
     nodes                                Nodes as their agents report them, and requests to leave
     pending_trial_commands               Reads the requests and configurations of clients that the scheduler has not
                                          executed yet

@@ -10,13 +10,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import Connection, Table, func, select
 
 from podium.db.schema.tables import metrics, trial_attrs, trial_constraints, trial_params, trial_values, trials
 from podium.db.schema.tables import sweeps as sweep_table
 from podium.db.stores import events, sweeps
+from podium.db.stores import metrics as metric_points
 from podium.db.stores.events import NewEvent
+from podium.db.stores.metric_summaries import PointRow
 from podium.db.stores.trial_writer import IMPORTED_FROM, sortable
 from podium.sweep.lifecycle.sweep_import import SAMPLER, ImportedTrial, SweepImport
 from podium.sweep.spec.sweep_spec import SweepSpec
@@ -30,7 +33,7 @@ _COLUMNS: dict[Table, tuple[str, ...]] = {
     trial_values: ("position", "name", "value"),
     trial_constraints: ("name", "value"),
     trial_attrs: ("name", "value"),
-    metrics: ("name", "step", "value", "at", "attempt"),
+    metrics: ("name", "step", "value", "at"),
 }
 
 
@@ -100,9 +103,16 @@ def accept(
 def _store(connection: Connection, sweep_id: int, prepared: PreparedImport) -> None:
     last = connection.execute(select(func.max(trials.c.id))).scalar_one() or 0
     first = max(IMPORTED_FROM, last + 1)
-    same: dict[Table, Row] = {trials: (0, SAMPLER, sweep_id), metrics: (0,)}
+    same: dict[Table, Row] = {trials: (0, SAMPLER, sweep_id)}
     for table, rows in prepared.rows.items():
-        _insert(connection, table, ((first + number, *row, *same.get(table, ())) for number, row in rows))
+        if table is not metrics:
+            _insert(connection, table, ((first + number, *row, *same.get(table, ())) for number, row in rows))
+    metric_points.add_rows(connection, [_point(first + number, *row) for number, row in prepared.rows[metrics]])
+
+
+def _point(trial_id: int, *row: Any) -> PointRow:
+    name, step, value, at = row
+    return trial_id, 0, name, step, value, at
 
 
 def _insert(connection: Connection, table: Table, rows: Iterable[Row]) -> None:

@@ -1,9 +1,14 @@
-"""Metric points: one row per trial, name and step; the first report of a step is kept; scheduler and api."""
+"""Metric points: one row per trial, name and step; scheduler and api.
+
+The first report of a step is kept. An attempt that repeats steps replaces the points of earlier attempts from its first
+step on: they belong to a network that no longer exists.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -11,8 +16,10 @@ import orjson
 from sqlalchemy import ColumnElement, Connection, func, select, text
 
 from podium.db.schema.engine import sqlite_module
-from podium.db.schema.tables import metrics
+from podium.db.schema.tables import metrics, non_finite_metrics
+from podium.db.stores import metric_summaries
 from podium.db.stores.id_list import id_list
+from podium.db.stores.metric_summaries import Curve, PointRow
 from podium.sweep.lifecycle.recorded_changes import MetricPoint
 
 Points = list[tuple[int, float]]  # (step, value)
@@ -51,33 +58,66 @@ _THINNED = text(
     f"SELECT json_array(json_group_array(step), json_group_array({_EXACT})) FROM ({_THIN})"  # noqa: S608 - constants
 )
 
-# By seeks alone, however long the curves are: from each name to the next one, and to the last step of each.
-_LATEST = text(
-    "WITH RECURSIVE names(trial_id, name) AS ("
-    " SELECT t.value, (SELECT min(name) FROM metrics WHERE trial_id = t.value) FROM json_each(:trials) t"
-    " UNION ALL SELECT trial_id, (SELECT min(m.name) FROM metrics m"
-    " WHERE m.trial_id = names.trial_id AND m.name > names.name) FROM names WHERE name IS NOT NULL LIMIT :most)"
-    " SELECT m.trial_id, m.name, m.step, m.value FROM names JOIN metrics m ON m.trial_id = names.trial_id"
-    " AND m.name = names.name AND m.step = (SELECT max(step) FROM metrics l"
-    " WHERE l.trial_id = names.trial_id AND l.name = names.name)"
+_STORED = (
+    "SELECT EXISTS (SELECT 1 FROM metrics WHERE trial_id = ? AND name = ? AND step = ? AND attempt = ? AND value = ?)"
+)
+_ADD_NON_FINITE = (
+    "INSERT INTO non_finite_metrics (trial_id, attempt, name, step, value, at) VALUES (?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT DO NOTHING"
+)
+_SUPERSEDE = tuple(
+    f"DELETE FROM {table} WHERE trial_id = ? AND name = ? AND step >= ? AND attempt < ?"  # noqa: S608 - constants
+    for table in ("metrics", "non_finite_metrics")
 )
 
 
 def add(connection: Connection, points: Sequence[MetricPoint]) -> None:
-    """Write points; existing steps are not changed."""
-    rows = [(point.key.trial_id, point.key.attempt, point.name, point.step, point.value, point.at) for point in points]
-    connection.exec_driver_sql(_ADD, rows)
+    """Write points and their summaries; existing steps of the attempt are not changed."""
+    add_rows(
+        connection,
+        [(point.key.trial_id, point.key.attempt, point.name, point.step, point.value, point.at) for point in points],
+    )
 
 
-def latest(
-    connection: Connection, trial_ids: Sequence[int], limit: int = 2_000
-) -> dict[int, dict[str, tuple[int, float]]]:
-    """The last (step, value) of each metric by trial and name; for about `limit` metrics at most."""
-    found: dict[int, dict[str, tuple[int, float]]] = {}
-    values = {"trials": json.dumps(list(trial_ids)), "most": limit}
-    for trial_id, name, step, value in connection.execute(_LATEST, values):
-        found.setdefault(trial_id, {})[name] = (step, value)
-    return found
+def add_rows(connection: Connection, rows: Sequence[PointRow]) -> None:
+    """Like `add`, with plain rows."""
+    superseded = _supersede(connection, rows)
+    finite = [row for row in rows if math.isfinite(row[4])]
+    if finite:
+        added = connection.exec_driver_sql(_ADD, finite).rowcount
+        stored = finite if added == len(finite) else [row for row in finite if _is_stored(connection, row)]
+        metric_summaries.add(connection, stored)
+    if len(finite) < len(rows):
+        _add_non_finite(connection, [row for row in rows if not math.isfinite(row[4])])
+    if superseded:
+        metric_summaries.rebuild(connection, superseded)
+
+
+def _supersede(connection: Connection, rows: Sequence[PointRow]) -> set[Curve]:
+    """Remove the points of earlier attempts that an attempt replaces; returns the metrics that may have lost points."""
+    repeated = [row for row in rows if row[1] > 1]
+    if not repeated:
+        return set()
+    first: dict[tuple[int, str, int], int] = {}
+    for trial_id, attempt, name, step, _, _ in repeated:
+        key = (trial_id, name, attempt)
+        first[key] = min(step, first.get(key, step))
+    ends = [(trial_id, name, step, attempt) for (trial_id, name, attempt), step in first.items()]
+    removed = sum(connection.exec_driver_sql(statement, ends).rowcount for statement in _SUPERSEDE)
+    return {(trial_id, name) for trial_id, name, _ in first} if removed else set()
+
+
+def _is_stored(connection: Connection, row: PointRow) -> bool:
+    """Whether this point is stored, rather than an earlier one of its step."""
+    trial_id, attempt, name, step, value, _ = row
+    stored: bool = connection.exec_driver_sql(_STORED, (trial_id, name, step, attempt, value)).scalar_one()
+    return stored
+
+
+def _add_non_finite(connection: Connection, rows: Sequence[PointRow]) -> None:
+    written = [(trial, attempt, name, step, str(value), at) for trial, attempt, name, step, value, at in rows]
+    connection.exec_driver_sql(_ADD_NON_FINITE, written)
+    metric_summaries.count_non_finite(connection, {(row[0], row[2]) for row in rows})
 
 
 def of_trial(
@@ -92,6 +132,18 @@ def of_trial(
     if name is not None:
         where &= metrics.c.name == name
     return {extent.name: points for extent, points in _read(connection, where, max_points)}
+
+
+def non_finite_of_trial(connection: Connection, trial_id: int) -> dict[str, list[tuple[int, str]]]:
+    """By metric, the steps at which a trial logged NaN or an infinity, each with `nan`, `inf` or `-inf`."""
+    columns = (non_finite_metrics.c.name, non_finite_metrics.c.step, non_finite_metrics.c.value)
+    rows = connection.execute(
+        select(*columns).where(non_finite_metrics.c.trial_id == trial_id).order_by("name", "step")
+    )
+    found: dict[str, list[tuple[int, str]]] = {}
+    for name, step, value in rows:
+        found.setdefault(name, []).append((step, value))
+    return found
 
 
 def of_trials(
@@ -138,22 +190,9 @@ def _thinned(connection: Connection, extent: _Extent, max_points: int) -> str:
     return found
 
 
-def last_of(connection: Connection, trial_ids: Sequence[int], name: str) -> dict[int, tuple[int, float]]:
-    """The last (step, value) of a metric for each of these trials; trials without reports are omitted."""
-    statement = (
-        select(metrics.c.trial_id, func.max(metrics.c.step), metrics.c.value)  # SQLite takes the value from that row
-        .where(metrics.c.trial_id.in_(trial_ids), metrics.c.name == name)
-        .group_by(metrics.c.trial_id)
-    )
-    return {trial_id: (step, value) for trial_id, step, value in connection.execute(statement)}
-
-
 def _points(text: str) -> Points:
     """The points of `[[step, …], [value, …]]`."""
-    try:
-        steps, values = orjson.loads(text)
-    except orjson.JSONDecodeError:  # an infinite number, which an imported study can have
-        steps, values = json.loads(text)
+    steps, values = orjson.loads(text)
     if values and isinstance(values[0], str):
         values = [float(value) for value in values]
     return list(zip(steps, values, strict=True))

@@ -95,7 +95,7 @@ class RankEnded:
 
 @dataclass(frozen=True, slots=True)
 class MetricPoint:
-    """A value of a metric; the first value at a step is kept."""
+    """A value of a metric, also NaN or infinite; the first value of an attempt at a step is kept."""
 
     key: AttemptKey
     name: str

@@ -64,6 +64,7 @@ class MetricCurves:
         self._clock = clock
         self._reports = MetricThinning()
         self._logs: dict[str, MetricThinning] = {}
+        self._non_finite: dict[str, MetricThinning] = {}
         self._last_report: tuple[int, float, float] | None = None  # step, value, time; if it was not sent
         self._last_logs: dict[str, tuple[int, float, float]] = {}  # step, value, time; by name, if it was not sent
         self._started_s = self._last_points_s = self._sent_s = clock()
@@ -91,13 +92,21 @@ class MetricCurves:
         at = time.time()
         sent: dict[str, float] = {}
         for name, value in values.items():
-            if self._curve(name).keeps_next():
+            if self._curve(name, self._logs).keeps_next():
                 sent[name] = value
                 self._last_logs.pop(name, None)
             else:
                 self._last_logs[name] = (step, value, at)
         if sent:
             self._send(Logged(self._key, step, sent, at))
+        else:
+            self.heartbeat()
+
+    def log_non_finite(self, step: int, values: Mapping[str, float]) -> None:
+        """Add points that are NaN or infinite, selected apart from the curve: none of a few is omitted."""
+        sent = {name: value for name, value in values.items() if self._curve(name, self._non_finite).keeps_next()}
+        if sent:
+            self._send(Logged(self._key, step, sent, time.time()))
         else:
             self.heartbeat()
 
@@ -128,14 +137,14 @@ class MetricCurves:
             self._last_report = None
             self._send(Reported(self._key, step, value, at))
 
-    def _curve(self, name: str) -> MetricThinning:
-        curve = self._logs.get(name)
+    def _curve(self, name: str, curves: dict[str, MetricThinning]) -> MetricThinning:
+        curve = curves.get(name)
         if curve is None:
-            if len(self._logs) >= MAX_METRICS:
+            if len(curves) >= MAX_METRICS:
                 raise BadReportError(f"log({name!r}): a trial can have at most {MAX_METRICS:,} metrics")
             if len(name) > MAX_NAME:
                 raise BadReportError(f"log({name[:40]!r}…): a metric's name can have at most {MAX_NAME} characters")
-            curve = self._logs[name] = MetricThinning()
+            curve = curves[name] = MetricThinning()
         return curve
 
     def _send(self, message: TrialMessage) -> None:

@@ -184,7 +184,7 @@ class Trial(CheckpointMethods, Suggestions):
         self.interval_end.record(int(step), number)
 
     def log(self, values: Mapping[str, float], step: int) -> None:
-        """Record metrics at `step`; NaN and infinities are omitted.
+        """Record metrics at `step`; NaN and infinities are stored apart, counted, and shown as marks.
 
         A value of the metric that `report` reports counts as a report. Long curves are downsampled as in `report`, each
         metric separately.
@@ -194,11 +194,15 @@ class Trial(CheckpointMethods, Suggestions):
             raise BadReportError(f"log(step={step!r}): step must be an integer of at least 0")
         finite = {name: number for name, number in numbers.items() if math.isfinite(number)}
         self._before_report(int(step))
-        reported = finite.pop(self.metric, None)
+        reported = finite.get(self.metric)
         if reported is not None:
             self._report(int(step), reported)
+        other = {name: number for name, number in numbers.items() if name not in finite}
+        finite.pop(self.metric, None)
         if finite or not numbers:
             self._curves.log(int(step), finite)
+        if other:
+            self._curves.log_non_finite(int(step), other)
         self.early_finish.record(int(step), numbers)
         if reported is not None:
             self.interval_end.record(int(step), reported)

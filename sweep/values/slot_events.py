@@ -37,7 +37,7 @@ class Reported:
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """Values of other metrics."""
+    """Values of other metrics; NaN and infinities also of the one that pruning uses."""
 
     key: AttemptKey
     step: int

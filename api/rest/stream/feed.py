@@ -16,7 +16,7 @@ from podium.api.http.service_context import ServiceContext
 from podium.api.rest.stream.pending_events import LogView, Points, Subscription, Watch
 from podium.db.queries import trial_attempts
 from podium.db.queries.trial_attempts import AttemptKeyRow
-from podium.db.stores import events, metrics
+from podium.db.stores import events, metric_summaries
 from podium.db.stores.events import EventSummary
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.values.errors import PodiumError, ServiceError
@@ -189,7 +189,7 @@ class Feed:
             current = trial_attempts.current_attempts(connection, trials) if trials else []
             shown = {trial_id for ids in running.values() for trial_id in ids}
             shown |= {row.trial_id for row in current if row.state == TrialState.RUNNING}
-            points = metrics.latest(connection, sorted(shown)) if shown else {}
+            points = metric_summaries.latest(connection, sorted(shown)) if shown else {}
         return Poll(news, newest, running, points, logs=self._logs(current))
 
     def _logs(self, current: Iterable[AttemptKeyRow]) -> dict[int, LogView]:

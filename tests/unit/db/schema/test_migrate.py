@@ -19,12 +19,14 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, create_engine, text
 
+from podium.db.integrity import row_checks
 from podium.db.schema.backup import backup
 from podium.db.schema.engine import Database, sqlite_module
 from podium.db.schema.migrate import MigrationResult, alembic_config, migrate, newest_schema
 from podium.db.schema.tables import metadata
-from podium.db.stores import ensemble_reader, events
+from podium.db.stores import ensemble_reader, events, metric_summaries
 from podium.db.stores.events import NewEvent
+from podium.db.stores.metric_summaries import MetricSummary
 from podium.ensemble.values.ensemble_spec import Precision
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import DatabaseError
@@ -254,6 +256,27 @@ def test_members_that_were_built_in_bfloat16_stay_in_it(tmp_path: Path) -> None:
     with rig.database.read() as connection:
         used = [[m.precision for m in ensemble_reader.get(connection, one).active.members] for one in (low, whole)]
     assert used == [[Precision.BFLOAT16] * 2, [Precision.FLOAT32] * 2]
+    rig.close()
+
+
+def test_migration_fills_the_summaries_from_existing_points(tmp_path: Path) -> None:
+    rig = ServiceRig(tmp_path)
+    trial_id = rig.trial(rig.sweep(), 0, 0.9)
+    config = alembic_config()
+    rows = [(trial_id, "val/loss", step, value) for step, value in enumerate([0.5, 0.1, 0.1, 0.9, 0.9, 0.3])]
+    with rig.database.write() as connection:
+        config.attributes["connection"] = connection
+        command.downgrade(config, "0010")
+        connection.exec_driver_sql(
+            "INSERT INTO metrics (trial_id, name, step, value, attempt, at) VALUES (?, ?, ?, ?, 1, 1.0)",
+            [*rows, (trial_id, "odd", 0, float("inf")), (trial_id, "odd", 1, 0.5), (trial_id, "odd", 2, -float("inf"))],
+        )
+    migrate(rig.data.database)
+    with rig.database.read() as connection:
+        found = {each.name: each for each in metric_summaries.of_trial(connection, trial_id)}
+        assert found["val/loss"] == MetricSummary("val/loss", 0.3, 5, 0.1, 1, 0.9, 3, 0, None)
+        assert found["odd"] == MetricSummary("odd", 0.5, 1, 0.5, 1, 0.5, 1, 2, 0)
+        assert [breach for breach in row_checks.breaches(connection) if breach.invariant == "metrics"] == []
     rig.close()
 
 

@@ -235,9 +235,9 @@ def test_best_trials_are_finished_and_ties_go_to_the_earlier(database: Database,
 
 def test_first_report_of_a_step_is_kept(database: Database) -> None:
     accept(database)
-    record(database, planned(), placed(1), ended(1, FAILED, then=WAITING), placed(2))
-    for attempt, value in ((1, 0.1), (2, 0.2)):
-        record(database, *[MetricPoint(AttemptKey(1, attempt), "m", step, value, 12.0) for step in range(attempt)])
+    record(database, planned(), placed(1))
+    for steps, value in ((1, 0.1), (2, 0.2)):
+        record(database, *[MetricPoint(AttemptKey(1, 1), "m", step, value, 12.0) for step in range(steps)])
     with database.read() as connection:
         assert metrics.of_trial(connection, 1) == {"m": [(0, 0.1), (1, 0.2)]}
         assert metrics.of_trial(connection, 1, "other") == {}
@@ -270,12 +270,13 @@ def test_short_curve_is_not_thinned(database: Database) -> None:
             metrics.of_trial(connection, 1, max_points=3)
 
 
-def test_infinite_point_of_an_imported_study_is_read(database: Database) -> None:
+def test_points_that_are_not_finite_are_stored_apart(database: Database) -> None:
     accept(database)
-    values = [0.5, float("inf"), float("-inf")]
+    values = [0.5, math.inf, -math.inf, math.nan]
     record(database, planned(), *(MetricPoint(AttemptKey(1, 1), "m", n, value, 1.0) for n, value in enumerate(values)))
     with database.read() as connection:
-        assert metrics.of_trial(connection, 1) == {"m": list(enumerate(values))}
+        assert metrics.of_trial(connection, 1) == {"m": [(0, 0.5)]}
+        assert metrics.non_finite_of_trial(connection, 1) == {"m": [(1, "inf"), (2, "-inf"), (3, "nan")]}
 
 
 def test_curves_of_several_trials_are_read_together(database: Database) -> None:

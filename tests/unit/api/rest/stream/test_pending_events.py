@@ -9,7 +9,7 @@ import pytest
 
 from podium.api.rest.stream.pending_events import MAX_TRIALS, LogView, Subscription, Watch
 from podium.db.queries import trial_attempts
-from podium.db.stores import evaluations, events, metrics
+from podium.db.stores import evaluations, events, metric_summaries
 from podium.db.stores.events import EventSummary, NewEvent
 from tests.service_rig import AT, ServiceRig, nonce
 
@@ -135,9 +135,9 @@ def test_last_points_of_each_metric_of_given_trials(service: ServiceRig) -> None
     service.points(one, "acc", 0.5)
     service.points(two, "loss", 9.0)
     with service.database.read() as connection:
-        assert metrics.latest(connection, [one, silent]) == {one: {"loss": (2, 1.0), "acc": (0, 0.5)}}
-        assert metrics.latest(connection, []) == {}
-        assert len(metrics.latest(connection, [one, two], limit=2)) == 2
+        assert metric_summaries.latest(connection, [one, silent]) == {one: {"loss": (2, 1.0), "acc": (0, 0.5)}}
+        assert metric_summaries.latest(connection, []) == {}
+        assert len(metric_summaries.latest(connection, [one, two], limit=2)) == 2
         assert trial_attempts.running(connection, sweep_id, 2) == [silent, two]
         (row,) = trial_attempts.current_attempts(connection, [two, 99])
     assert row == (two, sweep_id, 1, 1, "running", nonce(1))
