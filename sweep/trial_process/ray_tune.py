@@ -11,7 +11,6 @@ of Ray that keeps them elsewhere, the import fails with a message.
 from __future__ import annotations
 
 import importlib
-import math
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -101,7 +100,7 @@ class TuneSession:
         numbers = dict(_flat(metrics))
         self._step = self._next_step(metrics)
         self.last |= numbers
-        others = {name: value for name, value in numbers.items() if name != trial.metric and math.isfinite(value)}
+        others = {name: value for name, value in numbers.items() if name != trial.metric}
         others |= {
             name: number
             for name in STEPS

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import math
 import sys
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
@@ -157,7 +156,7 @@ def report_values(values: Any, step: int, trial: Trial) -> int:
         for key, value in values.items()
         if key != trial.metric and (key not in STEPS or trial.early_finish.uses_metric(key))
     }
-    if others := {key: number for key, number in others.items() if number is not None and math.isfinite(number)}:
+    if others := {key: number for key, number in others.items() if number is not None}:
         trial.log(others, step)
     if trial.metric in values:
         trial.report(values[trial.metric], step)

@@ -64,6 +64,7 @@ def test_every_message_is_parsed() -> None:
 
 
 _FINITE = st.floats(allow_nan=False, allow_infinity=False)
+_LOGGED = st.floats(allow_nan=False)  # NaN, which is logged as well, does not equal itself
 _STEPS = st.integers(0, MAX_STEP)
 _NAMES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0/"), min_size=1, max_size=20)
 
@@ -71,7 +72,7 @@ _NAMES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0
 @given(
     st.one_of(
         st.builds(Reported, st.just(KEY), _STEPS, _FINITE, _FINITE),
-        st.builds(Logged, st.just(KEY), _STEPS, st.dictionaries(_NAMES, _FINITE), _FINITE),
+        st.builds(Logged, st.just(KEY), _STEPS, st.dictionaries(_NAMES, _LOGGED), _FINITE),
         st.builds(
             SuggestRequested,
             st.just(KEY),
@@ -129,7 +130,7 @@ def test_message_over_the_limit_is_not_sent() -> None:
         REPORTED | {"value": "high"},
         REPORTED | {"at": None},
         REPORTED | {"more": 1},
-        LOGGED | {"values": {"a": float("inf")}},
+        LOGGED | {"values": {"a": "inf"}},
         LOGGED | {"values": {"\ud800": 1.0}},
         LOGGED | {"values": {"\0": 1.0}},
         LOGGED | {"values": {"n" * 201: 1.0}},
