@@ -21,6 +21,7 @@ from podium.api.rest.ensembles import (
 from podium.api.rest.stream import event_routes
 from podium.api.rest.sweeps import (
     chart_routes,
+    curve_grid_routes,
     export_routes,
     import_routes,
     importance_routes,
@@ -44,6 +45,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     import_routes.router,
     trial_routes.router,
     chart_routes.router,
+    curve_grid_routes.router,
     importance_routes.router,
     population_routes.router,
     trial_download_routes.router,

@@ -6,6 +6,12 @@ Modules:
     best_trials                 Reads the best trials of a sweep, and its Pareto front
     busy_intervals              The attempts of a device in an interval of time, short ones merged by bucket
     chart_points                Trials of a sweep as columns of plain values for charts: all matches, or a sample
+    curve_grid                  Several metrics of the trials of a sweep, small enough for one response: each curve, or
+                                a band per group
+    curve_points                All points of metrics of several trials as arrays, by step, time, running time or
+                                another metric
+    curve_thinning              Curves reduced to what a chart can show: fewer points, and the mean and the extremes of
+                                several curves
     curves                      Downsampled learning curves of the trials of a sweep, the most relevant first
     derived_trial_columns       SQL expressions for trial columns from other tables, for filters and sorting
     exports                     Reads all trials of a sweep with all their data in batches, for exports
@@ -20,6 +26,7 @@ Modules:
     trial_attempts              Reads the attempts of trials, and which trials run
     trial_cursor                Cursors of pages of trials: the sort key and its values at the end of a page
     trial_filter                Filters of trials, `state:failed lr<0.01`, as SQL conditions
+    trial_groups                Trials grouped by a parameter, their tags or their state, with a label for each group
     trial_order                 Sort orders of trials: by number, value, parameter, state or device
     trial_pages                 Reads pages of sorted trials
     trial_schedules             The intervals of a population, and the schedule of configurations that one trial has

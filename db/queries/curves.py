@@ -10,13 +10,16 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, exists, func, select, text
 
 from podium.db.queries.trial_filter import IN_NUMBER_ORDER
-from podium.db.schema.tables import metrics, trials
+from podium.db.schema.tables import metrics, non_finite_points, trials
 from podium.db.stores import metrics as metric_points
+from podium.db.stores.id_list import id_list
 from podium.db.stores.sweeps import SweepRow
 from podium.db.stores.trial_feasibility import FEASIBLE
 from podium.sweep.values.states import TrialState
 
 MAX_RANKED = 500  # trials whose metric names are listed: the first ones shown
+_MOST_NAMES = 20_000  # that are looked up: fewer trials, if each has many metrics
+_SAMPLED = 20  # trials that show how many metrics each has
 Condition = ColumnElement[bool]
 # A skip scan of the primary key, so that no curve is read.
 _NAMES = text("""
@@ -60,19 +63,19 @@ def curves(
     Each curve has about `max_points` points at most, including its extrema. The default `metric` is the objective, or
     the first reported one by name.
     """
-    names = _names(connection, sweep, where)
+    names = metric_names(connection, sweep, where)
     metric = metric or next(iter(names), None)
     if metric is None:
         return Curves([], None, 0, [])
     reported = exists().where(metrics.c.trial_id == trials.c.id, metrics.c.name == metric)
     counted = select(func.count()).select_from(trials).where(where, IN_NUMBER_ORDER, reported)
     matching = connection.execute(counted).scalar_one()
-    rows = _first(connection, sweep, where & reported, limit)
+    rows = first_trials(connection, sweep, where & reported, limit)
     found = metric_points.of_trials(connection, [row.id for row in rows], metric, max_points)
     return Curves(names, metric, matching, [_curve(row, *found[row.id]) for row in rows])
 
 
-def _first(connection: Connection, sweep: SweepRow, where: Condition, limit: int) -> list[Row[int, int, str]]:
+def first_trials(connection: Connection, sweep: SweepRow, where: Condition, limit: int) -> list[Row[int, int, str]]:
     """The most relevant trials. Each of the three kinds is read in the order of an index, until there are enough."""
     finished = (trials.c.state == TrialState.FINISHED.value) & FEASIBLE
     runs = trials.c.state == TrialState.RUNNING.value
@@ -94,11 +97,22 @@ def _best_first(value: ColumnElement[Any], goal: str) -> ColumnElement[Any]:
     return value.desc() if goal == "maximize" else value.asc()
 
 
-def _names(connection: Connection, sweep: SweepRow, where: Condition) -> list[str]:
-    ids = [row.id for row in _first(connection, sweep, where, MAX_RANKED)]
-    found = list(connection.execute(_NAMES, {"ids": json.dumps(ids)}).scalars())
+def metric_names(connection: Connection, sweep: SweepRow, where: Condition) -> list[str]:
+    """The names of the metrics that the first trials have reported, the objectives first."""
+    ids = [row.id for row in first_trials(connection, sweep, where, MAX_RANKED)]
+    found = _names_of(connection, ids[:_SAMPLED])
+    if len(ids) > _SAMPLED:
+        found = sorted(
+            {*found, *_names_of(connection, ids[_SAMPLED : max(_SAMPLED, _MOST_NAMES // len(found or "-"))])}
+        )
     own = [name for name, _ in sweep.objectives if name in found]
     return own + [name for name in found if name not in own]
+
+
+def _names_of(connection: Connection, ids: Sequence[int]) -> list[str]:
+    marked = select(non_finite_points.c.name).where(non_finite_points.c.trial_id.in_(id_list(ids))).distinct()
+    names = {*connection.execute(_NAMES, {"ids": json.dumps(ids)}).scalars(), *connection.execute(marked).scalars()}
+    return sorted(names)
 
 
 def _curve(row: Row[int, int, str], points: int, found: Sequence[tuple[int, float]]) -> Curve:

@@ -44,18 +44,18 @@ def _prints_exactly() -> bool:
     return printed == "[0.30000000000000004]"
 
 
-_EXACT = "value" if _prints_exactly() else "printf('%!.17g', value)"
+EXACT_VALUE = "value" if _prints_exactly() else "printf('%!.17g', value)"
 
 # Several curves in one statement, as JSON: the driver releases the interpreter for each statement and each row, and
 # waits for it again while other threads compute.
 _WHOLE = text(f"""
-    SELECT (SELECT json_array(json_group_array(step), json_group_array({_EXACT})) FROM (
+    SELECT (SELECT json_array(json_group_array(step), json_group_array({EXACT_VALUE})) FROM (
       SELECT step, value FROM metrics
       WHERE trial_id = json_extract(each.value, '$[0]') AND name = json_extract(each.value, '$[1]') ORDER BY step
     )) FROM json_each(:curves) AS each ORDER BY each.key
 """)  # noqa: S608 - constants
 _THINNED = text(
-    f"SELECT json_array(json_group_array(step), json_group_array({_EXACT})) FROM ({_THIN})"  # noqa: S608 - constants
+    f"SELECT json_array(json_group_array(step), json_group_array({EXACT_VALUE})) FROM ({_THIN})"  # noqa: S608 - constants
 )
 
 _STORED = (

@@ -10,12 +10,12 @@ from pydantic_core import to_json
 
 
 def json_response(content: Any) -> Response:
-    """Plain values as JSON. The route declares its response model for the documentation; it is not validated again.
+    """Plain values and NumPy arrays as JSON, not validated again by the response model, which is documentation.
 
     Non-finite numbers become null.
     """
     try:
-        body = orjson.dumps(content)
+        body = orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
     except TypeError:  # an integer of more than 64 bits, which a trial's attribute may have
         body = to_json(content, inf_nan_mode="null")
     return Response(body, media_type="application/json")
