@@ -65,5 +65,5 @@ def test_value_logged_and_reported_counts_once(reporting: ReportingTrial) -> Non
 
 
 def test_non_finite_log_is_not_a_report(reporting: ReportingTrial) -> None:
-    reporting.trial.log({"loss": float("nan"), "score": 0.25}, step=0)
-    assert reporting.messages() == [(Logged, 0, {"score": 0.25})]
+    reporting.trial.log({"loss": float("inf"), "score": 0.25}, step=0)
+    assert reporting.messages() == [(Logged, 0, {"score": 0.25}), (Logged, 0, {"loss": float("inf")})]
