@@ -66,14 +66,22 @@ class BandView(View):
     curves: list[int]
 
 
+class MarkView(View):
+    """A report that is not finite, at its place on the x axis."""
+
+    trial: int  # the index in `trials`
+    x: float
+    value: Literal["nan", "inf", "-inf"]
+
+
 class PanelView(View):
-    """One metric: `lines`, or `bands`. `marks` are reports of NaN and infinities, as [trial, x, nan|inf|-inf]."""
+    """One metric: `lines`, or `bands`; and reports of NaN and infinities."""
 
     name: str
     goal: Literal["maximize", "minimize"] | None
     lines: list[LineView]
     bands: list[BandView]
-    marks: list[tuple[int, float, str]]
+    marks: list[MarkView]
     without_x: int  # points omitted because the metric of the x axis has no value at their step
 
 
@@ -177,7 +185,7 @@ def _panel(panel: Panel, x_axis: str, goal: str | None) -> dict[str, Any]:
             }
             for group, count, band in panel.bands
         ],
-        "marks": panel.marks,
+        "marks": [{"trial": trial, "x": x, "value": value} for trial, x, value in panel.marks],
         "without_x": panel.without_x,
     }
 

@@ -14,6 +14,7 @@ export type Axis = {
   high: number;
   choices: readonly Scalar[];
   goal?: Goal; // of an objective
+  ticks?: (axis: Axis, count: number) => Tick[]; // instead of round numbers, for example round times
 };
 
 export type Tick = { at: number; label: string };
@@ -50,6 +51,7 @@ export function numberAt(axis: Axis, place: number): number {
 /** About `count` values to label: round numbers, or every choice. */
 export function ticksOf(axis: Axis, count: number): Tick[] {
   if (axis.kind === "choice") return choiceTicks(axis, count);
+  if (axis.ticks && axis.high > axis.low) return axis.ticks(axis, count);
   if (axis.high === axis.low) return [{ at: 0.5, label: formatNumber(axis.low) }];
   const values = axis.log
     ? logValues(axis.low, axis.high, count)

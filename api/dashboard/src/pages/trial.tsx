@@ -14,7 +14,7 @@ import { Panel } from "../widgets/panel";
 import { QueryResult } from "../widgets/query-states";
 import { Stat, Stats } from "../widgets/stats";
 import { Attempts, causeLabel } from "./trial/attempts";
-import { type Curves, TrialCurves, useCurves } from "./trial/curves";
+import { TrialCurves, useLatest } from "./trial/curves";
 import { Files } from "./trial/files";
 import { TrialHead } from "./trial/header";
 import { Log } from "./trial/log";
@@ -52,13 +52,12 @@ function TrialView({ trial, sweep }: { trial: Trial; sweep: Sweep | undefined })
       document.title = before;
     };
   }, [trial.number, sweep]);
-  const curves = useCurves(trial);
   const attributes = Object.entries(trial.user_attrs);
   return (
     <>
       <TrialHead trial={trial} sweep={sweep} />
       <Panel>
-        <Figures trial={trial} sweep={sweep} curves={curves.data} />
+        <Figures trial={trial} sweep={sweep} />
       </Panel>
       <div className="trial-columns">
         <div>
@@ -80,21 +79,23 @@ function TrialView({ trial, sweep }: { trial: Trial; sweep: Sweep | undefined })
         </div>
         <div>
           {trial.state === "failed" && <Attempts trial={trial} />}
-          <TrialCurves trial={trial} sweep={sweep} query={curves} />
+          <Log trial={trial} />
           <Schedule trial={trial} sweep={sweep} />
           {trial.state !== "failed" && <Attempts trial={trial} />}
-          <Log trial={trial} />
         </div>
       </div>
+      <TrialCurves trial={trial} />
     </>
   );
 }
 
-type FiguresProps = { trial: Trial; sweep: Sweep | undefined; curves: Curves | undefined };
+type FiguresProps = { trial: Trial; sweep: Sweep | undefined };
 
-function Figures({ trial, sweep, curves }: FiguresProps) {
-  const metric = objectiveNames(sweep)[0] ?? "Value";
-  const latest = isOver(trial) ? undefined : curves?.[metric]?.at(-1);
+function Figures({ trial, sweep }: FiguresProps) {
+  const objective = objectiveNames(sweep)[0];
+  const metric = objective ?? "Value";
+  const found = useLatest(trial, objective);
+  const latest = isOver(trial) ? undefined : found;
   const { lost } = useConnection();
   const now = useNow(!isOver(trial) && !lost);
   const end = trial.ended_at ? Date.parse(trial.ended_at) : now;

@@ -1,10 +1,10 @@
 // Interactive sections of the trial page: clone, notes and tags, curves, and the log.
-import { screen, waitFor, within } from "@testing-library/react";
+import { screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { sweepFixture } from "../../sweep/fixture";
 import { type Answers, showWithService, stubSize } from "../../testing/service";
 import { CloneDialog } from "./clone-dialog";
-import { TrialCurves, useCurves } from "./curves";
+import { TrialCurves } from "./curves";
 import { Log } from "./log";
 import { NotesAndTags } from "./notes-and-tags";
 import type { Trial } from "./queries";
@@ -97,51 +97,23 @@ test("a viewer reads notes and tags without controls", () => {
   expect(screen.queryByRole("button", { name: /^(Add|Save|Remove tag keep)$/ })).toBeNull();
 });
 
-function Curves({ trial }: { trial: Trial }) {
-  return <TrialCurves trial={trial} sweep={SWEEP} query={useCurves(trial)} />;
-}
-
-function showCurves(metrics: object, state = "finished") {
+function showCurves(names: object, state = "finished") {
   stubSize(400);
-  showWithService(<Curves trial={{ ...TRIAL, state }} />, { "GET /trials/7/metrics": metrics });
+  showWithService(<TrialCurves trial={{ ...TRIAL, state }} />, { "GET /sweeps/3/metric-names": names });
 }
-
-test("the objective comes first, and the table has the newest step first", async () => {
-  const curve = [
-    [0, 2],
-    [1, 1],
-  ];
-  showCurves({ accuracy: [[1, 0.5]], loss: curve });
-  expect((await screen.findAllByRole("img")).map(chart => chart.getAttribute("aria-label")?.split(":")[0])).toEqual([
-    "loss",
-    "accuracy",
-  ]);
-  await userEvent.click(screen.getByText("Show as table"));
-  const rows = within(screen.getByRole("table"))
-    .getAllByRole("row")
-    .map(row => row.textContent);
-  expect(rows).toEqual(["Steplossaccuracy", "110.5", "02–"]);
-});
-
-test("a log scale is refused for values that are not positive", async () => {
-  showCurves({
-    loss: [
-      [0, 2],
-      [1, 0],
-    ],
-  });
-  await userEvent.click(await screen.findByRole("button", { name: "Log scale" }));
-  expect(screen.getByText("Some values are not positive, so the scale is linear.")).toBeVisible();
-  expect(window.location.search).toBe("?scale=log");
-});
 
 test.each([
   ["finished", "No metrics reported"],
   ["running", "No metrics reported yet"],
 ])("a trial that is %s without metrics says %s", async (state, text) => {
-  showCurves({}, state);
+  showCurves([], state);
   expect(await screen.findByText(text)).toBeVisible();
-  expect(screen.queryByRole("button", { name: "Log scale" })).toBeNull();
+});
+
+test("the curves of a trial have no settings of several trials", async () => {
+  showCurves([{ name: "loss", goal: "minimize" }]);
+  expect(await screen.findByRole("figure", { name: "loss" })).toBeVisible();
+  expect(screen.queryByLabelText("Color by")).toBeNull();
 });
 
 const showLog = (text: string, next: number, changes: Partial<Trial> = {}) =>

@@ -86,7 +86,8 @@ def test_reports_that_are_not_finite_are_marks(service: ServiceRig) -> None:
     service.points(trial_id, "loss", 1.0, math.nan, 0.5, math.inf, -math.inf)
     (panel,) = grid(service, sweep_id, "loss")["panels"]
     assert panel["lines"][0]["y"] == [1.0, 0.5]
-    assert panel["marks"] == [[0, 1.0, "nan"], [0, 3.0, "inf"], [0, 4.0, "-inf"]]
+    marks = [(mark["trial"], mark["x"], mark["value"]) for mark in panel["marks"]]
+    assert marks == [(0, 1.0, "nan"), (0, 3.0, "inf"), (0, 4.0, "-inf")]
 
 
 @pytest.mark.parametrize(
@@ -100,7 +101,7 @@ def test_reports_that_are_not_finite_are_marks(service: ServiceRig) -> None:
 def test_trials_are_grouped(service: ServiceRig, by: str, labels: list[str], groups: list[int]) -> None:
     sweep_id = service.sweep()
     for number, optimizer in enumerate(["sgd", "adam", "sgd", None]):
-        params = {} if optimizer is None else {"optimizer": optimizer}
+        params: dict[str, Any] = {} if optimizer is None else {"optimizer": optimizer}
         trial_id = service.trial(sweep_id, number, 1.0 - number / 10, params=params)
         service.points(trial_id, "loss", float(number))
         if number == 1:
