@@ -11,7 +11,7 @@ import orjson
 from numpy.typing import NDArray
 from sqlalchemy import Connection, Row, select, text
 
-from podium.db.schema.tables import attempts, non_finite_points
+from podium.db.schema.tables import attempts, non_finite_metrics
 from podium.db.stores.id_list import id_list
 from podium.db.stores.metrics import EXACT_VALUE
 
@@ -111,7 +111,7 @@ def _arrays(plain: str) -> list[Numbers]:
 def _marks(
     connection: Connection, trial_ids: Sequence[int], name: str
 ) -> dict[int, list[Row[int, int, str, float, int]]]:
-    table = non_finite_points
+    table = non_finite_metrics
     statement = (
         select(table.c.trial_id, table.c.step, table.c.value, table.c.at, table.c.attempt)
         .where(table.c.trial_id.in_(id_list(trial_ids)), table.c.name == name)

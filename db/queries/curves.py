@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, exists, func, select, text
 
 from podium.db.queries.trial_filter import IN_NUMBER_ORDER
-from podium.db.schema.tables import metrics, non_finite_points, trials
+from podium.db.schema.tables import metrics, non_finite_metrics, trials
 from podium.db.stores import metrics as metric_points
 from podium.db.stores.id_list import id_list
 from podium.db.stores.sweeps import SweepRow
@@ -110,7 +110,7 @@ def metric_names(connection: Connection, sweep: SweepRow, where: Condition) -> l
 
 
 def _names_of(connection: Connection, ids: Sequence[int]) -> list[str]:
-    marked = select(non_finite_points.c.name).where(non_finite_points.c.trial_id.in_(id_list(ids))).distinct()
+    marked = select(non_finite_metrics.c.name).where(non_finite_metrics.c.trial_id.in_(id_list(ids))).distinct()
     names = {*connection.execute(_NAMES, {"ids": json.dumps(ids)}).scalars(), *connection.execute(marked).scalars()}
     return sorted(names)
 
