@@ -27,6 +27,7 @@ from podium.sweep.lifecycle.scheduler_inbox import (
 from podium.sweep.runtime.layout import attempt_of_folder
 from podium.sweep.scheduling import search_answers
 from podium.sweep.scheduling.actions import CleanUpAttempt
+from podium.sweep.scheduling.attempt_durations import dropped_ends_by_s
 from podium.sweep.scheduling.attempt_ends import attempt_ended, end_attempt, end_interrupted, end_lost
 from podium.sweep.scheduling.attempt_events import on_event
 from podium.sweep.scheduling.decision import Decision, Instant
@@ -36,6 +37,7 @@ from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.scheduling.sweep_endings import fail_sweep
 from podium.sweep.scheduling.trial_placement import resend_attempt
+from podium.sweep.spec.trial_limits import MAX_GRACE_S
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.failure_causes import Cause
@@ -80,7 +82,7 @@ def _adopt_attempt(state: SchedulerState, slot: Slot, key: AttemptKey, now: Inst
     """`holds`: the device; otherwise it sends its files, which the database may not know yet: an event tells it."""
     trial = state.sweeps.current(key)
     if trial is None and holds:
-        slot.drop(key, now.monotonic_s)
+        slot.drop(key, now.monotonic_s + MAX_GRACE_S)
     elif trial is None:
         slot.stop(key, Cause.CANCELLED)
     if trial is None:
@@ -99,7 +101,7 @@ def _adopt_rank(state: SchedulerState, slot: Slot, trial: LiveTrial, now: Instan
     assert gang is not None
     rank = gang.rank_on(slot.device.device_id)
     if rank is None or rank not in gang.running:
-        slot.drop(trial.key, now.monotonic_s)
+        slot.drop(trial.key, now.monotonic_s + state.sweeps[trial.sweep_id].spec.limits.grace_s)
         return
     if trial.device_id is None:
         state.sweeps[trial.sweep_id].adopt(trial, slot.device, now.monotonic_s)
@@ -234,11 +236,12 @@ def resolve_orphans(state: SchedulerState, has_started: Callable[[Path], bool], 
 
 
 def _resolve_gang(state: SchedulerState, trial: LiveTrial, now: Instant) -> Decision:
-    """Continue a gang all of whose ranks are there; otherwise it is repeated, and what is left of it killed."""
+    """Continue a gang all of whose ranks are there; otherwise what is left of it is killed, and then it is repeated."""
     adopted = adopt_gang(state, trial, now)
     if adopted is not None:
         return adopted
-    state.ledger.drop(trial, now.monotonic_s, state.folder_of(trial))
+    by_s = dropped_ends_by_s(state.sweeps[trial.sweep_id], trial, now.monotonic_s)
+    state.ledger.drop(trial, by_s, state.folder_of(trial))
     return end_interrupted(state, trial, "ranks were lost while the scheduler was not running", now)
 
 

@@ -18,6 +18,7 @@ from podium.sweep.protocol.slot_commands import (
     SuggestAnswer,
 )
 from podium.sweep.scheduling.live_trial import LiveTrial, OtherDevices
+from podium.sweep.spec.trial_limits import MAX_GRACE_S
 from podium.sweep.values.assignment import Assignment, AttemptKey, Scalar
 from podium.sweep.values.device import Device, shared_id
 from podium.sweep.values.device_state import DeviceState, check_device_transition, device_state
@@ -42,7 +43,7 @@ class Slot:
     sending: LiveTrial | None = None  # its attempt has left the device, and its files are being sent
     sending_since_s: float = 0.0
     ending: AttemptKey | None = None  # an attempt that no longer counts but still occupies the device
-    ending_since_s: float = 0.0
+    ends_by_s: float = 0.0  # when that has ended at the latest; monotonic
     ending_folder: Path | None = None
     acknowledged: int = 0
     answered: bool = True  # whether it has answered the last call
@@ -153,14 +154,14 @@ class Slot:
         """Kill the attempt; without a grace period if `at_once`."""
         self.commands.append(StopAttempt(key, cause, at_once, message))
 
-    def drop(self, key: AttemptKey, now_s: float, folder: Path | None = None) -> None:
+    def drop(self, key: AttemptKey, ends_by_s: float, folder: Path | None = None) -> None:
         """Kill an attempt that no longer counts; the device becomes free when the slot reports its end."""
         self.stop(key, Cause.CANCELLED)
         if self.sending is not None and self.sending.key == key:
             self.sending = None  # it holds no device
             return
         self.trial = None
-        self.ending, self.ending_since_s = key, now_s
+        self.ending, self.ends_by_s = key, ends_by_s
         if folder is not None:
             self.ending_folder = folder
 
@@ -187,7 +188,7 @@ class Slot:
 
     def mark_killed(self, now_s: float) -> None:
         """The slot is being killed: the watchdog waits before it reports the slot again."""
-        self.sent_s = self.ending_since_s = now_s
+        self.sent_s, self.ends_by_s = now_s, now_s + MAX_GRACE_S
 
     def take_commands(self, now_s: float) -> list[SlotCommand]:
         """The commands to send now."""
@@ -285,11 +286,11 @@ class DeviceLedger:
         if trial.gang is not None:
             self.gangs.pop(trial.trial_id, None)
 
-    def drop(self, trial: LiveTrial, now_s: float, folder: Path) -> None:
+    def drop(self, trial: LiveTrial, ends_by_s: float, folder: Path) -> None:
         """A trial's attempt no longer counts: kill it. Its devices become free when its processes have ended."""
         running = self.running_slots(trial)
         for slot in running:
-            slot.drop(trial.key, now_s, folder)
+            slot.drop(trial.key, ends_by_s, folder)
         self.release(trial)
 
     def open(self, device: Device, now_s: float) -> Slot:
@@ -343,6 +344,10 @@ class DeviceLedger:
         """Whether a trial that avoids a device has another one that accepts trials."""
         available = [slot.device for slot in self.available()]
         return OtherDevices(device=len(available) > 1, node=len({device.node for device in available}) > 1)
+
+    def ending(self) -> frozenset[int]:
+        """The trials of which an attempt that no longer counts still occupies a device: they cannot start yet."""
+        return frozenset(slot.ending.trial_id for slot in self if slot.ending is not None and not slot.lost)
 
     def attempts(self) -> list[tuple[Slot, LiveTrial]]:
         """The attempts that count and have not ended, each with its slot: on the device, or sending files."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from podium.sweep.scheduling.attempt_durations import ends_by_s, longest_s
 from podium.sweep.scheduling.attempt_start import claims, start_attempt, start_gang
 from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.device_ledger import Slot
@@ -24,7 +25,6 @@ from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.scheduling.slot_needs import SlotNeeds
-from podium.sweep.spec.trial_limits import MAX_GRACE_S
 from podium.sweep.values.device import Device
 
 
@@ -82,13 +82,14 @@ def _begin(state: SchedulerState, sweep: LiveSweep, start: _Start, now: Instant)
 def _start_of_holder(state: SchedulerState, outlook: list[DeviceOutlook], now: Instant) -> _Start | None:
     """The trial that holds the reservation, if it can start now; a reservation that no longer holds is withdrawn."""
     sweep = None if state.reservation.sweep_id is None else state.sweeps.get(state.reservation.sweep_id)
-    trial = None if sweep is None else sweep.next
+    trial = None if sweep is None else sweep.next(state.ledger.ending())
     if sweep is None or trial is None or not _may_start_another(sweep):
         state.reservation.withdraw()
         return None
-    if not state.reservation.update(reserve(outlook, _needs(state, sweep), now.monotonic_s)):
+    suitable = _suitable(state, outlook, sweep, trial, now)
+    if not state.reservation.update(reserve(suitable, _needs(state, sweep), now.monotonic_s)):
         return None
-    devices = _choose(state, outlook, sweep, trial, now)
+    devices = choose_devices(suitable, _needs(state, sweep), now.monotonic_s)
     return _Start(trial, devices) if devices else None
 
 
@@ -105,10 +106,10 @@ def _next(
     state: SchedulerState, sweep: LiveSweep, free: list[Slot], outlook: list[DeviceOutlook], now: Instant
 ) -> LiveTrial | None:
     """The next trial of a sweep, if there are devices that it may run on: free ones, or enough for a gang later."""
+    others, ending = state.ledger.others(), state.ledger.ending()
     if _needs(state, sweep).several:
-        return sweep.next if size_of_attempt(outlook, _needs(state, sweep)) else None
-    others = state.ledger.others()
-    trials = (sweep.next_for(slot.device, others, now.monotonic_s) for slot in free)
+        return sweep.next(ending) if size_of_attempt(outlook, _needs(state, sweep)) else None
+    trials = (sweep.next_for(slot.device, others, ending, now.monotonic_s) for slot in free)
     return next((trial for trial in trials if trial is not None), None)
 
 
@@ -117,19 +118,21 @@ def _start_within(
 ) -> _Start | None:
     """The next trial of a sweep on free devices, if that delays no trial that waits for several."""
     reservation = state.reservation.reservation
-    end_s = now.monotonic_s + _duration_s(sweep)
+    others_there, ending = state.ledger.others(), state.ledger.ending()
+    end_s = now.monotonic_s + _longest_s(sweep)
     if _needs(state, sweep).several:
-        assert sweep.next is not None
+        trial = sweep.next(ending)
+        assert trial is not None
         others = [] if reservation is None else [each for each in outlook if each.device_id not in reservation.devices]
         for among in (outlook, others):
-            devices = _choose(state, among, sweep, sweep.next, now)
+            suitable = _suitable(state, among, sweep, trial, now)
+            devices = choose_devices(suitable, _needs(state, sweep), now.monotonic_s)
             if devices and _is_admitted(reservation, devices, end_s):
-                return _Start(sweep.next, devices)
+                return _Start(trial, devices)
         return None
     reserved = frozenset() if reservation is None else reservation.devices
-    others_there = state.ledger.others()
     for slot in sorted(free, key=lambda slot: slot.device.device_id in reserved):
-        trial = sweep.next_for(slot.device, others_there, now.monotonic_s)
+        trial = sweep.next_for(slot.device, others_there, ending, now.monotonic_s)
         if trial is not None and _is_admitted(reservation, (slot.device,), end_s):
             return _Start(trial, (slot.device,))
     return None
@@ -139,15 +142,14 @@ def _is_admitted(reservation: Reservation | None, devices: tuple[Device, ...], e
     return reservation is None or reservation.admits([device.device_id for device in devices], end_s)
 
 
-def _choose(
+def _suitable(
     state: SchedulerState, outlook: list[DeviceOutlook], sweep: LiveSweep, trial: LiveTrial, now: Instant
-) -> tuple[Device, ...]:
-    """Free devices for a gang; not the one on which its trial has just failed, if there are enough others."""
+) -> list[DeviceOutlook]:
+    """The devices for a gang: not the one on which its trial has just failed, if there are enough others."""
     wanted, others = _needs(state, sweep), state.ledger.others()
     suitable = [each for each in outlook if not trial.avoids(each.device, others, now.monotonic_s)]
-    if size_of_attempt(suitable, wanted) == size_of_attempt(outlook, wanted):
-        outlook = suitable
-    return choose_devices(outlook, wanted, now.monotonic_s)
+    enough = size_of_attempt(suitable, wanted) == size_of_attempt(outlook, wanted)
+    return suitable if enough else outlook
 
 
 def _outlook(state: SchedulerState, now: Instant) -> list[DeviceOutlook]:
@@ -161,11 +163,12 @@ def _free_s(state: SchedulerState, slot: Slot, now_s: float) -> float:
         return now_s
     later_s = math.nextafter(now_s, math.inf)
     if slot.trial is None:
-        return max(later_s, slot.ending_since_s + MAX_GRACE_S)
-    duration_s = _duration_s(state.sweeps[slot.trial.sweep_id])
-    return max(later_s, slot.trial.placed_s - slot.trial.ran_s + duration_s)
+        return max(later_s, slot.ends_by_s)
+    return max(later_s, ends_by_s(state.sweeps[slot.trial.sweep_id], slot.trial))
 
 
-def _duration_s(sweep: LiveSweep) -> float:
-    limits = sweep.spec.limits
-    return math.inf if limits.trial_s is None else limits.trial_s + limits.grace_s
+def _longest_s(sweep: LiveSweep) -> float:
+    """The longest time that an attempt has its devices."""
+    wanted = sweep.spec.resources
+    processes = wanted.most if wanted.processes == "per_device" else 1
+    return longest_s(sweep.spec.limits, processes=processes)

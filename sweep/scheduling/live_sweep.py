@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Container
 
 from podium.sweep.lifecycle.consecutive_failures import ConsecutiveFailures
 from podium.sweep.lifecycle.pending_commands import SweepUpdate
@@ -251,19 +252,25 @@ class LiveSweep:
         """Whether its trials may run on a device of this kind."""
         return self.spec.resources.device in ("auto", device.kind)
 
-    def next_for(self, device: Device, others: OtherDevices, now_s: float) -> LiveTrial | None:
-        """The next trial for a device. A trial that just failed there is skipped if there are other devices."""
+    def next_for(self, device: Device, others: OtherDevices, ending: Container[int], now_s: float) -> LiveTrial | None:
+        """The next trial for a device. A trial that just failed there is skipped if there are other devices.
+
+        `ending`: trials that cannot start yet, because an earlier attempt of them still occupies a device.
+        """
         if not self.fits(device):
             return None
-        candidates = list(self._ready) if self.wants_more else self.restartable
+        candidates = self._startable_trials(ending)
         if (population := self.population) is not None:
             candidates.sort(key=lambda trial: population.intervals_of(trial.trial_id))
         return next((trial for trial in candidates if not trial.avoids(device, others, now_s)), None)
 
-    @property
-    def next(self) -> LiveTrial | None:
-        """The next trial, wherever it runs."""
-        return next(iter(self._ready if self.wants_more else self.restartable), None)
+    def next(self, ending: Container[int]) -> LiveTrial | None:
+        """The next trial, wherever it runs; `ending`: see `next_for`."""
+        return next(iter(self._startable_trials(ending)), None)
+
+    def _startable_trials(self, ending: Container[int]) -> list[LiveTrial]:
+        trials = self._ready if self.wants_more else self.restartable
+        return [trial for trial in trials if trial.trial_id not in ending]
 
     @property
     def wants_more(self) -> bool:

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Iterator
 
 from podium.sweep.scheduling.active_sweeps import ActiveSweeps
+from podium.sweep.scheduling.attempt_durations import longest_s
 from podium.sweep.scheduling.device_ledger import Slot
-from podium.sweep.spec.trial_limits import MAX_GRACE_S
 
 CHECK_S = 0.25
 AWAY_S = 5.0  # after a longer time without a check, this process itself was stopped or delayed
@@ -60,13 +60,11 @@ def _due_to_leave_s(slot: Slot, sweeps: ActiveSweeps) -> float:
     """The same for the attempt on its device."""
     if slot.ending is not None:
         sending_s = SENDING_S if slot.device.is_remote else 0.0  # it waits for the files of an earlier one
-        return slot.ending_since_s + MAX_GRACE_S + sending_s
+        return slot.ends_by_s + sending_s
     if slot.trial is None:
         return math.inf
     limits = sweeps[slot.trial.sweep_id].spec.limits
     fetches = slot.device.is_remote or slot.trial.key.attempt > 1  # a checkpoint that may be in an object store
     files_s = FILES_S if fetches else 0.0
-    ranks_s = 0.0 if slot.trial.gang is None else limits.grace_s  # in which the others end after rank 0
-    if limits.trial_s is None:
-        return math.inf
-    return slot.trial.placed_s + limits.trial_s + limits.grace_s + ranks_s + files_s
+    processes = 1 if slot.trial.gang is None else slot.trial.gang.processes
+    return slot.trial.placed_s + longest_s(limits, processes=processes) + files_s

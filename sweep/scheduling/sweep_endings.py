@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from podium.sweep.scheduling.actions import ApplyRetention, ReadAgain
+from podium.sweep.scheduling.attempt_durations import dropped_ends_by_s
 from podium.sweep.scheduling.attempt_ends import attempt_ended
 from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.live_sweep import LiveSweep
@@ -59,7 +60,8 @@ def _end_trials(state: SchedulerState, sweep: LiveSweep, now: Instant) -> Decisi
     """Kill the running attempts and record their ends immediately: later events of their slots no longer count."""
     decision = Decision()
     for trial in sweep.started_trials:
-        state.ledger.drop(trial, now.monotonic_s, state.folder_of(trial))
+        ends_by_s = dropped_ends_by_s(sweep, trial, now.monotonic_s)
+        state.ledger.drop(trial, ends_by_s, state.folder_of(trial))
         event = attempt_ended(trial, Cause.CANCELLED, "its sweep was ended", now)
         decision += state.sweeps.end_attempt(trial, event, now, repeat=False)
     return decision

@@ -29,12 +29,12 @@ def place_trials(state: SchedulerState, now: Instant) -> Decision:
     free = state.ledger.free()
     if not free:
         return decision
-    others = state.ledger.others()
+    others, ending = state.ledger.others(), state.ledger.ending()
     for slot in free:
         ready = {
             sweep.sweep_id: trial
             for sweep in state.sweeps
-            if (trial := sweep.next_for(slot.device, others, now.monotonic_s)) is not None
+            if (trial := sweep.next_for(slot.device, others, ending, now.monotonic_s)) is not None
         }
         chosen = state.shares.choose(claims(state, ready.keys(), now.monotonic_s))
         if chosen is not None:

@@ -37,6 +37,11 @@ def sweep_wait_reason(sweep: LiveSweep, slots: Sequence[Slot], disk_shortage: st
         return Wait(WaitReason.DEVICES_CLOSED, f"no device is available for trials: {_listed(taken)}")
     if not sweep.ready:
         return Wait(WaitReason.PROPOSAL, "choosing its first trial")
+    ending = {slot.ending.trial_id: slot.device.device_id for slot in up if slot.ending is not None}
+    if sweep.next(()) is not None and sweep.next(ending) is None:
+        places = sorted({ending[trial.trial_id] for trial in sweep.ready if trial.trial_id in ending})
+        message = f"the earlier attempt of its next trial is ending: {_listed(places)}"
+        return Wait(WaitReason.DEVICES_BUSY, message)
     if needs.several:
         free = sum(slot.free for slot in fitting)
         message = f"it needs {_needed(needs, fitting)}, and {free} are free now: {_listed(_holders(fitting))}"

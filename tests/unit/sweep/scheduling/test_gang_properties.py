@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from podium.sweep.scheduling.scheduler import TICK_S
+from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.states import TERMINAL_SWEEP_STATES, TrialState
 from tests.memory import MemoryTrial
@@ -21,13 +22,16 @@ LOST = "RuntimeError: Connection closed by peer"
 
 
 class Gangs(RuleBasedStateMachine):
-    """Rules are actions; invariants are checked after each one. A trial ends at its time limit."""
+    """Rules are actions; invariants are checked after each one. A trial ends a grace period after its time limit, or
+    after it is stopped.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.rig = Rig(nodes=NODES)
-        # Sweep and number of its attempts so far, of the trial with the reservation; when it starts at the latest.
-        self.promised: tuple[tuple[int, int], float] | None = None
+        self.promised: tuple[Any, float] | None = None  # see `_holder`; when its trial starts at the latest
+        self.placed: dict[AttemptKey, float] = {}
+        self.stopped: dict[tuple[str, AttemptKey], float] = {}  # when a slot got the command to stop an attempt
 
     @precondition(lambda self: len(self.rig.recorder.sweeps) < 6)
     @rule(
@@ -36,17 +40,26 @@ class Gangs(RuleBasedStateMachine):
         processes=st.sampled_from(["per_device", "one"]),
         pack=st.sampled_from(["node", "any"]),
         limit_s=st.sampled_from([None, 10.0, 100.0]),
+        grace_s=st.sampled_from([0.0, 20.0]),
         run_cap=st.integers(1, 3),
     )
     def submit(
-        self, devices: int, *, fewer: bool, processes: str, pack: str, limit_s: float | None, run_cap: int
+        self,
+        devices: int,
+        *,
+        fewer: bool,
+        processes: str,
+        pack: str,
+        limit_s: float | None,
+        grace_s: float,
+        run_cap: int,
     ) -> None:
         resources: dict[str, Any] = {}
         if devices > 1:
             resources = {"devices": {"min": devices - 1, "max": devices} if fewer else devices, "pack": pack}
             resources["processes"] = "per_device" if pack == "any" else processes
         self.rig.submit(
-            run_cap=run_cap, resources=resources, limits={"trial_s": limit_s, "grace_s": 0.0},
+            run_cap=run_cap, resources=resources, limits={"trial_s": limit_s, "grace_s": grace_s},
             retries={"infrastructure": 2, "max_consecutive_failures": 4},
         )  # fmt: skip
         self._run()
@@ -85,16 +98,26 @@ class Gangs(RuleBasedStateMachine):
 
     @rule(seconds=st.sampled_from([0.5, 5.0, 50.0]))
     def wait(self, seconds: float) -> None:
-        """Time passes, and the slots end what reaches its limit."""
-        self.rig.clock.advance(seconds)
-        for device_id in self.rig.pool.busy():
-            running = self.rig.pool[device_id].running
-            if running is None:
-                continue
-            trial, limit_s = self.rig.recorder.trials[running.trial_id], running.limits.trial_s
-            if limit_s is not None and self.rig.clock.now_s >= trial.placed_at + limit_s:
-                self.rig.pool.fail(device_id, Cause.TIMEOUT)
+        """Time passes. The slots answer, and end what reaches its limit."""
+        self._pass(seconds)
+        for device_id in self.rig.pool.slots:
+            self._end_if_due(device_id)
         self._run()
+
+    def _pass(self, seconds: float) -> None:
+        self.rig.clock.advance(seconds)
+        for device_id in self.rig.pool.slots:
+            self.rig.pool.stop_replying(device_id)  # a heartbeat
+
+    def _end_if_due(self, device_id: str) -> None:
+        running = self.rig.pool[device_id].running
+        if running is None:
+            return
+        limits, now_s = running.limits, self.rig.clock.now_s
+        if limits.trial_s is not None and now_s >= self.placed[running.key] + limits.trial_s + limits.grace_s:
+            self.rig.pool.fail(device_id, Cause.TIMEOUT)
+        elif now_s >= self.stopped.get((device_id, running.key), math.inf) + limits.grace_s:
+            self.rig.pool.end(device_id, TrialState.CANCELLED, cause=Cause.CANCELLED)
 
     def _run(self) -> None:
         """Let everything happen that needs no time: stores open, and ranks start."""
@@ -116,6 +139,16 @@ class Gangs(RuleBasedStateMachine):
         self.rig.clock.advance(TICK_S / 10)
         self.rig.scheduler.step([])
         self.rig.settle()
+        self._note_times()
+
+    def _note_times(self) -> None:
+        for device_id, slot in self.rig.pool.slots.items():
+            if slot.running is not None:
+                key = slot.running.key
+                self.placed.setdefault(key, self.rig.recorder.trials[key.trial_id].placed_at)
+                if slot.stops:
+                    self.stopped.setdefault((device_id, key), self.rig.clock.now_s)
+            slot.stops.clear()
 
     def _processes(self, trial_id: int) -> int:
         slots = self.rig.pool.slots.values()
@@ -153,11 +186,21 @@ class Gangs(RuleBasedStateMachine):
         before, self.promised = self.promised, None
         if held.sweep_id is None or held.reservation is None:
             return
-        # The next trial of the same sweep has another reservation: it may have to wait for the one that started.
-        holder = (held.sweep_id, sum(trial.attempt for trial in self.rig.recorder.of(held.sweep_id)))
+        if held.reservation.devices & self.rig.recorder.aside.keys():
+            return  # it is computed again when a device becomes free
+        holder = self._holder(held.sweep_id)
         if before is not None and before[0] == holder and math.isfinite(before[1]):
             assert held.reservation.start_s <= max(before[1], self.rig.clock.now_s) + 1e-6
         self.promised = (holder, held.reservation.start_s)
+
+    def _holder(self, sweep_id: int) -> Any:
+        """Equal while the next trial of a sweep is the same one.
+
+        The next one has another reservation: it may have to wait for the one that started, or avoid its device.
+        """
+        trials = self.rig.recorder.of(sweep_id)
+        repeated = [trial.trial_id for trial in trials if trial.attempt and trial.state is TrialState.WAITING]
+        return sweep_id, sum(trial.attempt for trial in trials), repeated
 
     def teardown(self) -> None:
         """No deadlock, no starvation: when all devices are there and all trials end, every sweep ends."""
@@ -167,7 +210,7 @@ class Gangs(RuleBasedStateMachine):
             for device_id in self.rig.pool.busy():
                 if self.rig.pool[device_id].running:
                     self.rig.pool.finish(device_id)
-            self.rig.clock.advance(1.0)
+            self._pass(1.0)
         for sweep in self.rig.recorder.sweeps.values():
             fits = sweep.spec.resources.least <= (3 if sweep.spec.resources.pack == "node" else len(NODES))
             assert sweep.state in TERMINAL_SWEEP_STATES or not fits, (sweep, self._held())

@@ -7,6 +7,7 @@ import pytest
 from podium.sweep.scheduling.gang import LOST_WAIT_S
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.states import SweepState, TrialState
+from tests.fakes import FakeSlot
 from tests.rig import Rig
 
 LOST = "RuntimeError: [gloo/transport/tcp/pair.cc:547] Connection closed by peer [127.0.0.1]:3145"
@@ -297,3 +298,38 @@ def test_trial_with_a_time_limit_passes_a_reservation_that_it_cannot_delay() -> 
         TrialState.WAITING,
         TrialState.RUNNING,
     ]
+
+
+def test_trial_waits_for_the_end_of_its_old_ranks() -> None:
+    rig = Rig(slots=4)
+    _gang(rig)
+    rig.pool.slots["cpu-1"] = FakeSlot(rig.pool["cpu-1"].device)  # its process dies while no scheduler runs
+    rig.restart()
+    _later(rig, 6.0)
+    assert (rig.trials()[0].attempt, rig.states()) == (1, [TrialState.WAITING])
+    assert rig.pool["cpu-0"].stops == [Cause.CANCELLED]
+    wait = rig.sweep().wait
+    assert wait is not None and wait.message == "the earlier attempt of its next trial is ending: cpu-0"
+    rig.pool.end("cpu-0", TrialState.CANCELLED, cause=Cause.CANCELLED)
+    rig.settle()
+    assert (rig.trials()[0].attempt, rig.states()) == (2, [TrialState.RUNNING])
+
+
+def test_killed_trial_frees_its_device_for_a_reservation_after_its_grace_period() -> None:
+    rig = Rig(slots=2)
+    rig.submit(run_cap=1, limits={"trial_s": 100.0, "grace_s": 7.0})
+    rig.submit(run_cap=1, resources={"devices": 2})
+    held = rig.scheduler.reservation
+    assert held.reservation is not None and held.reservation.start_s == rig.clock.now_s + 107.0
+    rig.cancel(1)
+    assert held.reservation.start_s == rig.clock.now_s + 7.0
+
+
+def test_trial_may_not_pass_a_gang_with_the_grace_periods_of_its_ranks() -> None:
+    rig = Rig(slots=4)
+    rig.submit(run_cap=1, limits={"trial_s": 20.0, "grace_s": 0.0})
+    rig.submit(run_cap=1, resources={"devices": 4})
+    rig.submit(run_cap=1, resources={"devices": 2}, limits={"trial_s": 10.0, "grace_s": 6.0})
+    assert rig.states(3) == [TrialState.WAITING]  # its ranks may run for 22 s
+    rig.submit(run_cap=1, resources={"devices": 2}, limits={"trial_s": 10.0, "grace_s": 5.0})
+    assert rig.states(4) == [TrialState.RUNNING]
