@@ -143,13 +143,21 @@ class Client(EnsembleCalls, ExportCalls):
         return self._answer(list[BestTrialInfo], "GET", f"/api/v1/sweeps/{sweep_id}/best", params=params)
 
     def trials(
-        self, sweep_id: int, sort: str = "number", state: str | None = None, filter: str | None = None
+        self,
+        sweep_id: int,
+        sort: str = "number",
+        state: str | None = None,
+        filter: str | None = None,
+        metrics: Sequence[str] = (),
     ) -> Iterator[TrialInfo]:
         """The trials of a sweep, sorted by number, `value`, `params.NAME` or another column; `-value`: descending.
 
-        All, those in one state, or those that match a filter (docs/reference/filter.md).
+        All, those in one state, or those that match a filter (docs/reference/filter.md). `metrics` are figures of
+        metrics to include, such as `min(val_loss)`.
         """
-        only = {name: text for name, text in (("state", state), ("filter", filter)) if text is not None}
+        only: dict[str, Any] = {name: text for name, text in (("state", state), ("filter", filter)) if text is not None}
+        if metrics:
+            only["metrics"] = list(metrics)
         return self._pages(TrialInfo, f"/api/v1/sweeps/{sweep_id}/trials", limit=1000, sort=sort, **only)
 
     def intervals(self, sweep_id: int) -> Iterator[IntervalInfo]:

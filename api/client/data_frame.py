@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 TIMES = ("created_at", "started_at", "ended_at")
 _CHOSEN_BY = ("sampler", "fallback_reason", "fallback_error", "proposed_for")
-_LAST = ("cause", *_CHOSEN_BY, "attempts", "device", *TIMES, "duration_s", "trial_id")
+_LAST = ("cause", *_CHOSEN_BY, "attempts", "device", *TIMES, "duration_s", "running_s", "queued_s", "trial_id")
+FIGURES = ("last", "min", "min_step", "max", "max_step", "non_finite")
 
 
 def frame(spec: Mapping[str, Any], trials: Iterable[Mapping[str, Any]]) -> pandas.DataFrame:
@@ -32,7 +33,9 @@ def _columns(spec: Mapping[str, Any], rows: list[dict[str, Any]]) -> list[str]:
     """The column names in order: number, state, values, parameters, attributes and constraints, others."""
     params = [name for row in [_params(spec, {}), *rows] for name in row if name.startswith("params_")]
     notes = [name for row in rows for name in row if name.startswith(("user_attrs_", "constraints_"))]
-    return list(dict.fromkeys(["number", "state", *_values(spec, {}), *params, *sorted(notes, reverse=True), *_LAST]))
+    logged = sorted({name for row in rows for name in row if name.startswith("metrics_")})
+    first = ["number", "state", *_values(spec, {}), *params, *sorted(notes, reverse=True)]
+    return list(dict.fromkeys([*first, *_LAST[:-1], *logged, *_LAST[-1:]]))
 
 
 def _row(spec: Mapping[str, Any], trial: Mapping[str, Any]) -> dict[str, Any]:
@@ -44,6 +47,11 @@ def _row(spec: Mapping[str, Any], trial: Mapping[str, Any]) -> dict[str, Any]:
         **{f"user_attrs_{name}": value for name, value in trial["user_attrs"].items()},
         **{f"constraints_{name}": value for name, value in trial["constraints"].items()},
         **{name: trial[name] for name in _LAST},
+        **{
+            f"metrics_{name}_{figure}": summary[figure]
+            for name, summary in trial["metric_summaries"].items()
+            for figure in FIGURES
+        },
     }
 
 

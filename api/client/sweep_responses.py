@@ -189,6 +189,9 @@ class TrialInfo(TypedDict):
     created_at: str | None
     started_at: str | None
     ended_at: str | None
+    running_s: float | None  # how long its attempts have held a device
+    queued_s: float | None  # how long it has waited for one
+    metrics: dict[str, float | int | None]  # the requested figures of metrics, such as `min(val_loss)`
 
 
 class RankInfo(TypedDict):

@@ -18,6 +18,7 @@ Modules:
     filter_parser               The words of a filter: `state:failed lr<0.01 -tag:bad` as terms with their positions in
                                 the text
     importances                 Stored parameter importances, and the data to compute them
+    metric_figures              Figures of metrics as columns of trials, `min(val/loss)`: parsed, selected, sorted by
     study_requests_from_trials  Reads the answers to the queries of `trial.study`: the best trial, pages of trials, a
                                 curve
     sweep_activity              The devices that sweeps use now, the duration of their recent trials, and how busy their

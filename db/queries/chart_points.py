@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, select, text
 
-from podium.db.queries.derived_trial_columns import DURATION_S
+from podium.db.queries.derived_trial_columns import DURATION_S, RUNNING_S
+from podium.db.queries.metric_figures import MetricFigure
 from podium.db.schema.tables import attempts, trial_params, trials
+from podium.db.stores.metric_summaries import COLUMNS, Figure
 from podium.db.stores.sweeps import SweepRow
 from podium.db.stores.trial_feasibility import FEASIBLE
 from podium.sweep.lifecycle.pareto import fronts
@@ -25,6 +27,7 @@ _CURRENT = and_(attempts.c.trial_id == trials.c.id, attempts.c.number == trials.
 _PLAIN_COLUMNS: dict[str, ColumnElement[Any]] = {
     **{name: trials.c[name] for name in ("id", "number", "state", "value", "ended_at")},
     "duration_s": DURATION_S,
+    "running_s": RUNNING_S,
     "device": attempts.c.device_id,
     "cause": attempts.c.cause,
     "feasible": FEASIBLE,
@@ -41,6 +44,12 @@ _PARAMS = text("""
     json_group_array(CASE WHEN p.number IS NULL OR p.value IN ('true', 'false') THEN json(p.value) END)
     FROM json_each(:ids) AS each JOIN trial_params AS p ON p.trial_id = each.value GROUP BY p.name
 """)
+_FIGURE = """
+    SELECT json_group_array(figure) FROM (
+      SELECT s.{} AS figure FROM json_each(:ids) AS each
+      LEFT JOIN metric_summaries AS s ON s.trial_id = each.value AND s.name = :name ORDER BY each.key
+    )
+"""
 _VALUES = text("""
     SELECT v.name, json_group_array(each.key), json_group_array(v.value)
     FROM json_each(:ids) AS each JOIN trial_values AS v ON v.trial_id = each.value GROUP BY v.name
@@ -59,18 +68,26 @@ class Points:
         return len(self.columns["id"])
 
 
-def points(connection: Connection, sweep: SweepRow, where: Condition, most: int) -> Points:
+def points(
+    connection: Connection, sweep: SweepRow, where: Condition, most: int, figures: Sequence[MetricFigure] = ()
+) -> Points:
     """The trials that match `where`. If there are more than `most`: the best, and an even sample of the rest.
 
-    Columns are `id`, `number`, `state`, `value`, `duration_s`, `ended_at` (seconds since the epoch), `device`,
-    `cause`, `feasible`, `params.NAME` of each parameter that a trial has, and with several objectives `values.NAME`
-    and `pareto`: whether the trial is on the Pareto front of the matching trials.
+    Columns are `id`, `number`, `state`, `value`, `duration_s`, `running_s`, `ended_at` (seconds since the epoch),
+    `device`, `cause`, `feasible`, `reported` (the last report of the objective, of trials without a value),
+    `params.NAME` of each parameter that a trial has, and with several objectives `values.NAME` and `pareto`: whether
+    the trial is on the Pareto front of the matching trials. A column for each of `figures` follows.
     """
     matching = _ids(connection, where)
     front = _front(connection, sweep, where)
     ids = _sample(connection, sweep, where, matching, front, most)
     columns = _plain(connection, ids)
     columns |= _params(connection, ids)
+    (last,) = _figures(connection, ids, [MetricFigure(Figure.LAST, sweep.metric)]).values()
+    columns["reported"] = [
+        report if value is None else None for value, report in zip(columns["value"], last, strict=True)
+    ]
+    columns |= _figures(connection, ids, figures)
     if len(sweep.objectives) > 1:
         columns |= _values(connection, ids, [name for name, _ in sweep.objectives])
         on_front = set(front)
@@ -105,6 +122,15 @@ def _params(connection: Connection, ids: Sequence[int]) -> Columns:
         column = columns[f"params.{name}"] = [None] * len(ids)
         for place, number, other in zip(*map(orjson.loads, (places, numbers, written)), strict=True):
             column[place] = number if other is None else other
+    return columns
+
+
+def _figures(connection: Connection, ids: Sequence[int], figures: Iterable[MetricFigure]) -> Columns:
+    columns: Columns = {}
+    for figure in figures:
+        statement = text(_FIGURE.format(COLUMNS[figure.figure].name))
+        found = connection.execute(statement, {"ids": json.dumps(ids), "name": figure.metric}).scalar_one()
+        columns[figure.key] = orjson.loads(found)
     return columns
 
 

@@ -21,16 +21,10 @@ MAX_RANKED = 500  # trials whose metric names are listed: the first ones shown
 _MOST_NAMES = 20_000  # that are looked up: fewer trials, if each has many metrics
 _SAMPLED = 20  # trials that show how many metrics each has
 Condition = ColumnElement[bool]
-# A skip scan of the primary key, so that no curve is read.
-_NAMES = text("""
-    WITH RECURSIVE named(trial_id, name) AS (
-      SELECT each.value, (SELECT min(m.name) FROM metrics m WHERE m.trial_id = each.value) FROM json_each(:ids) AS each
-      UNION ALL
-      SELECT trial_id, (SELECT min(m.name) FROM metrics m WHERE m.trial_id = named.trial_id AND m.name > named.name)
-      FROM named WHERE name IS NOT NULL
-    )
-    SELECT DISTINCT name FROM named WHERE name IS NOT NULL ORDER BY name
-""")
+_NAMES = text(
+    "SELECT DISTINCT name FROM metric_summaries WHERE trial_id IN (SELECT value FROM json_each(:ids))"
+    " AND last_step IS NOT NULL ORDER BY name"
+)
 
 
 @dataclass(frozen=True, slots=True)

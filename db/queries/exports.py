@@ -15,10 +15,12 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Table, func, select, text
 
 from podium.db.queries import trial_artifact_rows, trial_pages, trial_schedules
+from podium.db.queries.trial_attempts import running_and_queued_s
 from podium.db.queries.trial_cursor import Position
 from podium.db.queries.trial_schedules import IntervalRow
 from podium.db.schema.tables import attempts, metrics, trial_attrs, trial_params, trials
-from podium.db.stores import attempt_ranks, sweeps
+from podium.db.stores import attempt_ranks, metric_summaries, sweeps
+from podium.db.stores.metric_summaries import MetricSummary
 from podium.db.stores.trial_reader import TrialRow
 from podium.sweep.spec.sweep_spec import spec_from_json
 
@@ -73,6 +75,7 @@ class ExportSchema:
     params: dict[str, Kind]
     user_attrs: dict[str, Kind]
     constraints: tuple[str, ...]
+    metrics: tuple[str, ...] = ()  # names of the summaries
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,9 @@ class ExportedTrial:
     message: str | None
     distributions: dict[str, Any]  # of parameters that the sweep file does not define
     curves: Curves = field(default_factory=dict)
+    summaries: tuple[MetricSummary, ...] = ()  # of all metrics
+    running_s: float | None = None  # of a trial that has ended
+    queued_s: float | None = None
     artifacts: tuple[trial_artifact_rows.ArtifactRow, ...] = ()  # existing files
     intervals: tuple[IntervalRow, ...] = ()  # of a trial of a population
     devices: tuple[str, ...] = ()  # of the last attempt, in the order of ranks, if it has several
@@ -103,6 +109,7 @@ def export_schema(connection: Connection, sweep_id: int) -> ExportSchema:
         params=_kinds(connection, trial_params, which, tuple(spec.parameters)),
         user_attrs=_kinds(connection, trial_attrs, which),
         constraints=tuple(connection.execute(_CONSTRAINTS, which).scalars()),
+        metrics=tuple(metric_summaries.names_of(connection, sweep_id)),
     )
 
 
@@ -145,12 +152,16 @@ def read_batch(
     left = trial_artifact_rows.files_of(connection, ids)
     trained = trial_schedules.of_trials(connection, ids)
     several = attempt_ranks.devices_of_trials(connection, ids)
+    logged = metric_summaries.all_of_trials(connection, ids)
+    times = running_and_queued_s(connection, ids)
     return [
         ExportedTrial(
             row,
             *ends.get(row.id, (None, None)),
             own.get(row.id, {}),
             found.get(row.id, {}),
+            tuple(logged.get(row.id, ())),
+            *(times[row.id] if row.ended_at is not None else (None, None)),
             left.get(row.id, ()),
             tuple(trained.get(row.id, ())),
             several.get(row.id, ()),

@@ -11,6 +11,10 @@ from podium.sweep.values.errors import FilterError
 MAX_TERMS = 50
 _SPACE = re.compile(r"\s*")
 _NAME = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s"<>=!:,]+(?:![^=\s"<>:,][^\s"<>=!:,]*)*')
+# A figure of a metric: `min(val_loss)`, `last("val loss")`.
+_FIGURE = re.compile(
+    r'(last_step|min_step|max_step|non_finite|last|min|max)\(("(?:[^"\\]|\\.)*"|[^\s"<>=!:,()]+)\)(?=\s*[:<>=!])'
+)
 _OPERATOR = re.compile(r":|\s*(<=|>=|!=|==|<|>|=)")
 _WORD = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s"]+')
 _VALUE = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s",]+')
@@ -46,7 +50,10 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A condition; `name` and `operator` are empty for a search word."""
+    """A condition; `name` and `operator` are empty for a search word.
+
+    `figure`: of the metric with this name, such as `min`.
+    """
 
     name: str
     operator: str
@@ -54,6 +61,7 @@ class Term:
     negated: bool
     position: int
     length: int  # of the name or word
+    figure: str = ""
 
     def wrong(self, message: str) -> FilterError:
         """An error at the position of the name."""
@@ -87,13 +95,14 @@ def _term(text: str, at: int) -> tuple[Term, int]:
             position=at,
             length=1,
         ), end
-    name = _NAME.match(text, at)
+    figure = _FIGURE.match(text, at)
+    name = figure or _NAME.match(text, at)
     operator = _OPERATOR.match(text, name.end()) if name else None
     if name is None or operator is None:
         return _word(text, at, start, negated)
     sign = operator.group(1) or ":"
     values, end = _values(text, _skip(text, operator.end()), text[name.start() : operator.end()])
-    plain = _unquoted(name.group())
+    plain = _unquoted(figure.group(2) if figure else name.group())
     return Term(
         name=plain,
         operator="=" if sign == "==" else sign,
@@ -101,6 +110,7 @@ def _term(text: str, at: int) -> tuple[Term, int]:
         negated=negated,
         position=name.start(),
         length=len(name.group()),
+        figure=figure.group(1) if figure else "",
     ), end
 
 

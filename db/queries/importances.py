@@ -10,13 +10,15 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, func, select
 from sqlalchemy.dialects.sqlite import insert
 
+from podium.db.queries.derived_trial_columns import RUNNING_S
+from podium.db.queries.metric_figures import figure_of_trial, parse_figure
 from podium.db.schema.tables import importances, trial_params, trial_values, trials
 from podium.db.stores.sweeps import SweepRow
 from podium.db.stores.trial_params import params_of
 from podium.sweep.values.errors import BadRequestError
 from podium.sweep.values.states import TrialState
 
-DURATION = "duration_s"  # usable like a metric
+DURATION, RUNNING = "duration_s", "running_s"  # usable like a metric
 MAX_TRIALS = 400  # trials: fANOVA's time grows with their square
 
 
@@ -79,5 +81,9 @@ def _value_column(sweep: SweepRow, metric: str) -> ColumnElement[Any]:
         return found.scalar_subquery()
     if metric == DURATION:
         return trials.c.ended_at - trials.c.started_at
-    names = ", ".join([*dict(sweep.objectives), DURATION])
-    raise BadRequestError(f"metric={metric}: unknown metric; use one of {names}")
+    if metric == RUNNING:
+        return RUNNING_S
+    if figure := parse_figure(metric):
+        return figure_of_trial(figure)
+    names = ", ".join([*dict(sweep.objectives), RUNNING, DURATION])
+    raise BadRequestError(f"metric={metric}: use one of {names}, or last(NAME), min(NAME) or max(NAME) of a metric")

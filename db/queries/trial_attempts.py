@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, func, select
 
+from podium.db.queries.derived_trial_columns import QUEUED_S, RUNNING_S
 from podium.db.schema.tables import attempts, trials
+from podium.db.stores.id_list import id_list
 from podium.sweep.values.states import TrialState
 
 MAX_ERROR = 300  # characters of a message in a table
@@ -78,6 +80,14 @@ def error_messages(connection: Connection, trial_ids: Sequence[int]) -> dict[int
     failed = select(trials.c.id, text.label("text")).join(attempts, current)
     rows = connection.execute(failed.where(trials.c.id.in_(trial_ids), attempts.c.cause.is_not(None)))
     return {row.id: row.text.strip().split("\n", 1)[0] for row in rows if row.text}
+
+
+def running_and_queued_s(
+    connection: Connection, trial_ids: Sequence[int]
+) -> dict[int, tuple[float | None, float | None]]:
+    """How long each of these trials has held a device, and how long it has waited for one, in seconds."""
+    statement = select(trials.c.id, RUNNING_S, QUEUED_S).where(trials.c.id.in_(id_list(trial_ids)))
+    return {id_: (running, queued) for id_, running, queued in connection.execute(statement)}
 
 
 def nonce_of(connection: Connection, trial_id: int, number: int) -> str | None:

@@ -14,8 +14,10 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Table, and_, exists, false, func, literal, or_, select, true
 
-from podium.db.queries.derived_trial_columns import ATTR_NUMBER, CAUSE, DEVICE, DURATION_S
+from podium.db.queries.derived_trial_columns import ATTR_NUMBER, CAUSE, DEVICE, DURATION_S, QUEUED_S, RUNNING_S
 from podium.db.queries.filter_parser import Term, Value, parse_terms
+from podium.db.queries.metric_figures import MetricFigure
+from podium.db.schema.tables import metric_summaries as metric_summary_table
 from podium.db.schema.tables import (
     trial_attrs,
     trial_constraints,
@@ -25,6 +27,8 @@ from podium.db.schema.tables import (
     trial_values,
     trials,
 )
+from podium.db.stores import metric_summaries
+from podium.db.stores.metric_summaries import COLUMNS, Figure
 from podium.db.stores.sweeps import SweepRow, parameters_of
 from podium.db.stores.trial_feasibility import FEASIBLE
 from podium.sweep.values.failure_causes import Cause
@@ -34,6 +38,7 @@ from podium.sweep.values.states import TrialState
 MAX_FILTER = 2_000  # characters
 MAX_TOP = 100_000
 MAX_PATTERNS = 50
+MAX_NAMED = 50  # metrics in a message
 WITHIN_S = 10.0  # time limit of a filter: fifty words in 100,000 trials would take a minute
 _CAUSES = {"nan": ("non_finite",), "oom": ("host_memory", "device_memory"), "memory": ("host_memory", "device_memory")}
 _SAME = (":", "=", "!=")
@@ -68,14 +73,34 @@ class _Filter:
         return ~func.coalesce(found, false()) if term.negated else found
 
     def _named(self, term: Term) -> Condition:
+        if term.figure:
+            return self._of_metric(MetricFigure(Figure(term.figure), term.name), term)
         kind, _, name = term.name.partition(".")
         if term.name in _FIELDS:
             return _FIELDS[term.name](self.sweep, term)
         if kind in _TABLES and name:
             return self._in_table(kind, name, term)
+        if kind == "metrics" and name:
+            return self._of_metric(MetricFigure(Figure.LAST, name), term)
         if term.name in dict(self.sweep.objectives):
             return self._in_table("values", term.name, term)
+        if not self._is_known("params", term.name) and term.name in self._metrics:
+            return self._of_metric(MetricFigure(Figure.LAST, term.name), term)
         return self._in_table("params", term.name, term)
+
+    @property
+    def _metrics(self) -> list[str]:
+        return metric_summaries.names_of(self.connection, self.sweep.id)
+
+    def _of_metric(self, figure: MetricFigure, term: Term) -> Condition:
+        known = self._metrics
+        if figure.metric not in known:
+            close = difflib.get_close_matches(figure.metric, known, n=1)
+            hint = f" (did you mean {close[0]}?)" if close else ""
+            raise term.wrong(f"no trial has logged a metric {figure.metric!r}{hint}")
+        row = _numbers(COLUMNS[figure.figure], term)
+        table = metric_summary_table
+        return exists().where(table.c.trial_id == trials.c.id, table.c.name == figure.metric, row)
 
     def _in_table(self, kind: str, name: str, term: Term) -> Condition:
         if kind == "values" and name == self.sweep.objectives[0][0]:
@@ -99,7 +124,7 @@ class _Filter:
 
     def _unknown(self, name: str) -> str:
         values = [f"values.{each}" for each, _ in self.sweep.objectives] if len(self.sweep.objectives) > 1 else []
-        known = [*parameters_of(self.sweep), *_FIELDS, *values]
+        known = [*parameters_of(self.sweep), *_FIELDS, *values, *self._metrics[:MAX_NAMED]]
         close = difflib.get_close_matches(name, known, n=1)
         hint = f" (did you mean {close[0]}?)" if close else ""
         return f"unknown name {name!r}{hint}; known: {', '.join(known)}"
@@ -298,6 +323,8 @@ _FIELDS: dict[str, Callable[[SweepRow, Term], Condition]] = {
     "id": _number_field(trials.c.id),
     "value": _number_field(trials.c.value),
     "duration_s": _number_field(DURATION_S),
+    "running_s": _number_field(RUNNING_S),
+    "queued_s": _number_field(QUEUED_S),
     "attempt": _number_field(trials.c.attempt),
     "device": _text_field(DEVICE),
     "cause": _choice(CAUSE, Cause, _CAUSES),

@@ -8,8 +8,17 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, FromClause, and_, case, or_, select
 
-from podium.db.queries.derived_trial_columns import DURATION_S, number_in
-from podium.db.schema.tables import attempts, trial_attrs, trial_constraints, trial_params, trial_values, trials
+from podium.db.queries.derived_trial_columns import DURATION_S, QUEUED_S, RUNNING_S, number_in
+from podium.db.queries.metric_figures import figure_column, parse_figure
+from podium.db.schema.tables import (
+    attempts,
+    metric_summaries,
+    trial_attrs,
+    trial_constraints,
+    trial_params,
+    trial_values,
+    trials,
+)
 from podium.db.stores.sweeps import SweepRow, parameters_of
 from podium.sweep.values.errors import BadRequestError
 from podium.sweep.values.states import TrialState
@@ -38,6 +47,8 @@ _FIELDS: dict[str, ColumnElement[Any]] = {
     "state": _BY_STATE,
     "value": trials.c.value,
     "duration_s": DURATION_S,
+    "running_s": RUNNING_S,
+    "queued_s": QUEUED_S,
     "attempt": trials.c.attempt,
     "sampler": trials.c.sampler,
     "fallback_reason": trials.c.fallback_reason,
@@ -45,6 +56,7 @@ _FIELDS: dict[str, ColumnElement[Any]] = {
     "started_at": trials.c.started_at,
     "ended_at": trials.c.ended_at,
 }
+_CHANGING = (DURATION_S, RUNNING_S, QUEUED_S)  # while a trial runs or waits
 _OF_ATTEMPT = {"device": "device_id", "cause": "cause"}
 _BESIDE = {"values": trial_values, "constraints": trial_constraints, "params": trial_params, "attrs": trial_attrs}
 
@@ -80,7 +92,7 @@ class Order:
         )
 
     def _here(self, column: ColumnElement[Any], value: Any, this: ColumnElement[bool]) -> Any:
-        if value is None or column is not DURATION_S:
+        if value is None or not any(column is each for each in _CHANGING):
             return value
         return select(column).where(this).correlate(None).scalar_subquery()  # it changes while the trial runs
 
@@ -113,6 +125,11 @@ def order_of(text: str, sweep: SweepRow) -> Order | None:
         source = trials.outerjoin(current, on)
     elif kind == "values" and name == sweep.objectives[0][0]:
         columns = (trials.c.value,)
+    elif figure := parse_figure(key):
+        summaries = metric_summaries.alias()
+        columns = (figure_column(figure, summaries),)
+        on = and_(summaries.c.trial_id == trials.c.id, summaries.c.name == figure.metric)
+        source = trials.outerjoin(summaries, on)
     elif kind in _BESIDE and (kind != "values" or name in dict(sweep.objectives)) and name:
         table = _BESIDE[kind].alias()
         columns = _of(kind, table)
@@ -122,7 +139,8 @@ def order_of(text: str, sweep: SweepRow) -> Order | None:
         values = ", ".join(f"values.{name}" for name, _ in sweep.objectives)
         fields = ", ".join((*_FIELDS, *_OF_ATTEMPT))
         raise BadRequestError(
-            f"sort={text}: use best, {fields}, {values}, params.NAME, constraints.NAME or attrs.NAME, "
+            f"sort={text}: use best, {fields}, {values}, params.NAME, constraints.NAME, attrs.NAME, last(METRIC), "
+            "min(METRIC) or max(METRIC), "
             "with a leading - for descending"
         )
     return Order(columns, text.startswith("-"), source)

@@ -10,7 +10,9 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, FromClause, and_, func, select
 
 from podium.db.queries import trial_pages
-from podium.db.queries.trial_attempts import error_messages
+from podium.db.queries.metric_figures import columns_of as columns_of_metrics
+from podium.db.queries.metric_figures import parse_figures
+from podium.db.queries.trial_attempts import error_messages, running_and_queued_s
 from podium.db.queries.trial_cursor import Position, cursor_of, position_of
 from podium.db.queries.trial_filter import filter_condition
 from podium.db.queries.trial_order import Order, order_of
@@ -32,6 +34,7 @@ class Window:
     offset: int = 0
     limit: int = 200
     find: int | None = None  # number of a trial whose position is requested
+    metrics: Sequence[str] = ()  # requested figures of metrics, such as `min(val/loss)`
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,7 @@ def window(connection: Connection, sweep_id: int, wanted: Window) -> TrialTable:
     sweep = sweeps.get(connection, sweep_id)
     total = sum(sweep.counts.values())
     order = order_of(wanted.sort, sweep)
+    figures = parse_figures(wanted.metrics)
     filtered = filter_condition(connection, wanted.filter, sweep)
     where, counted = filtered, wanted.after is None and bool(wanted.filter)
     if wanted.after is not None:
@@ -69,7 +73,11 @@ def window(connection: Connection, sweep_id: int, wanted: Window) -> TrialTable:
         found=None
         if wanted.find is None
         else _position_of(connection, sweep_id, filtered, order=order, number=wanted.find, matching=matching),
-        columns=columns | _reported(connection, shown, sweep.metric) | _errors(connection, shown),
+        columns=columns
+        | _times(connection, shown)
+        | _reported(connection, shown, sweep.metric)
+        | _errors(connection, shown)
+        | columns_of_metrics(connection, [row.id for row in shown], figures),
     )
 
 
@@ -84,6 +92,16 @@ def _position_of(
         return None
     later = and_(where, rows_after(connection, sweep_id, order, Position(number)))
     return matching - 1 - _count(connection, later, trials if order is None else order.source)
+
+
+def _times(connection: Connection, rows: Sequence[TrialRow]) -> dict[str, list[Any]]:
+    """How long the trials have run and waited."""
+    found = running_and_queued_s(connection, [row.id for row in rows])
+    times = [found.get(row.id, (None, None)) for row in rows]
+    return {
+        "running_s": [_rounded(running) for running, _ in times],
+        "queued_s": [_rounded(queued) for _, queued in times],
+    }
 
 
 def _reported(connection: Connection, rows: Sequence[TrialRow], metric: str) -> dict[str, list[Any]]:

@@ -176,21 +176,36 @@ def of_trials(connection: Connection, trial_ids: Sequence[int], names: Iterable[
     return {(trial_id, row[0]): MetricSummary(*row) for trial_id, *row in connection.execute(statement)}
 
 
+def all_of_trials(connection: Connection, trial_ids: Sequence[int]) -> dict[int, list[MetricSummary]]:
+    """All metrics of these trials, by name."""
+    columns = [column for column in metric_summaries.c if column.name != "trial_id"]
+    statement = select(metric_summaries.c.trial_id, *columns)
+    found: dict[int, list[MetricSummary]] = {}
+    for trial_id, *row in connection.execute(statement.where(metric_summaries.c.trial_id.in_(id_list(trial_ids)))):
+        found.setdefault(trial_id, []).append(MetricSummary(*row))
+    return found
+
+
+# From each name to the next one, so that a limit leaves out the last names of each trial instead of the last trials.
+_LATEST = text(
+    "WITH RECURSIVE names(trial_id, name) AS ("
+    " SELECT t.value, (SELECT min(name) FROM metric_summaries WHERE trial_id = t.value) FROM json_each(:trials) t"
+    " UNION ALL SELECT trial_id, (SELECT min(m.name) FROM metric_summaries m"
+    " WHERE m.trial_id = names.trial_id AND m.name > names.name) FROM names WHERE name IS NOT NULL LIMIT :most)"
+    " SELECT s.trial_id, s.name, s.last_step, s.last_value FROM names JOIN metric_summaries s"
+    " ON s.trial_id = names.trial_id AND s.name = names.name WHERE s.last_step IS NOT NULL"
+)
+
+
 def latest(
     connection: Connection, trial_ids: Sequence[int], limit: int = 2_000
 ) -> dict[int, dict[str, tuple[int, float]]]:
-    """The last (step, value) of each metric by trial and name; for `limit` metrics at most."""
+    """The last (step, value) of each metric by trial and name; for about `limit` metrics at most, in turn by trial."""
     found: dict[int, dict[str, tuple[int, float]]] = {}
     values = {"trials": json.dumps(list(trial_ids)), "most": limit}
     for trial_id, name, step, value in connection.execute(_LATEST, values):
         found.setdefault(trial_id, {})[name] = (step, value)
     return found
-
-
-_LATEST = text(
-    "SELECT trial_id, name, last_step, last_value FROM metric_summaries"
-    " WHERE trial_id IN (SELECT value FROM json_each(:trials)) AND last_step IS NOT NULL LIMIT :most"
-)
 
 
 def last_of(connection: Connection, trial_ids: Sequence[int], name: str) -> dict[int, tuple[int, float]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import re
 import sys
-from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 app = group()
 INTERRUPTED = 130
+_SEPARATOR = re.compile(r",\s*(?=(?:last|min|max|last_step|min_step|max_step|non_finite)\(|metrics\.)")
 Changed = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="a parameter to change")]
 
 
@@ -35,15 +36,20 @@ def list_trials(
     filter_text: Annotated[
         str | None, typer.Option("--filter", metavar="FILTER", help="only matching trials: 'lr<0.01 -tag:bad top:50'")
     ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMNS", help="also these figures of metrics: 'min(val_loss),last(val/acc)'"),
+    ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="maximum number of trials")] = None,
     data_dir: DataDir = DEFAULT_DATA_DIR,
     as_json: AsJson = False,
 ) -> None:
     """List the trials of a sweep, with the cause of failures."""
     output = lazy.terminal_output
+    figures = [] if columns is None else [name for name in _SEPARATOR.split(columns.strip()) if name]
     with lazy.Client.of(data_dir) as client:
         names = lazy.sweep_output.objectives(client.sweep(sweep_id))
-        trials = client.trials(sweep_id, sort, None if state is None else state.value, filter_text)
+        trials = client.trials(sweep_id, sort, None if state is None else state.value, filter_text, figures)
         found = list(itertools.islice(trials, limit))
     if as_json:
         output.print_json(found)
@@ -54,7 +60,8 @@ def list_trials(
             trial["id"],
             output.state(trial["state"]),
             *lazy.sweep_output.values(trial, names),
-            output.number(_duration_s(trial)),
+            *(_figure(trial, name) for name in figures),
+            output.number(trial["running_s"]),
             trial["device"] or "–",
             trial["cause"] or lazy.sweep_output.violated(trial),
             output.params(trial["params"]),
@@ -62,16 +69,16 @@ def list_trials(
         for trial in found
     ]
     value_columns = names if len(names) > 1 else ["value"]
-    columns = ("trial", "id", "state", *value_columns, "seconds", "device", "cause", "parameters")
-    output.console.print(output.full_table(columns, rows))
+    names_of_columns = ("trial", "id", "state", *value_columns, *figures, "seconds", "device", "cause", "parameters")
+    output.console.print(output.full_table(names_of_columns, rows))
 
 
-def _duration_s(trial: TrialInfo) -> float | None:
-    """Seconds from the start of a trial to its end; None before that."""
-    if trial["started_at"] is None or trial["ended_at"] is None:
-        return None
-    started, ended = datetime.fromisoformat(trial["started_at"]), datetime.fromisoformat(trial["ended_at"])
-    return (ended - started).total_seconds()
+def _figure(trial: TrialInfo, key: str) -> str:
+    """A figure of a metric, with a mark if some of its values were NaN or infinite."""
+    metric = key.partition("(")[2].removesuffix(")") or key.removeprefix("metrics.")
+    others = trial["metrics"].get(f"non_finite({metric})") or 0
+    found = trial["metrics"].get(key, trial["metrics"].get(f"last({metric})"))
+    return lazy.terminal_output.number(found) + (f" ({others}x non-finite)" if others else "")
 
 
 @app.command("schedule")

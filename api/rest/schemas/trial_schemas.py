@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +11,7 @@ from podium.api.rest.schemas.base_schema import View, time_of
 from podium.db.queries.trial_artifact_rows import ArtifactRow
 from podium.db.queries.trial_attempts import AttemptRow
 from podium.db.stores.attempt_ranks import RankRow
+from podium.db.stores.metric_summaries import MetricSummary
 from podium.db.stores.trial_reader import TrialRow
 from podium.sweep.values.assignment import Scalar
 from podium.sweep.values.search_messages import FallbackReason
@@ -107,9 +109,19 @@ class TrialView(View):
     created_at: datetime | None
     started_at: datetime | None
     ended_at: datetime | None
+    running_s: float | None  # how long its attempts have held a device
+    queued_s: float | None  # how long it has waited for one, before the first attempt and between attempts
+    metrics: dict[str, float | int | None]  # the requested figures of metrics, such as `min(val_loss)`
 
     @classmethod
-    def of(cls, row: TrialRow, **more: Any) -> TrialView:
+    def of(
+        cls,
+        row: TrialRow,
+        times: tuple[float | None, float | None],
+        figures: Mapping[str, float | int | None] | None = None,
+        **more: Any,
+    ) -> TrialView:
+        """`times`: how long it has run and waited."""
         return cls(
             id=row.id,
             sweep_id=row.sweep_id,
@@ -132,8 +144,40 @@ class TrialView(View):
             created_at=time_of(row.created_at),
             started_at=time_of(row.started_at),
             ended_at=time_of(row.ended_at),
+            running_s=times[0],
+            queued_s=times[1],
+            metrics=dict(figures or {}),
             **more,
         )
+
+
+class MetricSummaryView(View):
+    """A metric of a trial; the values are null if all were NaN or infinite."""
+
+    name: str
+    last: float | None
+    last_step: int | None
+    min: float | None
+    min_step: int | None  # the first step with this value
+    max: float | None
+    max_step: int | None
+    best: float | None  # of an objective: `min` or `max`
+    best_step: int | None
+    non_finite: int  # values that were NaN or infinite; of long curves, not each is stored
+    non_finite_step: int | None  # the first of them
+
+    @classmethod
+    def of(cls, row: MetricSummary, goal: str | None) -> MetricSummaryView:
+        """`goal` of an objective."""
+        best = {"minimize": (row.min, row.min_step), "maximize": (row.max, row.max_step)}.get(goal or "", (None, None))
+        return cls(**asdict(row), best=best[0], best_step=best[1])
+
+
+class MetricsView(View):
+    """The metrics that a trial has logged, the objectives first."""
+
+    metrics: list[MetricSummaryView]
+    non_finite: dict[str, list[tuple[int, str]]]  # by metric, steps with `nan`, `inf` or `-inf`
 
 
 class TrialPage(View):
@@ -160,11 +204,13 @@ class TrialDetail(TrialView):
         ranks: Mapping[int, Sequence[RankRow]],
         artifacts: list[ArtifactRow],
         *,
+        times: tuple[float | None, float | None],
         cloned_from: int | None,
         unfit: str | None,
     ) -> TrialDetail:
         view = cls.of(
             row,
+            times,
             note=row.note,
             cloned_from=cloned_from,
             attempts=[AttemptView.of(attempt, ranks.get(attempt.number, ())) for attempt in attempts],

@@ -12,11 +12,13 @@ from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.base_schema import View
 from podium.api.rest.schemas.json_response import json_response
-from podium.api.rest.schemas.query_parameters import Filter
+from podium.api.rest.schemas.query_parameters import Filter, MetricFigures
 from podium.api.rest.sweeps.chart_axes import AxisView, axes_of
 from podium.db.queries import chart_points, curves
+from podium.db.queries.metric_figures import parse_figures
 from podium.db.queries.trial_filter import WITHIN_S, filter_condition
-from podium.db.stores import metrics, sweeps
+from podium.db.stores import metric_summaries, sweeps
+from podium.db.stores import metrics as metric_points
 from podium.sweep.spec.metric import Metric
 from podium.sweep.spec.sweep_spec import spec_from_json
 from podium.sweep.values.assignment import Scalar
@@ -29,9 +31,10 @@ MAX_CURVES = 300
 class PointsView(View):
     """Trials as columns: each list has one entry per trial, in order of their numbers.
 
-    Columns: `id`, `number`, `state`, `value`, `duration_s`, `ended_at` (seconds since the epoch), `device`, `cause`,
-    `feasible`, `params.NAME`; with several objectives also `values.NAME` and `pareto`, which is true for the trials on
-    the Pareto front of those that match.
+    Columns: `id`, `number`, `state`, `value`, `reported` (the last report of a trial without a value), `duration_s`,
+    `running_s` (without the time between attempts), `ended_at` (seconds since the epoch), `device`, `cause`,
+    `feasible`, `params.NAME`, and the requested figures of metrics; with several objectives also `values.NAME` and
+    `pareto`, which is true for the trials on the Pareto front of those that match.
     """
 
     matching: int
@@ -67,12 +70,14 @@ def show_points(
     sweep_id: RowId,
     filter: Filter = None,
     max: Annotated[int, Query(ge=100, le=MAX_POINTS, description="trials")] = 10_000,
+    metrics: MetricFigures = None,
     service: ServiceContext = context,
 ) -> Response:
     """Matching trials as columns; a sample with the best trials if more than `max` match."""
+    figures = parse_figures(metrics or ())
     with service.database.read(within_s=WITHIN_S) as connection:
         sweep = sweeps.without_counts(connection, sweep_id)
-        found = chart_points.points(connection, sweep, filter_condition(connection, filter, sweep), max)
+        found = chart_points.points(connection, sweep, filter_condition(connection, filter, sweep), max, figures)
         spec = spec_from_json(sweep.spec_json)
         known = {f"params.{name}" for name in spec.parameters}
         more = any(name.startswith("params.") and name not in known for name in found.columns)
@@ -87,12 +92,22 @@ def show_points(
     return json_response(body)
 
 
+@router.get("/metrics", dependencies=[viewer])
+def show_metric_names(sweep_id: RowId, service: ServiceContext = context) -> list[str]:
+    """The names of all metrics that trials of the sweep have logged: the objectives, then the others by name."""
+    with service.database.read() as connection:
+        sweep = sweeps.without_counts(connection, sweep_id)
+        found = metric_summaries.names_of(connection, sweep_id)
+    own = [name for name, _ in sweep.objectives if name in found]
+    return own + [name for name in found if name not in own]
+
+
 @router.get("/curves", dependencies=[viewer], response_model=CurvesView)
 def show_curves(
     sweep_id: RowId,
     filter: Filter = None,
     metric: Annotated[str | None, Query(max_length=200)] = None,
-    max_points: Annotated[int, Query(ge=metrics.MIN_POINTS, le=5_000, description="per curve")] = 400,
+    max_points: Annotated[int, Query(ge=metric_points.MIN_POINTS, le=5_000, description="per curve")] = 400,
     limit: Annotated[int, Query(ge=1, le=MAX_CURVES, description="curves")] = 100,
     service: ServiceContext = context,
 ) -> Response:

@@ -6,18 +6,27 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from podium.api.rest.schemas.base_schema import time_of
 from podium.api.rest.schemas.interval_schemas import IntervalView
 from podium.db.queries.exports import ExportedTrial, ExportSchema, Kind
+from podium.db.stores.metric_summaries import Figure, MetricSummary
 from podium.sweep.values.errors import MissingExtraError
 
 if TYPE_CHECKING:
     import pyarrow
 
+FIGURES: dict[Figure, Kind] = {
+    Figure.LAST: Kind.NUMBER,
+    Figure.MIN: Kind.NUMBER,
+    Figure.MIN_STEP: Kind.INTEGER,
+    Figure.MAX: Kind.NUMBER,
+    Figure.MAX_STEP: Kind.INTEGER,
+    Figure.NON_FINITE: Kind.INTEGER,
+}
 Chunks = Iterable[list[ExportedTrial]]
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # prefixes of a formula in a spreadsheet
 
@@ -42,6 +51,7 @@ def record(shape: ExportSchema, trial: ExportedTrial) -> dict[str, Any]:
         "user_attrs": row.user_attrs,
         "constraints": row.constraints,
         "metrics": trial.curves,
+        "metric_summaries": {each.name: _summary(each) for each in trial.summaries},
         "artifacts": [
             {"name": file.name, "size_bytes": file.size_bytes, "sha256": file.sha256} for file in trial.artifacts
         ],
@@ -57,7 +67,13 @@ def record(shape: ExportSchema, trial: ExportedTrial) -> dict[str, Any]:
         "devices": list(trial.devices) or ([] if row.device_id is None else [row.device_id]),
         **{name: None if at is None else at.isoformat() for name, at in _times(trial).items()},
         "duration_s": _duration_s(trial),
+        "running_s": trial.running_s,
+        "queued_s": trial.queued_s,
     }
+
+
+def _summary(summary: MetricSummary) -> dict[str, Any]:
+    return {name: value for name, value in asdict(summary).items() if name != "name"}
 
 
 def as_csv(shape: ExportSchema, chunks: Chunks) -> Iterator[bytes]:
@@ -139,7 +155,15 @@ def columns(shape: ExportSchema) -> dict[str, Kind | str]:
     kinds |= dict.fromkeys(("cause", "sampler", "fallback_reason", "fallback_error"), Kind.TEXT)
     kinds |= {"proposed_for": Kind.INTEGER, "attempts": Kind.INTEGER, "device": Kind.TEXT}
     kinds |= dict.fromkeys(("created_at", "started_at", "ended_at"), "time")
-    return kinds | {"duration_s": Kind.NUMBER, "trial_id": Kind.INTEGER}
+    kinds |= dict.fromkeys(("duration_s", "running_s", "queued_s"), Kind.NUMBER)
+    for name in shape.metrics:
+        kinds |= {metric_column(figure, name): kind for figure, kind in FIGURES.items()}
+    return kinds | {"trial_id": Kind.INTEGER}
+
+
+def metric_column(figure: Figure, name: str) -> str:
+    """The column of a figure of a metric: `metrics_val_loss_min`."""
+    return f"metrics_{name}_{figure}"
 
 
 def _value_columns(shape: ExportSchema) -> list[str]:
@@ -165,7 +189,20 @@ def _cells(shape: ExportSchema, trial: ExportedTrial) -> dict[str, Any]:
         "device": row.device_id,
         **_times(trial),
         "duration_s": _duration_s(trial),
+        "running_s": trial.running_s,
+        "queued_s": trial.queued_s,
+        **_figures(shape, trial),
         "trial_id": row.id,
+    }
+
+
+def _figures(shape: ExportSchema, trial: ExportedTrial) -> dict[str, Any]:
+    """The figures of all metrics; empty for metrics that the trial has not logged."""
+    found = {each.name: each for each in trial.summaries}
+    return {
+        metric_column(figure, name): getattr(found[name], figure) if name in found else None
+        for name in shape.metrics
+        for figure in FIGURES
     }
 
 

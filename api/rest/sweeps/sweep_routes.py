@@ -14,7 +14,7 @@ from podium.api.http.request_body import read_body, reads_own_body
 from podium.api.http.route_dependencies import After, RowId, context, has_disk_space
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.base_schema import Page
-from podium.api.rest.schemas.query_parameters import Filter, Sort, TrialsAfter
+from podium.api.rest.schemas.query_parameters import Filter, MetricFigures, Sort, TrialsAfter
 from podium.api.rest.schemas.sweep_schemas import BestView, SweepView, best_view
 from podium.api.rest.schemas.trial_schemas import TrialPage, TrialView
 from podium.api.rest.sweeps.sweep_view import list_of, submitted_view, view_of
@@ -23,6 +23,8 @@ from podium.api.use_cases.sweep_commands import command_sweep
 from podium.api.use_cases.sweep_submission import Submission, submit_document
 from podium.db.queries import trial_pages
 from podium.db.queries.best_trials import best, pareto
+from podium.db.queries.metric_figures import figures_of, parse_figures
+from podium.db.queries.trial_attempts import running_and_queued_s
 from podium.db.queries.trial_cursor import cursor_of, position_of
 from podium.db.queries.trial_filter import WITHIN_S, filter_condition
 from podium.db.queries.trial_order import order_of
@@ -126,9 +128,10 @@ def list_trials(
     state: TrialState | None = None,
     sort: Sort = "number",
     filter: Filter = None,
+    metrics: MetricFigures = None,
     service: ServiceContext = context,
 ) -> Response:
-    """List trials of a sweep, sorted by number, `value`, `params.NAME` or another column.
+    """List trials of a sweep, sorted by number, `value`, `params.NAME`, `min(METRIC)` or another column.
 
     Trials without a value in that column come last.
     """
@@ -140,8 +143,12 @@ def list_trials(
         page = trial_pages.page(
             connection, sweep_id, after=position, limit=limit + 1, state=state, order=order, among=where
         )
+        ids = [row.id for row in page.rows[:limit]]
+        times = running_and_queued_s(connection, ids)
+        figures = figures_of(connection, ids, parse_figures(metrics or ()))
     following = cursor_of(sort, order, page.positions[limit - 1]) if len(page.rows) > limit else None
-    found = TrialPage(items=[TrialView.of(row) for row in page.rows[:limit]], next=following)
+    items = [TrialView.of(row, times[row.id], figures[row.id]) for row in page.rows[:limit]]
+    found = TrialPage(items=items, next=following)
     return Response(found.model_dump_json(), media_type="application/json")  # FastAPI would validate it again
 
 

@@ -15,11 +15,11 @@ from podium.api.http.problem_schema import idempotent
 from podium.api.http.route_dependencies import RowId, context, has_disk_space
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.json_response import json_response
-from podium.api.rest.schemas.trial_schemas import AttemptView, EnqueuedView, TrialDetail
+from podium.api.rest.schemas.trial_schemas import AttemptView, EnqueuedView, MetricSummaryView, MetricsView, TrialDetail
 from podium.api.use_cases import trial_commands
 from podium.db.queries import trial_artifact_rows, trial_attempts
 from podium.db.queries.trial_artifact_rows import ArtifactRow
-from podium.db.stores import attempt_ranks, metrics, trial_reader
+from podium.db.stores import attempt_ranks, metric_summaries, metrics, sweeps, trial_reader
 from podium.db.stores.trial_reader import TrialRow
 from podium.ensemble.building import trial_artifacts
 from podium.sweep.lifecycle.allowed_commands import TrialCommand
@@ -122,6 +122,20 @@ def show_metrics(
     return json_response(curves)
 
 
+@router.get("/{trial_id}/metric-summaries", dependencies=[viewer])
+def show_metric_summaries(trial_id: RowId, service: ServiceContext = context) -> MetricsView:
+    """The last, lowest and highest value of each metric of a trial with their steps, and what was not finite."""
+    with service.database.read() as connection:
+        goals = dict(sweeps.without_counts(connection, trial_reader.get(connection, trial_id).sweep_id).objectives)
+        found = metric_summaries.of_trial(connection, trial_id)
+        other = metrics.non_finite_of_trial(connection, trial_id)
+    found.sort(key=lambda each: each.name not in goals)
+    return MetricsView(
+        metrics=[MetricSummaryView.of(each, goals.get(each.name)) for each in found],
+        non_finite=other,
+    )
+
+
 @router.get("/{trial_id}/log", dependencies=[viewer], response_class=PlainTextResponse)
 def show_log(
     trial_id: RowId,
@@ -179,8 +193,9 @@ def _show(service: ServiceContext, trial_id: int) -> TrialDetail:
         ranks = attempt_ranks.of_trial(connection, trial_id)
         artifacts = trial_artifact_rows.artifacts_of(connection, trial_id)
         cloned_from = trial_reader.cloned_from(connection, trial_id)
+        times = trial_attempts.running_and_queued_s(connection, [trial_id])[trial_id]
     unfit = _unfit(service, row, artifacts)
-    return TrialDetail.whole(row, attempts, ranks, artifacts, cloned_from=cloned_from, unfit=unfit)
+    return TrialDetail.whole(row, attempts, ranks, artifacts, times=times, cloned_from=cloned_from, unfit=unfit)
 
 
 def _unfit(service: ServiceContext, row: TrialRow, artifacts: list[ArtifactRow]) -> str | None:

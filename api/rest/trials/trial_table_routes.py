@@ -14,7 +14,7 @@ from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.base_schema import View
 from podium.api.rest.schemas.json_response import json_response
-from podium.api.rest.schemas.query_parameters import Filter, Sort, TrialsAfter
+from podium.api.rest.schemas.query_parameters import Filter, MetricFigures, Sort, TrialsAfter
 from podium.db.queries import trial_table
 from podium.db.queries.trial_filter import WITHIN_S
 from podium.db.queries.trial_table import Window
@@ -31,9 +31,10 @@ class TrialTableView(View):
     found: int | None = Field(description="number of matching trials before the trial `find`; null: not found")
     columns: dict[str, list[Any]] = Field(
         description="id, number, state, requested, value, reported and reported_step (of trials without a value), "
-        "violated, duration_s, device, cause, error (the first line of the message), attempt, sampler, "
-        "fallback_reason, fallback_error, proposed_for, tags, "
-        "started_at and ended_at (seconds since 1970), values.NAME, params.NAME, constraints.NAME, attrs.NAME"
+        "violated, duration_s, running_s and queued_s (with and without a device), device, cause, error (the first "
+        "line of the message), attempt, sampler, fallback_reason, fallback_error, proposed_for, tags, "
+        "started_at and ended_at (seconds since 1970), values.NAME, params.NAME, constraints.NAME, attrs.NAME, "
+        "the figures of `metrics`, and non_finite(NAME) of those metrics with values that are NaN or infinite"
     )
 
 
@@ -46,10 +47,11 @@ def show_table(
     offset: Annotated[int, Query(ge=0, le=MAX_ID, description="number of matching trials to skip")] = 0,
     limit: Annotated[int, Query(ge=1, le=500)] = 200,
     find: Annotated[int | None, Query(ge=0, le=MAX_ID, description="number of a trial to locate")] = None,
+    metrics: MetricFigures = None,
     service: ServiceContext = context,
 ) -> Response:
     """A window of a sweep's trials. Trials without a value in the `sort` column come last."""
-    window = Window(filter=filter, sort=sort, after=after, offset=offset, limit=limit, find=find)
+    window = Window(filter=filter, sort=sort, after=after, offset=offset, limit=limit, find=find, metrics=metrics or ())
     with service.database.read(within_s=WITHIN_S) as connection:
         table = trial_table.window(connection, sweep_id, window)
     return json_response({field.name: getattr(table, field.name) for field in fields(table)})

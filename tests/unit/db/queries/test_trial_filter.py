@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -200,6 +202,44 @@ def test_second_objective_and_constraints_are_matched(service: ServiceRig) -> No
     assert numbers(service, sweep_id, "constraints.latency>0") == [0]
     assert numbers(service, sweep_id, "feasible:no") == [0]
     assert numbers(service, sweep_id, "top:5") == [1]
+
+
+def test_figures_of_metrics_are_matched(service: ServiceRig) -> None:
+    sweep_id = service.sweep(parameters=SPACE, program={"function": "train:objective"})
+    names = ("val_loss", "val/acc", 'a "b" c.d', "lr")
+    for number in range(3):
+        trial_id = service.trial(sweep_id, number, 0.5, params={"lr": 0.01 * number}, model=False)
+        for name in names[: 4 if number < 2 else 1]:
+            service.points(trial_id, name, 0.3, 0.1 + number, 0.2 + number, *([math.nan] if number == 1 else []))
+    for text, expected in {
+        "val_loss<0.5": [0],
+        "last(val_loss)>=1.2": [1, 2],
+        "min(val_loss)<0.2": [0],
+        "min( val_loss)<0.2": [],
+        "max(val_loss):2..3": [2],
+        "-max(val_loss)>2": [0, 1],
+        "val/acc<0.5": [0],
+        "min(val/acc)=0.1": [0],
+        'min("val/acc") = 0.1': [0],
+        'max("a \\"b\\" c.d")>1': [1],
+        '"a \\"b\\" c.d">1': [1],
+        "metrics.val_loss>2": [2],
+        "lr>=0.02": [2],  # the parameter
+        "last(lr)>1": [1],
+        "metrics.lr>1": [1],
+        "min_step(val_loss):0": [1, 2],
+        "non_finite(val_loss)>0": [1],
+        "non_finite(val_loss)=0": [0, 2],
+        "running_s:1.9..2.1 queued_s:0.9..1.1": [0, 1, 2],
+    }.items():
+        assert numbers(service, sweep_id, text) == expected, text
+    with pytest.raises(
+        FilterError, match="no trial has logged a metric 'val_los' \\(did you mean val_loss\\?\\)"
+    ) as caught:
+        numbers(service, sweep_id, "lr<1 min(val_los)<3")
+    assert (caught.value.position, caught.value.length) == (5, 12)
+    with pytest.raises(FilterError, match="val/acc"):
+        numbers(service, sweep_id, "unknown<3")
 
 
 @given(st.text(max_size=60))

@@ -61,6 +61,27 @@ def test_points_have_their_axes_and_objectives(service: ServiceRig) -> None:
     assert epochs["constant"] is True
 
 
+def test_points_have_figures_of_metrics_and_the_last_report_of_trials_without_a_value(service: ServiceRig) -> None:
+    sweep_id = service.sweep()
+    finished = service.trial(sweep_id, 0, 0.5)
+    pruned = service.trial(sweep_id, 1, None)
+    service.trial(sweep_id, 2, None)
+    service.points(finished, "val_accuracy", 0.4, 0.5)
+    service.points(pruned, "val_accuracy", 0.2, 0.1)
+    service.points(pruned, 'odd/name "x"', 3.0, 2.0, 4.0)
+    query = {"metrics": ['min(odd/name "x")', "last(val_accuracy)", "metrics.missing"]}
+    path = f"/api/v1/sweeps/{sweep_id}"
+    columns = service.client().get(f"{path}/points", params=query).json()["columns"]
+    assert columns["reported"] == [None, 0.1, None]
+    assert columns['min(odd/name "x")'] == [None, 2.0, None]
+    assert columns["last(val_accuracy)"] == [0.5, 0.1, None]
+    assert columns["last(missing)"] == [None] * 3
+    assert columns["running_s"][0] == 2.0
+    assert service.client().get(f"{path}/metrics").json() == ["val_accuracy", 'odd/name "x"']
+    problem = service.client().get(f"{path}/points", params={"metrics": "mean(x)"})
+    assert_problem(problem, 400, "metrics=mean(x): write one of last(NAME), min(NAME)")
+
+
 def test_points_follow_the_filter(service: ServiceRig) -> None:
     sweep_id = service.sweep()
     for number in range(4):
@@ -222,6 +243,9 @@ def test_importance_target_is_an_objective_or_the_duration(service: ServiceRig, 
         service.trial(sweep_id, number, (0.5, number * 2.0), model=False)
     assert importance.ask(metric="val_loss")["state"] == "computing"
     assert importance.ask(metric="duration_s")["state"] == "computing"
-    assert [asked["trials"][3]["value"] for asked in evaluator.asked] == [6.0, 2.0]
+    service.points(4, "size", 3.0, 1.0)
+    assert importance.ask(metric="running_s")["state"] == "computing"
+    assert importance.ask(metric="min(size)")["finished"] == 1
+    assert [asked["trials"][3]["value"] for asked in evaluator.asked] == [6.0, 2.0, 2.0]
     problem = importance.client.get(importance.path, params={"metric": "speed"})
-    assert_problem(problem, 400, "val_accuracy, val_loss, duration_s")
+    assert_problem(problem, 400, "val_accuracy, val_loss, running_s, duration_s")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from typing import Any
 
 import pytest
@@ -14,11 +15,14 @@ from podium.db.queries.derived_trial_columns import NOW
 from podium.db.queries.trial_order import order_of
 from podium.db.schema.tables import trials
 from podium.db.stores import sweeps
-from podium.sweep.values.assignment import Params
+from podium.sweep.lifecycle.recorded_changes import AttemptEnded, AttemptPlaced, AttemptStarted, TrialPlanned
+from podium.sweep.values.assignment import AttemptKey, Params
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.search_messages import FallbackReason
+from podium.sweep.values.slot_events import Ended, Started
+from podium.sweep.values.states import TrialState
 from tests.commands import Podium
-from tests.service_rig import ServiceRig, assert_problem
+from tests.service_rig import AT, ServiceRig, assert_problem
 
 URL = "/api/v1/sweeps"
 LITERAL = {"literal_binds": True}
@@ -71,6 +75,55 @@ def test_table_is_columns(client: TestClient, sweep_id: int) -> None:
     assert columns["device"] == ["cpu-0"] * 3
     assert columns["tags"] == [[], [], []]
     assert columns["violated"] == [False] * 3
+
+
+def test_table_sorts_by_figures_of_metrics_and_marks_what_is_not_finite(
+    client: TestClient, service: ServiceRig
+) -> None:
+    sweep_id = service.sweep()
+    for number, values in enumerate([(3.0, 1.0), (2.0, math.nan), (), (0.5, 4.0)]):
+        service.points(service.trial(sweep_id, number, 0.5, model=False), "val/loss", *values)
+    for sort, expected in {
+        "min(val/loss)": [3, 0, 1, 2],
+        "-max(val/loss)": [3, 0, 1, 2],
+        "-metrics.val/loss": [3, 1, 0, 2],
+        "min_step(val/loss)": [1, 3, 0, 2],
+    }.items():
+        assert numbers(client, sweep_id, sort=sort, limit=1) == expected, sort
+    wanted = {"metrics": ["min(val/loss)", "last_step(val/loss)", "max(other)"]}
+    columns = client.get(f"{URL}/{sweep_id}/table", params=wanted).json()["columns"]
+    assert columns["min(val/loss)"] == [1.0, 2.0, None, 0.5]
+    assert columns["last_step(val/loss)"] == [1, 0, None, 1]
+    assert columns["non_finite(val/loss)"] == [0, 1, None, 0]
+    assert columns["max(other)"] == [None] * 4
+    listed = client.get(f"{URL}/{sweep_id}/trials", params={"metrics": "min(val/loss)"}).json()["items"]
+    assert listed[1]["metrics"] == {"min(val/loss)": 2.0, "non_finite(val/loss)": 1}
+    detail = client.get("/api/v1/trials/2/metric-summaries").json()
+    assert detail["non_finite"] == {"val/loss": [[1, "nan"]]}
+    assert (detail["metrics"][0]["min"], detail["metrics"][0]["non_finite"]) == (2.0, 1)
+
+
+def test_running_time_leaves_out_the_queue_between_attempts(client: TestClient, service: ServiceRig) -> None:
+    sweep_id = service.sweep()
+    first = AttemptKey(1, 1)
+    lost = Ended(first, TrialState.FAILED, AT + 5, AT + 8, cause=Cause.NODE_LOST)
+    second = AttemptKey(1, 2)
+    done = Ended(second, TrialState.FINISHED, AT + 100, AT + 107, values=(0.5,))
+    service.commit(
+        TrialPlanned(1, sweep_id, 0, {"lr": 0.1}, "random", {}, AT),
+        AttemptPlaced(first, sweep_id, 0, "cpu-0", "node", AT + 5, "a"),
+        AttemptStarted(Started(first, 4321, AT + 5, "", "cpu")),
+        AttemptEnded(lost, sweep_id, 0, TrialState.WAITING, 3.0),
+        AttemptPlaced(second, sweep_id, 0, "cpu-0", "node", AT + 100, "b"),
+        AttemptStarted(Started(second, 4321, AT + 100, "", "cpu")),
+        AttemptEnded(done, sweep_id, 0, TrialState.FINISHED, 7.0, ()),
+    )
+    columns = client.get(f"{URL}/{sweep_id}/table").json()["columns"]
+    assert (columns["duration_s"], columns["running_s"], columns["queued_s"]) == ([102.0], [10.0], [97.0])
+    trial = client.get("/api/v1/trials/1").json()
+    assert (trial["running_s"], trial["queued_s"]) == (10.0, 97.0)
+    assert numbers(client, sweep_id, filter="running_s<11 queued_s>90") == [0]
+    assert numbers(client, sweep_id, sort="-running_s") == [0]
 
 
 def test_what_chose_the_parameters_is_data(client: TestClient, service: ServiceRig) -> None:
