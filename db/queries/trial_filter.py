@@ -127,7 +127,7 @@ class _Filter:
         known = [*parameters_of(self.sweep), *_FIELDS, *values, *self._metrics[:MAX_NAMED]]
         close = difflib.get_close_matches(name, known, n=1)
         hint = f" (did you mean {close[0]}?)" if close else ""
-        return f"unknown name {name!r}{hint}; known: {', '.join(known)}"
+        return f"unknown name {name!r}{hint}; known: {', '.join(dict.fromkeys(known))}"
 
     def _any_word(self, term: Term) -> Condition:
         (word,) = term.values

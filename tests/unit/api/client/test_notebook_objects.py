@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.api.client import sweep_html
+from podium.api.client import data_frame, sweep_html
 from podium.api.client.client import Client
 from podium.api.client.notebook_objects import Sweep
 from podium.sweep.values.errors import InvalidSpecError, MissingExtraError, NotFoundError, ServiceError
@@ -102,7 +102,8 @@ def test_data_frame_has_a_row_for_each_trial(sweep: Sweep) -> None:
     frame = sweep.to_pandas()
     assert list(frame.columns) == [
         "number", "state", "value", "params_lr", "cause", "sampler", "fallback_reason", "fallback_error",
-        "proposed_for", "attempts", "device", "created_at", "started_at", "ended_at", "duration_s", "trial_id",
+        "proposed_for", "attempts", "device", "created_at", "started_at", "ended_at", "duration_s", "running_s",
+        "queued_s", *(f"metrics_val_accuracy_{figure}" for figure in sorted(data_frame.FIGURES)), "trial_id",
     ]  # fmt: skip
     assert list(frame["state"]) == ["finished", "finished", "failed", "running"]
     assert list(frame["value"])[:2] == [0.5, 0.75] and frame["value"].isna().sum() == 2

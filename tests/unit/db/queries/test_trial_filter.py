@@ -215,7 +215,6 @@ def test_figures_of_metrics_are_matched(service: ServiceRig) -> None:
         "val_loss<0.5": [0],
         "last(val_loss)>=1.2": [1, 2],
         "min(val_loss)<0.2": [0],
-        "min( val_loss)<0.2": [],
         "max(val_loss):2..3": [2],
         "-max(val_loss)>2": [0, 1],
         "val/acc<0.5": [0],

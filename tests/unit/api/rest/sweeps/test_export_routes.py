@@ -60,7 +60,8 @@ def test_csv_has_a_column_for_each_parameter_and_a_row_for_each_trial(client: Te
         "number", "state", "value", *(f"params_{name}" for name in PARAMETERS), "cause", "sampler",
         "fallback_reason", "fallback_error", "proposed_for", "attempts",
         "device", "created_at", "started_at", "ended_at", "duration_s", "running_s", "queued_s",
-        *(f"metrics_loss_{figure}" for figure in ("last", "min", "min_step", "max", "max_step", "non_finite")), "trial_id",
+        *(f"metrics_val_accuracy_{figure}" for figure in ("last", "min", "min_step", "max", "max_step", "non_finite")),
+        "trial_id",
     ]  # fmt: skip
     assert (first["number"], first["state"], first["value"], first["params_lr"]) == ("0", "finished", "0.875", "0.01")
     assert (first["params_bias"], first["params_layers"], first["params_momentum"]) == ("true", "2", "0.5")
