@@ -27,21 +27,23 @@ type CurveGridProps = {
 };
 
 const FIRST = 12; // charts of a group; the others after a click, so that a page with 200 metrics has an end
+const FIRST_OF_TRIAL = 6;
 const COLUMN = 360; // px; the least width of a chart
 const STEP = 200; // the requested number of points is a multiple of it, so that small changes of the width need no request
 
 export function CurveGrid({ sweepId, filter, metrics, parameters = [], trialId }: CurveGridProps) {
   const box = useRef<HTMLDivElement>(null);
   const settings = useSettings();
-  const params = useParams(filter, settings, useColumn(box), trialId !== undefined);
+  const column = useColumn(box);
+  const params = useParams(filter, settings, column ?? COLUMN, trialId !== undefined);
   useLivePanels(sweepId);
   const groups = useMemo(() => prefixGroups(metrics, settings.find), [metrics, settings.find]);
   const first = metrics[0]?.name;
-  const grid = usePanel(sweepId, params, first, trialId === undefined).data?.grid;
+  const grid = usePanel(sweepId, params, first, trialId === undefined && column !== null).data?.grid;
   return (
     <div ref={box} className="curve-grid">
       <Toolbar settings={settings} metrics={metrics} parameters={parameters} ofOneTrial={trialId !== undefined} />
-      {grid && (
+      {grid && trialId === undefined && (
         <>
           <p className="curve-hint">{hintOf(grid, settings)}</p>
           <Legend
@@ -56,7 +58,7 @@ export function CurveGrid({ sweepId, filter, metrics, parameters = [], trialId }
           <Button onClick={() => setQuery({ find: "" })}>Clear search</Button>
         </Empty>
       )}
-      {groups.map(group => (
+      {(column === null ? [] : groups).map(group => (
         <Group key={group.prefix} {...{ group, sweepId, params, settings, trialId }} />
       ))}
     </div>
@@ -77,7 +79,8 @@ function Group({ group: { prefix, metrics }, sweepId, params, settings, trialId 
   const onHover = useCallback((id: number | null) => hover(sweepId, id), [sweepId]);
   const isOpen = !settings.closed.has(prefix) || settings.find !== "";
   const isWhole = settings.whole.has(prefix);
-  const shown = isWhole ? metrics : metrics.slice(0, FIRST);
+  const first = trialId === undefined ? FIRST : FIRST_OF_TRIAL;
+  const shown = isWhole ? metrics : metrics.slice(0, first);
   return (
     <section className="curve-group" aria-label={prefix}>
       <h3>
@@ -105,19 +108,19 @@ function Group({ group: { prefix, metrics }, sweepId, params, settings, trialId 
           ))}
         </div>
       )}
-      {isOpen && metrics.length > FIRST && (
+      {isOpen && metrics.length > first && (
         <Button small onClick={() => toggleIn("whole", settings.whole, prefix)}>
-          {isWhole ? `Show the first ${FIRST} charts` : `Show all ${formatCount(metrics.length)} charts`}
+          {isWhole ? `Show the first ${first} charts` : `Show all ${formatCount(metrics.length)} charts`}
         </Button>
       )}
     </section>
   );
 }
 
-/** The width of a chart in the grid. */
-function useColumn(box: RefObject<HTMLElement | null>): number {
+/** The width of a chart in the grid; null before it is known. */
+function useColumn(box: RefObject<HTMLElement | null>): number | null {
   const { width } = useSize(box);
-  return width <= 0 ? COLUMN : width / Math.max(1, Math.floor(width / COLUMN));
+  return width <= 0 ? null : width / Math.max(1, Math.floor(width / COLUMN));
 }
 
 function useParams(filter: string, settings: Settings, column: number, isOfOneTrial: boolean): GridParams {

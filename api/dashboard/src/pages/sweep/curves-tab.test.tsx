@@ -1,82 +1,116 @@
-// The learning curves of a sweep: settings in the URL, hints on what is shown, and empty states.
-import { screen, waitFor } from "@testing-library/react";
+// The tab of curves: charts by prefix, search, settings in the URL, the legend, and empty states.
+import { screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
+import { gridFixture, panelFixture } from "../../curves/fixture";
 import { sweepFixture } from "../../sweep/fixture";
-import { showWithService } from "../../testing/service";
+import { type Sent, showWithService, stubSize } from "../../testing/service";
 import { CurvesTab } from "./curves-tab";
 
-const curve = (number: number, values: number[], state = "finished") => ({
-  ...{ trial_id: 100 + number, number, state, points: values.length },
-  ...{ steps: values.map((_, step) => step), values },
-});
-const VIEW = {
-  ...{ metric: "loss", goal: "minimize", metrics: ["loss", "accuracy"], matching: 2 },
-  curves: [curve(1, [3, 2, 1]), curve(2, [4, 3], "pruned")],
-};
+const NAMES = [
+  { name: "loss", goal: "minimize" },
+  ...Array.from({ length: 14 }, (_, at) => ({ name: `train/m${at}`, goal: null })),
+  { name: "val/f1", goal: null },
+];
 
-function show(view: object, query = "", state = "running") {
-  window.history.replaceState(null, "", `/sweeps/7/curves${query}`);
-  const sent = showWithService(<CurvesTab sweepId={7} />, {
-    "GET /sweeps/7": sweepFixture({ state }),
-    "GET /sweeps/7/curves": view,
-  });
-  return () => sent.filter(one => one.path.endsWith("/curves")).map(one => one.query);
+function answer({ query }: Sent) {
+  const grid = gridFixture(["finished", "finished", "pruned"], { matching: 1_200 });
+  const lines = grid.panels[0]?.lines ?? [];
+  return { ...grid, panels: query.getAll("metric").map(name => panelFixture({ name, lines })) };
 }
+
+function show(query = "", names: object[] = NAMES, state = "running") {
+  stubSize(800);
+  vi.stubGlobal("IntersectionObserver", undefined); // every chart is in view
+  window.history.replaceState(null, "", `/sweeps/7/curves${query}`);
+  const parameters = { lr: { min: 0, max: 1 }, optimizer: { values: ["adam"] } };
+  const sent = showWithService(<CurvesTab sweepId={7} />, {
+    "GET /sweeps/7": sweepFixture({ state, spec: { metric: { name: "loss", goal: "minimize" }, parameters } }),
+    "GET /sweeps/7/metric-names": names,
+    "GET /sweeps/7/curve-grid": answer,
+  });
+  return () => sent.filter(one => one.path.endsWith("/curve-grid")).map(one => one.query);
+}
+const figures = () => screen.getAllByRole("figure").map(figure => figure.getAttribute("aria-label"));
 
 afterEach(() => vi.unstubAllGlobals());
 
-test("the chart describes its curves and the best value", async () => {
-  show(VIEW);
-  expect(await screen.findByRole("img", { name: "Curves of loss, 2 trials. Best value 1." })).toBeTruthy();
-  expect(screen.getByText("2 trials have reported it")).toBeVisible();
-  expect(screen.getByText("┄ pruned, failed or cancelled")).toBeVisible();
+test("metrics are grouped by prefix, and a large group shows its first charts", async () => {
+  show();
+  expect(await screen.findByRole("figure", { name: "loss" })).toBeVisible();
+  expect(screen.getAllByRole("heading", { level: 3 }).map(each => each.textContent)).toEqual([
+    "▾ objectives 1",
+    "▾ train/ 14",
+    "▾ val/ 1",
+  ]);
+  expect(figures()).toHaveLength(14);
+  await userEvent.click(screen.getByRole("button", { name: "Show all 14 charts" }));
+  expect(figures()).toHaveLength(16);
+  await userEvent.click(screen.getByRole("button", { name: "train/ 14" }));
+  expect(figures()).toEqual(["loss", "val/f1"]);
+  expect(window.location.search).toBe("?whole=train%252F&closed=train%252F");
 });
 
-test("a selection of many curves is explained", async () => {
-  show({ ...VIEW, matching: 1_200 });
-  expect(
-    await screen.findByText(/1,200 trials have reported it; showing 2: running trials first, then the best/),
-  ).toBeVisible();
+test("a search shows the charts whose names contain it, also in closed groups", async () => {
+  show("?closed=train%252F");
+  await userEvent.type(await screen.findByRole("searchbox", { name: "Find metrics" }), "m13");
+  expect(figures()).toEqual(["train/m13"]);
+  await userEvent.type(screen.getByRole("searchbox"), "xyz");
+  await userEvent.click(screen.getByRole("button", { name: "Clear search" }));
+  await waitFor(() => expect(figures()).toEqual(["loss", "val/f1"]));
 });
 
-test("single reports are points", async () => {
-  show({ ...VIEW, matching: 1, curves: [curve(1, [3])] });
-  expect(
-    await screen.findByText("1 trial has reported it, once each, so there are points instead of lines"),
-  ).toBeVisible();
+test("settings are requested and stored in the URL", async () => {
+  const queries = show("?from=1&to=2");
+  await userEvent.selectOptions(await screen.findByLabelText("X axis"), "running time");
+  expect(window.location.search).toBe("?x=runtime"); // a range of steps is no range of seconds
+  await userEvent.selectOptions(screen.getByLabelText("Color by"), "optimizer");
+  await userEvent.selectOptions(screen.getByLabelText("Show"), "mean, minimum and maximum");
+  await userEvent.click(screen.getByLabelText("Log y"));
+  await waitFor(() => expect(queries().at(-1)?.get("show")).toBe("bands"));
+  const last = queries().at(-1);
+  expect([last?.get("x"), last?.get("group"), last?.get("limit")]).toEqual(["runtime", "params.optimizer", "1000"]);
+  expect(window.location.search).toBe("?x=runtime&color=params.optimizer&show=bands&log=y");
 });
 
-test("another metric and number of trials are requested and stored in the URL", async () => {
-  const queries = show(VIEW);
-  await userEvent.selectOptions(await screen.findByLabelText("Metric"), "accuracy");
-  await waitFor(() => expect(queries().at(-1)?.get("metric")).toBe("accuracy"));
-  await userEvent.selectOptions(screen.getByLabelText("Show"), "300");
-  await waitFor(() => expect(queries().at(-1)?.get("limit")).toBe("300"));
-  expect(Number(queries().at(-1)?.get("max_points"))).toBeLessThan(1_000);
-  expect(window.location.search).toBe("?curve=accuracy&curves=300");
+test("another metric is the x axis after its name was chosen", async () => {
+  show();
+  await userEvent.selectOptions(await screen.findByLabelText("X axis"), "another metric…");
+  expect(window.location.search).toBe("?x=metric%3Atrain%2Fm0");
+  const input = screen.getByLabelText("Metric of the x axis");
+  await userEvent.clear(input);
+  await userEvent.type(input, "val/f1");
+  expect(window.location.search).toBe("?x=metric%3Aval%2Ff1");
 });
 
-test("settings that are not offered are ignored", async () => {
-  const queries = show(VIEW, "?curves=99999&smooth=7");
-  await screen.findByLabelText("Metric");
-  await waitFor(() => expect(screen.getByLabelText("Show")).toHaveValue("50"));
-  expect(screen.getByRole("slider")).toHaveValue("0.95");
-  expect(queries()).not.toEqual([]);
-  expect(queries().every(query => query.get("limit") === "50")).toBe(true);
+test("the legend hides a trial in all charts, or shows it alone", async () => {
+  show();
+  const legend = await screen.findByRole("list", { name: "Lines of all charts" });
+  await userEvent.click(within(legend).getByRole("button", { name: "trial 0" }));
+  expect(window.location.search).toBe("?hide=0");
+  expect(within(legend).getByRole("button", { name: "trial 0" })).toHaveAttribute("aria-pressed", "false");
+  await userEvent.click(within(legend).getByRole("button", { name: "Only trial 1" }));
+  expect(screen.getAllByRole("img")[0]).toHaveAccessibleName(/^loss by step, 1 trial:/);
+  await userEvent.click(screen.getByRole("button", { name: "Show all" }));
+  expect(window.location.search).toBe("");
+  expect(screen.getByText(/^3 of 1,200 trials: running trials first/)).toBeVisible();
 });
 
-test("without any metric the reason depends on the sweep and on the filter", async () => {
-  show({ ...VIEW, metric: null, metrics: [], curves: [], matching: 0 });
-  expect(await screen.findByRole("heading", { name: "No curves yet" })).toBeVisible();
-});
-
-test("a filter without curves can be cleared", async () => {
-  show({ ...VIEW, metric: null, metrics: [], curves: [], matching: 0 }, "?filter=tag:none");
-  await userEvent.click(await screen.findByRole("button", { name: "Clear filter" }));
+test("keys follow a line, zoom all charts and reset the zoom", async () => {
+  show();
+  (await screen.findAllByRole("group", { name: /^loss by step/ }))[0]?.focus();
+  await userEvent.keyboard("{ArrowRight}{ArrowRight}{ArrowDown}");
+  expect(document.querySelector(".plot-tip")?.textContent).toBe("Trial 1step10loss3");
+  await userEvent.keyboard("+");
+  expect(window.location.search).toMatch(/^\?from=.*&to=.*/);
+  await userEvent.click(screen.getByRole("button", { name: "Reset zoom" }));
   expect(window.location.search).toBe("");
 });
 
-test("a metric that no matching trial reports has no chart", async () => {
-  show({ ...VIEW, curves: [], matching: 0 });
-  expect(await screen.findByText("No matching trial has reported loss.")).toBeVisible();
+test.each([
+  ["", "running", "No curves yet"],
+  ["", "finished", "No curves"],
+  ["?filter=tag:none", "running", "No curves"],
+])("without any metric the reason depends on the sweep and on the filter (%s, %s)", async (query, state, title) => {
+  show(query, [], state);
+  expect(await screen.findByRole("heading", { name: title })).toBeVisible();
 });

@@ -64,6 +64,7 @@ function serve(request: Request): Response {
   if (url.pathname === "/api/v1/session") return Response.json({ name: "ann", role, expires_at: null });
   if (url.pathname === "/api/v1/sweeps/7") return Response.json(SWEEP);
   if (url.pathname === "/api/v1/sweeps/7/table") return tableOf(url.searchParams);
+  if (url.pathname === "/api/v1/sweeps/7/metric-names") return Response.json([]);
   const trial = /^\/api\/v1\/trials\/(\d+)(\/stop)?$/.exec(url.pathname);
   if (trial?.[2]) return Response.json({ detail: "a finished trial cannot be stopped" }, { status: 409 });
   if (trial) return Response.json(trialOf(Number(trial[1])));
