@@ -63,7 +63,7 @@ export function drawFrame(context: CanvasRenderingContext2D, frame: Frame, x: Ax
 
 function title(axis: Axis): string {
   const unit = axis.key === "duration_s" ? "duration (s)" : axis.name;
-  return axis.log ? `${unit}, log scale` : unit;
+  return axis.log ? [unit, "log scale"].filter(Boolean).join(", ") : unit;
 }
 
 function isOn(tick: Tick): boolean {
@@ -90,7 +90,8 @@ function drawX(context: CanvasRenderingContext2D, frame: Frame, tick: Tick, writ
   context.fillStyle = token("--text-3");
   context.textAlign = "center";
   context.textBaseline = "top";
-  context.fillText(short(tick.label), at, frame.top + frame.height + 6);
+  const end = frame.left + frame.width + RIGHT - (short(tick.label).length * CHAR) / 2; // the last label is not cut
+  context.fillText(short(tick.label), Math.min(at, end), frame.top + frame.height + 6);
 }
 
 function line(context: CanvasRenderingContext2D, x0: number, y0: number, x1: number, y1: number): void {

@@ -80,6 +80,14 @@ test("reports of NaN and infinities are marks of the trials that are shown", () 
   expect(layer(grid, "", panel).x.low).toBeLessThanOrEqual(3);
 });
 
+test("outliers beyond the axis are named", () => {
+  const y = [...Array(40).keys()].map(step => (step === 7 ? 1e9 : 1 + step / 100));
+  const panel = panelFixture({ lines: [{ trial: 0, points: 40, x: [...y.keys()], y }] });
+  const found = layer(gridFixture(["finished"]), "", panel);
+  expect(found.y.high).toBeLessThan(10);
+  expect(found.notes).toEqual(["Outliers of 1 trial are beyond the axis."]);
+});
+
 test("points without a value of the other metric are counted", () => {
   const panel = panelFixture({ without_x: 1_200 });
   expect(layer(gridFixture(["finished"]), "?x=metric:epoch", panel).notes).toEqual([

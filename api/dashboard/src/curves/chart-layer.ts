@@ -61,7 +61,7 @@ export function layerOf(loaded: Loaded, settings: Settings): Layer {
   const shown = lines.filter(line => isShown(line.key, settings));
   const marks = marksOf(panel, grid, settings);
   const { x, y } = axesOf(shown, marks, panel, settings);
-  return { lines: shown, marks, x, y, notes: notesOf(shown, marks, panel, settings) };
+  return { lines: shown, marks, x, y, notes: notesOf(shown, marks, panel, settings, y) };
 }
 
 function trialLines(panel: PanelData, grid: Grid, settings: Settings): Line[] {
@@ -192,7 +192,13 @@ function durationTicks(axis: Axis, count: number): Tick[] {
   return found;
 }
 
-function notesOf(lines: readonly Line[], marks: readonly Mark[], panel: PanelData, settings: Settings): string[] {
+function notesOf(
+  lines: readonly Line[],
+  marks: readonly Mark[],
+  panel: PanelData,
+  settings: Settings,
+  y: Axis,
+): string[] {
   const notes: string[] = [];
   const signs = { nan: "NaN (×)", inf: "∞ (▲)", "-inf": "−∞ (▼)" };
   const counts = Object.entries(signs).flatMap(([value, sign]) => {
@@ -206,6 +212,10 @@ function notesOf(lines: readonly Line[], marks: readonly Mark[], panel: PanelDat
     if (below > 0) notes.push(`Values of 0 or less of ${plural(below, what)} are not on the logarithmic axis.`);
   }
   if (settings.logX) notes.push(`Points at ${nameOfX(settings.x)} 0 or less are not on the logarithmic axis.`);
+  const beyond = lines.filter(line =>
+    valuesIn(line, settings).some(value => value > y.high || (value < y.low && !y.log)),
+  );
+  if (beyond.length > 0) notes.push(`Outliers of ${plural(beyond.length, what)} are beyond the axis.`);
   if (panel.without_x > 0)
     notes.push(`${plural(panel.without_x, "point")} omitted: no ${nameOfX(settings.x)} at the same step.`);
   return notes;
