@@ -29,9 +29,11 @@ export function useKeys(area: string, keys: Keys): void {
   });
 }
 
-/** Whether the focused element handles a key itself: letters in fields, arrows also where they scroll or move. */
+/** Whether the focused element handles a key itself: letters in fields, arrows also where they scroll or move, Enter on
+ * what it activates. */
 function isTaken({ key, target }: KeyboardEvent): boolean {
   if (!(target instanceof HTMLElement)) return false;
+  if (key === "Enter" && target.matches("a, button, summary, [role]")) return true;
   const fields = key.startsWith("Arrow") ? "input, textarea, select, [tabindex='0']" : "input, textarea, select";
   return target.isContentEditable || target.matches(fields);
 }

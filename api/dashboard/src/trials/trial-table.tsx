@@ -19,6 +19,7 @@ type TableProps = {
   rows: Rows;
   active: number | null;
   onActive: (index: number) => void;
+  onOpen: (row: Row) => void; // the side panel
   onToggle: (row: Row, index: number, range: boolean) => void;
   all: "none" | "some" | "all";
   onAll: () => void;
@@ -144,7 +145,7 @@ function classOf(column: Column): string | undefined {
 
 type RowProps = TableProps & { row: Row; index: number; className: string; checked: boolean };
 
-function TableRow({ sweepId, columns, row, index, className, checked, onActive, onToggle }: RowProps) {
+function TableRow({ sweepId, columns, row, index, className, checked, onActive, onOpen, onToggle }: RowProps) {
   const toggled = (event: MouseEvent) => {
     onActive(index);
     onToggle(row, index, event.shiftKey);
@@ -155,7 +156,11 @@ function TableRow({ sweepId, columns, row, index, className, checked, onActive, 
       aria-current={className.includes("active") || undefined}
       className={className || undefined}
       onMouseEnter={() => hover(sweepId, row.id)}
-      onClick={() => onActive(index)}
+      onClick={event => {
+        onActive(index);
+        if (!(event.target as HTMLElement).closest("a, input") && window.getSelection()?.isCollapsed !== false)
+          onOpen(row);
+      }}
     >
       <td className="trials-check">
         <input

@@ -2,10 +2,13 @@
 import { act, renderHook } from "@testing-library/react";
 import { useRows } from "./use-virtual-rows";
 
+const ROW = 28;
+const HEAD = 32;
+
 /** The page: it shows the head of the table and ten rows. */
 class Page extends EventTarget {
   scrollTop = 0;
-  clientHeight = 378;
+  clientHeight = HEAD + 10 * ROW;
   getBoundingClientRect = () => ({ top: 52 });
 }
 
@@ -32,16 +35,19 @@ function opened(count: number, above = 0) {
   return { page, result, scrolled };
 }
 
-afterEach(() => vi.unstubAllGlobals());
+afterEach(() => {
+  vi.unstubAllGlobals();
+  document.documentElement.style.removeProperty("--sticky");
+});
 
 test("renders the rows in view with some before and after, and reserves the height of the others", () => {
   const { result, scrolled } = opened(50_000);
   expect([result.current.first, result.current.last]).toEqual([0, 24]);
-  scrolled(34 * 1000);
+  scrolled(ROW * 1000);
   const { first, last, above, below } = result.current;
   expect([first, last]).toEqual([988, 1024]);
-  expect(above + (last - first + 1) * 34 + below).toBe(50_000 * 34);
-  scrolled(34 * 50_000);
+  expect(above + (last - first + 1) * ROW + below).toBe(50_000 * ROW);
+  scrolled(ROW * 50_000);
   expect([result.current.last, result.current.below]).toEqual([49_999, 0]);
 });
 
@@ -55,21 +61,21 @@ test("a row out of view is scrolled to the nearest edge, a row in view stays in 
   result.current.scrollTo(9);
   expect(page.scrollTop).toBe(0);
   result.current.scrollTo(10);
-  expect(page.scrollTop).toBe(34);
+  expect(page.scrollTop).toBe(ROW);
   result.current.scrollTo(50);
-  expect(page.scrollTop).toBe(51 * 34 + 38 - 378);
+  expect(page.scrollTop).toBe(51 * ROW + HEAD - (HEAD + 10 * ROW));
   result.current.scrollTo(5);
-  expect(page.scrollTop).toBe(5 * 34);
+  expect(page.scrollTop).toBe(5 * ROW);
 });
 
 test("what is above the table is part of the page's height", () => {
   const { page, result, scrolled } = opened(100, 400);
   scrolled(380);
   expect(result.current.first).toBe(0);
-  scrolled(400 + 34 * 20);
+  scrolled(400 + ROW * 20);
   expect(result.current.first).toBe(8);
   result.current.scrollTo(90);
-  expect(page.scrollTop).toBe(400 + 91 * 34 + 38 - 378);
+  expect(page.scrollTop).toBe(400 + 91 * ROW + HEAD - (HEAD + 10 * ROW));
   result.current.scrollTo(0);
   expect(page.scrollTop).toBe(400);
 });
@@ -82,4 +88,16 @@ test("a new result starts at its first row, without moving a page that shows it"
   page.scrollTop = 120;
   result.current.toTop();
   expect(page.scrollTop).toBe(120);
+});
+
+test("rows are scrolled to below what stays above the table", () => {
+  document.documentElement.style.setProperty("--sticky", "180px");
+  const { page, result } = opened(100, 400);
+  result.current.scrollTo(50);
+  page.scrollTop = 2_000;
+  result.current.scrollTo(5);
+  expect(page.scrollTop).toBe(400 + 5 * ROW - 180);
+  page.scrollTop = 2_000;
+  result.current.toTop();
+  expect(page.scrollTop).toBe(400 - 180);
 });

@@ -2,8 +2,8 @@
 // not the table.
 import { type RefCallback, useCallback, useRef, useState } from "react";
 
-const ROW_PX = 34;
-const HEAD_PX = 38; // sticky above the rows
+const ROW_PX = 28;
+const HEAD_PX = 32; // sticky above the rows
 const AHEAD = 12;
 
 export type Rows = {
@@ -42,14 +42,14 @@ export function useRows(count: number): Rows {
   const scrollTo = (index: number) => {
     if (!view.current) return;
     const { frame, page } = view.current;
-    const most = topOf(frame, page) + index * ROW_PX;
-    const least = most + ROW_PX + HEAD_PX - page.clientHeight;
+    const most = topOf(frame, page) + index * ROW_PX - stickyPx();
+    const least = most + stickyPx() + ROW_PX + HEAD_PX - page.clientHeight;
     page.scrollTop = Math.min(Math.max(page.scrollTop, least), most);
   };
   const toTop = () => {
     if (!view.current) return;
     const { frame, page } = view.current;
-    page.scrollTop = Math.min(page.scrollTop, topOf(frame, page));
+    page.scrollTop = Math.min(page.scrollTop, Math.max(0, topOf(frame, page) - stickyPx()));
   };
   const last = Math.min(count - 1, inView.top + inView.shown + AHEAD);
   const first = Math.max(0, Math.min(inView.top - AHEAD, last));
@@ -68,4 +68,9 @@ export function useRows(count: number): Rows {
 function topOf(frame: HTMLElement, page: HTMLElement): number {
   if (frame === page) return 0;
   return frame.getBoundingClientRect().top - page.getBoundingClientRect().top + page.scrollTop;
+}
+
+/** The height of what stays above the table: `StickyHead` sets it. */
+function stickyPx(): number {
+  return Number.parseFloat(document.documentElement.style.getPropertyValue("--sticky")) || 0;
 }

@@ -3,10 +3,16 @@ import { screen } from "@testing-library/react";
 import { sweepFixture } from "../../sweep/fixture";
 import type { Sweep } from "../../sweep/sweep";
 import { showWithService } from "../../testing/service";
-import { SweepHeader } from "./header";
+import { SweepHeader, SweepNotices } from "./header";
 
 async function show(changes: Partial<Sweep> = {}) {
-  showWithService(<SweepHeader sweepId={7} />, { "GET /sweeps/7": sweepFixture(changes) });
+  const head = (
+    <>
+      <SweepHeader sweepId={7} />
+      <SweepNotices sweepId={7} />
+    </>
+  );
+  showWithService(head, { "GET /sweeps/7": sweepFixture(changes) });
   await screen.findByRole("heading", { level: 1 });
 }
 const stat = (name: string) => screen.queryByText(name, { selector: "dt" })?.nextElementSibling?.textContent ?? null;

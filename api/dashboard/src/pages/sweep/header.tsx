@@ -43,8 +43,19 @@ function Head({ sweep }: { sweep: Sweep }) {
       </PageHead>
       <p className="sweep-state">
         <StateBadge state={sweep.state} />
-        {reasonText(sweep) && <span>{reasonText(sweep)}</span>}
+        {reasonText(sweep) && <span title={reasonText(sweep)}>{reasonText(sweep)}</span>}
       </p>
+      <Figures sweep={sweep} />
+    </div>
+  );
+}
+
+/** The chain, the warnings and what failed after the search, below the head so that it stays small. */
+export function SweepNotices({ sweepId }: { sweepId: number }) {
+  const sweep = useSweep(sweepId).data;
+  if (sweep?.id !== sweepId) return null;
+  return (
+    <div className="sweep-notices">
       <SweepChain sweep={sweep} />
       {sweep.ensemble_error !== null && <p className="sweep-warning">Ensemble not built: {sweep.ensemble_error}</p>}
       {sweep.warnings.map(warning => (
@@ -52,7 +63,6 @@ function Head({ sweep }: { sweep: Sweep }) {
           <strong>Warning:</strong> {warning.message}
         </p>
       ))}
-      <Figures sweep={sweep} />
     </div>
   );
 }

@@ -242,7 +242,7 @@ test("a range that includes rows never in view is selected completely", async ()
   open();
   await rowOf(0);
   fireEvent.click(screen.getByLabelText("Select trial 1"));
-  frame.mockReturnValue(34 * 400);
+  frame.mockReturnValue(28 * 400);
   fireEvent.scroll(document.querySelector(".trials-frame") as HTMLElement);
   fireEvent.click(await screen.findByLabelText("Select trial 405"), { shiftKey: true });
   expect(await screen.findByText("405 selected")).toBeVisible();

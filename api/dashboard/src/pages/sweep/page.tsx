@@ -8,7 +8,8 @@ import { NotFound } from "../../widgets/not-found";
 import { part, useLoadedAhead } from "../../widgets/part";
 import { Empty } from "../../widgets/query-states";
 import { Tabs } from "../../widgets/tabs";
-import { SweepHeader } from "./header";
+import { SweepHeader, SweepNotices } from "./header";
+import { StickyHead } from "./sticky-head";
 import { TableTab } from "./table-tab";
 
 const CurvesTab = part("the curves", () => import("./curves-tab").then(module => module.CurvesTab));
@@ -44,10 +45,13 @@ export function SweepPage({ sweepId, tab }: { sweepId: number; tab: string }) {
   const Body = TABS[known].body;
   const places = Object.entries(TABS).map(([key, { name }]) => ({ key, name, href: `/sweeps/${sweepId}/${key}` }));
   return (
-    <div className={known === "table" ? "sweep-table" : undefined}>
-      <SweepHeader sweepId={sweepId} />
-      <FilterBar sweepId={sweepId} />
-      <Tabs tabs={places} current={known} label="Views of the sweep" />
+    <div className={known === "table" ? "sweep-page sweep-table" : "sweep-page"}>
+      <StickyHead>
+        <SweepHeader sweepId={sweepId} />
+        <FilterBar sweepId={sweepId} />
+        <Tabs tabs={places} current={known} label="Views of the sweep" />
+      </StickyHead>
+      <SweepNotices sweepId={sweepId} />
       {isInvalid && known !== "configuration" ? (
         <Empty title="Invalid filter" hint="See the message below the filter." />
       ) : (

@@ -12,16 +12,19 @@ import { fetchIds, type Order, rangeOf } from "../../trials/range-selection";
 import { SelectedActions } from "../../trials/selected-actions";
 import { ColumnsMenu, DownloadMenu, GoTo } from "../../trials/table-tools";
 import { TrialTable } from "../../trials/trial-table";
+import { type SidePanel, useSidePanel } from "../../trials/use-side-panel";
 import { fetchTable, type Row, type Trials, useTable } from "../../trials/use-table-windows";
 import { useRows } from "../../trials/use-virtual-rows";
 import { setQuery, useQueryState } from "../../url";
 import { Button, ButtonLink } from "../../widgets/button";
+import { part } from "../../widgets/part";
 import { Empty, Failure, Loading, QueryResult } from "../../widgets/query-states";
 import { toast } from "../../widgets/toast";
 import "./table-tab.css";
 
 const MAX_SELECTED = 500;
 const BEST_FIRST = "best";
+const TrialPanel = part("the trial", () => import("./trial-panel").then(module => module.TrialPanel));
 
 export function TableTab({ sweepId }: { sweepId: number }) {
   return <QueryResult query={useSweep(sweepId)}>{sweep => <TableOf key={sweepId} sweep={sweep} />}</QueryResult>;
@@ -42,6 +45,9 @@ function TableOf({ sweep }: { sweep: Sweep }) {
     if (found !== null) walk.to(found);
     else toast(`Trial ${number} does not match the filter.`, "failed");
   };
+  const find = (number: number) => void goTo(number).catch((refused: Error) => toast(refused.message, "failed"));
+  const panel = useSidePanel(trials, walk.active, walk.setActive, find);
+  usePanelKeys(panel, walk);
   const { setActive } = walk;
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new result starts at the top
   useEffect(() => {
@@ -57,7 +63,7 @@ function TableOf({ sweep }: { sweep: Sweep }) {
     <section className="panel table-panel" aria-label="Trials">
       <div className="table-tools">
         <SelectedActions sweepId={sweep.id} />
-        <GoTo onGo={number => void goTo(number).catch((refused: Error) => toast(refused.message, "failed"))} />
+        <GoTo onGo={find} />
         <ColumnsMenu columns={columns} shown={shown} onShown={onShown} onReset={onReset} />
         <DownloadMenu sweepId={sweep.id} filter={filter} />
       </div>
@@ -75,10 +81,14 @@ function TableOf({ sweep }: { sweep: Sweep }) {
           rows={rows}
           active={walk.active}
           onActive={walk.setActive}
+          onOpen={panel.open}
           onToggle={walk.onToggle}
           all={all}
           onAll={onAll}
         />
+      )}
+      {panel.shown && (
+        <TrialPanel sweepId={sweep.id} trialId={panel.shown.id} number={panel.shown.number} onClose={panel.close} />
       )}
     </section>
   );
@@ -144,7 +154,21 @@ function useWalk(of: Order, trials: Trials | null, scrollTo: (index: number) => 
     x: { does: "select row", run: () => row && active !== null && onToggle(row, active, false) },
     o: { does: "open trial", run: () => row && go(`/trials/${row.id}`) },
   });
-  return { active, setActive, to, onToggle };
+  return { active, row, setActive, to, step, onToggle };
+}
+
+/** The keys of the side panel; arrows move through the rows only while it is open. */
+function usePanelKeys(panel: SidePanel, { row, step }: ReturnType<typeof useWalk>) {
+  const [, go] = useLocation();
+  useKeys("Table of trials", {
+    p: { does: "show or hide the side panel", run: () => (panel.isOpen ? panel.close() : row && panel.open(row)) },
+    Enter: { does: "open trial", run: () => row && go(`/trials/${row.id}`) },
+    ...(panel.isOpen && {
+      ArrowDown: { does: "next row", run: () => step(1) },
+      ArrowUp: { does: "previous row", run: () => step(-1) },
+      Escape: { does: "close the side panel", run: panel.close },
+    }),
+  });
 }
 
 /** Whether all matching trials are selected; a click selects or clears them. */

@@ -1,0 +1,111 @@
+"""Density: the head of a sweep's page, rows in view, the side panel, wide windows and phones."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.pages import at_rest
+from tests.browser.stage import Stage
+from tests.visitor import PHONE, Theme, overflow_px, serious
+
+DESK = (1440, 900)
+WIDE = (2560, 1440)
+MOST_HEAD_PX = 260
+LEAST_ROWS = 20
+
+
+def rows(page: Page) -> Locator:
+    table = page.get_by_role("table", name="Trials of the sweep")
+    return table.get_by_role("row").filter(has=page.get_by_role("checkbox", name=re.compile(r"Select trial \d+")))
+
+
+def bottom(found: Locator) -> float:
+    box = found.bounding_box()
+    assert box is not None
+    return box["y"] + box["height"]
+
+
+def visible_rows(page: Page) -> int:
+    """Rows that are completely between the head of the table and the end of the window."""
+    head = bottom(page.get_by_role("columnheader", name="Trial", exact=True))
+    height = (page.viewport_size or {"height": 0})["height"]
+    boxes = [row.bounding_box() for row in rows(page).all()]
+    return sum(1 for box in boxes if box is not None and box["y"] >= head - 1 and box["y"] + box["height"] <= height)
+
+
+def test_head_is_small_and_stays_in_view_above_twenty_rows(stage: Stage) -> None:
+    with stage.visitor(size=DESK) as visitor:
+        page = at_rest(visitor.open(f"/sweeps/{stage.finished}"))
+        head = page.locator(".sweep-sticky")
+        assert bottom(head) <= MOST_HEAD_PX
+        assert visible_rows(page) >= LEAST_ROWS
+
+        page.locator("main").evaluate("main => { main.scrollTop = 400 }")
+        expect(page.get_by_role("heading", level=1)).to_be_in_viewport(ratio=1)
+        expect(page.get_by_role("columnheader", name="Trial", exact=True)).to_be_in_viewport(ratio=1)
+        assert visible_rows(page) >= LEAST_ROWS
+
+        page.get_by_role("link", name="Analysis").click()
+        page.get_by_role("heading", name="History").wait_for()
+        page.evaluate("window.scrollTo(0, 600)")
+        expect(page.get_by_role("heading", level=1)).to_be_in_viewport(ratio=1)
+        assert bottom(head) <= MOST_HEAD_PX
+
+
+def test_side_panel_follows_the_rows_and_enter_opens_the_page(stage: Stage) -> None:
+    with stage.visitor(size=DESK) as visitor:
+        page = at_rest(visitor.open(f"/sweeps/{stage.planted}/table?sort=number"))
+        rows(page).nth(0).get_by_text("finished").click()
+        panel = page.get_by_role("complementary", name="Trial 0")
+        expect(panel.get_by_role("heading", name="Parameters")).to_be_visible()
+        expect(panel.get_by_role("heading", name="Log")).to_be_visible()
+
+        page.keyboard.press("ArrowDown")
+        panel = page.get_by_role("complementary", name="Trial 1")
+        expect(panel.get_by_role("region", name="Failure")).to_contain_text("ValueError: <img")
+        assert "trial=1" in page.url
+        assert serious(page) == []
+        page.reload()
+        expect(panel.get_by_role("region", name="Failure")).to_be_visible()
+        page.keyboard.press("k")
+        expect(page.get_by_role("complementary", name="Trial 0")).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("complementary")).to_have_count(0)
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", level=1)).to_contain_text("Trial 0")
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_panel_is_accessible_on_a_phone_and_in_both_themes(stage: Stage, theme: Theme) -> None:
+    with stage.visitor(size=PHONE, theme=theme) as visitor:
+        page = at_rest(visitor.open(f"/sweeps/{stage.planted}/table?trial=1"))
+        panel = page.get_by_role("complementary", name="Trial 1")
+        expect(panel.get_by_role("region", name="Failure")).to_be_in_viewport()
+        assert overflow_px(page) <= 0
+        assert serious(page) == []
+        panel.get_by_role("button", name="Close").click()
+        expect(panel).to_have_count(0)
+
+
+def test_pages_use_the_full_width_of_a_wide_window(stage: Stage) -> None:
+    paths = ("/", f"/sweeps/{stage.finished}", f"/sweeps/{stage.finished}/analysis", "/devices")
+    with stage.visitor(size=WIDE) as visitor:
+        for path in paths:
+            page = at_rest(visitor.open(path))
+            ends = [box["x"] + box["width"] for panel in page.locator(".panel").all() if (box := panel.bounding_box())]
+            assert max(ends) >= 0.97 * WIDE[0], path
+            assert overflow_px(page) <= 0
+
+
+def test_three_trials_are_compared_on_a_phone(stage: Stage) -> None:
+    ids = ",".join(str(trial["id"]) for trial in list(stage.client.trials(stage.finished))[:3])
+    with stage.visitor(size=PHONE) as visitor:
+        page = at_rest(visitor.open(f"/sweeps/{stage.finished}/compare?trials={ids}"))
+        headers = page.get_by_role("table", name="Trials side by side").get_by_role("columnheader", name="Trial")
+        expect(headers).to_have_count(3)
+        for header in headers.all():
+            expect(header).to_be_in_viewport(ratio=0.85)
+        assert overflow_px(page) <= 0
