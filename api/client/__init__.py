@@ -14,6 +14,7 @@ Modules:
     node_responses         The REST responses about nodes
     notebook_objects       Sweeps, trials and ensembles as objects, displayed by notebooks
     optuna_studies         Optuna studies of the client: the only module of `api` that uses Optuna
+    organize_calls         Details of sweeps, projects, views and search as methods of the Python client
     readiness_responses    The REST responses about the readiness of the service
     service_for_command    A service for one command: the running one, or one started for the command
     suggested_commands     `podium` commands in messages, quoted for a shell and for the right data directory

@@ -18,6 +18,7 @@ from podium.api.client.connection import RETRY_S, TIMEOUT_S
 from podium.api.client.ensemble_calls import EnsembleCalls, EnsembleName, Rows, serves, settled
 from podium.api.client.import_export_calls import ExportCalls
 from podium.api.client.node_responses import NodeInfo, RemovedNodeInfo
+from podium.api.client.organize_calls import OrganizeCalls
 from podium.api.client.readiness_responses import Readiness
 from podium.api.client.sweep_responses import (
     BestTrialInfo,
@@ -42,7 +43,7 @@ DEFAULT_TOKEN_S = 90 * 86400.0
 __all__ = ["Client", "EnsembleName", "Rows", "serves", "settled"]
 
 
-class Client(EnsembleCalls, ExportCalls):
+class Client(EnsembleCalls, ExportCalls, OrganizeCalls):
     """A client of one service. Every method raises `PodiumError` with the server's message if the request is refused.
 
     Requests are retried for `retry_s` seconds while the service restarts. Requests that must not run twice carry an
@@ -93,9 +94,12 @@ class Client(EnsembleCalls, ExportCalls):
         file, document, _ = sweep_file_validation.read(Path(path))
         return sweep_file_validation.submit(self, file, _after(document, after))
 
-    def sweeps(self, state: str | None = None) -> Iterator[SweepInfo]:
-        """The sweeps, newest first; all, or those in one state."""
-        only = {} if state is None else {"state": state}
+    def sweeps(self, state: str | None = None, filter: str | None = None) -> Iterator[SweepInfo]:
+        """The sweeps, newest first; all, those in one state, or those that match a filter (docs/reference/filter.md).
+
+        Archived sweeps only with a filter that has a term `is:archived`.
+        """
+        only = {name: text for name, text in (("state", state), ("filter", filter)) if text is not None}
         return self._pages(SweepInfo, "/api/v1/sweeps", limit=200, **only)
 
     def sweep(self, sweep_id: int) -> SweepInfo:

@@ -56,6 +56,10 @@ def _write(client: Any, sweep: Mapping[str, Any], trials: Iterable[Mapping[str, 
     tags = {"podium.sweep_id": str(sweep["id"]), "podium.state": sweep["state"]}
     if (commit := sweep["provenance"]["git_commit"]) is not None:
         tags["mlflow.source.git.commit"] = commit
+    tags |= {f"podium.{name}": str(sweep[name]) for name in ("project", "owner") if sweep[name]}
+    tags |= {_name(f"podium.tag.{tag}"): "true" for tag in sweep["tags"]}
+    if sweep["description"]:
+        tags["mlflow.note.content"] = sweep["description"][:MAX_CHARACTERS]
     started = _milliseconds(sweep["started_at"] or sweep["created_at"])
     parent = client.create_run(experiment_id, started, tags, f"sweep {sweep['id']}: {sweep['name']}").info.run_id
     for trial in trials:

@@ -24,11 +24,16 @@ class ReadFile(NamedTuple):
     document: dict[str, Any]
 
 
-def read_all(paths: Sequence[Path]) -> list[ReadFile]:
-    """All files, checked before one is submitted. Raises `InvalidSpecError` with file and line."""
+def read_all(paths: Sequence[Path], project: str | None = None) -> list[ReadFile]:
+    """All files, checked before one is submitted; `project` replaces theirs.
+
+    Raises `InvalidSpecError` with file and line.
+    """
     found = [ReadFile(*sweep_file_validation.read(path)[:2]) for path in paths]
     for each in found:
         sweep_file_validation.print_notes(each.file)
+    if project is not None:
+        return [each._replace(document={**each.document, "project": project}) for each in found]
     return found
 
 

@@ -135,6 +135,12 @@ class SweepInfo(TypedDict):
 
     id: int
     name: str
+    description: str | None  # Markdown; None in lists
+    project: str  # "": none
+    tags: list[str]
+    owner: str  # name of the token that submitted it; "": unknown
+    starred: bool  # by the user of this client
+    archived: bool
     state: str
     reason: str  # of the state
     wait_reason: str | None  # why it waits: scheduler, disk_full, no_device, …; None: it does not wait
@@ -339,3 +345,41 @@ class DeviceInfo(TypedDict):
     running: RunningTrialInfo | None
     members: list[PlacedMemberInfo]
     changed_at: str
+
+
+class ProjectInfo(TypedDict):
+    """A project: the sweeps that name it."""
+
+    name: str
+    sweeps: int
+    archived: int  # of these
+
+
+class SavedViewInfo(TypedDict):
+    """A saved view of the page of a sweep."""
+
+    id: int
+    name: str
+    project: str  # "": for all sweeps
+    tab: str
+    query: dict[str, str]  # filter, sort, columns, …
+    owner: str
+    changed_at: str | None
+
+
+class FoundInfo(TypedDict):
+    """Something that a search has found."""
+
+    kind: str  # sweep, trial, ensemble, project
+    id: int | None
+    name: str
+    detail: str
+
+
+class LoggedImageInfo(TypedDict):
+    """The images of one name that a trial logged."""
+
+    name: str
+    steps: list[int]
+    files: list[str]  # by step, for `download`
+    size_bytes: int

@@ -10,5 +10,6 @@ Modules:
     main             Entry point of the api process: `python -P -m podium.api.rest.main FILE`, started by the supervisor
     routers          The table of all routers of the REST API, in the order in which paths are matched
     schema_routes    JSON Schema of the sweep file over REST, for editors. Public: editors send no token
+    search_routes    Finds sweeps, trials, ensembles and projects by a few typed characters
     write_openapi    Writes the OpenAPI document: `python -m podium.api.rest.write_openapi [FILE]`
 """

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from podium.api.rest import health_routes, schema_routes
+from podium.api.rest import health_routes, schema_routes, search_routes
 from podium.api.rest.access import session_routes, token_routes
 from podium.api.rest.devices import device_routes, node_routes, timeline_routes
 from podium.api.rest.ensembles import (
@@ -27,17 +27,22 @@ from podium.api.rest.sweeps import (
     importance_routes,
     installed_package_routes,
     population_routes,
+    saved_view_routes,
+    sweep_detail_routes,
     sweep_file_routes,
     sweep_routes,
 )
-from podium.api.rest.trials import trial_download_routes, trial_routes, trial_table_routes
+from podium.api.rest.trials import trial_download_routes, trial_preview_routes, trial_routes, trial_table_routes
 
 ROUTERS: tuple[APIRouter, ...] = (
     health_routes.router,
     schema_routes.router,
     session_routes.router,
     token_routes.router,
+    search_routes.router,
     sweep_routes.router,
+    sweep_detail_routes.router,
+    saved_view_routes.router,
     trial_table_routes.router,
     sweep_file_routes.router,
     installed_package_routes.router,
@@ -49,6 +54,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     importance_routes.router,
     population_routes.router,
     trial_download_routes.router,
+    trial_preview_routes.router,
     device_routes.router,
     node_routes.router,
     timeline_routes.router,

@@ -33,6 +33,7 @@ SAMPLES = 3  # random configurations in a preview
 class Submission:
     """A sweep as submitted by a client."""
 
+    owner: str  # name of the token
     idempotency_key: str | None = None  # the same key with the same sweep submits it once
     provenance: Provenance | None = None
     file_text: str | None = None  # the sweep file as the client wrote it
@@ -83,14 +84,14 @@ def submit_document(service: ServiceContext, document: dict[str, Any], submissio
     return _accept(service, checked, submission)
 
 
-def submit_text(service: ServiceContext, text: str, idempotency_key: str | None) -> Submitted:
+def submit_text(service: ServiceContext, text: str, owner: str, idempotency_key: str | None) -> Submitted:
     """Check and store a sweep file. Raises as `submit_document` does; problems have the lines of the text."""
     read = read_sweep_text(text)
     if read.spec is None:
         raise _with_lines(read.problems)
     try:
         checked = check_sweep(service, read.spec, idempotency_key)
-        return _accept(service, checked, Submission(idempotency_key, file_text=text))
+        return _accept(service, checked, Submission(owner, idempotency_key, file_text=text))
     except InvalidSpecError as error:
         raise _with_lines(read.placed(error.problems)) from None
 
@@ -106,12 +107,12 @@ def preview_text(service: ServiceContext, text: str) -> SweepFilePreview:
         return SweepFilePreview(read, read.placed(error.problems), None)
 
 
-def import_study(service: ServiceContext, content: bytes, idempotency_key: str | None) -> Submitted:
+def import_study(service: ServiceContext, content: bytes, owner: str, idempotency_key: str | None) -> Submitted:
     """Store the trials of a study that ran elsewhere as a finished sweep. Raises `InvalidSpecError`."""
     at = time.time()
     prepared = imports.prepare(parse_import(content), at)
     with service.database.write() as connection:
-        return Submitted(*imports.accept(connection, prepared, at, idempotency_key))
+        return Submitted(*imports.accept(connection, prepared, at, idempotency_key, owner=owner))
 
 
 def unreadable(read: SweepText) -> InvalidSpecError:
@@ -137,6 +138,7 @@ def _accept(service: ServiceContext, checked: CheckedSweep, submission: Submissi
             file=submission.file_text,
             environment=installed.sha256,
             provenance=None if provenance is None else provenance.model_dump_json(),
+            owner=submission.owner,
         )
         if is_new:
             predecessors.add(connection, sweep_id, spec)

@@ -19,10 +19,14 @@ Modules:
                                 the text
     importances                 Stored parameter importances, and the data to compute them
     metric_figures              Figures of metrics as columns of trials, `min(val/loss)`: parsed, selected, sorted by
+    quick_search                Sweeps, trials, ensembles and projects by a few typed characters, for the command
+                                palette
     study_requests_from_trials  Reads the answers to the queries of `trial.study`: the best trial, pages of trials, a
                                 curve
     sweep_activity              The devices that sweeps use now, the duration of their recent trials, and how busy their
                                 devices were
+    sweep_filter                Filters of the list of sweeps, `project:vision tag:baseline -is:archived`, as SQL
+                                conditions
     trial_artifact_rows         Reads which files trials have saved
     trial_attempts              Reads the attempts of trials, and which trials run
     trial_cursor                Cursors of pages of trials: the sort key and its values at the end of a page

@@ -70,6 +70,44 @@ sweeps = Table(
     Column("held", Boolean, nullable=False, server_default="0"),  # it waits for its predecessors
     Column("fixed", Text),  # JSON: the values that `fix_from` took; `spec` has them as constants
     Column("submitted_spec", Text),  # the spec with `fix_from`, if `spec` has its values since
+    Column("description", Text, nullable=False, server_default=""),  # Markdown
+    Column("project", Text, nullable=False, server_default="", index=True),  # "": none
+    Column("owner", Text, nullable=False, server_default=""),  # name of the token that submitted it; "": unknown
+    Column("archived_at", Float),  # NULL: in the list of sweeps
+)
+
+sweep_tags = Table(
+    "sweep_tags",
+    metadata,
+    Column("sweep_id", ForeignKey("sweeps.id"), nullable=False),
+    Column("tag", String, nullable=False),
+    PrimaryKeyConstraint("sweep_id", "tag"),
+    Index("ix_sweep_tags_tag", "tag"),
+    sqlite_with_rowid=False,
+)
+
+# The sweeps that each user has starred. A user is the name of a token: it stays when the token is replaced.
+sweep_stars = Table(
+    "sweep_stars",
+    metadata,
+    Column("user", String, nullable=False),
+    Column("sweep_id", ForeignKey("sweeps.id"), nullable=False),
+    PrimaryKeyConstraint("user", "sweep_id"),
+    sqlite_with_rowid=False,
+)
+
+# Named views of the page of a sweep, for all sweeps of a project, or of the service.
+saved_views = Table(
+    "saved_views",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("project", Text, nullable=False),  # "": for all sweeps
+    Column("name", String, nullable=False),
+    Column("tab", String, nullable=False),
+    Column("query", Text, nullable=False),  # JSON: the state of the page in its URL: filter, sort, columns
+    Column("owner", String, nullable=False),  # who saved it last
+    Column("changed_at", Float, nullable=False),
+    UniqueConstraint("project", "name"),
 )
 
 # The sweeps of `after` and `fix_from`: those that must finish before a sweep starts. Each is older than the sweep.

@@ -36,12 +36,16 @@ Modules:
     replicas                             Replicas, the processes that serve ensemble members
     retention_plan                       Which files a sweep's retention policy removes, and the record of removed files
     running_attempts                     Whether an attempt runs on a node, which then may write its files
+    saved_views                          Named views of the page of a sweep: tab, filter, sort and columns, for a
+                                         project or for all sweeps
     scheduler_lease                      The scheduler's lease: one row with an epoch that fences out a replaced
                                          scheduler
     scheduler_recovery                   Reads the trials that the scheduler needs after a restart
     service_name                         The random name of the service, which a migration wrote
     sweep_commands                       Commands of clients for sweeps, validated and written in one transaction:
                                          pause, stop, extend
+    sweep_details                        What users write about sweeps: names, descriptions, tags, projects, stars, and
+                                         the archive
     sweep_warnings                       Warnings of sweeps: at most one per code, deleted when it no longer holds
     sweeps                               Sweeps: accept, read, change state
     trial_annotations                    Notes and tags of trials

@@ -87,13 +87,13 @@ def _rows(number: int, trial: ImportedTrial, objectives: list[str], at: float) -
 
 
 def accept(
-    connection: Connection, prepared: PreparedImport, at: float, idempotency_key: str | None = None
+    connection: Connection, prepared: PreparedImport, at: float, idempotency_key: str | None = None, *, owner: str = ""
 ) -> tuple[int, bool]:
     """Store the finished sweep with its trials; returns its id, and whether it is new.
 
     The same key and content return the same sweep. Raises `ConflictError` for different content.
     """
-    sweep_id, new = sweeps.accept(connection, prepared.spec, at, idempotency_key)
+    sweep_id, new = sweeps.accept(connection, prepared.spec, at, idempotency_key, owner=owner)
     if new:
         _store(connection, sweep_id, prepared)
         _finish(connection, sweep_id, prepared, at)

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, exists, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, exists, func, insert, or_, select, update
 
-from podium.db.schema.tables import enqueued, ensembles, sweep_files, sweeps, trials
+from podium.db.schema.tables import enqueued, ensembles, sweep_files, sweep_tags, sweeps, trials
 from podium.db.stores import events, sweep_warnings
 from podium.db.stores.events import NewEvent
 from podium.db.stores.sweep_warnings import WarningRow
@@ -68,6 +68,10 @@ class SweepRow:
     wait: Wait | None = None  # why it waits, in addition to the reason of its state
     held: bool = False  # it waits for its predecessors
     fixed: str | None = None  # JSON: the values of `fix_from`
+    description: str = ""
+    project: str = ""
+    owner: str = ""
+    archived_at: float | None = None
 
     @property
     def objectives(self) -> tuple[tuple[str, str], ...]:
@@ -91,6 +95,7 @@ def accept(
     file: str | None = None,
     environment: str | None = None,
     provenance: str | None = None,
+    owner: str = "",
 ) -> tuple[int, bool]:
     """Store a new sweep in state `queued`, and its file's text; returns its id, and whether it is new.
 
@@ -125,8 +130,13 @@ def accept(
         "environment": environment,
         "provenance": provenance,
         "created_at": at,
+        "project": spec.project,
+        "description": spec.description,
+        "owner": owner,
     }
     (sweep_id,) = connection.execute(insert(sweeps).values(values).returning(sweeps.c.id)).one()
+    if spec.tags:
+        connection.execute(insert(sweep_tags), [{"sweep_id": sweep_id, "tag": tag} for tag in spec.tags])
     if file is not None:
         connection.execute(insert(sweep_files).values(sweep_id=sweep_id, text=file))
     events.add(connection, [NewEvent(at, "sweep.queued", sweep_id=sweep_id, payload={"name": spec.name})])
@@ -151,6 +161,7 @@ def change(connection: Connection, changes: Sequence[SweepChanged]) -> None:
         if item.state in TERMINAL_SWEEP_STATES or item.old_state in TERMINAL_SWEEP_STATES:
             values["ended_at"] = item.at if item.state in TERMINAL_SWEEP_STATES else None
         if item.old_state in TERMINAL_SWEEP_STATES:
+            values["archived_at"] = None  # a sweep that runs again is in the list
             values["over_s"] = sweeps.c.over_s + func.max(0.0, item.at - func.coalesce(sweeps.c.ended_at, item.at))
         believed = and_(sweeps.c.id == item.sweep_id, sweeps.c.state == item.old_state.value)
         if item.run_cap is not None:
@@ -222,8 +233,12 @@ def page(
     limit: int = 50,
     states: Sequence[SweepState] = (),
     search: str = "",
+    among: ColumnElement[bool] | None = None,
 ) -> list[SweepRow]:
-    """Sweeps with ids below `after`, newest first; optionally only these states and names that contain `search`."""
+    """Sweeps with ids below `after`, newest first; optionally only these states and names that contain `search`.
+
+    `among`: the condition of a filter.
+    """
     statement = select(sweeps).order_by(sweeps.c.id.desc()).limit(limit)
     if after is not None:
         statement = statement.where(sweeps.c.id < after)
@@ -231,6 +246,8 @@ def page(
         statement = statement.where(sweeps.c.state.in_([state.value for state in states]))
     if search:
         statement = statement.where(sweeps.c.name.icontains(search, autoescape=True))
+    if among is not None:
+        statement = statement.where(among)
     return _rows(connection, connection.execute(statement).all())
 
 
@@ -335,6 +352,10 @@ def _row(
         wait=stored_wait(values["wait_reason"], values["wait_message"]),
         held=values["held"],
         fixed=values["fixed"],
+        description=values["description"],
+        project=values["project"],
+        owner=values["owner"],
+        archived_at=values["archived_at"],
         counts=counts,
         built=built,
     )

@@ -13,6 +13,7 @@ from podium.sweep.spec.metric import Metric
 from podium.sweep.spec.pydantic_errors import problems_of
 from podium.sweep.spec.search_space import Parameter
 from podium.sweep.spec.strict_model import LARGEST, Model
+from podium.sweep.spec.sweep_details import Description, Project, Tags
 from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec
 from podium.sweep.values.assignment import Scalar
 from podium.sweep.values.constraints_and_user_attributes import MAX_DEPTH, too_deep
@@ -46,11 +47,17 @@ class ImportedTrial(Model):
     ended_at: float | None = Field(None, ge=0, le=MAX_TIME)
 
 
+_DETAILS = ("project", "description", "tags")  # which identify no study
+
+
 class SweepImport(Model):
     """A whole study."""
 
     name: str = Field(min_length=1, max_length=120)
     source: str = Field(min_length=1, max_length=300, description="description of where the trials come from")
+    project: Project = ""
+    description: Description = ""
+    tags: Tags = Field(default_factory=list)
     metrics: list[Metric] = Field(min_length=1)
     parameters: dict[str, Parameter] = Field(default_factory=dict)
     trials: list[ImportedTrial] = Field(max_length=MAX_TRIALS)
@@ -66,13 +73,14 @@ class SweepImport(Model):
             "run_cap": max(1, counted),
             "program": {"imported": self.source, "sha256": self._digest()},
         }
+        document |= {name: plain[name] for name in _DETAILS if plain.get(name)}
         several = len(self.metrics) > 1
         document |= {"metrics": plain["metrics"]} if several else {"metric": plain["metrics"][0]}
         return parse_spec(document, "import")
 
     def _digest(self) -> str:
         """A hash that identifies the study, so that it is imported only once."""
-        content = json.dumps(self.model_dump(), sort_keys=True)
+        content = json.dumps(self.model_dump(exclude=set(_DETAILS)), sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()
 
 

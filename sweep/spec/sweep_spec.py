@@ -35,6 +35,7 @@ from podium.sweep.spec.retention import Keep
 from podium.sweep.spec.retries import Retries
 from podium.sweep.spec.search_space import Parameter
 from podium.sweep.spec.strict_model import Model, check_storable, field_error
+from podium.sweep.spec.sweep_details import Description, Project, Tags
 from podium.sweep.spec.trial_limits import SpecLimits
 from podium.sweep.spec.trial_stop_conditions import (
     MAX_CONDITIONS,
@@ -80,6 +81,9 @@ class SweepSpec(Model):
     """A sweep: search space, search method, objectives, program, and limits."""
 
     name: str = Field(min_length=1, max_length=120, description="display name of the sweep")
+    project: Project = ""
+    description: Description = ""
+    tags: Tags = Field(default_factory=list)
     method: Annotated[
         Annotated[search_methods.MethodName, BeforeValidator(_method_name), Tag("name")]
         | Annotated[SamplerClass, Tag("class")]

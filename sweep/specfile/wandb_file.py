@@ -21,9 +21,7 @@ from podium.sweep.values.errors import InvalidSpecError, Problem
 
 Location = tuple[str, ...]
 _IGNORED = {
-    "project": "Podium has no projects",
     "entity": "Podium has no entities",
-    "description": "Podium keeps no descriptions",
     "controller": "Podium's scheduler controls the sweep",
 }
 _CONVERTED = ("program", "command", "metrics", "env", *_IGNORED)

@@ -132,6 +132,7 @@ def write_study(sweep: Mapping[str, Any], trials: Iterable[Mapping[str, Any]], s
 def _create(storage: BaseStorage, sweep: Mapping[str, Any], name: str) -> optuna.Study:
     study = optuna.create_study(study_name=name, storage=storage, directions=study_conversion.directions(sweep))
     study_conversion.name_metrics(study, sweep)
+    study_conversion.add_details(study, sweep)
     return study
 
 

@@ -34,6 +34,8 @@ from podium.sweep.values.errors import ConversionError, StudyError
 from podium.sweep.values.states import TrialState
 
 MAX_NAME = 120
+DETAILS_KEY = "podium"  # attribute of a study that was exported
+_DETAILS = ("project", "description", "tags")
 Json = dict[str, Any]
 Study = optuna.Study
 
@@ -51,6 +53,7 @@ def to_study(sweep: Mapping[str, Any], trials: Iterable[Mapping[str, Any]]) -> o
     finally:
         optuna.logging.set_verbosity(said)
     name_metrics(study, sweep)
+    add_details(study, sweep)
     study.add_trials(frozen)
     return study
 
@@ -66,6 +69,13 @@ def name_metrics(study: optuna.Study, sweep: Mapping[str, Any]) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ExperimentalWarning)
             study.set_metric_names(names)
+
+
+def add_details(study: optuna.Study, sweep: Mapping[str, Any]) -> None:
+    """Store project, description and tags as an attribute of the study, from which an import reads them."""
+    details = {name: sweep[name] for name in _DETAILS if sweep.get(name)}
+    if details:
+        study.set_user_attr(DETAILS_KEY, details)
 
 
 def frozen_trials(sweep: Mapping[str, Any], trials: Iterable[Mapping[str, Any]]) -> list[FrozenTrial]:
@@ -214,9 +224,12 @@ def to_document(study: optuna.Study, name: str | None = None, source: str = "an 
     space = _space(trials)
     names = study.metric_names or _unnamed(len(study.directions))
     goals = [direction.name.lower() for direction in study.directions]
+    stored = study.user_attrs.get(DETAILS_KEY)
+    details = stored if isinstance(stored, dict) else {}
     return {
         "name": (name or study.study_name)[:MAX_NAME],
         "source": source,
+        **{name: details[name] for name in _DETAILS if details.get(name)},
         "metrics": [{"name": name, "goal": goal} for name, goal in zip(names, goals, strict=True)],
         "parameters": space,
         "trials": [_trial(trial, space, names[0]) for trial in trials],

@@ -24,6 +24,7 @@ from typing import Any
 from podium.sweep.spec.command_line import MacroValues, expand_command, expand_variables
 from podium.sweep.spec.metric_extraction import MetricExtractor
 from podium.sweep.trial_process import artifacts
+from podium.sweep.trial_process.logged_images import ScriptImages
 from podium.sweep.trial_process.metrics_file import JsonLines
 from podium.sweep.trial_process.output_lines import LineSplitter
 from podium.sweep.trial_process.trial_handle import Pruned, Trial
@@ -55,12 +56,14 @@ def _run(trial: Trial, spec: Mapping[str, Any], code: str | None, grace_s: float
     environment |= wandb_variables(trial.params, trial.directory.temporary, environment)
     process = _start(expand_command(spec["command"], meaning), with_hook(environment), trial.dir)
     collector = MetricCollector(trial, MetricExtractor(spec["metrics"]), JsonLines(metrics_file))
-    script = Script(process, collector)
+    images = ScriptImages(Path(environment["PODIUM_ARTIFACTS"]), trial.log_image)
+    script = Script(process, collector, images.read_new if trial.rank == 0 else lambda: None)
     try:
         script.run()
     finally:
         script.end(grace_s - min(MARGIN_S, grace_s / 2))  # the slot kills this process at the end of the grace period
         if trial.rank == 0:
+            images.read_new()
             artifacts.collect(Path(environment["PODIUM_ARTIFACTS"]), trial.save_artifact)
     trial.report_last()  # `_check_status` may end this process by a signal
     _check_status(process, script.tail)
@@ -181,10 +184,17 @@ class MetricCollector:
 class Script:
     """The process of a script and its output."""
 
-    def __init__(self, process: subprocess.Popen[bytes], collector: MetricCollector) -> None:
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        collector: MetricCollector,
+        read_images: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`read_images` is called with each read of the metrics file."""
         assert process.stdout is not None and process.stderr is not None
         self._process = process
         self._collector = collector
+        self._read_images = read_images
         self._exited = os.pidfd_open(process.pid)
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._exited, selectors.EVENT_READ)
@@ -209,6 +219,7 @@ class Script:
             if time.monotonic() - polled_s >= POLL_S:
                 polled_s = time.monotonic()
                 prune |= self._collector.read_file()
+                self._read_images()
             if self._process.poll() is not None:
                 self._finish()
                 return

@@ -13,7 +13,7 @@ from podium.sweep.protocol.slot_commands import PruneAnswer
 from podium.sweep.protocol.trial_messages import AttrsReported
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.runtime.regular_files import sha256_of
-from podium.sweep.trial_process import artifacts
+from podium.sweep.trial_process import artifacts, logged_images
 from podium.sweep.trial_process.checkpoint_methods import CheckpointMethods
 from podium.sweep.trial_process.interval_end import IntervalEnd
 from podium.sweep.trial_process.metric_downsampling import MetricCurves
@@ -366,6 +366,21 @@ class Trial(CheckpointMethods, Suggestions):
         """
         self._check_saves("save_artifact")
         self.keep(artifacts.save(self.directory, Path(path), name))
+
+    def log_image(self, name: str, image: Any, step: int) -> None:
+        """Log an image at `step`; the page of the trial shows those of a name with a slider over the steps.
+
+        Args:
+            name: Up to 100 characters; a prefix with `/` groups images.
+            image: An array (height, width) or (height, width, channels) or a tensor (channels, height, width) with 1, 3
+                or 4 channels, of integers from 0 to 255 or floating-point numbers from 0 to 1; an image of Pillow, a
+                figure of Matplotlib; the path or content of a PNG, JPEG, GIF or WebP file.
+            step: At least 0. An image of the same name and step is replaced.
+
+        At most 1,000 images per trial, of 4 MB each, 256 MB in total. Raises `UserCodeError`.
+        """
+        self._check_saves("log_image")
+        self.keep(logged_images.save(self.directory, name, image, step))
 
     def keep(self, path: Path) -> None:
         """Register a complete file in the folder of the attempt, so that it is retained."""

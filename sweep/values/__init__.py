@@ -16,6 +16,7 @@ Modules:
     failure_causes                   The causes of failed attempts: all of them, those of the infrastructure, and those
                                      of memory
     failure_classification           Classifies exceptions and error output of a trial by failure cause
+    image_names                      The files of images that trials log: name and step are in the name of the file
     nested_parameters                Converts parameters with dotted names to nested dictionaries, for code written for
                                      W&B or Ray Tune
     node_state                       The state of a node, computed from its last report
@@ -30,6 +31,7 @@ Modules:
     slot_events                      The events of an attempt, from its start to its end, as its slot reports them
     states                           The states of sweeps and trials with their transitions, and the pending requests on
                                      a trial
+    sweep_details_checks             Checks what users write about sweeps and name them: names, descriptions, projects
     sweep_wait_reason                Why a sweep waits, apart from the reason of its state
     sweep_warnings                   Warnings of a running sweep: codes, messages, and checks of results and stop
                                      metrics

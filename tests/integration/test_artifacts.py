@@ -30,6 +30,34 @@ def test_function_saves_files_and_folders(slot: SlotDriver) -> None:
     assert not AttemptDirectory(Path(assignment.directory)).work.exists()
 
 
+def test_function_logs_images_while_it_runs(slot: SlotDriver) -> None:
+    assignment = slot.assignment({"function": "callables:logs_images", "argument": None})
+    events = _events(slot, assignment)
+    assert isinstance(events[-1], Ended) and events[-1].state is TrialState.FINISHED, events[-1]
+    assert _saved(events) == [
+        f"artifacts/_images/{name}" for name in ("val~2Fsamples.0.png", "val~2Fsamples.1.png", "tensor.0.png")
+    ]
+    directory = AttemptDirectory(Path(assignment.directory))
+    for name in _saved(events):
+        assert (directory.root / name).read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    assert "refused: log_image('bad', step=0): an array must have the shape" in directory.log.read_text()
+
+
+def test_script_logs_images_while_it_runs(slot: SlotDriver) -> None:
+    words = (
+        'mkdir "$PODIUM_ARTIFACTS/_images"; cd "$PODIUM_ARTIFACTS/_images"; printf "GIF89a" > x.tmp; '
+        "mv x.tmp seen.3.gif; sleep 1; printf '<svg>' > drawing.0.png; echo score=0.5"
+    )
+    program = {"command": ["sh", "-c", words], "script": None, "metrics": {"score": "score=([0-9.]+)"}, "env": {}}
+    assignment = slot.assignment(program)
+    events = _events(slot, assignment)
+    assert isinstance(events[-1], Ended) and events[-1].state is TrialState.FINISHED, events[-1]
+    assert _saved(events) == ["artifacts/_images/seen.3.gif"]
+    directory = AttemptDirectory(Path(assignment.directory))
+    assert (directory.artifacts / "_images" / "seen.3.gif").read_bytes() == b"GIF89a"
+    assert "podium: failed to log an image: log_image('drawing', step=0): not an image" in directory.log.read_text()
+
+
 def test_missing_file_fails_trial(slot: SlotDriver) -> None:
     ended = slot.result({"function": "callables:saves_nothing_there", "argument": None})
     assert (ended.state, ended.cause) == (TrialState.FAILED, Cause.USER_ERROR)

@@ -10,7 +10,7 @@ import pytest
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.values.assignment import Assignment
 from podium.sweep.values.failure_causes import Cause
-from podium.sweep.values.slot_events import Ended, Event, Logged, Reported
+from podium.sweep.values.slot_events import Ended, Event, Logged, Reported, Saved
 from podium.sweep.values.states import TrialState
 from tests.driver import SlotDriver, prune_answer, run
 
@@ -50,6 +50,14 @@ def test_script_reads_sampled_values_from_config(slot: SlotDriver) -> None:
     assert _reports(events) == [(0, 1e-05), (10, 1.00001), (20, 2.00001)]
     assert _logs(events) == {"nested.loss": [(0, 1.0), (10, 0.5), (20, 1 / 3)]}
     assert (_ended(events).state, _ended(events).value) == (FINISHED, 2.00001)
+
+
+def test_images_of_a_script_are_kept_by_step(slot: SlotDriver) -> None:
+    pytest.importorskip("PIL")
+    events = slot.events(code=CODE, program=_script("logs_images"))
+    saved = sorted(event.name for event in events if isinstance(event, Saved))
+    assert saved == [f"artifacts/_images/val~2Fsamples.{step}.png" for step in (0, 1)]
+    assert _ended(events).state is FINISHED
 
 
 def test_script_receives_sampled_values_as_arguments(slot: SlotDriver) -> None:

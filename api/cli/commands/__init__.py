@@ -17,6 +17,8 @@ Modules:
     status          `podium status`: the components of the service
     sweep           `podium sweep ...`
     sweep_convert   `podium sweep convert`: a Ray Tune or Optuna search space as a sweep file
+    sweep_details   `podium sweep rename`, `describe`, `tag`, `move`, `star` and `archive`: what users write about
+                    sweeps
     sweep_export    `podium sweep export`: the trials of a sweep as a table or for another tool
     sweep_import    `podium sweep import`: an Optuna study as a finished sweep
     sweep_validate  `podium sweep validate`: checks a sweep file and describes the sweep without starting it

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from podium.api.cli.commands import sweep_convert, sweep_export, sweep_import, sweep_validate
+from podium.api.cli.commands import sweep_convert, sweep_details, sweep_export, sweep_import, sweep_validate
 from podium.api.cli.terminal import lazy
 from podium.api.cli.terminal.lazy_groups import group
 from podium.api.cli.terminal.options import (
@@ -17,6 +18,7 @@ from podium.api.cli.terminal.options import (
     AsJson,
     DataDir,
     Devices,
+    Project,
     SpecFile,
     SpecFiles,
     SweepId,
@@ -36,7 +38,11 @@ INTERRUPTED = 130
 
 @app.command("run")
 def run(
-    file: SpecFile, data_dir: DataDir = DEFAULT_DATA_DIR, devices: Devices = "auto", as_json: AsJson = False
+    file: SpecFile,
+    project: Project = None,
+    data_dir: DataDir = DEFAULT_DATA_DIR,
+    devices: Devices = "auto",
+    as_json: AsJson = False,
 ) -> None:
     """Run a sweep to completion and build its ensemble.
 
@@ -46,6 +52,8 @@ def run(
     output, submission = lazy.terminal_output, lazy.sweep_file_validation
     read, document, _ = submission.read(file)
     submission.print_notes(read)
+    if project is not None:
+        document = {**document, "project": project}
     with lazy.service_for_command.service(data_dir.absolute(), devices) as client:
         sweep = submission.submit(client, read, document)
         with lazy.service_for_command.cancelled_on_interrupt(client, sweep["id"]):
@@ -82,6 +90,7 @@ def submit(
     after: Annotated[
         list[str] | None, typer.Option(help="id or name of an earlier sweep that must finish first; repeatable")
     ] = None,
+    project: Project = None,
     data_dir: DataDir = DEFAULT_DATA_DIR,
     as_json: AsJson = False,
 ) -> None:
@@ -92,7 +101,7 @@ def submit(
     submission, earlier = lazy.sweep_chains, [int(each) if each.isdecimal() else each for each in after or ()]
     if chain and len(files) == 1:
         raise typer.BadParameter("--chain needs at least two files")
-    read = submission.read_all(files)
+    read = submission.read_all(files, project)
     with lazy.Client.of(data_dir) as client:
         sweeps = submission.submit_all(client, read, after=earlier, chain=chain)
     if as_json:
@@ -119,7 +128,7 @@ def show_sweep(sweep_id: SweepId, data_dir: DataDir = DEFAULT_DATA_DIR, as_json:
     reason = f" ({why})" if why else ""
     output.console.print(output.printable(f"sweep {sweep['id']} {sweep['name']!r}: {sweep['state']}{reason}"))
     output.console.print(f"{lazy.sweep_output.counts(sweep) or 'no trials yet'}; {lazy.sweep_output.best(sweep)}")
-    for line in lazy.sweep_output.chain(sweep):
+    for line in (*lazy.sweep_output.details(sweep), *lazy.sweep_output.chain(sweep)):
         output.console.print(line)
     for warning in lazy.sweep_output.warnings(sweep):
         output.console.print(warning)
@@ -149,21 +158,32 @@ def packages(sweep_id: SweepId, data_dir: DataDir = DEFAULT_DATA_DIR) -> None:
 @app.command("list")
 def list_sweeps(
     state: Annotated[SweepState | None, typer.Option(help="only sweeps in this state")] = None,
+    project: Annotated[str | None, typer.Option(help="only sweeps of this project")] = None,
+    filter_text: Annotated[
+        str | None,
+        typer.Option("--filter", metavar="FILTER", help="only matching sweeps: 'tag:baseline is:starred'"),
+    ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="maximum number of sweeps")] = None,
     data_dir: DataDir = DEFAULT_DATA_DIR,
     as_json: AsJson = False,
 ) -> None:
-    """List the sweeps, newest first."""
+    """List the sweeps, newest first.
+
+    Archived sweeps only with `--filter is:archived`.
+    """
     output = lazy.terminal_output
+    terms = [*([] if project is None else [f"project:{json.dumps(project, ensure_ascii=False)}"]), filter_text or ""]
+    only = " ".join(filter(None, terms)) or None
     with lazy.Client.of(data_dir) as client:
-        found = list(itertools.islice(client.sweeps(None if state is None else state.value), limit))
+        found = list(itertools.islice(client.sweeps(None if state is None else state.value, only), limit))
     if as_json:
         output.print_json(found)
         return
     rows = [
         (
             sweep["id"],
-            sweep["name"],
+            f"{'★ ' if sweep['starred'] else ''}{sweep['name']}",
+            sweep["project"],
             output.state(sweep["state"]),
             sum(sweep["counts"].values()),
             output.number(None if sweep["best"] is None else sweep["best"]["value"]),
@@ -171,7 +191,7 @@ def list_sweeps(
         )
         for sweep in found
     ]
-    output.console.print(output.table(None, ("id", "name", "state", "trials", "best", "reason"), rows))
+    output.console.print(output.table(None, ("id", "name", "project", "state", "trials", "best", "reason"), rows))
 
 
 @app.command("watch")
@@ -291,3 +311,9 @@ def _no_ensemble(sweep: SweepInfo) -> str:
 app.command("convert")(sweep_convert.convert)
 app.command("export")(sweep_export.export_sweep)
 app.command("import")(sweep_import.import_sweep)
+app.command("rename")(sweep_details.rename)
+app.command("describe")(sweep_details.describe)
+app.command("tag")(sweep_details.tag)
+app.command("move")(sweep_details.move)
+app.command("star")(sweep_details.star)
+app.command("archive")(sweep_details.archive)

@@ -25,5 +25,8 @@ NodeNames = Annotated[list[str], typer.Argument(metavar="NODE...", help="names o
 SpecFile = Annotated[Path, typer.Argument(metavar="FILE", help="a sweep file: YAML, TOML or JSON")]
 SpecFiles = Annotated[list[Path], typer.Argument(metavar="FILE...", help="sweep files: YAML, TOML or JSON")]
 Devices = Annotated[str, typer.Option("--devices", help="auto, gpu, cpu, cpu:N, or pretend-gpu:N")]
+Project = Annotated[
+    str | None, typer.Option("--project", help="project of the sweep; default: `project` of the sweep file")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON")]
 DEFAULT_DATA_DIR = Path("podium-data")

@@ -100,6 +100,19 @@ def linked(sweeps: Sequence[LinkedSweepInfo]) -> str:
     return ", ".join(printable(f"sweep {each['id']} {each['name']!r} ({each['state']})") for each in sweeps)
 
 
+def details(sweep: SweepInfo) -> list[str]:
+    """What users wrote about a sweep, one line each, and its description."""
+    archived = ["archived"] if sweep["archived"] else []
+    lines = [
+        f"project: {sweep['project']}" if sweep["project"] else "",
+        f"tags: {' '.join(sweep['tags'])}" if sweep["tags"] else "",
+        f"owner: {sweep['owner']}" if sweep["owner"] else "",
+        ", ".join([*(["starred"] if sweep["starred"] else []), *archived]),
+        *(sweep["description"] or "").splitlines(),
+    ]
+    return [printable(line) for line in lines if line]
+
+
 def chain(sweep: SweepInfo) -> list[str]:
     """The sweeps before and after a sweep, and the values that it took, one line each."""
     lines = []

@@ -11,6 +11,7 @@ from podium.api.rest.schemas.base_schema import View, time_of
 from podium.api.rest.schemas.interval_schemas import PopulationView
 from podium.db.queries.trial_schedules import PopulationSummary
 from podium.db.stores.predecessors import SweepLinks
+from podium.db.stores.sweep_details import Labels
 from podium.db.stores.sweeps import SweepRow
 from podium.db.stores.trial_reader import TrialRow
 from podium.sweep.lifecycle.budget_usage import BudgetTerms, BudgetUsage
@@ -133,6 +134,12 @@ class SweepView(View):
 
     id: int
     name: str
+    description: str | None  # Markdown; null in lists
+    project: str  # "": none
+    tags: list[str]
+    owner: str  # name of the token that submitted it; "": unknown
+    starred: bool  # by the user who asks
+    archived: bool  # not in the list, unless the filter has is:archived
     state: str
     reason: str  # of the state
     wait_reason: WaitReason | None  # why it waits; null: it does not wait
@@ -168,7 +175,9 @@ class SweepView(View):
         row: SweepRow,
         best: TrialRow | None,
         links: SweepLinks,
+        labels: Labels,
         *,
+        description: str | None = None,
         busy_share: float | None = None,
         budget: BudgetView | None = None,
         devices: Sequence[str] = (),
@@ -178,6 +187,12 @@ class SweepView(View):
         return cls(
             id=row.id,
             name=row.name,
+            description=description,
+            project=row.project,
+            tags=list(labels.tags),
+            owner=row.owner,
+            starred=labels.starred,
+            archived=row.archived_at is not None,
             state=row.state,
             reason=row.reason,
             wait_reason=None if row.wait is None else row.wait.reason,

@@ -17,6 +17,7 @@ from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.sweep_schemas import SweepView
 from podium.api.rest.sweeps.sweep_view import submitted_view
 from podium.api.use_cases.sweep_submission import import_study
+from podium.db.access.tokens import Holder
 from podium.sweep.lifecycle.sweep_import import SweepImport
 
 router = APIRouter(prefix="/api/v1", tags=["sweeps"])
@@ -25,7 +26,7 @@ router = APIRouter(prefix="/api/v1", tags=["sweeps"])
 @router.post(
     "/sweeps/import",
     status_code=201,
-    dependencies=[admin, has_disk_space],
+    dependencies=[has_disk_space],
     responses=idempotent(SweepView),
     openapi_extra=body_of(SweepImport, required=True),
 )
@@ -35,6 +36,7 @@ async def import_sweep(
     response: Response,
     idempotency_key: Annotated[str | None, Header(max_length=200)] = None,
     service: ServiceContext = context,
+    holder: Holder = admin,
 ) -> SweepView:
     """Store a study, such as one made with Optuna, as a finished sweep: for lists, exports and warm starts.
 
@@ -44,6 +46,7 @@ async def import_sweep(
 
     def work() -> SweepView:
         reject_duplicate_keys.check(body)
-        return submitted_view(response, service, import_study(service, body, idempotency_key))
+        submitted = import_study(service, body, holder.name, idempotency_key)
+        return submitted_view(response, service, submitted, holder.name)
 
     return await asyncio.to_thread(work)

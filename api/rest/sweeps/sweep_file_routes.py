@@ -17,6 +17,7 @@ from podium.api.rest.schemas.base_schema import View
 from podium.api.rest.schemas.sweep_schemas import SweepView
 from podium.api.rest.sweeps.sweep_view import submitted_view
 from podium.api.use_cases.sweep_submission import Plan, preview_text, submit_text, unreadable
+from podium.db.access.tokens import Holder
 from podium.db.stores import sweeps
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.specfile.form_edits import Change, apply_changes, number_literals
@@ -150,17 +151,17 @@ def write_sweep_file(body: SweepFileChange) -> WrittenView:
     return WrittenView(text=apply_changes(text, [Change(tuple(one.path), one.value) for one in body.changes]))
 
 
-@router.post(
-    "/sweep-files/submit", status_code=201, dependencies=[submitter, has_disk_space], responses=idempotent(SweepView)
-)
+@router.post("/sweep-files/submit", status_code=201, dependencies=[has_disk_space], responses=idempotent(SweepView))
 def submit_sweep_file(
     response: Response,
     body: SweepFileText,
     idempotency_key: Annotated[str | None, Header(max_length=200)] = None,
     service: ServiceContext = context,
+    holder: Holder = submitter,
 ) -> SweepView:
     """Submit a sweep file as text, with the same checks as `POST /sweeps`."""
-    return submitted_view(response, service, submit_text(service, body.text, idempotency_key))
+    submitted = submit_text(service, body.text, holder.name, idempotency_key)
+    return submitted_view(response, service, submitted, holder.name)
 
 
 @router.get("/sweeps/{sweep_id}/file", dependencies=[viewer], response_class=YamlResponse)

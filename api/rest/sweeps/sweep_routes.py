@@ -21,12 +21,14 @@ from podium.api.rest.sweeps.sweep_view import list_of, submitted_view, view_of
 from podium.api.use_cases import sweep_commands
 from podium.api.use_cases.sweep_commands import command_sweep
 from podium.api.use_cases.sweep_submission import Submission, submit_document
+from podium.db.access.tokens import Holder
 from podium.db.queries import trial_pages
 from podium.db.queries.best_trials import best, pareto
 from podium.db.queries.metric_figures import figures_of, parse_figures
 from podium.db.queries.trial_attempts import running_and_queued_s
+from podium.db.queries.sweep_filter import sweep_condition
 from podium.db.queries.trial_cursor import cursor_of, position_of
-from podium.db.queries.trial_filter import WITHIN_S, filter_condition
+from podium.db.queries.trial_filter import MAX_FILTER, WITHIN_S, filter_condition
 from podium.db.queries.trial_order import order_of
 from podium.db.stores import sweeps
 from podium.sweep.lifecycle.allowed_commands import SweepCommand
@@ -82,42 +84,48 @@ async def upload_bundle(request: Request, service: ServiceContext = context) -> 
     return {"sha256": sha256}
 
 
-@router.post("/sweeps", status_code=201, dependencies=[submitter, has_disk_space], responses=idempotent(SweepView))
+@router.post("/sweeps", status_code=201, dependencies=[has_disk_space], responses=idempotent(SweepView))
 def submit_sweep(
     response: Response,
     document: Annotated[dict[str, Any], Body(openapi_examples={})],
     idempotency_key: Annotated[str | None, Header(max_length=200)] = None,
     podium_provenance: Annotated[str | None, Header(max_length=MAX_HEADER)] = None,
     service: ServiceContext = context,
+    holder: Holder = submitter,
 ) -> SweepView:
     """Submit a sweep. It is stored durably before the response; a repeated idempotency key returns the same sweep.
 
     `Podium-Provenance` is JSON with the keys git_commit, git_dirty and command.
     """
     provenance = Provenance.from_header(podium_provenance)
-    submitted = submit_document(service, document, Submission(idempotency_key, provenance))
-    return submitted_view(response, service, submitted)
+    submitted = submit_document(service, document, Submission(holder.name, idempotency_key, provenance))
+    return submitted_view(response, service, submitted, holder.name)
 
 
-@router.get("/sweeps", dependencies=[viewer])
+@router.get("/sweeps")
 def list_sweeps(
     after: After = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     state: Annotated[list[SweepState], Query(description="repeatable: state=queued&state=running")] = [],  # noqa: B006
     search: Annotated[str, Query(max_length=120, description="substring of the name")] = "",
+    filter: Annotated[
+        str | None, Query(max_length=MAX_FILTER, description="such as `project:vision tag:baseline is:starred`")
+    ] = None,
     service: ServiceContext = context,
+    holder: Holder = viewer,
 ) -> Page[SweepView]:
-    """List sweeps, newest first."""
-    with service.database.read() as connection:
-        rows = sweeps.page(connection, after=after, limit=limit + 1, states=state, search=search)
-        items = list_of(connection, rows[:limit])
+    """List sweeps, newest first. Archived sweeps are left out, unless the filter has a term `is:archived`."""
+    among = sweep_condition(filter, holder.name)
+    with service.database.read(within_s=WITHIN_S) as connection:
+        rows = sweeps.page(connection, after=after, limit=limit + 1, states=state, search=search, among=among)
+        items = list_of(connection, rows[:limit], holder.name)
     return Page(items=items, next=items[-1].id if len(rows) > limit else None)
 
 
-@router.get("/sweeps/{sweep_id}", dependencies=[viewer])
-def show_sweep(sweep_id: RowId, service: ServiceContext = context) -> SweepView:
+@router.get("/sweeps/{sweep_id}")
+def show_sweep(sweep_id: RowId, service: ServiceContext = context, holder: Holder = viewer) -> SweepView:
     """One sweep, with its best trial so far."""
-    return view_of(service, sweep_id)
+    return view_of(service, sweep_id, holder.name)
 
 
 @router.get("/sweeps/{sweep_id}/trials", dependencies=[viewer], response_model=TrialPage)
@@ -169,50 +177,52 @@ def best_trials(
         return [best_view(row, rank == 0) for rank, row in pareto(connection, sweep_id, goals, k)]
 
 
-@router.patch("/sweeps/{sweep_id}", dependencies=[submitter])
-def extend_sweep(sweep_id: RowId, body: Extension, service: ServiceContext = context) -> SweepView:
+@router.patch("/sweeps/{sweep_id}")
+def extend_sweep(
+    sweep_id: RowId, body: Extension, service: ServiceContext = context, holder: Holder = submitter
+) -> SweepView:
     """Raise the trial cap, or change priority, budget or target.
 
     A finished or stopping sweep continues with its search state. 409 if its budget is exhausted.
     """
     sweep_commands.extend_sweep(service, sweep_id, run_cap=body.run_cap, priority=body.priority, terms=body.terms)
-    return view_of(service, sweep_id)
+    return view_of(service, sweep_id, holder.name)
 
 
-@router.post("/sweeps/{sweep_id}/pause", dependencies=[submitter])
-def pause_sweep(sweep_id: RowId, service: ServiceContext = context) -> SweepView:
+@router.post("/sweeps/{sweep_id}/pause")
+def pause_sweep(sweep_id: RowId, service: ServiceContext = context, holder: Holder = submitter) -> SweepView:
     """Start no new trials; running trials finish."""
-    return _command(service, sweep_id, SweepCommand.PAUSE)
+    return _command(service, sweep_id, SweepCommand.PAUSE, holder)
 
 
-@router.post("/sweeps/{sweep_id}/resume", dependencies=[submitter])
-def resume_sweep(sweep_id: RowId, service: ServiceContext = context) -> SweepView:
+@router.post("/sweeps/{sweep_id}/resume")
+def resume_sweep(sweep_id: RowId, service: ServiceContext = context, holder: Holder = submitter) -> SweepView:
     """Resume a paused sweep."""
-    return _command(service, sweep_id, SweepCommand.RESUME)
+    return _command(service, sweep_id, SweepCommand.RESUME, holder)
 
 
-@router.post("/sweeps/{sweep_id}/stop", dependencies=[submitter])
-def stop_sweep(sweep_id: RowId, service: ServiceContext = context) -> SweepView:
+@router.post("/sweeps/{sweep_id}/stop")
+def stop_sweep(sweep_id: RowId, service: ServiceContext = context, holder: Holder = submitter) -> SweepView:
     """Finish the sweep when its running trials have ended."""
-    return _command(service, sweep_id, SweepCommand.STOP)
+    return _command(service, sweep_id, SweepCommand.STOP, holder)
 
 
-@router.post("/sweeps/{sweep_id}/cancel", dependencies=[submitter])
-def cancel_sweep(sweep_id: RowId, service: ServiceContext = context) -> SweepView:
+@router.post("/sweeps/{sweep_id}/cancel")
+def cancel_sweep(sweep_id: RowId, service: ServiceContext = context, holder: Holder = submitter) -> SweepView:
     """Kill running trials and end the sweep. 409 if it has ended, except by cancellation."""
-    return _command(service, sweep_id, SweepCommand.CANCEL)
+    return _command(service, sweep_id, SweepCommand.CANCEL, holder)
 
 
-@router.post("/sweeps/{sweep_id}/release", dependencies=[submitter])
-def release_sweep(sweep_id: RowId, service: ServiceContext = context) -> SweepView:
+@router.post("/sweeps/{sweep_id}/release")
+def release_sweep(sweep_id: RowId, service: ServiceContext = context, holder: Holder = submitter) -> SweepView:
     """Start a sweep although not all sweeps of its `after` have finished.
 
     409 if it does not wait for others, or if `fix_from` has no usable values yet.
     """
     sweep_commands.release_sweep(service, sweep_id)
-    return view_of(service, sweep_id)
+    return view_of(service, sweep_id, holder.name)
 
 
-def _command(service: ServiceContext, sweep_id: int, command: SweepCommand) -> SweepView:
+def _command(service: ServiceContext, sweep_id: int, command: SweepCommand, holder: Holder) -> SweepView:
     command_sweep(service, sweep_id, command)
-    return view_of(service, sweep_id)
+    return view_of(service, sweep_id, holder.name)

@@ -15,15 +15,15 @@ from podium.api.rest.sweeps.time_left import eta_s
 from podium.api.use_cases.sweep_submission import Submitted
 from podium.db.queries import best_trials, sweep_activity, trial_schedules
 from podium.db.queries.sweep_activity import SweepActivity
-from podium.db.stores import budget_usage, devices, predecessors, sweeps
+from podium.db.stores import budget_usage, devices, predecessors, sweep_details, sweeps
 from podium.db.stores.sweeps import SweepRow
 from podium.db.stores.trial_reader import TrialRow
 from podium.sweep.lifecycle.budget_usage import BudgetTerms
 from podium.sweep.values.states import TERMINAL_SWEEP_STATES
 
 
-def view_of(service: ServiceContext, sweep_id: int) -> SweepView:
-    """One sweep. Raises `NotFoundError`."""
+def view_of(service: ServiceContext, sweep_id: int, user: str) -> SweepView:
+    """One sweep as a user sees it. Raises `NotFoundError`."""
     with service.database.read() as connection:
         row = sweeps.get(connection, sweep_id)
         activity = sweep_activity.activity_of(connection, [sweep_id]).get(sweep_id, SweepActivity())
@@ -32,6 +32,8 @@ def view_of(service: ServiceContext, sweep_id: int) -> SweepView:
             row,
             _best(connection, row),
             predecessors.links_of(connection, [sweep_id])[sweep_id],
+            sweep_details.labels_of(connection, [sweep_id], user)[sweep_id],
+            description=row.description,
             busy_share=sweep_activity.busy_share(connection, sweep_id, len(devices.all_of(connection))),
             budget=budget,
             devices=activity.devices,
@@ -40,25 +42,30 @@ def view_of(service: ServiceContext, sweep_id: int) -> SweepView:
         )
 
 
-def submitted_view(response: Response, service: ServiceContext, submitted: Submitted) -> SweepView:
+def submitted_view(response: Response, service: ServiceContext, submitted: Submitted, user: str) -> SweepView:
     """The response to a submission: 201 with `Location`, or 200 if the idempotency key was used before."""
     if not submitted.is_new:
         response.status_code = 200
     response.headers["Location"] = f"/api/v1/sweeps/{submitted.sweep_id}"
-    return view_of(service, submitted.sweep_id)
+    return view_of(service, submitted.sweep_id, user)
 
 
-def list_of(connection: Connection, rows: Sequence[SweepRow]) -> list[SweepView]:
-    """Many sweeps. The budget of ended sweeps is left out, since it needs all their trials."""
+def list_of(connection: Connection, rows: Sequence[SweepRow], user: str) -> list[SweepView]:
+    """Many sweeps. The budget of ended sweeps is left out, since it needs all their trials, and so are descriptions."""
     found = sweep_activity.activity_of(connection, [row.id for row in rows])
     links = predecessors.links_of(connection, [row.id for row in rows])
+    labels = sweep_details.labels_of(connection, [row.id for row in rows], user)
     views = []
     for row in rows:
         activity = found.get(row.id, SweepActivity())
         bounded = row.state not in TERMINAL_SWEEP_STATES and BudgetTerms.read(row.terms) != BudgetTerms()
         budget = _budget(connection, row) if bounded else None
         best, left_s = _best(connection, row), eta_s(row, activity, budget)
-        views.append(SweepView.of(row, best, links[row.id], budget=budget, devices=activity.devices, eta_s=left_s))
+        views.append(
+            SweepView.of(
+                row, best, links[row.id], labels[row.id], budget=budget, devices=activity.devices, eta_s=left_s
+            )
+        )
     return views
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, BinaryIO
@@ -14,18 +13,16 @@ from fastapi.responses import StreamingResponse
 from podium.api.http.authentication import viewer
 from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext
-from podium.db.queries import trial_artifact_rows, trial_attempts
+from podium.api.rest.trials.trial_files import open_kept
+from podium.db.queries import trial_attempts
 from podium.db.stores import trial_reader
-from podium.sweep.file_store import artifact_requests
-from podium.sweep.runtime.layout import ARTIFACTS, AttemptDirectory
+from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.runtime.regular_files import open_regular_in
 from podium.sweep.spec.resources import MAX_DEVICES
 from podium.sweep.values.errors import NotFoundError
 
 router = APIRouter(prefix="/api/v1/trials", tags=["trials"])
 CHUNK_BYTES = 256 << 10
-# Trials choose the names of their files: no path is allowed, except the folder of artifacts.
-_NAME = re.compile(rf"({ARTIFACTS}/)?[A-Za-z0-9][A-Za-z0-9._-]{{0,199}}")
 
 
 @router.get("/{trial_id}/log/whole", dependencies=[viewer], response_class=StreamingResponse)
@@ -54,19 +51,9 @@ def download_log(
 @router.get("/{trial_id}/files/{name:path}", dependencies=[viewer], response_class=StreamingResponse)
 def download_file(trial_id: RowId, name: str, service: ServiceContext = context) -> StreamingResponse:
     """A file of a trial: its model, its predictions, or `artifacts/NAME`. 503 if its object store fails."""
-    with service.database.read() as connection:
-        row = trial_reader.get(connection, trial_id)
-        artifacts = {each.name: each for each in trial_artifact_rows.artifacts_of(connection, trial_id)}
-    if name not in artifacts or not _NAME.fullmatch(name):
-        raise NotFoundError(f"trial {trial_id} has no file {name!r}")
-    if artifacts[name].removed is not None:
-        raise NotFoundError(f"{name} of trial {trial_id} has been removed: {artifacts[name].removed}")
-    file = artifacts[name]
-    folder = service.settings.data.attempt(row.sweep_id, row.number, file.attempt, file.nonce)
-    missing = f"{name} of trial {trial_id} is missing from the disk"
-    artifact_requests.ensure(service.settings.data, folder / name)
-    saved_as = f"sweep-{row.sweep_id}-trial-{row.number}-{name.rpartition('/')[2]}"
-    return _download(folder, name, saved_as=saved_as, media_type="application/octet-stream", missing=missing)
+    kept = open_kept(service, trial_id, name)
+    saved_as = f"sweep-{kept.trial.sweep_id}-trial-{kept.trial.number}-{name.rpartition('/')[2]}"
+    return _streamed(kept.file, saved_as=saved_as, media_type="application/octet-stream")
 
 
 def _download(folder: Path, name: str, *, saved_as: str, media_type: str, missing: str) -> StreamingResponse:
@@ -75,6 +62,10 @@ def _download(folder: Path, name: str, *, saved_as: str, media_type: str, missin
         file = open_regular_in(folder, name)
     except OSError as error:
         raise NotFoundError(missing) from error
+    return _streamed(file, saved_as=saved_as, media_type=media_type)
+
+
+def _streamed(file: BinaryIO, *, saved_as: str, media_type: str) -> StreamingResponse:
     headers = {
         "Content-Disposition": f'attachment; filename="{saved_as}"',
         "X-Content-Type-Options": "nosniff",

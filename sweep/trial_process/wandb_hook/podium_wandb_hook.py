@@ -1,4 +1,4 @@
-"""Forwards the numbers of `wandb.log`, `run.log` and `wandb.summary` to a sink; the user's process.
+"""Forwards the numbers and images of `wandb.log`, `run.log` and `wandb.summary` to a sink; the user's process.
 
 `install` adds a finder to `sys.meta_path`. When the program imports wandb, `Run.log`, `Run.define_metric` and
 `Summary.update` are wrapped: each calls the original, then forwards its numbers. An error in this module must not end
@@ -27,19 +27,26 @@ if TYPE_CHECKING:
         def summarize(self, values: dict[str, float]) -> None:
             """Receive final values, until later ones replace them."""
 
+        def log_image(self, name: str, png: bytes, step: int) -> None:
+            """Receive an image."""
+
 
 MAX_NAME = 200  # characters, the limit of Podium
 MAX_NAMES = 900  # metrics of one program; Podium stores 1,000 curves per trial
 _NAMES_A_LINE = 100  # a line of the file has 64 KB at most
 _MAX_DEPTH = 16
+MAX_IMAGES = 16  # of one name at one step; a list has several
+_IMAGES = "_images"  # the folder, and the names in it, of `podium.sweep.values.image_names`
+_IN_FILE_NAME = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
 _WRAPPED = "_podium_wrapped"
 
 
 class JsonFile:
-    """Appends lines of JSON to the file that PODIUM_METRICS names."""
+    """Appends lines of JSON to the file that PODIUM_METRICS names; images are files of the folder of artifacts."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, artifacts: str | None = None) -> None:
         self._path = path
+        self._artifacts = artifacts
 
     def log(self, values: dict[str, float], step: int) -> None:
         """Append one point of each metric."""
@@ -53,6 +60,19 @@ class JsonFile:
         """Append final values, until later ones replace them."""
         for part in _parts(values):
             self._append({"summary": part})
+
+    def log_image(self, name: str, png: bytes, step: int) -> None:
+        """Write the file of an image, which appears complete."""
+        if self._artifacts is None:
+            return
+        folder = os.path.join(self._artifacts, _IMAGES)  # noqa: PTH118 - pathlib takes 5 ms to import
+        os.makedirs(folder, exist_ok=True)  # noqa: PTH103
+        encoded = "".join(chr(byte) if chr(byte) in _IN_FILE_NAME else f"~{byte:02X}" for byte in name.encode())
+        path = os.path.join(folder, f"{encoded}.{step}.png")  # noqa: PTH118
+        temporary = f"{path}.{os.getpid()}.tmp"
+        with open(temporary, "wb") as file:  # noqa: PTH123
+            file.write(png)
+        os.replace(temporary, path)  # noqa: PTH105
 
     def _append(self, line: dict[str, Any]) -> None:
         import json
@@ -186,6 +206,22 @@ class _Forwarder:
             final = self._final(values)
             if final:
                 self._send(self._sink.summarize, final)
+        for name, image in _images(data, getattr(self._wandb, "Image", None)):
+            self._send_image(name, image, at)
+
+    def _send_image(self, name: str, image: Any, step: int) -> None:
+        import io
+
+        try:
+            picture = image.image  # of Pillow; None for one that is elsewhere
+            if picture is None:
+                return
+            buffer = io.BytesIO()
+            picture.save(buffer, format="PNG")
+        except Exception as error:  # noqa: BLE001 - the program continues without it
+            self._warn(f"an image of wandb.log is lost: {error}")
+            return
+        self._send(self._sink.log_image, name, buffer.getvalue(), step)
 
     def after_define_metric(self, run: Any, name: Any = None, *args: Any, **kwargs: Any) -> None:
         """`define_metric(name, summary="min")`: the lowest value is the final one."""
@@ -276,6 +312,22 @@ def _numbers(data: Any, prefix: str = "", depth: int = 0) -> dict[str, float]:
         if number is not None:
             found[name] = number
     return found
+
+
+def _images(data: Any, kind: Any, prefix: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """The images of a dict by name, also in nested dicts and in lists, whose images are numbered."""
+    if kind is None or not hasattr(data, "items") or depth > _MAX_DEPTH:
+        return
+    for key, value in data.items():
+        name = prefix + str(key)
+        if isinstance(value, kind):
+            yield name, value
+        elif isinstance(value, dict):
+            yield from _images(value, kind, name + ".", depth + 1)
+        elif isinstance(value, (list, tuple)) and value and isinstance(value[0], kind):
+            images = [each for each in value[:MAX_IMAGES] if isinstance(each, kind)]
+            for number, image in enumerate(images):
+                yield (name if len(images) == 1 else f"{name}/{number}"), image
 
 
 def _number(value: Any) -> float | None:

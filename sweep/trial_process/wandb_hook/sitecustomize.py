@@ -10,7 +10,7 @@ def _install() -> None:
     path = os.environ.get("PODIUM_METRICS")
     if path:
         hook = importlib.import_module("podium_wandb_hook")
-        hook.install(hook.JsonFile(path), os.environ.get("PODIUM_OBJECTIVES", "[]"))
+        hook.install(hook.JsonFile(path, os.environ.get("PODIUM_ARTIFACTS")), os.environ.get("PODIUM_OBJECTIVES", "[]"))
     # The program gets the path that it would have without Podium. PYTHONPATH is unchanged, for child processes.
     sys.path[:] = [entry for entry in sys.path if not entry or os.path.abspath(entry) != here]  # noqa: PTH100
 

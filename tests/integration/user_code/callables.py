@@ -80,6 +80,21 @@ partial_full = functools.partial(with_data, [1.0], None, offset=0.5)
 table = {"objective": objective}
 
 
+def logs_images(trial: Any) -> float:
+    """An array, a tensor with the channels first, and an image that is refused."""
+    import numpy as np
+    import torch
+
+    for step in range(2):
+        trial.log_image("val/samples", np.full((4, 6), step / 2), step)
+    trial.log_image("tensor", torch.zeros(3, 4, 6), 0)
+    try:
+        trial.log_image("bad", np.zeros(3), 0)
+    except Exception as error:
+        print(f"refused: {error}")
+    return 0.5
+
+
 def saves_artifacts(trial: Any) -> float:
     """An image, a table under another name, and a folder."""
     from pathlib import Path

@@ -38,6 +38,15 @@ def uses_argparse() -> None:
         assert run.config["x"] == args.x and run.config["act"] == args.act == "relu"
 
 
+def logs_images() -> None:
+    """Pixels between 0 and 255, as W&B documents; needs Pillow."""
+    import numpy as np
+
+    run = wandb.init(config=DEFAULTS)
+    for step in range(2):
+        run.log({"score": 1.0, "val/samples": wandb.Image(np.full((4, 6, 3), 100 * step, np.uint8))}, step=step)
+
+
 def sets_summary() -> None:
     run = wandb.init(config=DEFAULTS)
     run.log({"score": 3.0})

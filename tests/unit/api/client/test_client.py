@@ -77,6 +77,25 @@ def test_sweep_is_paused_resumed_and_extended(podium: Client, service: ServiceRi
     assert caught.value.possible == ()
 
 
+def test_sweep_is_organized(podium: Client, service: ServiceRig) -> None:
+    sweep_id = service.sweep(name="old")
+    service.end_sweep(sweep_id)
+    assert podium.rename_sweep(sweep_id, "new")["name"] == "new"
+    assert podium.describe_sweep(sweep_id, "*why*")["description"] == "*why*"
+    assert podium.tag_sweep(sweep_id, ["a", "b"])["tags"] == ["a", "b"]
+    assert podium.tag_sweep(sweep_id, remove=["a"])["tags"] == ["b"]
+    assert podium.move_sweep(sweep_id, "vision")["project"] == "vision"
+    assert podium.star_sweep(sweep_id)["starred"] and not podium.star_sweep(sweep_id, False)["starred"]
+    assert podium.archive_sweep(sweep_id)["archived"]
+    assert [list(podium.sweeps()), [each["id"] for each in podium.sweeps(filter="is:archived")]] == [[], [sweep_id]]
+    assert podium.projects() == [{"name": "vision", "sweeps": 1, "archived": 1}]
+    view = podium.save_view("best", {"sort": "-value"}, project="vision")
+    assert podium.views("vision") == [view] and podium.views() == []
+    assert podium.delete_view(view["id"]) == view
+    assert [each["kind"] for each in podium.search("vision")] == ["project", "sweep"]
+    assert podium.images(service.trial(sweep_id, 0, 0.5)) == []
+
+
 def test_trial_is_stopped_and_cloned_and_a_finished_one_is_not_retried(podium: Client, service: ServiceRig) -> None:
     sweep_id = service.sweep()
     finished, running = service.trial(sweep_id, 0, 0.5), service.trial(sweep_id, 1, None)

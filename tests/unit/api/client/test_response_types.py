@@ -16,6 +16,10 @@ from podium.api.rest.ensembles import ensemble_schemas as ensembles
 from podium.api.rest.ensembles.prediction_schemas import MemberPartView, PredictionView
 from podium.api.rest.ensembles.score_schemas import ResultView
 from podium.api.rest.schemas import device_schemas, sweep_schemas, trial_schemas
+from podium.api.rest.search_routes import FoundView
+from podium.api.rest.sweeps.saved_view_routes import SavedViewView
+from podium.api.rest.sweeps.sweep_detail_routes import ProjectView
+from podium.api.rest.trials.trial_preview_routes import LoggedImageView
 from podium.ensemble.scoring.calibration_error import ReliabilityBin
 from podium.ensemble.scoring.comparison import McNemar
 from podium.ensemble.scoring.degradation import Degradation, SizeScores, SubsetScores
@@ -30,6 +34,10 @@ PAIRS: list[tuple[Any, Any]] = [
     (sweep_responses.WarningInfo, sweep_schemas.WarningView),
     (sweep_responses.ProvenanceInfo, sweep_schemas.ProvenanceView),
     (sweep_responses.SweepInfo, sweep_schemas.SweepView),
+    (sweep_responses.ProjectInfo, ProjectView),
+    (sweep_responses.SavedViewInfo, SavedViewView),
+    (sweep_responses.FoundInfo, FoundView),
+    (sweep_responses.LoggedImageInfo, LoggedImageView),
     (sweep_responses.TrialInfo, trial_schemas.TrialView),
     (sweep_responses.TrialDetails, trial_schemas.TrialDetail),
     (sweep_responses.AttemptInfo, trial_schemas.AttemptView),

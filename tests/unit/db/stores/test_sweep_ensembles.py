@@ -40,7 +40,7 @@ def test_sweep_stops_waiting_when_its_ensemble_is_built(service: ServiceRig) -> 
     shown = service.client().get(f"/api/v1/sweeps/{sweep_id}").json()
     assert shown["ensembles"] == [of_a_client, built]
     assert (shown["ensemble_id"], shown["ensemble_error"]) == (built, None)
-    listed = {**shown, "device_busy_share": None, "budget": None}
+    listed = {**shown, "device_busy_share": None, "budget": None, "description": None}
     assert service.client().get("/api/v1/sweeps").json()["items"] == [listed]
 
 

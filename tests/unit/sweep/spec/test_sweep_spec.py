@@ -113,7 +113,7 @@ _PATIENT = {"type": "patient", "patience": 3}
 
 BAD: list[tuple[str, dict[str, Any], str, str]] = [
     ("unknown key", document(metrik=1), "metrik", "unknown key 'metrik'; did you mean 'metric'?"),
-    ("far from any key", document(zzz=1), "zzz", "known: after, budget, early_terminate, enqueue"),
+    ("far from any key", document(zzz=1), "zzz", "known: after, budget, description, early_terminate, enqueue"),
     ("unknown key below", _x(min=0, max=1, lgo=True), "parameters.x.lgo", "did you mean 'log'?"),
     ("unknown program key", builtin_document(program=_DIGITS | {"modle": 1}), "program.modle", "did you mean 'model'?"),
     ("no metric", document(metric=None), "metric", "is required"),

@@ -126,6 +126,18 @@ def test_study_is_unchanged_after_import_and_export(client: TestClient, make: Ca
     assert_same(study, back)
 
 
+def test_details_of_the_sweep_survive_the_round_trip(client: TestClient, tmp_path: Path) -> None:
+    sweep, trials = by_podium(client, rich_study())
+    body = {"project": "vision", "description": "*why*", "tags": ["a", "b"]}
+    changed = client.patch(f"/api/v1/sweeps/{sweep['id']}/details", json=body).json()
+    storage = str(tmp_path / "study.db")
+    optuna_studies.write(changed, trials, storage, "exported")
+    document, _ = optuna_studies.read(storage, "exported", "again")
+    imported = client.post("/api/v1/sweeps/import", json=document).json()
+    assert {name: imported[name] for name in body} == body
+    assert imported["owner"] == "admin"
+
+
 @pytest.mark.parametrize("file", ["study.db", "étude 1?%20#.sqlite3", "study.journal"])
 @pytest.mark.parametrize("make", STUDIES)
 def test_study_is_unchanged_after_file_round_trip(

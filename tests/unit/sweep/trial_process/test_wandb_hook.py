@@ -13,10 +13,13 @@ import pytest
 
 from podium.sweep.trial_process.metrics_file import JsonLines
 from podium.sweep.trial_process.wandb_environment import HOOK_FOLDER
+from podium.sweep.values.image_names import FOLDER, LoggedImage, parse
 
 # The names that the hook relies on, which wandb has had since 0.13.
 FAKE = {
     "wandb/__init__.py": """
+class Image:
+    def __init__(self, image): self.image = image
 from wandb.sdk import wandb_run, wandb_summary
 run = None
 def init(**settings):
@@ -167,3 +170,29 @@ def test_unwritable_file_does_not_end_the_program(tmp_path: Path) -> None:
 def test_program_without_wandb_is_unaffected(tmp_path: Path) -> None:
     program = "import sys\nassert 'json' not in sys.modules and 'typing' not in sys.modules, 'costs time'\n"
     assert _lines(tmp_path, program) == []
+
+
+def test_images_are_files_by_name_and_step(tmp_path: Path) -> None:
+    program = """
+import wandb
+class Picture:  # as of Pillow
+    def __init__(self, text): self.text = text
+    def save(self, file, format):
+        if self.text is None: raise OSError("damaged")
+        file.write(b"\\x89PNG" + self.text)
+run = wandb.init()
+run.log({"loss": 1, "val/samples": wandb.Image(Picture(b"a"))}, step=3)
+run.log({"many": [wandb.Image(Picture(b"b")), wandb.Image(Picture(b"c"))], "inner": {"x": wandb.Image(Picture(b"d"))}})
+run.log({"elsewhere": wandb.Image(None), "damaged": wandb.Image(Picture(None)), "loss": 2})
+"""
+    assert [line["loss"] for line in _lines(tmp_path, program, PODIUM_ARTIFACTS=str(tmp_path / "kept"))] == [1.0, 2.0]
+    files = {path.name: path.read_bytes() for path in (tmp_path / "kept" / FOLDER).iterdir()}
+    assert files == {
+        "val~2Fsamples.3.png": b"\x89PNGa",
+        "many~2F0.3.png": b"\x89PNGb",
+        "many~2F1.3.png": b"\x89PNGc",
+        "inner~2Ex.3.png": b"\x89PNGd",
+    }
+    assert {parse(name) for name in files} == {
+        LoggedImage("val/samples", 3), LoggedImage("many/0", 3), LoggedImage("many/1", 3), LoggedImage("inner.x", 3)
+    }  # fmt: skip

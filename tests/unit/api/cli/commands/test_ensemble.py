@@ -602,7 +602,8 @@ def file(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> Pat
 def _sweep(**changes: Any) -> dict[str, Any]:
     return {
         "id": 1, "name": "small", "state": "finished", "reason": "run_cap", "wait_reason": None, "wait_message": "",
-        "counts": {"finished": 4}, "best": None,
+        "counts": {"finished": 4}, "best": None, "description": None, "project": "", "tags": [], "owner": "",
+        "starred": False, "archived": False,
         "run_cap": 4, "spec": builtin_document(ensemble={"k": 2}), "ensembles": [], "ensemble_id": None,
         "ensemble_error": None, "budget": None, "warm_start": None, "warnings": [],
         "held": False, "predecessors": [], "successors": [], "fixed": None, "population": None,

@@ -1,0 +1,69 @@
+"""Details of sweeps, projects, views and search as methods of the Python client; the user's process and the CLI."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from podium.api.client.connection import Connection
+from podium.api.client.sweep_responses import FoundInfo, LoggedImageInfo, ProjectInfo, SavedViewInfo, SweepInfo
+
+
+class OrganizeCalls(Connection):
+    """What users write about sweeps. None of it affects the search."""
+
+    def rename_sweep(self, sweep_id: int, name: str) -> SweepInfo:
+        """Rename a sweep; its sweep file keeps the name of its submission. Raises `InvalidSpecError`."""
+        return self._describe(sweep_id, {"name": name})
+
+    def describe_sweep(self, sweep_id: int, description: str) -> SweepInfo:
+        """Write the description of a sweep in Markdown; "" removes it. Raises `InvalidSpecError`."""
+        return self._describe(sweep_id, {"description": description})
+
+    def tag_sweep(self, sweep_id: int, add: Sequence[str] = (), remove: Sequence[str] = ()) -> SweepInfo:
+        """Add and remove tags of a sweep. Raises `InvalidSpecError`."""
+        return self._describe(sweep_id, {"add_tags": list(add), "remove_tags": list(remove)})
+
+    def move_sweep(self, sweep_id: int, project: str) -> SweepInfo:
+        """Move a sweep to a project; "": to none. Raises `InvalidSpecError`."""
+        return self._describe(sweep_id, {"project": project})
+
+    def star_sweep(self, sweep_id: int, starred: bool = True) -> SweepInfo:
+        """Star a sweep, or remove the star, for the user of this client's token."""
+        return self._describe(sweep_id, {"starred": starred})
+
+    def archive_sweep(self, sweep_id: int, archived: bool = True) -> SweepInfo:
+        """Hide an ended sweep from lists, or list it again; nothing is deleted. Raises `ConflictError`."""
+        return self._describe(sweep_id, {"archived": archived})
+
+    def projects(self) -> list[ProjectInfo]:
+        """The projects by name, the first 1,000."""
+        return self._answer(list[ProjectInfo], "GET", "/api/v1/projects")
+
+    def views(self, project: str = "") -> list[SavedViewInfo]:
+        """The saved views of a project, and those for all sweeps."""
+        return self._answer(list[SavedViewInfo], "GET", "/api/v1/views", params={"project": project})
+
+    def save_view(self, name: str, query: Mapping[str, str], *, tab: str = "table", project: str = "") -> SavedViewInfo:
+        """Save a view of the page of a sweep, such as `{"filter": "state:failed", "sort": "-duration_s"}`.
+
+        One of the same name and project is replaced. Raises `InvalidSpecError`.
+        """
+        body = {"name": name, "project": project, "tab": tab, "query": dict(query)}
+        return self._answer(SavedViewInfo, "PUT", "/api/v1/views", json=body, repeatable=True)
+
+    def delete_view(self, view_id: int) -> SavedViewInfo:
+        """Delete a saved view. Raises `NotFoundError`."""
+        return self._answer(SavedViewInfo, "DELETE", f"/api/v1/views/{view_id}")
+
+    def search(self, words: str, limit: int = 20) -> list[FoundInfo]:
+        """Sweeps, trials, ensembles and projects by words of a name, an id, or `7/3` for trial 3 of sweep 7."""
+        return self._answer(list[FoundInfo], "GET", "/api/v1/search", params={"q": words, "limit": limit})
+
+    def images(self, trial_id: int) -> list[LoggedImageInfo]:
+        """The images that a trial logged, by name and step; `download` fetches one."""
+        return self._answer(list[LoggedImageInfo], "GET", f"/api/v1/trials/{trial_id}/images")
+
+    def _describe(self, sweep_id: int, body: dict[str, Any]) -> SweepInfo:
+        path = f"/api/v1/sweeps/{sweep_id}/details"
+        return self._answer(SweepInfo, "PATCH", path, json=body, repeatable=True)
