@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from podium.api.client.connection import Connection
-from podium.api.client.sweep_responses import FoundInfo, LoggedImageInfo, ProjectInfo, SavedViewInfo, SweepInfo
+from podium.api.client.sweep_responses import (
+    FoundInfo,
+    HistoryInfo,
+    JoinedTrialInfo,
+    LoggedImageInfo,
+    ProjectInfo,
+    SavedViewInfo,
+    SweepInfo,
+)
 
 
 class OrganizeCalls(Connection):
@@ -59,6 +67,20 @@ class OrganizeCalls(Connection):
     def search(self, words: str, limit: int = 20) -> list[FoundInfo]:
         """Sweeps, trials, ensembles and projects by words of a name, an id, or `7/3` for trial 3 of sweep 7."""
         return self._answer(list[FoundInfo], "GET", "/api/v1/search", params={"q": words, "limit": limit})
+
+    def compare(
+        self, sweep_ids: Sequence[int], trial_ids: Sequence[int] = (), *, best: int = 10
+    ) -> list[JoinedTrialInfo]:
+        """Chosen trials and the `best` trials of each sweep, with parameters, values and the last value of each metric.
+
+        Raises `NotFoundError` for an unknown sweep; unknown trials are left out.
+        """
+        params = {"sweep": list(sweep_ids), "trial": list(trial_ids), "best": best}
+        return self._answer(list[JoinedTrialInfo], "GET", "/api/v1/compare/trials", params=params)
+
+    def histories(self, sweep_ids: Sequence[int]) -> list[HistoryInfo]:
+        """The best value of each sweep over its trials: the trials that improved it. Raises `NotFoundError`."""
+        return self._answer(list[HistoryInfo], "GET", "/api/v1/compare/histories", params={"sweep": list(sweep_ids)})
 
     def images(self, trial_id: int) -> list[LoggedImageInfo]:
         """The images that a trial logged, by name and step; `download` fetches one."""

@@ -383,3 +383,41 @@ class LoggedImageInfo(TypedDict):
     steps: list[int]
     files: list[str]  # by step, for `download`
     size_bytes: int
+
+
+class ImprovementInfo(TypedDict):
+    """A trial that improved on all before."""
+
+    trial_id: int
+    number: int
+    time_s: float  # its end, since the start of the sweep
+    value: float
+
+
+class HistoryInfo(TypedDict):
+    """The best value of a sweep over its trials, by its first objective."""
+
+    sweep_id: int
+    name: str
+    state: str
+    metric: str
+    goal: str
+    improvements: list[ImprovementInfo]
+    trials: int  # that have ended with a value and violate no constraint
+    last_s: float  # end of the last of them, since the start of the sweep
+
+
+class JoinedTrialInfo(TypedDict):
+    """A trial in a table of several sweeps. A name that it lacks in a mapping is missing, not zero."""
+
+    id: int
+    sweep_id: int
+    sweep_name: str
+    number: int
+    state: str
+    params: Params
+    values: dict[str, float]  # of a finished trial, by objective
+    metrics: dict[str, float]  # the last value of each
+    duration_s: float | None
+    device: str | None
+    cause: str | None

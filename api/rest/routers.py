@@ -22,6 +22,7 @@ from podium.api.rest.stream import event_routes
 from podium.api.rest.sweeps import (
     chart_routes,
     curve_grid_routes,
+    comparison_routes,
     export_routes,
     import_routes,
     importance_routes,
@@ -51,6 +52,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     trial_routes.router,
     chart_routes.router,
     curve_grid_routes.router,
+    comparison_routes.router,
     importance_routes.router,
     population_routes.router,
     trial_download_routes.router,

@@ -25,6 +25,8 @@ Modules:
                                 curve
     sweep_activity              The devices that sweeps use now, the duration of their recent trials, and how busy their
                                 devices were
+    sweep_comparison            Several sweeps side by side: the history of the best value of each, and the trials of
+                                all in one table
     sweep_filter                Filters of the list of sweeps, `project:vision tag:baseline -is:archived`, as SQL
                                 conditions
     trial_artifact_rows         Reads which files trials have saved

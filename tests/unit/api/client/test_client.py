@@ -93,7 +93,10 @@ def test_sweep_is_organized(podium: Client, service: ServiceRig) -> None:
     assert podium.views("vision") == [view] and podium.views() == []
     assert podium.delete_view(view["id"]) == view
     assert [each["kind"] for each in podium.search("vision")] == ["project", "sweep"]
-    assert podium.images(service.trial(sweep_id, 0, 0.5)) == []
+    trial_id = service.trial(sweep_id, 0, 0.5)
+    assert podium.images(trial_id) == []
+    assert [row["id"] for row in podium.compare([sweep_id], [trial_id])] == [trial_id]
+    assert podium.histories([sweep_id])[0]["improvements"][0]["value"] == 0.5
 
 
 def test_trial_is_stopped_and_cloned_and_a_finished_one_is_not_retried(podium: Client, service: ServiceRig) -> None:

@@ -17,6 +17,7 @@ from podium.api.rest.ensembles.prediction_schemas import MemberPartView, Predict
 from podium.api.rest.ensembles.score_schemas import ResultView
 from podium.api.rest.schemas import device_schemas, sweep_schemas, trial_schemas
 from podium.api.rest.search_routes import FoundView
+from podium.api.rest.sweeps.comparison_routes import HistoryView, ImprovementView, JoinedTrialView
 from podium.api.rest.sweeps.saved_view_routes import SavedViewView
 from podium.api.rest.sweeps.sweep_detail_routes import ProjectView
 from podium.api.rest.trials.trial_preview_routes import LoggedImageView
@@ -34,6 +35,9 @@ PAIRS: list[tuple[Any, Any]] = [
     (sweep_responses.WarningInfo, sweep_schemas.WarningView),
     (sweep_responses.ProvenanceInfo, sweep_schemas.ProvenanceView),
     (sweep_responses.SweepInfo, sweep_schemas.SweepView),
+    (sweep_responses.ImprovementInfo, ImprovementView),
+    (sweep_responses.HistoryInfo, HistoryView),
+    (sweep_responses.JoinedTrialInfo, JoinedTrialView),
     (sweep_responses.ProjectInfo, ProjectView),
     (sweep_responses.SavedViewInfo, SavedViewView),
     (sweep_responses.FoundInfo, FoundView),

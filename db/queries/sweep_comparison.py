@@ -1,0 +1,115 @@
+"""Several sweeps side by side: the history of the best value of each, and the trials of all in one table; api."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, and_, select, text
+
+from podium.db.queries.best_trials import best
+from podium.db.schema.tables import trials
+from podium.db.stores import sweeps, trial_reader
+from podium.db.stores.id_list import id_list
+from podium.db.stores.sweeps import SweepRow
+from podium.db.stores.trial_feasibility import FEASIBLE
+from podium.db.stores.trial_reader import TrialRow
+from podium.sweep.values.states import TrialState
+
+# The last point of each curve. Names are found one after the other in the primary key, so that a curve of a million
+# points costs as much as one of two.
+_LAST_POINTS = text(
+    "WITH RECURSIVE curves(trial_id, name) AS ("
+    " SELECT j.value, (SELECT min(m.name) FROM metrics m WHERE m.trial_id = j.value) FROM json_each(:ids) j"
+    " UNION ALL"
+    " SELECT c.trial_id, (SELECT min(m.name) FROM metrics m WHERE m.trial_id = c.trial_id AND m.name > c.name)"
+    " FROM curves c WHERE c.name IS NOT NULL)"
+    " SELECT c.trial_id, c.name, m.value FROM curves c JOIN metrics m ON m.trial_id = c.trial_id AND m.name = c.name"
+    " WHERE m.step = (SELECT max(step) FROM metrics WHERE trial_id = c.trial_id AND name = c.name)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Improvement:
+    """A trial that improved on all before."""
+
+    trial_id: int
+    number: int
+    time_s: float  # its end, since the start of the sweep
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The best value of a sweep over its trials, by its first objective, in the order in which they ended."""
+
+    sweep: SweepRow
+    improvements: tuple[Improvement, ...]
+    trials: int  # that have ended with a value
+    last_s: float  # end of the last of them, since the start of the sweep
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedTrial:
+    """A trial with the sweep that it belongs to, and the last value of each of its metrics."""
+
+    row: TrialRow
+    sweep_name: str
+    values: Mapping[str, float]  # of a finished trial, by objective
+    metrics: Mapping[str, float]
+
+
+def history(connection: Connection, sweep_id: int) -> History:
+    """Trials that violate a constraint are left out. Raises `NotFoundError`."""
+    sweep = sweeps.without_counts(connection, sweep_id)
+    start = sweep.started_at if sweep.started_at is not None else sweep.created_at
+    ended = and_(trials.c.sweep_id == sweep_id, trials.c.state == TrialState.FINISHED.value, FEASIBLE)
+    columns = select(trials.c.id, trials.c.number, trials.c.ended_at, trials.c.value)
+    rows = connection.execute(
+        columns.where(ended, trials.c.value.is_not(None)).order_by(trials.c.ended_at, trials.c.number)
+    ).all()
+    found: list[Improvement] = []
+    for trial_id, number, ended_at, value in rows:
+        if not found or (value > found[-1].value if sweep.goal == "maximize" else value < found[-1].value):
+            found.append(Improvement(trial_id, number, max(0.0, (ended_at or start) - start), value))
+    last_s = max((max(0.0, (row.ended_at or start) - start) for row in rows), default=0.0)
+    return History(sweep, tuple(found), len(rows), last_s)
+
+
+def joined_trials(
+    connection: Connection, sweep_ids: Sequence[int], trial_ids: Sequence[int], best_of_each: int
+) -> list[JoinedTrial]:
+    """The best trials of each sweep and further trials, each once; unknown trials are left out.
+
+    Raises `NotFoundError` for an unknown sweep.
+    """
+    rows: dict[int, TrialRow] = {}
+    chosen = trial_reader.select_trials(connection, trials.c.id.in_(id_list(trial_ids)))
+    by_id = {row.id: row for row in chosen}
+    rows.update({trial_id: by_id[trial_id] for trial_id in trial_ids if trial_id in by_id})
+    known: dict[int, SweepRow] = {}
+    for sweep_id in sweep_ids:
+        known[sweep_id] = sweeps.without_counts(connection, sweep_id)
+        for row in best(connection, sweep_id, known[sweep_id].goal, best_of_each):
+            rows.setdefault(row.id, row)
+    for sweep_id in {row.sweep_id for row in rows.values()} - known.keys():
+        known[sweep_id] = sweeps.without_counts(connection, sweep_id)
+    metrics = dict(_last_points(connection, list(rows)))
+    return [
+        JoinedTrial(row, known[row.sweep_id].name, _values(row, known[row.sweep_id]), metrics.get(row.id, {}))
+        for row in rows.values()
+    ]
+
+
+def _values(row: TrialRow, sweep: SweepRow) -> Mapping[str, float]:
+    if row.values is not None:
+        return row.values
+    return {} if row.value is None else {sweep.objectives[0][0]: row.value}
+
+
+def _last_points(connection: Connection, trial_ids: Sequence[int]) -> Iterator[tuple[int, dict[str, float]]]:
+    found: dict[int, dict[str, float]] = {}
+    for trial_id, name, value in connection.execute(_LAST_POINTS, {"ids": json.dumps(list(trial_ids))}):
+        found.setdefault(trial_id, {})[name] = value
+    yield from found.items()
