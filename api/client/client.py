@@ -29,6 +29,7 @@ from podium.api.client.sweep_responses import (
     SweepInfo,
     TrialDetails,
     TrialInfo,
+    UsageInfo,
 )
 from podium.api.client.token_responses import LoginLink, NewTokenInfo, TokenInfo
 from podium.sweep.runtime.layout import DataDirectory, default_data_directory
@@ -240,6 +241,11 @@ class Client(EnsembleCalls, ExportCalls, OrganizeCalls):
     def metrics(self, trial_id: int) -> dict[str, list[list[float]]]:
         """The [step, value] pairs of each metric of a trial."""
         return self._answer(dict[str, list[list[float]]], "GET", f"/api/v1/trials/{trial_id}/metrics")
+
+    def usage(self, trial_id: int, attempt: int | None = None, max_points: int = 600) -> UsageInfo:
+        """What an attempt of a trial used over time, by default the current attempt. Raises `NotFoundError`."""
+        params: dict[str, int] = {"max_points": max_points, **({} if attempt is None else {"attempt": attempt})}
+        return self._answer(UsageInfo, "GET", f"/api/v1/trials/{trial_id}/usage", params=params)
 
     def log(self, trial_id: int, rank: int = 0) -> str:
         """The end of a trial's output; `rank`: of one with a process on each of several devices."""

@@ -86,7 +86,7 @@ def _write_trial(client: Any, experiment_id: str, parent: str, trial: Mapping[st
     }
     started = _milliseconds(trial["started_at"] or trial["created_at"])
     run = client.create_run(experiment_id, started, tags, f"trial {trial['number']}").info.run_id
-    _log(client, run, _params(trial), [*_points(trial, started), *_values(trial["values"] or {}, trial["ended_at"])])
+    _log(client, run, _params(trial), [*_points(trial, started), *_results(trial)])
     if trial["ended_at"] is not None:
         client.set_terminated(run, _STATUS[trial["state"]], _milliseconds(trial["ended_at"]))
 
@@ -103,6 +103,17 @@ def _points(trial: Mapping[str, Any], started: int) -> Iterator[Any]:
     for name, curve in trial["metrics"].items():
         for step, value in curve:
             yield Metric(_name(name), value, started, step)
+
+
+def _results(trial: Mapping[str, Any]) -> Iterator[Any]:
+    """The objectives of a trial, and its peaks of memory under MLflow's prefix of system metrics."""
+    from mlflow.entities import Metric
+
+    yield from _values(trial["values"] or {}, trial["ended_at"])
+    ended = 0 if trial["ended_at"] is None else _milliseconds(trial["ended_at"])
+    for name in ("peak_memory_mb", "peak_gpu_memory_mb"):
+        if trial[name] is not None:
+            yield Metric(f"system/{name}", trial[name], ended, 0)
 
 
 def _values(values: Mapping[str, float], ended_at: str | None) -> Iterator[Any]:

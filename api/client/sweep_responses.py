@@ -192,6 +192,8 @@ class TrialInfo(TypedDict):
     requested: str | None  # stop or retry, until the scheduler applies it
     device: str | None
     cause: str | None
+    peak_memory_mb: float | None  # of the current attempt
+    peak_gpu_memory_mb: float | None
     created_at: str | None
     started_at: str | None
     ended_at: str | None
@@ -212,6 +214,8 @@ class RankInfo(TypedDict):
     cause: str | None
     message: str | None
     exit: str | None
+    peak_memory_mb: float | None
+    peak_gpu_memory_mb: float | None
 
 
 class AttemptInfo(TypedDict):
@@ -238,6 +242,41 @@ class AttemptInfo(TypedDict):
     exit: str | None
     late_prune_answers: int
     orphans_killed: int
+    peak_memory_mb: float | None  # sum of the peaks of its ranks
+    peak_gpu_memory_mb: float | None
+    memory_limit_mb: float | None  # of each rank
+    gpu_memory_limit_mb: float | None
+
+
+class UsageSeries(TypedDict):
+    """Samples as lists of equal length, oldest first; each is about the `span_s` seconds before `at`."""
+
+    at: list[float]  # seconds since the epoch
+    span_s: list[float]
+    cpu_cores: list[float]
+    memory_mb: list[float]  # the highest one, counted as for `limits.memory_mb`
+    read_mb_s: list[float]
+    written_mb_s: list[float]
+    gpu_percent: list[float | None]
+    gpu_memory_mb: list[float | None]
+
+
+class RankUsage(TypedDict):
+    """The usage of one rank."""
+
+    rank: int
+    device: str
+    samples: UsageSeries
+
+
+class UsageInfo(TypedDict):
+    """The usage of an attempt."""
+
+    attempt: int
+    memory_limit_mb: float | None  # of each rank
+    gpu_memory_limit_mb: float | None
+    total: UsageSeries
+    ranks: list[RankUsage]  # if it has several; otherwise empty
 
 
 class ArtifactInfo(TypedDict):
@@ -300,6 +339,8 @@ class ExportedTrial(TypedDict):
     proposed_for: int | None  # number of the earlier trial that a late proposal was requested for
     attempts: int
     device: str | None
+    peak_memory_mb: float | None  # of the last attempt
+    peak_gpu_memory_mb: float | None
     created_at: str | None
     started_at: str | None
     ended_at: str | None

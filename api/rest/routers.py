@@ -10,7 +10,7 @@ from fastapi import APIRouter
 
 from podium.api.rest import health_routes, schema_routes, search_routes
 from podium.api.rest.access import session_routes, token_routes
-from podium.api.rest.devices import device_routes, node_routes, timeline_routes
+from podium.api.rest.devices import device_routes, device_usage_routes, node_routes, timeline_routes
 from podium.api.rest.ensembles import (
     ensemble_preview_routes,
     ensemble_routes,
@@ -33,7 +33,13 @@ from podium.api.rest.sweeps import (
     sweep_file_routes,
     sweep_routes,
 )
-from podium.api.rest.trials import trial_download_routes, trial_preview_routes, trial_routes, trial_table_routes
+from podium.api.rest.trials import (
+    trial_download_routes,
+    trial_preview_routes,
+    trial_routes,
+    trial_table_routes,
+    usage_routes,
+)
 
 ROUTERS: tuple[APIRouter, ...] = (
     health_routes.router,
@@ -57,9 +63,11 @@ ROUTERS: tuple[APIRouter, ...] = (
     population_routes.router,
     trial_download_routes.router,
     trial_preview_routes.router,
+    usage_routes.router,
     device_routes.router,
     node_routes.router,
     timeline_routes.router,
+    device_usage_routes.router,
     ensemble_routes.router,
     ensemble_preview_routes.router,
     ensemble_sample_routes.router,

@@ -10,4 +10,5 @@ Modules:
     node_checks      Invariants of the nodes of a running service, by their last reports
     row_checks       Invariants of the database rows as SQL queries that find breaches
     rules            An invariant of the database as a query that finds its violations
+    usage_checks     Invariants of what attempts used, as SQL queries
 """

@@ -31,7 +31,7 @@ from podium.sweep.values.errors import DatabaseError
 _OF_A_RUNNING_SERVICE = ("alive", "nodes")
 INVARIANTS = (
     "database", "attempts", "results", "counts", "sweeps", "devices", "alive", "nodes", "best", "ensembles",
-    "references", "requests", "stray", "artifacts",
+    "references", "requests", "stray", "usage", "artifacts",
 )  # fmt: skip
 SETTLE_S = 10.0
 RECHECK_S = 2.0

@@ -15,6 +15,7 @@ from sqlalchemy import Connection, text
 from podium.db.integrity.interval_checks import INTERVAL_RULES
 from podium.db.integrity.metric_checks import METRIC_RULES
 from podium.db.integrity.rules import ALWAYS, NO_ROOM, WHILE_STOPPED, Breach, Rule
+from podium.db.integrity.usage_checks import USAGE_RULES
 from podium.db.queries import best_trials
 from podium.db.stores import scheduler_recovery
 from podium.db.stores.events import TRIAL_SENDING
@@ -376,7 +377,7 @@ RULES = (
 
 def breaches(connection: Connection) -> Iterator[Breach]:
     """The breaches of all rules."""
-    for rule in (*RULES, *INTERVAL_RULES, *METRIC_RULES):
+    for rule in (*RULES, *INTERVAL_RULES, *METRIC_RULES, *USAGE_RULES):
         for row in connection.execute(text(rule.query)).mappings():
             which = {name: value for name, value in row.items() if name != "wrong"}
             yield Breach(

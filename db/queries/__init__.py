@@ -14,6 +14,7 @@ Modules:
                                 several curves
     curves                      Downsampled learning curves of the trials of a sweep, the most relevant first
     derived_trial_columns       SQL expressions for trial columns from other tables, for filters and sorting
+    device_usage                What the attempts on each device used in an interval of time, by bucket
     exports                     Reads all trials of a sweep with all their data in batches, for exports
     filter_parser               The words of a filter: `state:failed lr<0.01 -tag:bad` as terms with their positions in
                                 the text

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, case, func, select
 
 from podium.db.schema.tables import attempts, trial_attrs, trials
+from podium.sweep.values.megabytes import MB
 
 NOW = (func.julianday("now") - 2440587.5) * 86400.0
 # From the first start to the end, or until now, which is constant within a statement.
@@ -24,6 +25,16 @@ QUEUED_S = func.max(0.0, func.coalesce(trials.c.ended_at, NOW) - trials.c.create
 _CURRENT = and_(attempts.c.trial_id == trials.c.id, attempts.c.number == trials.c.attempt)
 DEVICE = select(attempts.c.device_id).where(_CURRENT).correlate(trials).scalar_subquery()
 CAUSE = select(attempts.c.cause).where(_CURRENT).correlate(trials).scalar_subquery()
+
+
+_OF_CURRENT = {
+    "peak_memory_mb": attempts.c.peak_memory_bytes,
+    "peak_gpu_memory_mb": attempts.c.peak_gpu_memory_bytes,
+}
+PEAKS_MB = {
+    name: select(column / float(MB)).where(_CURRENT).correlate(trials).scalar_subquery()
+    for name, column in _OF_CURRENT.items()
+}
 
 
 def number_in(value: ColumnElement[Any]) -> ColumnElement[Any]:

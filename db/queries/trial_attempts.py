@@ -39,6 +39,10 @@ class AttemptRow:
     exit: str | None
     late_prune_answers: int
     orphans_killed: int
+    peak_memory_bytes: int | None  # sum of the peaks of its ranks; None: not measured
+    peak_gpu_memory_bytes: int | None
+    memory_limit_bytes: int | None  # of each rank: `limits.memory_mb`, or that of its machine
+    gpu_memory_limit_bytes: int | None
 
 
 class AttemptKeyRow(NamedTuple):

@@ -14,7 +14,15 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Table, and_, exists, false, func, literal, or_, select, true
 
-from podium.db.queries.derived_trial_columns import ATTR_NUMBER, CAUSE, DEVICE, DURATION_S, QUEUED_S, RUNNING_S
+from podium.db.queries.derived_trial_columns import (
+    ATTR_NUMBER,
+    CAUSE,
+    DEVICE,
+    DURATION_S,
+    PEAKS_MB,
+    QUEUED_S,
+    RUNNING_S,
+)
 from podium.db.queries.filter_parser import Term, Value, parse_terms
 from podium.db.queries.metric_figures import MetricFigure
 from podium.db.schema.tables import metric_summaries as metric_summary_table
@@ -326,6 +334,7 @@ _FIELDS: dict[str, Callable[[SweepRow, Term], Condition]] = {
     "running_s": _number_field(RUNNING_S),
     "queued_s": _number_field(QUEUED_S),
     "attempt": _number_field(trials.c.attempt),
+    **{name: _number_field(column) for name, column in PEAKS_MB.items()},
     "device": _text_field(DEVICE),
     "cause": _choice(CAUSE, Cause, _CAUSES),
     "tag": _tag,

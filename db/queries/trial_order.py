@@ -57,7 +57,12 @@ _FIELDS: dict[str, ColumnElement[Any]] = {
     "ended_at": trials.c.ended_at,
 }
 _CHANGING = (DURATION_S, RUNNING_S, QUEUED_S)  # while a trial runs or waits
-_OF_ATTEMPT = {"device": "device_id", "cause": "cause"}
+_OF_ATTEMPT = {
+    "device": "device_id",
+    "cause": "cause",
+    "peak_memory_mb": "peak_memory_bytes",
+    "peak_gpu_memory_mb": "peak_gpu_memory_bytes",
+}
 _BESIDE = {"values": trial_values, "constraints": trial_constraints, "params": trial_params, "attrs": trial_attrs}
 
 

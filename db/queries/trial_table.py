@@ -22,6 +22,7 @@ from podium.db.stores import metric_summaries, sweeps
 from podium.db.stores.sweeps import parameters_of
 from podium.db.stores.trial_reader import TrialRow
 from podium.sweep.values.constraints_and_user_attributes import is_infeasible
+from podium.sweep.values.megabytes import megabytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +136,8 @@ def columns_of(
         "device": [row.device_id for row in rows],
         "cause": [row.cause for row in rows],
         "attempt": [row.attempt for row in rows],
+        "peak_memory_mb": [megabytes(row.peak_memory_bytes) for row in rows],
+        "peak_gpu_memory_mb": [megabytes(row.peak_gpu_memory_bytes) for row in rows],
         "sampler": [row.sampler for row in rows],
         "fallback_reason": [row.fallback_reason for row in rows],
         "fallback_error": [row.fallback_error for row in rows],

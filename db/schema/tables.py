@@ -288,6 +288,10 @@ attempts = Table(
     Column("orphans_killed", Integer, nullable=False, server_default="0"),
     Column("nonce", String, nullable=False, server_default=""),  # of its folder; "": placed by an earlier version
     Column("devices", Float, nullable=False, server_default="1"),  # how many; `device_id` is that of rank 0
+    Column("peak_memory_bytes", BigInteger),  # sum of the peaks of its ranks; NULL: not measured
+    Column("peak_gpu_memory_bytes", BigInteger),
+    Column("memory_limit_bytes", BigInteger),  # of each rank: `limits.memory_mb`, or that of its machine
+    Column("gpu_memory_limit_bytes", BigInteger),
     PrimaryKeyConstraint("trial_id", "number"),
     Index("ix_attempts_device_id_started_at", "device_id", "started_at"),
     sqlite_with_rowid=False,
@@ -329,9 +333,30 @@ attempt_ranks = Table(
     Column("message", Text),
     Column("exit", String),
     Column("pid", Integer),
+    Column("peak_memory_bytes", BigInteger),
+    Column("peak_gpu_memory_bytes", BigInteger),
     Column("event", Text),  # JSON: the end of the rank, for a scheduler that starts before the attempt has ended
     PrimaryKeyConstraint("trial_id", "number", "rank"),
     Index("ix_attempt_ranks_device_id_started_at", "device_id", "started_at"),
+    sqlite_with_rowid=False,
+)
+
+# What the ranks of attempts used. Old rows are merged, see `podium.db.stores.attempt_usage`.
+attempt_usage = Table(
+    "attempt_usage",
+    metadata,
+    Column("trial_id", ForeignKey("trials.id"), nullable=False),
+    Column("number", Integer, nullable=False),  # of the attempt
+    Column("rank", Integer, nullable=False),
+    Column("at", Float, nullable=False),  # the end of the time that the row is about
+    Column("span_s", Float, nullable=False),
+    Column("cpu_cores", Float, nullable=False),
+    Column("memory_bytes", BigInteger, nullable=False),
+    Column("read_bytes", BigInteger, nullable=False),
+    Column("written_bytes", BigInteger, nullable=False),
+    Column("gpu_percent", Float),
+    Column("gpu_memory_bytes", BigInteger),
+    PrimaryKeyConstraint("trial_id", "number", "rank", "at"),
     sqlite_with_rowid=False,
 )
 

@@ -30,6 +30,8 @@ class RankRow:
     message: str | None
     exit: str | None
     pid: int | None
+    peak_memory_bytes: int | None
+    peak_gpu_memory_bytes: int | None
 
 
 def place(connection: Connection, placed: Sequence[AttemptPlaced]) -> None:

@@ -10,7 +10,7 @@ from podium.sweep.values.assignment import AttemptKey, Params, Scalar
 from podium.sweep.values.device import GangDevice
 from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.search_messages import FallbackReason
-from podium.sweep.values.slot_events import Ended, Saved, Started
+from podium.sweep.values.slot_events import Ended, Sampled, Saved, Started
 from podium.sweep.values.states import SweepState, TrialState
 from podium.sweep.values.sweep_wait_reason import Wait
 from podium.sweep.values.sweep_warnings import WarningCode
@@ -102,6 +102,13 @@ class MetricPoint:
     step: int
     value: float
     at: float
+
+
+@dataclass(frozen=True, slots=True)
+class UsageSampled:
+    """What an attempt, or one of its ranks, used."""
+
+    event: Sampled
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +256,7 @@ Change = (
     | AttemptStarted
     | RankEnded
     | MetricPoint
+    | UsageSampled
     | SearchAttributesChanged
     | ParamDefined
     | ArtifactSaved

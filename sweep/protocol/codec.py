@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar, get_type_hints
 from podium.sweep.values.assignment import Assignment, AttemptKey
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.states import TrialState
+from podium.sweep.values.usage_samples import UsageSample
 
 Message = TypeVar("Message")
 Convert = Callable[[Any], Any]
@@ -40,10 +41,19 @@ def _optional(convert: Convert) -> Convert:
     return lambda value: None if value is None else convert(value)
 
 
+def _rows(samples: tuple[UsageSample, ...]) -> list[list[float | None]]:
+    return [sample.row for sample in samples]
+
+
+def _samples(rows: list[list[Any]]) -> tuple[UsageSample, ...]:
+    return tuple(UsageSample(*row) for row in rows)
+
+
 _CONVERSIONS: dict[Any, tuple[Convert | None, Convert]] = {  # by the type of a field: to JSON and from JSON
     AttemptKey: (key_to_json, key_from_json),
     AttemptKey | None: (_optional(key_to_json), _optional(key_from_json)),
     Assignment: (Assignment.to_dict, Assignment.from_dict),
+    tuple[UsageSample, ...]: (_rows, _samples),
     DeviceView: (asdict, lambda value: DeviceView(**value)),
     Cause: (None, Cause),
     Cause | None: (None, _optional(Cause)),

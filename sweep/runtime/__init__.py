@@ -18,6 +18,7 @@ Modules:
                              commit
     filesystem_type          Detects the file system type of a path, since SQLite's locks fail on network file systems
     fork_without_hooks       Forks this process without Python's fork hooks, and counts its threads before
+    gpu_usage                Reads utilization and memory of GPUs from NVML
     huge_pages               Collapses anonymous memory into huge pages, so that forks copy 512 times fewer page-table
                              entries
     import_times             Measures the import time of user code and suggests `program.preload`
@@ -27,8 +28,8 @@ Modules:
     key_locks                One lock for each key, so that several threads do the same work once and different work at
                              the same time
     layout                   All paths of the data directory, the runtime directory and the folders of attempts
-    memory_and_disk_usage    Measures the resource usage of an attempt: memory of its processes, size of its folders,
-                             OOM kills
+    memory_and_disk_usage    Measures the resource usage of an attempt: memory of a process, size of its folders, OOM
+                             kills
     network_interfaces       The network interface by which this machine reaches another one, or itself
     node_settings            The settings of a node that joins the service of another machine
     package_versions         The versions of installed packages, recorded with each sweep
@@ -36,6 +37,7 @@ Modules:
     process_liveness         Whether a process still runs
     process_title            The name and the command line of a process, as `ps` and `top` show them
     process_trees            Ends process trees completely: subreapers, death with the parent, killing all descendants
+    process_usage            Measures the processor time, memory and storage traffic of a process tree
     ray_tls                  The files with which the processes of Ray on one machine encrypt their connections
     regular_files            Safe reads of files in folders that trials can write to: regular files only
     service_settings         The settings of a service, passed by `podium serve` to its components

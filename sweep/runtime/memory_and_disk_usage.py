@@ -1,4 +1,4 @@
-"""Measures the resource usage of an attempt: memory of its processes, size of its folders, OOM kills; slot, Linux."""
+"""Measures the resource usage of an attempt: memory of a process, size of its folders, OOM kills; slot, Linux."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ import asyncio
 import os
 import stat
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
-from podium.sweep.runtime.process_trees import descendants
-
-_CALM_S = 0.25
 _TIGHT_S = 0.02
 _MEMORY_BYTES_S = 4e9  # upper bound of a process's allocation rate: sets the polling interval near the limit
 _REST = 4  # minimum pause, as a multiple of the measurement time; counting shared pages is slow
@@ -22,21 +19,16 @@ _ENTRY_BYTES = 4096  # minimum size of an entry: empty files use an inode, too
 _WALK_SHARE = 0.05  # maximum share of one core for measuring folders
 
 
-async def poll_memory(root: int, allowed: int, ignored: Callable[[], int | None] = lambda: None) -> int:
-    """Wait until the descendants of `root` use more than `allowed` bytes; returns the usage.
+def memory_pause_s(used: int, allowed: float, took_s: float, calm_s: float) -> float:
+    """How long to wait until the memory of an attempt is measured again.
 
     Args:
-        root: A process id.
-        allowed: Bytes.
-        ignored: Returns a descendant that does not count, if there is one.
+        used: Bytes.
+        allowed: Bytes; at the limit, the next measurement follows soon.
+        took_s: Duration of this measurement.
+        calm_s: The pause far from the limit.
     """
-    while True:
-        began_s = time.monotonic()
-        used = memory_of_descendants(root, allowed, ignored())
-        if used > allowed:
-            return used
-        took_s = time.monotonic() - began_s
-        await asyncio.sleep(max(_REST * took_s, min(_CALM_S, max(_TIGHT_S, (allowed - used) / _MEMORY_BYTES_S))))
+    return max(_REST * took_s, min(calm_s, max(_TIGHT_S, (allowed - used) / _MEMORY_BYTES_S)))
 
 
 async def poll_folders(folders: tuple[Path, ...], allowed: int) -> int:
@@ -52,22 +44,13 @@ async def poll_folders(folders: tuple[Path, ...], allowed: int) -> int:
         wait_s = max(took_s / _WALK_SHARE, min(_FOLDERS_CALM_S, max(_TIGHT_S, (allowed - used) / _FOLDER_BYTES_S)))
 
 
-def memory_of_descendants(root: int, allowed: int, ignored: int | None = None) -> int:
-    """Memory of the descendants of `root` in bytes: anonymous and shared memory, resident or swapped, without files.
-
-    Shared memory (the fork server's template, forked children) counts proportionally (PSS). Since the kernel walks all
-    pages for PSS, it is read only if the sum of resident sizes exceeds `allowed`.
-    """
-    pids = [pid for pid in descendants(root) if pid != ignored]
-    roughly = sum(_resident(pid) for pid in pids)
-    return roughly if roughly <= allowed else sum(_proportional(pid) for pid in pids)
-
-
-def _resident(pid: int) -> int:
+def resident(pid: int) -> int:
+    """Memory of a process in bytes, with what it shares: anonymous and shared memory, resident or swapped."""
     return _sum_kb(Path(f"/proc/{pid}/status"), ("RssAnon:", "RssShmem:", "VmSwap:"))
 
 
-def _proportional(pid: int) -> int:
+def proportional(pid: int) -> int:
+    """The same, where memory of several processes counts proportionally (PSS); the kernel walks all pages for it."""
     return _sum_kb(Path(f"/proc/{pid}/smaps_rollup"), ("Pss_Anon:", "Pss_Shmem:", "SwapPss:"))
 
 

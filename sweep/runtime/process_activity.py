@@ -20,13 +20,13 @@ def has_ended(pid: int) -> bool:
         return True
 
 
-def cpu_s(pid: int) -> float:
-    """The processor time of a process, in seconds; 0 if it has ended."""
+def cpu_s(pid: int, *, collected: bool = False) -> float:
+    """The processor time of a process, in seconds; 0 if it has ended. `collected`: with that of children it reaped."""
     try:
         fields = _stat(pid)
     except OSError:
         return 0.0
-    return (int(fields[11]) + int(fields[12])) / _TICKS
+    return sum(map(int, fields[11 : 15 if collected else 13])) / _TICKS
 
 
 def _stat(pid: int) -> list[bytes]:

@@ -6,7 +6,13 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from podium.sweep.lifecycle.recorded_changes import ArtifactSaved, AttemptReleased, AttemptStarted, MetricPoint
+from podium.sweep.lifecycle.recorded_changes import (
+    ArtifactSaved,
+    AttemptReleased,
+    AttemptStarted,
+    MetricPoint,
+    UsageSampled,
+)
 from podium.sweep.scheduling.actions import ReadStudy, ReportValue, SuggestValue
 from podium.sweep.scheduling.attempt_ends import end_attempt
 from podium.sweep.scheduling.decision import Decision, Instant
@@ -22,6 +28,7 @@ from podium.sweep.values.slot_events import (
     Logged,
     RankIdle,
     Reported,
+    Sampled,
     Saved,
     Started,
     StopRequested,
@@ -71,6 +78,10 @@ def _on_logged(state: SchedulerState, slot: Slot, trial: LiveTrial, event: Logge
     return Decision(
         changes=[MetricPoint(event.key, name, event.step, value, event.at) for name, value in event.values.items()]
     )
+
+
+def _on_sampled(state: SchedulerState, slot: Slot, trial: LiveTrial, event: Sampled, now: Instant) -> Decision:
+    return Decision(changes=[UsageSampled(event)])
 
 
 def _on_saved(state: SchedulerState, slot: Slot, trial: LiveTrial, event: Saved, now: Instant) -> Decision:
@@ -131,6 +142,7 @@ EVENT_HANDLERS: Mapping[type, Callable[[SchedulerState, Slot, LiveTrial, Any, In
     Started: _on_started,
     Reported: _on_reported,
     Logged: _on_logged,
+    Sampled: _on_sampled,
     Saved: _on_saved,
     SuggestRequested: _on_suggest_requested,
     StudyRequested: _on_study_requested,

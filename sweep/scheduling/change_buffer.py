@@ -20,6 +20,7 @@ from podium.sweep.lifecycle.recorded_changes import (
     MetricPoint,
     RankEnded,
     TrialPlanned,
+    UsageSampled,
 )
 from podium.sweep.lifecycle.scheduler_ports import Recorder
 from podium.sweep.values.attempt_outcomes import MAX_MESSAGE, storable
@@ -142,7 +143,7 @@ def trial_of(change: Change) -> int | None:
     """The trial that a change concerns, if any."""
     if isinstance(change, AttemptPlaced | AttemptReleased | MetricPoint | IntervalEnded | RankEnded):
         return change.key.trial_id
-    if isinstance(change, AttemptStarted | ArtifactSaved | AttemptEnded):
+    if isinstance(change, AttemptStarted | ArtifactSaved | AttemptEnded | UsageSampled):
         return change.event.key.trial_id
     return getattr(change, "trial_id", None)
 

@@ -13,6 +13,7 @@ from podium.db.queries import study_requests_from_trials
 from podium.db.schema.engine import Database
 from podium.db.stores import (
     attempt_ranks,
+    attempt_usage,
     budget_usage,
     device_history,
     devices,
@@ -54,6 +55,7 @@ from podium.sweep.lifecycle.recorded_changes import (
     TrialDropped,
     TrialPlanned,
     TrialRetried,
+    UsageSampled,
 )
 from podium.sweep.lifecycle.stored_sweeps import StoredSweep
 from podium.sweep.runtime.clock import Clock, SystemClock
@@ -69,6 +71,7 @@ _WRITERS: dict[type, Callable[[Connection, Any], None]] = {
     AttemptStarted: trial_writer.start,
     RankEnded: attempt_ranks.end,
     MetricPoint: metrics.add,
+    UsageSampled: attempt_usage.add,
     SearchAttributesChanged: trial_writer.store_attributes,
     ParamDefined: trial_writer.define,
     ArtifactSaved: trial_writer.store_artifacts,
@@ -106,8 +109,8 @@ class DatabaseRecorder:
     def commit(self, changes: Sequence[Change]) -> None:
         """Write all changes, in order, or raise `DatabaseError` and write nothing.
 
-        Raises `FencedError` if another scheduler has taken over. A commit of metric points alone does not wait for the
-        disk.
+        Raises `FencedError` if another scheduler has taken over. A commit of metric points and usage does not wait for
+        the disk.
         """
         durable = any(isinstance(change, DURABLE) for change in changes)
         with self._database.write(durable=durable) as connection:

@@ -13,12 +13,12 @@ from podium.sweep.scheduling.device_ledger import Slot
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.values.failure_causes import Cause
-from podium.sweep.values.slot_events import DeviceReleased, Ended, Event, RankIdle, StoreOpened
+from podium.sweep.values.slot_events import DeviceReleased, Ended, Event, RankIdle, Sampled, StoreOpened
 from podium.sweep.values.states import TrialState
 
 
 def on_rank_event(state: SchedulerState, slot: Slot, trial: LiveTrial, event: Event, now: Instant) -> Decision | None:
-    """An event of a slot of a gang; None if it is one of rank 0, to be handled as that of an attempt on one device."""
+    """An event of a slot of a gang; None if it is to be handled as that of an attempt on one device."""
     gang = trial.gang
     assert gang is not None
     rank = gang.rank_on(slot.device.device_id)
@@ -35,6 +35,8 @@ def on_rank_event(state: SchedulerState, slot: Slot, trial: LiveTrial, event: Ev
         if gang.is_stalled:
             _stop_stalled(state, trial)
         return Decision()
+    if isinstance(event, Sampled):
+        return None  # of each rank
     if isinstance(event, DeviceReleased) or rank > 0:  # its devices become free together
         return Decision()
     return None

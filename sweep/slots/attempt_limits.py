@@ -1,4 +1,4 @@
-"""Ends an attempt on request, and when it reaches a limit on time, memory or disk usage; slot."""
+"""Ends an attempt on request, and when it reaches a limit on time or disk usage; slot."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 from podium.sweep.runtime import memory_and_disk_usage
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.runtime.process_activity import has_ended
+from podium.sweep.runtime.process_usage import ProcessTreeMeter
 from podium.sweep.slots.fork_server_pool import ForkServerPool
 from podium.sweep.slots.running_attempt import RunningAttempt
 from podium.sweep.values.attempt_outcomes import Kill, over_quota
@@ -66,21 +67,15 @@ class AttemptLimits:
             wait_s = _CHECK_S if due is None else min(_CHECK_S, max(0.005, due[0] - now_s))
             await asyncio.sleep(wait_s)
 
-    def usage_watches(self, running: RunningAttempt) -> list[Coroutine[Any, Any, None]]:
-        """Tasks that kill the attempt when it uses too much memory or disk space; cancel them at its end."""
+    def disk_watches(self, running: RunningAttempt) -> list[Coroutine[Any, Any, None]]:
+        """Tasks that kill the attempt when it uses too much disk space; cancel them at its end."""
         limits = running.assignment.limits
-        watches = []
-        if limits.memory_mb is not None:
-            watches.append(self._enforce_memory(running, limits.memory_mb))
-        if limits.work_dir_mb is not None:
-            watches.append(self._enforce_quota(running, limits.work_dir_mb))
-        return watches
+        return [] if limits.work_dir_mb is None else [self._enforce_quota(running, limits.work_dir_mb)]
 
-    async def _enforce_memory(self, running: RunningAttempt, allowed_mb: float) -> None:
+    def meter(self) -> ProcessTreeMeter:
+        """Of the processes of the attempt that has just started, without that of the next one."""
         server = self._fork_servers.current
-        used = await memory_and_disk_usage.poll_memory(server.pid, int(allowed_mb * _MB), lambda: server.spare)
-        message = f"the trial used {used / _MB:.0f} MB of host memory; limits.memory_mb allows {allowed_mb:g}"
-        self.kill(running, Kill(Cause.HOST_MEMORY, message))
+        return ProcessTreeMeter(server.pid, lambda: server.spare)
 
     async def _enforce_quota(self, running: RunningAttempt, allowed_mb: float) -> None:
         directory = AttemptDirectory(Path(running.assignment.directory), running.assignment.rank)

@@ -48,6 +48,7 @@ from podium.sweep.slots.outcome_classification import attempt_outcome
 from podium.sweep.slots.rank_watch import RankWatch
 from podium.sweep.slots.running_attempt import RunningAttempt
 from podium.sweep.slots.trial_log import LogPipe, TrialLog
+from podium.sweep.slots.usage_watch import UsageWatch
 from podium.sweep.values.assignment import Assignment, AttemptKey
 from podium.sweep.values.attempt_outcomes import Kill, ReportedOutcome
 from podium.sweep.values.errors import FencedError, UserCodeError
@@ -328,7 +329,8 @@ class Slot:
 
     async def _supervise(self, running: RunningAttempt) -> None:
         """Turn the messages of the trial process into events until its process tree is gone."""
-        watches = [self._spawn(watch) for watch in self._limits.usage_watches(running)]
+        usage = UsageWatch(running, self._limits, self.events, self._emit, self._device.uuid)
+        watches = [self._spawn(watch) for watch in (usage.run(), *self._limits.disk_watches(running))]
         try:
             await self._read_messages(running)
         except Exception:
@@ -343,6 +345,7 @@ class Slot:
         running.connection.close()
         for watch in watches:
             watch.cancel()
+        usage.finish()
         ended = self._determine_outcome(running)
         self._remove_temporary(running.assignment)
         if not self._files.is_local:

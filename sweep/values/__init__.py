@@ -17,6 +17,7 @@ Modules:
                                      of memory
     failure_classification           Classifies exceptions and error output of a trial by failure cause
     image_names                      The files of images that trials log: name and step are in the name of the file
+    megabytes                        Sizes of memory in MB of 2^20 bytes, as in the `limits` of sweep files
     nested_parameters                Converts parameters with dotted names to nested dictionaries, for code written for
                                      W&B or Ray Tune
     node_state                       The state of a node, computed from its last report
@@ -36,5 +37,6 @@ Modules:
     sweep_warnings                   Warnings of a running sweep: codes, messages, and checks of results and stop
                                      metrics
     trial_seed                       The seed of a trial, the same for each of its attempts
+    usage_samples                    Samples of the resources that an attempt uses: processor, memory, storage, GPU
     user_network_manifest            The metadata of a saved user network, from which ensembles rebuild it
 """

@@ -8,6 +8,7 @@ from typing import Any
 from podium.sweep.values.assignment import AttemptKey, Scalar
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.states import TrialState
+from podium.sweep.values.usage_samples import UsageSample
 
 STUDY_QUESTIONS = ("best", "trials", "curve")
 
@@ -43,6 +44,17 @@ class Logged:
     step: int
     values: dict[str, float]
     at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """What the processes of an attempt used, or those of one of its ranks; oldest sample first."""
+
+    key: AttemptKey
+    samples: tuple[UsageSample, ...]
+    rank: int = 0
+    memory_limit_bytes: int | None = None  # of the rank: its own limit, or that of its machine
+    gpu_memory_limit_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +156,7 @@ Event = (
     Started
     | Reported
     | Logged
+    | Sampled
     | Saved
     | SuggestRequested
     | StudyRequested
@@ -161,6 +174,8 @@ def shifted(event: Event, offset_s: float) -> Event:
         return event
     if isinstance(event, Ended):
         return replace(event, started_at=event.started_at + offset_s, ended_at=event.ended_at + offset_s)
+    if isinstance(event, Sampled):
+        return replace(event, samples=tuple(replace(each, at=each.at + offset_s) for each in event.samples))
     if isinstance(event, Started | Reported | Logged | DeviceReleased):
         return replace(event, at=event.at + offset_s)
     return event

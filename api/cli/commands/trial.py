@@ -144,12 +144,15 @@ def show_trial(trial_id: TrialId, data_dir: DataDir = DEFAULT_DATA_DIR, as_json:
             ", ".join(rank["device"] for rank in a["ranks"]) or a["device"],
             output.state(a["state"] or "running"),
             output.number(a["duration_s"]),
+            lazy.sweep_output.peak_memory(a),
             a["cause"] or "",
             a["message"] or "",
         )
         for a in trial["attempts"]
     ]
-    output.console.print(output.table(None, ("attempt", "device", "state", "seconds", "cause", "message"), rows))
+    output.console.print(
+        output.table(None, ("attempt", "device", "state", "seconds", "peak memory", "cause", "message"), rows)
+    )
     _show_ranks(trial["attempts"])
     traceback = trial["attempts"][-1]["traceback"] if trial["attempts"] else None
     for line in (traceback or "").splitlines():
@@ -170,11 +173,12 @@ def _show_ranks(attempts: list[AttemptInfo]) -> None:
     rows = [
         (
             rank["rank"], rank["device"], output.state(rank["state"]) if rank["state"] else "–", rank["exit"] or "",
+            lazy.sweep_output.peak_memory(rank),
             rank["cause"] or "", rank["message"] or "",
         )
         for rank in ranks
     ]  # fmt: skip
-    columns = ("rank", "device", "state", "exit", "cause", "message")
+    columns = ("rank", "device", "state", "exit", "peak memory", "cause", "message")
     output.console.print(output.table(f"ranks of attempt {attempts[-1]['number']}", columns, rows))
 
 

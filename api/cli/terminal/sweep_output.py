@@ -13,7 +13,15 @@ from podium.sweep.values.search_messages import FallbackReason
 
 if TYPE_CHECKING:
     from podium.api.client.client import Client
-    from podium.api.client.sweep_responses import BestTrialInfo, LinkedSweepInfo, SweepInfo, TrialInfo, WarmStartInfo
+    from podium.api.client.sweep_responses import (
+        AttemptInfo,
+        BestTrialInfo,
+        LinkedSweepInfo,
+        RankInfo,
+        SweepInfo,
+        TrialInfo,
+        WarmStartInfo,
+    )
 
 MAX_ROWS = 20  # of a Pareto front
 TERMINAL = ("finished", "failed", "cancelled")
@@ -153,6 +161,12 @@ def population(sweep: SweepInfo) -> str:
         "1 started from another trial" if has["exploits"] == 1 else f"{has['exploits']:,} started from other trials"
     )
     return f"population: {has['trials']:,} trials at {at}; {has['intervals']:,} intervals ended, {donors}"
+
+
+def peak_memory(attempt: AttemptInfo | RankInfo) -> str:
+    """The highest memory of an attempt, and of its GPUs; a dash if it was not measured."""
+    peaks = {"": attempt["peak_memory_mb"], " of the GPU": attempt["peak_gpu_memory_mb"]}
+    return ", ".join(f"{peak:,.0f} MB{of}" for of, peak in peaks.items() if peak is not None) or "–"
 
 
 def warnings(sweep: SweepInfo) -> list[Text]:

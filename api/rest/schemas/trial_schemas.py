@@ -14,6 +14,7 @@ from podium.db.stores.attempt_ranks import RankRow
 from podium.db.stores.metric_summaries import MetricSummary
 from podium.db.stores.trial_reader import TrialRow
 from podium.sweep.values.assignment import Scalar
+from podium.sweep.values.megabytes import megabytes
 from podium.sweep.values.search_messages import FallbackReason
 
 
@@ -29,11 +30,13 @@ class RankView(View):
     cause: str | None
     message: str | None
     exit: str | None
+    peak_memory_mb: float | None
+    peak_gpu_memory_mb: float | None
 
     @classmethod
     def of(cls, row: RankRow) -> RankView:
         values = {name: getattr(row, name) for name in cls.model_fields if hasattr(row, name)}
-        return cls(**values | {"device": row.device_id, "ended_at": time_of(row.ended_at)})
+        return cls(**values | _peaks(row) | {"device": row.device_id, "ended_at": time_of(row.ended_at)})
 
 
 class AttemptView(View):
@@ -60,11 +63,17 @@ class AttemptView(View):
     exit: str | None
     late_prune_answers: int
     orphans_killed: int
+    peak_memory_mb: float | None  # of host memory, as `limits.memory_mb`; sum of the peaks of its ranks
+    peak_gpu_memory_mb: float | None
+    memory_limit_mb: float | None  # of each rank: `limits.memory_mb`, or that of its machine
+    gpu_memory_limit_mb: float | None
 
     @classmethod
     def of(cls, row: AttemptRow, ranks: Sequence[RankRow] = ()) -> AttemptView:
         values = {name: getattr(row, name) for name in cls.model_fields if hasattr(row, name)}
-        values |= {
+        values |= _peaks(row) | {
+            "memory_limit_mb": megabytes(row.memory_limit_bytes),
+            "gpu_memory_limit_mb": megabytes(row.gpu_memory_limit_bytes),
             "device": row.device_id,
             "ranks": [RankView.of(rank) for rank in ranks],
             "started_at": time_of(row.started_at),
@@ -73,6 +82,13 @@ class AttemptView(View):
             "sending_files": row.ended_at is None and row.device_s is not None,
         }
         return cls(**values)
+
+
+def _peaks(row: AttemptRow | RankRow | TrialRow) -> dict[str, float | None]:
+    return {
+        "peak_memory_mb": megabytes(row.peak_memory_bytes),
+        "peak_gpu_memory_mb": megabytes(row.peak_gpu_memory_bytes),
+    }
 
 
 class ArtifactView(View):
@@ -106,6 +122,8 @@ class TrialView(View):
     requested: str | None  # stop or retry, until the scheduler applies it
     device: str | None
     cause: str | None  # of its last failed attempt
+    peak_memory_mb: float | None  # of the current attempt
+    peak_gpu_memory_mb: float | None
     created_at: datetime | None
     started_at: datetime | None
     ended_at: datetime | None
@@ -141,6 +159,7 @@ class TrialView(View):
             requested=row.requested,
             device=row.device_id,
             cause=row.cause,
+            **_peaks(row),
             created_at=time_of(row.created_at),
             started_at=time_of(row.started_at),
             ended_at=time_of(row.ended_at),

@@ -15,6 +15,7 @@ from podium.api.rest.schemas.interval_schemas import IntervalView
 from podium.db.queries.exports import ExportedTrial, ExportSchema, Kind
 from podium.db.stores.metric_summaries import Figure, MetricSummary
 from podium.sweep.values.errors import MissingExtraError
+from podium.sweep.values.megabytes import megabytes
 
 if TYPE_CHECKING:
     import pyarrow
@@ -64,6 +65,8 @@ def record(shape: ExportSchema, trial: ExportedTrial) -> dict[str, Any]:
         "proposed_for": row.proposed_for,
         "attempts": row.attempt,
         "device": row.device_id,
+        "peak_memory_mb": megabytes(row.peak_memory_bytes),
+        "peak_gpu_memory_mb": megabytes(row.peak_gpu_memory_bytes),
         "devices": list(trial.devices) or ([] if row.device_id is None else [row.device_id]),
         **{name: None if at is None else at.isoformat() for name, at in _times(trial).items()},
         "duration_s": _duration_s(trial),
@@ -154,6 +157,7 @@ def columns(shape: ExportSchema) -> dict[str, Kind | str]:
     kinds |= {f"constraints_{name}": Kind.NUMBER for name in shape.constraints}
     kinds |= dict.fromkeys(("cause", "sampler", "fallback_reason", "fallback_error"), Kind.TEXT)
     kinds |= {"proposed_for": Kind.INTEGER, "attempts": Kind.INTEGER, "device": Kind.TEXT}
+    kinds |= dict.fromkeys(("peak_memory_mb", "peak_gpu_memory_mb"), Kind.NUMBER)
     kinds |= dict.fromkeys(("created_at", "started_at", "ended_at"), "time")
     kinds |= dict.fromkeys(("duration_s", "running_s", "queued_s"), Kind.NUMBER)
     for name in shape.metrics:
@@ -187,6 +191,8 @@ def _cells(shape: ExportSchema, trial: ExportedTrial) -> dict[str, Any]:
         "proposed_for": row.proposed_for,
         "attempts": row.attempt,
         "device": row.device_id,
+        "peak_memory_mb": megabytes(row.peak_memory_bytes),
+        "peak_gpu_memory_mb": megabytes(row.peak_gpu_memory_bytes),
         **_times(trial),
         "duration_s": _duration_s(trial),
         "running_s": trial.running_s,

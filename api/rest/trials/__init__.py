@@ -9,4 +9,5 @@ Modules:
                            never run
     trial_routes           Trials over REST: details, curves, logs; stop, retry, clone, annotate
     trial_table_routes     The trial table over REST: one window of the filtered, sorted trials of a sweep, as columns
+    usage_routes           What trials use over REST: processor, memory, storage and GPU over time
 """

@@ -32,7 +32,8 @@ class TrialTableView(View):
     columns: dict[str, list[Any]] = Field(
         description="id, number, state, requested, value, reported and reported_step (of trials without a value), "
         "violated, duration_s, running_s and queued_s (with and without a device), device, cause, error (the first "
-        "line of the message), attempt, sampler, fallback_reason, fallback_error, proposed_for, tags, "
+        "line of the message), attempt, peak_memory_mb and peak_gpu_memory_mb (of the "
+        "current attempt), sampler, fallback_reason, fallback_error, proposed_for, tags, "
         "started_at and ended_at (seconds since 1970), values.NAME, params.NAME, constraints.NAME, attrs.NAME, "
         "the figures of `metrics`, and non_finite(NAME) of those metrics with values that are NaN or infinite"
     )
