@@ -21,8 +21,8 @@ from podium.api.rest.ensembles import (
 from podium.api.rest.stream import event_routes
 from podium.api.rest.sweeps import (
     chart_routes,
-    curve_grid_routes,
     comparison_routes,
+    curve_grid_routes,
     export_routes,
     import_routes,
     importance_routes,

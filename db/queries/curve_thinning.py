@@ -80,7 +80,7 @@ def _at_places(parts: NDArray[np.int64], y: Numbers, places: Numbers) -> tuple[N
     counts = np.bincount(parts, minlength=places.size)
     has = counts > 0
     mean = np.bincount(parts, weights=y, minlength=places.size)
-    mean[has] /= counts[has]
+    mean[has] = mean[has] / counts[has]
     low, high = np.full(places.size, np.inf), np.full(places.size, -np.inf)
     np.minimum.at(low, parts, y)
     np.maximum.at(high, parts, y)
@@ -115,7 +115,8 @@ def _parts(x: Numbers, count: int, log: bool, *, sequence: bool = True) -> NDArr
     low, high = scaled.min(), scaled.max()
     if high <= low:
         return np.zeros(x.size, dtype=np.int64)
-    return np.minimum(((scaled - low) / (high - low) * count).astype(np.int64), count - 1)
+    parts: NDArray[np.int64] = ((scaled - low) / (high - low) * count).astype(np.int64)
+    return np.minimum(parts, count - 1)
 
 
 def _clipped(x: Numbers, y: Numbers, within: XRange) -> tuple[Numbers, Numbers]:

@@ -5,10 +5,10 @@ Runs in the api process.
 Modules:
     chart_axes                Chart axes of the parameters of a sweep: kind, range and choices
     chart_routes              Chart data of a sweep over REST: trials as points, and learning curves
-    curve_grid_routes         Several metrics of the trials of a sweep in one request, as curves or bands, for a grid of
-                              charts
     comparison_routes         Several sweeps side by side over REST: histories of the best value, and one table of
                               trials
+    curve_grid_routes         Several metrics of the trials of a sweep in one request, as curves or bands, for a grid of
+                              charts
     export_formats            Writes the trials of a sweep as CSV, Parquet or JSON lines, chunk by chunk
     export_routes             Exports the trials of a sweep over REST: CSV, Parquet, JSON lines
     import_routes             Imports a study that ran elsewhere over REST, as a finished sweep

@@ -1,13 +1,29 @@
-import os, time
-def computes(trial):
-    while time.process_time() < 1.5: pass
-    with open('big', 'wb') as file:
-        file.write(bytes(8 << 20)); os.fsync(file.fileno())
+"""Trials whose use of the machine is known."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+
+def computes(trial: Any) -> float:
+    while time.process_time() < 1.5:
+        pass
+    with Path("big").open("wb") as file:
+        file.write(bytes(8 << 20))
+        os.fsync(file.fileno())
     time.sleep(1.3)
     return 0.0
-def grows(trial):
+
+
+def grows(trial: Any) -> float:
     blocks = []
     while True:
-        blocks.append(bytearray(b'x') * (4 << 20)); time.sleep(0.02)
-def ends(trial):
+        blocks.append(bytearray(b"x") * (4 << 20))
+        time.sleep(0.02)
+
+
+def ends(trial: Any) -> float:
     return 0.0
