@@ -29,7 +29,8 @@ ON_A_SERVICE: dict[str, str] = {
     "one_network_per_device": r"1 network: .* s; 2 networks on 2 devices: .* s\n.* times the time of one network, .*\n",
     "parallel_execution": r"threads: 1: 1 within an operation, 1 between operations, \d+ ms\n"
     r"threads: 2: 2 within an operation, 2 between operations, \d+ ms\n",
-    "pinning_across_tasks": r"devices: cpu-0, cpu-1\n4 of 4 trials on cpu-1\n",
+    "pinning_across_tasks": r"node head: 4 of 4 trials finished, on cpu-[01](?:, cpu-1)?\n"
+    r"no_matching_device: it requires a device of the node nowhere, .*: head\n",
     "queries_per_second": r"version 1, 1 replica: \d+ requests/s\nversion 2, 2 replicas: \d+ requests/s\n"
     r"rolled back: version 1 answers again\n",
     "recovery": r"attempt 1: failed signal\nattempt 2: finished\n"

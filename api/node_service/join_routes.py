@@ -17,13 +17,13 @@ from podium.api.http.service_context import ServiceContext
 from podium.db.stores import nodes
 from podium.db.stores.nodes import NodeRow
 from podium.sweep.file_store.store_record import recorded
-from podium.sweep.protocol.node_reports import NODE_NAME, NodeReport
+from podium.sweep.protocol.node_reports import NodeReport
 from podium.sweep.runtime import cluster_certificates
 from podium.sweep.runtime.package_versions import version_problem, versions
+from podium.sweep.values.device import HEAD, NODE_NAME
 from podium.sweep.values.errors import BadRequestError, ConflictError, NotFoundError
 from podium.sweep.values.node_state import NodeState
 
-HEAD = "head"  # the name of the service's own machine, where machines are listed
 router = APIRouter(prefix="/internal/v1", dependencies=[node])
 
 

@@ -26,7 +26,6 @@ import httpx2
 from podium.api.serve import unfinished_files
 from podium.api.serve.service_lock import service_locked
 from podium.sweep.file_store.store_check import StoreCheck
-from podium.sweep.protocol.node_reports import NODE_NAME
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.certificate_pin import fetch_certificate, ssl_context
 from podium.sweep.runtime.component_lifecycle import PARENT_PID
@@ -36,6 +35,7 @@ from podium.sweep.runtime.node_settings import LEAVE, MEMBER_PORTS, REFUSED, Nod
 from podium.sweep.runtime.package_versions import versions
 from podium.sweep.runtime.service_settings import NODE_PORT
 from podium.sweep.slots import ray_connection_settings
+from podium.sweep.values.device import NODE_NAME
 from podium.sweep.values.errors import ServiceError
 
 TIMEOUT_S = 20.0

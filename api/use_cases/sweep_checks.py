@@ -36,12 +36,22 @@ class CheckedSweep:
 def check_sweep(service: ServiceContext, spec: SweepSpec, idempotency_key: str | None = None) -> CheckedSweep:
     """Run every check of a submission. Raises `InvalidSpecError` with the keys that are wrong."""
     _check_data_paths(spec)
+    _check_node(service, spec)
     code = _check_program(service, spec)
     with service.database.read() as connection:
         warm_starts.check(connection, spec)
         spec = predecessors.resolve(connection, spec, idempotency_key)
         _check_ensemble(connection, spec)
     return CheckedSweep(with_data_state(spec), code)
+
+
+def _check_node(service: ServiceContext, spec: SweepSpec) -> None:
+    """A node that has not joined yet may do so. In a Ray cluster of others, slots are not requested by node."""
+    if spec.resources.node is not None and service.settings.joined is not None:
+        message = (
+            "this service requests devices of the Ray cluster that it uses, whichever node has them free; remove node"
+        )
+        raise InvalidSpecError([Problem(("resources", "node"), message)])
 
 
 def _check_ensemble(connection: Connection, spec: SweepSpec) -> None:

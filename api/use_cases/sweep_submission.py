@@ -164,9 +164,9 @@ def _devices(service: ServiceContext, spec: SweepSpec) -> DevicePreview:
     with service.database.read() as connection:
         rows, drained = devices.all_of(connection), devices.drained(connection)
     usable = [device for device in rows if device.state in USABLE_DEVICE_STATES and device.id not in drained]
-    kind, limit = spec.resources.device, spec.resources.max_concurrent
+    limit = spec.resources.max_concurrent
     each = spec.resources.slots(slots_per_device(device.id for device in rows))
-    matching = sum(kind in ("auto", device.kind) for device in usable) // each
+    matching = sum(spec.resources.fits(device.kind, device.id) for device in usable) // each
     return DevicePreview(
         count=len(rows),
         usable=len(usable),

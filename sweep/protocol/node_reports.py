@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")  # part of the ids of its devices, and of paths of routes
+from podium.sweep.values.device import NODE_NAME
+
 MAX_TEXT = 200  # characters of any other text in a report
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -340,9 +340,9 @@ class DeviceLedger:
         """The slots that can accept a trial now."""
         return [slot for slot in self if slot.free]
 
-    def others(self) -> OtherDevices:
-        """Whether a trial that avoids a device has another one that accepts trials."""
-        available = [slot.device for slot in self.available()]
+    def others(self, fits: Callable[[Device], bool]) -> OtherDevices:
+        """Whether a trial that avoids a device has another one that accepts trials, and that `fits`."""
+        available = [slot.device for slot in self.available() if fits(slot.device)]
         return OtherDevices(device=len(available) > 1, node=len({device.node for device in available}) > 1)
 
     def ending(self) -> frozenset[int]:

@@ -106,7 +106,7 @@ def _next(
     state: SchedulerState, sweep: LiveSweep, free: list[Slot], outlook: list[DeviceOutlook], now: Instant
 ) -> LiveTrial | None:
     """The next trial of a sweep, if there are devices that it may run on: free ones, or enough for a gang later."""
-    others, ending = state.ledger.others(), state.ledger.ending()
+    others, ending = state.ledger.others(sweep.fits), state.ledger.ending()
     if _needs(state, sweep).several:
         return sweep.next(ending) if size_of_attempt(outlook, _needs(state, sweep)) else None
     trials = (sweep.next_for(slot.device, others, ending, now.monotonic_s) for slot in free)
@@ -118,7 +118,7 @@ def _start_within(
 ) -> _Start | None:
     """The next trial of a sweep on free devices, if that delays no trial that waits for several."""
     reservation = state.reservation.reservation
-    others_there, ending = state.ledger.others(), state.ledger.ending()
+    others_there, ending = state.ledger.others(sweep.fits), state.ledger.ending()
     end_s = now.monotonic_s + _longest_s(sweep)
     if _needs(state, sweep).several:
         trial = sweep.next(ending)
@@ -146,7 +146,7 @@ def _suitable(
     state: SchedulerState, outlook: list[DeviceOutlook], sweep: LiveSweep, trial: LiveTrial, now: Instant
 ) -> list[DeviceOutlook]:
     """The devices for a gang: not the one on which its trial has just failed, if there are enough others."""
-    wanted, others = _needs(state, sweep), state.ledger.others()
+    wanted, others = _needs(state, sweep), state.ledger.others(sweep.fits)
     suitable = [each for each in outlook if not trial.avoids(each.device, others, now.monotonic_s)]
     enough = size_of_attempt(suitable, wanted) == size_of_attempt(outlook, wanted)
     return suitable if enough else outlook

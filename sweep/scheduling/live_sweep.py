@@ -249,8 +249,8 @@ class LiveSweep:
     # Placement.
 
     def fits(self, device: Device) -> bool:
-        """Whether its trials may run on a device of this kind."""
-        return self.spec.resources.device in ("auto", device.kind)
+        """Whether its trials may run on a device of this kind and node."""
+        return self.spec.resources.fits(device.kind, device.device_id)
 
     def next_for(self, device: Device, others: OtherDevices, ending: Container[int], now_s: float) -> LiveTrial | None:
         """The next trial for a device. A trial that just failed there is skipped if there are other devices.

@@ -19,7 +19,7 @@ Together = Literal["device", "node", "any"]
 class SlotNeeds:
     """How many slots an attempt gets, all at once, and which may be combined."""
 
-    kind: str  # of the device: gpu, cpu or auto
+    wanted: Resources  # with the kind of the devices, and their node
     least: int = 1
     most: int = 1
     together: Together = "any"  # of one device, of one node, or any
@@ -32,7 +32,7 @@ class SlotNeeds:
 
     def fits(self, device: Device) -> bool:
         """Whether a device can be one of those of an attempt."""
-        return self.kind in ("auto", device.kind) and not (self.unshared and device.slots > 1)
+        return self.wanted.fits(device.kind, device.device_id) and not (self.unshared and device.slots > 1)
 
     def group(self, device: Device) -> tuple[str, str]:
         """Devices with the same value may be combined."""
@@ -46,6 +46,6 @@ def slot_needs(wanted: Resources, slots_per_device: int) -> SlotNeeds:
     Without `share`, it gets one of them.
     """
     if wanted.several:
-        return SlotNeeds(wanted.device, wanted.least, wanted.most, wanted.pack, unshared=True)
+        return SlotNeeds(wanted, wanted.least, wanted.most, wanted.pack, unshared=True)
     count = wanted.slots(slots_per_device)
-    return SlotNeeds(wanted.device, count, count, "device")
+    return SlotNeeds(wanted, count, count, "device")

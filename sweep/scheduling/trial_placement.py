@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from podium.sweep.scheduling import gang_placement
 from podium.sweep.scheduling.actions import AskTrial
 from podium.sweep.scheduling.assignment_builder import assignment_of
 from podium.sweep.scheduling.attempt_start import claims, start_attempt
 from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.device_ledger import Slot
+from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.scheduling.wait_and_idle_reasons import sweep_wait_reason
@@ -29,12 +32,13 @@ def place_trials(state: SchedulerState, now: Instant) -> Decision:
     free = state.ledger.free()
     if not free:
         return decision
-    others, ending = state.ledger.others(), state.ledger.ending()
+    others = {sweep.sweep_id: state.ledger.others(sweep.fits) for sweep in state.sweeps}
+    ending = state.ledger.ending()
     for slot in free:
         ready = {
             sweep.sweep_id: trial
             for sweep in state.sweeps
-            if (trial := sweep.next_for(slot.device, others, ending, now.monotonic_s)) is not None
+            if (trial := sweep.next_for(slot.device, others[sweep.sweep_id], ending, now.monotonic_s)) is not None
         }
         chosen = state.shares.choose(claims(state, ready.keys(), now.monotonic_s))
         if chosen is not None:
@@ -52,15 +56,20 @@ def resend_attempt(state: SchedulerState, slot: Slot, trial: LiveTrial, now: Ins
 
 def plan_asks(state: SchedulerState) -> Decision:
     """Ask in advance, so that a trial is ready when a slot becomes free, or when a gang's turn comes."""
-    free, slots = len(state.ledger.free()), len(state.ledger.available())
+    free, slots = state.ledger.free(), state.ledger.available()
     decision = Decision()
     for sweep in state.sweeps:
+        counts = _usable(sweep, free), _usable(sweep, slots)
         width = sweep.needs(state.ledger.slots_per_device).most
-        counts = (free, slots) if width == 1 else (max(1, free // width), max(1, slots // width))
-        for _ in range(sweep.asks_due(*counts)):
+        for _ in range(sweep.asks_due(*(count if width == 1 else max(1, count // width) for count in counts))):
             sweep.asks.begin()
             decision.actions.append(AskTrial(sweep.sweep_id, deadline_s=sweep.asks.deadline_s))
     return decision
+
+
+def _usable(sweep: LiveSweep, slots: Sequence[Slot]) -> int:
+    """The number of slots for the trials of a sweep; for one that is pinned to a node, there."""
+    return len(slots) if sweep.spec.resources.node is None else sum(sweep.fits(slot.device) for slot in slots)
 
 
 def explain_waits(state: SchedulerState, now: Instant) -> Decision:

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from podium.sweep.scheduling.device_ledger import Slot
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.slot_needs import SlotNeeds
-from podium.sweep.values.device import Device
+from podium.sweep.spec.resources import Resources
+from podium.sweep.values.device import Device, machine_name
 from podium.sweep.values.states import SweepState
 from podium.sweep.values.sweep_wait_reason import Wait, WaitReason
 
@@ -27,8 +28,7 @@ def sweep_wait_reason(sweep: LiveSweep, slots: Sequence[Slot], disk_shortage: st
     if not up:
         return Wait(WaitReason.NO_DEVICE, "no device is up yet")
     if not fitting:
-        message = f"it requires a {sweep.spec.resources.device}, and there is none"
-        return Wait(WaitReason.NO_MATCHING_DEVICE, message)
+        return Wait(WaitReason.NO_MATCHING_DEVICE, _lacks_kind(sweep.spec.resources, up))
     needs = sweep.needs(fitting[0].device.slots)
     if (lacks := _lacks_devices(needs, fitting)) is not None:
         return Wait(WaitReason.NO_MATCHING_DEVICE, lacks)
@@ -47,6 +47,15 @@ def sweep_wait_reason(sweep: LiveSweep, slots: Sequence[Slot], disk_shortage: st
         message = f"it needs {_needed(needs, fitting)}, and {free} are free now: {_listed(_holders(fitting))}"
         return Wait(WaitReason.DEVICES_BUSY, message)
     return Wait(WaitReason.DEVICES_BUSY, f"every device is busy: {_listed(_holders(fitting))}")
+
+
+def _lacks_kind(wanted: Resources, up: Sequence[Slot]) -> str:
+    """Why a trial cannot start: there is no device of its kind, or none of its node."""
+    message = f"it requires {wanted.required_device}, and there is none"
+    machines = sorted({machine_name(slot.device.device_id) for slot in up})
+    if wanted.node is None or wanted.node in machines:
+        return message
+    return f"{message}; there are devices of: {_listed(machines)}"
 
 
 def _lacks_devices(needs: SlotNeeds, fitting: Sequence[Slot]) -> str | None:
@@ -89,7 +98,7 @@ def _rejection_reason(sweep: LiveSweep, device: Device) -> str:
     if sweep.state in (SweepState.PAUSED, SweepState.STOPPING):
         return f"is {sweep.state}: {sweep.account.spent}" if sweep.account.spent else f"is {sweep.state}"
     if not sweep.fits(device):
-        return f"requires a {sweep.spec.resources.device}"
+        return f"requires {sweep.spec.resources.required_device}"
     if limit is not None and sweep.devices.running >= limit:
         return f"runs max_concurrent trials ({limit})"
     if sweep.counted + sweep.devices.running >= sweep.run_cap:

@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from podium.sweep.spec.strict_model import Model, field_error
+from podium.sweep.values.device import HEAD, NODE_NAME, machine_name
 
 MAX_DEVICES = 1024
 _ROUNDING = 1e-9  # 0.2 of five slots is one
@@ -41,6 +42,11 @@ class Resources(Model):
         description="of a trial with several devices: one rank on each, with torchrun's variables, or one process",
     )
     pack: Pack = Field("node", description="where a trial with several devices runs: on one node, or on any nodes")
+    node: str | None = Field(
+        None,
+        pattern=f"^{NODE_NAME.pattern}$",
+        description="name of the node on which all trials run, as in `podium node list`; head: the service's machine",
+    )
     share: float | None = Field(
         None, gt=0, le=1, description="part of a device that each trial needs; default: one slot of the device"
     )
@@ -82,6 +88,18 @@ class Resources(Model):
         if self.share is None:
             return 1
         return max(1, math.ceil(self.share * slots_per_device - _ROUNDING))
+
+    def fits(self, kind: str, device_id: str) -> bool:
+        """Whether trials may run on a device of this kind and name."""
+        return self.device in ("auto", kind) and self.node in (None, machine_name(device_id))
+
+    @property
+    def required_device(self) -> str:
+        """The device that trials require, for messages."""
+        kind = "device" if self.device == "auto" else self.device
+        if self.node is None:
+            return f"a {kind}"
+        return f"a {kind} of this machine" if self.node == HEAD else f"a {kind} of the node {self.node}"
 
     @property
     def several(self) -> bool:

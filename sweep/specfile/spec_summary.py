@@ -97,7 +97,7 @@ def describe_sweep(about: Mapping[str, Any]) -> str:
 
 
 def describe_terms(spec: SweepSpec) -> dict[str, str]:
-    """Budget, retention, earlier sweeps and warm start, as far as the file sets them."""
+    """Budget, retention, node, earlier sweeps and warm start, as far as the file sets them."""
     budget, keep, target, fixed = spec.budget, spec.keep, spec.metric.target, spec.fix_from
     ends = [f"{key} {value:,g}" for key in ("wall_s", "device_s") if (value := getattr(budget, key)) is not None]
     if budget.plateau is not None:
@@ -109,6 +109,7 @@ def describe_terms(spec: SweepSpec) -> dict[str, str]:
     said = {
         "budget": f"ends early at {' or '.join(ends)}" if ends else "",
         "keep": ", ".join(kept),
+        "node": f"all trials run on {spec.resources.node}" if spec.resources.node else "",
         "after": f"starts when {_sweeps(spec.after)} finished" if spec.after else "",
         "fix_from": "" if fixed is None else f"{', '.join(fixed.parameters)} of the best trial of sweep {fixed.sweep}",
         "warm_start": f"from the trials of sweep {', '.join(map(str, spec.warm_start))}" if spec.warm_start else "",
@@ -126,10 +127,12 @@ def describe_devices(plan: Mapping[str, Any]) -> str:
     slots = f"{plan['count']} {plan['kind']} slot{'' if plan['count'] == 1 else 's'}"
     where = f"of the service at {plan['of']}" if plan["of"] else "on this machine; no service is running"
     why = f" ({plan['why']})" if plan["why"] else ""
-    if not plan["at_once"] and plan.get("each", 1) > 1 and plan["count"]:
+    node = f", resources.node: {plan['node']}" if plan.get("node") else ""
+    if not plan["at_once"] and plan.get("each", 1) > 1 and plan["count"] and not node:
         return f"{slots} {where}{why}, but each trial needs {plan['each']}; none starts until there are enough"
     if not plan["at_once"]:
-        return f"{slots} {where}{why}, but none for resources.device: {plan['wanted']}; no trial would start"
+        return f"{slots} {where}{why}, but none for resources.device: {plan['wanted']}{node}; no trial would start"
     trials = "1 trial" if plan["at_once"] == 1 else f"{plan['at_once']} trials"
     each = f" of {plan['each']} devices" if plan.get("each", 1) > 1 else ""
-    return f"{slots} {where}{why}: {trials}{each} at a time"
+    there = f" on {plan['node']}" if plan.get("node") else ""
+    return f"{slots} {where}{why}: {trials}{each} at a time{there}"

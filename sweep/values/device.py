@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+
+HEAD = "head"  # the name of the service's own machine, where machines are listed
+NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")  # part of the ids of its devices, and of paths of routes
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,11 @@ def is_remote(device_id: str) -> bool:
 def node_name(device_id: str) -> str:
     """The name of the node of a device; "" for the head."""
     return device_id.rpartition(":")[0]
+
+
+def machine_name(device_id: str) -> str:
+    """The name of the machine of a device: of its node, or `head`."""
+    return node_name(device_id) or HEAD
 
 
 def shared_id(device_id: str) -> str:

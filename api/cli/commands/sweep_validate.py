@@ -9,7 +9,7 @@ import typer
 
 from podium.api.cli.terminal import lazy
 from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir, Devices, SpecFile
-from podium.sweep.values.device import slots_per_device
+from podium.sweep.values.device import device_name, slots_per_device
 from podium.sweep.values.device_state import USABLE_DEVICE_STATES
 from podium.sweep.values.errors import InvalidSpecError, ServiceError
 
@@ -79,17 +79,19 @@ def _devices(file: SweepFile, data_dir: Path, devices: str) -> dict[str, Any]:
             found = client.devices()
         kinds = {device["kind"] for device in found}
         usable = [device for device in found if device["state"] in USABLE_DEVICE_STATES]
+        fitting = sum(file.spec.resources.fits(device["kind"], device["id"]) for device in usable)
         plan: dict[str, Any] = {"of": client.url, "kind": "/".join(sorted(kinds)) or "none", "count": len(usable)}
         shared = slots_per_device(device["id"] for device in found)
         why = f"{len(found) - len(usable)} more accept no trials" if len(usable) < len(found) else ""
     except ServiceError:
         here = lazy.local_devices(lazy.service_settings.DevicePlan.parse(devices))
         plan, why, shared = {"of": None, "kind": here.kind, "count": here.count}, here.why, 1
-    wanted, cap = file.spec.resources.device, file.spec.resources.max_concurrent
-    each = file.spec.resources.slots(shared)
-    fits = plan["count"] // each if wanted in ("auto", plan["kind"]) else 0
-    at_once = min(fits, cap or fits, file.spec.run_cap)
-    return {**plan, "why": why, "wanted": wanted, "at_once": at_once, "each": each}
+        fitting = here.count if file.spec.resources.fits(here.kind, device_name(here.kind, 0)) else 0
+    wanted = file.spec.resources
+    each = wanted.slots(shared)
+    fits = fitting // each
+    at_once = min(fits, wanted.max_concurrent or fits, file.spec.run_cap)
+    return {**plan, "why": why, "wanted": wanted.device, "node": wanted.node, "at_once": at_once, "each": each}
 
 
 def _print(file: Path, about: dict[str, Any]) -> None:

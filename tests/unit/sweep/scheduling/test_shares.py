@@ -20,7 +20,8 @@ WAITING, RUNNING = TrialState.WAITING, TrialState.RUNNING
     (0.2, 5, 1), (0.6, 5, 3), (1 / 3, 3, 1),
 ])  # fmt: skip
 def test_share_is_rounded_up_to_slots(share: float | None, slots: int, count: int) -> None:
-    assert slot_needs(Resources(share=share), slots) == SlotNeeds("auto", count, count, "device")
+    wanted = Resources(share=share)
+    assert slot_needs(wanted, slots) == SlotNeeds(wanted, count, count, "device")
 
 
 def _later(rig: Rig, seconds: float) -> None:

@@ -26,6 +26,7 @@ def test_number_of_devices(resources: dict[str, Any], least: int, most: int) -> 
         ({"devices": 0}, "must be 1 to 1024, got 0"),
         ({"devices": 2000}, "must be 1 to 1024, got 2000"),
         ({"devices": {"min": 4, "max": 2}}, "must not exceed max (2), got 4"),
+        ({"node": "a b"}, "string should match pattern"),
         ({"processes": "one"}, "only valid with several devices"),
         ({"devices": 1, "pack": "any"}, "only valid with several devices"),
         ({"devices": 2, "processes": "one", "pack": "any"}, "one process sees the devices of one node only"),
@@ -46,3 +47,21 @@ def test_refused_resources(resources: dict[str, Any], words: str) -> None:
 def test_refused_for_builtin_models(changes: dict[str, Any], words: str) -> None:
     with pytest.raises(InvalidSpecError, match=words):
         parse_spec(builtin_document(**changes))
+
+
+@pytest.mark.parametrize(
+    ("resources", "fitting", "required"),
+    [
+        ({}, ["cpu-0", "gpu-0", "b:cpu-0", "b:gpu-1.1", "c:gpu-0"], "a device"),
+        ({"device": "gpu"}, ["gpu-0", "b:gpu-1.1", "c:gpu-0"], "a gpu"),
+        ({"node": "b"}, ["b:cpu-0", "b:gpu-1.1"], "a device of the node b"),
+        ({"node": "b", "device": "gpu"}, ["b:gpu-1.1"], "a gpu of the node b"),
+        ({"node": "head"}, ["cpu-0", "gpu-0"], "a device of this machine"),
+        ({"node": "d"}, [], "a device of the node d"),
+    ],
+)
+def test_devices_on_which_trials_may_run(resources: dict[str, Any], fitting: list[str], required: str) -> None:
+    wanted = parse_spec(document(resources=resources)).resources
+    devices = ["cpu-0", "gpu-0", "b:cpu-0", "b:gpu-1.1", "c:gpu-0"]
+    assert [name for name in devices if wanted.fits("gpu" if "gpu" in name else "cpu", name)] == fitting
+    assert wanted.required_device == required

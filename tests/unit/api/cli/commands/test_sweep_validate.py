@@ -96,6 +96,17 @@ def test_missing_devices_are_reported(podium: Podium, own: Path) -> None:
     assert "no trial would start" in _validate(podium, own)[1]
 
 
+def test_node_is_compared_with_the_devices(
+    podium: Podium, service: ServiceRig, own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own.write_text(OWN.replace("resources: {max", "resources: {node: b, max"))
+    assert "none for resources.device: auto, resources.node: b; no trial would start" in _validate(podium, own)[1]
+    service.device("cpu-0")
+    service.device("b:cpu-0")
+    monkeypatch.setattr(Client, "of", lambda _: _client(service))
+    assert "2 cpu slots of the service at http://testserver: 1 trial at a time on b" in _validate(podium, own)[1]
+
+
 def test_space_defined_by_the_program_is_not_shown(podium: Podium, own: Path) -> None:
     lines = OWN.replace("method: grid\n", "").splitlines(keepends=True)
     own.write_text("".join(line for line in lines if not line.startswith(("parameters", "  "))))
