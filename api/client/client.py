@@ -19,7 +19,7 @@ from podium.api.client.ensemble_calls import EnsembleCalls, EnsembleName, Rows, 
 from podium.api.client.import_export_calls import ExportCalls
 from podium.api.client.node_responses import NodeInfo, RemovedNodeInfo
 from podium.api.client.organize_calls import OrganizeCalls
-from podium.api.client.readiness_responses import Readiness
+from podium.api.client.readiness_response_types import Readiness
 from podium.api.client.sweep_responses import (
     BestTrialInfo,
     DeviceInfo,

@@ -12,12 +12,12 @@ from podium.db.schema.engine import Database
 from podium.db.stores import nodes
 from podium.ensemble.building.version_building import VersionBuilder
 from podium.ensemble.host.background_thread import BackgroundThread
+from podium.ensemble.host.cluster_worker_launcher import AgentAddress, ClusterWorkerLauncher
 from podium.ensemble.host.evaluation_queue import EvaluationQueue
 from podium.ensemble.host.evaluator import Evaluator
 from podium.ensemble.host.host_loop import HostLoop
 from podium.ensemble.host.launcher_interface import WorkerLauncher
 from podium.ensemble.host.measuring_process import MeasuringProcesses
-from podium.ensemble.host.node_worker_launcher import AgentAddress, ClusterWorkerLauncher
 from podium.ensemble.host.precision_decisions import PrecisionDecisions
 from podium.ensemble.host.sweep_ensemble_builder import SweepEnsembleBuilder
 from podium.ensemble.host.worker_launcher import TemplateWorkerLauncher

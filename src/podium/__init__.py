@@ -2,8 +2,8 @@
 
 The public interface for scripts, notebooks and trials; runs in the user's process. Names are imported on first use, so
 that `import podium` is fast. The modules `sweep_responses`, `node_responses`, `ensemble_responses`, `token_responses`
-and `readiness_responses` of `podium.api.client` have the types of what the service returns. `podium.parallel` trains
-one network by several processes.
+and `readiness_response_types` of `podium.api.client` have the types of what the service returns. `podium.parallel`
+trains one network by several processes.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from podium.sweep.values.errors import EnsembleError, PodiumError
 
 CONNECT_S = 3.0
 KILL_S = 30.0
-log = logging.getLogger("podium.node_worker_launcher")
+log = logging.getLogger("podium.cluster_worker_launcher")
 
 
 @dataclass(frozen=True, slots=True)
