@@ -118,9 +118,9 @@ class FakePool:
         self._clock = clock
         named = nodes or ["node"] * count
         devices = [
-            _device(position, node, part, per_device)
+            _device(position, node, slot, per_device)
             for position, node in enumerate(named)
-            for part in range(per_device)
+            for slot in range(per_device)
         ]
         self.slots = {device.device_id: FakeSlot(device) for device in devices}
         self.placed: list[tuple[str, AttemptKey]] = []
@@ -313,8 +313,8 @@ class FakePool:
         self.inbox.put(SlotEvents(device_id, tuple(self.slots[device_id].events)))
 
 
-def _device(position: int, node: str, part: int, per_device: int) -> Device:
-    name = device_name("cpu", position, part=part)
+def _device(position: int, node: str, slot: int, per_device: int) -> Device:
+    name = device_name("cpu", position, slot=slot)
     return Device(name, "cpu", position, node, "", None, 100 + position, slots=per_device)
 
 

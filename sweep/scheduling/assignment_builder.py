@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.scheduling.intervals import interval_of
@@ -18,8 +17,6 @@ from podium.sweep.values.device import Device
 from podium.sweep.values.trial_seed import trial_seed
 
 LOOPBACK = "127.0.0.1"  # where the ranks of one node meet
-# The first optimizer of a process imports it, which takes 1 s: too long for each interval of a population.
-OF_OPTIMIZERS = "torch._dynamo"
 
 
 def assignment_of(
@@ -36,7 +33,7 @@ def assignment_of(
         params=trial.params,
         seed=_seed(spec, trial.number),
         metric=spec.pruned_on.name,
-        program=_program(spec),
+        program=spec.program.model_dump(),
         split=spec.validation.model_dump(mode="json"),
         directory=data.relative(data.attempt(sweep.sweep_id, trial.number, trial.attempt, trial.nonce)),
         data_cache=data.relative(data.data_cache),
@@ -97,13 +94,6 @@ def _numbered(place: GangPlace, devices: Sequence[Device], rank: int, port: int)
         uuids=tuple(device.uuid for device in here),
         port=port,
     )
-
-
-def _program(spec: SweepSpec) -> dict[str, Any]:
-    program = spec.program.model_dump()
-    if spec.population is not None:
-        program["preload"] = [*(program.get("preload") or ()), OF_OPTIMIZERS]
-    return program
 
 
 def _seed(spec: SweepSpec, number: int) -> int:

@@ -8,12 +8,12 @@ Modules:
                              the node
     attempt_limits           Ends an attempt on request, and when it reaches a limit on time or disk usage
     condition_variable       Waits until a condition holds, evaluated at each change
+    early_imports            What a fork server imports before it forks an attempt, besides `program.preload`
     event_queue              The events of a slot that the scheduler has not acknowledged, encoded and bounded
     file_transfer            Sends the files of attempts that have ended to the head, of one attempt after another
     fork_server_client       A slot's client of one fork server: start it, send requests, receive replies
     fork_server_pool         The fork servers of one slot: one without packages, and one for each recent
                              `program.preload`
-    gang_imports             What a fork server imports before it forks the ranks of an attempt on several devices
     joined_devices           The devices of a Ray cluster of others that this service has: found by probes, one keeper
                              for each node
     joined_raylet            The raylet by which a service joins the Ray cluster of others: without CPUs and GPUs, so

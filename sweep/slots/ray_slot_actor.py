@@ -33,15 +33,15 @@ class SlotPlace:
     position: int
     node_id: str  # Ray's
     node_name: str = ""  # "" for the head
-    slots: int = 1  # on this node
+    devices: int = 1  # of this kind on the node
     cpus: int = 0  # of a CPU slot on a node whose Ray belongs to others; 0: one
-    part: int = 0  # the number of the slot on the device
-    parts: int = 1  # slots of the device
+    slot: int = 0  # its number on the device
+    slots: int = 1  # of the device
 
     @property
     def actor_name(self) -> str:
         """The name of the slot's actor: a new scheduler finds it by this name."""
-        return f"{ACTOR_PREFIX}{device_name(self.kind, self.position, self.node_name, self.part)}"
+        return f"{ACTOR_PREFIX}{device_name(self.kind, self.position, self.node_name, self.slot)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +71,14 @@ class RaySlot(Slot):
         kind, position = place.kind, place.position
         self._kind = kind
         self._position = position
-        self._parts = place.parts
-        self._threads = max(1, (place.cpus or available_cores() // place.slots) // place.parts)
+        self._slots = place.slots
+        self._threads = max(1, (place.cpus or available_cores() // place.devices) // place.slots)
         visible = ""
         if kind == "gpu":
-            visible = _reserved_gpu() if place.part == 0 else cuda_name(position)
+            visible = _reserved_gpu() if place.slot == 0 else cuda_name(position)
             self._position = cuda_position(visible, position)
         super().__init__(
-            device_name(kind, self._position, place.node_name, place.part),
+            device_name(kind, self._position, place.node_name, place.slot),
             DeviceView(visible, None if kind == "cpu" or pretend else gpu_uuid(visible)),
             template_socket if node is None else lambda: Path(node.template_socket),
             Path(os.environ.get(NODE_ROOT, root) if node is None else node.root),
@@ -105,7 +105,7 @@ class RaySlot(Slot):
             node=node,
             threads=self._threads,
             address=ray.util.get_node_ip_address(),
-            slots=self._parts,
+            slots=self._slots,
         )
 
 

@@ -113,7 +113,7 @@ class OwnDevices:
     def __init__(self, plan: DevicePlan, *, data: DataDirectory, namespace: str, trials_per_device: int = 1) -> None:
         """Raises `NoDeviceError` if the head has none of the devices of the plan."""
         self._plan = plan
-        self._parts = trials_per_device
+        self._slots = trials_per_device
         self._root = str(data.root)
         self._namespace = namespace
         head = next(node for node in self.nodes().values() if not node.name)
@@ -131,8 +131,8 @@ class OwnDevices:
 
     def adopt(self, actor_name: str, slot: SlotDescription) -> str:
         """Its device is one of these anyway, but the number of its slots may have changed."""
-        other = f"it is one of {slot.slots} slots of its device, and the service now has {self._parts}"
-        return "" if slot.slots == self._parts else other
+        other = f"it is one of {slot.slots} slots of its device, and the service now has {self._slots}"
+        return "" if slot.slots == self._slots else other
 
     def places(self, nodes: Mapping[str, ClusterNode], open_names: Collection[str]) -> list[SlotPlace]:
         """All devices of these nodes."""
@@ -163,9 +163,9 @@ class OwnDevices:
         gpus = plan.kind in ("gpu", "pretend-gpu") or (plan.kind == "auto" and node.gpus > 0)
         kind, count = ("gpu", node.gpus) if gpus else ("cpu", node.cpus if node.name else plan.cpu_slots)
         return [
-            SlotPlace(kind, position, node.node_id, node.name, count, part=part, parts=self._parts)
+            SlotPlace(kind, position, node.node_id, node.name, count, slot=slot, slots=self._slots)
             for position in range(count)
-            for part in range(self._parts)
+            for slot in range(self._slots)
         ]
 
 
@@ -470,7 +470,7 @@ def connect(address: str, namespace: str, raylet: Path | None = None) -> None:
 def create_actor(place: SlotPlace, *, namespace: str, pretend: bool, root: str, node: KeptNode | None = None) -> Any:
     """A new slot on its node; never on another one. For the arguments see `RaySlot`."""
     resources = {"num_gpus": 1, "num_cpus": 0} if place.kind == "gpu" else {"num_cpus": place.cpus or 1}
-    if place.part > 0:
+    if place.slot > 0:
         resources = {"num_cpus": 0}  # the first slot of the device reserves it
     remote = ray.remote(RaySlot).options(
         name=place.actor_name,

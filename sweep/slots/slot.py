@@ -36,7 +36,7 @@ from podium.sweep.runtime.disk_full_cause import ON_DATA_DISK
 from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.incremental_removal import advance, finish, removal_steps, unfinished
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
-from podium.sweep.slots import attempt_end, gang_imports
+from podium.sweep.slots import attempt_end, early_imports
 from podium.sweep.slots.attempt_files import AttemptFiles, FilesError, LocalFiles
 from podium.sweep.slots.attempt_limits import FORK_SERVER_S, AttemptLimits
 from podium.sweep.slots.condition_variable import Changes
@@ -298,13 +298,13 @@ class Slot:
     async def _select_fork_server(self, assignment: Assignment) -> None:
         """That with the imports of the attempt. Raises `UserCodeError` and `OSError`."""
         preload = assignment.program.get("preload") or ()
-        extra = gang_imports.for_attempt(assignment)
+        extra = early_imports.for_attempt(assignment)
         if not extra:
             await self.fork_servers.select(preload)
             return
         try:
             await self.fork_servers.select((*preload, *extra))
-        except UserCodeError as error:  # the ranks import it themselves
+        except UserCodeError as error:  # the processes import it themselves
             log.warning("cannot import %s ahead: %s", ", ".join(extra), error)
             await self.fork_servers.select(preload)
 

@@ -71,10 +71,10 @@ def slots_per_device(device_ids: Iterable[str]) -> int:
     return max(Counter(map(shared_id, device_ids)).values(), default=1)
 
 
-def device_name(kind: str, position: int, node_name: str = "", part: int = 0) -> str:
+def device_name(kind: str, position: int, node_name: str = "", slot: int = 0) -> str:
     """The id of a device: `cpu-0` on the head, whose node has no name, or `b:gpu-3` on the node named `b`.
 
-    `part`: the number of the slot, if trials share the device; the first one is named like the device.
+    `slot`: the number of the slot, if trials share the device; the first one is named like the device.
     """
-    name = f"{kind}-{position}.{part}" if part else f"{kind}-{position}"
+    name = f"{kind}-{position}.{slot}" if slot else f"{kind}-{position}"
     return f"{node_name}:{name}" if node_name else name

@@ -284,7 +284,7 @@ def test_each_device_gets_the_slots_of_trials_that_share_it(fake_ray: FakeRay) -
     _join(fake_ray, "b", "id-b", gpus=1)
     assert _opened_ids(inbox, 6) == {"cpu-0", "cpu-0.1", "cpu-1", "cpu-1.1", "b:gpu-0", "b:gpu-0.1"}
     assert slots.count == 4
-    assert [place.part for place in fake_ray.created] == [0, 1] * 3
+    assert [place.slot for place in fake_ray.created] == [0, 1] * 3
 
 
 def test_slot_of_a_service_with_another_number_of_trials_per_device_is_replaced(fake_ray: FakeRay) -> None:
