@@ -16,7 +16,6 @@ from podium import Client
 
 def objective(trial: Any) -> float:
     """The time of some matrix products, in milliseconds."""
-    torch.set_num_interop_threads(torch.get_num_threads())  # torch allows this once, so Podium leaves it to the program
     trial.set_user_attr("intra_op", torch.get_num_threads())
     trial.set_user_attr("inter_op", torch.get_num_interop_threads())
     matrix = torch.randn(512, 512)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -50,11 +51,31 @@ def evaluation_batches(data: Dataset, split: str) -> Iterator[torch.Tensor]:
 
 
 def batches(
-    data: Dataset, split: str, batch_size: int, *, shuffle: bool, device: torch.device
+    data: Dataset, split: str, batch_size: int, *, shuffle: bool, device: torch.device, pad: float | None = None
 ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Iterate over inputs and targets of a split; batches are read on demand, and shuffled by torch's generator."""
+    """Iterate over inputs and targets of a split; batches are read on demand, and shuffled by torch's generator.
+
+    `pad`: the value that fills the end of shorter sequences; a batch is cut to its longest one. Raises `ValueError`.
+    """
+    if pad is not None:
+        _check_pad(data, pad)
     rows = data.rows[split]
     order = torch.randperm(len(rows)) if shuffle else torch.arange(len(rows))
     for numbers in torch.split(order, batch_size):
         some = rows[numbers.numpy()]
-        yield torch.from_numpy(data.inputs[some]).to(device), torch.from_numpy(data.targets[some]).to(device)
+        inputs = data.inputs[some] if pad is None else _cut(data.inputs[some], pad)
+        yield torch.from_numpy(inputs).to(device), torch.from_numpy(data.targets[some]).to(device)
+
+
+def _check_pad(data: Dataset, pad: float) -> None:
+    if not math.isfinite(pad):
+        raise ValueError(f"batches(pad={pad!r}): must be a finite number, which fills the end of shorter sequences")
+    if data.image[:2] != (1, 1):
+        raise ValueError(f"batches(pad={pad!r}): the rows of {data.name} are images; sequences are rows of a table")
+
+
+def _cut(inputs: np.ndarray, pad: float) -> np.ndarray:
+    """Sequences (rows, length) up to the end of the longest one; at least one value remains."""
+    used = np.flatnonzero((inputs != pad).any(axis=0))
+    longest = int(used[-1]) + 1 if len(used) else 1
+    return np.ascontiguousarray(inputs[:, :longest])

@@ -54,7 +54,10 @@ class Resources(Model):
         None, ge=1, description="maximum number of running trials of this sweep; default: one on each device"
     )
     threads: int | None = Field(
-        None, ge=1, le=1024, description="threads of each process on the CPU; default: its share of the cores"
+        None,
+        ge=1,
+        le=1024,
+        description="CPU threads of each process, in both pools of torch; default: its share of the cores",
     )
 
     @model_validator(mode="after")

@@ -36,6 +36,7 @@ Modules:
     suggested_distributions  The distributions of `trial.suggest_*` calls, as in a sweep file: {"min": 0.0, "max": 1.0}
     suggestions              The `suggest_*` methods of a trial: planned values, and values that the search chooses on
                              request
+    thread_pools             The thread pools of torch in a trial: within an operation, and between operations
     tracebacks               Formats tracebacks without the frames of Podium around the user's code
     trial_checkpoints        Checkpoints of a trial: written atomically, loaded by its next attempt, without unpickling
     trial_handle             The `trial` object that user code gets

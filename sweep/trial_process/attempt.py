@@ -36,6 +36,7 @@ from podium.sweep.trial_process import constraint_function, gang_process, memory
 from podium.sweep.trial_process.interval_end import IntervalEnded
 from podium.sweep.trial_process.slot_channel import Channel
 from podium.sweep.trial_process.stop_condition_check import TrialStopped
+from podium.sweep.trial_process.thread_pools import set_thread_pools
 from podium.sweep.trial_process.tracebacks import format_traceback
 from podium.sweep.trial_process.trial_handle import Trial
 from podium.sweep.trial_process.wandb_environment import wandb_variables
@@ -300,9 +301,7 @@ def _set_up_process(assignment: Assignment, log: int) -> None:
         os.environ.update(own)
         os.environ.update(wandb_variables(assignment.params, directory.temporary, os.environ))
         threads = int(number) if (number := own.get("OMP_NUM_THREADS", "")).isdecimal() else threads
-    import torch  # already imported by the fork server: this only binds the name
-
-    torch.set_num_threads(max(1, threads))
+    set_thread_pools(max(1, threads))
 
 
 def _check_device(expected: DeviceView, assignment: Assignment) -> torch.device:

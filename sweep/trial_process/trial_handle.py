@@ -140,15 +140,23 @@ class Trial(CheckpointMethods, Suggestions):
         return self._data
 
     def batches(
-        self, split: str, batch_size: int, *, shuffle: bool = False
+        self, split: str, batch_size: int, *, shuffle: bool = False, pad: float | None = None
     ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         """Iterate over inputs and targets of a split of `trial.data`, on the trial's device.
 
         Batches are read on demand, so a split may be larger than memory. Shuffled by torch's seeded generator.
+
+        Args:
+            split: train, validation, calibration or test.
+            batch_size: Rows of each batch; the last one may have fewer.
+            shuffle: Whether the rows are in another order in each pass.
+            pad: For rows of a table that are sequences: the value that fills the end of those that are shorter than the
+                longest one of the data set. Each batch is then padded to its own longest sequence only: its inputs
+                have the shape (rows, longest) instead of (rows, columns). Raises `ValueError` for images.
         """
         from podium.sweep.networks import dataset_batches  # torch: only in this process
 
-        return dataset_batches.batches(self.data, split, batch_size, shuffle=shuffle, device=self.device)
+        return dataset_batches.batches(self.data, split, batch_size, shuffle=shuffle, device=self.device, pad=pad)
 
     @property
     def folds(self) -> list[tuple[NDArray[Any], NDArray[Any]]]:
