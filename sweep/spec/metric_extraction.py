@@ -47,10 +47,11 @@ class MetricExtractor:
 
     The value is the group named `value`, else the first group. A group named `step` sets the step of its line; a
     pattern named `step` sets it for its line and all following ones. Without either, the values of each metric are
-    numbered from 0.
+    numbered from `first_step`.
     """
 
-    def __init__(self, patterns: Mapping[str, str]) -> None:
+    def __init__(self, patterns: Mapping[str, str], first_step: int = 0) -> None:
+        self._first_step = first_step
         self._step_pattern = re.compile(expand_pattern(patterns[STEP], STEP)) if STEP in patterns else None
         self._patterns = {name: _Pattern(name, text) for name, text in patterns.items() if name != STEP}
         self._step: int | None = None
@@ -75,7 +76,7 @@ class MetricExtractor:
         return found
 
     def _step_of(self, name: str, match: re.Match[str], line: str) -> int:
-        count = self._counts[name] = self._counts.get(name, -1) + 1
+        count = self._counts[name] = self._counts.get(name, self._first_step - 1) + 1
         if (text := match.groupdict().get(STEP)) is not None:
             return _whole(text, line)
         return count if self._step is None else self._step

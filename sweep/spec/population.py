@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from podium.sweep.spec import builtin_catalog
-from podium.sweep.spec.program import BuiltinProgram, CommandProgram, ImportedProgram
+from podium.sweep.spec.program import BuiltinProgram, ImportedProgram
 from podium.sweep.spec.strict_model import LARGEST, Model, field_error
 from podium.sweep.values.assignment import Scalar
 
@@ -163,10 +163,6 @@ def _check_trains_in_intervals(spec: SweepSpec, kind: str) -> None:
             f"not valid with method: {{type: {kind}}}: trials are compared at the ends of their intervals; remove it"
         )
         raise field_error(message, "early_terminate")
-    if isinstance(spec.program, CommandProgram):
-        raise field_error(
-            f"method: {{type: {kind}}} needs checkpoints, which scripts do not save; use a function", "program"
-        )
     if isinstance(spec.program, ImportedProgram):
         raise field_error(f"method: {{type: {kind}}} needs a program that can be run", "program")
     if spec.validation.folds:

@@ -88,6 +88,14 @@ class CheckpointMethods:
         start = self.interval_end.resume(self.directory)
         return directory_checkpoints.of_interval(start) if own is None and start is not None else own
 
+    def resume_interval_folder(self) -> Path | None:
+        """The checkpoint that an interval starts from, as a folder; None in the first interval.
+
+        A repeated attempt starts from it again: a script ends its interval with its only checkpoint.
+        """
+        start = self.interval_end.resume(self.directory)
+        return None if start is None else directory_checkpoints.of_interval(start).path
+
     def _check_saves(self, method: str) -> None:
         """Raises `UserCodeError` in a rank above 0, whose file would replace that of rank 0."""
         if self._assignment.rank > 0:

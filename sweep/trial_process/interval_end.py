@@ -29,12 +29,12 @@ class IntervalEnd:
     """Follows the reports and checkpoints of an attempt, and decides when its interval ends.
 
     Args:
-        interval: None if the attempt trains until the program ends; then nothing has an effect.
+        interval: None if the attempt trains until the program ends; then nothing has an effect. Does not change.
         finish: Ends the trial as finished, for a reason; called at the end of its last interval.
     """
 
     def __init__(self, interval: Interval | None, finish: Callable[[str], None]) -> None:
-        self._interval = interval
+        self.interval = interval
         self._finish = finish
         self._end: int | None = None  # the step of the report that ends the interval
         self._asked: int | None = None  # the step for which the program asked whether it ends the interval
@@ -42,13 +42,14 @@ class IntervalEnd:
         self._epoch: int | None = None  # of a checkpoint that was saved since the last report
         self._saves_first: bool | None = None  # whether the first checkpoint came before the first report
         self._resumed = False
+        self._of_script = False
         self._reached: tuple[int, float] | None = None  # step and value at the end of the interval
         self.ended = False  # `IntervalEnded` was raised: the outcome of the attempt is `outcome`
 
     @property
     def exists(self) -> bool:
         """Whether the trial trains in intervals."""
-        return self._interval is not None
+        return self.interval is not None
 
     @property
     def is_reached(self) -> bool:
@@ -58,7 +59,7 @@ class IntervalEnd:
     @property
     def is_last(self) -> bool:
         """Whether the trial finishes at the end of the interval."""
-        return self._interval is not None and self._interval.is_last
+        return self.interval is not None and self.interval.is_last
 
     def resume(self, directory: AttemptDirectory) -> AttemptDirectory | None:
         """The program asks for its checkpoint: the folder of that which the interval starts from, if there is one.
@@ -66,9 +67,15 @@ class IntervalEnd:
         `directory`: of this attempt, which has a copy on a node.
         """
         self._resumed = True
-        if self._interval is None or self._interval.checkpoint is None:
+        if self.interval is None or self.interval.checkpoint is None:
             return None
-        return directory.start if directory.start.root.exists() else AttemptDirectory(Path(self._interval.checkpoint))
+        return directory.start if directory.start.root.exists() else AttemptDirectory(Path(self.interval.checkpoint))
+
+    def end_of_script(self) -> int | None:
+        """The last step of the interval, for a script, whose steps count from 1; None: until the script ends."""
+        self._of_script = True
+        self._end = self._end_from(1)
+        return self._end
 
     def ends_at(self, step: int) -> bool:
         """Whether the report of this step ends the interval, so that its checkpoint must be saved."""
@@ -79,9 +86,11 @@ class IntervalEnd:
 
     def before(self, step: int) -> None:
         """To be called before a report. Raises `UserCodeError` if the program does not support intervals."""
-        interval = self._interval
+        interval = self.interval
         if interval is None:
             return
+        if self._of_script:
+            self._check_step_of_script(interval, step)
         if interval.checkpoint is not None and not self._resumed:
             raise UserCodeError(
                 f"reported step {step} in interval {interval.number} without having loaded its checkpoint: the program "
@@ -93,9 +102,22 @@ class IntervalEnd:
                 "call trial.save_checkpoint after each report, or after those for which trial.ends_interval(step) holds"
             )
 
+    def _check_step_of_script(self, interval: Interval, step: int) -> None:
+        if interval.after_step is not None and step <= interval.after_step:
+            raise UserCodeError(
+                f"the script reported step {step} in interval {interval.number}, which starts after step "
+                f"{interval.after_step}: it must continue from the checkpoint in $PODIUM_RESUME, after the step "
+                "$PODIUM_RESUME_STEP"
+            )
+        if self._end is not None and step > self._end:
+            raise UserCodeError(
+                f"the script reported step {step} in interval {interval.number}, which ends at step {self._end}: after "
+                "the step $PODIUM_UNTIL_STEP it must write its checkpoint into $PODIUM_CHECKPOINT and exit"
+            )
+
     def record(self, step: int, value: float) -> None:
         """To be called after a report of the metric. Raises `IntervalEnded` if it ends the interval."""
-        if self._interval is None:
+        if self.interval is None:
             return
         self._end = self._end_from(step)
         if self._saves_first is None:
@@ -105,7 +127,7 @@ class IntervalEnd:
         if self._reached is None and self._end is not None and step >= self._end:
             self._reached = (step, value)
             if self.is_last:
-                self._finish(f"interval {self._interval.number} ended, and the sweep ends")
+                self._finish(f"interval {self.interval.number} ended, and the sweep ends")
             elif is_saved:
                 self._raise()
 
@@ -123,17 +145,17 @@ class IntervalEnd:
 
     def outcome(self) -> ReportedOutcome:
         """The outcome of the attempt after `IntervalEnded`."""
-        assert self._interval is not None and self._reached is not None
+        assert self.interval is not None and self._reached is not None
         step, value = self._reached
-        message = f"interval {self._interval.number} ended at step {step}"
+        message = f"interval {self.interval.number} ended at step {step}"
         return ReportedOutcome(TrialState.WAITING, value=value, message=message, step=step)
 
     def _end_from(self, step: int) -> int | None:
-        if self._interval is None or self._end is not None:
+        if self.interval is None or self._end is not None:
             return self._end
-        return self._interval.end_after(step)
+        return self.interval.end_after(step)
 
     def _raise(self) -> None:
         self.ended = True
-        assert self._interval is not None
-        raise IntervalEnded(f"interval {self._interval.number} ended")
+        assert self.interval is not None
+        raise IntervalEnded(f"interval {self.interval.number} ended")

@@ -27,6 +27,7 @@ from podium.sweep.trial_process import artifacts
 from podium.sweep.trial_process.logged_images import ScriptImages
 from podium.sweep.trial_process.metrics_file import JsonLines
 from podium.sweep.trial_process.output_lines import LineSplitter
+from podium.sweep.trial_process.script_interval import ScriptInterval
 from podium.sweep.trial_process.trial_handle import Pruned, Trial
 from podium.sweep.trial_process.wandb_environment import wandb_variables, with_hook
 from podium.sweep.values.errors import BadReportError, ScriptFailedError, UserCodeError
@@ -39,12 +40,12 @@ _READ_BYTES = 64 << 10
 _PIPE_READS = 16  # reads that empty the largest pipe: 1 MB, of /proc/sys/fs/pipe-max-size
 
 
-def program(spec: Mapping[str, Any], code: str | None, grace_s: float) -> Callable[[Trial], dict[str, float]]:
+def program(spec: Mapping[str, Any], code: str | None, grace_s: float) -> Callable[[Trial], dict[str, float] | None]:
     """The script of a sweep as a function of the trial, which returns the last value of each metric."""
     return lambda trial: _run(trial, spec, code, grace_s)
 
 
-def _run(trial: Trial, spec: Mapping[str, Any], code: str | None, grace_s: float) -> dict[str, float]:
+def _run(trial: Trial, spec: Mapping[str, Any], code: str | None, grace_s: float) -> dict[str, float] | None:
     """Raises `UserCodeError` if the script cannot start, `ScriptFailedError`, `BadReportError` and `Pruned`."""
     if code is not None:
         shutil.copytree(code, trial.dir, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
@@ -52,10 +53,15 @@ def _run(trial: Trial, spec: Mapping[str, Any], code: str | None, grace_s: float
     environment = {**os.environ, **script_variables(trial, metrics_file)}
     json_file = trial.directory.temporary / "args.json"
     meaning = MacroValues(trial.params, sys.executable, spec["script"] or "", json_file, environment)
+    own = trial.interval_end.interval
+    interval = None if own is None else ScriptInterval(trial, own)
+    if interval is not None:
+        environment |= interval.variables()
     environment |= expand_variables(spec["env"], meaning)
     environment |= wandb_variables(trial.params, trial.directory.temporary, environment)
     process = _start(expand_command(spec["command"], meaning), with_hook(environment), trial.dir)
-    collector = MetricCollector(trial, MetricExtractor(spec["metrics"]), JsonLines(metrics_file))
+    extractor = MetricExtractor(spec["metrics"], 0 if interval is None else interval.first_step)
+    collector = MetricCollector(trial, extractor, JsonLines(metrics_file))
     images = ScriptImages(Path(environment["PODIUM_ARTIFACTS"]), trial.log_image)
     script = Script(process, collector, images.read_new if trial.rank == 0 else lambda: None)
     try:
@@ -67,6 +73,10 @@ def _run(trial: Trial, spec: Mapping[str, Any], code: str | None, grace_s: float
             artifacts.collect(Path(environment["PODIUM_ARTIFACTS"]), trial.save_artifact)
     trial.report_last()  # `_check_status` may end this process by a signal
     _check_status(process, script.tail)
+    if interval is not None:
+        interval.end()
+        if not collector.last:
+            return None  # there was nothing left to train: the value of the checkpoint counts
     for name in trial.objectives if trial.rank == 0 else ():
         if name not in collector.last:
             raise BadReportError(_no_value(name))

@@ -69,11 +69,38 @@ def starts_again(trial):
         trial.report(1.0, step)
 """
 
+SCRIPT = """
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--lr", type=float)
+parser.add_argument("--fault", default="")
+args = parser.parse_args()
+total, first, before = 0.0, 1, []
+if (resume := os.environ.get("PODIUM_RESUME")) is not None and args.fault != "starts_again":
+    before = json.loads((Path(resume) / "state.json").read_text())
+    first = int(os.environ["PODIUM_RESUME_STEP"]) + 1
+    assert len(before) == first - 1
+until = int(os.environ.get("PODIUM_UNTIL_STEP", 8)) + (args.fault == "continues")
+for step in range(first, min(until, 8) + 1):
+    before.append(args.lr)
+    if args.fault == "starts_again":
+        print(f"step={step}")
+    print("score", sum(before))
+if args.fault != "never_saves":
+    (Path(os.environ["PODIUM_CHECKPOINT"]) / "state.json").write_text(json.dumps(before))
+"""
+
 
 @pytest.fixture(scope="module")
 def code(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("code")
     (folder / "train.py").write_text(CODE)
+    (folder / "script.py").write_text(SCRIPT)
     return folder
 
 
@@ -218,3 +245,46 @@ def test_trial_of_another_sweep_has_no_schedule(service: AuditedService, code: P
     assert sweep["population"] is None and list(client.intervals(sweep["id"])) == []
     with pytest.raises(NotFoundError, match="was not trained in intervals"):
         client.schedule(trial["id"])
+
+
+def by_script(code: Path, fault: str = "", **changes: Any) -> dict[str, Any]:
+    document = by_function(code, "", **changes)
+    command = ["python", "script.py", "--lr", "${lr}", "--fault", fault or "none"]
+    return {**document, "program": {"command": command, "code": str(code), "metrics": {"score": "auto"}}}
+
+
+def test_script_trains_in_intervals_and_copies_checkpoints(service: AuditedService, code: Path) -> None:
+    client = service.client
+    sweep = client.wait(client.submit(by_script(code))["id"], 200)
+    assert (sweep["state"], sweep["counts"]) == ("finished", {"finished": 4}), sweep["reason"]
+    found = assert_lineage(client, sweep, 8)
+    steps = [row["step"] for row in found if row["trial"] == 0]
+    assert steps == [2, 4, 6, 8, None]  # the last attempt has nothing to train: the value of its checkpoint counts
+    assert any(row["donor"] is not None for row in found)
+    for trial in client.trials(sweep["id"]):
+        path = client.schedule(trial["id"])["intervals"]
+        assert trial["value"] == pytest.approx(sum(2 * float(each["params"]["lr"]) for each in path[:4]))
+    first = next(iter(client.trials(sweep["id"])))
+    repeated = replayed(client, first["id"])
+    assert repeated["state"] == "finished", repeated["reason"]
+    (trial,) = client.trials(repeated["id"])
+    assert trial["value"] == pytest.approx(first["value"])
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("never_saves", "wrote nothing into the folder that $PODIUM_CHECKPOINT names"),
+        ("continues", "which ends at step 2: after the step $PODIUM_UNTIL_STEP it must write its checkpoint"),
+        ("starts_again", "which starts after step 2: it must continue from the checkpoint in $PODIUM_RESUME"),
+    ],
+)
+def test_script_that_does_not_train_in_intervals_fails_with_the_reason(
+    service: AuditedService, code: Path, fault: str, words: str
+) -> None:
+    client = service.client
+    # A script that starts again is seen by its first step only if it prints steps.
+    metrics = {"score": "auto", **({"step": r"step=(\d+)"} if fault == "starts_again" else {})}
+    document = by_script(code, fault)
+    sweep = client.wait(client.submit({**document, "program": {**document["program"], "metrics": metrics}})["id"], 200)
+    assert sweep["state"] == "failed" and words in sweep["reason"], sweep["reason"]

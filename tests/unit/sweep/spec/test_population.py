@@ -13,7 +13,6 @@ from tests.specs import builtin_document, document
 
 PBT: dict[str, Any] = {"type": "pbt", "population": 8, "interval": {"step": 5}}
 SCHEDULE: list[dict[str, Any]] = [{"until": 4, "parameters": {"x": 0.5}}, {"parameters": {"x": 0.25}}]
-SCRIPT = {"command": ["python", "train.py"], "code": "."}
 
 
 def refusal(wanted: dict[str, Any]) -> str:
@@ -54,7 +53,6 @@ def test_replay_runs_one_trial_with_the_first_configuration() -> None:
         ({"method": {**PBT, "fixed": ["x"]}}, "parameters: no parameter can change between two intervals"),
         ({"run_cap": 4}, r"run_cap: must equal method.population (8), got 4"),
         ({"early_terminate": {"type": "median"}}, "early_terminate: not valid with method: {type: pbt}"),
-        ({"program": SCRIPT}, "needs checkpoints, which scripts do not save"),
         ({"warm_start": [1]}, "warm_start: method: pbt does not use earlier trials"),
         ({"parameters": {}}, "parameters: method: {type: pbt} needs at least one parameter"),
         ({"enqueue": [{"y": 1}]}, "method: pbt needs all parameters in the sweep file"),
