@@ -43,7 +43,7 @@ export function SpecFields({ draft, base, keys }: { draft: Draft; base: Path; ke
   return keys.map(each => <SpecField key={each.key} draft={draft} path={[...base, each.key]} spec={each} />);
 }
 
-function SpecField({ draft, path, spec }: { draft: Draft; path: Path; spec: KeySpec }) {
+export function SpecField({ draft, path, spec }: { draft: Draft; path: Path; spec: KeySpec }) {
   const label = labelOf(spec.key);
   if (spec.kind === "flag") return <KeyFlag draft={draft} path={path} label={label} hint={spec.hint} />;
   if (spec.kind === "choice") {

@@ -6,18 +6,18 @@ import { QueryResult } from "../widgets/query-states";
 import { BlockForm } from "./block-form";
 import type { Draft } from "./draft";
 import { EarlyStoppingForm } from "./early-stopping";
-import { KeyChoice, KeyField } from "./key-fields";
+import { KeyField } from "./key-fields";
 import { Objectives } from "./objectives";
 import { ParametersForm } from "./parameters";
 import { PredecessorsForm } from "./predecessors";
 import { ProgramForm } from "./program";
-import { blockSpec, detailOf, optionsOf, useSweepSchema } from "./schema";
+import { blockSpec, useSweepSchema } from "./schema";
+import { isPopulation, SearchMethod } from "./search-method";
 import { SeedConfigurationsForm } from "./seed-configurations";
 import { TrialStopConditions } from "./trial-stop-conditions";
 import { WarmStartForm } from "./warm-start";
-import { keysAt, shownAt, valueAt } from "./yaml-values";
+import { valueAt } from "./yaml-values";
 
-const CUSTOM = "custom";
 const BLOCKS: { block: string; title: string; only?: string[]; also?: string; after?: (draft: Draft) => ReactNode }[] =
   [
     {
@@ -80,15 +80,17 @@ export function SweepForm({ draft }: { draft: Draft }) {
       <Panel title="Sweep">
         <div className="new-fields">
           <KeyField draft={draft} path={["name"]} label="Name" />
-          <Method draft={draft} />
-          <KeyField
-            draft={draft}
-            path={["run_cap"]}
-            kind="number"
-            label="Trials"
-            placeholder="60"
-            hint="Counts finished and pruned trials"
-          />
+          <SearchMethod draft={draft} />
+          {!isPopulation(draft.document) && (
+            <KeyField
+              draft={draft}
+              path={["run_cap"]}
+              kind="number"
+              label="Trials"
+              placeholder="60"
+              hint="Counts finished and pruned trials"
+            />
+          )}
           <KeyField draft={draft} path={["seed"]} kind="number" label="Seed" placeholder="0" />
           <Objectives draft={draft} />
         </div>
@@ -106,43 +108,6 @@ export function SweepForm({ draft }: { draft: Draft }) {
       </Panel>
       <Blocks draft={draft} />
     </fieldset>
-  );
-}
-
-function Method({ draft }: { draft: Draft }) {
-  const path = ["method"];
-  const { data: schema } = useSweepSchema();
-  const spec = schema && blockSpec(schema, "").keys.find(({ key }) => key === "method");
-  const names = spec?.choices ?? [];
-  const standard = spec?.defaultText;
-  const custom = keysAt(draft.document, path).length > 0;
-  const stored = custom ? CUSTOM : shownAt(draft.document, draft.numbers, path) || standard;
-  return (
-    <>
-      <KeyChoice
-        draft={draft}
-        path={path}
-        label="Search"
-        choices={[...optionsOf(names), [CUSTOM, "custom: an Optuna sampler class"]]}
-        standard={standard}
-        stored={stored}
-        hint={detailOf(names, stored ?? "")}
-        changesFor={value =>
-          value === CUSTOM ? [{ path, value: "{sampler: optuna.samplers:TPESampler}" }] : undefined
-        }
-      />
-      {custom && (
-        <>
-          <KeyField
-            draft={draft}
-            path={[...path, "sampler"]}
-            label="Sampler class"
-            hint="MODULE:CLASS of a package installed in the service's environment"
-          />
-          <KeyField draft={draft} path={[...path, "args"]} kind="yaml" label="Sampler arguments" placeholder="{}" />
-        </>
-      )}
-    </>
   );
 }
 

@@ -11,6 +11,7 @@ type Node = {
   properties?: Record<string, Node>;
   type?: string;
   enum?: unknown[];
+  const?: unknown;
   enumDescriptions?: string[];
   default?: unknown;
   description?: string;
@@ -56,6 +57,25 @@ export function blockSpec(root: Node, block: string): BlockSpec {
   const node = block === "" ? root : resolved(root, root.properties?.[block] ?? {});
   const keys = Object.entries(node.properties ?? {}).map(([key, inner]) => keySpec(root, key, inner));
   return { hint: withoutCode(node.description), keys };
+}
+
+export type MethodSpec = { title: string; hint: string; keys: (KeySpec & { path: string[] })[] };
+
+/** The keys of a search method that is a block with this type, those of inner blocks among them; undefined: unknown. */
+export function methodSpec(root: Node, type: string): MethodSpec | undefined {
+  const blocks = (root.properties?.method?.oneOf ?? []).map(each => resolved(root, each));
+  const found = blocks.find(each => each.properties?.type?.const === type);
+  const title = withoutCode(found?.properties?.type?.description);
+  return found && { title, hint: withoutCode(found.description), keys: keysWithin(root, found, []) };
+}
+
+function keysWithin(root: Node, node: Node, above: string[]): (KeySpec & { path: string[] })[] {
+  return Object.entries(node.properties ?? {}).flatMap(([key, inner]) => {
+    const path = [...above, key];
+    const block = resolved(root, inner);
+    if (block.properties) return keysWithin(root, block, path);
+    return inner.const === undefined ? [{ ...keySpec(root, key, inner), key: path.join("_"), path }] : [];
+  });
 }
 
 function keySpec(root: Node, key: string, node: Node): KeySpec {
