@@ -65,9 +65,9 @@ def record(shape: ExportSchema, trial: ExportedTrial) -> dict[str, Any]:
         "proposed_for": row.proposed_for,
         "attempts": row.attempt,
         "device": row.device_id,
+        "devices": _devices(trial),
         "peak_memory_mb": megabytes(row.peak_memory_bytes),
         "peak_gpu_memory_mb": megabytes(row.peak_gpu_memory_bytes),
-        "devices": list(trial.devices) or ([] if row.device_id is None else [row.device_id]),
         **{name: None if at is None else at.isoformat() for name, at in _times(trial).items()},
         "duration_s": _duration_s(trial),
         "running_s": trial.running_s,
@@ -156,7 +156,7 @@ def columns(shape: ExportSchema) -> dict[str, Kind | str]:
     kinds |= {f"user_attrs_{name}": kind for name, kind in shape.user_attrs.items()}
     kinds |= {f"constraints_{name}": Kind.NUMBER for name in shape.constraints}
     kinds |= dict.fromkeys(("cause", "sampler", "fallback_reason", "fallback_error"), Kind.TEXT)
-    kinds |= {"proposed_for": Kind.INTEGER, "attempts": Kind.INTEGER, "device": Kind.TEXT}
+    kinds |= {"proposed_for": Kind.INTEGER, "attempts": Kind.INTEGER, "device": Kind.TEXT, "devices": Kind.JSON}
     kinds |= dict.fromkeys(("peak_memory_mb", "peak_gpu_memory_mb"), Kind.NUMBER)
     kinds |= dict.fromkeys(("created_at", "started_at", "ended_at"), "time")
     kinds |= dict.fromkeys(("duration_s", "running_s", "queued_s"), Kind.NUMBER)
@@ -191,6 +191,7 @@ def _cells(shape: ExportSchema, trial: ExportedTrial) -> dict[str, Any]:
         "proposed_for": row.proposed_for,
         "attempts": row.attempt,
         "device": row.device_id,
+        "devices": _in_column(_devices(trial) or None, Kind.JSON),
         "peak_memory_mb": megabytes(row.peak_memory_bytes),
         "peak_gpu_memory_mb": megabytes(row.peak_gpu_memory_bytes),
         **_times(trial),
@@ -217,6 +218,11 @@ def _values(shape: ExportSchema, trial: ExportedTrial) -> dict[str, float] | Non
     if trial.row.values is not None:
         return trial.row.values
     return None if trial.row.value is None else {shape.objectives[0]: trial.row.value}
+
+
+def _devices(trial: ExportedTrial) -> list[str]:
+    """The devices of the last attempt, in the order of ranks."""
+    return list(trial.devices) or ([] if trial.row.device_id is None else [trial.row.device_id])
 
 
 def _times(trial: ExportedTrial) -> dict[str, datetime | None]:

@@ -102,7 +102,8 @@ def test_data_frame_has_a_row_for_each_trial(sweep: Sweep) -> None:
     frame = sweep.to_pandas()
     assert list(frame.columns) == [
         "number", "state", "value", "params_lr", "cause", "sampler", "fallback_reason", "fallback_error",
-        "proposed_for", "attempts", "device", "created_at", "started_at", "ended_at", "duration_s", "running_s",
+        "proposed_for", "attempts", "device", "devices", "peak_memory_mb",
+        "peak_gpu_memory_mb", "created_at", "started_at", "ended_at", "duration_s", "running_s",
         "queued_s", *(f"metrics_val_accuracy_{figure}" for figure in sorted(data_frame.FIGURES)), "trial_id",
     ]  # fmt: skip
     assert list(frame["state"]) == ["finished", "finished", "failed", "running"]

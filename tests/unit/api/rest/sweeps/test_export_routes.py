@@ -18,7 +18,9 @@ from podium.api.http.service_context import ServiceContext
 from podium.api.rest.sweeps import export_formats, export_routes
 from podium.api.rest.sweeps.export_formats import CSV, JSON_LINES, PARQUET
 from podium.db.queries.exports import Kind, export_schema, kind_of
-from podium.sweep.values.assignment import Params
+from podium.sweep.lifecycle.recorded_changes import AttemptPlaced, TrialPlanned
+from podium.sweep.values.assignment import AttemptKey, Params
+from podium.sweep.values.device import GangDevice
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.search_messages import FallbackReason
 from tests.service_rig import AT, ServiceRig, assert_problem
@@ -59,7 +61,7 @@ def test_csv_has_a_column_for_each_parameter_and_a_row_for_each_trial(client: Te
     assert [*first] == [
         "number", "state", "value", *(f"params_{name}" for name in PARAMETERS), "cause", "sampler",
         "fallback_reason", "fallback_error", "proposed_for", "attempts",
-        "device", "peak_memory_mb", "peak_gpu_memory_mb", "created_at", "started_at", "ended_at", "duration_s",
+        "device", "devices", "peak_memory_mb", "peak_gpu_memory_mb", "created_at", "started_at", "ended_at", "duration_s",
         "running_s", "queued_s",
         *(f"metrics_val_accuracy_{figure}" for figure in ("last", "min", "min_step", "max", "max_step", "non_finite")),
         "trial_id",
@@ -93,6 +95,28 @@ def test_what_chose_the_parameters_is_exported_as_data(client: TestClient, servi
     )
     assert [tuple(row.values()) for row in table.to_pylist()] == as_data
     assert [str(field.type) for field in table.schema] == ["string", "string", "string", "int64"]
+
+
+def test_all_devices_of_an_attempt_are_exported(client: TestClient, service: ServiceRig) -> None:
+    sweep_id = service.sweep()
+    names = ["cpu-1", "b:cpu-0"]
+    for name in names:
+        service.device(name)
+    one = service.trial(sweep_id, 0, 0.5)
+    several = one + 1
+    gang = tuple(GangDevice(name, "node") for name in names)
+    service.commit(
+        TrialPlanned(several, sweep_id, 1, {"lr": 0.01}, "random", {}, AT),
+        AttemptPlaced(AttemptKey(several, 1), sweep_id, 1, names[0], "node", AT, "0a1b2c3d", gang, 2.0),
+    )
+    lines = client.get(f"/api/v1/sweeps/{sweep_id}/export.jsonl").text.splitlines()
+    expected = [["cpu-0"], names]
+    assert [json.loads(line)["devices"] for line in lines] == expected
+    assert [json.loads(row["devices"]) for row in rows_of(client, sweep_id)] == expected
+    content = client.get(f"/api/v1/sweeps/{sweep_id}/export.parquet").content
+    rows = pyarrow.parquet.read_table(io.BytesIO(content)).to_pylist()
+    assert [json.loads(row["devices"]) for row in rows] == expected
+    assert [row["trial_id"] for row in rows] == [one, several]
 
 
 def test_string_cell_is_never_a_formula(client: TestClient, sweep_id: int) -> None:
