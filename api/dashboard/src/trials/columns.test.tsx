@@ -10,7 +10,7 @@ const SWEEP = sweepFixture({
     parameters: { lr: { min: 0, max: 1 }, optimizer: { values: ["adam", "sgd"] }, epochs: { value: 3 } },
   },
 });
-const FOUND = ["id", "attrs.gpu", "params.lr", "cause", "state", "number", "value", "duration_s", "tags", "reported"];
+const FOUND = ["id", "attrs.gpu", "params.lr", "cause", "state", "number", "value", "running_s", "tags", "reported"];
 const row = (cells: Record<string, unknown>): Row => ({
   id: 70,
   number: 3,
@@ -26,7 +26,7 @@ function cell(key: string, cells: Record<string, unknown>, sweep = SWEEP) {
 
 test("columns are in a fixed order, parameters of the file included", () => {
   expect(columnsOf(SWEEP, FOUND).map(each => each.key)).toEqual([
-    ...["number", "state", "value", "params.lr", "params.optimizer", "params.epochs", "duration_s", "cause", "tags"],
+    ...["number", "state", "value", "params.lr", "params.optimizer", "params.epochs", "running_s", "cause", "tags"],
     ...["id", "attrs.gpu"],
   ]);
 });
@@ -34,7 +34,7 @@ test("columns are in a fixed order, parameters of the file included", () => {
 test("constants, attributes and ids are hidden by default", () => {
   const columns = columnsOf(SWEEP, FOUND);
   expect(defaultColumns(columns, SWEEP)).toEqual([
-    ...["number", "state", "value", "params.lr", "params.optimizer", "duration_s", "cause", "tags"],
+    ...["number", "state", "value", "params.lr", "params.optimizer", "running_s", "cause", "tags"],
   ]);
 });
 

@@ -4,6 +4,8 @@ import { Link } from "wouter";
 import { formatDuration, formatNumber, formatTime, formatValue } from "../format";
 import { type Objective, objectivesOf, type Sweep } from "../sweep/sweep";
 import { StateBadge } from "../widgets/state-badge";
+import { MetricCell } from "./metric-cell";
+import { FIGURE_NAMES, figureOf, type MetricFigure } from "./metric-figures";
 import { type Choice, samplerText } from "./sampler";
 import { constantsOf, isNumeric } from "./sweep-parameters";
 import type { Row } from "./use-table-windows";
@@ -22,6 +24,18 @@ const PLAIN: Record<string, Pick<Column, "name" | "title" | "width"> & { number?
   number: { name: "Trial", title: "Number in the sweep", width: 76, number: true },
   state: { name: "State", title: "State", width: 118 },
   value: { name: "Value", title: "Value of the first metric", width: 112, number: true },
+  running_s: {
+    name: "Running",
+    title: "Time on a device, without the queue between attempts",
+    width: 104,
+    number: true,
+  },
+  queued_s: {
+    name: "Queued",
+    title: "Time waiting for a device, before and between attempts",
+    width: 104,
+    number: true,
+  },
   duration_s: { name: "Duration", title: "From the first start to the end, or until now", width: 104, number: true },
   device: { name: "Device", title: "Device of the last attempt", width: 100 },
   cause: { name: "Cause", title: "Failure cause of the last attempt", width: 128 },
@@ -35,7 +49,7 @@ const PLAIN: Record<string, Pick<Column, "name" | "title" | "width"> & { number?
 };
 /** On a phone, state and result fit on one screen. */
 const NARROW: Record<string, number> = { number: 56, state: 106 };
-const HIDDEN = ["attempt", "sampler", "started_at", "ended_at", "id"];
+const HIDDEN = ["duration_s", "queued_s", "attempt", "sampler", "started_at", "ended_at", "id"];
 const INTERNAL_COLUMNS = [
   ...["requested", "violated", "reported", "reported_step"],
   ...["fallback_reason", "fallback_error", "proposed_for"],
@@ -70,7 +84,22 @@ function parametersOf(sweep: Sweep): string[] {
 }
 
 function placeOf(key: string): number {
-  const order = ["number", "state", "value", "values.", "params.", "duration_s", "device", "cause", "error", "tags"];
+  const order = [
+    "number",
+    "state",
+    "value",
+    "values.",
+    "params.",
+    "metrics",
+    "running_s",
+    "queued_s",
+    "duration_s",
+    "device",
+    "cause",
+    "error",
+    "tags",
+  ];
+  if (figureOf(key)) return order.indexOf("metrics");
   const place = order.findIndex(each => key.startsWith(each) && (each.endsWith(".") || key.length === each.length));
   return place < 0 ? order.length : place;
 }
@@ -89,6 +118,8 @@ export function defaultColumns(columns: readonly Column[], sweep: Sweep): string
 }
 
 function columnOf(key: string, sweep: Sweep, objectives: readonly Objective[]): Column {
+  const figure = figureOf(key);
+  if (figure) return metricColumn(key, figure);
   const dot = key.indexOf(".");
   const [kind, name] = dot < 0 ? ["", key] : [key.slice(0, dot), key.slice(dot + 1)];
   const objective =
@@ -110,6 +141,19 @@ function columnOf(key: string, sweep: Sweep, objectives: readonly Objective[]): 
   const plain = PLAIN[key] ?? { name: key, title: key, width: 110 };
   const width = (isPhone() && NARROW[key]) || plain.width;
   return { key, ...plain, width, number: plain.number ?? false, group: "Trial", show: row => showPlain(key, row) };
+}
+
+function metricColumn(key: string, figure: MetricFigure): Column {
+  const name = figure.figure === "last" ? figure.metric : key;
+  return {
+    key,
+    name,
+    title: `${figure.metric}: ${FIGURE_NAMES[figure.figure]}`,
+    group: "Metrics",
+    width: widthOf(name, 96),
+    number: true,
+    show: row => <MetricCell row={row} columnKey={key} metric={figure.metric} />,
+  };
 }
 
 function isPhone(): boolean {
@@ -170,7 +214,7 @@ function showPlain(key: string, row: Row): ReactNode {
   const value = row.cell(key);
   if (key === "number") return <Link href={`/trials/${row.id}`}>{row.number}</Link>;
   if (key === "state") return <State state={row.state} requested={row.cell("requested")} />;
-  if (key === "duration_s") return formatDuration(value as number | null);
+  if (["running_s", "queued_s", "duration_s"].includes(key)) return formatDuration(value as number | null);
   if (key === "started_at" || key === "ended_at") return formatTime(value as number | null);
   if (key === "tags") return <Tags tags={value as readonly string[] | undefined} />;
   if (key === "sampler") return text(samplerText(choiceOf(row)));

@@ -11,6 +11,7 @@ import { stateStyle } from "../widgets/state-badge";
 import { STATES } from "./filter-fields";
 import { suggest } from "./filter-suggestions";
 import { termsOn, withTerm } from "./filter-terms";
+import { useMetricNames } from "./metric-figures";
 import { filterNamesOf } from "./sweep-parameters";
 import { useFilterCount } from "./use-table-windows";
 import "./filter-bar.css";
@@ -120,8 +121,9 @@ function FilterField({ sweepId, filter, onFilter, columns, invalid }: FieldProps
   const [open, setOpen] = useState(false);
   const [chosen, setChosen] = useState(-1);
   const names = columns.join();
+  const metrics = useMetricNames(sweepId);
   // biome-ignore lint/correctness/useExhaustiveDependencies: of `columns`, only `names` matters
-  const known = useMemo(() => filterNamesOf(sweep, columns), [sweep, names]);
+  const known = useMemo(() => filterNamesOf(sweep, columns, metrics), [sweep, names, metrics]);
   const { start, end, found } = suggest(draft, cursor, known);
   const shown = open && found.length > 0;
 

@@ -1,11 +1,13 @@
 // Suggestions while a filter is typed: names, operators and values at the cursor.
 import { FIELDS } from "./filter-fields";
 import { nameOf, paramName, TERM, textOf, tokensOf } from "./filter-terms";
+import { FIGURE_NAMES, FIGURES, type Figure, figureInFilter } from "./metric-figures";
 
 export type Known = {
   params: readonly { name: string; values: readonly unknown[] | null }[];
   objectives: readonly string[];
   others: readonly string[]; // attrs.NAME, constraints.NAME
+  metrics?: readonly string[]; // names
 };
 export type Suggestion = { insert: string; label: string; hint: string; open: boolean };
 
@@ -47,6 +49,24 @@ function valuesFor(name: string, known: Known): readonly string[] {
   return FIELDS[name]?.values ?? param?.values?.map(textOf) ?? [];
 }
 
+/** Metrics by their last value, and after `min(` and the like by that figure. */
+function metricNames(typed: string, { metrics = [], params, objectives }: Known) {
+  const [figure] = typed.split("(", 1);
+  const isFigure = typed.includes("(") && FIGURES.includes(figure as Figure);
+  const taken = new Set([...params.map(param => param.name), ...objectives]);
+  return metrics.flatMap(metric => {
+    const found: { name: string; hint: string; colon: boolean }[] = [];
+    if (!taken.has(metric)) found.push({ name: nameOf(metric), hint: "last value of the metric", colon: false });
+    if (isFigure)
+      found.push({
+        name: figureInFilter({ figure: figure as Figure, metric }),
+        hint: FIGURE_NAMES[figure as Figure],
+        colon: false,
+      });
+    return found;
+  });
+}
+
 function names(minus: string, typed: string, known: Known): Suggestion[] {
   const all = [
     ...known.params.map(param => ({
@@ -62,6 +82,7 @@ function names(minus: string, typed: string, known: Known): Suggestion[] {
     })),
     ...known.others.map(name => ({ name: nameOf(name), hint: "attribute set by the trial", colon: false })),
   ];
+  all.push(...metricNames(typed, known));
   const lower = typed.toLowerCase();
   const exact = all.find(each => each.name === typed);
   if (exact && !exact.colon) {

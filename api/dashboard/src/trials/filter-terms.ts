@@ -4,7 +4,7 @@ import { FIELDS } from "./filter-fields";
 type Token = { start: number; end: number; text: string };
 
 /** A term: name, operator and values. */
-export const TERM = /^("(?:[^"\\]|\\.)*"|[^\s"<>=!:,]+)(<=|>=|!=|==|<|>|=|:)(.*)$/s;
+export const TERM = /^([a-z_]+\("(?:[^"\\]|\\.)*"\)|"(?:[^"\\]|\\.)*"|[^\s"<>=!:,]+)(<=|>=|!=|==|<|>|=|:)(.*)$/s;
 const PLAIN = /^[^\s"<>=!:,#-][^\s"<>=!:,]*$/;
 
 /** The terms of a filter with their positions; an unclosed quote extends to the end. */

@@ -25,7 +25,11 @@ export function isNumeric(sweep: Sweep, name: string): boolean {
 }
 
 /** The names that a filter may use: the sweep file's parameters, and others that its trials have. */
-export function filterNamesOf(sweep: Sweep | undefined, columns: readonly string[]): Known {
+export function filterNamesOf(
+  sweep: Sweep | undefined,
+  columns: readonly string[],
+  metrics: readonly string[] = [],
+): Known {
   const parameters = (sweep?.spec as Spec | undefined)?.parameters ?? {};
   const seen = columns.flatMap(column => (column.startsWith("params.") ? [column.slice("params.".length)] : []));
   return {
@@ -35,5 +39,6 @@ export function filterNamesOf(sweep: Sweep | undefined, columns: readonly string
     })),
     objectives: sweep ? objectivesOf(sweep).map(each => each.name) : [],
     others: columns.filter(column => column.startsWith("attrs.") || column.startsWith("constraints.")),
+    metrics,
   };
 }

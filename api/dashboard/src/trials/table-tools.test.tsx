@@ -2,9 +2,10 @@
 import { render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { sweepFixture } from "../sweep/fixture";
+import { ColumnsMenu } from "./column-chooser";
 import { columnsOf } from "./columns";
 import { rangeOf } from "./range-selection";
-import { ColumnsMenu, DownloadMenu, GoTo } from "./table-tools";
+import { DownloadMenu, GoTo } from "./table-tools";
 
 test.each([
   ["17", [17]],

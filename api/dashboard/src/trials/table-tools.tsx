@@ -1,9 +1,7 @@
-// The toolbar of the trial table: go to a trial, select columns, download.
+// The toolbar of the trial table: go to a trial, download.
 import { type FormEvent, useState } from "react";
-import { Button } from "../widgets/button";
 import { Icon } from "../widgets/icon";
 import { Menu } from "../widgets/menu";
-import type { Column } from "./columns";
 
 export function GoTo({ onGo }: { onGo: (number: number) => void }) {
   const [text, setText] = useState("");
@@ -24,51 +22,6 @@ export function GoTo({ onGo }: { onGo: (number: number) => void }) {
         onChange={event => setText(event.target.value)}
       />
     </form>
-  );
-}
-
-type ColumnsProps = {
-  columns: readonly Column[];
-  shown: readonly string[];
-  onShown: (keys: readonly string[]) => void;
-  onReset: () => void;
-};
-
-export function ColumnsMenu({ columns, shown, onShown, onReset }: ColumnsProps) {
-  const groups = new Map<string, Column[]>();
-  for (const column of columns) groups.set(column.group, [...(groups.get(column.group) ?? []), column]);
-  const toggle = (key: string) =>
-    onShown(columns.flatMap(column => (shown.includes(column.key) !== (column.key === key) ? [column.key] : [])));
-  return (
-    <Menu
-      label={
-        <>
-          <Icon name="columns" size={15} /> Columns
-        </>
-      }
-    >
-      <div className="table-columns">
-        {[...groups].map(([group, members]) => (
-          <fieldset key={group}>
-            <legend>{group}</legend>
-            {members.map(({ key, name, title }) => (
-              <label key={key} title={title}>
-                <input
-                  type="checkbox"
-                  checked={shown.includes(key)}
-                  disabled={key === "number"}
-                  onChange={() => toggle(key)}
-                />
-                {name}
-              </label>
-            ))}
-          </fieldset>
-        ))}
-        <Button quiet onClick={onReset}>
-          Reset columns
-        </Button>
-      </div>
-    </Menu>
   );
 }
 

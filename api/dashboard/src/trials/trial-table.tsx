@@ -3,6 +3,7 @@ import { type MouseEvent, useEffect } from "react";
 import { hover, useSelection } from "../selection";
 import { CutName } from "../widgets/cut-name";
 import { Icon } from "../widgets/icon";
+import { ColumnEdge } from "./column-width";
 import { type Column, isSortable } from "./columns";
 import type { Row, Trials } from "./use-table-windows";
 import type { Rows } from "./use-virtual-rows";
@@ -16,6 +17,7 @@ type TableProps = {
   columns: readonly Column[];
   sort: string;
   onSort: (key: string) => void;
+  onWidth?: (key: string, width: number) => void;
   rows: Rows;
   active: number | null;
   onActive: (index: number) => void;
@@ -93,7 +95,7 @@ function Bones({ index, span }: { index: number; span: number }) {
   );
 }
 
-function Head({ columns, sort, onSort, all, onAll }: TableProps) {
+function Head({ columns, sort, onSort, onWidth, all, onAll }: TableProps) {
   const key = sort.replace(/^-/, "");
   return (
     <thead>
@@ -117,6 +119,7 @@ function Head({ columns, sort, onSort, all, onAll }: TableProps) {
             <th
               key={column.key}
               title={column.title}
+              aria-label={column.name}
               className={classOf(column)}
               aria-sort={by ? (falling ? "descending" : "ascending") : undefined}
             >
@@ -129,6 +132,9 @@ function Head({ columns, sort, onSort, all, onAll }: TableProps) {
                 <span className="trials-sort">
                   <CutName name={column.name} />
                 </span>
+              )}
+              {onWidth && (
+                <ColumnEdge name={column.name} width={column.width} onWidth={width => onWidth(column.key, width)} />
               )}
             </th>
           );

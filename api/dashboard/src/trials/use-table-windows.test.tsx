@@ -24,7 +24,7 @@ function start() {
   const wrapper = ({ children }: { children: ReactNode }) => (
     <QueryClientProvider client={client}>{children}</QueryClientProvider>
   );
-  return renderHook(({ filter, first, last }) => useTable(3, filter, "number", first, last), {
+  return renderHook(({ filter, first, last }) => useTable(3, { filter: filter, sort: "number" }, first, last), {
     wrapper,
     initialProps: { filter: "lr<1", first: 0, last: 20 },
   });

@@ -17,7 +17,15 @@ export type Trials = {
 const WINDOW = 100;
 const RUNNING_MS = 10_000; // running durations change without events
 
-type TableQuery = { filter: string; sort: string; offset?: number; limit?: number; find?: number };
+type TableQuery = {
+  filter: string;
+  sort: string;
+  offset?: number;
+  limit?: number;
+  find?: number;
+  metrics?: string[]; // figures
+};
+type View = { filter: string; sort: string; figures?: readonly string[] }; // figures of metrics, as extra columns
 
 export function fetchTable(sweepId: number, table: TableQuery, signal?: AbortSignal): Promise<Table> {
   const { filter, ...rest } = table;
@@ -35,14 +43,14 @@ export function useFilterCount(sweepId: number, filter: string) {
 }
 
 /** The trials from the `first` to the `last` row in view, and the total number. */
-export function useTable(sweepId: number, filter: string, sort: string, first: number, last: number) {
+export function useTable(sweepId: number, { filter, sort, figures = [] }: View, first: number, last: number) {
   const from = Math.floor(first / WINDOW);
   const windows = Array.from({ length: Math.floor(Math.max(first, last) / WINDOW) - from + 1 }, (_, at) => from + at);
   const answers = useQueries({
     queries: windows.map(window => ({
-      queryKey: keys.sweep(sweepId, "table", filter, sort, window),
+      queryKey: keys.sweep(sweepId, "table", filter, sort, window, ...figures),
       queryFn: ({ signal }: { signal: AbortSignal }) =>
-        fetchTable(sweepId, { filter, sort, offset: window * WINDOW, limit: WINDOW }, signal),
+        fetchTable(sweepId, { filter, sort, offset: window * WINDOW, limit: WINDOW, metrics: [...figures] }, signal),
       placeholderData: undefined,
       refetchInterval: (query: { state: { data?: Table } }) =>
         query.state.data?.columns.state?.includes("running") ? RUNNING_MS : false,

@@ -10,10 +10,11 @@ type PickerProps = {
   value: string;
   options: readonly Option[];
   onChange: (value: string) => void;
+  placeholder?: string; // without a value
 };
 
 /** Like `Select`; typing narrows the options. */
-export function MetricPicker({ label, value, options, onChange }: PickerProps) {
+export function MetricPicker({ label, value, options, onChange, placeholder }: PickerProps) {
   const id = useId();
   const input = useRef<HTMLInputElement>(null);
   const list = useRef<HTMLDivElement>(null);
@@ -81,7 +82,7 @@ export function MetricPicker({ label, value, options, onChange }: PickerProps) {
         autoComplete="off"
         spellCheck={false}
         title={open ? undefined : current}
-        placeholder={open ? current : undefined}
+        placeholder={(open && current) || placeholder}
         value={text ?? current}
         onChange={event => {
           // Without an open list, the text is the current name followed by what was typed.

@@ -1,6 +1,6 @@
 // The page of a sweep with its table and filter, against stubbed responses of the service.
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
-import { act, fireEvent, render, screen, waitFor, within } from "@testing-library/react";
+import { act, cleanup, fireEvent, render, screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { useKeyboard } from "../../keyboard";
 import { select } from "../../selection";
@@ -46,7 +46,8 @@ function tableOf(query: URLSearchParams): Response {
     requested: all(() => null),
     value: all(number => (number === 1 ? null : 1 - number / COUNT)),
     violated: all(() => false),
-    duration_s: all(() => 2.5),
+    running_s: all(() => 2.5),
+    ...figuresIn(query, all),
     device: all(() => "cpu-0"),
     cause: all(number => (number === 1 ? "non_finite" : null)),
     tags: all(() => [PLANTED]),
@@ -58,6 +59,16 @@ function tableOf(query: URLSearchParams): Response {
   return Response.json({ total: COUNT, matching: none ? 0 : filter ? 600 : COUNT, next: null, found, columns });
 }
 
+/** The requested figures of metrics; one of trial 1 is not finite. */
+function figuresIn(query: URLSearchParams, all: <T>(of: (number: number) => T) => T[]): Record<string, unknown[]> {
+  const keys = query.getAll("metrics");
+  const marks = keys.map(key => key.replace(/^\w+\(/, "non_finite("));
+  return {
+    ...Object.fromEntries(keys.map(key => [key, all(number => (number === 1 ? null : number / 8))])),
+    ...Object.fromEntries(marks.map(key => [key, all(number => (number === 1 ? 3 : 0))])),
+  };
+}
+
 function serve(request: Request): Response {
   const url = new URL(request.url);
   if (request.method !== "GET") sent.push(`${request.method} ${url.pathname}`);
@@ -65,6 +76,7 @@ function serve(request: Request): Response {
   if (url.pathname === "/api/v1/sweeps/7") return Response.json(SWEEP);
   if (url.pathname === "/api/v1/sweeps/7/table") return tableOf(url.searchParams);
   if (url.pathname === "/api/v1/sweeps/7/metric-names") return Response.json([]);
+  if (url.pathname === "/api/v1/sweeps/7/metrics") return Response.json(["loss", 'val/"odd" loss']);
   const trial = /^\/api\/v1\/trials\/(\d+)(\/stop)?$/.exec(url.pathname);
   if (trial?.[2]) return Response.json({ detail: "a finished trial cannot be stopped" }, { status: 409 });
   if (trial) return Response.json(trialOf(Number(trial[1])));
@@ -193,7 +205,7 @@ test("clicks on a column header sort ascending, descending, and by default again
   open();
   await rowOf(0);
   const sorts: (string | null)[] = [];
-  for (const name of ["lr", "lr", "lr", /acc/, /acc/]) {
+  for (const name of ["lr", "lr", "lr", /^acc/, /^acc/]) {
     await user.click(screen.getByRole("button", { name }));
     sorts.push(new URLSearchParams(window.location.search).get("sort"));
   }
@@ -288,4 +300,37 @@ test("the comparison shows differences from the first trial", async () => {
   await waitFor(() => expect(screen.queryByRole("rowheader", { name: "optimizer" })).toBeNull());
   await user.click(screen.getByRole("button", { name: "Remove trial 2" }));
   expect(new URLSearchParams(window.location.search).get("trials")).toBe("10000,10001");
+});
+
+test("a metric is added as a column, requested, marked where it is not finite, and kept for the next visit", async () => {
+  localStorage.clear();
+  open();
+  await rowOf(0);
+  const add = screen.getByRole("combobox", { name: "Metric", hidden: true });
+  await userEvent.selectOptions(screen.getByRole("combobox", { name: "Figure", hidden: true }), "min");
+  await userEvent.click(add);
+  await userEvent.type(add, "odd{Enter}");
+  expect(await screen.findByRole("columnheader", { name: /^min\(val/ })).toBeVisible();
+  expect(asked.at(-1)?.getAll("metrics")).toEqual(['min(val/"odd" loss)']);
+  expect(await screen.findByRole("img", { name: "3 values are NaN or infinite" })).toBeVisible();
+  cleanup();
+  open();
+  expect(await screen.findByRole("columnheader", { name: /^min\(val/ })).toBeVisible();
+  localStorage.clear();
+});
+
+test("a column is widened by arrow keys, and moved in the menu", async () => {
+  localStorage.clear();
+  open();
+  await rowOf(0);
+  const edge = screen.getByRole("separator", { name: "Width of State" });
+  const before = Number(edge.getAttribute("aria-valuenow"));
+  edge.focus();
+  await userEvent.keyboard("{ArrowRight}{ArrowRight}");
+  expect(Number(edge.getAttribute("aria-valuenow"))).toBe(before + 32);
+  expect(JSON.parse(localStorage.getItem("podium.column-widths.7") ?? "{}")).toEqual({ state: before + 32 });
+  await userEvent.click(screen.getByTitle("Move State to the right"));
+  const heads = screen.getAllByRole("columnheader").map(head => head.textContent);
+  expect(heads.findIndex(head => head?.startsWith("State"))).toBe(3);
+  localStorage.clear();
 });

@@ -7,15 +7,17 @@ import { select, toggle, useSelection } from "../../selection";
 import { reasonText } from "../../sweep/state-reason";
 import type { Sweep } from "../../sweep/sweep";
 import { useSweep } from "../../sweep/use-sweep";
-import { type Column, columnsOf, defaultColumns } from "../../trials/columns";
+import { ColumnsMenu } from "../../trials/column-chooser";
+import { figureOf } from "../../trials/metric-figures";
 import { fetchIds, type Order, rangeOf } from "../../trials/range-selection";
 import { SelectedActions } from "../../trials/selected-actions";
-import { ColumnsMenu, DownloadMenu, GoTo } from "../../trials/table-tools";
+import { DownloadMenu, GoTo } from "../../trials/table-tools";
 import { TrialTable } from "../../trials/trial-table";
 import { type SidePanel, useSidePanel } from "../../trials/use-side-panel";
+import { useChosenColumns, useColumns } from "../../trials/use-columns";
 import { fetchTable, type Row, type Trials, useTable } from "../../trials/use-table-windows";
 import { useRows } from "../../trials/use-virtual-rows";
-import { setQuery, useQueryState } from "../../url";
+import { useQueryState } from "../../url";
 import { Button, ButtonLink } from "../../widgets/button";
 import { part } from "../../widgets/part";
 import { Empty, Failure, Loading, QueryResult } from "../../widgets/query-states";
@@ -35,10 +37,11 @@ function TableOf({ sweep }: { sweep: Sweep }) {
   const [sort, setSort] = useQueryState("sort", BEST_FIRST);
   const [matching, setMatching] = useState(0);
   const rows = useRows(matching);
-  const { trials, error, retry } = useTable(sweep.id, filter, sort, rows.first, Math.max(0, rows.last));
+  const figures = (useChosenColumns(sweep.id) ?? []).filter(key => figureOf(key));
+  const { trials, error, retry } = useTable(sweep.id, { filter, sort, figures }, rows.first, Math.max(0, rows.last));
   if (trials && trials.matching !== matching) setMatching(trials.matching);
 
-  const { columns, shown, onShown, onReset } = useColumns(sweep, trials?.columns ?? []);
+  const { columns, shown, keys, metrics, onShown, onReset, onWidth } = useColumns(sweep, trials?.columns ?? []);
   const walk = useWalk({ sweepId: sweep.id, filter, sort }, trials, rows.scrollTo);
   const goTo = async (number: number) => {
     const { found } = await fetchTable(sweep.id, { filter, sort, limit: 1, find: number });
@@ -64,7 +67,7 @@ function TableOf({ sweep }: { sweep: Sweep }) {
       <div className="table-tools">
         <SelectedActions sweepId={sweep.id} />
         <GoTo onGo={find} />
-        <ColumnsMenu columns={columns} shown={shown} onShown={onShown} onReset={onReset} />
+        <ColumnsMenu columns={columns} shown={keys} metrics={metrics} onShown={onShown} onReset={onReset} />
         <DownloadMenu sweepId={sweep.id} filter={filter} />
       </div>
       {trials.matching === 0 ? (
@@ -75,7 +78,8 @@ function TableOf({ sweep }: { sweep: Sweep }) {
         <TrialTable
           sweepId={sweep.id}
           trials={trials}
-          columns={columns.filter(column => shown.includes(column.key))}
+          columns={shown}
+          onWidth={onWidth}
           sort={asColumn(sort, sweep)}
           onSort={key => setSort(nextSort(key, sort, sweep))}
           rows={rows}
@@ -104,19 +108,6 @@ function NoTrials({ sweep }: { sweep: Sweep }) {
       {over && <ButtonLink href={`/new?from=${sweep.id}`}>New sweep from this one</ButtonLink>}
     </Empty>
   );
-}
-
-/** All columns, and the visible ones: from the URL, or the defaults. */
-function useColumns(sweep: Sweep, found: readonly string[]) {
-  const [chosen] = useQueryState("columns");
-  const columns: Column[] = columnsOf(sweep, found);
-  const shown = chosen ? chosen.split(",").map(decodeURIComponent) : defaultColumns(columns, sweep);
-  return {
-    columns,
-    shown: shown.includes("number") ? shown : ["number", ...shown],
-    onShown: (keys: readonly string[]) => setQuery({ columns: keys.map(encodeURIComponent).join() }),
-    onReset: () => setQuery({ columns: "" }),
-  };
 }
 
 /** The row that has the keyboard cursor. */
