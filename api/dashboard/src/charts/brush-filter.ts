@@ -1,4 +1,5 @@
 // Converts brushes to filter terms and back: `lr:1e-4..1e-2`, `optimizer:adam,sgd`. Pure.
+import { figureInFilter, figureOf } from "../trials/metric-figures";
 import type { Axis, Scalar } from "./axis";
 
 /** A part of an axis: a numeric range, or some of its choices. */
@@ -6,18 +7,20 @@ export type Brush = { low: number; high: number } | { choices: readonly Scalar[]
 export type Brushes = Readonly<Record<string, Brush>>; // by the key of the axis
 
 const TERM = /-?(?:"(?:[^"\\]|\\.)*"|[^\s"])+/g;
-const NAMED_TERM = /^("(?:[^"\\]|\\.)*"|[^\s"<>=!:,-][^\s"<>=!:,]*):(.+)$/;
+const NAMED_TERM = /^([a-z_]+\("(?:[^"\\]|\\.)*"\)|"(?:[^"\\]|\\.)*"|[^\s"<>=!:,-][^\s"<>=!:,]*):(.+)$/;
 const VALUE = /"(?:[^"\\]|\\.)*"|[^\s",]+/g;
 const PLAIN = /^[^\s"<>=!:,#-][^\s"<>=!:,]*$/;
 const TABLES = /^(params|values|constraints|attrs)\./;
 const FIELDS = new Set(
-  "state number id value duration_s attempt device cause sampler fallback_reason proposed_for feasible top tag note".split(
+  "state number id value running_s queued_s duration_s attempt device cause sampler fallback_reason proposed_for feasible top tag note".split(
     " ",
   ),
 );
 
 /** The name of an axis in the filter language. */
 export function nameOf(axis: Axis): string {
+  const figure = figureOf(axis.key);
+  if (figure) return figureInFilter(figure);
   const isPlain = axis.key.startsWith("params.") && !FIELDS.has(axis.name) && !TABLES.test(axis.name);
   const name = isPlain ? axis.name : axis.key;
   return quoted(name);
@@ -58,7 +61,7 @@ function writtenChoice(choice: Scalar): string {
 export function withoutRanges(filter: string): string {
   const isBrush = (term: string) => {
     const [, name = "", values = ""] = NAMED_TERM.exec(term) ?? [];
-    const isOnAxis = !FIELDS.has(name) || name === "value" || name === "duration_s";
+    const isOnAxis = !FIELDS.has(name) || ["value", "running_s", "duration_s"].includes(name);
     return isOnAxis && /^-?[\d.e+-]+?\.\.-?[\d.e+-]+$/i.test(values);
   };
   return (filter.match(TERM) ?? []).filter(term => !isBrush(term)).join(" ");

@@ -11,6 +11,8 @@ import { Plot } from "./plot";
 import { closest } from "./scatter";
 import { columnOf, type Points } from "./trial-columns";
 import { TrialTip } from "./trial-tooltip";
+import { countUnfinished, isUnfinished } from "./unfinished";
+import { UnfinishedLegend } from "./unfinished-legend";
 
 type ContourProps = {
   points: Points;
@@ -41,14 +43,19 @@ export const Contour = memo(function Contour({
   const [x, y] = useMemo(() => [withRoom(xAxis), withRoom(yAxis)], [xAxis, yAxis]);
   const places = useMemo(() => {
     const [xs, ys] = [placesOf(x, columnOf(points, x.key)), placesOf(y, columnOf(points, y.key))];
-    const states = columnOf(points, "state");
+    const [states, values] = [columnOf(points, "state"), columnOf(points, metric.key)];
     const rows: number[] = [];
-    for (let row = 0; row < states.length; row += 1)
-      if (inside[row] && states[row] === "finished" && isNumber(xs, row) && isNumber(ys, row) && isNumber(shares, row))
-        rows.push(row);
-    return { xs, ys, rows };
-  }, [points, x, y, inside, shares]);
+    const others: number[] = []; // without a result
+    for (let row = 0; row < states.length; row += 1) {
+      if (!inside[row] || !isNumber(xs, row) || !isNumber(ys, row)) continue;
+      if (states[row] === "finished" && isNumber(shares, row)) rows.push(row);
+      else if (isUnfinished(states[row]) && typeof values[row] === "number") others.push(row);
+    }
+    return { xs, ys, rows, others };
+  }, [points, metric.key, x, y, inside, shares]);
   const { rows } = places;
+  const drawn = useMemo(() => ({ ...places, rows: [...places.rows, ...places.others] }), [places]);
+  const counts = useMemo(() => countUnfinished(points, metric.key, inside), [points, metric.key, inside]);
   const hasSurface = rows.length >= MIN_TRIALS;
   const cells = useMemo(() => (hasSurface ? surface(places, shares) : null), [places, shares, hasSurface]);
 
@@ -60,11 +67,11 @@ export const Contour = memo(function Contour({
         frame,
         () => {
           if (cells) drawSurface(context, frame, cells, shades());
-          drawPoints(context, frame, places, shares, columnOf(points, "feasible"));
+          drawPoints(context, frame, drawn, shares, columnOf(points, "feasible"), columnOf(points, "state"));
         },
         0,
       ),
-    [cells, places, shares, points],
+    [cells, drawn, shares, points],
   );
   const drawOver = useCallback(
     (context: CanvasRenderingContext2D, frame: Frame) => {
@@ -79,8 +86,8 @@ export const Contour = memo(function Contour({
     [active, inside, pointOf],
   );
   const nearest = useCallback(
-    (from: Point, frame: Frame) => closest(rows, from, row => pointOf(row, frame), NEAR),
-    [rows, pointOf],
+    (from: Point, frame: Frame) => closest(drawn.rows, from, row => pointOf(row, frame), NEAR),
+    [drawn, pointOf],
   );
   const label = `${metric.name} over ${x.name} and ${y.name}, ${formatCount(rows.length)} finished trials${hasSurface ? "" : "; too few for a surface"}.`;
   return (
@@ -93,7 +100,7 @@ export const Contour = memo(function Contour({
         draw={draw}
         drawOver={drawOver}
         nearest={nearest}
-        order={() => rows}
+        order={() => drawn.rows}
         pointOf={pointOf}
         describe={row => <TrialTip points={points} row={row} axes={[metric, x, y]} />}
         active={active !== null && inside[active] ? active : null}
@@ -105,6 +112,7 @@ export const Contour = memo(function Contour({
           <span className="plot-ramp" /> {metric.name}, worst to best by rank
           {hasSurface && "; the surface shows expected values, blank where no trial is near"}
         </li>
+        <UnfinishedLegend counts={counts} />
         {!hasSurface && <li>{surfaceHint(rows.length)}</li>}
       </ul>
     </>

@@ -1,6 +1,7 @@
 // Points on a canvas: circles for a few, one image for many; edges, order and feasibility.
 
 import { recordingContext } from "../testing/recording-canvas";
+import { token } from "../theme";
 import { numberAxis } from "./axis";
 import { SHADES } from "./colour";
 import { drawPoints, placesOf, pointIn } from "./draw-points";
@@ -66,4 +67,21 @@ test("opacity is reset after drawing", () => {
   const { context } = recordingContext();
   drawPoints(context, FRAME, places(5), undefined, feasible(5));
   expect(context.globalAlpha).toBe(1);
+});
+
+test("pruned trials are rings and failed ones crosses, also among many", () => {
+  for (const count of [3, 600]) {
+    const { context, named } = recordingContext();
+    const states = Array.from({ length: count }, (_, row) =>
+      row === 0 ? "pruned" : row === 1 ? "failed" : "finished",
+    );
+    drawPoints(context, FRAME, places(count), undefined, feasible(count), states);
+    expect(named("arc")).toHaveLength(count === 3 ? 2 : 1); // the finished one, and the ring
+    expect(named("lineTo")).toHaveLength(2);
+    expect(
+      named("stroke")
+        .slice(-2)
+        .map(call => call.state.strokeStyle),
+    ).toEqual(["--pruned", "--failed"].map(name => token(name)));
+  }
 });

@@ -4,6 +4,7 @@ import { type Axis, placesOn, type Scalar } from "./axis";
 import { type Rgb, SHADES, shadeOf, shadeParts, shades, tokenParts } from "./colour";
 import { type Frame, type Point, xAt, yAt } from "./frame";
 import { PointRaster, packed, type Stamp } from "./point-raster";
+import { isUnfinished } from "./unfinished";
 
 export type Places = { xs: Float64Array; ys: Float64Array; rows: readonly number[] }; // by row; the rows to draw
 
@@ -36,10 +37,16 @@ export function drawPoints(
   places: Places,
   shares: Float64Array | undefined,
   feasible: readonly Scalar[],
+  states: readonly Scalar[] = [],
 ): void {
   const { rows } = places;
+  const unfinished: number[] = [];
   const groups: number[][] = Array.from({ length: SHADES + 1 }, () => []);
   for (const row of rows) {
+    if (isUnfinished(states[row])) {
+      unfinished.push(row);
+      continue;
+    }
     const share = shares?.[row] ?? Number.NaN;
     const group = feasible[row] === false ? SHADES : Number.isNaN(share) ? SHADES - 1 : shadeOf(share);
     (groups[group] as number[]).push(row);
@@ -48,6 +55,37 @@ export function drawPoints(
   const alpha = rows.length > MANY ? 0.55 : 0.85;
   if (rows.length > SOME) drawPicture(context, frame, places, groups, shares !== undefined, radius, alpha);
   else drawCircles(context, frame, places, groups, shares !== undefined, radius, alpha);
+  if (unfinished.length > 0) drawUnfinished(context, frame, places, unfinished, states, radius);
+}
+
+/** Failed trials as crosses, pruned and running ones as rings: their values are no results. */
+function drawUnfinished(
+  context: CanvasRenderingContext2D,
+  frame: Frame,
+  places: Places,
+  rows: readonly number[],
+  states: readonly Scalar[],
+  radius: number,
+): void {
+  context.lineWidth = radius < 2 ? 1 : 1.5;
+  for (const failed of [false, true]) {
+    context.beginPath();
+    for (const row of rows) {
+      if ((states[row] === "failed") !== failed) continue;
+      const { x, y } = pointIn(places, row, frame);
+      if (failed) {
+        context.moveTo(x - radius, y - radius);
+        context.lineTo(x + radius, y + radius);
+        context.moveTo(x - radius, y + radius);
+        context.lineTo(x + radius, y - radius);
+      } else {
+        context.moveTo(x + radius, y);
+        context.arc(x, y, radius, 0, 2 * Math.PI);
+      }
+    }
+    context.strokeStyle = token(failed ? "--failed" : "--pruned");
+    context.stroke();
+  }
 }
 
 function drawCircles(

@@ -16,6 +16,7 @@ export function pointsOf(columns: Points["columns"], more: Partial<Points> = {})
       state: numbers.map(() => "finished"),
       feasible: numbers.map(() => true),
       duration_s: numbers.map(() => 2),
+      running_s: numbers.map(() => 2),
       ended_at: numbers.map(number => 1_000 + number),
       ...columns,
     },

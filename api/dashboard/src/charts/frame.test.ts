@@ -48,9 +48,9 @@ test("tick labels on the x axis do not overlap", () => {
 test("titles name the axis, its unit and a log scale", () => {
   const { context, named } = recordingContext();
   const log = numberAxis("value", "loss", [0.001, 10], { log: true });
-  drawFrame(context, frameIn(SIZE, log), numberAxis("duration_s", "duration_s", [0, 9]), log);
+  drawFrame(context, frameIn(SIZE, log), numberAxis("running_s", "running_s", [0, 9]), log);
   const texts = named("fillText").map(call => call.args[0]);
-  expect(texts).toContain("duration (s)");
+  expect(texts).toContain("running time (s)");
   expect(texts).toContain("loss, log scale");
 });
 

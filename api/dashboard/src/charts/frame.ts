@@ -62,7 +62,7 @@ export function drawFrame(context: CanvasRenderingContext2D, frame: Frame, x: Ax
 }
 
 function title(axis: Axis): string {
-  const unit = axis.key === "duration_s" ? "duration (s)" : axis.name;
+  const unit = axis.key === "running_s" ? "running time (s)" : axis.name;
   return axis.log ? [unit, "log scale"].filter(Boolean).join(", ") : unit;
 }
 

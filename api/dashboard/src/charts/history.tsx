@@ -5,6 +5,8 @@ import { type Axis, numberAxis, placeOn, type Scalar, withRoom } from "./axis";
 import type { Point } from "./frame";
 import { Scatter } from "./scatter";
 import { columnOf, numbersOf, type Points } from "./trial-columns";
+import { countUnfinished } from "./unfinished";
+import { UnfinishedLegend } from "./unfinished-legend";
 import { useValueAxis } from "./use-value-axis";
 
 export type HistoryProps = {
@@ -39,6 +41,7 @@ export const History = memo(function History({ points, metric, by, log, inside, 
     () => numbersOf(points, metric.key, inside).filter(value => value < y.low || value > y.high).length,
     [points, metric, inside, y],
   );
+  const counts = useMemo(() => countUnfinished(points, metric.key, inside), [points, metric.key, inside]);
   const marked = useMemo(() => (last ? [last.row] : []), [last]);
   const label = last
     ? `${metric.name} of ${formatCount(points.shown)} trials. Best ${formatNumber(last.value)}, by trial ${columnOf(points, "number")[last.row]}, after ${best.length} improvements.`
@@ -63,6 +66,7 @@ export const History = memo(function History({ points, metric, by, log, inside, 
         <li>
           <span className="plot-sign plot-sign-line history-best" /> best so far
         </li>
+        <UnfinishedLegend counts={counts} />
         {beyond > 0 && (
           <li>
             {formatCount(beyond)} {beyond === 1 ? "outlier" : "outliers"} drawn at the edge

@@ -81,7 +81,7 @@ function AxisName({ axis, gap, room, onMove }: AxisProps) {
         from.current = null;
       }}
     >
-      <CutName name={axis.key === "duration_s" ? "duration (s)" : axis.name} />
+      <CutName name={axis.key === "running_s" ? "running time (s)" : axis.name} />
     </button>
   );
 }

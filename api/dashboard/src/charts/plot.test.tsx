@@ -153,11 +153,11 @@ test("a scatter chart visits the trials from left to right, without filtered and
 
 test("the tooltip of a trial names its state, values and violated constraints", async () => {
   stubSize(400);
-  const points = pointsOf({ value: [0.25], feasible: [false], duration_s: [90], "params.lr": [0.5] });
+  const points = pointsOf({ value: [0.25], feasible: [false], running_s: [90], "params.lr": [0.5] });
   render(
     <Scatter
       points={points}
-      x={numberAxis("duration_s", "duration_s", [0, 100])}
+      x={numberAxis("running_s", "running_s", [0, 100])}
       y={Y}
       inside={Uint8Array.of(1)}
       label="Loss."

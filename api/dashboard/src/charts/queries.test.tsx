@@ -61,7 +61,7 @@ test("brushes are read from the filter and not sent to the service", async () =>
   await waitFor(() => expect(Object.keys(result.current.brushes)).toEqual(["params.lr"]));
   expect(result.current.base).toBe("state:finished");
   expect(new Set(filters())).toEqual(new Set(["state:finished"]));
-  expect(result.current.outcomes.map(axis => axis.key)).toEqual(["value", "duration_s"]);
+  expect(result.current.outcomes.map(axis => axis.key)).toEqual(["value", "running_s"]);
 });
 
 test("many changes are one request", async () => {

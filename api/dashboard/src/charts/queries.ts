@@ -24,13 +24,13 @@ export type ChartPoints = {
 };
 
 /** The trials of the filter, brushed or not. Brushes are local to the page and move without a request. */
-export function useChartPoints(sweepId: number, filter: string): ChartPoints {
+export function useChartPoints(sweepId: number, filter: string, figures: readonly string[] = []): ChartPoints {
   const [axes, setAxes] = useState<readonly Axis[]>(NO_AXES);
   const { base, brushes } = useMemo(() => {
     if (axes.length === 0) return { base: withoutRanges(filter), brushes: {} };
     return readBrushes(filter, axes);
   }, [filter, axes]);
-  const query = usePoints(sweepId, base);
+  const query = usePoints(sweepId, base, figures);
   const found = useMemo(() => {
     const parameters = query.data ? parameterAxes(query.data) : NO_AXES;
     const outcomes = query.data ? outcomeAxes(query.data) : NO_AXES;
@@ -42,13 +42,24 @@ export function useChartPoints(sweepId: number, filter: string): ChartPoints {
   return { query, base, brushes, ...found };
 }
 
-export function usePoints(sweepId: number, filter: string, enabled = true): UseQueryResult<Points> {
-  const queryKey = keys.charts(sweepId, "points", filter);
+/** The trials of a filter, with columns for these figures of metrics. */
+export function usePoints(
+  sweepId: number,
+  filter: string,
+  figures: readonly string[] = [],
+  enabled = true,
+): UseQueryResult<Points> {
+  const queryKey = keys.charts(sweepId, "points", filter, ...figures);
   const path = { sweep_id: sweepId };
   const query = useQuery({
     queryKey,
     queryFn: ({ signal }) =>
-      done(api.GET("/api/v1/sweeps/{sweep_id}/points", { params: { path, query: { filter } }, signal })),
+      done(
+        api.GET("/api/v1/sweeps/{sweep_id}/points", {
+          params: { path, query: { filter, metrics: [...figures] } },
+          signal,
+        }),
+      ),
     enabled,
     placeholderData: (before, last) => (last?.queryKey[1] === sweepId ? before : undefined), // never another sweep's
   });

@@ -56,7 +56,7 @@ export function Scatter(props: ScatterProps) {
   const draw = useCallback(
     (context: CanvasRenderingContext2D, frame: Frame) =>
       clipped(context, frame, () => {
-        drawPoints(context, frame, places, shares, columnOf(points, "feasible"));
+        drawPoints(context, frame, places, shares, columnOf(points, "feasible"), columnOf(points, "state"));
         if (line) drawLine(context, frame, line);
         context.lineWidth = 2;
         for (const row of [...marked, ...chosen])

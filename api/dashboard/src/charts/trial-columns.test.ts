@@ -39,13 +39,13 @@ describe("axes", () => {
   });
 
   test("of outcomes are the value, or the values of several objectives", () => {
-    expect(outcomeAxes(pointsOf({ value: [1, 2] })).map(axis => axis.key)).toEqual(["value", "duration_s"]);
+    expect(outcomeAxes(pointsOf({ value: [1, 2] })).map(axis => axis.key)).toEqual(["value", "running_s"]);
     const several = [
       { name: "loss", goal: "minimize" as const, target: null },
       { name: "cost", goal: "minimize" as const, target: null },
     ];
     const points = pointsOf({ "values.loss": [1], "values.cost": [2] }, { objectives: several });
-    expect(outcomeAxes(points).map(axis => axis.key)).toEqual(["values.loss", "values.cost", "duration_s"]);
+    expect(outcomeAxes(points).map(axis => axis.key)).toEqual(["values.loss", "values.cost", "running_s"]);
   });
 });
 

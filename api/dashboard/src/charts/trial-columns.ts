@@ -1,5 +1,6 @@
 // The trials of a chart: columns of equal length, and the axes derived from them. Pure.
 import type { Schemas } from "../api";
+import { figureOf } from "../trials/metric-figures";
 import { type Axis, type Goal, numberAxis, type Scalar } from "./axis";
 import { sharesByRank } from "./ranks";
 
@@ -49,14 +50,16 @@ function choiceAxis(key: string, view: AxisView, column: readonly Scalar[]): Axi
   return { key, name: view.name, kind: "choice", log: false, integer: false, low: 0, high: 1, choices: shown };
 }
 
-/** The objectives, and the duration of trials. */
+/** The objectives, the running time of trials, and the requested figures of metrics. */
 export function outcomeAxes(points: Points): Axis[] {
   const several = points.objectives.length > 1;
   const axes = points.objectives.map(({ name, goal }, index) => {
     const key = several ? `values.${name}` : "value";
     return { ...numberAxis(key, name, numbersOf(points, several || index > 0 ? key : "value")), goal: goal as Goal };
   });
-  return [...axes, numberAxis("duration_s", "duration_s", numbersOf(points, "duration_s"))];
+  const figures = Object.keys(points.columns).filter(key => figureOf(key));
+  const others = ["running_s", ...figures].map(key => numberAxis(key, key, numbersOf(points, key)));
+  return [...axes, ...others];
 }
 
 /**

@@ -22,10 +22,10 @@ export function TrialTip({ points, row, axes }: { points: Points; row: number; a
 }
 
 function Figure({ axis, value }: { axis: Axis; value: unknown }) {
-  const isTime = axis.key === "duration_s";
+  const isTime = axis.key === "running_s";
   return (
     <>
-      <dt>{isTime ? "duration" : axis.name}</dt>
+      <dt>{isTime ? "running time" : axis.name}</dt>
       <dd>{isTime && typeof value === "number" ? formatDuration(value) : formatValue(value)}</dd>
     </>
   );

@@ -9,9 +9,9 @@ import { keys } from "../query-keys";
 import { hover, useSelection } from "../selection";
 import { useQueryState } from "../url";
 import { Checkbox } from "../widgets/checkbox";
+import { MetricPicker } from "../widgets/metric-picker";
 import { Panel } from "../widgets/panel";
 import { Failure, Loading } from "../widgets/query-states";
-import { Select } from "../widgets/select";
 
 const POINTS = 800; // of each curve, at most
 const HEIGHT = 340;
@@ -43,7 +43,7 @@ export function CompareCurves({ sweepId, ids }: { sweepId: number; ids: readonly
   const curves = ids.flatMap(id => view?.curves.find(curve => curve.trial_id === id) ?? []);
   const actions = view && shown !== null && (
     <>
-      <Select
+      <MetricPicker
         label="Metric"
         value={shown}
         options={[...new Set([shown, ...view.metrics])].map(name => ({ value: name, name }))}

@@ -39,5 +39,6 @@ test("before the sweep has loaded only columns are known", () => {
     params: [{ name: "lr", values: null }],
     objectives: [],
     others: [],
+    metrics: [],
   });
 });

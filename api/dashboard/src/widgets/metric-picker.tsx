@@ -94,7 +94,7 @@ export function MetricPicker({ label, value, options, onChange, placeholder }: P
         onBlur={close}
       />
       <div ref={list} popover="manual" className="picker-list">
-        <div id={`${id}-list`} role="listbox" aria-label={label}>
+        <div id={`${id}-list`} role="listbox" aria-label={`${label}: options`}>
           {open &&
             shown.map((option, at) => (
               // biome-ignore lint/a11y/useKeyWithClickEvents: the input handles the keys

@@ -12,14 +12,17 @@ import { Pareto } from "../../charts/pareto";
 import { useIntervals } from "../../charts/queries";
 import { Slice } from "../../charts/slice";
 import { bestRow, columnOf, goodness, type Points } from "../../charts/trial-columns";
+import { finishedOf } from "../../charts/unfinished";
 import type { Brushing } from "../../charts/use-debounced-brushes";
 import { useValueAxis } from "../../charts/use-value-axis";
 import { objectivesOf } from "../../sweep/sweep";
 import { useSweep } from "../../sweep/use-sweep";
+import { figureOf, figureOptions, useMetricNames } from "../../trials/metric-figures";
 import { useQueryState } from "../../url";
 import { Button } from "../../widgets/button";
 import { Checkbox } from "../../widgets/checkbox";
 import { Menu } from "../../widgets/menu";
+import { MetricPicker } from "../../widgets/metric-picker";
 import { Panel } from "../../widgets/panel";
 import { Empty, QueryResult } from "../../widgets/query-states";
 import { Select } from "../../widgets/select";
@@ -30,8 +33,17 @@ type Charted = Linked & { points: Points; metric: Axis };
 const MOST_AXES = 12; // initially; more can be selected
 const MOST_SLICES = 24; // initially; the others on request
 
-export function useShares(points: Points, metric: Axis): Float64Array {
-  return useMemo(() => goodness(columnOf(points, metric.key), metric.goal), [points, metric]);
+/** The ranks of results; of a metric also those of unfinished trials, unless `finished`. */
+export function useShares(points: Points, metric: Axis, finished = true): Float64Array {
+  return useMemo(
+    () => goodness(finished ? finishedOf(points, metric.key) : columnOf(points, metric.key), metric.goal),
+    [points, metric, finished],
+  );
+}
+
+/** The keys of axes in the URL. */
+export function axisKeys(named: string): string[] {
+  return named === "" ? [] : named.split(",").map(decodeURIComponent);
 }
 
 export function HistoryPanel({ metric, count: _, ...linked }: Charted) {
@@ -93,6 +105,7 @@ export function LineagePanel({ sweepId }: { sweepId: number }) {
 }
 
 export function ParallelPanel({
+  sweepId,
   points,
   metric,
   charts,
@@ -100,22 +113,33 @@ export function ParallelPanel({
   selected,
   onActive,
   onOpen,
-}: Charted & { charts: Brushing }) {
+}: Charted & { sweepId: number; charts: Brushing }) {
   const [named, setNamed] = useQueryState("axes");
   const all = useMemo(() => [...charts.parameters, ...charts.outcomes], [charts.parameters, charts.outcomes]);
   const axes = useMemo(() => chosenAxes(all, named, metric), [all, named, metric]);
-  const shares = useShares(points, metric);
+  const shares = useShares(points, metric, false);
   const chosen = useMemo(
     () => columnOf(points, "id").flatMap((id, row) => (selected.has(id as number) ? [row] : [])),
     [points, selected],
   );
-  const show = (keys: readonly string[]) => setNamed(keys.join(","));
+  const show = (keys: readonly string[]) => setNamed(keys.map(encodeURIComponent).join(","));
+  const metrics = useMetricNames(sweepId);
+  const addable = useMemo(() => figureOptions(metrics), [metrics]);
   const keys = axes.map(axis => axis.key);
   const shownParameters = axes.filter(axis => axis.key.startsWith("params.")).length;
   const isBrushed = Object.keys(charts.brushes).length > 0;
   const actions = (
     <>
       {isBrushed && <Button onClick={() => charts.onBrushes({}, true)}>Clear brushes</Button>}
+      {addable.length > 0 && (
+        <MetricPicker
+          label="Add axis"
+          value=""
+          placeholder="Search metrics"
+          options={addable}
+          onChange={key => show([...keys, key])}
+        />
+      )}
       <Menu label="Axes" name="Select axes">
         <div className="analysis-axes">
           {all.map(axis => (
@@ -166,11 +190,13 @@ export function ParallelPanel({
 
 /** The axes named in the URL; by default the first parameters and the objectives. */
 function chosenAxes(all: readonly Axis[], named: string, metric: Axis): Axis[] {
-  const found = named.split(",").flatMap(key => all.find(axis => axis.key === key) ?? []);
+  const found = axisKeys(named).flatMap(key => all.find(axis => axis.key === key) ?? []);
   if (found.length > 1) return found;
   const parameters = all.filter(axis => axis.key.startsWith("params."));
   const outcomes = all.filter(axis => !parameters.includes(axis));
-  const objectives = outcomes.filter(axis => axis.key !== "duration_s" || axis.key === metric.key);
+  const objectives = outcomes.filter(
+    axis => (axis.key !== "running_s" && !figureOf(axis.key)) || axis.key === metric.key,
+  );
   return [...parameters.slice(0, MOST_AXES), ...objectives];
 }
 
@@ -245,13 +271,13 @@ function usePair(key: string, axes: readonly Axis[]): [Axis | undefined, Axis | 
   if (!x || !y || axes.length < 3) return [x, y, null];
   const controls = (
     <>
-      <Select
+      <MetricPicker
         label="X axis"
         value={x.key}
         options={options}
         onChange={value => setNamed(`${value}|${value === y.key ? x.key : y.key}`)}
       />
-      <Select
+      <MetricPicker
         label="Y axis"
         value={y.key}
         options={options}
@@ -297,7 +323,7 @@ export function SlicePanels({ parameters, ranked, points, metric, ...linked }: S
 }
 
 function nameOf(axis: Axis): string {
-  return axis.key === "duration_s" ? "duration (s)" : axis.name;
+  return axis.key === "running_s" ? "running time (s)" : axis.name;
 }
 
 function Framed({

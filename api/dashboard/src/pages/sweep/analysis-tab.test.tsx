@@ -3,6 +3,7 @@ import { screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { axisView, pointsOf } from "../../charts/fixture";
 import type { Points } from "../../charts/trial-columns";
+import { pick } from "../../testing/pick";
 import { showWithService, stubSize } from "../../testing/service";
 import { AnalysisTab } from "./analysis-tab";
 
@@ -18,7 +19,8 @@ const IMPORTANCE = {
 function show(points: Partial<Points> = {}, importance: object = IMPORTANCE, query = "") {
   window.history.replaceState(null, "", `/sweeps/7/analysis${query}`);
   stubSize(600);
-  showWithService(<AnalysisTab sweepId={7} />, {
+  return showWithService(<AnalysisTab sweepId={7} />, {
+    "GET /sweeps/7/metrics": ["loss", "val/loss"],
     "GET /sweeps/7/points": { ...POINTS, ...points },
     "GET /sweeps/7/importance": importance,
   });
@@ -49,10 +51,10 @@ test("two objectives have a Pareto front too", async () => {
 test("the metric is stored in the URL, the first one is the default", async () => {
   show();
   const metric = await screen.findByLabelText("Metric");
-  await userEvent.selectOptions(metric, "duration_s");
-  expect(window.location.search).toBe("?metric=duration_s");
-  expect(screen.getByText("duration (s) of each trial, and the best so far")).toBeVisible();
-  await userEvent.selectOptions(screen.getByLabelText("Metric"), "loss");
+  await pick(metric, "running time");
+  expect(window.location.search).toBe("?metric=running_s");
+  expect(screen.getByText("running time (s) of each trial, and the best so far")).toBeVisible();
+  await pick(screen.getByLabelText("Metric"), "loss");
   expect(window.location.search).toBe("");
 });
 
@@ -76,11 +78,11 @@ test.each([
 test("the axes of the contour are swapped when the same parameter is selected", async () => {
   show();
   const panel = (await screen.findByRole("heading", { name: "Contour" })).closest("section") as HTMLElement;
-  await waitFor(() => expect(within(panel).getByLabelText("X axis")).toHaveValue("params.width"));
-  expect(within(panel).getByLabelText("Y axis")).toHaveValue("params.lr");
-  await userEvent.selectOptions(within(panel).getByLabelText("X axis"), "params.lr");
+  await waitFor(() => expect(within(panel).getByLabelText("X axis")).toHaveValue("width"));
+  expect(within(panel).getByLabelText("Y axis")).toHaveValue("lr");
+  await pick(within(panel).getByLabelText("X axis"), "lr");
   expect(new URLSearchParams(window.location.search).get("contour")).toBe("params.lr|params.width");
-  expect(within(panel).getByLabelText("Y axis")).toHaveValue("params.width");
+  expect(within(panel).getByLabelText("Y axis")).toHaveValue("width");
 });
 
 test("brushes of the URL can be cleared", async () => {
@@ -136,4 +138,29 @@ test("no message if all ended trials have a result", async () => {
   show({ columns: { ...POINTS.columns, value: [0.5, 0.25, null], state: ["finished", "finished", "running"] } });
   await screen.findByLabelText("Metric");
   expect(screen.queryByText(/Without a result/)).toBeNull();
+});
+
+test("any logged metric can be the target of all charts, and an axis", async () => {
+  const columns = { ...POINTS.columns, "min(val/loss)": [3, null, 1] };
+  const sent = show({ columns });
+  await pick(await screen.findByLabelText("Metric"), "min(val/loss)");
+  expect(await screen.findByText("min(val/loss) of each trial, and the best so far")).toBeVisible();
+  const asked = (path: string) => sent.filter(each => each.path.endsWith(path)).at(-1)?.query;
+  await waitFor(() => expect(asked("/points")?.getAll("metrics")).toEqual(["min(val/loss)"]));
+  await waitFor(() => expect(asked("/importance")?.get("metric")).toBe("min(val/loss)"));
+  await pick(screen.getByLabelText("Add axis"), "max(val/loss)");
+  await waitFor(() => expect(asked("/points")?.getAll("metrics")).toEqual(["max(val/loss)", "min(val/loss)"]));
+});
+
+test("trials without a result are drawn at their last report, and can be hidden", async () => {
+  const state = ["finished", "pruned", "failed"];
+  show({ columns: { ...POINTS.columns, value: [0.5, null, null], reported: [null, 0.3, 0.9], state } });
+  const history = (await screen.findByRole("heading", { name: "History" })).closest("section") as HTMLElement;
+  expect(within(history).getByText("1 pruned or running, last value")).toBeVisible();
+  expect(within(history).getByText("1 failed, last value")).toBeVisible();
+  expect(screen.queryByText(/Without a result/)).toBeNull();
+  await userEvent.click(screen.getByLabelText("Pruned and failed trials"));
+  expect(window.location.search).toBe("?unfinished=0");
+  expect(screen.queryByText("1 failed, last value")).toBeNull();
+  expect(screen.getByText("Without a result, and not drawn: 1 pruned and 1 failed trials.")).toBeVisible();
 });

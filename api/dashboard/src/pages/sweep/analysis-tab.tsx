@@ -3,14 +3,18 @@ import { useMemo } from "react";
 import type { Axis } from "../../charts/axis";
 import { useChartPoints, useImportance, usePoints } from "../../charts/queries";
 import { columnOf, type Points } from "../../charts/trial-columns";
+import { onlyFinished, withReports } from "../../charts/unfinished";
 import { type Brushing, useDebouncedBrushes } from "../../charts/use-debounced-brushes";
 import { formatCount } from "../../format";
+import { figureOf, figureOptions, useMetricNames } from "../../trials/metric-figures";
 import { setQuery, useQueryState } from "../../url";
 import { Button } from "../../widgets/button";
 import { Checkbox } from "../../widgets/checkbox";
+import { MetricPicker } from "../../widgets/metric-picker";
 import { Empty, QueryResult } from "../../widgets/query-states";
-import { Select } from "../../widgets/select";
+import type { Option } from "../../widgets/select";
 import {
+  axisKeys,
   ContourPanel,
   HistoryPanel,
   ImportancePanel,
@@ -24,17 +28,28 @@ import "./analysis-tab.css";
 
 export function AnalysisTab({ sweepId }: { sweepId: number }) {
   const [filter] = useQueryState("filter");
-  const charts = useDebouncedBrushes(useChartPoints(sweepId, filter), filter);
+  const figures = useFiguresInUrl();
+  const charts = useDebouncedBrushes(useChartPoints(sweepId, filter, figures), filter);
   return (
     <QueryResult query={charts.query} rows={8}>
-      {points => <Analysis sweepId={sweepId} filter={filter} charts={charts} points={points} />}
+      {points => <Analysis sweepId={sweepId} filter={filter} figures={figures} charts={charts} points={points} />}
     </QueryResult>
   );
 }
 
-type Props = { sweepId: number; filter: string; charts: Brushing; points: Points };
+type Props = { sweepId: number; filter: string; figures: readonly string[]; charts: Brushing; points: Points };
 
-function Analysis({ sweepId, filter, charts, points }: Props) {
+/** The figures of metrics that the charts show: the metric, and axes. */
+function useFiguresInUrl(): readonly string[] {
+  const [metric] = useQueryState("metric");
+  const [axes] = useQueryState("axes");
+  const [pair] = useQueryState("pareto");
+  const found = [...new Set([metric, ...axisKeys(axes), ...pair.split("|")])].filter(key => figureOf(key)).sort();
+  const text = JSON.stringify(found);
+  return useMemo(() => JSON.parse(text) as string[], [text]);
+}
+
+function Analysis({ sweepId, filter, figures, charts, points }: Props) {
   const [named, setMetric] = useQueryState("metric");
   const [log, setLog] = useQueryState("log");
   const outcomes = charts.outcomes;
@@ -42,7 +57,7 @@ function Analysis({ sweepId, filter, charts, points }: Props) {
   // Brushing a sample would select a sample of the sample, so the service is asked for the brushed trials too.
   const isSample = points.shown < points.matching && Object.keys(charts.brushes).length > 0;
   // Until it responds, and while brushes move, the sample is filtered here.
-  const exact = usePoints(sweepId, filter, isSample && !charts.moving);
+  const exact = usePoints(sweepId, filter, figures, isSample && !charts.moving);
   const drawn = isSample && !charts.moving && exact.data && !exact.isPlaceholderData ? exact.data : points;
   const linked = useLinked(sweepId, drawn, charts);
   const linkedAll = useLinked(sweepId, points, charts);
@@ -50,44 +65,53 @@ function Analysis({ sweepId, filter, charts, points }: Props) {
   const { parameters } = charts;
   const importances = importance.data?.importances;
   const ordered = useMemo(() => byImportance(parameters, importances ?? {}), [parameters, importances]);
-  const objectives = useMemo(() => outcomes.filter(axis => axis.key !== "duration_s"), [outcomes]);
+  const objectives = useMemo(
+    () => outcomes.filter(axis => axis.key === "value" || axis.key.startsWith("values.")),
+    [outcomes],
+  );
+  const [unfinished, setUnfinished] = useQueryState("unfinished", "1");
+  const marked = useMemo(() => (unfinished === "1" ? withReports(drawn) : onlyFinished(drawn)), [drawn, unfinished]);
+  const logged = useMetricNames(sweepId);
+  const choices = useMemo(() => metricChoices(outcomes, logged), [outcomes, logged]);
   if (points.matching === 0) return <Nothing filter={filter} />;
   if (!metric) return null;
 
   return (
     <div className="analysis">
       <div className="analysis-head">
-        <p>{[sampleOf(drawn), withoutResult(drawn, metric.key)].filter(Boolean).join(" ")}</p>
+        <p>{[sampleOf(drawn), withoutResult(marked, metric.key)].filter(Boolean).join(" ")}</p>
         <span className="analysis-controls">
-          <Select
+          <MetricPicker
             label="Metric"
             value={metric.name}
-            options={outcomes.map(axis => ({
-              value: axis.name,
-              name: axis.key === "duration_s" ? "duration" : axis.name,
-            }))}
+            options={choices}
             onChange={value => setMetric(value === outcomes[0]?.name ? "" : value)}
+          />
+          <Checkbox
+            label="Pruned and failed trials"
+            on={unfinished === "1"}
+            onChange={on => setUnfinished(on ? "1" : "0")}
           />
           <Checkbox label="Log scale of results" on={log === "1"} onChange={on => setLog(on ? "1" : "")} />
         </span>
       </div>
       <LineagePanel sweepId={sweepId} />
-      <HistoryPanel {...linked} points={drawn} metric={metric} />
+      <HistoryPanel {...linked} points={marked} metric={metric} />
       <ImportancePanel query={importance} />
-      <ParallelPanel {...linkedAll} points={points} metric={metric} charts={charts} />
+      <ParallelPanel sweepId={sweepId} {...linkedAll} points={points} metric={metric} charts={charts} />
       {objectives.length > 1 && <ParetoPanel {...linked} points={drawn} objectives={objectives} />}
       {ordered.length > 1 && (
         <ContourPanel
           size={objectives.length > 1 ? "half" : "two-thirds"}
           {...linked}
-          points={drawn}
+          points={marked}
           metric={metric}
           parameters={ordered}
         />
       )}
       <SlicePanels
         {...linked}
-        points={drawn}
+        points={marked}
         metric={metric}
         parameters={ordered}
         ranked={importances !== undefined && importances !== null}
@@ -110,6 +134,14 @@ export function withoutResult(points: Points, key: string): string {
     return count > 0 ? [`${formatCount(count)} ${state}`] : [];
   });
   return counts.length > 0 ? `Without a result, and not drawn: ${counts.join(" and ")} trials.` : "";
+}
+
+/** The objectives and the running time, then the last, lowest and highest value of each metric. */
+function metricChoices(outcomes: readonly Axis[], logged: readonly string[]): Option[] {
+  const own = outcomes
+    .filter(axis => !figureOf(axis.key))
+    .map(axis => ({ value: axis.name, name: axis.key === "running_s" ? "running time" : axis.name }));
+  return [...own, ...figureOptions(logged)];
 }
 
 function byImportance(parameters: readonly Axis[], importances: Record<string, number>): Axis[] {

@@ -43,7 +43,7 @@ export function DevicesTab({ sweepId }: { sweepId: number }) {
 /** The trials that match the page's filter; null without a filter, or if there are too many to list. */
 function useMatching(sweepId: number): ReadonlySet<number> | null {
   const [filter] = useQueryState("filter");
-  const { data } = usePoints(sweepId, filter, filter !== "");
+  const { data } = usePoints(sweepId, filter, [], filter !== "");
   return useMemo(
     () => (filter === "" || !data || data.shown < data.matching ? null : new Set(idsOf(data))),
     [filter, data],
