@@ -18,6 +18,7 @@ import { TrialCurves, useLatest } from "./trial/curves";
 import { Files } from "./trial/files";
 import { TrialHead } from "./trial/header";
 import { Log } from "./trial/log";
+import { MetricTable } from "./trial/metric-table";
 import { NotesAndTags } from "./trial/notes-and-tags";
 import { Parameters } from "./trial/parameter-comparison";
 import { isOver, objectiveNames, type Sweep, type Trial, useTrial } from "./trial/queries";
@@ -80,6 +81,7 @@ function TrialView({ trial, sweep }: { trial: Trial; sweep: Sweep | undefined })
         <div>
           {trial.state === "failed" && <Attempts trial={trial} />}
           <Log trial={trial} />
+          <MetricTable trial={trial} />
           <Schedule trial={trial} sweep={sweep} />
           {trial.state !== "failed" && <Attempts trial={trial} />}
         </div>
@@ -98,11 +100,11 @@ function Figures({ trial, sweep }: FiguresProps) {
   const latest = isOver(trial) ? undefined : found;
   const { lost } = useConnection();
   const now = useNow(!isOver(trial) && !lost);
-  const end = trial.ended_at ? Date.parse(trial.ended_at) : now;
-  const lasted =
-    trial.started_at === null || trial.state === "waiting"
-      ? null
-      : Math.max(0, (end - Date.parse(trial.started_at)) / 1000);
+  const current = trial.attempts.at(-1);
+  const began = !isOver(trial) && current?.started_at && !current.ended_at ? Date.parse(current.started_at) : null;
+  // While it runs: the earlier attempts, and the current one until now.
+  const earlier = trial.attempts.slice(0, -1).reduce((sum, attempt) => sum + (attempt.duration_s ?? 0), 0);
+  const lasted = began === null ? trial.running_s : earlier + Math.max(0, (now - began) / 1000);
   const values = trial.values ?? (trial.value === null ? {} : { [metric]: trial.value });
   return (
     <Stats>
@@ -121,8 +123,11 @@ function Figures({ trial, sweep }: FiguresProps) {
           {formatNumber(amount)}
         </Stat>
       ))}
-      <Stat name={isOver(trial) ? "Duration" : "Running for"} hint={startedWhen(trial, now)}>
+      <Stat name={isOver(trial) ? "Running time" : "Running for"} hint={startedWhen(trial, now)}>
         {formatDuration(lasted)}
+      </Stat>
+      <Stat name="Queued" hint="waiting for a device">
+        {formatDuration(trial.queued_s)}
       </Stat>
       <Stat name="Device" hint={trial.attempt > 1 ? `attempt ${trial.attempt}` : undefined}>
         {trial.device ? <Link href="/devices">{trial.device}</Link> : "–"}

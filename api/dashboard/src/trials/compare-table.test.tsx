@@ -15,7 +15,7 @@ const trial = (number: number, changes: Partial<Trial> = {}): Trial =>
     ...{ id: 100 + number, number, state: "finished", value: 0.5, values: null, params: { lr: 0.01, width: 16 } },
     ...{ device: "cpu-0", attempt: 1, cause: null, sampler: "tpe", tags: [] },
     ...{ fallback_reason: null, fallback_error: null, proposed_for: null },
-    ...{ started_at: "2026-01-01T00:00:00Z", ended_at: "2026-01-01T00:01:00Z" },
+    ...{ started_at: "2026-01-01T00:00:00Z", ended_at: "2026-01-01T00:01:00Z", running_s: 50, queued_s: 10 },
     ...changes,
   }) as Trial;
 
@@ -49,9 +49,10 @@ test("parameters differ by a factor on a log scale", () => {
 test("the run of each trial is compared", () => {
   show([
     trial(1),
-    trial(2, { device: null, attempt: 3, cause: "disk_quota", tags: ["a", "b"], ended_at: null, started_at: null }),
+    trial(2, { device: null, attempt: 3, cause: "disk_quota", tags: ["a", "b"], ended_at: null, running_s: null, queued_s: null }),
   ]);
-  expect(line("duration")).toEqual(["1 min", "–"]);
+  expect(line("running time")).toEqual(["50 s", "–"]);
+  expect(line("queued")).toEqual(["10 s", "–"]);
   expect(line("device")).toEqual(["cpu-0", "–"]);
   expect(line("cause")).toEqual(["–", "disk quota"]);
   expect(line("tags")).toEqual(["–", "a, b"]);

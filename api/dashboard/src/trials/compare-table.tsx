@@ -157,18 +157,14 @@ function runDetails(trials: readonly Trial[]): Line[] {
   };
   return [
     states,
-    line("duration", durationOf),
+    line("running time", trial => formatDuration(trial.running_s)),
+    line("queued", trial => formatDuration(trial.queued_s)),
     line("device", trial => trial.device ?? "–"),
     line("attempts", trial => String(trial.attempt)),
     line("cause", trial => trial.cause?.replaceAll("_", " ") ?? "–"),
     line("sampler", samplerText),
     line("tags", trial => trial.tags.join(", ") || "–"),
   ];
-}
-
-function durationOf({ started_at, ended_at }: Trial): string {
-  if (!started_at) return "–";
-  return formatDuration(((ended_at ? Date.parse(ended_at) : Date.now()) - Date.parse(started_at)) / 1000);
 }
 
 function differ(values: readonly unknown[]): boolean {

@@ -8,6 +8,7 @@ import { keys } from "../../query-keys";
 import type { Sweep } from "../../sweep/sweep";
 import { useSweep } from "../../sweep/use-sweep";
 import { CompareCurves } from "../../trials/compare-curves";
+import { CompareMetrics } from "../../trials/compare-metrics";
 import { CompareTable } from "../../trials/compare-table";
 import { MAX_COMPARED } from "../../trials/selected-actions";
 import { setQuery, useQueryState } from "../../url";
@@ -81,6 +82,7 @@ function Compared({ sweep }: { sweep: Sweep }) {
               onDrop={id => change(ids.filter(each => each !== id))}
             />
           </Panel>
+          <CompareMetrics trials={trials} />
           <CompareCurves sweepId={sweep.id} ids={ids} />
         </>
       )}
