@@ -109,7 +109,7 @@ export const Contour = memo(function Contour({
       />
       <ul className="plot-legend">
         <li>
-          <span className="plot-ramp" /> {metric.name}, worst to best by rank
+          <span className="plot-ramp" /> {metric.name}, {rampText(metric)}
           {hasSurface && "; the surface shows expected values, blank where no trial is near"}
         </li>
         <UnfinishedLegend counts={counts} />
@@ -118,6 +118,11 @@ export const Contour = memo(function Contour({
     </>
   );
 });
+
+/** What the colours mean. */
+export function rampText({ goal }: Axis): string {
+  return goal ? "worst to best by rank" : "high to low by rank";
+}
 
 /** Why there is no surface. */
 export function surfaceHint(count: number): string {

@@ -45,7 +45,9 @@ export const History = memo(function History({ points, metric, by, log, inside, 
   const marked = useMemo(() => (last ? [last.row] : []), [last]);
   const label = last
     ? `${metric.name} of ${formatCount(points.shown)} trials. Best ${formatNumber(last.value)}, by trial ${columnOf(points, "number")[last.row]}, after ${best.length} improvements.`
-    : `${metric.name}: no trial has finished.`;
+    : metric.goal
+      ? `${metric.name}: no trial has finished.`
+      : `${metric.name} of ${formatCount(points.shown)} trials.`;
   return (
     <>
       <Scatter
@@ -63,9 +65,11 @@ export const History = memo(function History({ points, metric, by, log, inside, 
         <li>
           <span className="plot-sign" /> trial
         </li>
-        <li>
-          <span className="plot-sign plot-sign-line history-best" /> best so far
-        </li>
+        {metric.goal && (
+          <li>
+            <span className="plot-sign plot-sign-line history-best" /> best so far
+          </li>
+        )}
         <UnfinishedLegend counts={counts} />
         {beyond > 0 && (
           <li>
@@ -94,6 +98,7 @@ type Best = { row: number; x: number; value: number };
 
 /** The trials that improved on all previous ones. */
 export function bestSoFar(points: Points, metric: Axis, xs: readonly Scalar[], inside: Uint8Array): Best[] {
+  if (metric.goal === undefined) return []; // neither low nor high values are known to be better
   const values = columnOf(points, metric.key);
   const [states, feasible] = [columnOf(points, "state"), columnOf(points, "feasible")];
   const rows: number[] = [];

@@ -58,8 +58,19 @@ export function outcomeAxes(points: Points): Axis[] {
     return { ...numberAxis(key, name, numbersOf(points, several || index > 0 ? key : "value")), goal: goal as Goal };
   });
   const figures = Object.keys(points.columns).filter(key => figureOf(key));
-  const others = ["running_s", ...figures].map(key => numberAxis(key, key, numbersOf(points, key)));
+  const others = ["running_s", ...figures].map(key => ({
+    ...numberAxis(key, key, numbersOf(points, key)),
+    goal: goalOf(points, key),
+  }));
   return [...axes, ...others];
+}
+
+/** Which values of an outcome are better; unknown for the last value of a metric that is no objective. */
+function goalOf(points: Points, key: string): Goal | undefined {
+  const { figure, metric } = figureOf(key) ?? {};
+  const objective = points.objectives.find(({ name }) => name === metric);
+  if (objective) return objective.goal as Goal;
+  return figure === "max" ? "maximize" : figure === "min" || key === "running_s" ? "minimize" : undefined;
 }
 
 /**
@@ -81,6 +92,7 @@ export function goodness(values: readonly Scalar[], goal: Goal | undefined): Flo
 
 /** The row of the best eligible trial: finished and feasible; -1 if there is none. */
 export function bestRow(points: Points, axis: Axis, inside?: Uint8Array): number {
+  if (axis.goal === undefined) return -1;
   const values = columnOf(points, axis.key);
   const [states, feasible] = [columnOf(points, "state"), columnOf(points, "feasible")];
   let best = -1;

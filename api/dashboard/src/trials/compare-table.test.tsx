@@ -49,7 +49,15 @@ test("parameters differ by a factor on a log scale", () => {
 test("the run of each trial is compared", () => {
   show([
     trial(1),
-    trial(2, { device: null, attempt: 3, cause: "disk_quota", tags: ["a", "b"], ended_at: null, running_s: null, queued_s: null }),
+    trial(2, {
+      device: null,
+      attempt: 3,
+      cause: "disk_quota",
+      tags: ["a", "b"],
+      ended_at: null,
+      running_s: null,
+      queued_s: null,
+    }),
   ]);
   expect(line("running time")).toEqual(["50 s", "–"]);
   expect(line("queued")).toEqual(["10 s", "–"]);

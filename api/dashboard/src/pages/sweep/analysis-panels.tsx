@@ -2,7 +2,7 @@
 import type { UseQueryResult } from "@tanstack/react-query";
 import { type ReactNode, useMemo } from "react";
 import type { Axis } from "../../charts/axis";
-import { Contour } from "../../charts/contour";
+import { Contour, rampText } from "../../charts/contour";
 import { History } from "../../charts/history";
 import { Importance, type ImportanceView } from "../../charts/importance";
 import { LazyChart } from "../../charts/lazy-chart";
@@ -64,7 +64,7 @@ export function HistoryPanel({ metric, count: _, ...linked }: Charted) {
     <Framed
       size="two-thirds"
       title="History"
-      hint={`${nameOf(metric)} of each trial, and the best so far`}
+      hint={`${nameOf(metric)} of each trial${metric.goal ? ", and the best so far" : ""}`}
       actions={actions}
     >
       <History {...linked} metric={metric} by={by === "time" ? "time" : "number"} log={log === "1"} />
@@ -176,7 +176,7 @@ export function ParallelPanel({
       />
       <ul className="plot-legend">
         <li>
-          <span className="plot-ramp" /> {nameOf(metric)}, worst to best by rank
+          <span className="plot-ramp" /> {nameOf(metric)}, {rampText(metric)}
         </li>
         {shownParameters < charts.parameters.length && (
           <li>
