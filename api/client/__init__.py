@@ -5,6 +5,7 @@ Runs in the user's process and in the CLI.
 Modules:
     client                 The Python client: the resources of the REST API as methods
     connection             HTTP to one service: retries while it restarts, pagination, and errors from its answers
+    curve_responses        Curves of several metrics as the REST API returns them, and as rows of a table
     data_frame             A sweep's trials as a pandas data frame
     ensemble_calls         The ensembles of a service as methods of the Python client
     ensemble_responses     The REST responses about ensembles, evaluations and predictions

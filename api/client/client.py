@@ -15,6 +15,7 @@ import httpx2
 
 from podium.api.client import suggested_commands
 from podium.api.client.connection import RETRY_S, TIMEOUT_S
+from podium.api.client.curve_responses import CurveGridInfo, MetricNameInfo
 from podium.api.client.ensemble_calls import EnsembleCalls, EnsembleName, Rows, serves, settled
 from podium.api.client.import_export_calls import ExportCalls
 from podium.api.client.node_responses import NodeInfo, RemovedNodeInfo
@@ -164,6 +165,33 @@ class Client(EnsembleCalls, ExportCalls, OrganizeCalls):
         if metrics:
             only["metrics"] = list(metrics)
         return self._pages(TrialInfo, f"/api/v1/sweeps/{sweep_id}/trials", limit=1000, sort=sort, **only)
+
+    def metric_names(self, sweep_id: int, *, filter: str | None = None) -> list[MetricNameInfo]:
+        """The metrics that trials of a sweep have reported, the objectives first."""
+        params = {} if filter is None else {"filter": filter}
+        return self._answer(list[MetricNameInfo], "GET", f"/api/v1/sweeps/{sweep_id}/metric-names", params=params)
+
+    def curves(
+        self,
+        sweep_id: int,
+        metrics: Sequence[str],
+        *,
+        x: str = "step",
+        filter: str | None = None,
+        group: str | None = None,
+        bands: bool = False,
+        limit: int = 50,
+        max_points: int = 800,
+    ) -> CurveGridInfo:
+        """Curves of up to 30 metrics of the same trials, thinned to at most 20,000 points in all.
+
+        `x` is `step`, `time`, `runtime` (seconds) or `metric:NAME`; `group` is `params.NAME`, `tag` or `state`. With
+        `bands`, mean, minimum and maximum per group instead of each curve.
+        """
+        params: dict[str, Any] = {"metric": list(metrics), "x": x, "limit": limit, "max_points": max_points}
+        params |= {name: value for name, value in (("filter", filter), ("group", group)) if value is not None}
+        params |= {"show": "bands"} if bands else {}
+        return self._answer(CurveGridInfo, "GET", f"/api/v1/sweeps/{sweep_id}/curve-grid", params=params)
 
     def intervals(self, sweep_id: int) -> Iterator[IntervalInfo]:
         """The intervals of the trials of a population, by trial and number: the lineage of each trial."""

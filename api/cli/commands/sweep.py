@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from podium.api.cli.commands import sweep_convert, sweep_details, sweep_export, sweep_import, sweep_validate
+from podium.api.cli.commands import (
+    sweep_convert,
+    sweep_curves,
+    sweep_details,
+    sweep_export,
+    sweep_import,
+    sweep_validate,
+)
 from podium.api.cli.terminal import lazy
 from podium.api.cli.terminal.lazy_groups import group
 from podium.api.cli.terminal.options import (
@@ -310,6 +317,7 @@ def _no_ensemble(sweep: SweepInfo) -> str:
 
 app.command("convert")(sweep_convert.convert)
 app.command("export")(sweep_export.export_sweep)
+app.command("curves")(sweep_curves.show_curves)
 app.command("import")(sweep_import.import_sweep)
 app.command("rename")(sweep_details.rename)
 app.command("describe")(sweep_details.describe)

@@ -28,7 +28,7 @@ test("by result, only finished trials have a shade, and trials that ended early 
   expect(items.map(({ dashed }) => dashed)).toEqual([false, false, true]);
 });
 
-test("hidden lines are not drawn and do not stretch the axes", () => {
+test("hidden lines are not drawn and do not count for the axes", () => {
   const grid = gridFixture(["finished", "finished", "finished"]);
   expect(layer(grid, "?hide=0,2").lines.map(({ key }) => key)).toEqual(["1"]);
   expect(layer(grid, "?only=0&hide=0").lines.map(({ key }) => key)).toEqual(["0"]);

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from podium.api.client import ensemble_responses, node_responses, sweep_responses, token_responses
+from podium.api.client import curve_responses, ensemble_responses, node_responses, sweep_responses, token_responses
 from podium.api.rest.access.session_routes import LoginLinkView
 from podium.api.rest.access.token_routes import NewTokenView, TokenView
 from podium.api.rest.devices.node_routes import NodeView, RemovedNodeView
@@ -21,11 +21,19 @@ from podium.api.rest.sweeps.comparison_routes import HistoryView, ImprovementVie
 from podium.api.rest.sweeps.saved_view_routes import SavedViewView
 from podium.api.rest.sweeps.sweep_detail_routes import ProjectView
 from podium.api.rest.trials.trial_preview_routes import LoggedImageView
+from podium.api.rest.sweeps import curve_grid_routes as curve_grid
 from podium.ensemble.scoring.calibration_error import ReliabilityBin
 from podium.ensemble.scoring.comparison import McNemar
 from podium.ensemble.scoring.degradation import Degradation, SizeScores, SubsetScores
 
 PAIRS: list[tuple[Any, Any]] = [
+    (curve_responses.MetricNameInfo, curve_grid.MetricNameView),
+    (curve_responses.CurveGridInfo, curve_grid.CurveGridView),
+    (curve_responses.ShownTrialInfo, curve_grid.ShownTrialView),
+    (curve_responses.PanelInfo, curve_grid.PanelView),
+    (curve_responses.LineInfo, curve_grid.LineView),
+    (curve_responses.BandInfo, curve_grid.BandView),
+    (curve_responses.MarkInfo, curve_grid.MarkView),
     (sweep_responses.BestTrialInfo, sweep_schemas.BestView),
     (sweep_responses.WarmStartInfo, sweep_schemas.WarmStartView),
     (sweep_responses.SpendingInfo, sweep_schemas.SpendingView),
