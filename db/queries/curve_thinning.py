@@ -79,8 +79,7 @@ def _at_places(parts: NDArray[np.int64], y: Numbers, places: Numbers) -> tuple[N
     """Mean, lowest and highest value of one curve at each place; NaN before its first and after its last point."""
     counts = np.bincount(parts, minlength=places.size)
     has = counts > 0
-    mean = np.bincount(parts, weights=y, minlength=places.size)
-    mean[has] = mean[has] / counts[has]
+    mean = np.bincount(parts, weights=y, minlength=places.size) / np.maximum(counts, 1)
     low, high = np.full(places.size, np.inf), np.full(places.size, -np.inf)
     np.minimum.at(low, parts, y)
     np.maximum.at(high, parts, y)
@@ -110,13 +109,14 @@ def _places(x: Numbers, most: int, within: XRange) -> tuple[Numbers, NDArray[np.
 def _parts(x: Numbers, count: int, log: bool, *, sequence: bool = True) -> NDArray[np.int64]:
     """The part of the axis of each point; of a sequence whose x also decreases, the part of the sequence."""
     if sequence and np.any(np.diff(x) < 0):
-        return np.arange(x.size) * count // x.size
+        return np.arange(x.size, dtype=np.int64) * count // x.size
     scaled = np.log(x) if log else x
     low, high = scaled.min(), scaled.max()
     if high <= low:
         return np.zeros(x.size, dtype=np.int64)
     parts: NDArray[np.int64] = ((scaled - low) / (high - low) * count).astype(np.int64)
-    return np.minimum(parts, count - 1)
+    parts[parts == count] = count - 1
+    return parts
 
 
 def _clipped(x: Numbers, y: Numbers, within: XRange) -> tuple[Numbers, Numbers]:

@@ -1,4 +1,5 @@
 // Saves a chart of curves as a picture (PNG, SVG) or as a table (CSV).
+import { SvgContext } from "./svg-context";
 
 export type Exported = {
   name: string; // of the file, without its extension
@@ -13,7 +14,7 @@ export type ExportKind = "png" | "svg" | "csv";
 const SCALE = 2; // pixels of a PNG per pixel of the page
 
 export async function exportCurves(chart: Exported, kind: ExportKind): Promise<void> {
-  const content = kind === "csv" ? csvOf(chart.rows()) : kind === "svg" ? await svgOf(chart) : await pngOf(chart);
+  const content = kind === "csv" ? csvOf(chart.rows()) : kind === "svg" ? svgOf(chart) : await pngOf(chart);
   save(content, `${chart.name.replace(/[^\w.-]+/g, "-")}.${kind}`);
 }
 
@@ -26,13 +27,12 @@ export function csvOf(rows: readonly (readonly (string | number)[])[]): Blob {
   return new Blob([rows.map(row => `${row.map(cell).join(",")}\r\n`).join("")], { type: "text/csv" });
 }
 
-async function svgOf({ width, height, ground, draw }: Exported): Promise<Blob> {
-  const { Context } = await import("svgcanvas/dist/svgcanvas.esm.js");
-  const context = new Context(width, height);
+function svgOf({ width, height, ground, draw }: Exported): Blob {
+  const context = new SvgContext(width, height);
   context.fillStyle = ground;
   context.fillRect(0, 0, width, height);
   draw(context as unknown as CanvasRenderingContext2D);
-  return new Blob([context.getSerializedSvg(true)], { type: "image/svg+xml" });
+  return new Blob([context.toSvg()], { type: "image/svg+xml" });
 }
 
 async function pngOf({ width, height, ground, draw }: Exported): Promise<Blob> {
