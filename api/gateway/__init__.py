@@ -16,4 +16,6 @@ Modules:
                               recently
     prometheus_metrics        `/metrics` in Prometheus' text format: the counters of all gateway processes together, and
                               each process
+    traffic_recorder          Records the traffic of all gateway processes by minute and saves it, for the api and for
+                              the next start
 """

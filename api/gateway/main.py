@@ -19,6 +19,7 @@ from fastapi import FastAPI
 from podium.api.gateway import inference_protocol, predictions, prometheus_metrics
 from podium.api.gateway.counter_exchange import CounterExchange
 from podium.api.gateway.predictions_without_asgi import DirectPredictions
+from podium.api.gateway.traffic_recorder import record_traffic
 from podium.api.http import route_roles, uvicorn_server
 from podium.api.http.authentication import Authenticator, public
 from podium.api.http.base_app import service_app
@@ -65,9 +66,14 @@ def create_app(
         on_wake(settings.runtime.wake_socket(own_name), lambda: _set(loop, changed))
         aggregator.update(_traffic(database))
         await exchange.start()
+        recorder = None
+        if own_name == settings.gateway_names[0]:
+            recorder = asyncio.create_task(record_traffic(settings.data.traffic_history, exchange, aggregator))
         follower = asyncio.create_task(follow_database(database, aggregator, changed, app.state.authenticator))
         yield
         follower.cancel()
+        if recorder is not None:
+            recorder.cancel()
         await exchange.stop()
         aggregator.close()
 

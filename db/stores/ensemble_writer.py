@@ -70,7 +70,7 @@ def add_version(
         _set(connection, ensemble_id, at, target=number)
     else:
         _set(connection, ensemble_id, at, canary=number, canary_share=canary_share)
-    _add_version_event(connection, ensemble_id, "added", number=number, at=at)
+    _add_version_event(connection, ensemble_id, "added", number=number, at=at, canary_share=canary_share)
     return number
 
 
@@ -201,8 +201,11 @@ def _set(connection: Connection, ensemble_id: int, at: float, **values: Any) -> 
     connection.execute(update(ensembles).where(ensembles.c.id == ensemble_id).values(changed_at=at, **values))
 
 
-def _add_version_event(connection: Connection, ensemble_id: int, what: str, number: int, at: float) -> None:
-    event = NewEvent(at, f"ensemble.version_{what}", ensemble_id=ensemble_id, payload={"version": number})
+def _add_version_event(
+    connection: Connection, ensemble_id: int, what: str, number: int, at: float, **more: float | None
+) -> None:
+    payload = {"version": number, **more}
+    event = NewEvent(at, f"ensemble.version_{what}", ensemble_id=ensemble_id, payload=payload)
     events.add(connection, [event])
 
 

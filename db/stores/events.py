@@ -64,6 +64,12 @@ def after(connection: Connection, event_id: int, limit: int = 1000) -> list[dict
     return [{**row._mapping, "payload": json.loads(row.payload)} for row in connection.execute(statement)]
 
 
+def of_ensemble(connection: Connection, ensemble_id: int, limit: int) -> list[dict[str, Any]]:
+    """The last events of an ensemble, newest first."""
+    statement = select(events).where(events.c.ensemble_id == ensemble_id).order_by(events.c.id.desc()).limit(limit)
+    return [{**row._mapping, "payload": json.loads(row.payload)} for row in connection.execute(statement)]
+
+
 def summaries(connection: Connection, event_id: int, limit: int) -> list[EventSummary]:
     """The events after `event_id` without payloads, oldest first."""
     columns = (events.c[name] for name in EventSummary._fields)

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from podium.db.schema.engine import Database
-from podium.db.stores import devices, ensemble_reader, ensemble_writer, nodes, replicas
+from podium.db.stores import devices, ensemble_reader, ensemble_writer, events, nodes, replicas
+from podium.db.stores.events import NewEvent
 from podium.ensemble.building.trial_artifacts import model_path
 from podium.ensemble.host import member_placement
 from podium.ensemble.host.launcher_interface import WorkerConfig, WorkerHandle, WorkerLauncher, WorkerStatus
@@ -327,9 +328,16 @@ class ReplicaController:
         return True
 
     def _write(self, spec: ReplicaSpec, state: MemberState, reason: str = "", **values: object) -> None:
+        """Write the state; that a member restarts or failed is also an event of the ensemble."""
         with self._database.write() as connection:
             for replica in spec.replicas:
                 replicas.change(connection, replica.id, state, reason, **values)
+            if state in (MemberState.RESTARTING, MemberState.FAILED):
+                positions = [member.position for member in spec.members]
+                payload = {"version": spec.key.version, "members": positions, "reason": reason}
+                kind = f"ensemble.member_{state.value}"
+                event = NewEvent(self._clock.wall_s(), kind, ensemble_id=spec.key.ensemble_id, payload=payload)
+                events.add(connection, [event])
 
 
 def _undecided(spec: ReplicaSpec) -> str:

@@ -70,6 +70,11 @@ class DataDirectory:
         return self.root / "service.json"
 
     @property
+    def traffic_history(self) -> Path:
+        """The traffic of each ensemble in the last 24 hours; a gateway writes it."""
+        return self.root / "traffic-history.json"
+
+    @property
     def admin_token(self) -> Path:
         return self.root / "admin.token"
 

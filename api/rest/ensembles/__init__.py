@@ -3,6 +3,7 @@
 Runs in the api process.
 
 Modules:
+    ensemble_history_routes  What happened to an ensemble, and its traffic over time
     ensemble_preview_routes  Previews an ensemble over REST: candidates, selection path and scores; nothing is stored
     ensemble_routes          Ensembles over REST: build, list, show, versions, start, stop
     ensemble_sample_routes   Sample rows over REST, from the data of an ensemble's members, for trying predictions

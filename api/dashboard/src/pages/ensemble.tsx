@@ -5,10 +5,12 @@ import { ApiError } from "../api";
 import { EnsembleActions } from "../ensembles/actions";
 import { type Ensemble, MODES, RULES } from "../ensembles/ensemble";
 import { EvaluationPanel } from "../ensembles/evaluation-panel";
+import { EventsPanel } from "../ensembles/events";
 import { MembersTable } from "../ensembles/members";
 import { builtPrecisions, PrecisionTable } from "../ensembles/precisions";
 import { useEnsemble } from "../ensembles/queries";
 import { MemberSelection } from "../ensembles/selection-summary";
+import { TrafficPanel } from "../ensembles/traffic";
 import { TryPanel } from "../ensembles/try-prediction";
 import { Versions } from "../ensembles/versions";
 import { formatCount, formatMs, formatNumber, formatShare } from "../format";
@@ -77,11 +79,13 @@ function EnsembleView({ ensemble }: { ensemble: Ensemble }) {
       <Panel title="Members" hint="Statistics of recent requests. The queue is the number of requests in flight.">
         <MembersTable ensemble={ensemble} />
       </Panel>
+      <TrafficPanel ensembleId={ensemble.id} />
       <Precisions ensemble={ensemble} />
       <TryPanel ensemble={ensemble} />
       <EvaluationPanel ensemble={ensemble} />
       <MemberSelection ensemble={ensemble} />
       <Versions ensemble={ensemble} />
+      <EventsPanel ensembleId={ensemble.id} />
     </>
   );
 }

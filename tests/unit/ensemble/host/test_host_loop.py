@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sqlalchemy import update
 
 from podium.db.schema.tables import ensemble_versions
+from podium.db.stores import events
 from podium.db.stores import replicas as replica_store
 from podium.ensemble.host import live_replica
 from podium.ensemble.host.launcher_interface import WorkerStatus
@@ -206,6 +207,10 @@ def test_dead_member_is_replaced_in_a_new_epoch(rig: HostRig) -> None:
     assert rig.states() == [READY, RESTARTING, READY]
     dead = rig.replicas()[1]
     assert (dead.endpoint, dead.pid, dead.restarts) == (None, None, 1)
+    with rig.service.database.read() as connection:
+        event = next(each for each in events.of_ensemble(connection, 1, 9) if "member" in each["kind"])
+    assert event["kind"] == "ensemble.member_restarting"
+    assert event["payload"] == {"version": 1, "members": [1], "reason": "killed, as played"}
     assert (rig.row().state, rig.row().reason) == (EnsembleState.DEGRADED, "member 1: killed, as played")
     rig.step(0.2)
     assert rig.states() == [READY, STARTING, READY]
