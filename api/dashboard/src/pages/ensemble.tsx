@@ -12,6 +12,7 @@ import { useEnsemble } from "../ensembles/queries";
 import { MemberSelection } from "../ensembles/selection-summary";
 import { TrafficPanel } from "../ensembles/traffic";
 import { TryPanel } from "../ensembles/try-prediction";
+import { VersionComparison } from "../ensembles/version-comparison";
 import { Versions } from "../ensembles/versions";
 import { formatCount, formatMs, formatNumber, formatShare } from "../format";
 import { useFocus } from "../live";
@@ -85,6 +86,7 @@ function EnsembleView({ ensemble }: { ensemble: Ensemble }) {
       <EvaluationPanel ensemble={ensemble} />
       <MemberSelection ensemble={ensemble} />
       <Versions ensemble={ensemble} />
+      <VersionComparison ensemble={ensemble} />
       <EventsPanel ensembleId={ensemble.id} />
     </>
   );

@@ -1,0 +1,121 @@
+// Two versions of an ensemble, evaluated on the same rows: their scores and the differences.
+import { useState } from "react";
+import { formatCount } from "../format";
+import { useCanEdit } from "../use-session";
+import { Button } from "../widgets/button";
+import { Panel } from "../widgets/panel";
+import { ScrollX } from "../widgets/scroll-x";
+import { Select } from "../widgets/select";
+import { attempt } from "../widgets/toast";
+import type { Ensemble, Evaluation, Figures } from "./ensemble";
+import { evaluate, isPending, useEvaluations } from "./queries";
+import { figure, formatChange, formatScore, metricsOf } from "./score-metrics";
+
+const POSTED = "posted"; // rows of a request, which differ from one evaluation to the next
+const SPLIT = "test";
+
+type Pair = { split: string; one: Figures; other: Figures };
+
+export function VersionComparison({ ensemble }: { ensemble: Ensemble }) {
+  const query = useEvaluations(ensemble.id);
+  const numbers = ensemble.versions.map(({ number }) => number);
+  const [one, setOne] = useState(ensemble.version);
+  const [other, setOther] = useState(
+    ensemble.canary ?? ensemble.target ?? numbers.filter(number => number !== ensemble.version).at(-1) ?? 0,
+  );
+  if (numbers.length < 2 || query.data === undefined) return null;
+  const pair = pairOf(query.data, one, other);
+  const options = numbers.map(number => ({ value: String(number), name: `version ${number}` }));
+  const actions = (
+    <>
+      <Select label="Compare" value={String(one)} options={options} onChange={value => setOne(Number(value))} />
+      <Select label="with" value={String(other)} options={options} onChange={value => setOther(Number(value))} />
+    </>
+  );
+  const hint = pair ? `On the same ${formatCount(pair.one.rows)} rows of the ${pair.split} split.` : undefined;
+  return (
+    <Panel title="Comparison of two versions" hint={hint} actions={actions}>
+      {one === other && <p>Choose two different versions.</p>}
+      {one !== other && pair && <Scores pair={pair} one={one} other={other} />}
+      {one !== other && !pair && <Missing ensemble={ensemble} evaluations={query.data} versions={[one, other]} />}
+    </Panel>
+  );
+}
+
+/** The latest results of two versions on one split with the same number of rows; the test split if possible. */
+export function pairOf(evaluations: readonly Evaluation[], one: number, other: number): Pair | null {
+  const of = (version: number) =>
+    evaluations.flatMap(each => (each.version === version && each.result ? [each.result] : []));
+  const pairs = of(one).flatMap(first => {
+    if (first.split === POSTED) return [];
+    const second = of(other).find(each => each.split === first.split && each.rows === first.rows);
+    return second ? [{ split: first.split, one: first, other: second }] : [];
+  });
+  return pairs.find(pair => pair.split === SPLIT) ?? pairs[0] ?? null;
+}
+
+function Scores({ pair, one, other }: { pair: Pair; one: number; other: number }) {
+  const [first, second] = [pair.one.ensemble, pair.other.ensemble];
+  return (
+    <ScrollX label="Scores of two versions">
+      <table className="figures">
+        <thead>
+          <tr>
+            <th scope="col">Score</th>
+            <th scope="col">Version {one}</th>
+            <th scope="col">Version {other}</th>
+            <th scope="col">Difference</th>
+            <th scope="col">Better</th>
+          </tr>
+        </thead>
+        <tbody>
+          {metricsOf([first, second]).map(({ key, name, better }) => {
+            const [a, b] = [figure(first, key), figure(second, key)];
+            const change = a === null || b === null ? null : b - a;
+            const isSecond = change !== null && (better === "more" ? change > 0 : change < 0);
+            return (
+              <tr key={key}>
+                <th scope="row">{name}</th>
+                <td>{formatScore(a)}</td>
+                <td>{formatScore(b)}</td>
+                <td>{change === null ? "–" : formatChange(change)}</td>
+                <td>{change === null ? "–" : change === 0 ? "equal" : `version ${isSecond ? other : one}`}</td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </ScrollX>
+  );
+}
+
+type MissingProps = { ensemble: Ensemble; evaluations: readonly Evaluation[]; versions: readonly number[] };
+
+function Missing({ ensemble, evaluations, versions }: MissingProps) {
+  const canEdit = useCanEdit();
+  const has = (version: number) => evaluations.some(each => each.version === version && each.result?.split === SPLIT);
+  const running = evaluations.some(isPending);
+  return (
+    <>
+      <p>The two versions have not been evaluated on the same rows.</p>
+      {canEdit &&
+        versions
+          .filter(version => !has(version))
+          .map(version => (
+            <Button
+              key={version}
+              command
+              busy={running}
+              onClick={() =>
+                void attempt(
+                  () => evaluate(ensemble.id, { version, split: SPLIT }),
+                  `Evaluation of version ${version} requested`,
+                )
+              }
+            >
+              Evaluate version {version} on the test split
+            </Button>
+          ))}
+    </>
+  );
+}
