@@ -68,7 +68,8 @@ def create_app(
         await exchange.start()
         recorder = None
         if own_name == settings.gateway_names[0]:
-            recorder = asyncio.create_task(record_traffic(settings.data.traffic_history, exchange, aggregator))
+            files = (settings.data.traffic_history, settings.data.recent_inputs)
+            recorder = asyncio.create_task(record_traffic(*files, exchange, aggregator))
         follower = asyncio.create_task(follow_database(database, aggregator, changed, app.state.authenticator))
         yield
         follower.cancel()

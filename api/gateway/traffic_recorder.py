@@ -1,6 +1,7 @@
 """Records the traffic of all gateway processes by minute and saves it, for the api and for the next start; gateway.
 
-Only the first gateway process records: the figures that it sums are those of all.
+Only the first gateway process records: the figures that it sums are those of all. The rows that it summarizes are its
+own; the kernel distributes connections evenly.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ import time
 from pathlib import Path
 
 from podium.api.gateway.counter_exchange import CounterExchange, summed
+from podium.ensemble.serving import input_summary
 from podium.ensemble.serving.aggregator import Aggregator
+from podium.ensemble.serving.input_summary import Moments
 from podium.ensemble.serving.pending_request import workers_of
 from podium.ensemble.serving.traffic_history import TrafficHistory
 
@@ -30,12 +33,20 @@ def saved_history(path: Path) -> TrafficHistory:
         return TrafficHistory()
 
 
+def saved_inputs(path: Path) -> dict[int, Moments]:
+    """The moments of the rows predicted in the last hour, by ensemble; none before the first are saved."""
+    try:
+        return input_summary.from_json(path.read_bytes())
+    except (OSError, ValueError, TypeError):
+        return {}
+
+
 async def record_traffic(
-    path: Path, exchange: CounterExchange, aggregator: Aggregator, record_s: float = RECORD_S
+    path: Path, inputs_path: Path, exchange: CounterExchange, aggregator: Aggregator, record_s: float = RECORD_S
 ) -> None:
     """Add the figures to the history and save it, until cancelled."""
     history = await asyncio.to_thread(saved_history, path)
-    failure = ""
+    failure, saved = "", b""
     while True:
         figures = summed(await exchange.shares())
         if history.record(figures, _owners(aggregator), time.time()):
@@ -43,6 +54,11 @@ async def record_traffic(
             if reason and reason != failure:
                 log.warning("cannot save the traffic of the last 24 hours: %s; retrying", reason)
             failure = reason
+        now_s = asyncio.get_running_loop().time()
+        inputs = input_summary.to_json(aggregator.inputs.recent(now_s))
+        if inputs != saved:
+            await asyncio.to_thread(_save, inputs_path, inputs)
+            saved = inputs
         await asyncio.sleep(record_s)
 
 

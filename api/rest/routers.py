@@ -12,6 +12,7 @@ from podium.api.rest import health_routes, schema_routes, search_routes
 from podium.api.rest.access import session_routes, token_routes
 from podium.api.rest.devices import device_routes, device_usage_routes, node_routes, timeline_routes
 from podium.api.rest.ensembles import (
+    drift_routes,
     ensemble_history_routes,
     ensemble_preview_routes,
     ensemble_routes,
@@ -71,6 +72,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     device_usage_routes.router,
     ensemble_routes.router,
     ensemble_history_routes.router,
+    drift_routes.router,
     ensemble_preview_routes.router,
     ensemble_sample_routes.router,
     evaluation_routes.router,

@@ -9,6 +9,7 @@ Modules:
     degradation        Evaluates an ensemble with missing members, and finds a safe quorum
     evaluation         Evaluates an ensemble and its members from their predictions
     fitting            Fits the parameters of a combination on rows that no member was selected on
+    input_drift        How far the inputs of recent requests are from the training rows, by feature
     score_checks       Validates predictions and targets before scoring
     scores             Scores of one predictor: accuracy, losses, errors and intervals
 """

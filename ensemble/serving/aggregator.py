@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from podium.ensemble.serving.aggregator_counts import AggregatorCounts
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
 from podium.ensemble.serving.expiry_reserve import ExpiryReserve
+from podium.ensemble.serving.input_summary import InputSummary
 from podium.ensemble.serving.latency_statistics import LatencyWindow
 from podium.ensemble.serving.pending_request import MemberCall, OnDone, PendingRequest, workers_of
 from podium.ensemble.serving.prediction_from_replies import check_reply, join
@@ -58,6 +59,7 @@ class Aggregator:
         self._to_flush: dict[ReplicaLink, None] = {}  # links with queued requests
         self._answered: list[PendingRequest] = []  # every call is complete; joined together
         self._traffic: dict[int, Traffic] = {}
+        self.inputs = InputSummary()
         self._in_flight: dict[int, PendingRequest] = {}  # admitted requests without an outcome, by request id
         self._in_flight_bytes = 0
         self._hedge_credit = 0.0  # hedges that may be sent
@@ -184,6 +186,7 @@ class Aggregator:
             on_done=on_done,
         )
         self._track(pending)
+        self.inputs.observe(snapshot.ensemble_id, inputs, pending.arrived_s)
         calls = [MemberCall(positions, replicas) for positions, replicas in workers_of(snapshot)]
         if self._is_full():
             self._complete(pending, Outcome.SHED)

@@ -75,6 +75,11 @@ class DataDirectory:
         return self.root / "traffic-history.json"
 
     @property
+    def recent_inputs(self) -> Path:
+        """The mean and spread of the rows predicted in the last hour; a gateway writes it."""
+        return self.root / "recent-inputs.json"
+
+    @property
     def admin_token(self) -> Path:
         return self.root / "admin.token"
 

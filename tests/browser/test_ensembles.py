@@ -81,6 +81,8 @@ def test_page_shows_member_death_and_recovery(stage: Stage, visitor: Visitor) ->
     expect(row.get_by_role("cell").last).to_have_text(str(member["replicas"][0]["restarts"] + 1), timeout=SOON_MS)
     expect(row).to_contain_text("ready", timeout=60_000)
     wait_for("all of it is ready", lambda: stage.client.ensemble(ensemble)["state"] == "ready")
+    events = page.get_by_role("list", name="Events of the ensemble")
+    expect(events.get_by_text("Member 1 of version 1 died and is restarted").first).to_be_visible(timeout=SOON_MS)
 
 
 def test_canary_is_built_evaluated_and_promoted(stage: Stage, visitor: Visitor) -> None:
@@ -114,3 +116,16 @@ def test_canary_is_built_evaluated_and_promoted(stage: Stage, visitor: Visitor) 
     row = page.get_by_role("row", name=re.compile("^2 (canary|target|active) "))
     expect(row).to_contain_text("active", timeout=60_000)
     stage.client.retire_ensemble(ensemble)
+
+
+def test_traffic_of_an_ensemble_is_shown_by_minute(stage: Stage, visitor: Visitor) -> None:
+    rows = [[0.0] * 64] * 2
+    page = visitor.open(f"/ensembles/{stage.ensemble}")
+    requests = page.get_by_role("img", name=re.compile("^Requests: "))
+    expect(requests).to_be_visible(timeout=SOON_MS)
+    for _ in range(20):
+        stage.client.predict(stage.ensemble, rows)
+    expect(page.get_by_text(re.compile(r"^\d+ in all, \d+ degraded, 0 failed$"))).to_be_visible()
+    wait_for("the requests are shown", lambda: "highest 0 " not in (requests.get_attribute("aria-label") or ""), 30)
+    page.get_by_role("button", name="24 hours").click()
+    expect(page.get_by_role("img", name=re.compile("^p99 latency: highest .* ms at"))).to_be_visible()

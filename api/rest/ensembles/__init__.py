@@ -3,6 +3,8 @@
 Runs in the api process.
 
 Modules:
+    drift_routes             Drift: the inputs of recent requests to an ensemble against the training rows of its
+                             members
     ensemble_history_routes  What happened to an ensemble, and its traffic over time
     ensemble_preview_routes  Previews an ensemble over REST: candidates, selection path and scores; nothing is stored
     ensemble_routes          Ensembles over REST: build, list, show, versions, start, stop

@@ -3,6 +3,7 @@ import { useEffect } from "react";
 import { Link } from "wouter";
 import { ApiError } from "../api";
 import { EnsembleActions } from "../ensembles/actions";
+import { DriftPanel } from "../ensembles/drift";
 import { type Ensemble, MODES, RULES } from "../ensembles/ensemble";
 import { EvaluationPanel } from "../ensembles/evaluation-panel";
 import { EventsPanel } from "../ensembles/events";
@@ -81,6 +82,7 @@ function EnsembleView({ ensemble }: { ensemble: Ensemble }) {
         <MembersTable ensemble={ensemble} />
       </Panel>
       <TrafficPanel ensembleId={ensemble.id} />
+      <DriftPanel ensembleId={ensemble.id} />
       <Precisions ensemble={ensemble} />
       <TryPanel ensemble={ensemble} />
       <EvaluationPanel ensemble={ensemble} />
