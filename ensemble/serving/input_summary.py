@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 MAX_FEATURES = 4_096  # rows with more are not summarized
 BLOCK_S = 900.0
 BLOCKS = 4  # the last hour
-SAMPLE_S = 0.05  # between two sampled requests: at most 20 a second, some 0.1 % of a core
+SAMPLE_S = 0.05  # between two sampled requests: at most 20 a second
 SAMPLE_ROWS = 32  # of each
+MAX_WAITING = 200  # samples that wait for `recent`; the oldest are dropped
 Numbers = NDArray[np.float64]
 
 
@@ -46,9 +47,13 @@ class Moments:
 
 
 class InputSummary:
-    """The moments of sampled rows by ensemble, in blocks of 15 minutes; the oldest block is dropped."""
+    """The moments of sampled rows by ensemble, in blocks of 15 minutes; the oldest block is dropped.
+
+    A request only has its rows copied; the moments are computed when they are read.
+    """
 
     def __init__(self) -> None:
+        self._waiting: deque[tuple[int, NDArray[Any], float]] = deque(maxlen=MAX_WAITING)
         self._blocks: dict[int, deque[tuple[float, Moments]]] = {}
         self._next_s = float("-inf")
 
@@ -57,7 +62,10 @@ class InputSummary:
         if now_s < self._next_s or not len(inputs) or inputs.shape[1] > MAX_FEATURES:
             return
         self._next_s = now_s + SAMPLE_S
-        found = Moments.of(inputs[:: -(-len(inputs) // SAMPLE_ROWS)])
+        self._waiting.append((ensemble_id, inputs[:: -(-len(inputs) // SAMPLE_ROWS)].copy(), now_s))
+
+    def _add(self, ensemble_id: int, rows: NDArray[Any], now_s: float) -> None:
+        found = Moments.of(rows)
         blocks = self._blocks.setdefault(ensemble_id, deque(maxlen=BLOCKS))
         if blocks and len(blocks[-1][1].mean) != len(found.mean):
             blocks.clear()  # another version has other features
@@ -68,7 +76,9 @@ class InputSummary:
             blocks.append((now_s, found))
 
     def recent(self, now_s: float) -> dict[int, Moments]:
-        """The moments of the last hour, by ensemble."""
+        """The moments of the last hour, by ensemble. Called every few seconds."""
+        while self._waiting:
+            self._add(*self._waiting.popleft())
         found: dict[int, Moments] = {}
         for ensemble_id, blocks in self._blocks.items():
             for start_s, moments in blocks:

@@ -9,6 +9,7 @@ from podium.ensemble.serving.input_summary import (
     BLOCK_S,
     BLOCKS,
     MAX_FEATURES,
+    MAX_WAITING,
     SAMPLE_ROWS,
     InputSummary,
     Moments,
@@ -37,6 +38,13 @@ def test_sample_is_bounded() -> None:
     summary.observe(3, np.ones((0, 2), np.float32), 20.0)
     recent = summary.recent(20.0)
     assert list(recent) == [1] and recent[1].rows <= SAMPLE_ROWS
+
+
+def test_gateway_that_does_not_record_keeps_few_samples() -> None:
+    summary = InputSummary()
+    for number in range(3 * MAX_WAITING):
+        summary.observe(1, np.ones((1, 1), np.float32), float(number))
+    assert summary.recent(3.0 * MAX_WAITING)[1].rows == MAX_WAITING
 
 
 def test_rows_of_an_hour_ago_are_dropped() -> None:
