@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from pathlib import Path
 
 import pytest
 
@@ -25,27 +24,6 @@ def _function(name: str) -> dict[str, str]:
     return {"function": f"usage:{name}"}
 
 
-@pytest.fixture
-def usage_code(slot: SlotDriver) -> None:
-    """The program of these tests, next to those of others."""
-    (Path(slot.code) / "usage.py").write_text(
-        "import os, time\n"
-        "def computes(trial):\n"
-        "    while time.process_time() < 1.5: pass\n"
-        "    with open('big', 'wb') as file:\n"
-        "        file.write(bytes(8 << 20)); os.fsync(file.fileno())\n"
-        "    time.sleep(1.3)\n"
-        "    return 0.0\n"
-        "def grows(trial):\n"
-        "    blocks = []\n"
-        "    while True:\n"
-        "        blocks.append(bytearray(b'x') * (4 << 20)); time.sleep(0.02)\n"
-        "def ends(trial):\n"
-        "    return 0.0\n"
-    )
-
-
-@pytest.mark.usefixtures("usage_code")
 def test_usage_is_sampled_once_per_second_and_before_the_end(slot: SlotDriver) -> None:
     events = slot.events(_function("computes"))
     assert isinstance(events[-1], Ended)
@@ -58,7 +36,6 @@ def test_usage_is_sampled_once_per_second_and_before_the_end(slot: SlotDriver) -
     assert spans == pytest.approx([sample.span_s for sample in samples[1:]], abs=0.01)
 
 
-@pytest.mark.usefixtures("usage_code")
 def test_memory_is_sampled_up_to_its_limit(slot: SlotDriver) -> None:
     events = slot.events(_function("grows"), limits=Limits(memory_mb=300, grace_s=0.1))
     ended = events[-1]
@@ -69,13 +46,11 @@ def test_memory_is_sampled_up_to_its_limit(slot: SlotDriver) -> None:
     assert {event.memory_limit_bytes for event in events if isinstance(event, Sampled)} == {300 * MB}
 
 
-@pytest.mark.usefixtures("usage_code")
 def test_attempt_that_ends_at_once_has_no_samples(slot: SlotDriver) -> None:
     slot.result(_function("ends"))  # imports the program
     assert _samples(slot.events(_function("ends"))) == []
 
 
-@pytest.mark.usefixtures("usage_code")
 def test_samples_wait_for_a_scheduler_that_is_away(slot: SlotDriver) -> None:
     assignment = slot.begin({"function": "train:sleeps"})
     slot.wait(asyncio.sleep(6))

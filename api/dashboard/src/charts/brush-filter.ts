@@ -12,7 +12,7 @@ const VALUE = /"(?:[^"\\]|\\.)*"|[^\s",]+/g;
 const PLAIN = /^[^\s"<>=!:,#-][^\s"<>=!:,]*$/;
 const TABLES = /^(params|values|constraints|attrs)\./;
 const FIELDS = new Set(
-  "state number id value running_s queued_s duration_s attempt device cause sampler fallback_reason proposed_for feasible top tag note".split(
+  "state number id value running_s queued_s duration_s attempt device cause sampler fallback_reason proposed_for peak_memory_mb peak_gpu_memory_mb feasible top tag note".split(
     " ",
   ),
 );

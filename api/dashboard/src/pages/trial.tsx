@@ -1,5 +1,5 @@
 // The page of one trial: state, result compared with the best trial, curves, log, attempts, and files.
-import { useEffect } from "react";
+import { lazy, Suspense, useEffect } from "react";
 import { Link } from "wouter";
 import { ApiError } from "../api";
 import { useConnection } from "../connection";
@@ -7,6 +7,7 @@ import { formatAgo, formatCount, formatDuration, formatNumber, formatTime, forma
 import { useFocus } from "../live";
 import { useSweep } from "../sweep/use-sweep";
 import { samplerNote } from "../trials/sampler";
+import { formatMegabytes } from "../usage/measures";
 import { useNow } from "../use-now";
 import { ButtonLink } from "../widgets/button";
 import { NotFound } from "../widgets/not-found";
@@ -24,6 +25,8 @@ import { Parameters } from "./trial/parameter-comparison";
 import { isOver, objectiveNames, type Sweep, type Trial, useTrial } from "./trial/queries";
 import { Schedule } from "./trial/schedule";
 import "./trial/trial.css";
+
+const Resources = lazy(async () => ({ default: (await import("../usage/resources")).Resources }));
 
 export function TrialPage({ trialId }: { trialId: number }) {
   useFocus({ trial: trialId });
@@ -82,6 +85,9 @@ function TrialView({ trial, sweep }: { trial: Trial; sweep: Sweep | undefined })
           {trial.state === "failed" && <Attempts trial={trial} />}
           <Log trial={trial} />
           <MetricTable trial={trial} />
+          <Suspense fallback={null}>
+            <Resources trial={trial} />
+          </Suspense>
           <Schedule trial={trial} sweep={sweep} />
           {trial.state !== "failed" && <Attempts trial={trial} />}
         </div>
@@ -129,6 +135,11 @@ function Figures({ trial, sweep }: FiguresProps) {
       <Stat name="Queued" hint="waiting for a device">
         {formatDuration(trial.queued_s)}
       </Stat>
+      {trial.peak_memory_mb !== null && (
+        <Stat name="Peak memory" hint={peakHint(trial)}>
+          {formatMegabytes(trial.peak_memory_mb)}
+        </Stat>
+      )}
       <Stat name="Device" hint={trial.attempt > 1 ? `attempt ${trial.attempt}` : undefined}>
         {trial.device ? <Link href="/devices">{trial.device}</Link> : "–"}
       </Stat>
@@ -140,6 +151,12 @@ function Figures({ trial, sweep }: FiguresProps) {
       </Stat>
     </Stats>
   );
+}
+
+function peakHint(trial: Trial): string | undefined {
+  if (trial.peak_gpu_memory_mb !== null) return `${formatMegabytes(trial.peak_gpu_memory_mb)} of the GPU`;
+  const limit = trial.attempts.at(-1)?.memory_limit_mb ?? null;
+  return limit === null || trial.attempts.at(-1)?.ranks.length ? undefined : `limit ${formatMegabytes(limit)}`;
 }
 
 function Origin({ id }: { id: number }) {

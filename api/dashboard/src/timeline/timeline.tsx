@@ -1,5 +1,5 @@
 // The timeline of devices: trials and gaps; zoom by dragging or keys, or switch to a table.
-import { useEffect, useMemo, useRef, useState } from "react";
+import { lazy, Suspense, useEffect, useMemo, useRef, useState } from "react";
 import { useLocation } from "wouter";
 import { useCanvas, useSize } from "../canvas";
 import { useConnection } from "../connection";
@@ -17,6 +17,7 @@ import { useDebouncedSpan } from "./use-debounced-span";
 import { clampSpan, type Span, zoomed } from "./visible-span";
 import "./timeline.css";
 
+const DeviceUsage = lazy(async () => ({ default: (await import("../usage/device-usage")).DeviceUsage }));
 const LIVE_S = 60; // a response up to this old counts as current
 const LEAST_S = 60;
 const YEAR_S = 365 * 86_400;
@@ -53,6 +54,11 @@ export function TimelineView({ fetched, sweepId, matching = null, asTable, onAsT
         <Chart {...{ view, lanes, shown, limits, sweepId, matching, onSpan }} />
       )}
       <Legend lanes={lanes} span={shown} sweepId={sweepId ?? null} matching={matching} />
+      {!asTable && (
+        <Suspense fallback={null}>
+          <DeviceUsage devices={view.devices.map(({ id }) => id)} span={shown} live={live && span === null} />
+        </Suspense>
+      )}
     </div>
   );
 }

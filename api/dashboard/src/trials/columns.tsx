@@ -3,6 +3,7 @@ import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { formatDuration, formatNumber, formatTime, formatValue } from "../format";
 import { type Objective, objectivesOf, type Sweep } from "../sweep/sweep";
+import { formatMegabytes } from "../usage/measures";
 import { StateBadge } from "../widgets/state-badge";
 import { MetricCell } from "./metric-cell";
 import { FIGURE_NAMES, figureOf, type MetricFigure } from "./metric-figures";
@@ -40,6 +41,18 @@ const PLAIN: Record<string, Pick<Column, "name" | "title" | "width"> & { number?
   device: { name: "Device", title: "Device of the last attempt", width: 100 },
   cause: { name: "Cause", title: "Failure cause of the last attempt", width: 128 },
   error: { name: "Error", title: "First line of the failure of the last attempt", width: 320 },
+  peak_memory_mb: {
+    name: "Peak memory",
+    title: "Highest memory of the last attempt, over all its processes",
+    width: 124,
+    number: true,
+  },
+  peak_gpu_memory_mb: {
+    name: "Peak GPU memory",
+    title: "Highest GPU memory of the last attempt",
+    width: 148,
+    number: true,
+  },
   tags: { name: "Tags", title: "Tags", width: 140 },
   attempt: { name: "Attempts", title: "Attempts so far", width: 90, number: true },
   sampler: { name: "Sampler", title: "Sampler that proposed the parameters", width: 110 },
@@ -49,7 +62,7 @@ const PLAIN: Record<string, Pick<Column, "name" | "title" | "width"> & { number?
 };
 /** On a phone, state and result fit on one screen. */
 const NARROW: Record<string, number> = { number: 56, state: 106 };
-const HIDDEN = ["duration_s", "queued_s", "attempt", "sampler", "started_at", "ended_at", "id"];
+const HIDDEN = ["duration_s", "queued_s", "attempt", "peak_gpu_memory_mb", "sampler", "started_at", "ended_at", "id"];
 const INTERNAL_COLUMNS = [
   ...["requested", "violated", "reported", "reported_step"],
   ...["fallback_reason", "fallback_error", "proposed_for"],
@@ -94,6 +107,8 @@ function placeOf(key: string): number {
     "running_s",
     "queued_s",
     "duration_s",
+    "peak_memory_mb",
+    "peak_gpu_memory_mb",
     "device",
     "cause",
     "error",
@@ -215,6 +230,7 @@ function showPlain(key: string, row: Row): ReactNode {
   if (key === "number") return <Link href={`/trials/${row.id}`}>{row.number}</Link>;
   if (key === "state") return <State state={row.state} requested={row.cell("requested")} />;
   if (["running_s", "queued_s", "duration_s"].includes(key)) return formatDuration(value as number | null);
+  if (key === "peak_memory_mb" || key === "peak_gpu_memory_mb") return formatMegabytes(value as number | null);
   if (key === "started_at" || key === "ended_at") return formatTime(value as number | null);
   if (key === "tags") return <Tags tags={value as readonly string[] | undefined} />;
   if (key === "sampler") return text(samplerText(choiceOf(row)));

@@ -15,6 +15,8 @@ export const FIELDS: Record<string, Field> = {
   running_s: { hint: "seconds on a device" },
   queued_s: { hint: "seconds waiting for a device" },
   duration_s: { hint: "seconds from the first start to the end" },
+  peak_memory_mb: { hint: "highest memory in MB" },
+  peak_gpu_memory_mb: { hint: "highest GPU memory in MB" },
   tag: { hint: "tag; * is a wildcard", text: true },
   note: { hint: "words in the note; * is a wildcard", text: true },
   device: { hint: "device; cuda-* matches all of a kind", text: true },
