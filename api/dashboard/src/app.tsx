@@ -3,11 +3,13 @@ import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { Route, Switch, useLocation } from "wouter";
 import { ApiError } from "./api";
+import { basket, compareHref } from "./basket/basket";
 import { ConnectionBanner, useConnection } from "./connection";
 import { KeyboardHelp, useKeyboard, useKeys } from "./keyboard";
 import { LiveProvider } from "./live";
 import { LoginPage } from "./pages/login";
 import { SweepsPage } from "./pages/sweeps";
+import { usePalette } from "./palette/use-palette";
 import { TopBar } from "./top-bar";
 import { ButtonLink } from "./widgets/button";
 import { ErrorBoundary } from "./widgets/error-boundary";
@@ -24,6 +26,9 @@ const SweepPage = part("the sweep", () => import("./pages/sweep/page").then(modu
 const TrialPage = part("the trial", () => import("./pages/trial").then(module => module.TrialPage));
 const ComparePage = part("the comparison", () =>
   import("./pages/sweep/compare-page").then(module => module.ComparePage),
+);
+const CompareSweepsPage = part("the comparison of sweeps", () =>
+  import("./pages/compare/page").then(module => module.ComparePage),
 );
 const NewSweepPage = part("the form", () => import("./pages/new-sweep").then(module => module.NewSweepPage));
 const EnsemblesPage = part("the ensembles", () => import("./pages/ensembles").then(module => module.EnsemblesPage));
@@ -67,19 +72,21 @@ function Frame() {
   const { lost } = useConnection();
   useKeyboard();
   useLoadedAhead(NEXT);
+  const { open: openPalette, palette } = usePalette();
   useKeys("Global", {
     "?": { does: "show keyboard shortcuts", run: () => setHelp(true) },
     "g s": { does: "go to the sweeps", run: () => go("/") },
     "g n": { does: "create a sweep", run: () => go("/new") },
     "g e": { does: "go to the ensembles", run: () => go("/ensembles") },
     "g d": { does: "go to the devices", run: () => go("/devices") },
+    "g c": { does: "go to the comparison", run: () => go(compareHref(basket())) },
   });
   return (
     <>
       <a className="app-skip" href="#page">
         Skip to content
       </a>
-      <TopBar onHelp={() => setHelp(true)} />
+      <TopBar onHelp={() => setHelp(true)} onSearch={openPalette} />
       <ConnectionBanner />
       <main id="page" className={lost ? "app-page app-lost" : "app-page"} tabIndex={-1}>
         <ErrorBoundary key={path.replace(TAB, "")}>
@@ -97,6 +104,9 @@ function Frame() {
             <Route path="/ensembles/:id">
               {({ id }) => numbered(id, ensembleId => <EnsemblePage ensembleId={ensembleId} />)}
             </Route>
+            <Route path="/compare">
+              <CompareSweepsPage />
+            </Route>
             <Route path="/devices" component={DevicesPage} />
             <Route>
               <NoSuchPage />
@@ -104,6 +114,7 @@ function Frame() {
           </Switch>
         </ErrorBoundary>
       </main>
+      {palette}
       {help && <KeyboardHelp onClose={() => setHelp(false)} />}
     </>
   );

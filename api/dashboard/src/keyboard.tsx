@@ -63,6 +63,13 @@ export function useKeyboard(): void {
   }, []);
 }
 
+/** The shortcuts that have an effect now, for the command palette. */
+export function shortcutsNow(): { area: string; key: string; does: string; run: () => void }[] {
+  return [...registered.values()].flatMap(({ area, keys }) =>
+    Object.entries(keys).map(([key, { does, run }]) => ({ area, key, does, run })),
+  );
+}
+
 function subscribe(listener: () => void): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);

@@ -8,6 +8,9 @@ export const keys = {
   charts: (id: number, ...what: unknown[]) => ["charts", id, ...what] as const,
   trial: (id: number, ...what: unknown[]) => ["trial", id, ...what] as const,
   devices: (...what: unknown[]) => ["devices", ...what] as const,
+  views: (project: string) => ["views", project] as const,
+  search: (words: string) => ["search", words] as const,
+  compared: (...what: unknown[]) => ["compared", ...what] as const,
   ensembles: (...what: unknown[]) => ["ensembles", ...what] as const,
   ensemble: (id: number, ...what: unknown[]) => ["ensemble", id, ...what] as const,
 };

@@ -8,7 +8,7 @@ function open(status: number, session: object) {
   vi.stubGlobal("fetch", async () => Response.json(session, { status }));
   render(
     <QueryClientProvider client={new QueryClient({ defaultOptions: { queries: { retry: false } } })}>
-      <TopBar onHelp={() => undefined} />
+      <TopBar onHelp={() => undefined} onSearch={() => undefined} />
     </QueryClientProvider>,
   );
 }

@@ -1,6 +1,7 @@
 // The top bar of every page: navigation, connection status, theme, and logout.
 import { useQueryClient } from "@tanstack/react-query";
 import { Link, useLocation } from "wouter";
+import { BasketLink } from "./basket/basket-link";
 import { useLiveState } from "./live";
 import { chooseTheme, useTheme } from "./theme";
 import { useSession } from "./use-session";
@@ -15,7 +16,7 @@ const PLACES = [
   { path: "/devices", name: "Devices", within: ["/devices"] },
 ];
 
-export function TopBar({ onHelp }: { onHelp: () => void }) {
+export function TopBar({ onHelp, onSearch }: { onHelp: () => void; onSearch: () => void }) {
   const [path] = useLocation();
   const theme = useTheme();
   return (
@@ -34,7 +35,11 @@ export function TopBar({ onHelp }: { onHelp: () => void }) {
           );
         })}
       </nav>
+      <BasketLink />
       <LiveMark />
+      <Button quiet title="Find or do something (Ctrl-K)" onClick={onSearch}>
+        <Icon name="search" />
+      </Button>
       <Button quiet title="Keyboard shortcuts (?)" className="bar-keys" onClick={onHelp}>
         <Icon name="keyboard" />
       </Button>

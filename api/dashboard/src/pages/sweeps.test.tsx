@@ -29,10 +29,10 @@ test("sweeps are listed with links", async () => {
 
 test("the search follows after a pause, in the URL and in the request", async () => {
   show([SWEEPS]);
-  await userEvent.type(await screen.findByLabelText("Search by name"), "res");
+  await userEvent.type(await screen.findByLabelText("Filter sweeps"), "res");
   await waitFor(() => expect(window.location.search).toBe("?q=res"));
-  await waitFor(() => expect(last()?.get("search")).toBe("res"));
-  expect(sent.map(one => one.query.get("search"))).not.toContain("r");
+  await waitFor(() => expect(last()?.get("filter")).toBe("res"));
+  expect(sent.map(one => one.query.get("filter"))).not.toContain("r");
 });
 
 test("active sweeps are several states", async () => {

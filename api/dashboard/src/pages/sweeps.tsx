@@ -1,8 +1,9 @@
 // The page "Sweeps": every sweep with its state, progress, best value, and why it is waiting.
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
-import { api, done, type Schemas } from "../api";
+import { ApiError, api, done, type Schemas } from "../api";
 import { useKeys } from "../keyboard";
+import { ListFilters } from "../organize/list-filters";
 import { keys } from "../query-keys";
 import { ACTIVE_STATES, type Sweep } from "../sweep/sweep";
 import { SweepsTable } from "../sweep/sweeps-table";
@@ -36,7 +37,7 @@ export function SweepsPage() {
     queryFn: ({ pageParam, signal }) =>
       done(
         api.GET("/api/v1/sweeps", {
-          params: { query: { limit: PAGE, search, state: states, after: pageParam ?? undefined } },
+          params: { query: { limit: PAGE, filter: search || undefined, state: states, after: pageParam ?? undefined } },
           signal,
         }),
       ),
@@ -58,7 +59,7 @@ export function SweepsPage() {
           </ButtonLink>
         )}
       </PageHead>
-      <Bar search={search} chosen={chosen} />
+      <Bar search={search} chosen={chosen} problem={problemOf(query.error)} />
       {sweeps === undefined ? (
         query.isError ? (
           <Failure error={query.error} onRetry={() => void query.refetch()} />
@@ -79,10 +80,15 @@ export function SweepsPage() {
   );
 }
 
-function Bar({ search, chosen }: { search: string; chosen: string }) {
+/** The message about an invalid filter; other failures are shown below. */
+function problemOf(error: Error | null): string {
+  return error instanceof ApiError && error.status === 400 ? error.message : "";
+}
+
+function Bar({ search, chosen, problem }: { search: string; chosen: string; problem: string }) {
   const [typed, setTyped] = useState(search);
   const input = useRef<HTMLInputElement>(null);
-  useKeys("Sweeps", { "/": { does: "search by name", run: () => input.current?.focus() } });
+  useKeys("Sweeps", { "/": { does: "filter the sweeps", run: () => input.current?.focus() } });
   useEffect(() => setTyped(search), [search]);
   useEffect(() => {
     if (typed === search) return;
@@ -94,8 +100,12 @@ function Bar({ search, chosen }: { search: string; chosen: string }) {
       <input
         ref={input}
         type="search"
-        aria-label="Search by name"
-        placeholder="Search by name"
+        aria-label="Filter sweeps"
+        aria-invalid={problem !== "" || undefined}
+        aria-describedby={problem === "" ? undefined : "sweeps-problem"}
+        placeholder="Name, project:…, tag:…, owner:…, is:starred"
+        maxLength={2000}
+        spellCheck={false}
         value={typed}
         onChange={event => setTyped(event.target.value)}
       />
@@ -113,6 +123,12 @@ function Bar({ search, chosen }: { search: string; chosen: string }) {
           </button>
         ))}
       </fieldset>
+      <ListFilters filter={search} onFilter={filter => setQuery({ q: filter })} />
+      {problem !== "" && (
+        <p id="sweeps-problem" role="alert" className="sweeps-problem">
+          {problem}
+        </p>
+      )}
     </search>
   );
 }
@@ -121,7 +137,7 @@ function Nothing({ filtered }: { filtered: boolean }) {
   const isViewer = useIsViewer();
   if (filtered) {
     return (
-      <Empty title="No matching sweeps" hint="Try another name or state.">
+      <Empty title="No matching sweeps" hint="Try another filter or state. Archived sweeps are found by is:archived.">
         <Button onClick={() => setQuery({ q: "", state: "" })}>Show all</Button>
       </Empty>
     );

@@ -16,7 +16,7 @@ import { QueryResult } from "../widgets/query-states";
 import { Stat, Stats } from "../widgets/stats";
 import { Attempts, causeLabel } from "./trial/attempts";
 import { TrialCurves, useLatest } from "./trial/curves";
-import { Files } from "./trial/files";
+import { Files, isImage } from "./trial/files";
 import { TrialHead } from "./trial/header";
 import { Log } from "./trial/log";
 import { MetricTable } from "./trial/metric-table";
@@ -27,6 +27,7 @@ import { Schedule } from "./trial/schedule";
 import "./trial/trial.css";
 
 const Resources = lazy(async () => ({ default: (await import("../usage/resources")).Resources }));
+const Images = lazy(() => import("./trial/images").then(({ Images }) => ({ default: Images })));
 
 export function TrialPage({ trialId }: { trialId: number }) {
   useFocus({ trial: trialId });
@@ -88,6 +89,11 @@ function TrialView({ trial, sweep }: { trial: Trial; sweep: Sweep | undefined })
           <Suspense fallback={null}>
             <Resources trial={trial} />
           </Suspense>
+          {trial.artifacts.some(isImage) && (
+            <Suspense>
+              <Images trial={trial} />
+            </Suspense>
+          )}
           <Schedule trial={trial} sweep={sweep} />
           {trial.state !== "failed" && <Attempts trial={trial} />}
         </div>

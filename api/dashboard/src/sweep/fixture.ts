@@ -5,6 +5,12 @@ export function sweepFixture(changes: Partial<Sweep> = {}): Sweep {
   return {
     id: 7,
     name: "digits",
+    description: "",
+    project: "",
+    tags: [],
+    owner: "",
+    starred: false,
+    archived: false,
     state: "running",
     reason: "",
     wait_reason: null,

@@ -2,8 +2,11 @@
 
 import { useRef } from "react";
 import { Link } from "wouter";
+import { BasketButton } from "../basket/basket-button";
 import { formatDuration } from "../format";
 import { useKeys } from "../keyboard";
+import { SweepLabels } from "../organize/labels";
+import { Star } from "../organize/star";
 import { RelativeTime } from "../widgets/relative-time";
 import { StateBadge } from "../widgets/state-badge";
 import { BestValue } from "./best-value";
@@ -60,6 +63,10 @@ function Row({ sweep }: { sweep: Sweep }) {
   return (
     <tr>
       <td className="sweeps-first">
+        <span className="sweeps-marks">
+          <Star sweep={sweep} />
+          <BasketButton kind="sweeps" id={sweep.id} name={sweep.name} iconOnly />
+        </span>
         <Link href={`/sweeps/${sweep.id}`} className="sweeps-name">
           {sweep.name}
         </Link>
@@ -67,6 +74,7 @@ function Row({ sweep }: { sweep: Sweep }) {
           Sweep {sweep.id}
           {afterText(sweep) && `, ${afterText(sweep)}`}
         </span>
+        <SweepLabels sweep={sweep} />
       </td>
       <td className="sweeps-why">
         <StateBadge state={sweep.state} />

@@ -3,6 +3,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useLocation } from "wouter";
 import { api, done } from "../api";
+import { add } from "../basket/basket";
 import { formatCount } from "../format";
 import { useKeys } from "../keyboard";
 import { keys } from "../query-keys";
@@ -41,6 +42,10 @@ export function SelectedActions({ sweepId }: { sweepId: number }) {
     else if (ids.length > MAX_COMPARED) toast(`At most ${MAX_COMPARED} trials can be compared.`, "failed");
     else go(`/sweeps/${sweepId}/compare?trials=${ids.join()}`);
   };
+  const collect = () => {
+    add("trials", ids);
+    toast(`${formatCount(ids.length)} added to the comparison with other sweeps.`);
+  };
   const ensemble = () => {
     const query = new URLSearchParams(window.location.search);
     if (ids.length > 0) query.set("trials", ids.join());
@@ -48,6 +53,7 @@ export function SelectedActions({ sweepId }: { sweepId: number }) {
   };
   useKeys("Table of trials", {
     c: { does: "compare selected trials", run: compare },
+    b: { does: "add selected trials to the comparison with other sweeps", run: () => ids.length > 0 && collect() },
     e: { does: "build an ensemble of selected trials", run: ensemble },
     u: { does: "clear selection", run: () => select(sweepId, []) },
   });
@@ -57,6 +63,9 @@ export function SelectedActions({ sweepId }: { sweepId: number }) {
       <strong>{formatCount(ids.length)} selected</strong>
       <Button small onClick={compare}>
         Compare
+      </Button>
+      <Button small onClick={collect}>
+        Add to comparison
       </Button>
       {canEdit && (
         <>

@@ -21,6 +21,12 @@ const PATHS = {
   columns: "M4 5h16v14H4zM10 5v14M15 5v14",
   download: "M12 4v11m-5-4 5 5 5-5M5 20h14",
   tag: "M4 4h8l8 8-8 8-8-8zM8 8h.01",
+  star: "M12 3.5l2.6 5.4 5.9.8-4.3 4.1 1 5.9-5.2-2.8-5.2 2.8 1-5.9-4.3-4.1 5.9-.8z",
+  pencil: "M4 20l1-4L16 5l3 3L8 19l-4 1zM14 7l3 3",
+  archive: "M4 5h16v4H4zM5.5 9v10h13V9M10 13h4",
+  compare: "M5 20V10m7 10V4m7 16v-7",
+  eye: "M2.5 12S6 6 12 6s9.5 6 9.5 6-3.5 6-9.5 6-9.5-6-9.5-6ZM15 12a3 3 0 1 1-6 0 3 3 0 0 1 6 0Z",
+  bookmark: "M7 4h10v16l-5-4-5 4z",
   warning: "M12 4 2.5 20h19zM12 10v4m0 3h.01",
 } as const;
 

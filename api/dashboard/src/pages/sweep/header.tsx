@@ -4,6 +4,7 @@ import { useEffect } from "react";
 import { Link } from "wouter";
 import { useConnection } from "../../connection";
 import { formatDuration, formatNumber, formatShare } from "../../format";
+import { SweepDetails } from "../../organize/sweep-details";
 import { SweepActions } from "../../sweep/actions";
 import { goalSign } from "../../sweep/best-value";
 import { SweepChain } from "../../sweep/chain";
@@ -56,6 +57,7 @@ export function SweepNotices({ sweepId }: { sweepId: number }) {
   if (sweep?.id !== sweepId) return null;
   return (
     <div className="sweep-notices">
+      <SweepDetails sweep={sweep} />
       <SweepChain sweep={sweep} />
       {sweep.ensemble_error !== null && <p className="sweep-warning">Ensemble not built: {sweep.ensemble_error}</p>}
       {sweep.warnings.map(warning => (

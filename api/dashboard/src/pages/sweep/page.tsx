@@ -3,6 +3,7 @@ import { ApiError } from "../../api";
 import { useFocus } from "../../live";
 import { useSweep } from "../../sweep/use-sweep";
 import { FilterBar, useFilterError } from "../../trials/filter-bar";
+import { SavedViews } from "../../views/saved-views";
 import { ButtonLink } from "../../widgets/button";
 import { NotFound } from "../../widgets/not-found";
 import { part, useLoadedAhead } from "../../widgets/part";
@@ -49,7 +50,10 @@ export function SweepPage({ sweepId, tab }: { sweepId: number; tab: string }) {
       <StickyHead>
         <SweepHeader sweepId={sweepId} />
         <FilterBar sweepId={sweepId} />
-        <Tabs tabs={places} current={known} label="Views of the sweep" />
+        <div className="views-row">
+          <Tabs tabs={places} current={known} label="Views of the sweep" />
+          <SavedViews sweepId={sweepId} tab={known} />
+        </div>
       </StickyHead>
       <SweepNotices sweepId={sweepId} />
       {isInvalid && known !== "configuration" ? (

@@ -1,5 +1,7 @@
-// The files of a trial, to download, and whether its network can join an ensemble.
+// The files of a trial, to download and preview, and whether its network can join an ensemble.
+import { lazy, Suspense, useState } from "react";
 import { formatBytes } from "../../format";
+import { Button } from "../../widgets/button";
 import { CopyButton } from "../../widgets/copy-button";
 import { Icon } from "../../widgets/icon";
 import { Panel } from "../../widgets/panel";
@@ -13,14 +15,25 @@ const KINDS: Record<string, string> = {
 
 const kindOf = (name: string) => KINDS[name] ?? (name.startsWith("artifacts/") ? "saved by the trial" : undefined);
 
+const Preview = lazy(() => import("./preview").then(({ Preview }) => ({ default: Preview })));
+const IMAGES = "artifacts/_images/"; // shown in a panel of their own
+
+/** Whether a file is an image that the trial logged over steps. */
+export function isImage(file: Trial["artifacts"][number]): boolean {
+  return file.name.startsWith(IMAGES);
+}
+
 export function Files({ trial }: { trial: Trial }) {
+  const [open, setOpen] = useState<string | null>(null);
+  const files = trial.artifacts.filter(file => !isImage(file));
+  const images = trial.artifacts.length - files.length;
   return (
     <Panel title="Files" hint={trial.unfit ?? undefined}>
-      {trial.artifacts.length === 0 ? (
-        <p className="trial-none">{isOver(trial) ? "No files" : "No files yet"}</p>
+      {files.length === 0 ? (
+        <p className="trial-none">{noFiles(trial, images)}</p>
       ) : (
         <ul className="trial-files">
-          {trial.artifacts.map(file => (
+          {files.map(file => (
             <li key={file.name}>
               <div>
                 {file.removed === null ? (
@@ -36,10 +49,31 @@ export function Files({ trial }: { trial: Trial }) {
               </div>
               <span className="trial-file-size">{formatBytes(file.size_bytes)}</span>
               <CopyButton text={file.sha256} what={`the SHA-256 of ${file.name}`} />
+              {file.removed === null && !(file.name in KINDS) && (
+                <Button
+                  quiet
+                  small
+                  title={`Preview ${file.name}`}
+                  aria-expanded={open === file.name}
+                  onClick={() => setOpen(open === file.name ? null : file.name)}
+                >
+                  <Icon name="eye" size={15} />
+                </Button>
+              )}
+              {open === file.name && (
+                <Suspense>
+                  <Preview trialId={trial.id} name={file.name} version={file.sha256} />
+                </Suspense>
+              )}
             </li>
           ))}
         </ul>
       )}
     </Panel>
   );
+}
+
+function noFiles(trial: Trial, images: number): string {
+  if (images > 0) return "No files besides the images";
+  return isOver(trial) ? "No files" : "No files yet";
 }

@@ -2,6 +2,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link, useLocation } from "wouter";
+import { BasketButton } from "../../basket/basket-button";
 import { useKeys } from "../../keyboard";
 import { restartWarning } from "../../sweep/sweep";
 import { useCanEdit } from "../../use-session";
@@ -52,6 +53,7 @@ export function TrialHead({ trial, sweep }: { trial: Trial; sweep: Sweep | undef
           </nav>
         }
       >
+        <BasketButton kind="trials" id={trial.id} name={`trial ${trial.number}`} />
         <Step to={around?.before} name="Previous trial (k)" icon="left" />
         <Step to={around?.after} name="Next trial (j)" icon="right" />
         {canRetry && acceptsTrials && (
