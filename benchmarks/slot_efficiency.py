@@ -13,7 +13,7 @@ Efficiency is the shortest possible time of these trials on that number of slots
 measures the loss caused by the control loop alone. It excludes Ray calls, the network, process starts and the reports
 of the trials, and ignores that loop and search share one interpreter. Trials take 1 s or 60 s, plus or minus a tenth,
 ten per slot. With 1,000 slots and trials of 1 s, each step receives so much news that it writes many trials in one
-transaction. The last two shapes have 8 slots on each of 125 nodes: messages take 1 ms, slots send heartbeats every 2 s,
+transaction. The last shape has 8 slots on each of 125 nodes: messages take 1 ms, slots send heartbeats every 2 s,
 and release a device before the files of its attempt are stored.
 """
 
@@ -39,7 +39,6 @@ SHAPES = (
     (100, 60.0, 0),
     (1000, 60.0, 0),
     (1000, 1.0, SLOTS_OF_NODE),
-    (1000, 60.0, SLOTS_OF_NODE),
 )
 TRIALS_A_SLOT = 10
 

@@ -11,7 +11,7 @@ from podium.sweep.scheduling.attempt_start import claims, start_attempt
 from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.device_ledger import Slot
 from podium.sweep.scheduling.live_sweep import LiveSweep
-from podium.sweep.scheduling.live_trial import LiveTrial
+from podium.sweep.scheduling.live_trial import LiveTrial, OtherDevices
 from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.scheduling.wait_and_idle_reasons import sweep_wait_reason
 from podium.sweep.values.states import SweepState
@@ -32,7 +32,7 @@ def place_trials(state: SchedulerState, now: Instant) -> Decision:
     free = state.ledger.free()
     if not free:
         return decision
-    others = {sweep.sweep_id: state.ledger.others(sweep.fits) for sweep in state.sweeps}
+    others = _other_devices(state)
     ending = state.ledger.ending()
     for slot in free:
         ready = {
@@ -44,6 +44,14 @@ def place_trials(state: SchedulerState, now: Instant) -> Decision:
         if chosen is not None:
             decision += start_attempt(state, slot, state.sweeps[chosen], ready[chosen], now)
     return decision
+
+
+def _other_devices(state: SchedulerState) -> dict[int, OtherDevices]:
+    """By sweep: whether a trial that avoids a device has another one. Sweeps with the same needs share the answer."""
+    needs = {sweep.sweep_id: (sweep.spec.resources.device, sweep.spec.resources.node) for sweep in state.sweeps}
+    found = {needs[sweep.sweep_id]: sweep.fits for sweep in state.sweeps}
+    others = {need: state.ledger.others(fits) for need, fits in found.items()}
+    return {sweep_id: others[need] for sweep_id, need in needs.items()}
 
 
 def resend_attempt(state: SchedulerState, slot: Slot, trial: LiveTrial, now: Instant) -> Decision:
