@@ -57,6 +57,23 @@ def test_problem_names_its_line_and_links_to_it(stage: Stage, visitor: Visitor) 
     expect(page.get_by_role("button", name="Start the sweep")).to_be_disabled()
 
 
+def test_population_is_edited_in_the_form(stage: Stage, visitor: Visitor) -> None:
+    page = visitor.open("/new")
+    search = page.get_by_label("Search", exact=True)
+    expect(search).to_be_enabled(timeout=SOON_MS)
+    search.select_option("pbt")
+    step = page.get_by_label("Interval step")
+    expect(step).to_have_value("5", timeout=SOON_MS)
+    step.fill("2")
+    step.press("Enter")
+    page.get_by_label("Population", exact=True).fill("8")
+    page.get_by_label("Population", exact=True).press("Enter")
+    expect(page.get_by_label("Sweep file")).to_have_value(re.compile(r"population: 8"), timeout=SOON_MS)
+    assert "step: 2" in editor(page) and "run_cap" not in editor(page)
+    expect(page.get_by_label("Trials", exact=True)).to_have_count(0)
+    expect(page.get_by_role("status").filter(has_text="ready to start")).to_be_visible(timeout=SOON_MS)
+
+
 TWO_OBJECTIVES = """\
 # two objectives, by hand and by form
 name: {name}

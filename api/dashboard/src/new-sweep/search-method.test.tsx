@@ -55,13 +55,14 @@ function show(document: Document) {
   return change;
 }
 
-test("choosing the method writes its required keys and removes the number of trials", async () => {
-  const change = show({ run_cap: 20 });
+test("choosing the method writes its required keys and removes keys that do not fit", async () => {
+  const change = show({ run_cap: 20, early_terminate: { type: "median" } });
   await screen.findByRole("option", { name: "pbt: population-based training" });
   await userEvent.selectOptions(screen.getByLabelText("Search"), "pbt");
   expect(change).toHaveBeenLastCalledWith([
     { path: ["method"], value: "{type: pbt, population: 16, interval: {step: 5}}" },
     { path: ["run_cap"], value: null },
+    { path: ["early_terminate"], value: null },
   ]);
 });
 

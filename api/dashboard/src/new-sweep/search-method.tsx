@@ -9,6 +9,7 @@ const CUSTOM = "custom";
 const PBT = "pbt";
 const METHOD = ["method"];
 const TYPE = [...METHOD, "type"];
+const NOT_WITH_PBT = ["run_cap", "early_terminate"];
 
 /** Whether the method says how many trials there are. */
 export function isPopulation(document: unknown): boolean {
@@ -63,5 +64,6 @@ function changesFor(value: string, document: unknown): Change[] | undefined {
   if (value === CUSTOM) return [{ path: METHOD, value: "{sampler: optuna.samplers:TPESampler}" }];
   if (value !== PBT) return undefined;
   const change = { path: METHOD, value: "{type: pbt, population: 16, interval: {step: 5}}" };
-  return valueAt(document, ["run_cap"]) === undefined ? [change] : [change, { path: ["run_cap"], value: null }];
+  const left = NOT_WITH_PBT.filter(key => valueAt(document, [key]) !== undefined);
+  return [change, ...left.map(key => ({ path: [key], value: null }))];
 }
