@@ -67,7 +67,7 @@ from tests.specs import builtin_document
 TRACEBACK = "Traceback …\nit broke\n"
 AT = 1_700_000_000.0
 MODEL = "model.safetensors"
-ARCHITECTURE = {
+ARCHITECTURE: dict[str, Any] = {
     "labels": ["cat", "dog"],
     "image": [1, 1, 3],
     "data": {"name": "digits"},

@@ -17,6 +17,7 @@ Modules:
     status          `podium status`: the components of the service
     sweep           `podium sweep ...`
     sweep_convert   `podium sweep convert`: a Ray Tune or Optuna search space as a sweep file
+    sweep_curves    `podium sweep curves`: the curves of metrics as CSV, per trial or combined by group
     sweep_details   `podium sweep rename`, `describe`, `tag`, `move`, `star` and `archive`: what users write about
                     sweeps
     sweep_export    `podium sweep export`: the trials of a sweep as a table or for another tool

@@ -24,6 +24,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/compare/histories": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Compare Histories
+         * @description The best value so far of each sweep: only the trials that improved it. 404 for an unknown sweep.
+         */
+        get: operations["compare_histories_api_v1_compare_histories_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/compare/trials": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Compare Trials
+         * @description Chosen trials, then the best of each sweep, each once; unknown trials are left out. 404 for an unknown sweep.
+         */
+        get: operations["compare_trials_api_v1_compare_trials_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/devices": {
         parameters: {
             query?: never;
@@ -148,6 +188,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/ensembles/{ensemble_id}/drift": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Drift
+         * @description How far the rows of the last hour are from the training rows of the active version, by feature.
+         */
+        get: operations["show_drift_api_v1_ensembles__ensemble_id__drift_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/ensembles/{ensemble_id}/evaluate": {
         parameters: {
             query?: never;
@@ -220,6 +280,26 @@ export interface paths {
          * @description The ensemble's outputs: float32 of shape (rows, outputs) in NumPy's .npy format.
          */
         get: operations["show_probabilities_api_v1_ensembles__ensemble_id__evaluations__evaluation_id__probabilities_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/ensembles/{ensemble_id}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Events
+         * @description The last events of an ensemble, newest first: states, versions, evaluations, and restarts of members.
+         */
+        get: operations["list_events_api_v1_ensembles__ensemble_id__events_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -364,6 +444,26 @@ export interface paths {
          * @description Stop the members and release their devices. Without effect on a stopped ensemble.
          */
         post: operations["stop_ensemble_api_v1_ensembles__ensemble_id__stop_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/ensembles/{ensemble_id}/traffic": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Traffic
+         * @description Requests, latency and late replies of the last minutes, in up to 96 intervals. Kept for 24 hours.
+         */
+        get: operations["show_traffic_api_v1_ensembles__ensemble_id__traffic_get"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -515,6 +615,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Projects
+         * @description The projects by name, the first 1,000.
+         */
+        get: operations["list_projects_api_v1_projects_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Search
+         * @description Sweeps, trials, ensembles and projects, the most specific first; without `q`, the newest sweeps.
+         */
+        get: operations["search_api_v1_search_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/session": {
         parameters: {
             query?: never;
@@ -614,7 +754,7 @@ export interface paths {
         };
         /**
          * List Sweeps
-         * @description List sweeps, newest first.
+         * @description List sweeps, newest first. Archived sweeps are left out, unless the filter has a term `is:archived`.
          */
         get: operations["list_sweeps_api_v1_sweeps_get"];
         put?: never;
@@ -722,6 +862,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/sweeps/{sweep_id}/curve-grid": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Curve Grid
+         * @description Curves of several metrics, thinned to what a chart can show, or combined by group.
+         */
+        get: operations["show_curve_grid_api_v1_sweeps__sweep_id__curve_grid_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sweeps/{sweep_id}/curves": {
         parameters: {
             query?: never;
@@ -740,6 +900,28 @@ export interface paths {
         options?: never;
         head?: never;
         patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sweeps/{sweep_id}/details": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Describe
+         * @description Rename a sweep, or change its description, tags, project, star or archive. None of them affects the search.
+         *
+         *     409 for the archive of a sweep that has not ended. An archived sweep that is resumed or extended is listed again.
+         */
+        patch: operations["describe_api_v1_sweeps__sweep_id__details_patch"];
         trace?: never;
     };
     "/api/v1/sweeps/{sweep_id}/export.csv": {
@@ -856,6 +1038,46 @@ export interface paths {
          * @description The intervals of the trials of a population, by trial and number; none for other sweeps.
          */
         get: operations["list_intervals_api_v1_sweeps__sweep_id__intervals_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sweeps/{sweep_id}/metric-names": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Metric Names
+         * @description The metrics that matching trials have reported: the objectives, then the others by name.
+         */
+        get: operations["list_metric_names_api_v1_sweeps__sweep_id__metric_names_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sweeps/{sweep_id}/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Metric Names
+         * @description The names of all metrics that trials of the sweep have logged: the objectives, then the others by name.
+         */
+        get: operations["show_metric_names_api_v1_sweeps__sweep_id__metrics_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1015,7 +1237,7 @@ export interface paths {
         };
         /**
          * List Trials
-         * @description List trials of a sweep, sorted by number, `value`, `params.NAME` or another column.
+         * @description List trials of a sweep, sorted by number, `value`, `params.NAME`, `min(METRIC)` or another column.
          *
          *     Trials without a value in that column come last.
          */
@@ -1040,6 +1262,26 @@ export interface paths {
          * @description Attempts and gaps of each device, node by node. Short attempts are merged; totals count each one.
          */
         get: operations["read_timeline_api_v1_timeline_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/timeline/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read Timeline Usage
+         * @description Processor, memory and GPU of the trials on each device, in equal parts of a time range.
+         */
+        get: operations["read_timeline_usage_api_v1_timeline_usage_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1176,6 +1418,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/trials/{trial_id}/image": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Image
+         * @description An image of a trial: PNG, JPEG, GIF or WebP, by its content. 409 for another file, or above 16 MB.
+         */
+        get: operations["show_image_api_v1_trials__trial_id__image_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/trials/{trial_id}/images": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Images
+         * @description The images that a trial logged with `log_image` or `wandb.Image`, by name and step.
+         */
+        get: operations["list_images_api_v1_trials__trial_id__images_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/trials/{trial_id}/log": {
         parameters: {
             query?: never;
@@ -1218,6 +1500,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/trials/{trial_id}/metric-summaries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Metric Summaries
+         * @description The last, lowest and highest value of each metric of a trial with their steps, and what was not finite.
+         */
+        get: operations["show_metric_summaries_api_v1_trials__trial_id__metric_summaries_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/trials/{trial_id}/metrics": {
         parameters: {
             query?: never;
@@ -1230,6 +1532,26 @@ export interface paths {
          * @description Each metric as [step, value] pairs by step. Longer curves are downsampled; ends, minima and maxima are kept.
          */
         get: operations["show_metrics_api_v1_trials__trial_id__metrics_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/trials/{trial_id}/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Preview File
+         * @description The beginning of a file as text or as a table, or that it is an image. 503 if its object store fails.
+         */
+        get: operations["preview_file_api_v1_trials__trial_id__preview_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1295,6 +1617,73 @@ export interface paths {
          */
         post: operations["stop_trial_api_v1_trials__trial_id__stop_post"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/trials/{trial_id}/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Usage
+         * @description What an attempt uses: a sample per second of the last two minutes, and coarser ones before.
+         *
+         *     More samples than `max_points` are merged; the highest memory is kept. Empty for attempts of less than a quarter of
+         *     a second, and of earlier versions.
+         */
+        get: operations["show_usage_api_v1_trials__trial_id__usage_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/views": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Views
+         * @description The views of a project and those for all sweeps, by name.
+         */
+        get: operations["list_views_api_v1_views_get"];
+        /**
+         * Put View
+         * @description Save a view; one of the same project and name is replaced.
+         */
+        put: operations["put_view_api_v1_views_put"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/views/{view_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove View
+         * @description Delete a view.
+         */
+        delete: operations["remove_view_api_v1_views__view_id__delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1397,12 +1786,16 @@ export interface components {
             ended_at: string | null;
             /** Exit */
             exit: string | null;
+            /** Gpu Memory Limit Mb */
+            gpu_memory_limit_mb: number | null;
             /** Import S */
             import_s: number | null;
             /** Late Prune Answers */
             late_prune_answers: number;
             /** Log Tail */
             log_tail: string | null;
+            /** Memory Limit Mb */
+            memory_limit_mb: number | null;
             /** Message */
             message: string | null;
             /** Node */
@@ -1411,6 +1804,10 @@ export interface components {
             number: number;
             /** Orphans Killed */
             orphans_killed: number;
+            /** Peak Gpu Memory Mb */
+            peak_gpu_memory_mb: number | null;
+            /** Peak Memory Mb */
+            peak_memory_mb: number | null;
             /** Pid */
             pid: number | null;
             /** Ranks */
@@ -1456,6 +1853,26 @@ export interface components {
             low?: number | null;
             /** Name */
             name: string;
+        };
+        /**
+         * BandView
+         * @description Mean and extremes of the curves of a group; at each x, of `curves` trials.
+         */
+        BandView: {
+            /** Curves */
+            curves: number[];
+            /** Group */
+            group: number;
+            /** High */
+            high: number[];
+            /** Low */
+            low: number[];
+            /** Mean */
+            mean: number[];
+            /** Trials */
+            trials: number;
+            /** X */
+            x: number[];
         };
         /**
          * BarsView
@@ -1601,6 +2018,24 @@ export interface components {
             weight: number;
         };
         /**
+         * CurveGridView
+         * @description Metrics of the same trials: running ones first, then finished ones, best first, then the newest of the others.
+         */
+        CurveGridView: {
+            /** Groups */
+            groups: string[];
+            /** Matching */
+            matching: number;
+            /** Max Points */
+            max_points: number;
+            /** Panels */
+            panels: components["schemas"]["PanelView"][];
+            /** Trials */
+            trials: components["schemas"]["ShownTrialView"][];
+            /** X */
+            x: string;
+        };
+        /**
          * CurveView
          * @description A trial's curve. It may be downsampled from `points` points; minima and maxima are kept.
          */
@@ -1647,6 +2082,43 @@ export interface components {
             subsets: components["schemas"]["SubsetScores"][];
         };
         /**
+         * Details
+         * @description What to change; fields that are left out stay unchanged.
+         */
+        Details: {
+            /** Add Tags */
+            add_tags?: string[];
+            /**
+             * Archived
+             * @description an archived sweep is not listed; nothing is deleted
+             */
+            archived?: boolean | null;
+            /**
+             * Description
+             * @description Markdown; an empty string removes it
+             */
+            description?: string | null;
+            /** Name */
+            name?: string | null;
+            /**
+             * Project
+             * @description an empty string removes the sweep from its project
+             */
+            project?: string | null;
+            /** Remove Tags */
+            remove_tags?: string[];
+            /**
+             * Starred
+             * @description for the user of the token only
+             */
+            starred?: boolean | null;
+            /**
+             * Tags
+             * @description replaces all tags
+             */
+            tags?: string[] | null;
+        };
+        /**
          * DeviceState
          * @description The state of a device. The values are those in the database, the REST API and the event kinds.
          * @enum {string}
@@ -1683,6 +2155,24 @@ export interface components {
             reasons: components["schemas"]["ReasonView"][];
             /** Sweep Busy S */
             sweep_busy_s: number | null;
+        };
+        /**
+         * DeviceUsageView
+         * @description One device, as columns: one entry for each part of the time range in which a trial was measured.
+         */
+        DeviceUsageView: {
+            /** At */
+            at: number[];
+            /** Cpu Cores */
+            cpu_cores: number[];
+            /** Gpu Memory Mb */
+            gpu_memory_mb: (number | null)[];
+            /** Gpu Percent */
+            gpu_percent: (number | null)[];
+            /** Id */
+            id: string;
+            /** Memory Mb */
+            memory_mb: (number | null)[];
         };
         /**
          * DeviceView
@@ -1742,6 +2232,22 @@ export interface components {
             reason: string;
         };
         /**
+         * DriftView
+         * @description `problem` says why nothing is compared; `notable` features differ by more than `threshold`.
+         */
+        DriftView: {
+            /** Features */
+            features: components["schemas"]["FeatureDriftView"][];
+            /** Notable */
+            notable: number;
+            /** Problem */
+            problem: string;
+            /** Rows */
+            rows: number;
+            /** Threshold */
+            threshold: number;
+        };
+        /**
          * EnqueuedView
          * @description A configuration that was added to a sweep; `trial_id` is set once its trial is created.
          */
@@ -1758,6 +2264,29 @@ export interface components {
             sweep_id: number;
             /** Trial Id */
             trial_id: number | null;
+        };
+        /**
+         * EnsembleEventView
+         * @description `kind` is `building`, `ready`, `stopped`, `version_promoted`, `member_restarting` and so on.
+         */
+        EnsembleEventView: {
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /** Canary Share */
+            canary_share: number | null;
+            /** Id */
+            id: number;
+            /** Kind */
+            kind: string;
+            /** Members */
+            members: number[];
+            /** Reason */
+            reason: string;
+            /** Version */
+            version: number | null;
         };
         /**
          * EnsembleRequest
@@ -2022,6 +2551,28 @@ export interface components {
          */
         FallbackReason: "slow" | "failed" | "process_ended" | "many_trials";
         /**
+         * FeatureDriftView
+         * @description A feature in the training rows and in recent requests. `difference` is in standard deviations (Cohen's d).
+         *
+         *     It is null if the feature is constant in both, at different values.
+         */
+        FeatureDriftView: {
+            /** Difference */
+            difference: number | null;
+            /** Feature */
+            feature: number;
+            /** Name */
+            name: string;
+            /** Recent Mean */
+            recent_mean: number;
+            /** Recent Std */
+            recent_std: number;
+            /** Train Mean */
+            train_mean: number;
+            /** Train Std */
+            train_std: number;
+        };
+        /**
          * FiguresView
          * @description Scores of an ensemble and its members on the same rows. Differences are ensemble minus best single member.
          *
@@ -2066,6 +2617,27 @@ export interface components {
             uncertainty: components["schemas"]["MeanEntropy"] | components["schemas"]["MeanVariance"];
         };
         /**
+         * FilePreview
+         * @description The beginning of a file.
+         */
+        FilePreview: {
+            /** Is Complete */
+            is_complete: boolean;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "image" | "table" | "text" | "none";
+            /** Note */
+            note: string;
+            /** Rows */
+            rows: string[][] | null;
+            /** Size Bytes */
+            size_bytes: number;
+            /** Text */
+            text: string | null;
+        };
+        /**
          * FileProblemView
          * @description One problem: the key of the document, and its position in the text.
          */
@@ -2096,6 +2668,23 @@ export interface components {
             trial_id: number;
         };
         /**
+         * FoundView
+         * @description Something that the words match.
+         */
+        FoundView: {
+            /** Detail */
+            detail: string;
+            /** Id */
+            id: number | null;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "sweep" | "trial" | "ensemble" | "project";
+            /** Name */
+            name: string;
+        };
+        /**
          * GapReason
          * @description The kind of a gap. During the first three, trials could have run.
          * @enum {string}
@@ -2114,6 +2703,28 @@ export interface components {
             reason: number[];
             /** Start S */
             start_s: number[];
+        };
+        /**
+         * HistoryView
+         * @description The best value of a sweep over its trials, by its first objective, in the order in which they ended.
+         */
+        HistoryView: {
+            /** Goal */
+            goal: string;
+            /** Improvements */
+            improvements: components["schemas"]["ImprovementView"][];
+            /** Last S */
+            last_s: number;
+            /** Metric */
+            metric: string;
+            /** Name */
+            name: string;
+            /** State */
+            state: string;
+            /** Sweep Id */
+            sweep_id: number;
+            /** Trials */
+            trials: number;
         };
         /**
          * ImageView
@@ -2218,6 +2829,20 @@ export interface components {
             values: number[] | null;
         };
         /**
+         * ImprovementView
+         * @description A trial that improved on all before.
+         */
+        ImprovementView: {
+            /** Number */
+            number: number;
+            /** Time S */
+            time_s: number;
+            /** Trial Id */
+            trial_id: number;
+            /** Value */
+            value: number;
+        };
+        /**
          * IntervalView
          * @description An interval of training of a trial of a population.
          */
@@ -2249,6 +2874,40 @@ export interface components {
             /** Value */
             value: number | null;
         };
+        /**
+         * JoinedTrialView
+         * @description A trial in a table of several sweeps. A name that it lacks in a mapping is missing, not zero.
+         */
+        JoinedTrialView: {
+            /** Cause */
+            cause: string | null;
+            /** Device */
+            device: string | null;
+            /** Duration S */
+            duration_s: number | null;
+            /** Id */
+            id: number;
+            /** Metrics */
+            metrics: {
+                [key: string]: number;
+            };
+            /** Number */
+            number: number;
+            /** Params */
+            params: {
+                [key: string]: string | number | boolean | null;
+            };
+            /** State */
+            state: string;
+            /** Sweep Id */
+            sweep_id: number;
+            /** Sweep Name */
+            sweep_name: string;
+            /** Values */
+            values: {
+                [key: string]: number;
+            };
+        };
         JsonValue: unknown;
         /**
          * KeyChange
@@ -2265,6 +2924,20 @@ export interface components {
              * @description as YAML; null removes the key
              */
             value: string | null;
+        };
+        /**
+         * LineView
+         * @description A trial's curve; it may be thinned from `points` points, where the extremes are kept.
+         */
+        LineView: {
+            /** Points */
+            points: number;
+            /** Trial */
+            trial: number;
+            /** X */
+            x: number[];
+            /** Y */
+            y: number[];
         };
         /**
          * LinkWanted
@@ -2290,6 +2963,20 @@ export interface components {
             state: string;
         };
         /**
+         * LoggedImageView
+         * @description The steps at which a trial logged an image of one name.
+         */
+        LoggedImageView: {
+            /** Files */
+            files: string[];
+            /** Name */
+            name: string;
+            /** Size Bytes */
+            size_bytes: number;
+            /** Steps */
+            steps: number[];
+        };
+        /**
          * Login
          * @description Credentials of a browser: the code of a login link, or a token.
          */
@@ -2311,6 +2998,21 @@ export interface components {
             expires_at: string;
             /** Url */
             url: string;
+        };
+        /**
+         * MarkView
+         * @description A report that is not finite, at its place on the x axis.
+         */
+        MarkView: {
+            /** Trial */
+            trial: number;
+            /**
+             * Value
+             * @enum {string}
+             */
+            value: "nan" | "inf" | "-inf";
+            /** X */
+            x: number;
         };
         /**
          * McNemar
@@ -2455,6 +3157,59 @@ export interface components {
             target?: number | null;
         };
         /**
+         * MetricNameView
+         * @description A metric that trials of a sweep have reported; `goal` is null if it is not an objective.
+         */
+        MetricNameView: {
+            /** Goal */
+            goal: ("maximize" | "minimize") | null;
+            /** Name */
+            name: string;
+        };
+        /**
+         * MetricSummaryView
+         * @description A metric of a trial; the values are null if all were NaN or infinite.
+         */
+        MetricSummaryView: {
+            /** Best */
+            best: number | null;
+            /** Best Step */
+            best_step: number | null;
+            /** Last */
+            last: number | null;
+            /** Last Step */
+            last_step: number | null;
+            /** Max */
+            max: number | null;
+            /** Max Step */
+            max_step: number | null;
+            /** Min */
+            min: number | null;
+            /** Min Step */
+            min_step: number | null;
+            /** Name */
+            name: string;
+            /** Non Finite */
+            non_finite: number;
+            /** Non Finite Step */
+            non_finite_step: number | null;
+        };
+        /**
+         * MetricsView
+         * @description The metrics that a trial has logged, the objectives first.
+         */
+        MetricsView: {
+            /** Metrics */
+            metrics: components["schemas"]["MetricSummaryView"][];
+            /** Non Finite */
+            non_finite: {
+                [key: string]: [
+                    number,
+                    string
+                ][];
+            };
+        };
+        /**
          * Mode
          * @description Whether all networks run as one program, or each in its own process.
          * @enum {string}
@@ -2569,6 +3324,24 @@ export interface components {
             items: components["schemas"]["TokenView"][];
             /** Next */
             next: number | null;
+        };
+        /**
+         * PanelView
+         * @description One metric: `lines`, or `bands`; and reports of NaN and infinities.
+         */
+        PanelView: {
+            /** Bands */
+            bands: components["schemas"]["BandView"][];
+            /** Goal */
+            goal: ("maximize" | "minimize") | null;
+            /** Lines */
+            lines: components["schemas"]["LineView"][];
+            /** Marks */
+            marks: components["schemas"]["MarkView"][];
+            /** Name */
+            name: string;
+            /** Without X */
+            without_x: number;
         };
         /**
          * Parameter
@@ -2783,9 +3556,10 @@ export interface components {
          * PointsView
          * @description Trials as columns: each list has one entry per trial, in order of their numbers.
          *
-         *     Columns: `id`, `number`, `state`, `value`, `duration_s`, `ended_at` (seconds since the epoch), `device`, `cause`,
-         *     `feasible`, `params.NAME`; with several objectives also `values.NAME` and `pareto`, which is true for the trials on
-         *     the Pareto front of those that match.
+         *     Columns: `id`, `number`, `state`, `value`, `reported` (the last report of a trial without a value), `duration_s`,
+         *     `running_s` (without the time between attempts), `ended_at` (seconds since the epoch), `device`, `cause`,
+         *     `feasible`, `params.NAME`, and the requested figures of metrics; with several objectives also `values.NAME` and
+         *     `pareto`, which is true for the trials on the Pareto front of those that match.
          */
         PointsView: {
             /** Axes */
@@ -2990,6 +3764,18 @@ export interface components {
             message: string;
         };
         /**
+         * ProjectView
+         * @description A project: the sweeps that name it.
+         */
+        ProjectView: {
+            /** Archived */
+            archived: number;
+            /** Name */
+            name: string;
+            /** Sweeps */
+            sweeps: number;
+        };
+        /**
          * ProvenanceView
          * @description Provenance of a sweep; null: unknown.
          */
@@ -3002,6 +3788,17 @@ export interface components {
             git_dirty: boolean | null;
             /** Packages Sha256 */
             packages_sha256: string | null;
+        };
+        /**
+         * RankUsageView
+         * @description The usage of one rank.
+         */
+        RankUsageView: {
+            /** Device */
+            device: string;
+            /** Rank */
+            rank: number;
+            samples: components["schemas"]["UsageColumns"];
         };
         /**
          * RankView
@@ -3020,6 +3817,10 @@ export interface components {
             message: string | null;
             /** Node */
             node: string;
+            /** Peak Gpu Memory Mb */
+            peak_gpu_memory_mb: number | null;
+            /** Peak Memory Mb */
+            peak_memory_mb: number | null;
             /** Pid */
             pid: number | null;
             /** Rank */
@@ -3236,6 +4037,28 @@ export interface components {
             there: number;
         };
         /**
+         * SavedViewView
+         * @description A saved view.
+         */
+        SavedViewView: {
+            /** Changed At */
+            changed_at: string | null;
+            /** Id */
+            id: number;
+            /** Name */
+            name: string;
+            /** Owner */
+            owner: string;
+            /** Project */
+            project: string;
+            /** Query */
+            query: {
+                [key: string]: string;
+            };
+            /** Tab */
+            tab: string;
+        };
+        /**
          * ScheduleView
          * @description The schedule of configurations that led to the current state of a trial.
          */
@@ -3283,6 +4106,20 @@ export interface components {
             /** Name */
             name: string;
             role: components["schemas"]["Role"];
+        };
+        /**
+         * ShownTrialView
+         * @description A trial of the charts, and the index of its group.
+         */
+        ShownTrialView: {
+            /** Group */
+            group: number;
+            /** Id */
+            id: number;
+            /** Number */
+            number: number;
+            /** State */
+            state: string;
         };
         /**
          * SizeScores
@@ -3402,6 +4239,12 @@ export interface components {
          * @description A whole study.
          */
         SweepImport: {
+            /**
+             * Description
+             * @description text about the sweep, in Markdown; can be changed later
+             * @default
+             */
+            description: string;
             /** Metrics */
             metrics: components["schemas"]["Metric"][];
             /** Name */
@@ -3411,10 +4254,21 @@ export interface components {
                 [key: string]: components["schemas"]["Parameter"];
             };
             /**
+             * Project
+             * @description groups sweeps in lists and filters; can be changed later
+             * @default
+             */
+            project: string;
+            /**
              * Source
              * @description description of where the trials come from
              */
             source: string;
+            /**
+             * Tags
+             * @description tags of the sweep; can be changed later
+             */
+            tags?: string[];
             /** Trials */
             trials: components["schemas"]["ImportedTrial"][];
         };
@@ -3429,6 +4283,8 @@ export interface components {
          * @description A sweep.
          */
         SweepView: {
+            /** Archived */
+            archived: boolean;
             best: components["schemas"]["BestView"] | null;
             budget: components["schemas"]["BudgetView"] | null;
             /** Counts */
@@ -3437,6 +4293,8 @@ export interface components {
             };
             /** Created At */
             created_at: string | null;
+            /** Description */
+            description: string | null;
             /** Device Busy Share */
             device_busy_share: number | null;
             /** Devices */
@@ -3458,11 +4316,15 @@ export interface components {
             id: number;
             /** Name */
             name: string;
+            /** Owner */
+            owner: string;
             population: components["schemas"]["PopulationView"] | null;
             /** Predecessors */
             predecessors: components["schemas"]["LinkedSweepView"][];
             /** Priority */
             priority: number;
+            /** Project */
+            project: string;
             provenance: components["schemas"]["ProvenanceView"];
             /** Reason */
             reason: string;
@@ -3472,12 +4334,16 @@ export interface components {
             spec: {
                 [key: string]: unknown;
             };
+            /** Starred */
+            starred: boolean;
             /** Started At */
             started_at: string | null;
             /** State */
             state: string;
             /** Successors */
             successors: components["schemas"]["LinkedSweepView"][];
+            /** Tags */
+            tags: string[];
             /** Versions */
             versions: {
                 [key: string]: string;
@@ -3498,6 +4364,18 @@ export interface components {
             reached_by: number | null;
             /** Value */
             value: number;
+        };
+        /**
+         * TimelineUsageView
+         * @description The devices that trials used in a time range; times are seconds since the epoch.
+         */
+        TimelineUsageView: {
+            /** Devices */
+            devices: components["schemas"]["DeviceUsageView"][];
+            /** From S */
+            from_s: number;
+            /** To S */
+            to_s: number;
         };
         /**
          * TimelineView
@@ -3568,6 +4446,39 @@ export interface components {
             role: components["schemas"]["Role"];
         };
         /**
+         * TrafficPointView
+         * @description The requests of one interval; a share or latency is null without a request.
+         */
+        TrafficPointView: {
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /** Degraded */
+            degraded: number;
+            /** Failed */
+            failed: number;
+            /** Late Share */
+            late_share: number | null;
+            /** P50 Ms */
+            p50_ms: number | null;
+            /** P99 Ms */
+            p99_ms: number | null;
+            /** Requests */
+            requests: number;
+        };
+        /**
+         * TrafficView
+         * @description Consecutive intervals; the last one is still running.
+         */
+        TrafficView: {
+            /** Interval S */
+            interval_s: number;
+            /** Points */
+            points: components["schemas"]["TrafficPointView"][];
+        };
+        /**
          * TrialDetail
          * @description A trial with its attempts and artifacts.
          */
@@ -3597,6 +4508,10 @@ export interface components {
             fallback_reason: components["schemas"]["FallbackReason"] | null;
             /** Id */
             id: number;
+            /** Metrics */
+            metrics: {
+                [key: string]: number | null;
+            };
             /** Note */
             note: string;
             /** Number */
@@ -3605,10 +4520,18 @@ export interface components {
             params: {
                 [key: string]: string | number | boolean | null;
             };
+            /** Peak Gpu Memory Mb */
+            peak_gpu_memory_mb: number | null;
+            /** Peak Memory Mb */
+            peak_memory_mb: number | null;
             /** Proposed For */
             proposed_for: number | null;
+            /** Queued S */
+            queued_s: number | null;
             /** Requested */
             requested: string | null;
+            /** Running S */
+            running_s: number | null;
             /** Sampler */
             sampler: string;
             /** Started At */
@@ -3655,7 +4578,7 @@ export interface components {
         TrialTableView: {
             /**
              * Columns
-             * @description id, number, state, requested, value, reported and reported_step (of trials without a value), violated, duration_s, device, cause, error (the first line of the message), attempt, sampler, fallback_reason, fallback_error, proposed_for, tags, started_at and ended_at (seconds since 1970), values.NAME, params.NAME, constraints.NAME, attrs.NAME
+             * @description id, number, state, requested, value, reported and reported_step (of trials without a value), violated, duration_s, running_s and queued_s (with and without a device), device, cause, error (the first line of the message), attempt, peak_memory_mb and peak_gpu_memory_mb (of the current attempt), sampler, fallback_reason, fallback_error, proposed_for, tags, started_at and ended_at (seconds since 1970), values.NAME, params.NAME, constraints.NAME, attrs.NAME, the figures of `metrics`, and non_finite(NAME) of those metrics with values that are NaN or infinite
              */
             columns: {
                 [key: string]: unknown[];
@@ -3699,16 +4622,28 @@ export interface components {
             fallback_reason: components["schemas"]["FallbackReason"] | null;
             /** Id */
             id: number;
+            /** Metrics */
+            metrics: {
+                [key: string]: number | null;
+            };
             /** Number */
             number: number;
             /** Params */
             params: {
                 [key: string]: string | number | boolean | null;
             };
+            /** Peak Gpu Memory Mb */
+            peak_gpu_memory_mb: number | null;
+            /** Peak Memory Mb */
+            peak_memory_mb: number | null;
             /** Proposed For */
             proposed_for: number | null;
+            /** Queued S */
+            queued_s: number | null;
             /** Requested */
             requested: string | null;
+            /** Running S */
+            running_s: number | null;
             /** Sampler */
             sampler: string;
             /** Started At */
@@ -3729,6 +4664,43 @@ export interface components {
             values: {
                 [key: string]: number;
             } | null;
+        };
+        /**
+         * UsageColumns
+         * @description Samples as columns of equal length, oldest first. A sample is about the `span_s` seconds before `at`.
+         */
+        UsageColumns: {
+            /** At */
+            at: number[];
+            /** Cpu Cores */
+            cpu_cores: number[];
+            /** Gpu Memory Mb */
+            gpu_memory_mb: (number | null)[];
+            /** Gpu Percent */
+            gpu_percent: (number | null)[];
+            /** Memory Mb */
+            memory_mb: (number | null)[];
+            /** Read Mb S */
+            read_mb_s: number[];
+            /** Span S */
+            span_s: number[];
+            /** Written Mb S */
+            written_mb_s: number[];
+        };
+        /**
+         * UsageView
+         * @description The usage of an attempt.
+         */
+        UsageView: {
+            /** Attempt */
+            attempt: number;
+            /** Gpu Memory Limit Mb */
+            gpu_memory_limit_mb: number | null;
+            /** Memory Limit Mb */
+            memory_limit_mb: number | null;
+            /** Ranks */
+            ranks: components["schemas"]["RankUsageView"][];
+            total: components["schemas"]["UsageColumns"];
         };
         /**
          * VersionRequest
@@ -3864,6 +4836,36 @@ export interface components {
             trial_ids: number[];
         };
         /**
+         * ViewToSave
+         * @description A view of the page of a sweep.
+         */
+        ViewToSave: {
+            /**
+             * Name
+             * @description 1 to 60 characters, without /
+             */
+            name: string;
+            /**
+             * Project
+             * @description empty: for all sweeps
+             * @default
+             */
+            project: string;
+            /**
+             * Query
+             * @description the state of the page in its URL, such as filter, sort and columns
+             */
+            query?: {
+                [key: string]: string;
+            };
+            /**
+             * Tab
+             * @default table
+             * @enum {string}
+             */
+            tab: "table" | "curves" | "analysis" | "devices" | "ensemble" | "configuration";
+        };
+        /**
          * WaitReason
          * @description Why no trial of a sweep runs although some may start.
          * @enum {string}
@@ -3933,6 +4935,92 @@ export interface operations {
                     "application/json": {
                         [key: string]: string;
                     };
+                };
+            };
+            /** @description The request is refused. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The service cannot process the request now. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    compare_histories_api_v1_compare_histories_get: {
+        parameters: {
+            query?: {
+                /** @description repeatable: sweep=1&sweep=2 */
+                sweep?: number[];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HistoryView"][];
+                };
+            };
+            /** @description The request is refused. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The service cannot process the request now. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    compare_trials_api_v1_compare_trials_get: {
+        parameters: {
+            query?: {
+                /** @description repeatable: sweep=1&sweep=2 */
+                sweep?: number[];
+                /** @description ids; repeatable */
+                trial?: number[];
+                /** @description how many of the best trials of each sweep */
+                best?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JoinedTrialView"][];
                 };
             };
             /** @description The request is refused. */
@@ -4245,6 +5333,48 @@ export interface operations {
             };
         };
     };
+    show_drift_api_v1_ensembles__ensemble_id__drift_get: {
+        parameters: {
+            query?: {
+                most?: number;
+            };
+            header?: never;
+            path: {
+                ensemble_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DriftView"];
+                };
+            };
+            /** @description The request is refused. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The service cannot process the request now. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     evaluate_ensemble_api_v1_ensembles__ensemble_id__evaluate_post: {
         parameters: {
             query?: never;
@@ -4398,6 +5528,48 @@ export interface operations {
                 };
                 content: {
                     "application/x-npy": string;
+                };
+            };
+            /** @description The request is refused. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The service cannot process the request now. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_events_api_v1_ensembles__ensemble_id__events_get: {
+        parameters: {
+            query?: {
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                ensemble_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnsembleEventView"][];
                 };
             };
             /** @description The request is refused. */
@@ -4721,6 +5893,48 @@ export interface operations {
             };
         };
     };
+    show_traffic_api_v1_ensembles__ensemble_id__traffic_get: {
+        parameters: {
+            query?: {
+                minutes?: number;
+            };
+            header?: never;
+            path: {
+                ensemble_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrafficView"];
+                };
+            };
+            /** @description The request is refused. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The service cannot process the request now. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     add_version_api_v1_ensembles__ensemble_id__versions_post: {
         parameters: {
             query?: never;
@@ -5021,6 +6235,86 @@ export interface operations {
             };
         };
     };
+    list_projects_api_v1_projects_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProjectView"][];
+                };
+            };
+            /** @description The request is refused. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The service cannot process the request now. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    search_api_v1_search_get: {
+        parameters: {
+            query?: {
+                /** @description words of a name, an id, `7/3`: trial 3 of sweep 7 */
+                q?: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FoundView"][];
+                };
+            };
+            /** @description The request is refused. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The service cannot process the request now. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     show_session_api_v1_session_get: {
         parameters: {
             query?: never;
@@ -5284,6 +6578,8 @@ export interface operations {
                 state?: components["schemas"]["SweepState"][];
                 /** @description substring of the name */
                 search?: string;
+                /** @description such as `project:vision tag:baseline is:starred` */
+                filter?: string | null;
             };
             header?: never;
             path?: never;
@@ -5595,6 +6891,66 @@ export interface operations {
             };
         };
     };
+    show_curve_grid_api_v1_sweeps__sweep_id__curve_grid_get: {
+        parameters: {
+            query: {
+                /** @description repeat it for several */
+                metric: string[];
+                /** @description conditions that must all hold, such as `state:failed lr<0.01 -tag:bad` */
+                filter?: string | null;
+                /** @description `step`, `time`, `runtime` (seconds) or `metric:NAME` */
+                x?: string;
+                /** @description only this part of the x axis */
+                x_min?: number | null;
+                x_max?: number | null;
+                /** @description thin for such an axis */
+                x_scale?: "linear" | "log";
+                /** @description per curve */
+                max_points?: number;
+                /** @description trials */
+                limit?: number;
+                /** @description `params.NAME`, `tag` or `state` */
+                group?: string | null;
+                /** @description each curve, or mean, minimum and maximum per group */
+                show?: "lines" | "bands";
+            };
+            header?: never;
+            path: {
+                sweep_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CurveGridView"];
+                };
+            };
+            /** @description The request is refused. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The service cannot process the request now. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     show_curves_api_v1_sweeps__sweep_id__curves_get: {
         parameters: {
             query?: {
@@ -5621,6 +6977,50 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["CurvesView"];
+                };
+            };
+            /** @description The request is refused. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The service cannot process the request now. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    describe_api_v1_sweeps__sweep_id__details_patch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                sweep_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Details"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SweepView"];
                 };
             };
             /** @description The request is refused. */
@@ -5810,7 +7210,7 @@ export interface operations {
     show_importance_api_v1_sweeps__sweep_id__importance_get: {
         parameters: {
             query?: {
-                /** @description an objective, or duration_s */
+                /** @description an objective, running_s, or min(METRIC) */
                 metric?: string | null;
             };
             header?: never;
@@ -5871,6 +7271,89 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Page_IntervalView_"];
+                };
+            };
+            /** @description The request is refused. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The service cannot process the request now. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_metric_names_api_v1_sweeps__sweep_id__metric_names_get: {
+        parameters: {
+            query?: {
+                /** @description conditions that must all hold, such as `state:failed lr<0.01 -tag:bad` */
+                filter?: string | null;
+            };
+            header?: never;
+            path: {
+                sweep_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MetricNameView"][];
+                };
+            };
+            /** @description The request is refused. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The service cannot process the request now. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_metric_names_api_v1_sweeps__sweep_id__metrics_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                sweep_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": string[];
                 };
             };
             /** @description The request is refused. */
@@ -5980,6 +7463,8 @@ export interface operations {
                 filter?: string | null;
                 /** @description trials */
                 max?: number;
+                /** @description figures of metrics, such as `min(val/loss)`: last, min, max, last_step, min_step, max_step or non_finite; may be repeated */
+                metrics?: string[] | null;
             };
             header?: never;
             path: {
@@ -6152,6 +7637,8 @@ export interface operations {
                 limit?: number;
                 /** @description number of a trial to locate */
                 find?: number | null;
+                /** @description figures of metrics, such as `min(val/loss)`: last, min, max, last_step, min_step, max_step or non_finite; may be repeated */
+                metrics?: string[] | null;
             };
             header?: never;
             path: {
@@ -6201,6 +7688,8 @@ export interface operations {
                 sort?: string;
                 /** @description conditions that must all hold, such as `state:failed lr<0.01 -tag:bad` */
                 filter?: string | null;
+                /** @description figures of metrics, such as `min(val/loss)`: last, min, max, last_step, min_step, max_step or non_finite; may be repeated */
+                metrics?: string[] | null;
             };
             header?: never;
             path: {
@@ -6262,6 +7751,51 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TimelineView"];
+                };
+            };
+            /** @description The request is refused. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The service cannot process the request now. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    read_timeline_usage_api_v1_timeline_usage_get: {
+        parameters: {
+            query?: {
+                /** @description seconds since the epoch; default: one hour ago */
+                from_s?: number | null;
+                /** @description default: now */
+                to_s?: number | null;
+                /** @description per device */
+                points?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TimelineUsageView"];
                 };
             };
             /** @description The request is refused. */
@@ -6626,6 +8160,87 @@ export interface operations {
             };
         };
     };
+    show_image_api_v1_trials__trial_id__image_get: {
+        parameters: {
+            query: {
+                /** @description of the file, such as `artifacts/plot.png` */
+                name: string;
+            };
+            header?: never;
+            path: {
+                trial_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is refused. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The service cannot process the request now. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_images_api_v1_trials__trial_id__images_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                trial_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoggedImageView"][];
+                };
+            };
+            /** @description The request is refused. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The service cannot process the request now. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     show_log_api_v1_trials__trial_id__log_get: {
         parameters: {
             query?: {
@@ -6715,6 +8330,46 @@ export interface operations {
             };
         };
     };
+    show_metric_summaries_api_v1_trials__trial_id__metric_summaries_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                trial_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MetricsView"];
+                };
+            };
+            /** @description The request is refused. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The service cannot process the request now. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     show_metrics_api_v1_trials__trial_id__metrics_get: {
         parameters: {
             query?: {
@@ -6741,6 +8396,49 @@ export interface operations {
                             number
                         ][];
                     };
+                };
+            };
+            /** @description The request is refused. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The service cannot process the request now. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    preview_file_api_v1_trials__trial_id__preview_get: {
+        parameters: {
+            query: {
+                /** @description of the file, such as `artifacts/plot.png` */
+                name: string;
+            };
+            header?: never;
+            path: {
+                trial_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FilePreview"];
                 };
             };
             /** @description The request is refused. */
@@ -6861,6 +8559,172 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TrialDetail"];
+                };
+            };
+            /** @description The request is refused. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The service cannot process the request now. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_usage_api_v1_trials__trial_id__usage_get: {
+        parameters: {
+            query?: {
+                /** @description default: the current one */
+                attempt?: number | null;
+                max_points?: number;
+            };
+            header?: never;
+            path: {
+                trial_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UsageView"];
+                };
+            };
+            /** @description The request is refused. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The service cannot process the request now. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_views_api_v1_views_get: {
+        parameters: {
+            query?: {
+                project?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SavedViewView"][];
+                };
+            };
+            /** @description The request is refused. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The service cannot process the request now. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    put_view_api_v1_views_put: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ViewToSave"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SavedViewView"];
+                };
+            };
+            /** @description The request is refused. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The service cannot process the request now. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    remove_view_api_v1_views__view_id__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                view_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SavedViewView"];
                 };
             };
             /** @description The request is refused. */

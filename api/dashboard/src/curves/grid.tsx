@@ -24,6 +24,7 @@ type CurveGridProps = {
   metrics: readonly MetricName[];
   parameters?: readonly string[];
   trialId?: number; // of a grid of one trial
+  isPlain?: boolean; // without the toolbar
 };
 
 const FIRST = 12; // charts of a group; the others after a click, so that a page with 200 metrics has an end
@@ -31,7 +32,7 @@ const FIRST_OF_TRIAL = 6;
 const COLUMN = 360; // px; the least width of a chart
 const STEP = 200; // the requested number of points is a multiple of it, so that small changes of the width need no request
 
-export function CurveGrid({ sweepId, filter, metrics, parameters = [], trialId }: CurveGridProps) {
+export function CurveGrid({ sweepId, filter, metrics, parameters = [], trialId, isPlain = false }: CurveGridProps) {
   const box = useRef<HTMLDivElement>(null);
   const settings = useSettings();
   const column = useColumn(box);
@@ -42,7 +43,9 @@ export function CurveGrid({ sweepId, filter, metrics, parameters = [], trialId }
   const grid = usePanel(sweepId, params, first, trialId === undefined && column !== null).data?.grid;
   return (
     <div ref={box} className="curve-grid">
-      <Toolbar settings={settings} metrics={metrics} parameters={parameters} ofOneTrial={trialId !== undefined} />
+      {!isPlain && (
+        <Toolbar settings={settings} metrics={metrics} parameters={parameters} ofOneTrial={trialId !== undefined} />
+      )}
       {grid && trialId === undefined && (
         <>
           <p className="curve-hint">{hintOf(grid, settings)}</p>

@@ -1,6 +1,8 @@
 // The side panel of the table: error, parameters, curves and the end of the log of one trial, while the table stays in view.
 import { useMemo } from "react";
 import { Link } from "wouter";
+import { CurveGrid } from "../../curves/grid";
+import { useMetricNames } from "../../curves/queries";
 import { formatDuration, formatNumber } from "../../format";
 import { useSweep } from "../../sweep/use-sweep";
 import { useDebounced } from "../../use-debounced";
@@ -9,13 +11,10 @@ import { Icon } from "../../widgets/icon";
 import { QueryResult } from "../../widgets/query-states";
 import { StateBadge } from "../../widgets/state-badge";
 import { causeLabel } from "../trial/attempts";
-import { useCurves } from "../trial/curves";
-import { Plot } from "../trial/metric-plot";
 import { Parameters } from "../trial/parameter-comparison";
 import { objectiveNames, type Sweep, type Trial, useTrial } from "../trial/queries";
 import { useLog } from "../trial/use-log";
 import "../trial/trial.css";
-import "../trial/curves.css";
 import "./trial-panel.css";
 
 const REST_MS = 120; // rows that are only passed by are not fetched
@@ -62,7 +61,7 @@ function Content({ trial, sweep }: { trial: Trial; sweep: Sweep | undefined }) {
       <Failure trial={trial} />
       <Results trial={trial} sweep={sweep} />
       <Parameters trial={trial} sweep={sweep} />
-      <Curves trial={trial} sweep={sweep} />
+      <Curves trial={trial} />
       <LogEnd trial={trial} />
     </>
   );
@@ -108,33 +107,24 @@ function Results({ trial, sweep }: { trial: Trial; sweep: Sweep | undefined }) {
 }
 
 /** The curves of the objectives and the next metrics; the page has all of them. */
-function Curves({ trial, sweep }: { trial: Trial; sweep: Sweep | undefined }) {
-  const query = useCurves(trial);
-  const objectives = objectiveNames(sweep);
+function Curves({ trial }: { trial: Trial }) {
+  const filter = `id:${trial.id}`;
   return (
     <section aria-label="Curves">
       <h3>Curves</h3>
-      <QueryResult query={query} rows={4}>
-        {curves => {
-          const others = Object.keys(curves).filter(name => !objectives.includes(name));
-          const names = [...objectives.filter(name => name in curves), ...others.sort()];
-          const hidden = names.length - MOST_CURVES;
-          if (names.length === 0) return <p className="trial-none">No metrics reported</p>;
+      <QueryResult query={useMetricNames(trial.sweep_id, filter)} rows={4}>
+        {metrics => {
+          const hidden = metrics.length - MOST_CURVES;
+          if (metrics.length === 0) return <p className="trial-none">No metrics reported</p>;
           return (
             <>
-              <div className="curves">
-                {names.slice(0, MOST_CURVES).map((name, index) => (
-                  <Plot
-                    key={name}
-                    name={name}
-                    points={curves[name] ?? []}
-                    series={index}
-                    objective={objectives.includes(name)}
-                    logarithmic={false}
-                    group={`panel-${trial.id}`}
-                  />
-                ))}
-              </div>
+              <CurveGrid
+                sweepId={trial.sweep_id}
+                filter={filter}
+                metrics={metrics.slice(0, MOST_CURVES)}
+                trialId={trial.id}
+                isPlain
+              />
               {hidden > 0 && (
                 <p>
                   <Link href={`/trials/${trial.id}`}>

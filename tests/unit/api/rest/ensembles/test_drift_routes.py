@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 from starlette.testclient import TestClient
 
 from podium.ensemble.serving.input_summary import Moments, to_json
@@ -15,7 +18,7 @@ def ensemble(service: ServiceRig, features: int = 64) -> int:
     return service.ensemble(sweep_id, [service.trial(sweep_id, 0, 0.5)], features=features)
 
 
-def save(service: ServiceRig, ensemble_id: int, rows: np.ndarray) -> None:  # type: ignore[type-arg]
+def save(service: ServiceRig, ensemble_id: int, rows: NDArray[np.float64]) -> None:
     service.settings.data.recent_inputs.write_bytes(to_json({ensemble_id: Moments.of(rows)}))
 
 
