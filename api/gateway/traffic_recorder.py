@@ -55,11 +55,15 @@ async def record_traffic(
                 log.warning("cannot save the traffic of the last 24 hours: %s; retrying", reason)
             failure = reason
         now_s = asyncio.get_running_loop().time()
-        inputs = input_summary.to_json(aggregator.inputs.recent(now_s))
+        inputs = await asyncio.to_thread(_summary, aggregator, now_s)
         if inputs != saved:
             await asyncio.to_thread(_save, inputs_path, inputs)
             saved = inputs
         await asyncio.sleep(record_s)
+
+
+def _summary(aggregator: Aggregator, now_s: float) -> bytes:
+    return input_summary.to_json(aggregator.inputs.recent(now_s))
 
 
 def _owners(aggregator: Aggregator) -> dict[int, int]:
