@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.api.client.connection import Connection
+from podium.api.client.ensemble_history_responses import DriftInfo, EnsembleEvent, TrafficInfo
 from podium.api.client.ensemble_responses import EnsembleInfo, EvaluationInfo, Prediction
 from podium.sweep.values.errors import EnsembleError, NotFoundError, ServiceError
 
@@ -109,6 +110,18 @@ class EnsembleCalls(Connection):
         path = f"{self._path(ensemble)}/evaluations/{evaluation_id}/probabilities"
         content = self._request("GET", path).content
         return np.asarray(np.load(io.BytesIO(content), allow_pickle=False), dtype=np.float32)
+
+    def traffic(self, ensemble: EnsembleName, minutes: int = 15) -> TrafficInfo:
+        """Requests, latency and late replies of the last minutes, up to 1,440."""
+        return self._answer(TrafficInfo, "GET", f"{self._path(ensemble)}/traffic", params={"minutes": minutes})
+
+    def ensemble_events(self, ensemble: EnsembleName, limit: int = 50) -> list[EnsembleEvent]:
+        """The last events of an ensemble, newest first."""
+        return self._answer(list[EnsembleEvent], "GET", f"{self._path(ensemble)}/events", params={"limit": limit})
+
+    def drift(self, ensemble: EnsembleName, most: int = 10) -> DriftInfo:
+        """The features of recent requests that differ most from the training rows."""
+        return self._answer(DriftInfo, "GET", f"{self._path(ensemble)}/drift", params={"most": most})
 
     def predict(
         self, ensemble: EnsembleName, inputs: Rows, deadline_ms: float | None = None, *, whole: bool = False

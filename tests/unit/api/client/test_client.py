@@ -423,3 +423,11 @@ def test_service_of_a_folder_receives_its_token(tmp_path: Path) -> None:
 def test_invalid_array_is_not_sent(podium: Client, inputs: Any) -> None:
     with pytest.raises(EnsembleError, match="inputs must be rows of numbers"):
         podium.predict(1, inputs)
+
+
+def test_history_of_an_ensemble_is_read(podium: Client, service: ServiceRig) -> None:
+    sweep_id = service.sweep()
+    ensemble_id = service.ensemble(sweep_id, [service.trial(sweep_id, 0, 0.5)], "one")
+    assert len(podium.traffic("one")["points"]) == 15
+    assert [event["kind"] for event in podium.ensemble_events(ensemble_id)] == ["building"]
+    assert "200 rows" in podium.drift(ensemble_id)["problem"]

@@ -8,10 +8,18 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from podium.api.client import curve_responses, ensemble_responses, node_responses, sweep_responses, token_responses
+from podium.api.client import (
+    curve_responses,
+    ensemble_history_responses,
+    ensemble_responses,
+    node_responses,
+    sweep_responses,
+    token_responses,
+)
 from podium.api.rest.access.session_routes import LoginLinkView
 from podium.api.rest.access.token_routes import NewTokenView, TokenView
 from podium.api.rest.devices.node_routes import NodeView, RemovedNodeView
+from podium.api.rest.ensembles import drift_routes, ensemble_history_routes
 from podium.api.rest.ensembles import ensemble_schemas as ensembles
 from podium.api.rest.ensembles.prediction_schemas import MemberPartView, PredictionView
 from podium.api.rest.ensembles.score_schemas import ResultView
@@ -27,6 +35,11 @@ from podium.ensemble.scoring.comparison import McNemar
 from podium.ensemble.scoring.degradation import Degradation, SizeScores, SubsetScores
 
 PAIRS: list[tuple[Any, Any]] = [
+    (ensemble_history_responses.TrafficPoint, ensemble_history_routes.TrafficPointView),
+    (ensemble_history_responses.TrafficInfo, ensemble_history_routes.TrafficView),
+    (ensemble_history_responses.EnsembleEvent, ensemble_history_routes.EnsembleEventView),
+    (ensemble_history_responses.FeatureDriftInfo, drift_routes.FeatureDriftView),
+    (ensemble_history_responses.DriftInfo, drift_routes.DriftView),
     (curve_responses.MetricNameInfo, curve_grid.MetricNameView),
     (curve_responses.CurveGridInfo, curve_grid.CurveGridView),
     (curve_responses.ShownTrialInfo, curve_grid.ShownTrialView),
