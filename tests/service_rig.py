@@ -192,6 +192,8 @@ class ServiceRig:
         cause: Cause | None = None,
         planned: dict[str, Any] | None = None,
         device: str = "cpu-0",
+        message: str = "it broke",
+        traceback: str = "Traceback …\nit broke\n",
     ) -> int:
         """A trial with one attempt on a device: finished with `value`, failed of `cause`, or running without either.
 
@@ -226,8 +228,8 @@ class ServiceRig:
                 AT + 1,
                 AT + 3,
                 cause=cause,
-                message="it broke",
-                traceback="Traceback …\nit broke\n",
+                message=message,
+                traceback=traceback,
                 exit="1",
             )
             self.commit(AttemptEnded(ended, sweep_id, number, TrialState.FAILED, 2.0))

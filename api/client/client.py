@@ -25,6 +25,7 @@ from podium.api.client.sweep_responses import (
     BestTrialInfo,
     DeviceInfo,
     EnqueuedInfo,
+    FailuresInfo,
     IntervalInfo,
     ScheduleInfo,
     SweepInfo,
@@ -203,6 +204,11 @@ class Client(EnsembleCalls, ExportCalls, OrganizeCalls):
         Raises `NotFoundError` if the trial was not trained in intervals.
         """
         return self._answer(ScheduleInfo, "GET", f"/api/v1/trials/{trial_id}/schedule")
+
+    def failures(self, sweep_id: int, filter: str | None = None) -> FailuresInfo:
+        """The failed trials of a sweep, or those that match a filter, grouped by cause and message."""
+        params = {} if filter is None else {"filter": filter}
+        return self._answer(FailuresInfo, "GET", f"/api/v1/sweeps/{sweep_id}/failures", params=params)
 
     def open_sweep(self, sweep_id: int) -> Sweep:
         """A sweep as an object. Raises `NotFoundError`."""

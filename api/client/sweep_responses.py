@@ -130,6 +130,29 @@ class ScheduleInfo(TypedDict):
     replay: dict[str, Any]  # a sweep with one trial that repeats the schedule
 
 
+class FailureGroupInfo(TypedDict):
+    """Failed trials with the same cause and, apart from numbers, paths and addresses, the same message."""
+
+    cause: str | None
+    message: str  # the first line, with placeholders such as `<n>` and `<path>`
+    count: int
+    devices: dict[str, int]  # failures by device
+    trial_ids: list[int]  # at most the newest 500
+    first_id: int  # the trial with the lowest number
+    first_number: int
+    first_message: str  # without placeholders
+    location: str | None  # file, line and function of the first one
+    log: str  # the last lines of the first one
+
+
+class FailuresInfo(TypedDict):
+    """The failed trials of a sweep in groups, the largest first."""
+
+    failed: int
+    examined: int  # the newest of them, at most 10,000
+    groups: list[FailureGroupInfo]
+
+
 class SweepInfo(TypedDict):
     """A sweep."""
 

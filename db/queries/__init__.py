@@ -16,6 +16,7 @@ Modules:
     derived_trial_columns       SQL expressions for trial columns from other tables, for filters and sorting
     device_usage                What the attempts on each device used in an interval of time, by bucket
     exports                     Reads all trials of a sweep with all their data in batches, for exports
+    failure_groups              Groups the failed trials of a sweep by cause and normalized message
     filter_parser               The words of a filter: `state:failed lr<0.01 -tag:bad` as terms with their positions in
                                 the text
     importances                 Stored parameter importances, and the data to compute them

@@ -155,6 +155,33 @@ def show_sweep(sweep_id: SweepId, data_dir: DataDir = DEFAULT_DATA_DIR, as_json:
         output.console.print(_no_ensemble(sweep))
 
 
+@app.command("failures")
+def failures(
+    sweep_id: SweepId,
+    filter: Annotated[str | None, typer.Option(help="only trials that match this filter")] = None,
+    data_dir: DataDir = DEFAULT_DATA_DIR,
+    as_json: AsJson = False,
+) -> None:
+    """Show why trials of a sweep failed: failures with the same message together, the most frequent first."""
+    output = lazy.terminal_output
+    with lazy.Client.of(data_dir) as client:
+        found = client.failures(sweep_id, filter)
+    if as_json:
+        output.print_json(found)
+        return
+    if not found["groups"]:
+        output.console.print("no failed trials")
+        return
+    rows = [
+        (group["count"], group["cause"] or "", group["location"] or "", ", ".join(group["devices"]),
+         f"trial {group['first_number']}", group["first_message"])
+        for group in found["groups"]
+    ]  # fmt: skip
+    output.console.print(output.table(None, ("trials", "cause", "line", "devices", "first", "message"), rows))
+    if found["examined"] < found["failed"]:
+        output.console.print(f"the newest {found['examined']} of {found['failed']} failed trials")
+
+
 @app.command("packages")
 def packages(sweep_id: SweepId, data_dir: DataDir = DEFAULT_DATA_DIR) -> None:
     """List the packages installed when a sweep was submitted."""

@@ -97,7 +97,7 @@ function Frame() {
               {({ id }) => numbered(id, sweepId => <ComparePage sweepId={sweepId} />)}
             </Route>
             <Route path="/sweeps/:id/:tab?">
-              {({ id, tab }) => numbered(id, sweepId => <SweepPage sweepId={sweepId} tab={tab ?? "table"} />)}
+              {({ id, tab }) => numbered(id, sweepId => <SweepPage sweepId={sweepId} tab={tab ?? ""} />)}
             </Route>
             <Route path="/trials/:id">{({ id }) => numbered(id, trialId => <TrialPage trialId={trialId} />)}</Route>
             <Route path="/ensembles" component={EnsemblesPage} />

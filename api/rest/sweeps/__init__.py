@@ -11,6 +11,7 @@ Modules:
                               charts
     export_formats            Writes the trials of a sweep as CSV, Parquet or JSON lines, chunk by chunk
     export_routes             Exports the trials of a sweep over REST: CSV, Parquet, JSON lines
+    failure_routes            Failures of a sweep over REST: failed trials, grouped by normalized message
     import_routes             Imports a study that ran elsewhere over REST, as a finished sweep
     importance_process        Computes parameter importance in the background, one process at a time; results are stored
                               in the database

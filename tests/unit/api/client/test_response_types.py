@@ -30,6 +30,7 @@ from podium.api.rest.sweeps.comparison_routes import HistoryView, ImprovementVie
 from podium.api.rest.sweeps.saved_view_routes import SavedViewView
 from podium.api.rest.sweeps.sweep_detail_routes import ProjectView
 from podium.api.rest.trials.trial_preview_routes import LoggedImageView
+from podium.api.rest.sweeps import failure_routes
 from podium.ensemble.scoring.calibration_error import ReliabilityBin
 from podium.ensemble.scoring.comparison import McNemar
 from podium.ensemble.scoring.degradation import Degradation, SizeScores, SubsetScores
@@ -55,6 +56,8 @@ PAIRS: list[tuple[Any, Any]] = [
     (sweep_responses.BudgetInfo, sweep_schemas.BudgetView),
     (sweep_responses.WarningInfo, sweep_schemas.WarningView),
     (sweep_responses.ProvenanceInfo, sweep_schemas.ProvenanceView),
+    (sweep_responses.FailureGroupInfo, failure_routes.FailureGroupView),
+    (sweep_responses.FailuresInfo, failure_routes.FailuresView),
     (sweep_responses.SweepInfo, sweep_schemas.SweepView),
     (sweep_responses.ImprovementInfo, ImprovementView),
     (sweep_responses.HistoryInfo, HistoryView),

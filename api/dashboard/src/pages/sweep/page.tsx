@@ -1,5 +1,6 @@
 // The page of one sweep: header, the filter that all views share, and the tabs.
 import { ApiError } from "../../api";
+import { formatCount } from "../../format";
 import { useFocus } from "../../live";
 import { useSweep } from "../../sweep/use-sweep";
 import { FilterBar, useFilterError } from "../../trials/filter-bar";
@@ -20,10 +21,12 @@ const EnsembleTab = part("the ensembles", () => import("./ensemble-tab").then(mo
 const ConfigurationTab = part("the configuration", () =>
   import("./configuration-tab").then(module => module.ConfigurationTab),
 );
-const NEXT = [CurvesTab, AnalysisTab, DevicesTab, EnsembleTab, ConfigurationTab];
+const FailuresTab = part("the failures", () => import("./failures-tab").then(module => module.FailuresTab));
+const NEXT = [FailuresTab, CurvesTab, AnalysisTab, DevicesTab, EnsembleTab, ConfigurationTab];
 
 const TABS = {
   table: { name: "Table", body: TableTab },
+  failures: { name: "Failures", body: FailuresTab },
   curves: { name: "Curves", body: CurvesTab },
   analysis: { name: "Analysis", body: AnalysisTab },
   devices: { name: "Devices", body: DevicesTab },
@@ -42,9 +45,18 @@ export function SweepPage({ sweepId, tab }: { sweepId: number; tab: string }) {
         <ButtonLink href="/">All sweeps</ButtonLink>
       </NotFound>
     );
-  const known = tab in TABS ? (tab as keyof typeof TABS) : "table";
+  const counts = data?.id === sweepId ? data.counts : {};
+  const failed = counts.failed ?? 0;
+  const first = failed > 0 && !counts.finished && data?.state === "failed" ? "failures" : "table";
+  const known = tab in TABS ? (tab as keyof typeof TABS) : first;
   const Body = TABS[known].body;
-  const places = Object.entries(TABS).map(([key, { name }]) => ({ key, name, href: `/sweeps/${sweepId}/${key}` }));
+  const places = Object.entries(TABS)
+    .filter(([key]) => key !== "failures" || failed > 0 || known === key)
+    .map(([key, { name }]) => ({
+      key,
+      name: key === "failures" && failed > 0 ? `${name} ${formatCount(failed)}` : name,
+      href: `/sweeps/${sweepId}/${key}`,
+    }));
   return (
     <div className={known === "table" ? "sweep-page sweep-table" : "sweep-page"}>
       <StickyHead>

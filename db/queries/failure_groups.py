@@ -1,0 +1,86 @@
+"""Groups the failed trials of a sweep by cause and normalized message; api."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from sqlalchemy import Connection, and_, func, select
+
+from podium.db.queries.chart_points import Condition
+from podium.db.queries.trial_attempts import MAX_ERROR
+from podium.db.schema.tables import attempts, trials
+from podium.sweep.values.failure_messages import first_line, location, normalized
+from podium.sweep.values.states import TrialState
+
+MAX_EXAMINED = 10_000  # failed trials, the newest ones
+MAX_GROUPS = 50
+MAX_TRIALS = 500  # ids of a group
+LOG_LINES = 20
+_TRACEBACK = 6_000  # characters, from its end
+_CURRENT = and_(attempts.c.trial_id == trials.c.id, attempts.c.number == trials.c.attempt)
+
+
+@dataclass(slots=True)
+class FailureGroup:
+    """Failed trials with the same cause and message; `first` is the one with the lowest number."""
+
+    cause: str
+    message: str  # with placeholders for numbers, paths and addresses
+    count: int = 0
+    devices: Counter[str] = field(default_factory=Counter)
+    trial_ids: list[int] = field(default_factory=list)  # the newest `MAX_TRIALS`, by descending number
+    first_id: int = 0
+    first_number: int = 0
+    first_message: str = ""
+    location: str | None = None
+    log: str = ""  # the last lines of the first trial
+
+
+@dataclass(frozen=True, slots=True)
+class FailureGroups:
+    """The largest groups first."""
+
+    failed: int  # trials that match
+    examined: int  # of them, the newest
+    groups: list[FailureGroup]
+
+
+def failure_groups(connection: Connection, sweep_id: int, where: Condition) -> FailureGroups:
+    """The failures of the trials that match `where`: those in the state failed, by their current attempt."""
+    failed = and_(trials.c.sweep_id == sweep_id, trials.c.state == TrialState.FAILED.value, where)
+    count = connection.execute(select(func.count()).select_from(trials).where(failed)).scalar_one()
+    message = func.substr(attempts.c.message, 1, MAX_ERROR)
+    rows = connection.execute(
+        select(trials.c.id, trials.c.number, attempts.c.device_id, attempts.c.cause, message.label("message"))
+        .join(attempts, _CURRENT)
+        .where(failed)
+        .order_by(trials.c.number.desc())
+        .limit(MAX_EXAMINED)
+    ).all()
+    groups: dict[tuple[str, str], FailureGroup] = {}
+    for row in rows:
+        key = (row.cause or "", normalized(row.message or ""))
+        group = groups.setdefault(key, FailureGroup(*key))
+        group.count += 1
+        group.devices[row.device_id] += 1
+        group.first_id, group.first_number, group.first_message = row.id, row.number, first_line(row.message or "")
+        if len(group.trial_ids) < MAX_TRIALS:
+            group.trial_ids.append(row.id)
+    largest = sorted(groups.values(), key=lambda group: (-group.count, group.first_number))[:MAX_GROUPS]
+    _add_details(connection, largest)
+    return FailureGroups(count, len(rows), largest)
+
+
+def _add_details(connection: Connection, groups: list[FailureGroup]) -> None:
+    """Where the first trial of each group failed, and the end of its log."""
+    by_id = {group.first_id: group for group in groups}
+    rows = connection.execute(
+        select(trials.c.id, func.substr(attempts.c.traceback, -_TRACEBACK).label("traceback"), attempts.c.log_tail)
+        .join(attempts, _CURRENT)
+        .where(trials.c.id.in_(by_id))
+    )
+    for row in rows:
+        group = by_id[row.id]
+        group.location = location(row.traceback or "")
+        group.log = "\n".join((row.log_tail or "").rstrip().split("\n")[-LOG_LINES:])

@@ -1,0 +1,71 @@
+"""Failures of a sweep over REST: groups by message with devices, location and log, bounded and filtered."""
+
+from __future__ import annotations
+
+import pytest
+from starlette.testclient import TestClient
+
+from podium.db.queries import failure_groups
+from podium.sweep.values.failure_causes import Cause
+from tests.service_rig import ServiceRig, assert_problem
+
+TRACEBACK = 'Traceback (most recent call last):\n  File "/app/train.py", line 12, in objective\nValueError: x\n'
+
+
+@pytest.fixture
+def sweep_id(service: ServiceRig) -> int:
+    """Three failures to allocate on two devices, one other failure, one finished and one running trial."""
+    sweep_id = service.sweep()
+    for device in ("cpu-0", "cpu-1"):
+        service.device(device)
+    for number, (size, device) in enumerate([(20, "cpu-0"), (30, "cpu-1"), (4, "cpu-0")]):
+        message = f"cannot allocate {size} MiB at 0x7f{number}a\nmore"
+        cause = Cause.DEVICE_MEMORY
+        service.trial(sweep_id, number, None, cause=cause, device=device, message=message, traceback=TRACEBACK)
+    service.trial(sweep_id, 3, None, cause=Cause.USER_ERROR, message="KeyError: 'lr'", params={"lr": 0.05})
+    service.trial(sweep_id, 4, 0.5)
+    service.trial(sweep_id, 5, None)
+    return sweep_id
+
+
+def test_failures_are_grouped_by_normalized_message(client: TestClient, sweep_id: int) -> None:
+    found = client.get(f"/api/v1/sweeps/{sweep_id}/failures").json()
+
+    assert (found["failed"], found["examined"]) == (4, 4)
+    memory, other = found["groups"]
+    assert (memory["cause"], memory["message"], memory["count"]) == (
+        "device_memory",
+        "cannot allocate <n> MiB at <address>",
+        3,
+    )
+    assert memory["devices"] == {"cpu-0": 2, "cpu-1": 1}
+    assert (memory["first_number"], memory["first_message"]) == (0, "cannot allocate 20 MiB at 0x7f0a")
+    assert memory["location"] == "train.py:12 in objective"
+    assert len(memory["trial_ids"]) == 3
+    assert memory["trial_ids"][-1] == memory["first_id"]
+    assert (other["message"], other["count"], other["location"]) == ("KeyError: 'lr'", 1, None)
+
+
+def test_the_filter_of_the_table_applies(client: TestClient, sweep_id: int) -> None:
+    found = client.get(f"/api/v1/sweeps/{sweep_id}/failures", params={"filter": "lr>0.02"}).json()
+    assert [group["message"] for group in found["groups"]] == ["KeyError: 'lr'"]
+    assert_problem(client.get(f"/api/v1/sweeps/{sweep_id}/failures", params={"filter": "stat:x"}), 400, "stat")
+
+
+def test_no_failures(client: TestClient, service: ServiceRig) -> None:
+    sweep_id = service.sweep()
+    found = client.get(f"/api/v1/sweeps/{sweep_id}/failures").json()
+    assert found == {"failed": 0, "examined": 0, "groups": []}
+    assert_problem(client.get("/api/v1/sweeps/99/failures"), 404)
+
+
+def test_the_examined_trials_groups_and_ids_are_bounded(
+    client: TestClient, sweep_id: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(failure_groups, "MAX_EXAMINED", 3)
+    monkeypatch.setattr(failure_groups, "MAX_GROUPS", 1)
+    monkeypatch.setattr(failure_groups, "MAX_TRIALS", 1)
+    found = client.get(f"/api/v1/sweeps/{sweep_id}/failures").json()
+    assert (found["failed"], found["examined"]) == (4, 3)
+    (group,) = found["groups"]
+    assert (group["count"], len(group["trial_ids"]), group["first_number"]) == (2, 1, 1)
