@@ -14,6 +14,7 @@ export type ScatterProps = {
   x: Axis;
   y: Axis;
   xs?: readonly Scalar[]; // if it is not a column of the points
+  ys?: readonly Scalar[];
   inside: Uint8Array; // which rows are drawn
   shares?: Float64Array; // rank of each row, 0 to 1; without it all have one colour
   marked?: readonly number[]; // rows with a gold ring: the best
@@ -47,7 +48,8 @@ export function Scatter(props: ScatterProps) {
   } = props;
   const xColumn = props.xs ?? columnOf(points, x.key);
   const xs = useMemo(() => across(x, xColumn), [x, xColumn]);
-  const ys = placesOf(y, columnOf(points, y.key));
+  const yColumn = props.ys ?? columnOf(points, y.key);
+  const ys = useMemo(() => placesOf(y, yColumn), [y, yColumn]);
   const places = useMemo(() => ({ xs, ys, rows: rowsOn(xs, ys, inside) }), [xs, ys, inside]);
   const order = useCallback(() => [...places.rows].sort((a, b) => at(places.xs, a) - at(places.xs, b)), [places]);
   const chosen = useMemo(() => rowsOf(points, selected), [points, selected]);

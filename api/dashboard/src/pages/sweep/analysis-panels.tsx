@@ -262,7 +262,7 @@ export function ContourPanel({
 }
 
 /** Two of these axes, selected in the header of the panel and stored in the URL; the first two by default. */
-function usePair(key: string, axes: readonly Axis[]): [Axis | undefined, Axis | undefined, ReactNode] {
+export function usePair(key: string, axes: readonly Axis[]): [Axis | undefined, Axis | undefined, ReactNode] {
   const [named, setNamed] = useQueryState(key);
   const [xKey, yKey] = named.split("|");
   const x = axes.find(axis => axis.key === xKey) ?? axes[0];
@@ -322,11 +322,11 @@ export function SlicePanels({ parameters, ranked, points, metric, ...linked }: S
   );
 }
 
-function nameOf(axis: Axis): string {
+export function nameOf(axis: Axis): string {
   return axis.key === "running_s" ? "running time (s)" : axis.name;
 }
 
-function Framed({
+export function Framed({
   size,
   ...panel
 }: {

@@ -34,7 +34,8 @@ test("one objective has a history, importance, parallel coordinates, a contour a
   await waitFor(() =>
     expect(headings().slice(0, 4)).toEqual(["History", "Importance", "Parallel coordinates", "Contour"]),
   );
-  await waitFor(() => expect(headings().slice(4)).toEqual(["width", "lr", "depth"]));
+  expect(headings().slice(4, 6)).toEqual(["Distribution", "Rank"]);
+  await waitFor(() => expect(headings().slice(6)).toEqual(["width", "lr", "depth"]));
 });
 
 test("two objectives have a Pareto front too", async () => {

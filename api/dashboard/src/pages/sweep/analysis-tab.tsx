@@ -23,6 +23,7 @@ import {
   ParetoPanel,
   SlicePanels,
 } from "./analysis-panels";
+import { DistributionPanel, RankPanel } from "./distribution-panels";
 import { useLinked } from "./linked-charts";
 import "./analysis-tab.css";
 
@@ -109,6 +110,8 @@ function Analysis({ sweepId, filter, figures, charts, points }: Props) {
           parameters={ordered}
         />
       )}
+      <DistributionPanel {...linked} points={drawn} metric={metric} />
+      {ordered.length > 1 && <RankPanel {...linked} points={drawn} metric={metric} parameters={ordered} />}
       <SlicePanels
         {...linked}
         points={marked}
