@@ -14,7 +14,8 @@ TIMES = ("created_at", "started_at", "ended_at")
 _CHOSEN_BY = ("sampler", "fallback_reason", "fallback_error", "proposed_for")
 _PEAKS = ("peak_memory_mb", "peak_gpu_memory_mb")
 _LAST = (
-    "cause", *_CHOSEN_BY, "attempts", "device", "devices", *_PEAKS, *TIMES, "duration_s", "running_s", "queued_s", "trial_id",
+    "cause", *_CHOSEN_BY, "attempts", "device", "devices", *_PEAKS, *TIMES, "duration_s", "running_s", "queued_s",
+    "trial_id",
 )  # fmt: skip
 FIGURES = ("last", "min", "min_step", "max", "max_step", "non_finite")
 

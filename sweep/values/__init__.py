@@ -16,6 +16,8 @@ Modules:
     failure_causes                   The causes of failed attempts: all of them, those of the infrastructure, and those
                                      of memory
     failure_classification           Classifies exceptions and error output of a trial by failure cause
+    failure_messages                 Makes messages of failures comparable: numbers, paths and addresses in them become
+                                     placeholders
     image_names                      The files of images that trials log: name and step are in the name of the file
     megabytes                        Sizes of memory in MB of 2^20 bytes, as in the `limits` of sweep files
     nested_parameters                Converts parameters with dotted names to nested dictionaries, for code written for

@@ -984,6 +984,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/sweeps/{sweep_id}/failures": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Failures
+         * @description The failed trials that match, grouped by cause and message: how often, where, on which devices.
+         */
+        get: operations["show_failures_api_v1_sweeps__sweep_id__failures_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sweeps/{sweep_id}/file": {
         parameters: {
             query?: never;
@@ -1951,6 +1971,12 @@ export interface components {
             wall_s: components["schemas"]["SpendingView"];
         };
         /**
+         * Cause
+         * @description The cause of a failed attempt.
+         * @enum {string}
+         */
+        Cause: "user_error" | "bad_report" | "non_finite" | "exited" | "signal" | "timeout" | "stalled" | "start_timeout" | "join_timeout" | "host_memory" | "device_memory" | "disk_quota" | "disk_full" | "pinning" | "node_lost" | "cancelled" | "infrastructure";
+        /**
          * ChoiceView
          * @description One step of the selection, and the loss after it (lower is better).
          */
@@ -2543,6 +2569,45 @@ export interface components {
              * @description metric value that ends the sweep; null: none
              */
             target?: number | null;
+        };
+        /**
+         * FailureGroupView
+         * @description Failed trials with the same cause and, apart from numbers, paths and addresses, the same message.
+         */
+        FailureGroupView: {
+            cause: components["schemas"]["Cause"] | null;
+            /** Count */
+            count: number;
+            /** Devices */
+            devices: {
+                [key: string]: number;
+            };
+            /** First Id */
+            first_id: number;
+            /** First Message */
+            first_message: string;
+            /** First Number */
+            first_number: number;
+            /** Location */
+            location: string | null;
+            /** Log */
+            log: string;
+            /** Message */
+            message: string;
+            /** Trial Ids */
+            trial_ids: number[];
+        };
+        /**
+         * FailuresView
+         * @description The failed trials of a sweep in groups, the largest first; at most 50 groups of the newest 10,000 failures.
+         */
+        FailuresView: {
+            /** Examined */
+            examined: number;
+            /** Failed */
+            failed: number;
+            /** Groups */
+            groups: components["schemas"]["FailureGroupView"][];
         };
         /**
          * FallbackReason
@@ -7146,6 +7211,49 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description The request is refused. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The service cannot process the request now. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_failures_api_v1_sweeps__sweep_id__failures_get: {
+        parameters: {
+            query?: {
+                /** @description conditions that must all hold, such as `state:failed lr<0.01 -tag:bad` */
+                filter?: string | null;
+            };
+            header?: never;
+            path: {
+                sweep_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FailuresView"];
+                };
             };
             /** @description The request is refused. */
             "4XX": {

@@ -20,7 +20,7 @@ from podium.sweep.values.sweep_details_checks import MAX_PROJECT
 
 router = APIRouter(prefix="/api/v1/views", tags=["sweeps"])
 MAX_KEYS = 20  # of the query
-Tab = Literal["table", "curves", "analysis", "devices", "ensemble", "configuration"]
+Tab = Literal["table", "failures", "curves", "analysis", "devices", "ensemble", "configuration"]
 Key = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,39}$")]
 
 

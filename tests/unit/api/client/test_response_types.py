@@ -26,11 +26,11 @@ from podium.api.rest.ensembles.score_schemas import ResultView
 from podium.api.rest.schemas import device_schemas, sweep_schemas, trial_schemas
 from podium.api.rest.search_routes import FoundView
 from podium.api.rest.sweeps import curve_grid_routes as curve_grid
+from podium.api.rest.sweeps import failure_routes
 from podium.api.rest.sweeps.comparison_routes import HistoryView, ImprovementView, JoinedTrialView
 from podium.api.rest.sweeps.saved_view_routes import SavedViewView
 from podium.api.rest.sweeps.sweep_detail_routes import ProjectView
 from podium.api.rest.trials.trial_preview_routes import LoggedImageView
-from podium.api.rest.sweeps import failure_routes
 from podium.ensemble.scoring.calibration_error import ReliabilityBin
 from podium.ensemble.scoring.comparison import McNemar
 from podium.ensemble.scoring.degradation import Degradation, SizeScores, SubsetScores

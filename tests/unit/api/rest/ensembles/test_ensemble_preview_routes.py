@@ -36,7 +36,7 @@ SPLITS = (Split.VALIDATION, Split.CALIBRATION)
 
 @pytest.fixture
 def digits(service: ServiceRig) -> Dataset:
-    return datasets.load({"name": "digits"}, ARCHITECTURE["split"], service.data.data_cache)  # type: ignore[arg-type]
+    return datasets.load({"name": "digits"}, ARCHITECTURE["split"], service.data.data_cache)
 
 
 def answers(targets: NDArray[Any], right: float, seed: int) -> NDArray[np.float32]:

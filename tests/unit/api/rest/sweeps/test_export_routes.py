@@ -61,8 +61,8 @@ def test_csv_has_a_column_for_each_parameter_and_a_row_for_each_trial(client: Te
     assert [*first] == [
         "number", "state", "value", *(f"params_{name}" for name in PARAMETERS), "cause", "sampler",
         "fallback_reason", "fallback_error", "proposed_for", "attempts",
-        "device", "devices", "peak_memory_mb", "peak_gpu_memory_mb", "created_at", "started_at", "ended_at", "duration_s",
-        "running_s", "queued_s",
+        "device", "devices", "peak_memory_mb", "peak_gpu_memory_mb", "created_at", "started_at", "ended_at",
+        "duration_s", "running_s", "queued_s",
         *(f"metrics_val_accuracy_{figure}" for figure in ("last", "min", "min_step", "max", "max_step", "non_finite")),
         "trial_id",
     ]  # fmt: skip
