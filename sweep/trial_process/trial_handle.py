@@ -175,7 +175,7 @@ class Trial(CheckpointMethods, Suggestions):
         return data
 
     def report(self, value: float, step: int) -> None:
-        """Report the sweep's metric at `step`; the first value at a step counts.
+        """Report the sweep's metric at `step`; the first value of an attempt at a step counts.
 
         Reports are cheap. Of each metric, the first 1,000 points are stored, then every 2nd up to 2,000, every 4th up
         to 4,000, and so on: about 500 more for each doubling. The last point is also stored, unless the process is

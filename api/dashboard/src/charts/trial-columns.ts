@@ -65,7 +65,7 @@ export function outcomeAxes(points: Points): Axis[] {
   return [...axes, ...others];
 }
 
-/** Which values of an outcome are better; unknown for the last value of a metric that is no objective. */
+/** Which values of an outcome are better; unknown for the last value of a metric that is not an objective. */
 function goalOf(points: Points, key: string): Goal | undefined {
   const { figure, metric } = figureOf(key) ?? {};
   const objective = points.objectives.find(({ name }) => name === metric);
