@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, ScalarSelect, select
+from sqlalchemy import ColumnElement, Connection, ScalarSelect, select, text
 
 from podium.db.schema.tables import metric_summaries, trials
-from podium.db.stores import metric_summaries as summaries
-from podium.db.stores.metric_summaries import COLUMNS, Figure, MetricSummary
+from podium.db.stores.metric_summaries import COLUMNS, Figure
 from podium.sweep.values.errors import BadRequestError
 
 MAX_FIGURES = 200  # of a request
 _PREFIX = "metrics."
 _FIGURE = re.compile(rf"({'|'.join(sorted(Figure, key=len, reverse=True))})\((.+)\)", re.DOTALL)
+
+
+# Plain rows: for 200 metrics of 100 trials, objects would take half of the time.
+_ROWS = """
+    SELECT s.trial_id, s.name, s.non_finite, {} FROM json_each(:ids) AS each
+    JOIN metric_summaries AS s ON s.trial_id = each.value WHERE s.name IN (SELECT value FROM json_each(:names))
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +38,6 @@ class MetricFigure:
         """The name of the column."""
         return f"{self.figure}({self.metric})"
 
-    def of(self, summary: MetricSummary | None) -> float | int | None:
-        """The figure in the summary of a trial; None: the trial has not logged the metric."""
-        return None if summary is None else getattr(summary, self.figure)
-
 
 def parse_figure(text: str) -> MetricFigure | None:
     """`min(val/loss)`, or `metrics.val/loss` for the last value; None for any other text."""
@@ -48,10 +51,10 @@ def parse_figure(text: str) -> MetricFigure | None:
 def parse_figures(texts: Iterable[str]) -> list[MetricFigure]:
     """The requested figures. Raises `BadRequestError`."""
     found = []
-    for text in texts:
-        figure = parse_figure(text)
+    for key in texts:
+        figure = parse_figure(key)
         if figure is None:
-            raise BadRequestError(f"metrics={text}: write one of {', '.join(f'{each}(NAME)' for each in Figure)}")
+            raise BadRequestError(f"metrics={key}: write one of {', '.join(f'{each}(NAME)' for each in Figure)}")
         found.append(figure)
     if len(found) > MAX_FIGURES:
         raise BadRequestError(f"metrics: {len(found)} were requested; at most {MAX_FIGURES} can be")
@@ -64,10 +67,25 @@ def columns_of(
     """A column for each figure, and one of `non_finite(NAME)` for each metric with values that are not finite."""
     if not figures:
         return {}
-    found = summaries.of_trials(connection, trial_ids, [each.metric for each in figures])
-    marked = {each.name for each in found.values() if each.non_finite}
-    wanted = [*figures, *(MetricFigure(Figure.NON_FINITE, name) for name in sorted(marked))]
-    return {each.key: [each.of(found.get((id_, each.metric))) for id_ in trial_ids] for each in wanted}
+    wanted = dict.fromkeys(each.figure for each in figures)
+    by_metric: dict[str, list[tuple[int, list[float | int | None]]]] = {}
+    columns: dict[str, list[float | int | None]] = {}
+    for each in figures:
+        column = columns[each.key] = [None] * len(trial_ids)
+        by_metric.setdefault(each.metric, []).append((list(wanted).index(each.figure), column))
+    counts: dict[str, list[float | int | None]] = {name: [None] * len(trial_ids) for name in by_metric}
+    places = {id_: place for place, id_ in enumerate(trial_ids)}
+    names = ", ".join(COLUMNS[figure].name for figure in wanted)
+    found = connection.execute(
+        text(_ROWS.format(names)), {"ids": json.dumps(list(trial_ids)), "names": json.dumps(list(by_metric))}
+    )
+    for trial_id, name, non_finite, *values in found:
+        place = places[trial_id]
+        for position, column in by_metric[name]:
+            column[place] = values[position]
+        counts[name][place] = non_finite
+    marks = {MetricFigure(Figure.NON_FINITE, name).key: column for name, column in counts.items() if any(column)}
+    return columns | marks
 
 
 def figures_of(

@@ -67,3 +67,20 @@ test("the ids of a range are fetched in the order of the table", async () => {
   expect(ids).toEqual([1_040, 1_041, 1_042]);
   expect(Object.fromEntries(asked.at(-1) ?? [])).toEqual({ sort: "-value", offset: "40", limit: "3" });
 });
+
+test("with many columns of metrics a request has fewer rows", async () => {
+  start();
+  const figures = Array.from({ length: 60 }, (_, at) => `last(m${at})`);
+  const client = new QueryClient();
+  const wrapper = ({ children }: { children: ReactNode }) => (
+    <QueryClientProvider client={client}>{children}</QueryClientProvider>
+  );
+  asked.length = 0;
+  const { result } = renderHook(() => useTable(3, { filter: "", sort: "number", figures }, 20, 40), { wrapper });
+  await waitFor(() => expect(result.current.trials?.row(40)?.number).toBe(40));
+  expect(asked.map(query => [query.get("offset"), query.get("limit")])).toEqual([
+    ["0", "25"],
+    ["25", "25"],
+  ]);
+  expect(asked[0]?.getAll("metrics")).toEqual(figures);
+});

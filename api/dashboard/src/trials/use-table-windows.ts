@@ -14,7 +14,8 @@ export type Trials = {
   stale: boolean; // the rows belong to the previous filter or order
 };
 
-const WINDOW = 100;
+const WINDOW = 100; // rows of a request
+const [MANY_FIGURES, SMALL_WINDOW] = [50, 25]; // with many columns, a request has fewer rows
 const RUNNING_MS = 10_000; // running durations change without events
 
 type TableQuery = {
@@ -44,13 +45,14 @@ export function useFilterCount(sweepId: number, filter: string) {
 
 /** The trials from the `first` to the `last` row in view, and the total number. */
 export function useTable(sweepId: number, { filter, sort, figures = [] }: View, first: number, last: number) {
-  const from = Math.floor(first / WINDOW);
-  const windows = Array.from({ length: Math.floor(Math.max(first, last) / WINDOW) - from + 1 }, (_, at) => from + at);
+  const size = figures.length > MANY_FIGURES ? SMALL_WINDOW : WINDOW;
+  const from = Math.floor(first / size);
+  const windows = Array.from({ length: Math.floor(Math.max(first, last) / size) - from + 1 }, (_, at) => from + at);
   const answers = useQueries({
     queries: windows.map(window => ({
       queryKey: keys.sweep(sweepId, "table", filter, sort, window, ...figures),
       queryFn: ({ signal }: { signal: AbortSignal }) =>
-        fetchTable(sweepId, { filter, sort, offset: window * WINDOW, limit: WINDOW, metrics: [...figures] }, signal),
+        fetchTable(sweepId, { filter, sort, offset: window * size, limit: size, metrics: [...figures] }, signal),
       placeholderData: undefined,
       refetchInterval: (query: { state: { data?: Table } }) =>
         query.state.data?.columns.state?.includes("running") ? RUNNING_MS : false,
@@ -62,7 +64,7 @@ export function useTable(sweepId: number, { filter, sort, figures = [] }: View, 
   const newest = loaded.at(-1)?.table;
   if (newest) {
     const same = before.current?.key === key ? before.current.trials : null;
-    before.current = { key, trials: asTrials(new Map(loaded.map(each => [each.at, each.table])), newest, same) };
+    before.current = { key, trials: asTrials(new Map(loaded.map(each => [each.at, each.table])), size, newest, same) };
   }
   const failed = answers.find(answer => answer.isError && !answer.data);
   const shown = before.current;
@@ -73,7 +75,7 @@ export function useTable(sweepId: number, { filter, sort, figures = [] }: View, 
   };
 }
 
-function asTrials(tables: ReadonlyMap<number, Table>, newest: Table, before: Trials | null): Trials {
+function asTrials(tables: ReadonlyMap<number, Table>, size: number, newest: Table, before: Trials | null): Trials {
   const columns = new Set(before?.columns);
   for (const table of tables.values()) for (const column of Object.keys(table.columns)) columns.add(column);
   return {
@@ -81,8 +83,8 @@ function asTrials(tables: ReadonlyMap<number, Table>, newest: Table, before: Tri
     matching: newest.matching,
     columns: [...columns],
     row: index => {
-      const table = tables.get(Math.floor(index / WINDOW));
-      return table && rowOf(table, index % WINDOW);
+      const table = tables.get(Math.floor(index / size));
+      return table && rowOf(table, index % size);
     },
     stale: false,
   };
