@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,12 @@ from sqlalchemy import Connection, insert
 from podium.db.schema import tables
 from podium.db.schema.engine import Database
 from podium.db.schema.migrate import migrate
-from podium.db.schema.tables import attempts, metrics, trial_params, trials
-from podium.db.stores import sweeps
+from podium.db.schema.tables import attempts, trial_params, trials
+from podium.db.stores import metric_summaries, metrics, sweeps
 from podium.sweep.spec.sweep_spec import parse_spec
 
 CURVE_POINTS = 10
+METRIC = "val_accuracy"
 _AT = 1_780_000_000.0
 _BATCH = 5_000
 PARAMETERS: dict[str, Any] = {
@@ -40,7 +42,7 @@ def fill(path: Path, count: int, *, name: str = "many") -> int:
         {
             "name": name,
             "method": "random",
-            "metric": {"name": "val_accuracy", "goal": "maximize"},
+            "metric": {"name": METRIC, "goal": "maximize"},
             "parameters": PARAMETERS,
             "run_cap": count,
             "program": {"function": "train:objective"},
@@ -103,21 +105,29 @@ def _write(connection: Connection, sweep_id: int, numbers: range) -> None:
             for name, value in params.items()
         ],
     )
-    connection.execute(
-        insert(metrics),
+    metrics.add_rows(
+        connection,
         [
-            {
-                "trial_id": _id(sweep_id, number),
-                "name": "val_accuracy",
-                "step": step,
-                "value": curve_of(params, step),
-                "attempt": 1,
-                "at": _AT + number + step / CURVE_POINTS,
-            }
+            (_id(sweep_id, number), 1, METRIC, step, curve_of(params, step), _AT + number + step / CURVE_POINTS)
             for number, params in chosen.items()
             for step in range(1, CURVE_POINTS + 1)
         ],
     )
+
+
+def fill_summaries(path: Path, sweep_id: int, count: int, names: Sequence[str]) -> None:
+    """Give each trial of a sweep summaries of these metrics, without points."""
+    database = Database(path)
+    for first in range(0, count, _BATCH // 50):
+        dice = random.Random(first)
+        rows = [
+            (_id(sweep_id, number), 1, name, 9, dice.random(), _AT)
+            for number in range(first, min(first + _BATCH // 50, count))
+            for name in names
+        ]
+        with database.write(durable=False) as connection:
+            metric_summaries.add(connection, rows)
+    database.close()
 
 
 def _id(sweep_id: int, number: int) -> int:

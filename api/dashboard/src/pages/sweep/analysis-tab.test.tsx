@@ -35,7 +35,7 @@ test("one objective has a history, importance, parallel coordinates, a contour a
     expect(headings().slice(0, 4)).toEqual(["History", "Importance", "Parallel coordinates", "Contour"]),
   );
   expect(headings().slice(4, 6)).toEqual(["Distribution", "Rank"]);
-  await waitFor(() => expect(headings().slice(6)).toEqual(["width", "lr", "depth"]));
+  await waitFor(() => expect(headings().slice(6)).toEqual(["width", "lr", "depth", "Scatter"]));
 });
 
 test("two objectives have a Pareto front too", async () => {
@@ -164,4 +164,18 @@ test("trials without a result are drawn at their last report, and can be hidden"
   expect(window.location.search).toBe("?unfinished=0");
   expect(screen.queryByText("1 failed, last value")).toBeNull();
   expect(screen.getByText("Without a result, and not drawn: 1 pruned and 1 failed trials.")).toBeVisible();
+});
+
+test("any two of parameters, results and metrics are drawn against each other", async () => {
+  const sent = show({ columns: { ...POINTS.columns, "max(val/loss)": [3, 2, 1], "min(loss)": [1, 2, 3] } });
+  const panel = (await screen.findByRole("heading", { name: "Scatter" })).closest("section") as HTMLElement;
+  expect(within(panel).getByText("loss against width. Colour: loss")).toBeVisible();
+  await pick(within(panel).getByLabelText("X axis"), "max(val/loss)");
+  await pick(within(panel).getByLabelText("Y axis"), "min(loss)");
+  expect(within(panel).getByText("min(loss) against max(val/loss). Colour: loss")).toBeVisible();
+  const asked = sent
+    .filter(each => each.path.endsWith("/points"))
+    .at(-1)
+    ?.query.getAll("metrics");
+  expect(asked).toEqual(["max(val/loss)", "min(loss)"]);
 });

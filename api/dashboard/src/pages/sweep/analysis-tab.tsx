@@ -25,6 +25,7 @@ import {
 } from "./analysis-panels";
 import { DistributionPanel, RankPanel } from "./distribution-panels";
 import { useLinked } from "./linked-charts";
+import { ScatterPanel, scatterKeys } from "./scatter-panel";
 import "./analysis-tab.css";
 
 export function AnalysisTab({ sweepId }: { sweepId: number }) {
@@ -44,8 +45,8 @@ type Props = { sweepId: number; filter: string; figures: readonly string[]; char
 function useFiguresInUrl(): readonly string[] {
   const [metric] = useQueryState("metric");
   const [axes] = useQueryState("axes");
-  const [pair] = useQueryState("pareto");
-  const found = [...new Set([metric, ...axisKeys(axes), ...pair.split("|")])].filter(key => figureOf(key)).sort();
+  const [pair] = useQueryState("scatter");
+  const found = [...new Set([metric, ...axisKeys(axes), ...scatterKeys(pair)])].filter(key => figureOf(key)).sort();
   const text = JSON.stringify(found);
   return useMemo(() => JSON.parse(text) as string[], [text]);
 }
@@ -118,6 +119,14 @@ function Analysis({ sweepId, filter, figures, charts, points }: Props) {
         metric={metric}
         parameters={ordered}
         ranked={importances !== undefined && importances !== null}
+      />
+      <ScatterPanel
+        {...linked}
+        sweepId={sweepId}
+        points={marked}
+        metric={metric}
+        parameters={ordered}
+        outcomes={outcomes}
       />
     </div>
   );

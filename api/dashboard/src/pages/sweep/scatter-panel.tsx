@@ -1,0 +1,68 @@
+// Any two of parameters, results and logged metrics against each other; the axes are in the URL.
+import { useMemo } from "react";
+import { type Axis, withRoom } from "../../charts/axis";
+import { LazyChart } from "../../charts/lazy-chart";
+import { Scatter } from "../../charts/scatter";
+import { goodness, type Points } from "../../charts/trial-columns";
+import { finishedOf } from "../../charts/unfinished";
+import { figureOptions, useMetricNames } from "../../trials/metric-figures";
+import { useQueryState } from "../../url";
+import { MetricPicker } from "../../widgets/metric-picker";
+import { Panel } from "../../widgets/panel";
+import type { Linked } from "./linked-charts";
+
+type Props = Linked & {
+  sweepId: number;
+  points: Points;
+  metric: Axis;
+  parameters: readonly Axis[];
+  outcomes: readonly Axis[];
+};
+
+export function ScatterPanel({ sweepId, points, metric, parameters, outcomes, count: _, ...linked }: Props) {
+  const [named, setNamed] = useQueryState("scatter");
+  const [xKey, yKey] = scatterKeys(named);
+  const all = useMemo(() => [...parameters, ...outcomes], [parameters, outcomes]);
+  const metrics = useMetricNames(sweepId);
+  const options = useMemo(() => {
+    const own = all.map(axis => ({ value: axis.key, name: axis.key === "running_s" ? "running time" : axis.name }));
+    return [...own, ...figureOptions(metrics).filter(option => !all.some(axis => axis.key === option.value))];
+  }, [all, metrics]);
+  const x = all.find(axis => axis.key === xKey) ?? all[0];
+  const y = all.find(axis => axis.key === yKey) ?? metric;
+  const [across, up] = useMemo(() => [x && withRoom(x), withRoom(y)], [x, y]);
+  const shares = useMemo(() => goodness(finishedOf(points, metric.key), metric.goal), [points, metric]);
+  if (!x || !across) return null;
+  const set = (keys: readonly string[]) => setNamed(keys.map(encodeURIComponent).join("|"));
+  return (
+    <div className="analysis-wide">
+      <Panel
+        title="Scatter"
+        hint={`${y.name} against ${x.name}. Colour: ${metric.name}`}
+        actions={
+          <>
+            <MetricPicker label="X axis" value={x.key} options={options} onChange={key => set([key, y.key])} />
+            <MetricPicker label="Y axis" value={y.key} options={options} onChange={key => set([x.key, key])} />
+          </>
+        }
+      >
+        <LazyChart height={320}>
+          <Scatter
+            {...linked}
+            points={points}
+            x={across}
+            y={up}
+            shares={shares}
+            height={320}
+            label={`${y.name} against ${x.name}.`}
+          />
+        </LazyChart>
+      </Panel>
+    </div>
+  );
+}
+
+/** The keys of both axes in the URL. */
+export function scatterKeys(named: string): string[] {
+  return named === "" ? [] : named.split("|").map(decodeURIComponent);
+}
