@@ -36,6 +36,7 @@ def test_running_trial_is_followed_stopped_and_retried(stage: Stage, visitor: Vi
     expect(log).to_contain_text(re.compile(r"step 2\d of trial 0"), timeout=SOON_MS)
     below = "(box) => box.scrollHeight - box.scrollTop - box.clientHeight"
     wait_for("the end of the log is in sight", lambda: log.evaluate(below) < 100, 10)  # between two steps it lags
+    page.get_by_role("figure").first.scroll_into_view_if_needed()  # charts are drawn when they are in view
     expect(page.get_by_role("img").first).to_be_visible()
 
     press(page, "Stop…")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from starlette.testclient import TestClient
@@ -23,7 +25,8 @@ def save(service: ServiceRig, ensemble_id: int, rows: NDArray[np.float64]) -> No
 def test_rows_like_those_of_training_do_not_drift_and_shifted_ones_do(service: ServiceRig, client: TestClient) -> None:
     ensemble_id = ensemble(service)
     cache = service.settings.data.data_cache
-    test, _ = datasets.load(ARCHITECTURE["data"], ARCHITECTURE["split"], cache).split("test")
+    data: dict[str, Any] = ARCHITECTURE
+    test, _ = datasets.load(data["data"], data["split"], cache).split("test")
     rows = np.repeat(np.asarray(test, np.float64), 2, axis=0)
     save(service, ensemble_id, rows)
     same = client.get(f"/api/v1/ensembles/{ensemble_id}/drift").json()
