@@ -46,7 +46,15 @@ class FailureGroups:
     groups: list[FailureGroup]
 
 
-def failure_groups(connection: Connection, sweep_id: int, where: Condition) -> FailureGroups:
+def failure_groups(
+    connection: Connection,
+    sweep_id: int,
+    where: Condition,
+    *,
+    most_examined: int = MAX_EXAMINED,
+    most_groups: int = MAX_GROUPS,
+    most_trials: int = MAX_TRIALS,
+) -> FailureGroups:
     """The failures of the trials that match `where`: those in the state failed, by their current attempt."""
     failed = and_(trials.c.sweep_id == sweep_id, trials.c.state == TrialState.FAILED.value, where)
     count = connection.execute(select(func.count()).select_from(trials).where(failed)).scalar_one()
@@ -56,7 +64,7 @@ def failure_groups(connection: Connection, sweep_id: int, where: Condition) -> F
         .join(attempts, _CURRENT)
         .where(failed)
         .order_by(trials.c.number.desc())
-        .limit(MAX_EXAMINED)
+        .limit(most_examined)
     ).all()
     groups: dict[tuple[str, str], FailureGroup] = {}
     for row in rows:
@@ -65,9 +73,9 @@ def failure_groups(connection: Connection, sweep_id: int, where: Condition) -> F
         group.count += 1
         group.devices[row.device_id] += 1
         group.first_id, group.first_number, group.first_message = row.id, row.number, first_line(row.message or "")
-        if len(group.trial_ids) < MAX_TRIALS:
+        if len(group.trial_ids) < most_trials:
             group.trial_ids.append(row.id)
-    largest = sorted(groups.values(), key=lambda group: (-group.count, group.first_number))[:MAX_GROUPS]
+    largest = sorted(groups.values(), key=lambda group: (-group.count, group.first_number))[:most_groups]
     _add_details(connection, largest)
     return FailureGroups(count, len(rows), largest)
 

@@ -162,7 +162,7 @@ def failures(
     data_dir: DataDir = DEFAULT_DATA_DIR,
     as_json: AsJson = False,
 ) -> None:
-    """Show why trials of a sweep failed: failures with the same message together, the most frequent first."""
+    """Show why trials of a sweep failed, by message."""
     output = lazy.terminal_output
     with lazy.Client.of(data_dir) as client:
         found = client.failures(sweep_id, filter)

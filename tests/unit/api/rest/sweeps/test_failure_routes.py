@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from sqlalchemy import true
 from starlette.testclient import TestClient
 
-from podium.db.queries import failure_groups
+from podium.db.queries.failure_groups import failure_groups
 from podium.sweep.values.failure_causes import Cause
 from tests.service_rig import ServiceRig, assert_problem
 
@@ -59,13 +60,9 @@ def test_no_failures(client: TestClient, service: ServiceRig) -> None:
     assert_problem(client.get("/api/v1/sweeps/99/failures"), 404)
 
 
-def test_the_examined_trials_groups_and_ids_are_bounded(
-    client: TestClient, sweep_id: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(failure_groups, "MAX_EXAMINED", 3)
-    monkeypatch.setattr(failure_groups, "MAX_GROUPS", 1)
-    monkeypatch.setattr(failure_groups, "MAX_TRIALS", 1)
-    found = client.get(f"/api/v1/sweeps/{sweep_id}/failures").json()
-    assert (found["failed"], found["examined"]) == (4, 3)
-    (group,) = found["groups"]
-    assert (group["count"], len(group["trial_ids"]), group["first_number"]) == (2, 1, 1)
+def test_the_examined_trials_groups_and_ids_are_bounded(service: ServiceRig, sweep_id: int) -> None:
+    with service.database.read() as connection:
+        found = failure_groups(connection, sweep_id, true(), most_examined=3, most_groups=1, most_trials=1)
+    assert (found.failed, found.examined) == (4, 3)
+    (group,) = found.groups
+    assert (group.count, len(group.trial_ids), group.first_number) == (2, 1, 1)
