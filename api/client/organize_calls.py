@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from podium.api.client.connection import Connection
 from podium.api.client.sweep_responses import (
@@ -78,9 +78,10 @@ class OrganizeCalls(Connection):
         params = {"sweep": list(sweep_ids), "trial": list(trial_ids), "best": best}
         return self._answer(list[JoinedTrialInfo], "GET", "/api/v1/compare/trials", params=params)
 
-    def histories(self, sweep_ids: Sequence[int]) -> list[HistoryInfo]:
-        """The best value of each sweep over its trials: the trials that improved it. Raises `NotFoundError`."""
-        return self._answer(list[HistoryInfo], "GET", "/api/v1/compare/histories", params={"sweep": list(sweep_ids)})
+    def histories(self, sweep_ids: Sequence[int], by: Literal["number", "time"] = "number") -> list[HistoryInfo]:
+        """The trials of each sweep that improved its best value, by number or by time. Raises `NotFoundError`."""
+        params = {"sweep": list(sweep_ids), "by": by}
+        return self._answer(list[HistoryInfo], "GET", "/api/v1/compare/histories", params=params)
 
     def images(self, trial_id: int) -> list[LoggedImageInfo]:
         """The images that a trial logged, by name and step; `download` fetches one."""

@@ -468,6 +468,7 @@ class HistoryInfo(TypedDict):
     goal: str
     improvements: list[ImprovementInfo]
     trials: int  # that have ended with a value and violate no constraint
+    last_number: int  # the largest number of these; -1 without one
     last_s: float  # end of the last of them, since the start of the sweep
 
 

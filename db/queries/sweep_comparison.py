@@ -42,11 +42,12 @@ class Improvement:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The best value of a sweep over its trials, by its first objective, in the order in which they ended."""
+    """The best value of a sweep over its trials, by its first objective."""
 
     sweep: SweepRow
     improvements: tuple[Improvement, ...]
     trials: int  # that have ended with a value
+    last_number: int  # of these; -1 without one
     last_s: float  # end of the last of them, since the start of the sweep
 
 
@@ -60,21 +61,24 @@ class JoinedTrial:
     metrics: Mapping[str, float]
 
 
-def history(connection: Connection, sweep_id: int) -> History:
-    """Trials that violate a constraint are left out. Raises `NotFoundError`."""
+def history(connection: Connection, sweep_id: int, *, by_number: bool) -> History:
+    """In the order of numbers, or in that in which the trials ended.
+
+    Trials that violate a constraint are left out. Raises `NotFoundError`.
+    """
     sweep = sweeps.without_counts(connection, sweep_id)
     start = sweep.started_at if sweep.started_at is not None else sweep.created_at
     ended = and_(trials.c.sweep_id == sweep_id, trials.c.state == TrialState.FINISHED.value, FEASIBLE)
     columns = select(trials.c.id, trials.c.number, trials.c.ended_at, trials.c.value)
-    rows = connection.execute(
-        columns.where(ended, trials.c.value.is_not(None)).order_by(trials.c.ended_at, trials.c.number)
-    ).all()
+    order = (trials.c.number,) if by_number else (trials.c.ended_at, trials.c.number)
+    rows = connection.execute(columns.where(ended, trials.c.value.is_not(None)).order_by(*order)).all()
     found: list[Improvement] = []
     for trial_id, number, ended_at, value in rows:
         if not found or (value > found[-1].value if sweep.goal == "maximize" else value < found[-1].value):
             found.append(Improvement(trial_id, number, max(0.0, (ended_at or start) - start), value))
     last_s = max((max(0.0, (row.ended_at or start) - start) for row in rows), default=0.0)
-    return History(sweep, tuple(found), len(rows), last_s)
+    last_number = max((row.number for row in rows), default=-1)
+    return History(sweep, tuple(found), len(rows), last_number, last_s)
 
 
 def joined_trials(

@@ -80,6 +80,17 @@ class Stage:
         return self._run(self.quick(name="curves", run_cap=40))
 
     @functools.cached_property
+    def organized(self) -> int:
+        """A small finished sweep, which tests rename and archive."""
+        return self._run(self.quick(name="organized", run_cap=8))
+
+    @functools.cached_property
+    def pictures(self) -> int:
+        """Two trials that log images over steps and save files."""
+        parameters = {"depth": {"values": [1, 2]}}
+        return self._run(self._curves("pictures", name="pictures", run_cap=2, method="grid", parameters=parameters))
+
+    @functools.cached_property
     def digits(self) -> int:
         """Six networks on images of digits, whose models may join an ensemble."""
         parameters = {"lr": {"min": 1e-3, "max": 1e-2, "log": True}, "epochs": {"value": 2}}

@@ -37,7 +37,7 @@ export function TopBar({ onHelp, onSearch }: { onHelp: () => void; onSearch: () 
       </nav>
       <BasketLink />
       <LiveMark />
-      <Button quiet title="Find or do something (Ctrl-K)" onClick={onSearch}>
+      <Button quiet title="Find or do something (Ctrl-K)" className="bar-search" onClick={onSearch}>
         <Icon name="search" />
       </Button>
       <Button quiet title="Keyboard shortcuts (?)" className="bar-keys" onClick={onHelp}>

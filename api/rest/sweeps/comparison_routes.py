@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
 
@@ -33,7 +33,7 @@ class ImprovementView(View):
 
 
 class HistoryView(View):
-    """The best value of a sweep over its trials, by its first objective, in the order in which they ended."""
+    """The best value of a sweep over its trials, by its first objective."""
 
     sweep_id: int
     name: str
@@ -42,6 +42,7 @@ class HistoryView(View):
     goal: str
     improvements: list[ImprovementView]
     trials: int  # that have ended with a value and violate no constraint
+    last_number: int  # the largest number of these; -1 without one
     last_s: float  # end of the last of them, since the start of the sweep
 
     @classmethod
@@ -56,6 +57,7 @@ class HistoryView(View):
             goal=goal,
             improvements=[ImprovementView.model_validate(each) for each in found.improvements],
             trials=found.trials,
+            last_number=found.last_number,
             last_s=found.last_s,
         )
 
@@ -95,11 +97,15 @@ class JoinedTrialView(View):
 
 
 @router.get("/histories", dependencies=[viewer])
-def compare_histories(sweep_ids: SweepIds = [], service: ServiceContext = context) -> list[HistoryView]:  # noqa: B006
+def compare_histories(
+    sweep_ids: SweepIds = [],  # noqa: B006
+    by: Annotated[Literal["number", "time"], Query(description="the order of the trials")] = "number",
+    service: ServiceContext = context,
+) -> list[HistoryView]:
     """The best value so far of each sweep: only the trials that improved it. 404 for an unknown sweep."""
     with service.database.read(within_s=WITHIN_S) as connection:
         ids = list(dict.fromkeys(sweep_ids))
-        return [HistoryView.of(sweep_comparison.history(connection, sweep_id)) for sweep_id in ids]
+        return [HistoryView.of(sweep_comparison.history(connection, each, by_number=by == "number")) for each in ids]
 
 
 @router.get("/trials", dependencies=[viewer])

@@ -16,6 +16,21 @@ def quick(trial: Any) -> float:
     return height
 
 
+def pictures(trial: Any) -> float:
+    """Images over steps, a table, and an SVG file with a script."""
+    import numpy as np
+
+    for step in (0, 10, 20):
+        trial.log_image("val/samples", np.eye(8) * step / 20, step)
+        trial.report(0.5 + step / 100, step=step)
+    trial.log_image("once", np.zeros((4, 4, 3), np.uint8), 0)
+    (trial.dir / "table.csv").write_text("epoch,loss\n0,0.5\n1,0.25\n")
+    (trial.dir / "drawing.svg").write_text("<svg><script>document.title='planted'</script></svg>")
+    for name in ("table.csv", "drawing.svg"):
+        trial.save_artifact(trial.dir / name)
+    return 0.5 + float(trial.params["depth"]) / 10
+
+
 def going(trial: Any) -> float:
     """Prints a line and reports a point ten times a second, until it is stopped."""
     for step in range(100_000):

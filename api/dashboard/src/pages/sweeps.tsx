@@ -61,7 +61,9 @@ export function SweepsPage() {
       </PageHead>
       <Bar search={search} chosen={chosen} problem={problemOf(query.error)} />
       {sweeps === undefined ? (
-        query.isError ? (
+        problemOf(query.error) !== "" ? (
+          <Empty title="Invalid filter" hint="See the message at the filter." />
+        ) : query.isError ? (
           <Failure error={query.error} onRetry={() => void query.refetch()} />
         ) : (
           <Loading rows={6} what="Loading the sweeps" />

@@ -1,7 +1,8 @@
 // Opens the command palette by Ctrl-K or Cmd-K on every page; its code is loaded then.
 import { lazy, type ReactNode, Suspense, useEffect, useState } from "react";
 
-const Palette = lazy(() => import("./palette").then(({ Palette }) => ({ default: Palette })));
+const load = () => import("./palette");
+const Palette = lazy(() => load().then(({ Palette }) => ({ default: Palette })));
 
 export function usePalette(): { open: () => void; palette: ReactNode } {
   const [isOpen, setOpen] = useState(false);
@@ -13,6 +14,8 @@ export function usePalette(): { open: () => void; palette: ReactNode } {
       if (!document.querySelector("dialog[open]")) setOpen(true);
     };
     window.addEventListener("keydown", onKeyDown);
+    // Loaded ahead: what is typed right after the shortcut belongs to the palette.
+    window.requestIdleCallback?.(() => void load().catch(() => undefined));
     return () => window.removeEventListener("keydown", onKeyDown);
   }, []);
   return {

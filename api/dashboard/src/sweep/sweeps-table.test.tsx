@@ -1,5 +1,6 @@
 // The list of sweeps as assistive technology reads it.
-import { render, screen } from "@testing-library/react";
+import { screen } from "@testing-library/react";
+import { showWithService } from "../testing/service";
 import { sweepFixture } from "./fixture";
 import { SweepsTable } from "./sweeps-table";
 
@@ -12,7 +13,7 @@ test("a row shows state, reason, progress, best, time and devices", () => {
     wait_message: "every device is busy",
     eta_s: null,
   });
-  render(<SweepsTable sweeps={[sweepFixture(), waiting]} />);
+  showWithService(<SweepsTable sweeps={[sweepFixture(), waiting]} />);
   expect(screen.getByRole("link", { name: "digits" }).getAttribute("href")).toBe("/sweeps/7");
   expect(screen.getByRole("link", { name: "<b>late</b>" })).toBeTruthy();
   expect(screen.getByText("every device is busy")).toBeTruthy();
@@ -25,7 +26,7 @@ test("a row shows state, reason, progress, best, time and devices", () => {
 
 test("a row shows the warnings of the sweep", () => {
   const warnings = [{ code: "identical_results", message: "all trials report the same value", at: null }];
-  render(<SweepsTable sweeps={[sweepFixture({ warnings })]} />);
+  showWithService(<SweepsTable sweeps={[sweepFixture({ warnings })]} />);
   expect(screen.getByText("Warning: all trials report the same value")).toBeTruthy();
 });
 
@@ -35,20 +36,20 @@ test("a row shows the best value of each objective", () => {
     { name: "size", goal: "minimize" },
   ];
   const best = { trial_id: 1, number: 0, value: 0.5, values: { acc: 0.5, size: 12 }, pareto: true, params: {} };
-  render(<SweepsTable sweeps={[sweepFixture({ spec: { metrics }, best })]} />);
+  showWithService(<SweepsTable sweeps={[sweepFixture({ spec: { metrics }, best })]} />);
   expect(screen.getByText("0.5")).toBeTruthy();
   expect(screen.getByText("12")).toBeTruthy();
 });
 
 test("a row of a running sweep says what the sweep waits for", () => {
   const wait = { wait_reason: "devices_busy" as const, wait_message: "every device runs a trial of sweep 4" };
-  render(<SweepsTable sweeps={[sweepFixture({ state: "running", reason: "resumed on request", ...wait })]} />);
+  showWithService(<SweepsTable sweeps={[sweepFixture({ state: "running", reason: "resumed on request", ...wait })]} />);
   expect(screen.getByText("Waits: every device runs a trial of sweep 4")).toBeVisible();
   expect(screen.queryByText(/resumed on request/)).toBeNull();
 });
 
 test("a row of a running sweep that does not wait has no reason", () => {
-  render(
+  showWithService(
     <SweepsTable sweeps={[sweepFixture({ state: "running", reason: "", wait_reason: null, wait_message: "" })]} />,
   );
   expect(screen.queryByText(/Waits/)).toBeNull();

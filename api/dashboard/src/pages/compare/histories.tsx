@@ -10,21 +10,25 @@ import { Panel } from "../../widgets/panel";
 import { Select } from "../../widgets/select";
 import type { History } from "./queries";
 
-type By = "trials" | "time";
-type Props = { histories: readonly History[]; colours: ReadonlyMap<number, number> };
+type By = "number" | "time";
+type Props = {
+  histories: readonly History[];
+  by: By;
+  onBy: (by: By) => void;
+  colours: ReadonlyMap<number, number>;
+};
 
-export function Histories({ histories, colours }: Props) {
-  const [by, setBy] = useState<By>("trials");
+export function Histories({ histories, by, onBy, colours }: Props) {
   const metrics = new Map<string, History[]>();
   for (const each of histories) {
     const key = `${each.metric} (${each.goal})`;
     metrics.set(key, [...(metrics.get(key) ?? []), each]);
   }
   const options = [
-    { value: "trials", name: "trial number" },
+    { value: "number", name: "trial number" },
     { value: "time", name: "time since the start" },
   ];
-  const actions = <Select label="By" value={by} options={options} onChange={value => setBy(value as By)} />;
+  const actions = <Select label="By" value={by} options={options} onChange={value => onBy(value as By)} />;
   return (
     <Panel title="Best so far" hint="The best value of each sweep." actions={actions}>
       {[...metrics].map(([key, members]) => (
@@ -114,7 +118,7 @@ function Chart({ histories, by, colours }: ChartProps) {
               className={`plot-sign plot-sign-line compare-series-${(colours.get(each.sweep_id) ?? 0) % SERIES.length}`}
             />{" "}
             {each.name} ({each.sweep_id}): {formatNumber(each.improvements.at(-1)?.value)} after{" "}
-            {formatCount(each.trials)} {each.trials === 1 ? "trial" : "trials"}
+            {formatCount(each.trials)} {each.trials === 1 ? "trial" : "number"}
           </li>
         ))}
         {without.map(each => (
@@ -142,22 +146,19 @@ function describe(item: Item | undefined) {
 }
 
 function acrossOf(one: History["improvements"][number], by: By): number {
-  return by === "trials" ? one.number : one.time_s;
+  return by === "number" ? one.number : one.time_s;
 }
 
-/** The corners of the line: the value holds until the next improvement, and the last one until the end. */
+/** The corners of the line: a value holds until the next improvement, and the last one until the end. */
 export function stepsOf(history: History, by: By): [number, number][] {
-  const sorted = [...history.improvements].sort((one, other) => acrossOf(one, by) - acrossOf(other, by));
   const points: [number, number][] = [];
-  const isBetter = (value: number, than: number) => (history.goal === "maximize" ? value > than : value < than);
-  for (const one of sorted) {
+  for (const one of history.improvements) {
     const before = points.at(-1);
-    if (before && !isBetter(one.value, before[1])) continue; // by number, a later trial may have ended before
     if (before) points.push([acrossOf(one, by), before[1]]);
     points.push([acrossOf(one, by), one.value]);
   }
   const last = points.at(-1);
-  const end = by === "trials" ? history.trials - 1 : history.last_s;
+  const end = by === "number" ? history.last_number : history.last_s;
   if (last && end > last[0]) points.push([end, last[1]]);
   return points;
 }
@@ -165,8 +166,8 @@ export function stepsOf(history: History, by: By): [number, number][] {
 function axesOf(lines: readonly [number, number][][], metric: string, goal: Goal, by: By): { x: Axis; y: Axis } {
   const points = lines.flat();
   const longest = points.reduce((most, [across]) => Math.max(most, across), 0);
-  const name = by === "trials" ? "trial" : "time since the start (s)";
-  const x = numberAxis(by, name, [0, longest], { integer: by === "trials" });
+  const name = by === "number" ? "trial" : "time since the start (s)";
+  const x = numberAxis(by, name, [0, longest], { integer: by === "number" });
   const y = numberAxis(
     metric,
     metric,

@@ -47,7 +47,9 @@ function drop(kind: Kind, id: number, ids: readonly number[]): void {
 
 function Compared({ sweeps, trials }: { sweeps: readonly number[]; trials: readonly number[] }) {
   const [best, setBest] = useQueryState("best", BEST);
-  const histories = useHistories(sweeps);
+  const [by, setBy] = useQueryState("by", "number");
+  const across = by === "time" ? "time" : "number";
+  const histories = useHistories(sweeps, across);
   const joined = useJoinedTrials(sweeps, trials, Math.min(50, Math.max(0, Number(best) || 0)));
   const failed = [histories, joined].find(query => query.isError);
   const names = new Map((joined.data ?? []).map(trial => [trial.sweep_id, trial.sweep_name]));
@@ -83,7 +85,7 @@ function Compared({ sweeps, trials }: { sweeps: readonly number[]; trials: reado
       </ul>
       {failed && <Failure error={failed.error} onRetry={() => void failed.refetch()} />}
       {sweeps.length > 0 && histories.isLoading && <Loading rows={6} what="Loading the histories" />}
-      {histories.data && <Histories histories={histories.data} colours={colours} />}
+      {histories.data && <Histories histories={histories.data} by={across} onBy={setBy} colours={colours} />}
       {joined.data ? (
         <JoinedTable
           trials={joined.data}

@@ -8,11 +8,11 @@ export type JoinedTrial = Schemas["JoinedTrialView"];
 
 const OFTEN_MS = 10_000; // while a compared sweep runs
 
-export function useHistories(sweeps: readonly number[]) {
+export function useHistories(sweeps: readonly number[], by: "number" | "time") {
   return useQuery({
-    queryKey: keys.compared("histories", sweeps),
+    queryKey: keys.compared("histories", sweeps, by),
     queryFn: ({ signal }) =>
-      done(api.GET("/api/v1/compare/histories", { params: { query: { sweep: [...sweeps] } }, signal })),
+      done(api.GET("/api/v1/compare/histories", { params: { query: { sweep: [...sweeps], by } }, signal })),
     enabled: sweeps.length > 0,
     placeholderData: undefined,
     refetchInterval: query => (query.state.data?.some(each => isActive(each.state)) ? OFTEN_MS : false),

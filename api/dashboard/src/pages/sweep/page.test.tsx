@@ -80,6 +80,7 @@ function serve(request: Request): Response {
   const trial = /^\/api\/v1\/trials\/(\d+)(\/stop)?$/.exec(url.pathname);
   if (trial?.[2]) return Response.json({ detail: "a finished trial cannot be stopped" }, { status: 409 });
   if (trial) return Response.json(trialOf(Number(trial[1])));
+  if (url.pathname === "/api/v1/views") return Response.json([]);
   return Response.json({ metrics: [], metric: null, goal: null, matching: 0, curves: [] });
 }
 
@@ -287,7 +288,7 @@ test("a viewer can only select and compare trials", async () => {
   fireEvent.click(screen.getByLabelText("Select trial 1"));
   const tools = within(screen.getByRole("region", { name: "Selected trials" }));
   const names = tools.getAllByRole("button").map(button => button.textContent);
-  expect(names).toEqual(["Compare", "Clear selection"]);
+  expect(names).toEqual(["Compare", "Add to comparison", "Clear selection"]);
 });
 
 test("the comparison shows differences from the first trial", async () => {

@@ -162,9 +162,9 @@ test("the neighbours are linked by number", async () => {
 });
 
 test.each([
-  ["running", ["Clone…", "Stop…"]],
-  ["failed", ["Retry", "Clone…"]],
-  ["finished", ["Clone…"]],
+  ["running", [" Compare", "Clone…", "Stop…"]],
+  ["failed", [" Compare", "Retry", "Clone…"]],
+  ["finished", [" Compare", "Clone…"]],
 ])("a trial that is %s offers %j", (state, names) => {
   showHead({ state });
   expect(screen.getAllByRole("button").flatMap(button => button.textContent || [])).toEqual(names);

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from sqlalchemy import update
 from starlette.testclient import TestClient
 
 from podium.db.access.tokens import Role
+from podium.db.schema.tables import trials
 from podium.sweep.values.failure_causes import Cause
-from tests.service_rig import ServiceRig, assert_problem
+from tests.service_rig import AT, ServiceRig, assert_problem
 
 COMPARE = "/api/v1/compare"
 
@@ -32,6 +34,18 @@ def test_history_has_only_improvements(two: ServiceRig, client: TestClient) -> N
     assert [one["number"] for one in second["improvements"]] == [0]
     assert second["trials"] == 1  # neither the infeasible nor the failed one
     assert all(0 <= one["time_s"] <= first["last_s"] for one in first["improvements"])
+
+
+def test_order_of_ends_may_differ_from_that_of_numbers(service: ServiceRig, client: TestClient) -> None:
+    sweep_id = service.sweep()
+    late, early = service.trial(sweep_id, 0, 0.5), service.trial(sweep_id, 1, 0.7)
+    with service.database.write() as connection:
+        connection.execute(update(trials).where(trials.c.id == late).values(ended_at=AT + 60))
+    histories = {by: client.get(f"{COMPARE}/histories?sweep={sweep_id}&by={by}").json()[0] for by in ("number", "time")}
+    found = {by: [one["trial_id"] for one in each["improvements"]] for by, each in histories.items()}
+    assert found == {"number": [late, early], "time": [early]}
+    assert histories["time"]["last_s"] > 50
+    assert histories["number"]["last_number"] == 1
 
 
 def test_table_has_chosen_trials_first_and_each_once(two: ServiceRig, client: TestClient) -> None:
