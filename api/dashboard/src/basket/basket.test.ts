@@ -27,7 +27,7 @@ test("the oldest items give way above the maximum", () => {
   expect(basket().sweeps.at(-1)).toBe(MOST.sweeps + 2);
 });
 
-test("what is no id is ignored, in the URL and in the store", () => {
+test("other text than ids is ignored, in the URL and in the store", () => {
   expect(idsIn("3,x,-1,2.5,3,9007199254740993,4", "sweeps")).toEqual([3, 4]);
   for (const stored of ["{", "[]", '{"sweeps": {"a": 1}}', "null"]) {
     localStorage.setItem("podium.basket", stored);

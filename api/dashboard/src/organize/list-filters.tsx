@@ -1,4 +1,4 @@
-// Buttons and choices beside the filter of the list of sweeps: they set its terms.
+// Buttons and choices next to the filter of the list of sweeps: they set its terms.
 import { Select } from "../widgets/select";
 import { useProjects } from "./details";
 import { hasTerm, projectIn, toggled, withProject } from "./list-terms";

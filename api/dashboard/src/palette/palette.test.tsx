@@ -71,7 +71,7 @@ test("Shift-Enter adds to the comparison and keeps the palette open", async () =
   expect(closed).not.toHaveBeenCalled();
 });
 
-test("an empty result and an error are said", async () => {
+test("an empty result and an error are shown", async () => {
   showWithService(<Page />, { "GET /search": () => Response.json({ detail: "the service is busy" }, { status: 503 }) });
   await userEvent.type(screen.getByRole("combobox"), "zzz");
   expect(await screen.findByText("the service is busy")).toBeTruthy();

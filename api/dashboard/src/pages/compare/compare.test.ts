@@ -13,7 +13,7 @@ function trial(id: number, params: JoinedTrial["params"], metrics: Record<string
   };
 }
 
-test("a diff has line numbers of both texts and folds long equal parts", () => {
+test("a diff has line numbers of both files and folds long equal parts", () => {
   const left = ["a", ...Array.from({ length: 20 }, (_, at) => `same ${at}`), "b"].join("\n");
   const lines = lineDiff(left, left.replace("a\n", "x\ny\n"));
   expect(countChanges(lines)).toEqual({ added: 2, removed: 1 });
@@ -23,7 +23,7 @@ test("a diff has line numbers of both texts and folds long equal parts", () => {
   expect(lines.at(-1)).toEqual({ kind: "folded", lines: 18 });
 });
 
-test("equal and empty texts have no changes, also without a last line break", () => {
+test("equal and empty files have no changes, also without a last line break", () => {
   expect(countChanges(lineDiff("a\nb", "a\nb\n"))).toEqual({ added: 0, removed: 0 });
   expect(lineDiff("", "")).toEqual([]);
   expect(countChanges(lineDiff("", "a"))).toEqual({ added: 1, removed: 0 });
@@ -71,6 +71,6 @@ test("the best value is a line of steps that lasts until the end of the sweep", 
   expect(stepsOf({ ...history, improvements: [], last_number: -1 }, "number")).toEqual([]);
 });
 
-test("unknown facts about the code are said to be unknown", () => {
+test("unknown facts about the code are shown as unknown", () => {
   expect(codeText(sweepFixture())).toContain("git commit: unknown\nuncommitted changes: unknown\n");
 });

@@ -1,4 +1,4 @@
-// The lines of two texts side by side: removed, added and equal ones; long equal parts are folded. By jsdiff.
+// The lines of two files side by side: removed, added and equal ones; long equal parts are folded. By jsdiff.
 import { diffLines } from "diff";
 
 export type Line =
