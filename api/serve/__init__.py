@@ -12,6 +12,7 @@ Modules:
     missed_heartbeats       Detects components that missed heartbeats
     node_process            `podium node join`: joins the cluster of a head, runs the node's guardian, and joins again
                             when the head is back
+    notification_check      Checks the file of `podium serve --notify` before the service starts
     ports                   Ports to listen on: whether one is free, and one that is
     service_lock            The lock of a data directory: one service, or one database upgrade, at a time
     shared_imports          Imports what components share before they are forked, so that each import is done once

@@ -46,10 +46,11 @@ MODULES = {
     "scheduler": "podium.sweep.scheduling.main",
     "host": "podium.ensemble.host.main",
     "nodes": "podium.api.node_service.main",  # only with `--cluster`
+    "notifier": "podium.api.notifications.main",  # only with `--notify`
 }
 _AFTER_RAY = ("gateway", "host")  # first started when Ray is ready: until then, Ray and its template need the cores
 _ON_RAY = ("scheduler",)  # read Ray's address from standard input, and end with Ray
-_STOP_ORDER = ("gateway", "api", "host", "scheduler", "nodes")
+_STOP_ORDER = ("gateway", "api", "host", "scheduler", "nodes", "notifier")
 
 
 @dataclass(slots=True)
@@ -429,7 +430,7 @@ class Supervisor:
 
 def _components(settings: ServiceSettings) -> Iterator[_Component]:
     for kind in MODULES:
-        if kind == "nodes" and not settings.cluster:
+        if (kind == "nodes" and not settings.cluster) or (kind == "notifier" and not settings.notify):
             continue
         for name in settings.gateway_names if kind == "gateway" else (kind,):
             yield _Component(name, kind)

@@ -19,7 +19,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
 
-from podium.db.integrity import file_checks, node_checks, row_checks
+from podium.db.integrity import file_checks, node_checks, notification_checks, row_checks
 from podium.db.integrity.rules import ALWAYS, NO_ROOM, WHILE_STOPPED, Breach
 from podium.db.schema.engine import Database
 from podium.db.schema.migrate import alembic_config
@@ -31,7 +31,7 @@ from podium.sweep.values.errors import DatabaseError
 _OF_A_RUNNING_SERVICE = ("alive", "nodes")
 INVARIANTS = (
     "database", "attempts", "results", "counts", "sweeps", "devices", "alive", "nodes", "best", "ensembles",
-    "references", "requests", "stray", "usage", "artifacts",
+    "references", "requests", "stray", "usage", "notifications", "artifacts",
 )  # fmt: skip
 SETTLE_S = 10.0
 RECHECK_S = 2.0
@@ -98,6 +98,8 @@ def _find_breaches(
         _check_schema(connection, data)
         found = [*row_checks.integrity_problems(connection), *row_checks.breaches(connection)]
         found += file_checks.leftovers(connection, data)
+        found += notification_checks.failing_targets(connection)
+        found += notification_checks.cursor_problems(connection)
         if is_service_running(data):
             found += file_checks.dead_attempts(connection)
             found += node_checks.nodes_in_use(connection, time.time())

@@ -472,6 +472,34 @@ events = Table(
     sqlite_autoincrement=True,  # ids are never reused, since clients resume by id
 )
 
+# Notifications to the targets of `podium serve --notify`, each event and kind once per target.
+notifications = Table(
+    "notifications",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("event_id", ForeignKey("events.id"), nullable=False),
+    Column("kind", String, nullable=False),
+    Column("target", String, nullable=False),  # line and schema of the file: no secrets
+    Column("title", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("state", String, nullable=False),  # waiting, sending, sent, failed, dropped, unknown
+    Column("tries", Integer, nullable=False),
+    Column("due_at", Float, nullable=False),
+    Column("reason", Text, nullable=False, server_default=""),  # why it was not sent, without secrets
+    Column("created_at", Float, nullable=False),
+    Column("changed_at", Float, nullable=False),
+    UniqueConstraint("event_id", "kind", "target"),
+    Index("ix_notifications_target_state_due_at", "target", "state", "due_at"),
+)
+
+# One row: the last event that the notifier has looked at.
+notification_cursor = Table(
+    "notification_cursor",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("event_id", Integer, nullable=False),
+)
+
 devices = Table(
     "devices",
     metadata,

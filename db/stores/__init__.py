@@ -30,6 +30,7 @@ Modules:
                                          values
     metrics                              Metric points: one row per trial, name and step
     nodes                                Nodes as their agents report them, and requests to leave
+    notifications                        The outbox of notifications: one row for each event and target
     pending_trial_commands               Reads the requests and configurations of clients that the scheduler has not
                                          executed yet
     predecessors                         The predecessors of sweeps: names become ids at submission; held sweeps are

@@ -67,6 +67,7 @@ class ServiceSettings:
     ray_tls: bool = False  # whether Ray encrypts its connections
     artifact_url: str = ""  # object store for the files of attempts on nodes; "": the data directory
     artifact_credentials: str = ""  # file with its credentials; "": in the environment
+    notify: str = ""  # file with the URLs that get notifications; "": none
     joined: JoinedCluster | None = None  # the Ray cluster of others; None: the service starts its own Ray
     proxies: tuple[
         str, ...

@@ -12,6 +12,7 @@ Modules:
     login           `podium login`: a link that logs a browser in
     node            `podium node ...`: other machines that have joined the service
     node_join       `podium node join`: gives the devices of this machine to a service on another one, until Ctrl-C
+    notify          `podium notify ...`
     schema          `podium schema`: the sweep file as JSON Schema, for editors
     serve           `podium serve`: runs the service until Ctrl-C or SIGTERM
     status          `podium status`: the components of the service

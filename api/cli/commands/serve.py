@@ -72,6 +72,10 @@ def serve(
         Path | None,
         typer.Option(metavar="FOLDER", help="on its nodes, for code, data and running trials [default: TMPDIR]"),
     ] = None,
+    notify: Annotated[
+        Path | None,
+        typer.Option(metavar="URL-FILE", help="notify these Apprise URLs (mail, chat, webhooks); extra: notify"),
+    ] = None,
     allowed_host: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="another host name under which clients reach the service; repeatable"),
@@ -98,6 +102,8 @@ def serve(
             raise ServiceError(
                 "--artifact-credentials: give --artifact-url as well, the object store that they are for"
             )
+        if notify is not None:
+            lazy.notification_check.check(notify)
         if artifact_url:
             artifact_url = lazy.artifact_url.normalized(artifact_url)
         joined = lazy.joined_cluster_options.joined_cluster(
@@ -137,6 +143,7 @@ def serve(
         ray_tls=ray_tls,
         artifact_url=artifact_url,
         artifact_credentials=_absolute(artifact_credentials),
+        notify=_absolute(notify),
         joined=joined,
         allowed_hosts=lazy.listen_policy.names_of(host, names),
         tls_cert=_absolute(tls_cert),

@@ -62,6 +62,7 @@ _MODULES = {
     "database_subprocess": "podium.api.serve",
     "joined_cluster_options": "podium.api.serve",
     "listen_policy": "podium.api.serve",
+    "notification_check": "podium.api.serve",
     "node_process": "podium.api.serve",
     "ports": "podium.api.serve",
     "startup": "podium.api.serve",

@@ -1,0 +1,38 @@
+"""Entry point of the notifier: `python -P -m podium.api.notifications.main FILE`, started by the supervisor.
+
+Only with `podium serve --notify`.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from pathlib import Path
+
+from podium.api.notifications.delivery import Delivery
+from podium.api.notifications.notifier import Notifier
+from podium.api.notifications.target_file import read_targets
+from podium.db.schema.engine import Database
+from podium.sweep.runtime.component_lifecycle import report_ready, send_heartbeat, start_component
+from podium.sweep.values.errors import PodiumError
+
+
+def main() -> None:
+    """Notify until SIGTERM."""
+    settings = start_component("notifier")
+    stopping = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stopping.set())
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        deliveries = [Delivery(target) for target in read_targets(Path(settings.notify))]
+        notifier = Notifier(Database(settings.data.database), deliveries, settings.public_url)
+        notifier.start()
+        report_ready()
+        notifier.run(send_heartbeat, stopping.is_set)
+    except PodiumError as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()
