@@ -7,6 +7,7 @@ import { basket, compareHref } from "./basket/basket";
 import { ConnectionBanner, useConnection } from "./connection";
 import { KeyboardHelp, useKeyboard, useKeys } from "./keyboard";
 import { LiveProvider } from "./live";
+import { BrowserNotifications } from "./notifications/browser-notifications";
 import { LoginPage } from "./pages/login";
 import { SweepsPage } from "./pages/sweeps";
 import { usePalette } from "./palette/use-palette";
@@ -88,6 +89,7 @@ function Frame() {
       </a>
       <TopBar onHelp={() => setHelp(true)} onSearch={openPalette} />
       <ConnectionBanner />
+      <BrowserNotifications />
       <main id="page" className={lost ? "app-page app-lost" : "app-page"} tabIndex={-1}>
         <ErrorBoundary key={path.replace(TAB, "")}>
           <Switch>

@@ -52,6 +52,18 @@ const TRIAL = {
   attempts: [ATTEMPT],
   artifacts: [],
   unfit: null,
+  peak_memory_mb: null,
+  peak_gpu_memory_mb: null,
+};
+const NO_USAGE = {
+  attempt: 1,
+  memory_limit_mb: null,
+  gpu_memory_limit_mb: null,
+  total: {
+    ...{ at: [], span_s: [], cpu_cores: [], memory_mb: [], read_mb_s: [], written_mb_s: [] },
+    ...{ gpu_percent: [], gpu_memory_mb: [] },
+  },
+  ranks: [],
 };
 const SWEEP = {
   id: 3,
@@ -80,6 +92,7 @@ function serve(request: Request, body: string): Response {
   if (route === "GET /api/v1/trials/7") return Response.json(TRIAL);
   if (route === "GET /api/v1/trials/7/metrics") return Response.json({});
   if (route === "GET /api/v1/sweeps/3/metric-names") return Response.json([]);
+  if (route === "GET /api/v1/trials/7/usage") return Response.json(NO_USAGE);
   if (route === "GET /api/v1/sweeps/3") return Response.json({ ...SWEEP, population });
   if (route === "GET /api/v1/trials/7/schedule") return Response.json({ intervals: INTERVALS, replay: {} });
   if (route === "GET /api/v1/sweeps/3/trials")

@@ -146,7 +146,7 @@ function Figures({ trial, sweep }: FiguresProps) {
           {formatMegabytes(trial.peak_memory_mb)}
         </Stat>
       )}
-      <Stat name="Device" hint={trial.attempt > 1 ? `attempt ${trial.attempt}` : undefined}>
+      <Stat name="Device" hint={deviceHint(trial)}>
         {trial.device ? <Link href="/devices">{trial.device}</Link> : "–"}
       </Stat>
       <Stat name="Sampler" hint={trial.cloned_from !== null ? <Origin id={trial.cloned_from} /> : samplerNote(trial)}>
@@ -157,6 +157,11 @@ function Figures({ trial, sweep }: FiguresProps) {
       </Stat>
     </Stats>
   );
+}
+
+function deviceHint(trial: Trial): string | undefined {
+  if (trial.attempts.at(-1)?.sending_files) return "free again: the trial sends its files to the head";
+  return trial.attempt > 1 ? `attempt ${trial.attempt}` : undefined;
 }
 
 function peakHint(trial: Trial): string | undefined {

@@ -75,7 +75,7 @@ function Lanes({ devices, found, span, shown }: LanesProps) {
     [lanes, width, span, top, shown],
   );
   const canvas = useCanvas(draw, size);
-  const texts = devices.map((id, index) => `${id} at most ${formatMeasure(peaks[index], shown.unit)}`);
+  const parts = devices.map((id, index) => `${id} at most ${formatMeasure(peaks[index], shown.unit)}`);
   return (
     <div className="timeline-chart">
       <ul className="timeline-names">
@@ -91,7 +91,7 @@ function Lanes({ devices, found, span, shown }: LanesProps) {
         ))}
       </ul>
       <div ref={frame} className="timeline-frame" style={{ height: size.height }}>
-        <canvas ref={canvas} role="img" className="usage-canvas" aria-label={`${shown.name}: ${texts.join("; ")}`} />
+        <canvas ref={canvas} role="img" className="usage-canvas" aria-label={`${shown.name}: ${parts.join("; ")}`} />
       </div>
     </div>
   );

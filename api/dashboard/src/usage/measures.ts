@@ -1,4 +1,4 @@
-// The measures of usage: names, units, and texts of values. Pure.
+// The measures of usage: names, units, and values as strings. Pure.
 import { formatNumber } from "../format";
 import type { Samples } from "./queries";
 
@@ -70,12 +70,12 @@ export function formatMegabytes(value: number | null | undefined): string {
 
 /** The summary of a chart as a sentence. */
 export function describeMeasure(measure: Measure, lines: readonly Point[][], limit: number | null): string {
-  const texts = measure.lines.flatMap((line, index) => {
+  const parts = measure.lines.flatMap((line, index) => {
     const values = (lines[index] ?? []).map(([, value]) => value);
     if (values.length === 0) return [];
     const highest = formatMeasure(Math.max(...values), measure.unit);
     return [`${line.name} at most ${highest}, last ${formatMeasure(values.at(-1), measure.unit)}`];
   });
   const bound = limit === null ? "" : `; the limit is ${formatMeasure(limit, measure.unit)}`;
-  return `${measure.name}: ${texts.join("; ") || "no samples"}${bound}`;
+  return `${measure.name}: ${parts.join("; ") || "no samples"}${bound}`;
 }

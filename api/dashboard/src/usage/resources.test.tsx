@@ -1,4 +1,4 @@
-// Resources of a trial and of devices: what was measured, the limit, ranks, and what is said without samples.
+// Resources of a trial and of devices: what was measured, the limit, ranks, and what is shown without samples.
 import { screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import type { Trial } from "../pages/trial/queries";

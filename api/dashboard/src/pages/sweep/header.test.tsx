@@ -24,7 +24,7 @@ test("a running sweep shows the time left, its best trial and its devices", asyn
   expect(stat("Time left (max)")).toMatch(/^about 1 min/);
   expect(stat("Best val_accuracy ↑")).toBe("0.97trial 3");
   expect(stat("Devices in use")).toBe("290.0 % of all devices' time");
-  expect(document.title).toBe("digits · Podium");
+  expect(document.title).toBe("12/24 · digits · Podium");
 });
 
 test("without an estimate the elapsed time is shown", async () => {

@@ -4,13 +4,22 @@ import { useEffect } from "react";
 import { Link } from "wouter";
 import { useConnection } from "../../connection";
 import { formatDuration, formatNumber, formatShare } from "../../format";
+import { NotifyButton } from "../../notifications/notify-button";
 import { SweepDetails } from "../../organize/sweep-details";
 import { SweepActions } from "../../sweep/actions";
 import { goalSign } from "../../sweep/best-value";
 import { SweepChain } from "../../sweep/chain";
 import { SweepProgress } from "../../sweep/progress";
 import { reasonText } from "../../sweep/state-reason";
-import { budgetLines, durationS, ENDED_STATES, formatEstimate, objectivesOf, type Sweep } from "../../sweep/sweep";
+import {
+  budgetLines,
+  countedOf,
+  durationS,
+  ENDED_STATES,
+  formatEstimate,
+  objectivesOf,
+  type Sweep,
+} from "../../sweep/sweep";
 import { useSweep } from "../../sweep/use-sweep";
 import { useNow } from "../../use-now";
 import { PageHead } from "../../widgets/page-head";
@@ -24,11 +33,17 @@ export function SweepHeader({ sweepId }: { sweepId: number }) {
   const query = useSweep(sweepId);
   const sweep = query.data?.id === sweepId ? query.data : undefined;
   useEffect(() => {
-    document.title = sweep ? `${sweep.name} · Podium` : `Sweep ${sweepId} · Podium`;
+    document.title = sweep ? titleOf(sweep) : `Sweep ${sweepId} · Podium`;
   }, [sweep, sweepId]);
   if (sweep) return <Head sweep={sweep} />;
   if (query.isError) return <Failure error={query.error} onRetry={() => void query.refetch()} />;
   return <Loading rows={3} what="Loading the sweep" />;
+}
+
+/** The title of the tab: the progress of a sweep that has not ended, then its name. */
+function titleOf(sweep: Sweep): string {
+  const progress = ENDED_STATES.includes(sweep.state) ? "" : `${countedOf(sweep)}/${sweep.run_cap} · `;
+  return `${progress}${sweep.name} · Podium`;
 }
 
 function Head({ sweep }: { sweep: Sweep }) {
@@ -40,6 +55,7 @@ function Head({ sweep }: { sweep: Sweep }) {
   return (
     <div className="sweep-head">
       <PageHead title={sweep.name} above={above}>
+        <NotifyButton sweep={sweep} />
         <SweepActions sweep={sweep} />
       </PageHead>
       <p className="sweep-state">
