@@ -48,7 +48,7 @@ test("a denied permission is explained", async () => {
 
 test("a sweep that has ended has no button", () => {
   showWithService(<NotifyButton sweep={sweepFixture({ state: "finished" })} />);
-  expect(screen.queryByRole("button")).toBeNull();
+  expect(screen.queryByRole("button", { name: "Notify me" })).toBeNull();
 });
 
 test.each([
