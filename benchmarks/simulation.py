@@ -95,7 +95,7 @@ class _Slot:
 
 
 def _device(number: int, slots_of_node: int) -> Device:
-    """A slot of the head, or of one of the nodes with so many slots each."""
+    """A slot of the head, or of one of the nodes with this number of slots each."""
     if not slots_of_node:
         return Device(f"cpu-{number}", "cpu", number, "node", "", None, 100 + number)
     node, position = divmod(number, slots_of_node)

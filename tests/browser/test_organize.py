@@ -33,7 +33,7 @@ def two(stage: Stage) -> tuple[int, int]:
 def assert_readable(page: Page) -> None:
     """Assert that axe finds nothing serious in both themes, and that a phone does not scroll sideways."""
     for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         assert serious(page) == []
     before = page.viewport_size
     page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})

@@ -2771,13 +2771,15 @@ export interface components {
         };
         /**
          * HistoryView
-         * @description The best value of a sweep over its trials, by its first objective, in the order in which they ended.
+         * @description The best value of a sweep over its trials, by its first objective.
          */
         HistoryView: {
             /** Goal */
             goal: string;
             /** Improvements */
             improvements: components["schemas"]["ImprovementView"][];
+            /** Last Number */
+            last_number: number;
             /** Last S */
             last_s: number;
             /** Metric */
@@ -4928,7 +4930,7 @@ export interface components {
              * @default table
              * @enum {string}
              */
-            tab: "table" | "curves" | "analysis" | "devices" | "ensemble" | "configuration";
+            tab: "table" | "failures" | "curves" | "analysis" | "devices" | "ensemble" | "configuration";
         };
         /**
          * WaitReason
@@ -5027,6 +5029,8 @@ export interface operations {
             query?: {
                 /** @description repeatable: sweep=1&sweep=2 */
                 sweep?: number[];
+                /** @description the order of the trials */
+                by?: "number" | "time";
             };
             header?: never;
             path?: never;
