@@ -36,13 +36,14 @@ def of_project(connection: Connection, project: str) -> list[SavedView]:
 
 
 def save(
-    connection: Connection, *, project: str, name: str, tab: str, query: Mapping[str, str], owner: str, at: float
-) -> SavedView:
+    connection: Connection, *, project: str, name: str, tab: str, query: Mapping[str, str], owner: str, at: float,
+    max_views: int = MAX_VIEWS,
+) -> SavedView:  # fmt: skip
     """Save a view; one of the same project and name is replaced. Raises `ConflictError` above the maximum number."""
     mine = (saved_views.c.project == project) & (saved_views.c.name == name)
     known = connection.execute(select(saved_views.c.id).where(mine)).scalar_one_or_none()
-    if known is None and connection.execute(select(func.count()).select_from(saved_views)).scalar_one() >= MAX_VIEWS:
-        raise ConflictError(f"there are {MAX_VIEWS} saved views, the maximum; delete one first")
+    if known is None and connection.execute(select(func.count()).select_from(saved_views)).scalar_one() >= max_views:
+        raise ConflictError(f"there are {max_views} saved views, the maximum; delete one first")
     statement = sqlite.insert(saved_views).values(
         project=project, name=name, tab=tab, query=json.dumps(dict(query)), owner=owner, changed_at=at
     )

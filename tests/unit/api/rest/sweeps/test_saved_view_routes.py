@@ -72,10 +72,10 @@ def test_viewer_reads_but_does_not_save(service: ServiceRig, client: TestClient)
     assert viewer.delete(f"{VIEWS}/{saved['id']}").status_code == 403
 
 
-def test_number_of_views_is_limited(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(saved_views, "MAX_VIEWS", 2)
+def test_number_of_views_is_limited(service: ServiceRig) -> None:
+    same: dict[str, Any] = {"project": "", "tab": "table", "query": {}, "owner": "me", "at": AT, "max_views": 2}
     with service.database.write() as connection:
         for name in ("a", "b", "a"):
-            saved_views.save(connection, project="", name=name, tab="table", query={}, owner="me", at=AT)
+            saved_views.save(connection, name=name, **same)
         with pytest.raises(ConflictError, match="delete one first"):
-            saved_views.save(connection, project="", name="c", tab="table", query={}, owner="me", at=AT)
+            saved_views.save(connection, name="c", **same)

@@ -113,11 +113,9 @@ def test_small_table_is_complete_and_quotes_are_read(service: ServiceRig, client
     assert (table["is_complete"], table["note"]) == (True, "")
 
 
-def test_large_image_is_refused(
-    service: ServiceRig, client: TestClient, trial_id: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(trial_preview_routes, "MAX_IMAGE_BYTES", 10)
-    key = _save(service, trial_id, 0, "plot.png", PNG)
+def test_large_image_is_refused(service: ServiceRig, client: TestClient, trial_id: int) -> None:
+    content = PNG.ljust(trial_preview_routes.MAX_IMAGE_BYTES + 1, b"\0")
+    key = _save(service, trial_id, 0, "plot.png", content)
     assert client.get(f"{TRIALS}/{trial_id}/preview", params={"name": key}).json()["kind"] == "none"
     assert_problem(client.get(f"{TRIALS}/{trial_id}/image", params={"name": key}), 409, "download it instead")
 
