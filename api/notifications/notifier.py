@@ -43,6 +43,7 @@ class Notifier:
         clock: Clock | None = None,
         stalled_s: float = STALLED_S,
         retries_s: Sequence[float] = RETRIES_S,
+        max_waiting: int = notifications.MAX_WAITING,
     ) -> None:
         """Takes over from an earlier notifier. `url`: of the service, for links."""
         self._database = database
@@ -51,6 +52,7 @@ class Notifier:
         self._clock = clock or SystemClock()
         self._stalled_s = stalled_s
         self._retries_s = retries_s
+        self._max_waiting = max_waiting
         self._waiting: dict[int, float] = {}  # sweeps that cannot run, and since when
         self._told: set[int] = set()  # of these, those with a notification
         self._failing: dict[str, str] = {}  # targets whose last try failed, and why
@@ -85,7 +87,7 @@ class Notifier:
             new = [*messages.messages_of(connection, recent, self._url), *self._stalled(connection, now)]
         if found or new:
             with self._database.write() as connection:
-                notifications.add(connection, self._addressed(new), now)
+                notifications.add(connection, self._addressed(new), now, self._max_waiting)
                 if found:
                     notifications.move_cursor(connection, found[-1]["id"])
         return len(found) == BATCH

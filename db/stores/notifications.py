@@ -52,8 +52,8 @@ def move_cursor(connection: Connection, event_id: int) -> None:
     connection.execute(statement.on_conflict_do_update(index_elements=["id"], set_={"event_id": event_id}))
 
 
-def add(connection: Connection, new: Sequence[NewNotification], at: float) -> None:
-    """Add notifications, each event and kind once per target; of each target, the newest `MAX_WAITING` wait."""
+def add(connection: Connection, new: Sequence[NewNotification], at: float, most: int = MAX_WAITING) -> None:
+    """Add notifications, each event and kind once per target; of each target, the newest `most` wait."""
     for item in new:
         values = {name: getattr(item, name) for name in NewNotification.__dataclass_fields__}
         values |= {"state": "waiting", "tries": 0, "due_at": at, "created_at": at, "changed_at": at}
@@ -61,9 +61,9 @@ def add(connection: Connection, new: Sequence[NewNotification], at: float) -> No
     for target in {item.target for item in new}:
         waiting = (notifications.c.target == target) & (notifications.c.state == "waiting")
         newest = select(notifications.c.id).where(waiting).order_by(notifications.c.id.desc())
-        oldest_kept = newest.limit(1).offset(MAX_WAITING - 1).scalar_subquery()
+        oldest_kept = newest.limit(1).offset(most - 1).scalar_subquery()
         too_many = waiting & (notifications.c.id < oldest_kept)
-        reason = f"more than {MAX_WAITING:,} notifications waited for this target"
+        reason = f"more than {most:,} notifications waited for this target"
         connection.execute(update(notifications).where(too_many).values(state="dropped", reason=reason, changed_at=at))
 
 

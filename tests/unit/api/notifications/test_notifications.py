@@ -252,14 +252,11 @@ def test_nothing_is_sent_twice_after_a_kill(
     assert receiver.got == []
 
 
-def test_queue_of_a_target_is_bounded(
-    service: ServiceRig, clock: ManualClock, target: Target, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(notifications, "MAX_WAITING", 3)
-    rig = Rig(service, clock, target)
+def test_queue_of_a_target_is_bounded(service: ServiceRig, clock: ManualClock, target: Target) -> None:
+    notifier = Notifier(service.database, [Delivery(target)], URL, clock=clock, max_waiting=3)
     for number in range(5):
         service.end_sweep(service.sweep(name=f"sweep-{number}"))
-    rig.notifier.follow()
+    notifier.follow()
     assert _states(service) == [("dropped", 0)] * 2 + [("waiting", 0)] * 3
 
 
