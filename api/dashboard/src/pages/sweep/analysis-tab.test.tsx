@@ -169,7 +169,7 @@ test("trials without a result are drawn at their last report, and can be hidden"
 test("any two of parameters, results and metrics are drawn against each other", async () => {
   const sent = show({ columns: { ...POINTS.columns, "max(val/loss)": [3, 2, 1], "min(loss)": [1, 2, 3] } });
   const panel = (await screen.findByRole("heading", { name: "Scatter" })).closest("section") as HTMLElement;
-  expect(within(panel).getByText("loss against width. Colour: loss")).toBeVisible();
+  expect(await within(panel).findByText("loss against width. Colour: loss")).toBeVisible();
   await pick(within(panel).getByLabelText("X axis"), "max(val/loss)");
   await pick(within(panel).getByLabelText("Y axis"), "min(loss)");
   expect(within(panel).getByText("min(loss) against max(val/loss). Colour: loss")).toBeVisible();

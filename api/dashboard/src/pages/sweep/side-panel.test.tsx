@@ -1,6 +1,7 @@
 // The side panel of the table: opened by a click, p or a link, it follows the rows, and shows error, curves and log.
 import { screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
+import { gridFixture, panelFixture } from "../../curves/fixture";
 import { useKeyboard } from "../../keyboard";
 import { sweepFixture } from "../../sweep/fixture";
 import { type Sent, showWithService, stubSize } from "../../testing/service";
@@ -45,10 +46,16 @@ function open(query = "") {
   const answers: Record<string, unknown> = {
     "GET /sweeps/7": SWEEP,
     "GET /sweeps/7/table": tableOf,
+    "GET /sweeps/7/metrics": ["a", "b", "loss"],
+    "GET /sweeps/7/metric-names": ({ query }: Sent) =>
+      query.get("filter") === "id:72" ? [] : ["loss", "a", "b"].map(name => ({ name, goal: null })),
+    "GET /sweeps/7/curve-grid": ({ query }: Sent) => ({
+      ...gridFixture(["finished"]),
+      panels: query.getAll("metric").map(name => panelFixture({ name })),
+    }),
   };
   for (const number of [0, 1, 2]) {
     answers[`GET /trials/${70 + number}`] = trialOf(number);
-    answers[`GET /trials/${70 + number}/metrics`] = number === 2 ? {} : { loss: [[0, 1]], a: [[0, 1]], b: [[0, 2]] };
     answers[`GET /trials/${70 + number}/log`] = () =>
       new Response(Array.from({ length: 60 }, (_, line) => `line ${line} of ${number}`).join("\n"), {
         headers: { "Podium-Next-Byte": "900" },
@@ -63,6 +70,7 @@ const param = (key: string) => new URLSearchParams(window.location.search).get(k
 beforeEach(() => {
   order = [0, 1, 2];
   vi.spyOn(HTMLElement.prototype, "clientHeight", "get").mockReturnValue(700);
+  vi.stubGlobal("IntersectionObserver", undefined); // every chart is in view
 });
 afterEach(() => {
   vi.unstubAllGlobals();
@@ -75,7 +83,7 @@ test("a click on a row opens the panel with parameters, curves and the last line
   const panel = within(await panelOf(0));
   expect(await panel.findByText("lr")).toBeVisible();
   expect(panel.getByText("5.0 s")).toBeVisible();
-  expect(await panel.findByText("loss")).toBeVisible();
+  expect(await panel.findByRole("figure", { name: "loss" })).toBeVisible();
   const log = await panel.findByText(/line 59 of 0/);
   expect(log.textContent?.split("\n")).toHaveLength(40);
   expect(panel.queryByRole("region", { name: "Failure" })).toBeNull();
