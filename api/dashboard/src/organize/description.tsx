@@ -1,10 +1,9 @@
 // The description of a sweep: its first line, opened on demand as Markdown.
-import { lazy, Suspense, useState } from "react";
+import { useState } from "react";
+import { part } from "../widgets/part";
 import "./organize.css";
 
-const RenderedMarkdown = lazy(() =>
-  import("./markdown").then(({ RenderedMarkdown }) => ({ default: RenderedMarkdown })),
-);
+const RenderedMarkdown = part("the description", () => import("./markdown").then(module => module.RenderedMarkdown), 2);
 const MARKS = /^[#>*+\-\s\d.)]+|[*_`~]/g; // of Markdown, in the first line
 
 export function Description({ text }: { text: string }) {
@@ -15,11 +14,7 @@ export function Description({ text }: { text: string }) {
       <summary>
         <span className="description-first">{firstLine(text)}</span>
       </summary>
-      {isOpen && (
-        <Suspense fallback={<p>Loading the description</p>}>
-          <RenderedMarkdown text={text} />
-        </Suspense>
-      )}
+      {isOpen && <RenderedMarkdown text={text} />}
     </details>
   );
 }

@@ -1,16 +1,15 @@
 // The dialog in which users change what they wrote about a sweep.
 import { useQueryClient } from "@tanstack/react-query";
-import { lazy, Suspense, useId, useState } from "react";
+import { useId, useState } from "react";
 import type { Sweep } from "../sweep/sweep";
 import { Button } from "../widgets/button";
 import { Dialog } from "../widgets/dialog";
 import { Field } from "../widgets/field";
+import { part } from "../widgets/part";
 import { changeDetails, type DetailChanges, tagsOf, useProjects } from "./details";
 import "./organize.css";
 
-const RenderedMarkdown = lazy(() =>
-  import("./markdown").then(({ RenderedMarkdown }) => ({ default: RenderedMarkdown })),
-);
+const RenderedMarkdown = part("the description", () => import("./markdown").then(module => module.RenderedMarkdown), 2);
 type Draft = { name: string; project: string; tags: string; description: string };
 
 export function DetailsDialog({ sweep, onClose }: { sweep: Sweep; onClose: () => void }) {
@@ -75,9 +74,7 @@ export function DetailsDialog({ sweep, onClose }: { sweep: Sweep; onClose: () =>
       </Field>
       {isPreview ? (
         <section className="description-preview" aria-label="Preview of the description">
-          <Suspense fallback={<p>Loading the preview</p>}>
-            <RenderedMarkdown text={draft.description} />
-          </Suspense>
+          <RenderedMarkdown text={draft.description} />
         </section>
       ) : (
         <Field label="Description" hint="Markdown: headings, lists, tables, links. HTML stays text.">

@@ -1,5 +1,5 @@
 // The page of one trial: state, result compared with the best trial, curves, log, attempts, and files.
-import { lazy, Suspense, useEffect } from "react";
+import { useEffect } from "react";
 import { Link } from "wouter";
 import { ApiError } from "../api";
 import { useConnection } from "../connection";
@@ -12,6 +12,7 @@ import { useNow } from "../use-now";
 import { ButtonLink } from "../widgets/button";
 import { NotFound } from "../widgets/not-found";
 import { Panel } from "../widgets/panel";
+import { part } from "../widgets/part";
 import { QueryResult } from "../widgets/query-states";
 import { Stat, Stats } from "../widgets/stats";
 import { Attempts, causeLabel } from "./trial/attempts";
@@ -26,8 +27,8 @@ import { isOver, objectiveNames, type Sweep, type Trial, useTrial } from "./tria
 import { Schedule } from "./trial/schedule";
 import "./trial/trial.css";
 
-const Resources = lazy(async () => ({ default: (await import("../usage/resources")).Resources }));
-const Images = lazy(() => import("./trial/images").then(({ Images }) => ({ default: Images })));
+const Resources = part("the resources", () => import("../usage/resources").then(module => module.Resources), 0);
+const Images = part("the images", () => import("./trial/images").then(module => module.Images), 0);
 
 export function TrialPage({ trialId }: { trialId: number }) {
   useFocus({ trial: trialId });
@@ -86,14 +87,8 @@ function TrialView({ trial, sweep }: { trial: Trial; sweep: Sweep | undefined })
           {trial.state === "failed" && <Attempts trial={trial} />}
           <Log trial={trial} />
           <MetricTable trial={trial} />
-          <Suspense fallback={null}>
-            <Resources trial={trial} />
-          </Suspense>
-          {trial.artifacts.some(isImage) && (
-            <Suspense>
-              <Images trial={trial} />
-            </Suspense>
-          )}
+          <Resources trial={trial} />
+          {trial.artifacts.some(isImage) && <Images trial={trial} />}
           <Schedule trial={trial} sweep={sweep} />
           {trial.state !== "failed" && <Attempts trial={trial} />}
         </div>

@@ -1,11 +1,13 @@
 // Opens the command palette by Ctrl-K or Cmd-K on every page; its code is loaded then.
-import { lazy, type ReactNode, Suspense, useEffect, useState } from "react";
+import { type ReactNode, useEffect, useState } from "react";
+import { part, useLoadedAhead } from "../widgets/part";
 
-const load = () => import("./palette");
-const Palette = lazy(() => load().then(({ Palette }) => ({ default: Palette })));
+const Palette = part("the palette", () => import("./palette").then(module => module.Palette), 0);
+const AHEAD = [Palette]; // what is typed right after the shortcut belongs to the palette
 
 export function usePalette(): { open: () => void; palette: ReactNode } {
   const [isOpen, setOpen] = useState(false);
+  useLoadedAhead(AHEAD);
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => {
       if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey)
@@ -14,16 +16,10 @@ export function usePalette(): { open: () => void; palette: ReactNode } {
       if (!document.querySelector("dialog[open]")) setOpen(true);
     };
     window.addEventListener("keydown", onKeyDown);
-    // Loaded ahead: what is typed right after the shortcut belongs to the palette.
-    window.requestIdleCallback?.(() => void load().catch(() => undefined));
     return () => window.removeEventListener("keydown", onKeyDown);
   }, []);
   return {
     open: () => setOpen(true),
-    palette: isOpen && (
-      <Suspense>
-        <Palette onClose={() => setOpen(false)} />
-      </Suspense>
-    ),
+    palette: isOpen && <Palette onClose={() => setOpen(false)} />,
   };
 }

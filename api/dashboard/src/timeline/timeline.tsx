@@ -1,11 +1,12 @@
 // The timeline of devices: trials and gaps; zoom by dragging or keys, or switch to a table.
-import { lazy, Suspense, useEffect, useMemo, useRef, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 import { useLocation } from "wouter";
 import { useCanvas, useSize } from "../canvas";
 import { useConnection } from "../connection";
 import { formatShare, formatTime } from "../format";
 import { hover, useSelection } from "../selection";
 import { useNow } from "../use-now";
+import { part } from "../widgets/part";
 import { Controls } from "./controls";
 import { AXIS, drawing, type Lane, segmentAt } from "./draw";
 import { Legend } from "./legend";
@@ -17,7 +18,11 @@ import { useDebouncedSpan } from "./use-debounced-span";
 import { clampSpan, type Span, zoomed } from "./visible-span";
 import "./timeline.css";
 
-const DeviceUsage = lazy(async () => ({ default: (await import("../usage/device-usage")).DeviceUsage }));
+const DeviceUsage = part(
+  "the usage of devices",
+  () => import("../usage/device-usage").then(module => module.DeviceUsage),
+  0,
+);
 const LIVE_S = 60; // a response up to this old counts as current
 const LEAST_S = 60;
 const YEAR_S = 365 * 86_400;
@@ -54,11 +59,7 @@ export function TimelineView({ fetched, sweepId, matching = null, asTable, onAsT
         <Chart {...{ view, lanes, shown, limits, sweepId, matching, onSpan }} />
       )}
       <Legend lanes={lanes} span={shown} sweepId={sweepId ?? null} matching={matching} />
-      {!asTable && (
-        <Suspense fallback={null}>
-          <DeviceUsage devices={view.devices.map(({ id }) => id)} span={shown} live={live && span === null} />
-        </Suspense>
-      )}
+      {!asTable && <DeviceUsage devices={view.devices.map(({ id }) => id)} span={shown} live={live && span === null} />}
     </div>
   );
 }

@@ -30,8 +30,11 @@ class PartError extends Error {
 /** A component whose code is fetched when it is first rendered, or ahead of that. */
 export type Part<P> = ComponentType<P> & { fetchAhead: () => Promise<unknown> };
 
-/** A component that `load` fetches when it is first rendered; `what` names it in messages. */
-export function part<P extends object>(what: string, load: () => Promise<ComponentType<P>>): Part<P> {
+/**
+ * A component that `load` fetches when it is first rendered; `what` names it in messages. `rows` is the height of the
+ * loading state in lines: 0 shows nothing, for what the page may do without.
+ */
+export function part<P extends object>(what: string, load: () => Promise<ComponentType<P>>, rows = ROWS): Part<P> {
   let Body = lazy(() => fetched(what, load));
   function Loaded(props: P) {
     const [, render] = useReducer((count: number) => count + 1, 0);
@@ -41,7 +44,7 @@ export function part<P extends object>(what: string, load: () => Promise<Compone
     };
     return (
       <PartBoundary onRetry={onRetry}>
-        <Suspense fallback={<Loading rows={ROWS} what={`Loading ${what}`} />}>
+        <Suspense fallback={rows > 0 && <Loading rows={rows} what={`Loading ${what}`} />}>
           {createElement(Body as unknown as ComponentType<P>, props)}
         </Suspense>
       </PartBoundary>

@@ -1,14 +1,14 @@
 // The curves of a sweep's trials: a grid of all metrics, loaded when the tab is opened.
-import { lazy, Suspense } from "react";
 import { useMetricNames } from "../../curves/queries";
 import { ENDED_STATES } from "../../sweep/sweep";
 import { useSweep } from "../../sweep/use-sweep";
 import { setQuery, useQueryState } from "../../url";
 import { Button } from "../../widgets/button";
 import { Panel } from "../../widgets/panel";
-import { Empty, Loading, QueryResult } from "../../widgets/query-states";
+import { part } from "../../widgets/part";
+import { Empty, QueryResult } from "../../widgets/query-states";
 
-const CurveGrid = lazy(() => import("../../curves/grid").then(({ CurveGrid }) => ({ default: CurveGrid })));
+const CurveGrid = part("the charts", () => import("../../curves/grid").then(module => module.CurveGrid));
 
 export function CurvesTab({ sweepId }: { sweepId: number }) {
   const [filter] = useQueryState("filter");
@@ -22,9 +22,7 @@ export function CurvesTab({ sweepId }: { sweepId: number }) {
           <Nothing sweepId={sweepId} filter={filter} />
         ) : (
           <Panel>
-            <Suspense fallback={<Loading rows={8} what="Loading the charts" />}>
-              <CurveGrid {...{ sweepId, filter, metrics, parameters }} />
-            </Suspense>
+            <CurveGrid {...{ sweepId, filter, metrics, parameters }} />
           </Panel>
         )
       }

@@ -1,17 +1,17 @@
 // The metrics of a trial as a grid of curves, loaded apart; and the last value of its objective while it runs.
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { lazy, Suspense } from "react";
 import { api, done } from "../../api";
 import { useMetricNames } from "../../curves/queries";
 import { type LivePoints, useLive } from "../../live";
 import { keys } from "../../query-keys";
 import { Panel } from "../../widgets/panel";
-import { Loading, QueryResult } from "../../widgets/query-states";
+import { part } from "../../widgets/part";
+import { QueryResult } from "../../widgets/query-states";
 import { isOver, type Trial } from "./queries";
 
 type Point = [number, number]; // step, value
 
-const CurveGrid = lazy(() => import("../../curves/grid").then(({ CurveGrid }) => ({ default: CurveGrid })));
+const CurveGrid = part("the charts", () => import("../../curves/grid").then(module => module.CurveGrid), 6);
 
 export function TrialCurves({ trial }: { trial: Trial }) {
   const filter = `id:${trial.id}`;
@@ -23,9 +23,7 @@ export function TrialCurves({ trial }: { trial: Trial }) {
           metrics.length === 0 ? (
             <p className="trial-none">{isOver(trial) ? "No metrics reported" : "No metrics reported yet"}</p>
           ) : (
-            <Suspense fallback={<Loading rows={6} what="Loading the charts" />}>
-              <CurveGrid sweepId={trial.sweep_id} filter={filter} metrics={metrics} trialId={trial.id} />
-            </Suspense>
+            <CurveGrid sweepId={trial.sweep_id} filter={filter} metrics={metrics} trialId={trial.id} />
           )
         }
       </QueryResult>

@@ -1,10 +1,11 @@
 // The files of a trial, to download and preview, and whether its network can join an ensemble.
-import { lazy, Suspense, useState } from "react";
+import { useState } from "react";
 import { formatBytes } from "../../format";
 import { Button } from "../../widgets/button";
 import { CopyButton } from "../../widgets/copy-button";
 import { Icon } from "../../widgets/icon";
 import { Panel } from "../../widgets/panel";
+import { part } from "../../widgets/part";
 import { isOver, type Trial } from "./queries";
 
 const KINDS: Record<string, string> = {
@@ -15,7 +16,7 @@ const KINDS: Record<string, string> = {
 
 const kindOf = (name: string) => KINDS[name] ?? (name.startsWith("artifacts/") ? "saved by the trial" : undefined);
 
-const Preview = lazy(() => import("./preview").then(({ Preview }) => ({ default: Preview })));
+const Preview = part("the preview", () => import("./preview").then(module => module.Preview), 3);
 const IMAGES = "artifacts/_images/"; // shown in a panel of their own
 
 /** Whether a file is an image that the trial logged over steps. */
@@ -60,11 +61,7 @@ export function Files({ trial }: { trial: Trial }) {
                   <Icon name="eye" size={15} />
                 </Button>
               )}
-              {open === file.name && (
-                <Suspense>
-                  <Preview trialId={trial.id} name={file.name} version={file.sha256} />
-                </Suspense>
-              )}
+              {open === file.name && <Preview trialId={trial.id} name={file.name} version={file.sha256} />}
             </li>
           ))}
         </ul>
