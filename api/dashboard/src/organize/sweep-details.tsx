@@ -1,4 +1,4 @@
-// What users wrote about a sweep, in the header of its page: star, project, tags, owner, description, and their commands.
+// What users wrote about a sweep, in the header of its page: star, project, tags, owner, and their commands.
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { BasketButton } from "../basket/basket-button";
@@ -8,7 +8,6 @@ import { useIsViewer } from "../use-session";
 import { Button } from "../widgets/button";
 import { Icon } from "../widgets/icon";
 import { attempt } from "../widgets/toast";
-import { Description } from "./description";
 import { canArchive, changeDetails } from "./details";
 import { DetailsDialog } from "./details-dialog";
 import { SweepLabels } from "./labels";
@@ -57,7 +56,6 @@ export function SweepDetails({ sweep }: { sweep: Sweep }) {
         )}
         <BasketButton kind="sweeps" id={sweep.id} name={sweep.name} />
       </div>
-      <Description text={sweep.description ?? ""} />
       {isEditing && <DetailsDialog sweep={sweep} onClose={() => setEditing(false)} />}
     </>
   );

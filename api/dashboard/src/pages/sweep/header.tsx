@@ -5,6 +5,7 @@ import { Link } from "wouter";
 import { useConnection } from "../../connection";
 import { formatDuration, formatNumber, formatShare } from "../../format";
 import { NotifyButton } from "../../notifications/notify-button";
+import { Description } from "../../organize/description";
 import { SweepDetails } from "../../organize/sweep-details";
 import { SweepActions } from "../../sweep/actions";
 import { goalSign } from "../../sweep/best-value";
@@ -63,17 +64,18 @@ function Head({ sweep }: { sweep: Sweep }) {
         {reasonText(sweep) && <span title={reasonText(sweep)}>{reasonText(sweep)}</span>}
       </p>
       <Figures sweep={sweep} />
+      <SweepDetails sweep={sweep} />
     </div>
   );
 }
 
-/** The chain, the warnings and what failed after the search, below the head so that it stays small. */
+/** The description, the chain, the warnings and what failed after the search, below the head so that it stays small. */
 export function SweepNotices({ sweepId }: { sweepId: number }) {
   const sweep = useSweep(sweepId).data;
   if (sweep?.id !== sweepId) return null;
   return (
     <div className="sweep-notices">
-      <SweepDetails sweep={sweep} />
+      <Description text={sweep.description ?? ""} />
       <SweepChain sweep={sweep} />
       {sweep.ensemble_error !== null && <p className="sweep-warning">Ensemble not built: {sweep.ensemble_error}</p>}
       {sweep.warnings.map(warning => (
