@@ -158,7 +158,7 @@ export function ParallelPanel({
     <Framed
       size="wide"
       title="Parallel coordinates"
-      hint={`Drag along an axis to filter trials in all views. Colour: ${nameOf(metric)}`}
+      hint={`Drag along an axis to filter trials in all views. Color: ${nameOf(metric)}`}
       actions={actions}
     >
       <Parallel
@@ -231,19 +231,18 @@ export function ParetoPanel({
 
 export function ContourPanel({
   parameters,
-  size,
   points,
   metric,
   inside,
   active,
   onActive,
   onOpen,
-}: Charted & { parameters: readonly Axis[]; size: string }) {
+}: Charted & { parameters: readonly Axis[] }) {
   const [x, y, pick] = usePair("contour", parameters);
   const shares = useShares(points, metric);
   if (!x || !y) return null;
   return (
-    <Framed size={size} title="Contour" hint={`${nameOf(metric)} over two parameters`} actions={pick}>
+    <Framed size="half" title="Contour" hint={`${nameOf(metric)} over two parameters`} actions={pick}>
       <LazyChart height={360}>
         <Contour
           points={points}

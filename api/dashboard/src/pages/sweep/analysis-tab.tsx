@@ -102,17 +102,14 @@ function Analysis({ sweepId, filter, figures, charts, points }: Props) {
       <ImportancePanel query={importance} />
       <ParallelPanel sweepId={sweepId} {...linkedAll} points={points} metric={metric} charts={charts} />
       {objectives.length > 1 && <ParetoPanel {...linked} points={drawn} objectives={objectives} />}
-      {ordered.length > 1 && (
-        <ContourPanel
-          size={objectives.length > 1 ? "half" : "two-thirds"}
-          {...linked}
-          points={marked}
-          metric={metric}
-          parameters={ordered}
-        />
-      )}
-      <DistributionPanel {...linked} points={drawn} metric={metric} />
+      {ordered.length > 1 && <ContourPanel {...linked} points={marked} metric={metric} parameters={ordered} />}
       {ordered.length > 1 && <RankPanel {...linked} points={drawn} metric={metric} parameters={ordered} />}
+      <DistributionPanel
+        size={objectives.length > 1 ? "half" : "wide"} // half: beside the Pareto front or the ranks
+        {...linked}
+        points={drawn}
+        metric={metric}
+      />
       <SlicePanels
         {...linked}
         points={marked}

@@ -11,11 +11,11 @@ import type { Linked } from "./linked-charts";
 
 type Shown = Linked & { points: Points; metric: Axis };
 
-export function DistributionPanel({ points, metric, count: _, ...linked }: Shown) {
+export function DistributionPanel({ size, points, metric, count: _, ...linked }: Shown & { size: string }) {
   const [log] = useQueryState("log");
   return (
     <Framed
-      size="half"
+      size={size}
       title="Distribution"
       hint={`Share of finished trials with at most each value of ${nameOf(metric)} (EDF)`}
     >

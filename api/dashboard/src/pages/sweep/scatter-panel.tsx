@@ -5,6 +5,7 @@ import { LazyChart } from "../../charts/lazy-chart";
 import { Scatter } from "../../charts/scatter";
 import { goodness, type Points } from "../../charts/trial-columns";
 import { finishedOf } from "../../charts/unfinished";
+import { formatCount } from "../../format";
 import { figureOptions, useMetricNames } from "../../trials/metric-figures";
 import { useQueryState } from "../../url";
 import { MetricPicker } from "../../widgets/metric-picker";
@@ -19,7 +20,7 @@ type Props = Linked & {
   outcomes: readonly Axis[];
 };
 
-export function ScatterPanel({ sweepId, points, metric, parameters, outcomes, count: _, ...linked }: Props) {
+export function ScatterPanel({ sweepId, points, metric, parameters, outcomes, count, ...linked }: Props) {
   const [named, setNamed] = useQueryState("scatter");
   const [xKey, yKey] = scatterKeys(named);
   const all = useMemo(() => [...parameters, ...outcomes], [parameters, outcomes]);
@@ -38,7 +39,7 @@ export function ScatterPanel({ sweepId, points, metric, parameters, outcomes, co
     <div className="analysis-wide">
       <Panel
         title="Scatter"
-        hint={`${y.name} against ${x.name}. Colour: ${metric.name}`}
+        hint={`${y.name} against ${x.name}. Color: ${metric.name}`}
         actions={
           <>
             <MetricPicker label="X axis" value={x.key} options={options} onChange={key => set([key, y.key])} />
@@ -54,7 +55,7 @@ export function ScatterPanel({ sweepId, points, metric, parameters, outcomes, co
             y={up}
             shares={shares}
             height={320}
-            label={`${y.name} against ${x.name}.`}
+            label={`${y.name} against ${x.name}, ${formatCount(count)} trials.`}
           />
         </LazyChart>
       </Panel>
