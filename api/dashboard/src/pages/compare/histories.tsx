@@ -118,7 +118,7 @@ function Chart({ histories, by, colours }: ChartProps) {
               className={`plot-sign plot-sign-line compare-series-${(colours.get(each.sweep_id) ?? 0) % SERIES.length}`}
             />{" "}
             {each.name} ({each.sweep_id}): {formatNumber(each.improvements.at(-1)?.value)} after{" "}
-            {formatCount(each.trials)} {each.trials === 1 ? "trial" : "number"}
+            {formatCount(each.trials)} {each.trials === 1 ? "trial" : "trials"}
           </li>
         ))}
         {without.map(each => (

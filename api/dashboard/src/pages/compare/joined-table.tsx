@@ -3,6 +3,7 @@ import { useMemo, useState } from "react";
 import { Link } from "wouter";
 import { formatDuration, formatNumber, formatValue } from "../../format";
 import { Button } from "../../widgets/button";
+import { Checkbox } from "../../widgets/checkbox";
 import { Icon } from "../../widgets/icon";
 import { Panel } from "../../widgets/panel";
 import { Empty } from "../../widgets/query-states";
@@ -53,10 +54,7 @@ export function JoinedTable({ trials, chosen, best, hasSweeps, onBest, onDrop }:
         value={words}
         onChange={event => setWords(event.target.value)}
       />
-      <label className="compare-only">
-        <input type="checkbox" checked={only} onChange={event => setOnly(event.target.checked)} />
-        Differences only
-      </label>
+      <Checkbox label="Differences only" on={only} onChange={setOnly} />
     </>
   );
   return (

@@ -13,6 +13,7 @@ import { CompareTable } from "../../trials/compare-table";
 import { MAX_COMPARED } from "../../trials/selected-actions";
 import { setQuery, useQueryState } from "../../url";
 import { ButtonLink } from "../../widgets/button";
+import { Checkbox } from "../../widgets/checkbox";
 import { PageHead } from "../../widgets/page-head";
 import { Panel } from "../../widgets/panel";
 import { Empty, Failure, Loading, QueryResult } from "../../widgets/query-states";
@@ -64,14 +65,11 @@ function Compared({ sweep }: { sweep: Sweep }) {
             title="Parameters and values"
             hint="Differences are relative to the first trial."
             actions={
-              <label className="compare-only">
-                <input
-                  type="checkbox"
-                  checked={only === "differences"}
-                  onChange={event => setOnly(event.target.checked ? "differences" : "all")}
-                />
-                Differences only
-              </label>
+              <Checkbox
+                label="Differences only"
+                on={only === "differences"}
+                onChange={on => setOnly(on ? "differences" : "all")}
+              />
             }
           >
             <CompareTable

@@ -4,6 +4,7 @@ import { type SyntheticEvent, useId, useState } from "react";
 import { api, done, type Schemas } from "../../api";
 import { formatCount } from "../../format";
 import { keys } from "../../query-keys";
+import { Checkbox } from "../../widgets/checkbox";
 import { Panel } from "../../widgets/panel";
 import { isImage } from "./files";
 import { imageHref } from "./preview";
@@ -25,12 +26,7 @@ export function Images({ trial }: { trial: Trial }) {
   const [isLinked, setLinked] = useState(true);
   if (data.length === 0) return null;
   const several = data.length > 1 && data.some(image => image.steps.length > 1);
-  const actions = several && (
-    <label className="compare-only">
-      <input type="checkbox" checked={isLinked} onChange={event => setLinked(event.target.checked)} />
-      Same step in all
-    </label>
-  );
+  const actions = several && <Checkbox label="Same step in all" on={isLinked} onChange={setLinked} />;
   const versions = new Map(trial.artifacts.map(file => [file.name, file.sha256]));
   return (
     <Panel title="Images" hint="Logged over steps." actions={actions}>
