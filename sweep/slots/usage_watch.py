@@ -99,7 +99,7 @@ class UsageWatch:
         return used - self._last > _GROWTH * self._limit and now_s - self._before_s >= _SOON_S
 
     def _sample(self, pids: Sequence[int], now_s: float) -> None:
-        if not pids:
+        if not self._highest:  # nothing runs: the processes have ended, or wait to be collected
             return
         totals, before, span_s = self._meter.totals(pids), self._before, now_s - self._before_s
         self._samples.append(
