@@ -14,10 +14,10 @@ TABS = ("table", "curves", "analysis", "devices", "ensemble", "configuration")
 def of_sweep(stage: Stage, sweep: int) -> Mapping[str, str]:
     """The paths by name of all pages about one sweep and its first trial."""
     trials = list(stage.client.trials(sweep))[:3]
-    numbers = ",".join(str(trial["number"]) for trial in trials)
+    ids = ",".join(str(trial["id"]) for trial in trials)
     return {
         **{tab: f"/sweeps/{sweep}/{tab}" for tab in TABS},
-        "compare": f"/sweeps/{sweep}/compare?trials={numbers}",
+        "compare": f"/sweeps/{sweep}/compare?trials={ids}",
         "trial": f"/trials/{trials[0]['id']}",
         "clone": f"/new?from={sweep}",
     }

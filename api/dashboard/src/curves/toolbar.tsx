@@ -1,5 +1,6 @@
 // The controls of the grid of curves. Each writes its setting into the URL.
 import { useId } from "react";
+import { formatCount } from "../format";
 import { setQuery, useQueryState } from "../url";
 import { Button } from "../widgets/button";
 import { Checkbox } from "../widgets/checkbox";
@@ -24,7 +25,7 @@ export function Toolbar({ settings, metrics, parameters, ofOneTrial }: ToolbarPr
         type="search"
         className="curve-find"
         aria-label="Find metrics"
-        placeholder={`Find in ${metrics.length} metrics`}
+        placeholder={`Find in ${formatCount(metrics.length)} ${metrics.length === 1 ? "metric" : "metrics"}`}
         value={find}
         onChange={event => setFind(event.target.value)}
       />

@@ -59,7 +59,7 @@ function Tags({ trial, canEdit }: { trial: Trial; canEdit: boolean }) {
         <form onSubmit={event => void add(event)} className="trial-tag-new">
           <input
             aria-label="New tag"
-            placeholder={trial.tags.length === 0 ? "Add a tag, for example keep" : "Add a tag"}
+            placeholder="Add a tag"
             value={typed}
             maxLength={200}
             onChange={event => setTyped(event.target.value)}
