@@ -105,7 +105,7 @@ function Analysis({ sweepId, filter, figures, charts, points }: Props) {
       {ordered.length > 1 && <ContourPanel {...linked} points={marked} metric={metric} parameters={ordered} />}
       {ordered.length > 1 && <RankPanel {...linked} points={drawn} metric={metric} parameters={ordered} />}
       <DistributionPanel
-        size={objectives.length > 1 ? "half" : "wide"} // half: beside the Pareto front or the ranks
+        size={objectives.length > 1 ? "half" : "wide"} // half: next to the Pareto front or the ranks
         {...linked}
         points={drawn}
         metric={metric}
