@@ -7,7 +7,7 @@ export function PageHead({ title, above, children }: { title: ReactNode; above?:
     <div className="page-head">
       <div className="page-title">
         {above && <div className="page-above">{above}</div>}
-        <h1>{title}</h1>
+        <h1 title={typeof title === "string" ? title : undefined}>{title}</h1>
       </div>
       {children && <div className="page-actions">{children}</div>}
     </div>

@@ -63,8 +63,10 @@ function Head({ sweep }: { sweep: Sweep }) {
         <StateBadge state={sweep.state} />
         {reasonText(sweep) && <span title={reasonText(sweep)}>{reasonText(sweep)}</span>}
       </p>
-      <Figures sweep={sweep} />
-      <SweepDetails sweep={sweep} />
+      <div className="sweep-second">
+        <Figures sweep={sweep} />
+        <SweepDetails sweep={sweep} />
+      </div>
     </div>
   );
 }
