@@ -25,7 +25,8 @@ export function BasketButton({ kind, id, name, iconOnly = false }: Props) {
       className={isIn ? "basket-in" : undefined}
       onClick={change}
     >
-      <Icon name="compare" size={14} /> {!iconOnly && (isIn ? "In the comparison" : "Compare")}
+      <Icon name="compare" size={14} />{" "}
+      {!iconOnly && <span className="basket-text">{isIn ? "In the comparison" : "Compare"}</span>}
     </Button>
   );
 }

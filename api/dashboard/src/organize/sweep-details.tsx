@@ -45,13 +45,13 @@ export function SweepDetails({ sweep }: { sweep: Sweep }) {
         <Star sweep={sweep} />
         <SweepLabels sweep={sweep} />
         {!isViewer && (
-          <Button command quiet small onClick={() => setEditing(true)}>
-            <Icon name="pencil" size={14} /> Edit details
+          <Button command quiet small title="Edit details" onClick={() => setEditing(true)}>
+            <Icon name="pencil" size={14} />
           </Button>
         )}
         {mayArchive && (
-          <Button command quiet small onClick={archive}>
-            <Icon name="archive" size={14} /> {archiveText}
+          <Button command quiet small title={archiveText} onClick={archive}>
+            <Icon name="archive" size={14} />
           </Button>
         )}
         <BasketButton kind="sweeps" id={sweep.id} name={sweep.name} />
