@@ -108,7 +108,7 @@ function Sparkline({ name, unit, points, measure, format, total }: SparklineProp
   return (
     <figure className="traffic-line">
       <figcaption id={id}>
-        <b>{name}</b> <span className="traffic-unit">{unit}</span>
+        <strong>{name}</strong> <span className="traffic-unit">{unit}</span>
       </figcaption>
       <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={`${name}: ${text}`}>
         <path d={`M0 ${HEIGHT - 0.5}H${WIDTH}`} className="traffic-ground" />
