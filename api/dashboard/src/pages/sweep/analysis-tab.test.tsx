@@ -34,7 +34,7 @@ test("one objective has a history, importance, parallel coordinates, a contour a
   await waitFor(() =>
     expect(headings().slice(0, 4)).toEqual(["History", "Importance", "Parallel coordinates", "Contour"]),
   );
-  expect(headings().slice(4, 6)).toEqual(["Distribution", "Rank"]);
+  expect(headings().slice(4, 6)).toEqual(["Rank", "Distribution"]);
   await waitFor(() => expect(headings().slice(6)).toEqual(["width", "lr", "depth", "Scatter"]));
 });
 
@@ -169,10 +169,10 @@ test("trials without a result are drawn at their last report, and can be hidden"
 test("any two of parameters, results and metrics are drawn against each other", async () => {
   const sent = show({ columns: { ...POINTS.columns, "max(val/loss)": [3, 2, 1], "min(loss)": [1, 2, 3] } });
   const panel = (await screen.findByRole("heading", { name: "Scatter" })).closest("section") as HTMLElement;
-  expect(await within(panel).findByText("loss against width. Colour: loss")).toBeVisible();
+  expect(await within(panel).findByText("loss against width. Color: loss")).toBeVisible();
   await pick(within(panel).getByLabelText("X axis"), "max(val/loss)");
   await pick(within(panel).getByLabelText("Y axis"), "min(loss)");
-  expect(within(panel).getByText("min(loss) against max(val/loss). Colour: loss")).toBeVisible();
+  expect(within(panel).getByText("min(loss) against max(val/loss). Color: loss")).toBeVisible();
   const asked = sent
     .filter(each => each.path.endsWith("/points"))
     .at(-1)
