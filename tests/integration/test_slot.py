@@ -13,7 +13,7 @@ from podium.sweep.runtime.regular_files import sha256_of
 from podium.sweep.trial_process.fork_server import SESSION_NICENESS, TRIAL_NICENESS
 from podium.sweep.values.assignment import Limits
 from podium.sweep.values.failure_causes import Cause
-from podium.sweep.values.slot_events import Ended, Logged, Reported, Saved, Started
+from podium.sweep.values.slot_events import Ended, Logged, Reported, Sampled, Saved, Started
 from podium.sweep.values.states import TrialState
 from tests.driver import DIGITS, SlotDriver, key_of, prune_answer, run, stop_command
 
@@ -30,9 +30,11 @@ def _log(slot: SlotDriver, program: str | dict[str, Any]) -> str:
 
 
 def test_finished_trial_emits_events_in_order(slot: SlotDriver) -> None:
-    started, logged, reported, ended = slot.events("good")
+    events = [event for event in slot.events("good") if not isinstance(event, Sampled)]
+    started, logged, marked, reported, ended = events
     assert isinstance(started, Started) and (started.visible_devices, started.torch_device) == ("", "cpu")
     assert isinstance(logged, Logged) and logged.values == {"loss": 0.75}
+    assert isinstance(marked, Logged) and str(marked.values) == "{'gone': nan}"
     assert isinstance(reported, Reported) and (reported.step, reported.value) == (0, 0.25)
     assert isinstance(ended, Ended)
     assert (ended.state, ended.value, ended.cause, ended.exit, ended.pid) == (FINISHED, 0.25, None, "0", started.pid)
