@@ -69,11 +69,14 @@ def test_sweep_is_parent_run_with_nested_run_for_each_trial(tmp_path: Path, targ
     parent = named.pop("sweep 3: étude: 1")
     assert (parent.info.status, parent.data.metrics) == ("FINISHED", {"objective/val_accuracy": 0.75})
     assert parent.data.tags["mlflow.source.git.commit"] == "0123abcd"
+    assert (parent.data.tags["podium.project"], parent.data.tags["podium.tag.keep"]) == ("vision", "true")
     assert sorted(named) == ["trial 0", "trial 1", "trial 2"]
     assert {run.data.tags["mlflow.parentRunId"] for run in named.values()} == {parent.info.run_id}
     first, failed, running = (named[f"trial {number}"] for number in range(3))
     assert first.data.params == {"lr": "0.25", "学习": "a", "none": "None"}
-    assert first.data.metrics == {"val_accuracy": 0.5, "val loss_": 9.0, "long": 1000.0, "objective/val_accuracy": 0.5}
+    peak = {"system/peak_memory_mb": 512.5}
+    values = {"val_accuracy": 0.5, "val loss_": 9.0, "long": 1000.0, "objective/val_accuracy": 0.5}
+    assert first.data.metrics == values | peak
     assert [p.value for p in client.get_metric_history(first.info.run_id, "val_accuracy")] == [0.25, 0.375, 0.5]
     assert len(client.get_metric_history(first.info.run_id, "long")) == len(LONG)
     assert (failed.info.status, failed.data.tags["podium.cause"]) == ("FAILED", "timeout")
