@@ -51,11 +51,11 @@ def test_service_notifies_once_although_the_notifier_is_killed(
             assert service.client.wait(sweep["id"], 120)["state"] == "finished"
 
         finish("first")
-        wait_for("it is told", lambda: receiver.titles == ["Podium: sweep first finished"], 30)
+        wait_for("the target is notified", lambda: receiver.titles == ["Podium: sweep first finished"], 30)
         service.kill("notifier")
         finish("second")
         titles = ["Podium: sweep first finished", "Podium: sweep second finished"]
-        wait_for("both are told", lambda: receiver.titles == titles, 30)
+        wait_for("both targets are notified", lambda: receiver.titles == titles, 30)
         log = (tmp_path / "data" / "logs" / "notifier.log").read_text()
     assert receiver.titles == titles
     assert SECRET not in log and str(receiver.port) not in log

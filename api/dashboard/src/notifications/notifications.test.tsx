@@ -55,7 +55,7 @@ test.each([
   ["finished", ["Sweep digits finished: 24 trials"]],
   ["failed", ["Sweep digits failed: 24 trials"]],
   ["cancelled", []],
-])("a watched sweep that is %s is told once", async (state, shown) => {
+])("a watched sweep that is %s is notified once", async (state, shown) => {
   PlayedNotification.permission = "granted";
   watchSweep(7, true);
   showWithService(<BrowserNotifications />, { "GET /sweeps/7": sweepFixture({ state, reason: "24 trials" }) });
