@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, and_, select, text
+from sqlalchemy import Connection, and_, select
 
 from podium.db.queries.best_trials import best
 from podium.db.schema.tables import trials
-from podium.db.stores import sweeps, trial_reader
+from podium.db.stores import metric_summaries, sweeps, trial_reader
 from podium.db.stores.id_list import id_list
+from podium.db.stores.metric_summaries import ALL
 from podium.db.stores.sweeps import SweepRow
 from podium.db.stores.trial_feasibility import FEASIBLE
 from podium.db.stores.trial_reader import TrialRow
 from podium.sweep.values.states import TrialState
 
+
 # The last point of each curve. Names are found one after the other in the primary key, so that a curve of a million
 # points costs as much as one of two.
-_LAST_POINTS = text(
-    "WITH RECURSIVE curves(trial_id, name) AS ("
-    " SELECT j.value, (SELECT min(m.name) FROM metrics m WHERE m.trial_id = j.value) FROM json_each(:ids) j"
-    " UNION ALL"
-    " SELECT c.trial_id, (SELECT min(m.name) FROM metrics m WHERE m.trial_id = c.trial_id AND m.name > c.name)"
-    " FROM curves c WHERE c.name IS NOT NULL)"
-    " SELECT c.trial_id, c.name, m.value FROM curves c JOIN metrics m ON m.trial_id = c.trial_id AND m.name = c.name"
-    " WHERE m.step = (SELECT max(step) FROM metrics WHERE trial_id = c.trial_id AND name = c.name)"
-)
-
-
 @dataclass(frozen=True, slots=True)
 class Improvement:
     """A trial that improved on all before."""
@@ -99,7 +89,7 @@ def joined_trials(
             rows.setdefault(row.id, row)
     for sweep_id in {row.sweep_id for row in rows.values()} - known.keys():
         known[sweep_id] = sweeps.without_counts(connection, sweep_id)
-    metrics = dict(_last_points(connection, list(rows)))
+    metrics = _last_values(connection, list(rows))
     return [
         JoinedTrial(row, known[row.sweep_id].name, _values(row, known[row.sweep_id]), metrics.get(row.id, {}))
         for row in rows.values()
@@ -112,8 +102,7 @@ def _values(row: TrialRow, sweep: SweepRow) -> Mapping[str, float]:
     return {} if row.value is None else {sweep.objectives[0][0]: row.value}
 
 
-def _last_points(connection: Connection, trial_ids: Sequence[int]) -> Iterator[tuple[int, dict[str, float]]]:
-    found: dict[int, dict[str, float]] = {}
-    for trial_id, name, value in connection.execute(_LAST_POINTS, {"ids": json.dumps(list(trial_ids))}):
-        found.setdefault(trial_id, {})[name] = value
-    yield from found.items()
+def _last_values(connection: Connection, trial_ids: Sequence[int]) -> dict[int, dict[str, float]]:
+    """The last value of each metric, by trial."""
+    found = metric_summaries.latest(connection, trial_ids, limit=ALL)
+    return {trial_id: {name: value for name, (_, value) in last.items()} for trial_id, last in found.items()}

@@ -21,6 +21,9 @@ PointRow = tuple[int, int, str, int, float, float]  # trial, attempt, name, step
 Curve = tuple[int, str]  # trial and name
 
 
+ALL = -1  # as a limit: SQLite returns every row
+
+
 class Figure(StrEnum):
     """What a summary tells of a metric, as written in filters and names of columns: `min(val_loss)`."""
 
