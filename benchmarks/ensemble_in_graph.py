@@ -50,7 +50,7 @@ from podium.ensemble.values.ensemble_spec import Mode, Rule, Task
 from podium.ensemble.values.ensemble_states import EnsembleState, MemberState
 from podium.ensemble.values.prediction import Outcome
 from podium.ensemble.worker.in_graph_network import InGraphNetwork
-from podium.ensemble.worker.network_interface import ModelFile
+from podium.ensemble.worker.model_file import ModelFile
 from podium.ensemble.worker.network_loading import load
 from podium.ensemble.worker.worker_server import WorkerServer
 from podium.sweep.networks import models, weight_files

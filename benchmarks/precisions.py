@@ -25,7 +25,7 @@ from podium.ensemble.values.ensemble_spec import Precision, Task
 from podium.ensemble.values.member_precision import PrecisionFigures, choose
 from podium.ensemble.worker.architecture_groups import PlacedNetwork
 from podium.ensemble.worker.measurement_messages import MeasurementRequest
-from podium.ensemble.worker.network_interface import ModelFile
+from podium.ensemble.worker.model_file import ModelFile
 from podium.ensemble.worker.network_loading import ServingModule, SingleNetwork, load
 from podium.ensemble.worker.precision_measurement import measure
 from podium.sweep.data import datasets

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from podium.ensemble.values.candidates import TrialFiles
-from podium.ensemble.worker.network_interface import ModelFile
+from podium.ensemble.worker.model_file import ModelFile
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
 from podium.sweep.runtime.regular_files import sha256_of
 from podium.sweep.trial_process.slot_channel import Channel

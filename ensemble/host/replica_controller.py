@@ -16,7 +16,7 @@ from typing import TypeVar
 from podium.db.schema.engine import Database
 from podium.db.stores import devices, ensemble_reader, ensemble_writer, events, nodes, replicas
 from podium.db.stores.events import NewEvent
-from podium.ensemble.building.trial_artifacts import model_path
+from podium.ensemble.building.trial_model_files import model_path
 from podium.ensemble.host import member_placement
 from podium.ensemble.host.launcher_interface import WorkerConfig, WorkerHandle, WorkerLauncher, WorkerStatus
 from podium.ensemble.host.live_replica import STABLE_S, LiveReplica, restart_delay_s
@@ -27,7 +27,7 @@ from podium.ensemble.protocol.framing import unix_endpoint
 from podium.ensemble.values.ensemble_spec import Mode, Placement, Precision
 from podium.ensemble.values.ensemble_states import HOLDING_STATES, MemberState
 from podium.ensemble.worker.control_messages import Phase, WorkerAssignment
-from podium.ensemble.worker.network_interface import ModelFile
+from podium.ensemble.worker.model_file import ModelFile
 from podium.sweep.runtime.clock import Clock
 from podium.sweep.runtime.component_lifecycle import wake_component
 from podium.sweep.runtime.layout import DataDirectory

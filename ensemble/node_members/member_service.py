@@ -29,7 +29,7 @@ from podium.ensemble.host.node_messages import (
     encode_status,
 )
 from podium.ensemble.worker.control_messages import EXIT, Phase, TlsListening
-from podium.ensemble.worker.network_interface import ModelFile
+from podium.ensemble.worker.model_file import ModelFile
 from podium.sweep.runtime.certificate_pin import fingerprint, listening_context, read_certificate
 from podium.sweep.runtime.service_settings import available_cores
 from podium.sweep.values.errors import DamagedFileError, EnsembleError, MissingFileError, PodiumError

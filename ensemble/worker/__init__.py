@@ -17,6 +17,7 @@ Modules:
     lower_precision         Converts networks to the precision of their member
     measurement_messages    What the host asks a process that measures precisions, and its result
     message_server          The worker's Unix socket: accepts connections, receives their messages and sends replies
+    model_file              The file of a member's network, as a worker loads it
     network_interface       The interface of the networks that a worker runs
     network_loading         Loads model files as networks that output probabilities or values
     network_stages          Splits a network into consecutive stages, each on its device

@@ -4,32 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-
-
-@dataclass(frozen=True, slots=True)
-class ModelFile:
-    """A member's model file: path, expected hash, index of its device among the visible ones, and precision.
-
-    A network that spans devices has `stages`: the index of the device of each, of which `device_index` is the first.
-
-    The code of users' networks is below `data_dir`.
-    """
-
-    path: str
-    sha256: str
-    device_index: int
-    data_dir: str = ""
-    precision: str = "float32"
-    stages: tuple[int, ...] = ()
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> ModelFile:
-        """The inverse of `asdict`, from JSON."""
-        return cls(**{**values, "stages": tuple(values["stages"])})
 
 
 @dataclass(frozen=True, slots=True)

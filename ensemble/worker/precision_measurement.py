@@ -24,13 +24,13 @@ import torch
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
-from podium.ensemble.building import trial_artifacts
+from podium.ensemble.building import trial_model_files
 from podium.ensemble.scoring.scores import hits, log_losses, squared_errors
 from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import Precision, Rule, Task
 from podium.ensemble.values.member_precision import LATENCY_ROWS, PrecisionFigures
 from podium.ensemble.worker.measurement_messages import MeasurementRequest, MeasurementResult
-from podium.ensemble.worker.network_interface import ModelFile
+from podium.ensemble.worker.model_file import ModelFile
 from podium.ensemble.worker.network_loading import SingleNetwork, load
 from podium.sweep.data.datasets import SplitInputs
 from podium.sweep.runtime.layout import DataDirectory
@@ -105,7 +105,7 @@ def measure(
 
 def read_rows(request: MeasurementRequest) -> Rows:
     """The rows of a split of the member's data, or posted rows, evenly spaced if there are more than `max_rows`."""
-    architecture = trial_artifacts.read_architecture(Path(request.file.path))
+    architecture = trial_model_files.read_architecture(Path(request.file.path))
     if request.posted:
         posted = load_file(request.posted)
         inputs, targets = posted["inputs"], posted["targets"]

@@ -11,9 +11,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from podium.ensemble.building import trial_artifacts
+from podium.ensemble.building import trial_model_files
 from podium.ensemble.worker import bundle_code
-from podium.ensemble.worker.network_interface import ModelFile
+from podium.ensemble.worker.model_file import ModelFile
 from podium.sweep.networks import weight_files
 from podium.sweep.networks.flat_input_adapter import FlatInputAdapter, build_network
 from podium.sweep.runtime.layout import DataDirectory
@@ -71,7 +71,9 @@ def rebuild(files: Sequence[LoadedModel]) -> dict[int, RebuiltNetwork]:
 def _folder(one: LoadedModel) -> Path:
     assert one.user is not None
     with _name_in_errors(one):
-        return trial_artifacts.check_code(DataDirectory(Path(one.file.data_dir)), one.user.bundle, one.user.code_sha256)
+        return trial_model_files.check_code(
+            DataDirectory(Path(one.file.data_dir)), one.user.bundle, one.user.code_sha256
+        )
 
 
 def _rebuilt(one: LoadedModel, folder: Path) -> RebuiltNetwork:

@@ -6,7 +6,7 @@ Modules:
     agent_messages             The messages between a slot and the agent of its node, over a Unix socket
     codec                      Encodes frozen dataclasses as JSON objects with a `kind`, and decodes them
     fork_server_messages       The messages between slot and fork server, over a SEQPACKET socket
-    limits                     Limits of the messages between scheduler, slot and trial process, used by both ends
+    message_limits             Limits of the messages between scheduler, slot and trial process, used by both ends
     node_reports               What the agent of a node reports to the head
     process_template_messages  The messages between the process template and its clients, over a Unix socket
     slot_commands              Commands of the scheduler to a slot

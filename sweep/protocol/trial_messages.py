@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from podium.sweep.protocol.codec import Codec, DeviceView
-from podium.sweep.protocol.limits import MAX_IMPORTS, MAX_LINE_BYTES, MAX_METRICS, MAX_NAME, MAX_STEP
+from podium.sweep.protocol.message_limits import MAX_IMPORTS, MAX_LINE_BYTES, MAX_METRICS, MAX_NAME, MAX_STEP
 from podium.sweep.protocol.slot_commands import ANSWER_KINDS, TrialAnswer
 from podium.sweep.protocol.slot_messages import EVENT_KINDS
 from podium.sweep.values.assignment import Assignment, AttemptKey

@@ -6,7 +6,7 @@ import itertools
 from collections import deque
 from collections.abc import Iterator
 
-from podium.sweep.protocol.limits import (
+from podium.sweep.protocol.message_limits import (
     MAX_EVENT_BYTES,
     MAX_EVENT_BYTES_PER_CALL,
     MAX_EVENTS,

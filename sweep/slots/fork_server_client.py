@@ -21,7 +21,7 @@ from podium.sweep.protocol.fork_server_messages import (
     decode_reply,
     encode_request,
 )
-from podium.sweep.protocol.limits import MAX_PACKET_BYTES
+from podium.sweep.protocol.message_limits import MAX_PACKET_BYTES
 from podium.sweep.protocol.process_template_messages import ForkProcess
 from podium.sweep.runtime.thread_variables import thread_variables
 from podium.sweep.runtime.user_environment import user_environment

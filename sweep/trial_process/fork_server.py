@@ -33,7 +33,7 @@ from podium.sweep.protocol.fork_server_messages import (
     decode_request,
     encode_reply,
 )
-from podium.sweep.protocol.limits import MAX_PACKET_BYTES
+from podium.sweep.protocol.message_limits import MAX_PACKET_BYTES
 from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.fork_without_hooks import count_threads, fork_without_hooks
 from podium.sweep.runtime.process_title import name_process

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from podium.sweep.protocol.limits import MAX_STEP
+from podium.sweep.protocol.message_limits import MAX_STEP
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.values import image_names
 from podium.sweep.values.errors import UserCodeError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 
-from podium.sweep.protocol.limits import MAX_METRICS, MAX_NAME
+from podium.sweep.protocol.message_limits import MAX_METRICS, MAX_NAME
 from podium.sweep.protocol.trial_messages import Heartbeat, TrialMessage
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.errors import BadReportError

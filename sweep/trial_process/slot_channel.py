@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import time
 
-from podium.sweep.protocol.limits import MAX_PACKET_BYTES
+from podium.sweep.protocol.message_limits import MAX_PACKET_BYTES
 from podium.sweep.protocol.trial_messages import SlotMessage, TrialMessage, encode_from_trial, parse_to_trial
 
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, cast
 
-from podium.sweep.protocol.limits import MAX_PARAMS
+from podium.sweep.protocol.message_limits import MAX_PARAMS
 from podium.sweep.protocol.slot_commands import SuggestAnswer
 from podium.sweep.trial_process import suggested_distributions
 from podium.sweep.trial_process.slot_answers import SlotAnswers

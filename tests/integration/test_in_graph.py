@@ -25,7 +25,7 @@ from podium.ensemble.worker import in_graph_network, plan_preparation, plan_sele
 from podium.ensemble.worker.control_messages import Phase, WorkerAssignment, WorkerReport
 from podium.ensemble.worker.execution_plans import Plan
 from podium.ensemble.worker.in_graph_network import GroupRunner, InGraphNetwork
-from podium.ensemble.worker.network_interface import ModelFile
+from podium.ensemble.worker.model_file import ModelFile
 from podium.ensemble.worker.network_loading import SingleNetwork, load
 from podium.ensemble.worker.worker_server import WorkerServer
 from podium.sweep.networks import models, weight_files

@@ -14,12 +14,12 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from podium.ensemble.building import trial_artifacts
+from podium.ensemble.building import trial_model_files
 from podium.ensemble.building.version_building import VersionBuilder
 from podium.ensemble.values.ensemble_spec import EnsembleOptions, Mode, Precision, Rule, Select, Split, Task
 from podium.ensemble.worker.execution_plans import GroupPlans, Plan
 from podium.ensemble.worker.in_graph_network import InGraphNetwork
-from podium.ensemble.worker.network_interface import ModelFile
+from podium.ensemble.worker.model_file import ModelFile
 from podium.ensemble.worker.network_loading import SingleNetwork, load
 from podium.ensemble.worker.user_networks import guard_embeddings
 from podium.sweep.networks.flat_input_adapter import FlatInputAdapter, check_rows
@@ -508,7 +508,7 @@ def test_shared_data_provides_targets(rig: UserRig) -> None:
     with pytest.raises(UserCodeError, match="validation has 4 outputs per row, but the data has 10 classes"):
         trial.save_predictions({"validation": np.full((180, 4), 0.25)})
     trial.save_predictions({"validation": np.zeros((180, 10))}, outputs="logits")
-    found = trial_artifacts.read_predictions(rig.data, rig_files(rig), Split.VALIDATION)
+    found = trial_model_files.read_predictions(rig.data, rig_files(rig), Split.VALIDATION)
     np.testing.assert_allclose(found, 0.1)
 
 

@@ -14,7 +14,7 @@ import pytest
 from safetensors.numpy import save
 
 from podium.ensemble.node_members.member_files import MemberFiles
-from podium.ensemble.worker.network_interface import ModelFile
+from podium.ensemble.worker.model_file import ModelFile
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import EnsembleError
 

@@ -18,7 +18,7 @@ from podium.ensemble.host.node_messages import FindWorker, LaunchWorker, decode_
 from podium.ensemble.host.node_worker import FollowTimes, NodeWorkerHandle
 from podium.ensemble.node_members.member_service import MemberService
 from podium.ensemble.worker.control_messages import Phase, WorkerAssignment
-from podium.ensemble.worker.network_interface import ModelFile
+from podium.ensemble.worker.model_file import ModelFile
 from podium.sweep.runtime.certificate_pin import listening_context
 from podium.sweep.values.errors import FileStoreError, MissingFileError
 from tests.certificates import HOST, Identity

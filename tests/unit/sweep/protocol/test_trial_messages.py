@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.sweep.protocol.limits import MAX_LINE_BYTES, MAX_STEP
+from podium.sweep.protocol.message_limits import MAX_LINE_BYTES, MAX_STEP
 from podium.sweep.protocol.trial_messages import (
     AttrsReported,
     Heartbeat,

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from podium.sweep.protocol.limits import MAX_EVENT_BYTES, MAX_EVENT_BYTES_PER_CALL, MAX_EVENTS, MAX_EVENTS_PER_CALL
+from podium.sweep.protocol.message_limits import (
+    MAX_EVENT_BYTES,
+    MAX_EVENT_BYTES_PER_CALL,
+    MAX_EVENTS,
+    MAX_EVENTS_PER_CALL,
+)
 from podium.sweep.protocol.slot_messages import decode_events
 from podium.sweep.slots.event_queue import EventQueue
 from podium.sweep.values.assignment import AttemptKey

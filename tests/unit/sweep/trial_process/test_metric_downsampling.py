@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.sweep.protocol.limits import MAX_METRICS
+from podium.sweep.protocol.message_limits import MAX_METRICS
 from podium.sweep.protocol.trial_messages import TrialMessage
 from podium.sweep.trial_process.metric_downsampling import MetricCurves, MetricThinning
 from podium.sweep.values.assignment import AttemptKey
