@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from podium.api.client.sweep_responses import TrialInfo
+from podium.api.client.trial_responses import TrialInfo
 from podium.sweep.values.errors import NotFoundError
 from tests.running_service import RunningService
 

@@ -10,7 +10,8 @@ from typing import Any, BinaryIO, Literal, get_args
 from urllib.parse import quote
 
 from podium.api.client.connection import Connection
-from podium.api.client.sweep_responses import ExportedTrial, SweepInfo
+from podium.api.client.sweep_responses import SweepInfo
+from podium.api.client.trial_responses import ExportedTrial
 from podium.sweep.runtime.atomic_files import open_atomic
 from podium.sweep.values.errors import PodiumError
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from podium.api.client.client import Client, EnsembleName, Rows
     from podium.api.client.ensemble_responses import EvaluationInfo, Prediction
     from podium.api.client.optuna_studies import Study
-    from podium.api.client.sweep_responses import BestTrialInfo, TrialInfo
+    from podium.api.client.sweep_responses import BestTrialInfo
+    from podium.api.client.trial_responses import TrialInfo
 
 TERMINAL = ("finished", "failed", "cancelled")
 SHOWN_TRIALS = 5

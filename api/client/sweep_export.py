@@ -8,7 +8,8 @@ from pathlib import Path
 
 from podium.api.client.client import Client
 from podium.api.client.import_export_calls import TableFormat
-from podium.api.client.sweep_responses import ExportedTrial, SweepInfo
+from podium.api.client.sweep_responses import SweepInfo
+from podium.api.client.trial_responses import ExportedTrial
 from podium.sweep.values.errors import InvalidSpecError, Problem
 
 

@@ -1,8 +1,8 @@
 """Podium: hyperparameter sweeps and ensembles, one neural network per device.
 
 The public interface for scripts, notebooks and trials; runs in the user's process. Names are imported on first use, so
-that `import podium` is fast. The modules `sweep_responses`, `node_responses`, `ensemble_responses`, `token_responses`
-and `readiness_response_types` of `podium.api.client` have the types of what the service returns. `podium.parallel`
+that `import podium` is fast. The modules of `podium.api.client` whose names end in `_responses`, and
+`readiness_response_types`, have the types of what the service returns. `podium.parallel`
 trains one network by several processes.
 """
 

@@ -12,7 +12,7 @@ import pytest
 
 from podium.api.client.client import Client
 from podium.api.client.ensemble_responses import Prediction, ReplicaInfo
-from podium.api.client.sweep_responses import TrialInfo
+from podium.api.client.trial_responses import TrialInfo
 from podium.sweep.values.errors import PodiumError
 from tests.running_service import RunningService, wait_for
 from tests.specs import builtin_document

@@ -14,7 +14,7 @@ import psutil
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from podium.api.client.sweep_responses import TrialInfo
+from podium.api.client.trial_responses import TrialInfo
 from podium.ensemble.protocol.gateway_http_client import NO_TLS
 from podium.ensemble.serving.gateway_counters import GatewayCounters, from_json
 from podium.sweep.runtime.layout import RuntimeDirectory

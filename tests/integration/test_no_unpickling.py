@@ -18,7 +18,7 @@ import httpx2
 import numpy as np
 import pytest
 
-from podium.api.client.sweep_responses import TrialInfo
+from podium.api.client.trial_responses import TrialInfo
 from tests.fuzz.described import TINY
 from tests.running_service import RunningService, function_sweep, wait_for
 

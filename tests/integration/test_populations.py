@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from podium.api.client.client import Client
-from podium.api.client.sweep_responses import IntervalInfo, SweepInfo
+from podium.api.client.sweep_responses import SweepInfo
+from podium.api.client.trial_responses import IntervalInfo
 from podium.sweep.values.errors import NotFoundError
 from tests.running_service import AuditedService, function_sweep, podium, wait_for
 from tests.specs import builtin_document

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from podium.api.client.ensemble_responses import EnsembleInfo
-from podium.api.client.sweep_responses import TrialInfo
+from podium.api.client.trial_responses import TrialInfo
 from podium.sweep.values.errors import InvalidSpecError, PodiumError
 from tests.running_service import RunningService, podium, wait_for
 from tests.specs import builtin_document

@@ -12,7 +12,7 @@ from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir, D
 from podium.api.cli.terminal.run_each import run_each
 
 if TYPE_CHECKING:
-    from podium.api.client.sweep_responses import DeviceInfo
+    from podium.api.client.device_responses import DeviceInfo
 
 app = group(invoke_without_command=True, no_args_is_help=False)
 

@@ -20,7 +20,7 @@ from podium.api.client import suggested_commands
 from podium.sweep.values.states import TrialState
 
 if TYPE_CHECKING:
-    from podium.api.client.sweep_responses import AttemptInfo, TrialDetails, TrialInfo
+    from podium.api.client.trial_responses import AttemptInfo, TrialDetails, TrialInfo
 
 app = group()
 INTERRUPTED = 130

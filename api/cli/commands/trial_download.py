@@ -13,7 +13,7 @@ from podium.sweep.runtime.layout import ARTIFACTS
 from podium.sweep.values.errors import NotFoundError
 
 if TYPE_CHECKING:
-    from podium.api.client.sweep_responses import ArtifactInfo
+    from podium.api.client.trial_responses import ArtifactInfo
 
 
 def download(

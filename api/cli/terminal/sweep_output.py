@@ -13,15 +13,8 @@ from podium.sweep.values.search_messages import FallbackReason
 
 if TYPE_CHECKING:
     from podium.api.client.client import Client
-    from podium.api.client.sweep_responses import (
-        AttemptInfo,
-        BestTrialInfo,
-        LinkedSweepInfo,
-        RankInfo,
-        SweepInfo,
-        TrialInfo,
-        WarmStartInfo,
-    )
+    from podium.api.client.sweep_responses import BestTrialInfo, LinkedSweepInfo, SweepInfo, WarmStartInfo
+    from podium.api.client.trial_responses import AttemptInfo, RankInfo, TrialInfo
 
 MAX_ROWS = 20  # of a Pareto front
 TERMINAL = ("finished", "failed", "cancelled")
