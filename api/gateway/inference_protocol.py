@@ -59,7 +59,7 @@ def server_live() -> Response:
 @router.get("/health/ready", dependencies=[public])
 async def server_ready(request: Request) -> Response:
     """Every ensemble that has been ready has its quorum. Public."""
-    known = [each for each in _aggregator(request).traffic() if each.state not in _NEVER_READY]
+    known = [each for each in _aggregator(request).ensembles.all() if each.state not in _NEVER_READY]
     ready = all(can_answer(each.active) for each in known)
     return _json({"ready": ready}, 200 if ready else 503)
 
@@ -75,7 +75,7 @@ async def repository_index(request: Request) -> Response:
     """Every active and canary version; with `{"ready": true}` only the ready ones."""
     content = await read_body(request, limits_of(request).json_rows_bytes)
     ready_only = _ready_only(content)
-    rows = [_index_row(snapshot) for traffic in _aggregator(request).traffic() for snapshot in _versions(traffic)]
+    rows = [_index_row(snapshot) for traffic in _aggregator(request).ensembles.all() for snapshot in _versions(traffic)]
     return _json([row for row in rows if row["state"] == "READY" or not ready_only])
 
 
@@ -142,9 +142,9 @@ async def infer(request: Request) -> Response:
     await authorize(request, Role.VIEWER)
     name = request.path_params["name"]
     aggregator, number = _aggregator(request), _number(name, request.path_params.get("version"))
-    aggregator.named(name, number)  # fail before the body is read
+    aggregator.ensembles.named(name, number)  # fail before the body is read
     content, json_bytes = await _content(request)
-    snapshot = aggregator.named(name, number)  # again: the body may have taken long to arrive
+    snapshot = aggregator.ensembles.named(name, number)  # again: the body may have taken long to arrive
     names = list(outputs_of(snapshot))
     limits = limits_of(request)
     parsed = await run_in_thread_if(
@@ -177,7 +177,7 @@ router.routes.extend(INFER)
 async def model_metadata(request: Request, name: str, version: str | None = None) -> Response:
     """The model's active versions, its input and its outputs; -1 means the number of rows."""
     snapshot = _described(request, name, version)
-    traffic = _aggregator(request).traffic_of(snapshot.ensemble_id)
+    traffic = _aggregator(request).ensembles.by_id(snapshot.ensemble_id)
     assert traffic is not None
     outputs = outputs_of(snapshot).items()
     return _json(
@@ -212,9 +212,9 @@ def _described(request: Request, name: str, version: str | None) -> Snapshot:
     """The version to describe: the active one by default, never the canary."""
     aggregator = _aggregator(request)
     if version is None:
-        traffic = aggregator.find(name)
-        return aggregator.named(name, None) if traffic is None else traffic.active  # `named` raises the error
-    return aggregator.named(name, _number(name, version))
+        traffic = aggregator.ensembles.find(name)
+        return aggregator.ensembles.named(name, None) if traffic is None else traffic.active  # `named` raises the error
+    return aggregator.ensembles.named(name, _number(name, version))
 
 
 def _number(name: str, version: str | None) -> int | None:

@@ -152,8 +152,8 @@ def read_rows(
 def traffic_of(aggregator: Aggregator, named: str) -> Traffic | None:
     """The ensemble with this id or name; None if it does not answer predictions."""
     if not is_id(named):
-        return aggregator.find(named)
-    return aggregator.traffic_of(int(named)) if len(named) < _ID_DIGITS else None
+        return aggregator.ensembles.find(named)
+    return aggregator.ensembles.by_id(int(named)) if len(named) < _ID_DIGITS else None
 
 
 def _missing(prediction: Prediction) -> str:
@@ -168,11 +168,11 @@ def _missing(prediction: Prediction) -> str:
 async def _version_for(aggregator: Aggregator, service: ServiceContext, parameters: _Parameters) -> Snapshot:
     """The version that answers this request. Raises `NotFoundError`."""
     named = parameters.ensemble
-    traffic = aggregator.traffic_of(named) if isinstance(named, int) else aggregator.find(named)
+    traffic = aggregator.ensembles.by_id(named) if isinstance(named, int) else aggregator.ensembles.find(named)
     if traffic is None:
         state = await asyncio.to_thread(_state_of, service, named)
         raise NotFoundError(f"ensemble {named!r} is {state} and does not answer predictions")
-    return aggregator.choose(traffic, parameters.version)
+    return aggregator.ensembles.choose(traffic, parameters.version)
 
 
 def _state_of(service: ServiceContext, named: int | str) -> str:

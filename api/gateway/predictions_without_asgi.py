@@ -71,7 +71,7 @@ class DirectPredictions:
         if not self._is_viewer(headers.get(b"authorization", b"")):
             return None
         traffic = predictions.traffic_of(aggregator, matched["ensemble"])
-        return None if traffic is None else aggregator.choose(traffic, None)
+        return None if traffic is None else aggregator.ensembles.choose(traffic, None)
 
     def _is_viewer(self, authorization: bytes) -> bool:
         """Whether the header has a token that was looked up recently and may predict."""

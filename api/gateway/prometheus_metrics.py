@@ -114,7 +114,7 @@ def _of_process(share: GatewayShare) -> Iterable[Metric]:
 
 def served_versions(aggregator: Aggregator) -> Iterator[Snapshot]:
     """The active and the canary versions."""
-    for traffic in aggregator.traffic():
+    for traffic in aggregator.ensembles.all():
         yield traffic.active
         if traffic.canary is not None:
             yield traffic.canary

@@ -70,7 +70,7 @@ def _owners(aggregator: Aggregator) -> dict[int, int]:
     """The ensemble of each replica that serves now."""
     served = [
         snapshot
-        for traffic in aggregator.traffic()
+        for traffic in aggregator.ensembles.all()
         for snapshot in (traffic.active, traffic.canary)
         if snapshot is not None
     ]

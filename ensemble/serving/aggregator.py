@@ -25,10 +25,10 @@ from podium.ensemble.serving.pending_request import MemberCall, OnDone, PendingR
 from podium.ensemble.serving.prediction_from_replies import check_reply, join
 from podium.ensemble.serving.replica_link import LinkHealth, LinkReply, QueuedSend, ReplicaLink, SharedMessages
 from podium.ensemble.serving.replica_link_pool import ReplicaLinks, is_warming
+from podium.ensemble.serving.served_ensembles import ServedEnsembles
 from podium.ensemble.serving.transport import LoopTimer, SocketTransport, Timer, Transport
 from podium.ensemble.values.ensemble_snapshot import Snapshot, Traffic
 from podium.ensemble.values.prediction import MemberStatus, Outcome, Prediction
-from podium.sweep.values.errors import NotFoundError
 
 _MAX_HEDGE_CREDIT = 10.0
 log = logging.getLogger("podium.aggregator")
@@ -58,56 +58,22 @@ class Aggregator:
         )  # fmt: skip
         self._to_flush: dict[ReplicaLink, None] = {}  # links with queued requests
         self._answered: list[PendingRequest] = []  # every call is complete; joined together
-        self._traffic: dict[int, Traffic] = {}
+        self.ensembles = ServedEnsembles(self._can_serve, rng)
         self.inputs = InputSummary()
         self._in_flight: dict[int, PendingRequest] = {}  # admitted requests without an outcome, by request id
         self._in_flight_bytes = 0
         self._hedge_credit = 0.0  # hedges that may be sent
-        self._rng = rng or random.Random(secrets.randbits(64))  # noqa: S311 - the choice of a canary is not a secret
 
     # Ensembles and versions.
 
     def update(self, traffic: Iterable[Traffic]) -> None:
         """Replace the known ensembles; requests in flight keep the snapshot they were admitted with."""
-        self._traffic = {item.ensemble_id: item for item in traffic}
-        snapshots = [s for item in self._traffic.values() for s in (item.active, item.canary) if s is not None]
+        self.ensembles.replace(traffic)
+        snapshots = self.ensembles.snapshots()
         self._links.update(snapshots)
         versions = {(snapshot.ensemble_id, snapshot.version) for snapshot in snapshots}
         for key in [k for k, c in self.counts.ensembles.items() if k not in versions and not c.in_flight]:
             del self.counts.ensembles[key]
-
-    def traffic(self) -> list[Traffic]:
-        """All known ensembles."""
-        return list(self._traffic.values())
-
-    def traffic_of(self, ensemble_id: int) -> Traffic | None:
-        """The ensemble with this id."""
-        return self._traffic.get(ensemble_id)
-
-    def choose(self, traffic: Traffic, version: int | None) -> Snapshot:
-        """The version that answers a request: the requested one, else the active one or, by its share, the canary.
-
-        Raises `NotFoundError` if the requested version is not served.
-        """
-        if version is None:
-            return self._pick(traffic)
-        for snapshot in (traffic.active, traffic.canary):
-            if snapshot is not None and snapshot.version == version:
-                return snapshot
-        raise NotFoundError(f"version {version} of ensemble {traffic.name!r} is not being served")
-
-    def named(self, name: str, version: int | None) -> Snapshot:
-        """A version of the ensemble with this name or id. Raises `NotFoundError`."""
-        traffic = self.find(name)
-        if traffic is None:
-            raise NotFoundError(f"ensemble {name!r} is not being served")
-        return self.choose(traffic, version)
-
-    def find(self, name: str) -> Traffic | None:
-        """The ensemble with this name, or else with this id. Names are unique and never consist of digits only."""
-        known = self._traffic.values()
-        named = next((item for item in known if item.name == name), None)
-        return named or next((item for item in known if str(item.ensemble_id) == name), None)
 
     def health(self) -> dict[int, LinkHealth]:
         """The state and latency of each replica, by its id."""
@@ -132,10 +98,8 @@ class Aggregator:
         """Bytes of input in the admitted requests that have no outcome yet."""
         return self._in_flight_bytes
 
-    def _pick(self, traffic: Traffic) -> Snapshot:
-        if traffic.canary is None or is_warming(traffic.canary) or not self._links.can_reach_quorum(traffic.canary):
-            return traffic.active
-        return traffic.canary if self._rng.random() < traffic.canary_share else traffic.active
+    def _can_serve(self, snapshot: Snapshot) -> bool:
+        return not is_warming(snapshot) and self._links.can_reach_quorum(snapshot)
 
     # A request, from its admission to its outcome.
 

@@ -160,7 +160,7 @@ class Soak:
                 self.seen[asked.result()] += 1
 
     async def _ask(self, rows: np.ndarray[tuple[int, int], np.dtype[np.float32]], deadline_ms: float | None) -> Outcome:
-        now = self.aggregator.traffic_of(1)
+        now = self.aggregator.ensembles.by_id(1)
         assert now is not None
         found = await self.aggregator.predict(now.active, rows, deadline_ms)
         self.statuses.update(report.status for report in found.reports)

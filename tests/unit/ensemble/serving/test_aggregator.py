@@ -75,7 +75,7 @@ async def joined(
 
 async def ask(aggregator: Aggregator, deadline_ms: float | None = None) -> Prediction:
     """Predict with the current ensemble."""
-    now = aggregator.traffic_of(1)
+    now = aggregator.ensembles.by_id(1)
     assert now is not None
     return await aggregator.predict(now.active, ROWS, deadline_ms)
 

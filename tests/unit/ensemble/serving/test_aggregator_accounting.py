@@ -113,7 +113,7 @@ async def test_request_in_flight_keeps_its_members(tmp_path: Path) -> None:
 async def test_removed_ensemble_is_unknown_and_its_links_are_closed(tmp_path: Path) -> None:
     async with joined(tmp_path, answers()) as (aggregator, _):
         aggregator.update([])
-        assert aggregator.traffic_of(1) is None
+        assert aggregator.ensembles.by_id(1) is None
         assert links(aggregator) == []
 
 

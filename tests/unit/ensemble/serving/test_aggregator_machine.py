@@ -245,10 +245,10 @@ class AggregatorMachine(RuleBasedStateMachine):
 
     def admit(self, in_graph: bool, rows: int, deadline_ms: float | None) -> list[Slot]:
         """A request; returns its slots, one per worker."""
-        item = self.rig.aggregator.traffic_of(IN_GRAPH if in_graph else BETWEEN)
+        item = self.rig.aggregator.ensembles.by_id(IN_GRAPH if in_graph else BETWEEN)
         if item is None:
             return []
-        now = self.rig.aggregator.choose(item, None)
+        now = self.rig.aggregator.ensembles.choose(item, None)
         inputs = np.ones((rows, FEATURES), np.float32)
         available, owed = self.available(), {r: len(line.owed) for r, line in self.model.lines.items()}
         sheds = len(self.model.live) >= LIMITS.requests

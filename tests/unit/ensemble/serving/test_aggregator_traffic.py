@@ -33,7 +33,7 @@ def aggregator(item: Traffic) -> Aggregator:
 
 
 def share_of(found: Aggregator, item: Traffic, number: int) -> float:
-    return sum(found.choose(item, None).version == number for _ in range(REQUESTS)) / REQUESTS
+    return sum(found.ensembles.choose(item, None).version == number for _ in range(REQUESTS)) / REQUESTS
 
 
 def test_canary_answers_its_share() -> None:
@@ -86,12 +86,12 @@ def test_requested_version_answers() -> None:
     item = traffic(version(1), version(2), 0.5)
     found = aggregator(item)
     name = item.active.name
-    assert {found.choose(item, 1).version for _ in range(20)} == {1}
-    assert {found.named(name, 2).version for _ in range(20)} == {2}
+    assert {found.ensembles.choose(item, 1).version for _ in range(20)} == {1}
+    assert {found.ensembles.named(name, 2).version for _ in range(20)} == {2}
     with pytest.raises(NotFoundError, match="version 3"):
-        found.named(name, 3)
+        found.ensembles.named(name, 3)
     with pytest.raises(NotFoundError, match="ensemble 'other' is not being served"):
-        found.named("other", None)
+        found.ensembles.named("other", None)
 
 
 def test_request_is_answered_by_the_version_that_was_chosen() -> None:

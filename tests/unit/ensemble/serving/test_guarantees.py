@@ -798,8 +798,8 @@ def test_guarantee_14_request_keeps_its_version_while_the_old_one_drains() -> No
     assert (firsts(rig.done[0]), rig.done[0].snapshot) == ([0.75], old)
     rig.update(traffic(new))
     assert a.closed
-    current = rig.aggregator.traffic_of(1)
-    assert current is not None and rig.aggregator.choose(current, None) is new
+    current = rig.aggregator.ensembles.by_id(1)
+    assert current is not None and rig.aggregator.ensembles.choose(current, None) is new
 
 
 def test_guarantee_14_rollback_activates_the_earlier_version() -> None:
@@ -807,7 +807,7 @@ def test_guarantee_14_rollback_activates_the_earlier_version() -> None:
     rig = AggregatorRig(traffic(old))
     for now, endpoint in ((new, "b"), (old, "a")):
         rig.update(traffic(now))
-        rig.admit(rig.aggregator.choose(traffic(now), None))
+        rig.admit(rig.aggregator.ensembles.choose(traffic(now), None))
         rig.transport[endpoint].send_first()
         assert rig.done[-1].snapshot is now
         assert rig.done[-1].outcome is Outcome.OK
@@ -816,11 +816,11 @@ def test_guarantee_14_rollback_activates_the_earlier_version() -> None:
 def test_guarantee_14_canary_gets_its_share_only_when_it_can_answer() -> None:
     active, canary = snapshot(member("a"), version=1), snapshot(member("b", 1), version=2)
     rig = AggregatorRig(both := traffic(active, canary, 0.25))
-    picked = Counter(rig.aggregator.choose(both, None).version for _ in range(2000))
+    picked = Counter(rig.aggregator.ensembles.choose(both, None).version for _ in range(2000))
     assert 400 < picked[2] < 600
     cold = traffic(active, snapshot(member(None, 1, state=MemberState.WARMING), version=2), 0.25)
-    assert {rig.aggregator.choose(cold, None).version for _ in range(100)} == {1}
-    assert rig.aggregator.choose(both, 2) is canary
+    assert {rig.aggregator.ensembles.choose(cold, None).version for _ in range(100)} == {1}
+    assert rig.aggregator.ensembles.choose(both, 2) is canary
 
 
 # 15. The identities.
