@@ -25,7 +25,7 @@ _BY_COMMAND = {
     "podium.ensemble.host": "ensemble host",
     "process_template.template": "process templates",
     "ray::": "slots",
-    "ray_head": "Ray",
+    "ray_head_process": "Ray",
     "ray_component": "Ray",
     "podium.api.cli.app": "serve",
 }

@@ -20,7 +20,7 @@ Modules:
     filter_parser               The words of a filter: `state:failed lr<0.01 -tag:bad` as terms with their positions in
                                 the text
     importances                 Stored parameter importances, and the data to compute them
-    metric_figures              Figures of metrics as columns of trials, `min(val/loss)`: parsed, selected, sorted by
+    metric_figure_columns       Figures of metrics as columns of trials, `min(val/loss)`: parsed, selected, sorted by
     quick_search                Sweeps, trials, ensembles and projects by a few typed characters, for the command
                                 palette
     study_requests_from_trials  Reads the answers to the queries of `trial.study`: the best trial, pages of trials, a

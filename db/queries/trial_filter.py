@@ -24,7 +24,7 @@ from podium.db.queries.derived_trial_columns import (
     RUNNING_S,
 )
 from podium.db.queries.filter_parser import Term, Value, parse_terms
-from podium.db.queries.metric_figures import MetricFigure
+from podium.db.queries.metric_figure_columns import MetricFigure
 from podium.db.schema.tables import metric_summaries as metric_summary_table
 from podium.db.schema.tables import (
     trial_attrs,

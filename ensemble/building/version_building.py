@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.ensemble.building import selection, trial_model_files
+from podium.ensemble.building import saved_trial_outputs, selection
+from podium.ensemble.building.saved_trial_outputs import Architecture
 from podium.ensemble.building.selection import Candidate, Selection
-from podium.ensemble.building.trial_model_files import Architecture
 from podium.ensemble.scoring import fitting
 from podium.ensemble.values.candidates import TrialFiles
 from podium.ensemble.values.ensemble_snapshot import Combination
@@ -150,19 +150,19 @@ class VersionBuilder:
 
     def _architecture(self, trial: TrialFiles) -> Architecture:
         try:
-            return trial_model_files.read_architecture(trial_model_files.model_path(self._data, trial), self._data)
+            return saved_trial_outputs.read_architecture(saved_trial_outputs.model_path(self._data, trial), self._data)
         except EnsembleError as error:
             raise EnsembleError(f"trial {trial.trial_id}: {error}") from error
 
     def _check_files(self, trial: TrialFiles) -> None:
         """Raise `EnsembleError` unless weights and code are unchanged."""
-        trial_model_files.check_model(
-            trial_model_files.model_path(self._data, trial), trial.model_sha256 or "", self._data
+        saved_trial_outputs.check_model(
+            saved_trial_outputs.model_path(self._data, trial), trial.model_sha256 or "", self._data
         )
         found = self._architecture(trial)
         if found.is_users:
             try:
-                trial_model_files.check_code(self._data, found.bundle, found.code_sha256)
+                saved_trial_outputs.check_code(self._data, found.bundle, found.code_sha256)
             except EnsembleError as error:
                 raise EnsembleError(f"trial {trial.trial_id}: {error}") from error
 
@@ -198,8 +198,8 @@ class VersionBuilder:
                     f"trial {trial.trial_id} split its data differently from trial {trials[0].trial_id}, so one may "
                     "have been trained on rows of the other's split; use a rule without a fit, or trials of one sweep"
                 )
-        targets = trial_model_files.targets_of(self._data, trials, found, split)
-        predictions = [trial_model_files.read_predictions(self._data, trial, split) for trial in trials]
+        targets = saved_trial_outputs.targets_of(self._data, trials, found, split)
+        predictions = [saved_trial_outputs.read_predictions(self._data, trial, split) for trial in trials]
         for trial, one in zip(trials, predictions, strict=True):
             if one.shape != (len(targets), len(found.classes)):
                 raise EnsembleError(

@@ -20,8 +20,8 @@ from safetensors.numpy import load_file
 
 from podium.db.stores.ensemble_reader import EnsembleRow, MemberRow, VersionRow
 from podium.db.stores.evaluations import EvaluationRow
-from podium.ensemble.building import trial_model_files
-from podium.ensemble.building.trial_model_files import Architecture
+from podium.ensemble.building import saved_trial_outputs
+from podium.ensemble.building.saved_trial_outputs import Architecture
 from podium.ensemble.host.measuring_process import Measure
 from podium.ensemble.host.precision_decisions import worker_threads
 from podium.ensemble.protocol.gateway_http_client import BASE_URL, GatewayTransport
@@ -64,7 +64,7 @@ class Evaluator:
     def evaluate(self, row: EnsembleRow, evaluation: EvaluationRow, predictions_path: Path) -> dict[str, Any]:
         """Evaluate on a split of the members' training data, or on posted rows, and write the predictions to a file."""
         version = row.versions[evaluation.version]
-        architectures = [trial_model_files.read_architecture(self._model(member)) for member in version.members]
+        architectures = [saved_trial_outputs.read_architecture(self._model(member)) for member in version.members]
         inputs, targets = self._rows(evaluation, architectures[0])
         combined, members = self._predict_all(row.id, version.number, inputs)
         content = io.BytesIO()
@@ -131,8 +131,9 @@ class Evaluator:
         data = self._settings.data
         files = [member.files for member in version.members]
         try:
-            predictions = [trial_model_files.read_predictions(data, trial, Split.CALIBRATION) for trial in files]
-            return np.stack(predictions), trial_model_files.targets_of(data, files, architectures[0], Split.CALIBRATION)
+            predictions = [saved_trial_outputs.read_predictions(data, trial, Split.CALIBRATION) for trial in files]
+            targets = saved_trial_outputs.targets_of(data, files, architectures[0], Split.CALIBRATION)
+            return np.stack(predictions), targets
         except EnsembleError:
             return None
 
@@ -186,7 +187,7 @@ class Evaluator:
             raise EnsembleError(f"the gateway is unreachable: {error}; retry when it is running") from error
 
     def _model(self, member: MemberRow) -> Path:
-        return trial_model_files.model_path(self._settings.data, member.files)
+        return saved_trial_outputs.model_path(self._settings.data, member.files)
 
     def _http(self) -> httpx2.Client:
         if self._client is None:

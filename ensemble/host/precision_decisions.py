@@ -9,7 +9,7 @@ from collections.abc import Callable
 from podium.db.schema.engine import Database
 from podium.db.stores import ensemble_reader, ensemble_writer
 from podium.db.stores.ensemble_reader import MemberRow, VersionRow
-from podium.ensemble.building import trial_model_files
+from podium.ensemble.building import saved_trial_outputs
 from podium.ensemble.host.measuring_process import Measure
 from podium.ensemble.values.ensemble_spec import Mode, Precision, Split
 from podium.ensemble.values.member_precision import MeasuredPrecision, choose
@@ -69,9 +69,9 @@ class PrecisionDecisions:
     def _measured(self, version: VersionRow, member: MemberRow) -> MeasuredPrecision:
         """Raises `EnsembleError` if the measurement has no result, which another one may have."""
         wanted = member.requested_precision
-        path = trial_model_files.model_path(self._settings.data, member.files)
+        path = saved_trial_outputs.model_path(self._settings.data, member.files)
         try:
-            if trial_model_files.read_architecture(path, self._settings.data).data is None:
+            if saved_trial_outputs.read_architecture(path, self._settings.data).data is None:
                 return _float32(
                     f"the trial loaded its own data, so there are no calibration rows to measure {wanted.value} on; "
                     "set program.data in the sweep file"

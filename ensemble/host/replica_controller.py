@@ -16,7 +16,7 @@ from typing import TypeVar
 from podium.db.schema.engine import Database
 from podium.db.stores import devices, ensemble_reader, ensemble_writer, events, nodes, replicas
 from podium.db.stores.events import NewEvent
-from podium.ensemble.building.trial_model_files import model_path
+from podium.ensemble.building.saved_trial_outputs import model_path
 from podium.ensemble.host import member_placement
 from podium.ensemble.host.launcher_interface import WorkerConfig, WorkerHandle, WorkerLauncher, WorkerStatus
 from podium.ensemble.host.live_replica import STABLE_S, LiveReplica, restart_delay_s

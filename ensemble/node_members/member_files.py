@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from podium.ensemble.building import trial_model_files
+from podium.ensemble.building import saved_trial_outputs
 from podium.ensemble.worker.model_file import ModelFile
 from podium.sweep.runtime.key_locks import KeyLocks
 from podium.sweep.runtime.layout import DataDirectory
@@ -50,7 +50,7 @@ class MemberFiles:
         if sha256_of(path) != file.sha256:
             path.unlink(missing_ok=True)
             raise EnsembleError(f"{file.path} is damaged: its SHA-256 is not the one that was recorded")
-        bundle = trial_model_files.read_architecture(path).bundle
+        bundle = saved_trial_outputs.read_architecture(path).bundle
         if bundle is not None:
             self._fetch_code(self._data.bundle(bundle))
         return replace(file, path=str(path), data_dir=str(self._data.root))

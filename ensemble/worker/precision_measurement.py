@@ -24,7 +24,7 @@ import torch
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
-from podium.ensemble.building import trial_model_files
+from podium.ensemble.building import saved_trial_outputs
 from podium.ensemble.scoring.scores import hits, log_losses, squared_errors
 from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import Precision, Rule, Task
@@ -105,7 +105,7 @@ def measure(
 
 def read_rows(request: MeasurementRequest) -> Rows:
     """The rows of a split of the member's data, or posted rows, evenly spaced if there are more than `max_rows`."""
-    architecture = trial_model_files.read_architecture(Path(request.file.path))
+    architecture = saved_trial_outputs.read_architecture(Path(request.file.path))
     if request.posted:
         posted = load_file(request.posted)
         inputs, targets = posted["inputs"], posted["targets"]

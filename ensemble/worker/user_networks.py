@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from podium.ensemble.building import trial_model_files
+from podium.ensemble.building import saved_trial_outputs
 from podium.ensemble.worker import bundle_code
 from podium.ensemble.worker.model_file import ModelFile
 from podium.sweep.networks import weight_files
@@ -71,7 +71,7 @@ def rebuild(files: Sequence[LoadedModel]) -> dict[int, RebuiltNetwork]:
 def _folder(one: LoadedModel) -> Path:
     assert one.user is not None
     with _name_in_errors(one):
-        return trial_model_files.check_code(
+        return saved_trial_outputs.check_code(
             DataDirectory(Path(one.file.data_dir)), one.user.bundle, one.user.code_sha256
         )
 

@@ -8,11 +8,11 @@ Modules:
     artifact_requests  Makes files that are in the object store present in the data directory
     artifact_server    Answers the requests of `artifact_requests` on a Unix socket, each in a thread
     artifact_url       The URL of an object store for the files of attempts, and its file system
-    direct_store       The file store of a node with an object store: files go there directly; the rest is on the head
     file_keys          The keys of stored files, checked before one becomes a path: other machines send them
     head_store         The file store of the head over HTTPS: parts that continue after a broken connection, checked by
                        hash
     local_store        The file store of the machine that has the files: the data directory itself
+    node_file_store    The file store of a node with an object store: files go there directly; the rest is on the head
     object_store       The file store in a bucket or a shared folder, through fsspec
     resumable_uploads  Uploads in parts, which continue where a broken connection or a restart of the head has ended
                        them

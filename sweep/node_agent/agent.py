@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from podium.sweep.file_store.direct_store import NodeFileStore
 from podium.sweep.file_store.head_store import HeadFileStore
+from podium.sweep.file_store.node_file_store import NodeFileStore
 from podium.sweep.node_agent import sent_files
 from podium.sweep.node_agent.fetched_files import FetchedFiles
 from podium.sweep.node_agent.sent_files import CHECK_INTERVAL_S, SentFiles

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from podium.sweep.file_store.direct_store import NodeFileStore
 from podium.sweep.file_store.file_keys import is_checkpoint
 from podium.sweep.file_store.head_store import HeadFileStore
+from podium.sweep.file_store.node_file_store import NodeFileStore
 from podium.sweep.file_store.store_interface import FileStore, never
 from podium.sweep.runtime.atomic_files import is_temporary
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory

@@ -29,13 +29,13 @@ Modules:
                              Pure
     rank_watch               Watches one rank of an attempt on several devices: whether it joins the others, and whether
                              it is idle
-    ray_actors               Kills actors of Ray, and names its errors
+    ray_actor_kill           Kills actors of Ray, and names its errors
     ray_component            Runs Ray's head node and the process template under a guardian that leaves no process
                              behind
     ray_connection_settings  How other processes reach this service's Ray: its address, its token, and their variables
     ray_control_store        The folder of Ray's control store on the head of a cluster: with it, a restarted head has
                              its nodes again
-    ray_head                 Ray's head without its dashboard, its agents and its client server, and with workers forked
+    ray_head_process         Ray's head without its dashboard, its agents and its client server, and with workers forked
                              from a template
     ray_node                 The raylet of a node that joins the Ray of another machine, with workers forked from a
                              template

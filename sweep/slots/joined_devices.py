@@ -26,7 +26,7 @@ from podium.sweep.runtime.joined_cluster import JoinedCluster
 from podium.sweep.runtime.package_versions import version_problem, versions
 from podium.sweep.slots.node_keeper import NodeKeeper, NodeKeeperSettings, keeper_name, node_of_keeper
 from podium.sweep.slots.probe_plan import KINDS, SlotCounts, needed_by_kind, probe_changes
-from podium.sweep.slots.ray_actors import first_line, kill_actor, kill_named_actor
+from podium.sweep.slots.ray_actor_kill import first_line, kill_actor, kill_named_actor
 from podium.sweep.slots.ray_nodes import ClusterNode, draining_nodes, joined_nodes
 from podium.sweep.slots.ray_slot_actor import ACTOR_PREFIX, KeptNode, SlotPlace
 from podium.sweep.slots.ray_slots import create_actor

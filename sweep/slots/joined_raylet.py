@@ -19,7 +19,7 @@ from ray._private.parameter import RayParams
 
 from podium.sweep.runtime.joined_cluster import JoinedCluster
 from podium.sweep.runtime.service_settings import ServiceSettings
-from podium.sweep.slots.ray_head import OBJECT_STORE_BYTES, LeanNode, wait_until_exited
+from podium.sweep.slots.ray_head_process import OBJECT_STORE_BYTES, LeanNode, wait_until_exited
 
 REACHABLE_S = 10.0  # Ray itself tries for minutes without a message
 

@@ -42,7 +42,7 @@ from podium.sweep.slots import ray_worker_launcher
 from podium.sweep.slots.ray_connection_settings import address_of
 from podium.sweep.slots.ray_worker_template import WORKER_TEMPLATE
 
-OWN_RAY = "podium.sweep.slots.ray_head"
+OWN_RAY = "podium.sweep.slots.ray_head_process"
 JOINED_RAY = "podium.sweep.slots.joined_raylet"
 STOP_S = 3.0
 RESTART_S = 1.0

@@ -13,7 +13,7 @@ from ray._private.parameter import RayParams
 
 from podium.sweep.runtime.cuda_devices import publish_cuda_devices
 from podium.sweep.runtime.node_settings import NodeSettings
-from podium.sweep.slots.ray_head import OBJECT_STORE_BYTES, LeanNode, wait_until_exited
+from podium.sweep.slots.ray_head_process import OBJECT_STORE_BYTES, LeanNode, wait_until_exited
 from podium.sweep.slots.ray_nodes import NODE_LABEL
 
 

@@ -26,7 +26,7 @@ from podium.sweep.protocol.slot_commands import SlotCommand
 from podium.sweep.protocol.slot_messages import SlotDescription, decode_events, encode_commands
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.service_settings import DevicePlan
-from podium.sweep.slots.ray_actors import first_line, kill_named_actor
+from podium.sweep.slots.ray_actor_kill import first_line, kill_named_actor
 from podium.sweep.slots.ray_connection_settings import KEEP_S
 from podium.sweep.slots.ray_nodes import ClusterNode, alive_nodes
 from podium.sweep.slots.ray_slot_actor import ACTOR_PREFIX, KeptNode, RaySlot, SlotPlace

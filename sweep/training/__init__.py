@@ -3,7 +3,7 @@
 Runs in trial processes.
 
 Modules:
-    best_epoch          The best epoch of the training loop, and its metrics
+    best_epoch_record   The best epoch of the training loop, and its metrics
     cross_validation    k-fold cross-validation: one network per fold, trained in parallel epochs, reported as their
                         mean
     fit                 The built-in training loop: one network on one device, or by one rank on each of several

@@ -14,7 +14,7 @@ from torch import nn
 
 from podium.sweep.data.datasets import Dataset
 from podium.sweep.networks.dataset_batches import TrainingRows
-from podium.sweep.training.best_epoch import BestEpoch
+from podium.sweep.training.best_epoch_record import BestEpoch
 from podium.sweep.training.learner import Learner
 from podium.sweep.trial_process.trial_checkpoints import Checkpoint, CheckpointInterval
 from podium.sweep.trial_process.trial_handle import Trial

@@ -15,7 +15,7 @@ from podium.sweep.data import datasets
 from podium.sweep.networks import weight_files
 from podium.sweep.networks.dataset_batches import TrainingRows
 from podium.sweep.training import cross_validation
-from podium.sweep.training.best_epoch import BestEpoch
+from podium.sweep.training.best_epoch_record import BestEpoch
 from podium.sweep.training.learner import Learner, architecture_of, complete_settings, outputs_of
 from podium.sweep.trial_process.trial_checkpoints import Checkpoint, CheckpointInterval
 from podium.sweep.trial_process.trial_handle import Trial

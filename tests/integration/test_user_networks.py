@@ -14,7 +14,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from podium.ensemble.building import trial_model_files
+from podium.ensemble.building import saved_trial_outputs
 from podium.ensemble.building.version_building import VersionBuilder
 from podium.ensemble.values.ensemble_spec import EnsembleOptions, Mode, Precision, Rule, Select, Split, Task
 from podium.ensemble.worker.execution_plans import GroupPlans, Plan
@@ -508,7 +508,7 @@ def test_shared_data_provides_targets(rig: UserRig) -> None:
     with pytest.raises(UserCodeError, match="validation has 4 outputs per row, but the data has 10 classes"):
         trial.save_predictions({"validation": np.full((180, 4), 0.25)})
     trial.save_predictions({"validation": np.zeros((180, 10))}, outputs="logits")
-    found = trial_model_files.read_predictions(rig.data, rig_files(rig), Split.VALIDATION)
+    found = saved_trial_outputs.read_predictions(rig.data, rig_files(rig), Split.VALIDATION)
     np.testing.assert_allclose(found, 0.1)
 
 

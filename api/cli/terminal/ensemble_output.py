@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from podium.api.cli.terminal import precision_output
+from podium.api.cli.terminal import member_precision_output
 from podium.api.cli.terminal.terminal_output import console, number, state, table
 from podium.api.client.client import Client, EnsembleName, settled
 from podium.api.client.ensemble_responses import (
@@ -120,7 +120,7 @@ def members(ensemble: EnsembleInfo) -> Group:
     reasons = (line for member in ensemble["members"] for line in _reasons(member))
     parts: list[RenderableType] = [table(None, columns, rows), *reasons]
     if any(member["precision"]["requested"] != "float32" for member in ensemble["members"]):
-        parts += ["", precision_output.precisions(ensemble["members"])]
+        parts += ["", member_precision_output.precisions(ensemble["members"])]
     return Group(*parts)
 
 
@@ -250,7 +250,7 @@ def evaluation(found: EvaluationInfo, ensemble: EnsembleInfo) -> Group:
     if result["precisions"]:
         parts += [
             "",
-            precision_output.evaluated_precisions(
+            member_precision_output.evaluated_precisions(
                 result["precisions"], _names(found, ensemble, len(result["members"]))
             ),
         ]

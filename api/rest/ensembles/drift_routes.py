@@ -15,7 +15,7 @@ from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.base_schema import View
 from podium.db.stores import ensemble_reader
-from podium.ensemble.building import trial_model_files
+from podium.ensemble.building import saved_trial_outputs
 from podium.ensemble.scoring.input_drift import MIN_ROWS, NOTABLE, drift
 from podium.ensemble.serving.input_summary import MAX_FEATURES, Moments
 
@@ -62,7 +62,7 @@ def show_drift(
         return _nothing(rows, f"rows with more than {MAX_FEATURES:,} features are not summarized")
     if recent is None or rows < MIN_ROWS:
         return _nothing(rows, f"{rows} of at least {MIN_ROWS} rows have been sampled in the last hour")
-    model = trial_model_files.model_path(service.settings.data, row.active.members[0].files)
+    model = saved_trial_outputs.model_path(service.settings.data, row.active.members[0].files)
     training = _training(model, service.settings.data.data_cache)
     if training is None:
         return _nothing(rows, "the members load their own data, which the service cannot read; set program.data")
@@ -80,7 +80,7 @@ def show_drift(
 @lru_cache(maxsize=32)
 def _training(model: Path, cache: Path) -> Training | None:
     """The moments of the training rows of a model, and the names of the features; None if its code loads its data."""
-    found = trial_model_files.read_architecture(model)
+    found = saved_trial_outputs.read_architecture(model)
     if found.data is None:
         return None
     data = found.load_rows(cache)

@@ -13,7 +13,7 @@ from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.base_schema import View
 from podium.db.stores import ensemble_reader
-from podium.ensemble.building import trial_model_files
+from podium.ensemble.building import saved_trial_outputs
 from podium.ensemble.values.ensemble_spec import Split, Task
 from podium.sweep.data.datasets import Dataset
 from podium.sweep.values.errors import ConflictError
@@ -61,8 +61,8 @@ def show_samples(
     """Sample rows. 409 if the members' code loads its own data, which the service cannot read."""
     with service.database.read() as connection:
         version = ensemble_reader.get(connection, ensemble_id).active
-    found = trial_model_files.read_architecture(
-        trial_model_files.model_path(service.settings.data, version.members[0].files)
+    found = saved_trial_outputs.read_architecture(
+        saved_trial_outputs.model_path(service.settings.data, version.members[0].files)
     )
     if found.data is None:
         raise ConflictError(

@@ -21,7 +21,7 @@ from podium.db.queries import trial_artifact_rows, trial_attempts
 from podium.db.queries.trial_artifact_rows import ArtifactRow
 from podium.db.stores import attempt_ranks, metric_summaries, metrics, sweeps, trial_reader
 from podium.db.stores.trial_reader import TrialRow
-from podium.ensemble.building import trial_model_files
+from podium.ensemble.building import saved_trial_outputs
 from podium.sweep.lifecycle.allowed_commands import TrialCommand
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.runtime.regular_files import open_regular
@@ -204,5 +204,5 @@ def _unfit(service: ServiceContext, row: TrialRow, artifacts: list[ArtifactRow])
         folder = service.settings.data.attempt(row.sweep_id, row.number, artifact.attempt, artifact.nonce)
         model = AttemptDirectory(folder).model
         if artifact.name == model.name and artifact.removed is None:
-            return trial_model_files.not_exportable_reason(model, service.settings.data)
+            return saved_trial_outputs.not_exportable_reason(model, service.settings.data)
     return None

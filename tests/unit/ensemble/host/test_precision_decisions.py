@@ -12,8 +12,8 @@ import pytest
 from sqlalchemy import text
 
 from podium.db.integrity.row_checks import breaches
-from podium.ensemble.building import trial_model_files
-from podium.ensemble.building.trial_model_files import Architecture
+from podium.ensemble.building import saved_trial_outputs
+from podium.ensemble.building.saved_trial_outputs import Architecture
 from podium.ensemble.host.precision_decisions import ATTEMPTS, PrecisionDecisions
 from podium.ensemble.values.ensemble_spec import Mode, Precision, Task
 from podium.ensemble.values.ensemble_states import EnsembleState
@@ -50,7 +50,7 @@ class FakeMeasurement:
 def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HostRig]:
     """Two devices and three trials, which were trained on digits."""
     architecture = Architecture(Task.CLASSIFICATION, ("cat", "dog"), 3, DATA, {})
-    monkeypatch.setattr(trial_model_files, "read_architecture", lambda *_: architecture)
+    monkeypatch.setattr(saved_trial_outputs, "read_architecture", lambda *_: architecture)
     made = HostRig(tmp_path, "cpu-0", "cpu-1")
     yield made
     made.close()
@@ -186,7 +186,7 @@ def test_trial_with_its_own_data_runs_in_float32(
     rig: HostRig, decide: Decide, measure: FakeMeasurement, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = Architecture(Task.CLASSIFICATION, ("cat", "dog"), 3, None, {})
-    monkeypatch.setattr(trial_model_files, "read_architecture", lambda *_: own)
+    monkeypatch.setattr(saved_trial_outputs, "read_architecture", lambda *_: own)
     rig.build(precisions=(INT8, FLOAT32, FLOAT32))
     decide()
     measured = rig.row().active.members[0].measured

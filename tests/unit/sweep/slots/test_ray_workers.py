@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from podium.sweep.slots import ray_worker_launcher
-from podium.sweep.slots.ray_head import with_worker_launcher
+from podium.sweep.slots.ray_head_process import with_worker_launcher
 from podium.sweep.slots.ray_worker_launcher import FORKED, TEMPLATE_SOCKET, TIMEOUT_S
 from podium.sweep.slots.ray_worker_template import worker_arguments
 

@@ -19,7 +19,7 @@ from podium.api.rest.ensembles.ensemble_preview_routes import MAX_QUEUED, Previe
 from podium.api.rest.ensembles.ensemble_sample_routes import samples_of
 from podium.api.use_cases.ensemble_building import preview_ensemble
 from podium.db.stores.candidates import PREDICTIONS
-from podium.ensemble.building.trial_model_files import Architecture
+from podium.ensemble.building.saved_trial_outputs import Architecture
 from podium.ensemble.values.ensemble_spec import EnsembleRequest, Select, Split, Task
 from podium.sweep.data import datasets
 from podium.sweep.data.datasets import Dataset
@@ -187,7 +187,7 @@ def test_unavailable_rows_are_refused(service: ServiceRig, client: TestClient, m
     sweep_id = service.sweep()
     ensemble_id = service.ensemble(sweep_id, [service.trial(sweep_id, 0, 0.5)])
     own = Architecture(Task.CLASSIFICATION, ("cat", "dog"), 3, None, {})
-    monkeypatch.setattr("podium.ensemble.building.trial_model_files.read_architecture", lambda _: own)
+    monkeypatch.setattr("podium.ensemble.building.saved_trial_outputs.read_architecture", lambda _: own)
     assert_problem(client.get(f"/api/v1/ensembles/{ensemble_id}/samples"), 409, "their own data", "paste a row")
     assert_problem(client.get(f"/api/v1/ensembles/{ensemble_id}/samples?n=0"), 422, "n")
     assert_problem(client.get("/api/v1/ensembles/99/samples"), 404, "no ensemble 99")

@@ -10,7 +10,7 @@ from podium.db.integrity.main import audit
 from podium.db.queries import trial_attempts
 from podium.db.schema.migrate import alembic_config, migrate
 from podium.db.stores import candidates
-from podium.ensemble.building import trial_model_files
+from podium.ensemble.building import saved_trial_outputs
 from podium.sweep.lifecycle.recorded_changes import ArtifactSaved, AttemptPlaced
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.runtime.regular_files import sha256_of
@@ -65,7 +65,7 @@ def test_running_attempt_keeps_its_folder(upgraded: ServiceRig) -> None:
 def test_models_are_found_by_ensembles(upgraded: ServiceRig) -> None:
     with upgraded.database.read() as connection:
         found = candidates.of_sweep(connection, 1)
-    paths = [trial_model_files.model_path(upgraded.data, trial) for trial in found]
+    paths = [saved_trial_outputs.model_path(upgraded.data, trial) for trial in found]
     assert paths == [folder_of(upgraded, number).model for number in (0, 1)]
 
 

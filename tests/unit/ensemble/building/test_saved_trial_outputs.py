@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from podium.ensemble.building.trial_model_files import Architecture, read_architecture
+from podium.ensemble.building.saved_trial_outputs import Architecture, read_architecture
 from podium.ensemble.values.ensemble_spec import Task
 from podium.sweep.data import datasets
 from podium.sweep.values.errors import EnsembleError
